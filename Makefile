@@ -1,0 +1,108 @@
+# make lab · demo · test · lint · rust · bench · long · format · clean · distclean
+#
+# Each target makes the environment it needs; a second call finds it and installs nothing, unless
+# pyproject.toml, the Rust sources or the installed data files have changed since.
+#
+#   make test ARGS="-k packaging -x"      arguments for pytest
+#   make lab PYTHON=/path/to/python3.12   the Python to make .venv with
+#   make lab VENV=$CONDA_PREFIX           an environment that exists (an active sfm-kernel
+#                                         conda environment is found without that)
+
+ifeq ($(CONDA_DEFAULT_ENV),sfm-kernel)
+VENV ?= $(CONDA_PREFIX)
+endif
+VENV ?= .venv
+BIN := $(abspath $(VENV))/bin
+ARGS ?=
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+export PYTHON
+
+# A Rust that was just installed is not on the PATH of this shell yet.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+CRATE := sfm_kernel/native
+CARGO := cargo
+CARGO_ARGS := --manifest-path $(CRATE)/Cargo.toml
+# What an editable install compiles or copies; Python sources are used in place.
+INSTALLED := pyproject.toml tools/setup.sh $(wildcard $(CRATE)/Cargo.* $(CRATE)/build.rs) \
+    $(shell find $(CRATE)/src sfm_kernel/install/data -type f 2>/dev/null)
+NOTEBOOKS := $(wildcard notebooks/*.ipynb)
+
+.PHONY: help lab demo test lint format rust loom bench long clean distclean FORCE
+help:
+	@sed -n '1,/^$$/s/^# \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
+
+# Without its compiled core the package is not installed, whatever the stamp says.
+ifeq ($(wildcard sfm_kernel/_native*.so),)
+$(VENV)/.sfm-%: FORCE
+	@tools/setup.sh $(VENV) $*
+else
+$(VENV)/.sfm-%: $(INSTALLED)
+	@tools/setup.sh $(VENV) $*
+endif
+.PRECIOUS: $(VENV)/.sfm-%
+
+lab: $(VENV)/.sfm-base
+	@# JupyterLab refuses to run as root (in a container, say) unless it is told to.
+	@[ "$$(id -u)" != 0 ] || root=--allow-root; \
+	PATH="$(BIN):$$PATH" exec $(BIN)/python -m jupyterlab $${root:-} notebooks/00-welcome.ipynb $(ARGS)
+
+demo: $(VENV)/.sfm-base
+	@PATH="$(BIN):$$PATH" $(BIN)/python -m sfm_kernel.bench demo --output build/demo $(ARGS)
+
+# No output after pytest's own: its summary line is the last.
+test: $(VENV)/.sfm-test
+	@PATH="$(BIN):$$PATH" $(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.sfm-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest sfm_kernel._native \
+	    --allowlist tools/stubtest-allow.txt --ignore-unused-allowlist
+	$(BIN)/lint-imports --no-cache
+	$(if $(NOTEBOOKS),$(BIN)/nbstripout --verify $(NOTEBOOKS))
+
+format: $(VENV)/.sfm-test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(CARGO) fmt $(CARGO_ARGS)
+	$(if $(NOTEBOOKS),$(BIN)/nbstripout $(NOTEBOOKS))
+
+rust:
+	@command -v cargo >/dev/null || { echo "make rust needs cargo: https://www.rust-lang.org/tools/install" >&2; exit 1; }
+	$(CARGO) fmt $(CARGO_ARGS) --check
+	$(CARGO) clippy $(CARGO_ARGS) --all-targets --features python -- -D warnings
+	$(CARGO) test $(CARGO_ARGS)
+
+# Every interleaving of the lock-free parts, up to the bound that tests/loom.rs states. Its own
+# target folder: other flags would rebuild everything else. No model run is a failure.
+LOOM_ARGS ?=
+loom:
+	@mkdir -p $(CRATE)/target
+	RUSTFLAGS="--cfg loom" $(CARGO) test $(CARGO_ARGS) --release --test loom \
+	    --target-dir $(CRATE)/target/loom -- $(LOOM_ARGS) | tee $(CRATE)/target/loom.txt
+	@grep -Eq '^test result: ok\. [1-9]' $(CRATE)/target/loom.txt || { echo "no loom model ran" >&2; exit 1; }
+
+# $(VENV)/.sfm-bench adds mpi4py and an MPI, the peers we compare with.
+bench: $(VENV)/.sfm-bench
+	@PATH="$(BIN):$$PATH"; for name in cpi pingpong; do \
+	    printf '\n== %s ==\n' $$name; $(BIN)/python -m sfm_kernel.bench $$name $(ARGS); done
+
+# Hours rather than minutes: many hypothesis examples, long stress and kill tests, deeper models.
+long: $(VENV)/.sfm-test loom
+	SFM_LONG=1 PATH="$(BIN):$$PATH" $(BIN)/python -m pytest -o timeout=3600 $(ARGS)
+
+clean:
+	rm -rf build dist $(CRATE)/target .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -f sfm_kernel/_native*.so $(VENV)/.sfm-*
+	find sfm_kernel tests tools notebooks -name __pycache__ -prune -exec rm -rf {} +
+
+# Only what make made itself: never a conda environment.
+distclean: clean
+	rm -rf .venv

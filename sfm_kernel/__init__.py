@@ -1,0 +1,98 @@
+"""sfm-kernel: message passing for notebooks.
+
+    >>> import sfm_kernel
+    >>> with sfm_kernel.join("demo", name="A") as sfm:
+    ...     sfm.send(dest="A", tag="input", data=[1, 2, 3])
+    ...     sfm.recv(tag="input").data
+    [1, 2, 3]
+
+In a notebook: ``%load_ext sfm_kernel``, then ``%sfm start 4``.
+
+The import rule (checked by import-linter, see pyproject.toml): each layer uses only those to its
+left, ``errors <- message <- transport <- directory <- endpoint <- world, launch <- bench, plots
+<- jupyter``. ``observe`` reads segments from outside and imports only ``errors`` and ``_native``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sfm_kernel.endpoint import Callback, Endpoint
+from sfm_kernel.errors import (
+    AddressError,
+    BadName,
+    DeadlockDetected,
+    EncodeError,
+    EndpointClosed,
+    MatchError,
+    NameInUse,
+    PacketError,
+    PeerLost,
+    ProcessFailed,
+    RecvTimeout,
+    SegmentFull,
+    SFMError,
+    UnknownName,
+    WorldAccess,
+    WorldError,
+    WorldFull,
+    WorldGone,
+    WouldBlock,
+)
+from sfm_kernel.launch import run
+from sfm_kernel.message import Message, decode, encode
+from sfm_kernel.world import join
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+__all__ = [
+    "AddressError",
+    "BadName",
+    "Callback",
+    "DeadlockDetected",
+    "EncodeError",
+    "Endpoint",
+    "EndpointClosed",
+    "MatchError",
+    "Message",
+    "NameInUse",
+    "PacketError",
+    "PeerLost",
+    "ProcessFailed",
+    "RecvTimeout",
+    "SFMError",
+    "SegmentFull",
+    "UnknownName",
+    "WorldAccess",
+    "WorldError",
+    "WorldFull",
+    "WorldGone",
+    "WouldBlock",
+    "decode",
+    "encode",
+    "join",
+    "run",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("sfm-kernel")
+    raise AttributeError(f"module 'sfm_kernel' has no attribute {name!r}")
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """``%load_ext sfm_kernel``: adds ``%sfm`` and ``%%sfm``."""
+    from sfm_kernel.jupyter import load_ipython_extension as load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: InteractiveShell) -> None:
+    """``%unload_ext sfm_kernel``: leaves the world; a cluster that was started here stops."""
+    from sfm_kernel.jupyter import unload_ipython_extension as unload
+
+    unload(shell)

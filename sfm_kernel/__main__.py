@@ -1,0 +1,50 @@
+"""``python -m sfm_kernel clean | worlds | queues WORLD``: SFM from a shell."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from sfm_kernel import directory
+from sfm_kernel.errors import SFMError
+from sfm_kernel.observe.snapshot import snapshot
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; its exit status."""
+    parser = argparse.ArgumentParser(prog="python -m sfm_kernel", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands.add_parser("clean", help="remove what dead processes left in shared memory")
+    commands.add_parser("worlds", help="list your worlds on this machine")
+    queues = commands.add_parser("queues", help="show what the processes of a world are doing")
+    queues.add_argument("world")
+    options = parser.parse_args(arguments)
+    try:
+        if options.command == "clean":
+            removed = directory.clean()
+            print("\n".join(removed) if removed else "nothing to remove")
+        elif options.command == "worlds":
+            print("\n".join(directory.worlds()) or "no worlds")
+        else:
+            _queues(options.world)
+    except SFMError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _queues(world: str) -> None:
+    folder = os.path.join(directory.root(), directory.check_world(world))
+    if not os.path.isdir(folder):
+        there = ", ".join(directory.worlds()) or "none"
+        raise SFMError(f"no world {world!r} on this machine. There: {there}")
+    for one in snapshot(folder)["processes"]:
+        state = one["state"] if one["alive"] else "dead"
+        print(f"{one['name']!s:>8}  {state:16} {one['waits'] or ''}  {one['depth']} queued")
+        for message in one["messages"]:
+            print(f"{'':10}{', '.join(message)}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,202 @@
+"""The compiled core: packets, matching, segments, rings, doorbells.
+
+Not for users: ``sfm_kernel.message``, ``sfm_kernel.endpoint`` and ``sfm_kernel.transport`` are
+built on it and documented for them. What blocks here releases the GIL, ends with
+KeyboardInterrupt within 100 ms of a signal, and with EndpointClosed when its inbox closes.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any, final
+
+from typing_extensions import Buffer
+
+__all__ = [
+    "Inbox",
+    "Message",
+    "Outflow",
+    "Packet",
+    "Region",
+    "RingSender",
+    "Segment",
+    "decode",
+    "matches",
+    "pack",
+    "read_segment",
+]
+
+_Path = str | os.PathLike[str]
+
+@final
+class Packet:
+    """One encoded message. Supports the buffer protocol (read-only, contiguous)."""
+
+    def __len__(self) -> int: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+@final
+class Region:
+    """Memory of a received packet: writable, and alive as long as somebody uses it."""
+
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+@final
+class Message:
+    """A received packet; see ``sfm_kernel.message``. Values are decoded when first read."""
+
+    def __getattr__(self, name: str, /) -> Any: ...
+    def __getitem__(self, name: str, /) -> Any: ...
+    def __contains__(self, name: object, /) -> bool: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def __len__(self) -> int: ...
+    def __dir__(self) -> list[str]: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    def _repr_html_(self) -> str: ...
+    def keys(self) -> list[str]:
+        """The names of the attributes, as sent. Makes ``dict(message)`` work."""
+
+def pack(attributes: dict[str, Any], /) -> Packet:
+    """Encode ``attributes`` in their order. Raises EncodeError, which names the attribute."""
+
+def decode(data: Buffer, /) -> tuple[list[Message], bytes]:
+    """Messages that are complete at the head of ``data``, and the leftover. Raises PacketError."""
+
+def matches(message: Message, template: dict[str, Any], /) -> bool:
+    """Whether ``message`` has every attribute of ``template``. Raises as ``recv``."""
+
+def read_segment(path: _Path, /) -> dict[str, Any]:
+    """State, counters and inbox summary of another process, read without its help.
+
+    Waits up to 50 ms for the process's network thread to write the summary anew. Raises OSError or
+    ValueError where ``path`` is no segment of this version and user.
+    """
+
+@final
+class Segment:
+    """A process's file in shared memory: state, doorbell, arrivals; locked while it lives."""
+
+    @staticmethod
+    def create(path: _Path, uid: str, info: str) -> Segment:
+        """Make the file, mode 0600, its pages reserved. Raises SegmentFull, OSError."""
+
+    @property
+    def path(self) -> str: ...
+
+@final
+class Inbox:
+    """All that arrived and was not received; and the doorbell that wakes who waits for it.
+
+    Owns its segment from then on; without one it lives on the heap, for endpoints of one process.
+    """
+
+    def __new__(cls, segment: Segment | None = None) -> Inbox: ...
+    def lane(self, uid: str, outflow: Outflow | None = None) -> int:
+        """Open the account of what peer ``uid`` brings by ``deliver``; same uid, same lane.
+
+        With ``outflow``, an account of this process, the sender's credit is updated directly.
+        """
+
+    def deliver(self, lane: int, packet: Buffer, ack: bool = False) -> None:
+        """Add a packet, copied, as arrived now on ``lane``. From any thread.
+
+        With ``ack`` it is reported by ``acks`` as soon as it is received. Raises PacketError
+        (nothing is added), EndpointClosed.
+        """
+
+    def recv(
+        self,
+        timeout: float | None,
+        template: dict[str, Any],
+        out: list[Message],
+        waiter: Callable[[dict[str, Any]], tuple[str, Callable[[], object]]],
+    ) -> None:
+        """Take the first match, waiting for it, and append it to ``out``.
+
+        Appended rather than returned, so that an interrupt in between cannot lose it. Before the
+        first sleep ``waiter(template)`` gives a text for observers and a function that is called
+        about every 100 ms; what either raises ends the wait. Raises RecvTimeout, MatchError.
+        """
+
+    def recv_nb(self, template: dict[str, Any], out: list[Message]) -> bool:
+        """Take the first match, append it to ``out``, and return True; or False."""
+
+    def peek(self, template: dict[str, Any]) -> bool:
+        """Whether a queued message matches."""
+
+    def put_back(self, message: Message) -> None:
+        """Put a message back where it was."""
+
+    def serve(self, dispatch: Callable[[Message], bool]) -> None:
+        """The network thread's work, until the inbox closes.
+
+        Keeps rings from filling up, writes what observers wish, and while callbacks are
+        registered shows every message to ``dispatch``, which says whether it was consumed.
+        """
+
+    def set_callbacks(self, active: bool) -> None:
+        """Whether callbacks are registered."""
+
+    def acks(self) -> list[tuple[str, int]]:
+        """(uid, cost received since the beginning) of lanes that owe an acknowledgement."""
+
+    def ack_fd(self) -> int:
+        """An eventfd that is readable when ``acks`` has something; ``acks`` clears it."""
+
+    def set_running(self, running: bool) -> None:
+        """Show observers "running" or "idle"."""
+
+    def set_info(self, info: str) -> None:
+        """What observers are told about the process: JSON, at most 4096 bytes."""
+
+    @property
+    def depth(self) -> int:
+        """Messages in the queue."""
+
+    @property
+    def closed(self) -> bool: ...
+    def close(self) -> None:
+        """End every blocked call with EndpointClosed. Idempotent."""
+
+    def abandon(self) -> None:
+        """In a forked child: close without touching what is the parent's."""
+
+@final
+class Outflow:
+    """The sender's account of one peer: cost of what was sent and is not yet received there.
+
+    A packet's cost is its length plus 128 bytes.
+    """
+
+    def __new__(cls, inbox: Inbox, peer: str = "") -> Outflow: ...
+    def acquire(self, nbytes: int, buffering: int, check: Callable[[], object]) -> bool:
+        """Wait until a packet of ``nbytes`` may go, and count it.
+
+        True if the receiver should acknowledge it at once. ``check()`` is called about every
+        100 ms and ends the wait by raising.
+        """
+
+    def drain(self, check: Callable[[], object]) -> None:
+        """Wait until all that was counted is received."""
+
+    def release(self, nbytes: int) -> None:
+        """Take back what ``acquire`` counted: the packet was not sent."""
+
+    def credit(self, total: int) -> None:
+        """The peer has received ``total`` since the beginning. From any thread."""
+
+    def count(self) -> None:
+        """Count a sent message, for observers."""
+
+    @property
+    def waiting(self) -> int:
+        """Cost of what was sent and is not yet received."""
+
+@final
+class RingSender:
+    """The way to a peer that shares memory: a ring in a file of its own."""
+
+    def __new__(
+        cls, inbox: Inbox, peer_segment: _Path, peer_uid: str, slot: int, capacity: int, peer: str
+    ) -> RingSender: ...
+    def send(self, packet: Packet, buffering: int, check: Callable[[], object]) -> None:
+        """Write the packet; see ``Route.send``. ``check()`` raises if the peer is dead."""

@@ -1,0 +1,14 @@
+"""Benchmarks: one a file, each a generator of rows.
+
+A row is a dict of plain values that describes one measurement. Because every benchmark yields
+rows as it measures, one run feeds a printed table (``table``), a pandas DataFrame (``frame``), a
+JSON file and a live plot (``sfm_kernel.plots``). ``python -m sfm_kernel.bench`` lists them.
+"""
+
+from sfm_kernel.bench.machine import machine, usable_cores
+from sfm_kernel.bench.rows import Row, frame, table
+
+BENCHMARKS = ("cpi", "pingpong")
+"""Modules of this package that ``python -m sfm_kernel.bench NAME`` runs."""
+
+__all__ = ["BENCHMARKS", "Row", "frame", "machine", "table", "usable_cores"]

@@ -1,0 +1,156 @@
+"""The engines of a benchmark, and how home drives them.
+
+A benchmark's ``serve(sfm)`` runs in every engine and waits for jobs. Home sends a job to engine 0,
+which shares it with the others, and makes a row of the answer. So the engines of a notebook's
+world are driven just as local processes are, and nothing is measured between two jobs.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import sfm_kernel
+from sfm_kernel.directory import remove_world
+from sfm_kernel.errors import RecvTimeout, SFMError
+
+if TYPE_CHECKING:
+    from sfm_kernel.endpoint import Endpoint
+    from sfm_kernel.message import Message
+
+START_SECONDS = 30.0
+"""How long engines may take to join, or to answer when they should be waiting for a job."""
+
+
+@contextmanager
+def local_engines(n: int, serve: Callable[[Endpoint], object]) -> Iterator[Endpoint]:
+    """``n`` local processes that run ``serve(sfm)``; yields this process's endpoint, "home".
+
+    The processes compute as ranks 0 … n-1 of a world of their own and home is its guest, just as
+    a notebook is: what drives engines from a notebook drives these too. ``serve`` must return
+    once home tells it to, or has left; then the ``with`` block ends.
+
+    Raises:
+        ProcessFailed: a process raised or died; the others were stopped.
+    """
+    world = f"bench-{uuid.uuid4().hex[:12]}"
+    failure: list[BaseException] = []
+
+    def start() -> None:
+        try:
+            sfm_kernel.run(_enter, n, world, n, serve)
+        except BaseException as error:  # noqa: BLE001 - handed to the thread that waits for it
+            failure.append(error)
+
+    home = sfm_kernel.join(world, name="home", guest=True)
+    starter = threading.Thread(target=start, name="sfm-bench", daemon=True)
+    starter.start()
+    try:
+        _wait_for(home, n, failure)
+        yield home
+    except SFMError as symptom:  # of what happened in a process; run knows what that was
+        starter.join(timeout=5)
+        if failure:
+            raise failure[0] from symptom
+        raise
+    finally:
+        home.close()  # engines that still wait for home end with PeerLost
+        starter.join(timeout=START_SECONDS)
+        remove_world(world)
+    if failure:
+        raise failure[0]
+
+
+def _wait_for(home: Endpoint, n: int, failure: Sequence[BaseException]) -> None:
+    """Return when all engines are there; raise RecvTimeout when they will not come."""
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            return home.wait_for(*range(n), timeout=0.2)
+        except RecvTimeout:
+            if failure or time.monotonic() > deadline:
+                raise
+
+
+def _enter(own: Endpoint, world: str, n: int, serve: Callable[[Endpoint], object]) -> None:
+    """What each process does: join home's world, wait until all are there, serve."""
+    with sfm_kernel.join(world, rank=own.rank, create=False) as sfm:
+        sfm.wait_for(*range(n), timeout=START_SECONDS)
+        serve(sfm)
+
+
+@contextmanager
+def driving(
+    benchmark: str,
+    serve: Callable[[Endpoint], object],
+    engines: int,
+    home: Endpoint | None,
+    stop: Mapping[str, Any],
+) -> Iterator[Callable[..., Message]]:
+    """Engines that serve a benchmark; yields ``ask(**job)``, which returns engine 0's answer.
+
+    Without ``home`` the engines are local processes; with it they are those of home's world. At
+    the end the job ``stop`` tells them to return from ``serve``.
+    """
+    with nullcontext(home) if home is not None else local_engines(engines, serve) as driver:
+        ask = partial(_ask, driver, benchmark)
+        try:
+            yield ask
+        except SFMError:  # they do not serve any more
+            raise
+        except BaseException:  # the caller was interrupted, or wants no more rows
+            with suppress(SFMError):
+                ask(timeout=START_SECONDS, **stop)
+            raise
+        ask(timeout=START_SECONDS, **stop)
+
+
+def _ask(home: Endpoint, benchmark: str, /, *, timeout: float | None = None, **job: Any) -> Message:
+    """Send a job to engine 0, which shares it with the others; return its answer.
+
+    Raises:
+        SFMError: the job failed on engine 0, or no answer came within ``timeout`` seconds
+            because the engines do not serve.
+        PeerLost: engine 0 died.
+    """
+    number = uuid.uuid4().hex  # the late answer to an interrupted job is never taken for this one
+    home.send(dest=0, tag=f"{benchmark} job", number=number, **job)
+    try:
+        answer = home.recv(timeout, src=0, tag=f"{benchmark} answer", number=number)
+    except RecvTimeout:
+        raise SFMError(
+            f"the engines do not answer. Let every engine run {benchmark}.serve(sfm) first, "
+            f"in a cell that starts with `%%sfm --noblock`"
+        ) from None
+    if "failed" in answer:
+        raise SFMError(f"engine 0 stopped serving {benchmark}: {answer.failed}")
+    return answer
+
+
+def rank_of(sfm: Endpoint) -> int:
+    """The engine's rank. Raises SFMError for a guest, which would wait for jobs for ever."""
+    if sfm.rank is None:
+        raise SFMError(f"serve runs on engines, in a %%sfm cell; {sfm.name!r} is no engine")
+    return sfm.rank
+
+
+@contextmanager
+def answering(sfm: Endpoint, benchmark: str, job: Message) -> Iterator[dict[str, Any]]:
+    """Do a job that ``ask`` sent; yields a dict, which engine 0 sends to home at the end.
+
+    What the block raises is reported to home, which would wait for ever otherwise.
+    """
+    result: dict[str, Any] = {}
+    try:
+        yield result
+    except BaseException as error:
+        result = {"failed": repr(error)}
+        raise
+    finally:
+        if sfm.rank == 0:
+            sfm.send(dest=job.src, tag=f"{benchmark} answer", number=job.number, **result)

@@ -1,0 +1,85 @@
+"""The rendezvous service: who is in a world, where they are, who died.
+
+``open_directory`` gives the directory of a world: ``LocalDirectory``, a table in the world's folder
+on this machine, or, where processes of several machines meet, ``RemoteDirectory``, which asks a
+``DirectoryServer``. Processes use it to find each other; their messages do not pass through it, and
+they go on when it is gone.
+
+    folders   where worlds are on this machine, and their locks
+    table     the members, and what a newcomer gets
+    local     the directory in a folder
+    cleaning  removes what the dead left
+    server, remote, watch    the directory between machines (only these import zmq)
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from sfm_kernel.directory.cleaning import clean, remove_world, worlds
+from sfm_kernel.directory.folders import root
+from sfm_kernel.directory.local import LocalDirectory
+from sfm_kernel.errors import WorldError
+
+if TYPE_CHECKING:
+    from sfm_kernel.directory.remote import RemoteDirectory
+    from sfm_kernel.directory.server import DirectoryServer
+    from sfm_kernel.transport.base import Directory
+
+__all__ = [
+    "DirectoryServer",
+    "LocalDirectory",
+    "RemoteDirectory",
+    "clean",
+    "open_directory",
+    "remove_world",
+    "root",
+    "worlds",
+]
+
+
+def open_directory(
+    world: str, *, create: bool, url: str | None = None, key: bytes | None = None
+) -> Directory:
+    """The directory of ``world``, opened; close it after use.
+
+    Args:
+        create: make the world on this machine if it does not exist (without ``url``).
+        url: of a DirectoryServer, "tcp://host:port"; default ``$SFM_DIRECTORY``, else the folder
+            of this machine.
+        key: the world's key, with ``url``; default ``$SFM_KEY`` (hexadecimal).
+
+    Raises:
+        WorldGone: the world does not exist, or the server does not answer.
+        WorldAccess: the folder belongs to somebody else, or the key is not the server's.
+        WorldError: there is a url and no key.
+    """
+    url = url or os.environ.get("SFM_DIRECTORY")
+    if not url:
+        return LocalDirectory(world, create=create)
+    if key is None:
+        try:
+            key = bytes.fromhex(os.environ.get("SFM_KEY", ""))
+        except ValueError:
+            raise WorldError(
+                "SFM_KEY is not hexadecimal; copy it from the server's output"
+            ) from None
+    if not key:
+        raise WorldError(f"the directory at {url} needs the world's key: give key= or set SFM_KEY")
+    from sfm_kernel.directory.remote import RemoteDirectory
+
+    return RemoteDirectory(world, url, key)
+
+
+def __getattr__(name: str) -> Any:
+    # Importing zmq takes 50 ms, which a process that meets others through a folder does not need.
+    if name == "DirectoryServer":
+        from sfm_kernel.directory.server import DirectoryServer
+
+        return DirectoryServer
+    if name == "RemoteDirectory":
+        from sfm_kernel.directory.remote import RemoteDirectory
+
+        return RemoteDirectory
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,46 @@
+"""``python -m sfm_kernel.directory --world NAME`` serves the directory of a world until killed.
+
+Prints what other machines need, as shell variables: the server's address and the world's key.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import signal
+import sys
+import threading
+
+from sfm_kernel.directory.server import DirectoryServer
+from sfm_kernel.errors import SFMError
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Serve until SIGINT or SIGTERM; the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m sfm_kernel.directory", description=__doc__)
+    parser.add_argument("--world", required=True, help="the world's name")
+    parser.add_argument(
+        "--bind", default="tcp://*:0", help="address to listen on (default %(default)s)"
+    )
+    options = parser.parse_args(arguments)
+    # The key may come from the environment, but not from the command line, which others can read.
+    try:
+        key = bytes.fromhex(os.environ.get("SFM_KEY", "")) or secrets.token_bytes(32)
+        server = DirectoryServer(options.world, key, options.bind)
+    except (SFMError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    end = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: end.set())
+    with server:
+        print(f"export SFM_WORLD={server.world}")
+        print(f"export SFM_DIRECTORY={server.url}")
+        print(f"export SFM_KEY={key.hex()}", flush=True)
+        end.wait()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

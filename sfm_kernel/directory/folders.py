@@ -1,0 +1,245 @@
+"""The folders of this machine: where worlds keep their segments, rings and tables.
+
+``root()/WORLD/`` is private to the user. Whoever uses it holds a shared lock on the folder itself,
+so that it is never removed under somebody's feet; changes of its table happen under an exclusive
+lock on the file ``lock``. Both are flocks: the kernel drops them with the process, so that a
+process killed at any instruction leaves nothing locked. (flock, unlike a POSIX record lock, is not
+lost when another part of the same process closes the same file.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import re
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+
+from sfm_kernel.errors import BadName, SegmentFull, WorldAccess, WorldGone
+
+WORLD_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
+
+LOCK_SECONDS = 10.0
+"""How long to wait for a lock that others hold for about a millisecond."""
+
+
+def root() -> str:
+    """The folder of this user's worlds: ``$SFM_DIR``, else one in shared memory. Not created."""
+    if chosen := os.environ.get("SFM_DIR"):
+        return os.path.abspath(chosen)
+    shared = "/dev/shm"
+    if not (os.path.isdir(shared) and os.access(shared, os.W_OK | os.X_OK)):
+        shared = tempfile.gettempdir()
+    return os.path.join(shared, f"sfm-{os.geteuid()}")
+
+
+def check_world(world: str) -> str:
+    """The name itself; raises BadName where it is not one."""
+    if not isinstance(world, str) or not WORLD_NAME.fullmatch(world):
+        raise BadName(
+            f"world name {world!r}: use 1 to 64 letters, digits, '.', '_' or '-', not '.' first"
+        )
+    return world
+
+
+def is_alive(segment: str) -> bool:
+    """Whether the process that made the segment runs: it holds the file's lock. About 5 µs.
+
+    A segment that is not there belongs to a process that left.
+    """
+    try:
+        fd = os.open(segment, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        # Shared, so that two who ask at once do not take each other for the owner.
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+class WorldFolder:
+    """One world's folder on this machine, held open: nobody removes it meanwhile.
+
+    Raises:
+        WorldGone: it does not exist and ``create`` is false.
+        WorldAccess: it (or the root) belongs to somebody else, or others may enter it.
+    """
+
+    def __init__(self, world: str, *, create: bool) -> None:
+        top = root()
+        self.world = check_world(world)
+        self.path = os.path.join(top, world)
+        self._lock = os.path.join(self.path, "lock")
+        if create:
+            _make(top)
+        elif not os.path.lexists(self.path):
+            raise self.gone()
+        check_private(top)
+        self._fd = self._open(create)
+
+    def _open(self, create: bool) -> int:
+        while True:
+            if create:
+                _make(self.path)
+            try:
+                check_private(self.path)
+                fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                if create:
+                    continue  # somebody removed it in between
+                raise self.gone() from None
+            try:
+                _flock(fd, fcntl.LOCK_SH, self.path)
+                if _same(fd, self.path):
+                    if create:  # the mark by which `clean` knows a world
+                        os.close(_open_private(self._lock, os.O_WRONLY | os.O_CREAT))
+                    return fd
+            except BaseException:
+                os.close(fd)
+                raise
+            os.close(fd)  # what was locked had just been removed: look again
+
+    def gone(self) -> WorldGone:
+        """The error for a world that is not there."""
+        return WorldGone(
+            f"world {self.world!r} does not exist on this machine (no {self.path}). "
+            f"Start or join it first; with a directory server, give its url and key"
+        )
+
+    def exists(self) -> bool:
+        """Whether the folder is still the one that was opened."""
+        return _same(self._fd, self.path)
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """The exclusive right to change the world's table.
+
+        Raises:
+            WorldGone: the folder was removed, or a process that holds the lock does not run on.
+        """
+        if not self.exists():
+            raise self.gone()
+        # A file object, not a bare descriptor: whatever interrupts us, losing the last reference
+        # closes it, and that unlocks.
+        with open(self._lock, "ab", buffering=0, opener=_open_private) as file:
+            _flock(file.fileno(), fcntl.LOCK_EX, self._lock)
+            try:
+                yield
+            finally:
+                # Not only closed: a child forked meanwhile has a copy of the descriptor.
+                fcntl.flock(file.fileno(), fcntl.LOCK_UN)
+
+    def read(self, file: str) -> bytes | None:
+        """The content of a file of the folder; None if there is none.
+
+        Raises:
+            WorldGone: the folder was removed.
+            WorldAccess: the file belongs to somebody else, or others may read it.
+        """
+        try:
+            with open(os.path.join(self.path, file), "rb", opener=_open_private_read) as stream:
+                _check_mode(os.fstat(stream.fileno()), stream.name)
+                content = stream.read()
+        except FileNotFoundError:
+            content = None
+        if not self.exists():
+            raise self.gone()
+        return content
+
+    def write(self, file: str, content: bytes) -> None:
+        """Replace a file as a whole; under ``locked`` only.
+
+        Raises SegmentFull where the file system has no room: nothing is changed then.
+        """
+        path = os.path.join(self.path, file)
+        fresh = f"{path}.new"  # one writer at a time; a dead one's leftover is overwritten
+        try:
+            with open(fresh, "wb", opener=_open_private) as stream:
+                stream.write(content)
+            os.rename(fresh, path)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            room = os.statvfs(self.path)
+            free, limit = room.f_bavail * room.f_frsize, room.f_blocks * room.f_frsize
+            raise SegmentFull(len(content), free, limit, self.path) from error
+
+    def close(self) -> None:
+        """Let go of the folder. Idempotent."""
+        if self._fd >= 0:
+            fd, self._fd = self._fd, -1
+            os.close(fd)
+
+    def __enter__(self) -> WorldFolder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _make(path: str) -> None:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(path, 0o700)
+
+
+def check_private(path: str) -> None:
+    """Raise WorldAccess unless the folder is the user's own and closed to others."""
+    status = os.lstat(path)
+    if not stat.S_ISDIR(status.st_mode):
+        raise WorldAccess(f"{path} must be a folder, not a link or a file. Remove it")
+    _check_mode(status, path)
+
+
+def _check_mode(status: os.stat_result, path: str) -> None:
+    if status.st_uid != os.geteuid():
+        raise WorldAccess(
+            f"{path} belongs to user {status.st_uid}, not to you ({os.geteuid()}). "
+            f"Set SFM_DIR to a folder of your own"
+        )
+    if status.st_mode & 0o077:
+        raise WorldAccess(
+            f"{path} is open to other users (mode {stat.S_IMODE(status.st_mode):o}). "
+            f"Messages are private: run chmod go= {path}, or set SFM_DIR to another folder"
+        )
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+
+def _open_private_read(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW)
+
+
+def _same(fd: int, path: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(fd), os.lstat(path))
+    except OSError:
+        return False
+
+
+def _flock(fd: int, operation: int, path: str) -> None:
+    """Lock; interruptible, and bounded: a holder may have been stopped (SIGSTOP) inside."""
+    deadline = time.monotonic() + LOCK_SECONDS
+    pause = 0.0005
+    while True:
+        try:
+            fcntl.flock(fd, operation | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise WorldGone(
+                    f"{path} is locked for {LOCK_SECONDS:.0f} s by a process that does not go on "
+                    f"(find it with: fuser {path}). Continue or kill it"
+                ) from None
+        time.sleep(pause)
+        pause = min(2 * pause, 0.02)

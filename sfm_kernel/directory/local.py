@@ -1,0 +1,124 @@
+"""The directory of a world on one machine: a table in a file, no server.
+
+Readers need no lock, because the file is replaced as a whole. Writers take the folder's lock; one
+that is killed at any instruction leaves the old table or the new one.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from sfm_kernel.directory.cleaning import sweep
+from sfm_kernel.directory.folders import WorldFolder, is_alive
+from sfm_kernel.directory.table import Table, Wish
+from sfm_kernel.errors import WorldAccess, WorldGone
+from sfm_kernel.transport.base import Member, Name
+
+KEY_BYTES = 32
+
+
+class LocalDirectory:
+    """Who is in a world of this machine. See ``transport.base.Directory`` for the contract.
+
+    Cost: opening about 0.2 ms, ``join`` about 0.5 ms, ``members`` 0.1 ms, ``alive`` 20 µs.
+
+    Raises:
+        WorldGone: the world does not exist and ``create`` is false.
+        WorldAccess: its folder or key belongs to somebody else, or others could read it.
+    """
+
+    def __init__(self, world: str, create: bool = True) -> None:
+        self._folder = WorldFolder(world, create=create)
+        try:
+            self._key = self._read_key(create)
+        except BaseException:
+            self._folder.close()
+            raise
+
+    def _read_key(self, create: bool) -> bytes:
+        key = self._folder.read("key")
+        if key is None and create:
+            with self._folder.locked():
+                key = self._folder.read("key")  # somebody else may have been faster
+                if key is None:
+                    key = secrets.token_bytes(KEY_BYTES)
+                    self._folder.write("key", key)
+        if key is None:
+            raise self._folder.gone()
+        if len(key) != KEY_BYTES:
+            raise WorldAccess(f"{self.folder}/key is damaged: {len(key)} bytes, not {KEY_BYTES}")
+        return key
+
+    @property
+    def world(self) -> str:
+        return self._folder.world
+
+    @property
+    def folder(self) -> str:
+        return self._folder.path
+
+    @property
+    def key(self) -> bytes:
+        return self._key
+
+    def join(
+        self,
+        *,
+        uid: str,
+        pid: int,
+        host: str,
+        segment: str,
+        address: str,
+        name: Name | None = None,
+        rank: int | None = None,
+        guest: bool = False,
+        names: tuple[str, ...] = (),
+        info: dict[str, Any] | None = None,
+    ) -> Member:
+        """Register; see ``Directory.join``. Also removes what dead processes left in the folder."""
+        wish = Wish(uid, pid, host, segment, address, name, rank, guest, tuple(names), info or {})
+        with self._folder.locked():
+            table = self._table()
+            member = table.admit(wish, lambda one: is_alive(one.segment))
+            self._folder.write("members.json", table.dumps())
+            # The dead who are still listed keep their segments: observers show how they ended.
+            sweep(self.folder, keep={one.uid for one in table.members})
+        return member
+
+    def leave(self, member: Member) -> None:
+        """Take the entry out; harmless if it is not there or the world is gone."""
+        try:
+            with self._folder.locked():
+                table = self._table()
+                if table.remove(member.uid):
+                    self._folder.write("members.json", table.dumps())
+        except WorldGone:
+            pass
+
+    def members(self) -> list[Member]:
+        """All entries by slot, the dead that nobody replaced among them."""
+        return self._table().members
+
+    def alive(self, member: Member) -> bool:
+        """Whether it holds its segment's lock and has not left."""
+        if not is_alive(member.segment):
+            return False
+        try:
+            return member.uid.encode() in (self._folder.read("members.json") or b"")
+        except WorldGone:
+            return False
+
+    def close(self) -> None:
+        """Let go of the folder. Idempotent; does not leave."""
+        self._folder.close()
+
+    def __enter__(self) -> LocalDirectory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _table(self) -> Table:
+        content = self._folder.read("members.json")
+        return Table() if content is None else Table.loads(content)

@@ -1,0 +1,185 @@
+"""The directory of a world whose processes meet from several machines."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import select
+import threading
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import zmq
+
+from sfm_kernel.directory.folders import check_world
+from sfm_kernel.directory.table import Table, Wish
+from sfm_kernel.directory.watch import Watch
+from sfm_kernel.errors import NameInUse, SFMError, WorldError
+from sfm_kernel.transport.base import MAX_MEMBERS, Member
+from sfm_kernel.transport.zmq.curve import Keys
+from sfm_kernel.transport.zmq.identity import own_ip
+from sfm_kernel.transport.zmq.sockets import Context, descriptor, has_mail
+from sfm_kernel.transport.zmq.wake import Wake
+
+PURPOSE = b"sfm directory"
+TICK_MS = 50
+
+
+class DirectoryServer:
+    """Keeps the table of ``world`` and serves it from a thread until ``close``.
+
+    A request is one JSON object, {"number", "ask": "hello" | "join" | "leave" | "state", ...}; its
+    answer has the same number, and "server", which differs for each server that ever ran. Only
+    who knows the key can ask. What members say about files is stored and never opened.
+
+    Args:
+        world: its name, which clients must give as well.
+        key: the world's secret, at least 16 bytes.
+        bind: ZeroMQ address to listen on; port 0 chooses one.
+    Attributes:
+        url: what clients connect to.
+    Raises:
+        WorldAccess: the key is empty or short. WorldError: the address cannot be had.
+    """
+
+    def __init__(self, world: str, key: bytes, bind: str = "tcp://*:0") -> None:
+        self.world, self.key = check_world(world), key
+        self._name = secrets.token_hex(8)
+        self._table = Table()
+        self._version = 0
+        self._watches: dict[str, Watch] = {}
+        self._polled: dict[int, Watch] = {}
+        self._closing = False
+        keys = Keys(key, PURPOSE)
+        self._context: Context = zmq.Context()
+        self._gate = keys.gate(self._context)
+        self._router = self._context.socket(zmq.ROUTER)
+        self._router.linger = 500
+        self._router.backlog = MAX_MEMBERS
+        keys.serve(self._router)
+        try:
+            self._router.bind(bind)
+        except zmq.ZMQError as error:
+            self._context.destroy(0)
+            raise WorldError(f"no directory server at {bind}: {error}") from error
+        bound = self._router.get_string(zmq.LAST_ENDPOINT)
+        self.url = bound.replace("tcp://0.0.0.0:", f"tcp://{own_ip()}:")
+        self._wake = Wake()
+        self._thread = threading.Thread(target=self._serve, name="sfm-directory", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop serving. Who has met goes on; nobody can join any more. Idempotent."""
+        self._closing = True
+        self._wake.ring()
+        self._thread.join()
+
+    def __enter__(self) -> DirectoryServer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ---- the thread ----
+
+    def _serve(self) -> None:
+        try:
+            while not self._closing:
+                self._gate.serve()
+                while has_mail(self._router):
+                    client, request = self._router.recv_multipart()[:2]
+                    self._router.send_multipart([client, self._answer(request)])
+                self._wait()  # the last look at each ZeroMQ socket found nothing
+        finally:
+            for watch in self._watches.values():
+                watch.close()
+            self._router.close()
+            self._gate.socket.close()
+            self._context.term()
+            self._wake.close()
+
+    def _wait(self) -> None:
+        """Sleep until there is a request or news of a member."""
+        poller = select.poll()
+        for fd in (self._wake.fd, descriptor(self._gate.socket), descriptor(self._router)):
+            poller.register(fd, select.POLLIN)
+        watches = list(self._watches.values())
+        for watch in watches:
+            if watch.fileno() >= 0:
+                poller.register(watch, select.POLLIN | (0 if watch.settled else select.POLLOUT))
+        restless = not all(watch.settled for watch in watches)
+        poller.poll(TICK_MS if restless else None)
+        for watch in watches:
+            self._check(watch)
+
+    def _check(self, watch: Watch) -> None:
+        was_dead = watch.dead
+        watch.check()
+        if watch.dead != was_dead:
+            self._version += 1
+
+    def _lives(self, member: Member) -> bool:
+        self._check(self._watches[member.uid])
+        return not self._watches[member.uid].dead
+
+    # ---- requests ----
+
+    def _answer(self, request: bytes) -> bytes:
+        answer: dict[str, Any] = {"server": self._name}
+        try:
+            asked = json.loads(request)
+            answer["number"] = asked["number"]
+            answer |= self._handlers[asked["ask"]](self, asked)
+        except SFMError as error:
+            answer |= {"error": type(error).__name__, "message": str(error)}
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            answer |= {"error": "WorldError", "message": f"request not understood: {error!r}"}
+        return json.dumps(answer).encode()
+
+    def _hello(self, asked: dict[str, Any]) -> dict[str, Any]:
+        return {"world": self.world}
+
+    def _join(self, asked: dict[str, Any]) -> dict[str, Any]:
+        wish = Wish.from_json(asked["wish"])
+        watch = Watch(wish.address)
+        try:
+            member = self._table.admit(wish, self._lives)
+        except NameInUse:
+            watch.close()
+            if any(one.unsure for one in self._watches.values()):
+                return {"again": True}  # its owner has probably just died
+            raise
+        except BaseException:
+            watch.close()
+            raise
+        self._watches[member.uid] = watch
+        self._forget_replaced()
+        return {"member": member.to_json()}
+
+    def _leave(self, asked: dict[str, Any]) -> dict[str, Any]:
+        self._table.remove(asked["uid"])
+        self._forget_replaced()
+        return {}
+
+    def _state(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Everybody, and who of them is dead; nothing if the asker knows this version."""
+        if asked.get("version") == self._version:
+            return {"version": self._version}
+        return {
+            "version": self._version,
+            "members": [one.to_json() for one in self._table.members],
+            "dead": [uid for uid, watch in self._watches.items() if watch.dead],
+        }
+
+    def _forget_replaced(self) -> None:
+        self._version += 1
+        listed = {one.uid for one in self._table.members}
+        for uid in self._watches.keys() - listed:
+            self._watches.pop(uid).close()
+
+    _handlers: ClassVar[dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]]] = {
+        "hello": _hello,
+        "join": _join,
+        "leave": _leave,
+        "state": _state,
+    }

@@ -1,0 +1,178 @@
+"""Who is in a world: the table, and the rule by which a newcomer gets slot, rank and name.
+
+Pure: no files, no sockets. The folder's directory and the server both keep one of these.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from sfm_kernel.errors import BadName, NameInUse, WorldError, WorldFull
+from sfm_kernel.transport.base import MAX_MEMBERS, Member, Name
+
+UID = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a process asks for when it joins; ``Directory.join`` explains the fields.
+
+    Raises BadName or TypeError on what cannot be wished for.
+    """
+
+    uid: str
+    pid: int
+    host: str
+    segment: str
+    address: str
+    name: Name | None = None
+    rank: int | None = None
+    guest: bool = False
+    names: tuple[str, ...] = ()
+    info: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not UID.fullmatch(self.uid):
+            raise BadName(f"uid {self.uid!r}: 32 hexadecimal digits are needed")
+        if self.rank is not None and (type(self.rank) is not int or self.rank < 0):
+            raise BadName(f"rank {self.rank!r}: a rank is an int from 0")
+        for name in (self.name, *self.names):
+            _check_name(name)
+        if self.guest and (self.rank is not None or isinstance(self.name, int)):
+            raise BadName(f"guest {self.name!r} asks for a rank, but guests have none")
+        if isinstance(self.name, int) and self.rank not in (None, self.name):
+            raise BadName(f"name {self.name} is the name of rank {self.name}, not {self.rank}")
+        try:
+            json.dumps(self.info)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"info must consist of JSON's types: {error}") from None
+
+    def to_json(self) -> dict[str, Any]:
+        """The wish as JSON's own types."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Wish:
+        """The wish that ``to_json`` described; raises TypeError or ValueError if malformed."""
+        return cls(**{**record, "names": tuple(record.get("names", ()))})
+
+
+def _check_name(name: Name | None) -> None:
+    if name is None or (type(name) is int and name >= 0):
+        return
+    if not isinstance(name, str) or not 0 < len(name) <= 64 or not name.isprintable():
+        raise BadName(f"name {name!r}: use 1 to 64 printable characters, or a rank")
+
+
+class Table:
+    """The members of one world, by slot. At most one entry has a slot, a rank or a name.
+
+    The dead stay until somebody takes their name or rank, so that a restarted process gets back
+    what it had and others can see who died.
+    """
+
+    def __init__(self, members: Iterable[Member] = (), next_slot: int = 0) -> None:
+        self.members = sorted(members, key=lambda member: member.slot)
+        self._next_slot = next_slot
+
+    def admit(self, wish: Wish, lives: Callable[[Member], bool]) -> Member:
+        """Enter a newcomer as ``Directory.join`` says. On an error the table is unchanged."""
+        living = [one for one in self.members if one.uid != wish.uid and lives(one)]
+        if len(living) >= MAX_MEMBERS:
+            raise WorldFull(f"the world has {MAX_MEMBERS} living processes, which is its limit")
+        rank, name = self._choose(wish, living)
+        living_uids = {one.uid for one in living}
+        kept = [
+            one
+            for one in self.members
+            if one.uid in living_uids
+            or (one.uid != wish.uid and one.name != name and (rank is None or one.rank != rank))
+        ]
+        if len(kept) == MAX_MEMBERS:  # somebody dead has to make room
+            kept.remove(next(one for one in kept if one.uid not in living_uids))
+        slot = self._free_slot(kept)
+        member = Member(
+            wish.uid, slot, rank, name, wish.pid, wish.host, wish.segment, wish.address, wish.info
+        )
+        self.members = sorted([*kept, member], key=lambda one: one.slot)
+        self._next_slot = (slot + 1) % MAX_MEMBERS
+        return member
+
+    def _choose(self, wish: Wish, living: list[Member]) -> tuple[int | None, Name]:
+        ranks = {one.rank: one for one in living if one.rank is not None}
+        names = {one.name: one for one in living}
+        name = wish.name
+        if wish.guest:
+            rank = None
+            if name is None:
+                homes = ("home" if n == 1 else f"home{n}" for n in range(1, MAX_MEMBERS + 1))
+                name = next(home for home in homes if home not in names)
+        else:
+            rank = self._choose_rank(wish, ranks, names)
+            if rank in ranks:
+                raise NameInUse(_in_use(f"rank {rank}", ranks[rank]))
+            if name is None:
+                name = wish.names[rank] if rank < len(wish.names) else rank
+        if name in names:
+            raise NameInUse(_in_use(f"the name {name!r}", names[name]))
+        return rank, name
+
+    def _choose_rank(self, wish: Wish, ranks: dict[int, Member], names: dict[Name, Member]) -> int:
+        if wish.rank is not None:
+            return wish.rank
+        if isinstance(wish.name, int):
+            return wish.name
+        former = [one.rank for one in self.members if one.name == wish.name]
+        given = [rank for rank, name in enumerate(wish.names) if name == wish.name]
+        for rank in (*former, *given):
+            if rank is not None and rank not in ranks:
+                return rank
+        rank = 0
+        while rank in ranks or (
+            # The name that comes with this rank is taken: the next rank may do.
+            wish.name is None and rank < len(wish.names) and wish.names[rank] in names
+        ):
+            rank += 1
+        return rank
+
+    def _free_slot(self, members: list[Member]) -> int:
+        # Round and round: a slot is used again as late as possible, because receivers may not
+        # have looked yet at the last messages of whoever had it.
+        used = {one.slot for one in members}
+        slots = ((self._next_slot + n) % MAX_MEMBERS for n in range(MAX_MEMBERS))
+        return next(slot for slot in slots if slot not in used)
+
+    def remove(self, uid: str) -> bool:
+        """Take an entry out; whether it was there."""
+        kept = [one for one in self.members if one.uid != uid]
+        gone = len(kept) < len(self.members)
+        self.members = kept
+        return gone
+
+    def dumps(self) -> bytes:
+        """The table as text, for a file."""
+        members = [one.to_json() for one in self.members]
+        return json.dumps({"next_slot": self._next_slot, "members": members}).encode()
+
+    @classmethod
+    def loads(cls, text: bytes) -> Table:
+        """The table that ``dumps`` wrote; raises WorldError if it is damaged."""
+        try:
+            record = json.loads(text)
+            return cls(map(Member.from_json, record["members"]), record["next_slot"])
+        except (ValueError, TypeError, KeyError) as error:
+            raise WorldError(
+                f"the world's table is damaged ({error}). End its processes, then run "
+                f"`python -m sfm_kernel clean`"
+            ) from error
+
+
+def _in_use(what: str, member: Member) -> str:
+    return (
+        f"{what} belongs to a living process (pid {member.pid} on {member.host}). "
+        f"Choose another, or end that process first"
+    )

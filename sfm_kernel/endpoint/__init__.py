@@ -1,0 +1,12 @@
+"""The endpoint: a process's addressable end, with ``send`` and ``recv``.
+
+endpoint    Endpoint: the calls that users make
+peers       who is in the world, and the ways to them
+callbacks   functions that the network thread calls
+calls       calls as texts
+"""
+
+from sfm_kernel.endpoint.callbacks import Callback
+from sfm_kernel.endpoint.endpoint import BUFFERING, Endpoint
+
+__all__ = ["BUFFERING", "Callback", "Endpoint"]

@@ -1,0 +1,78 @@
+"""Callbacks: functions that the network thread calls for matching messages."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from sfm_kernel.endpoint.calls import call
+from sfm_kernel.message import Message, matches
+
+
+class Callback:
+    """A function that is called for every matching message until ``unregister()``."""
+
+    def __init__(
+        self, owner: Callbacks, function: Callable[[Message], object], template: dict[str, Any]
+    ) -> None:
+        self._owner, self.function, self.template = owner, function, template
+
+    def unregister(self) -> None:
+        """No message that arrives from now on goes to the function. Harmless when repeated."""
+        self._owner.remove(self)
+
+    def __enter__(self) -> Callback:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.unregister()
+
+
+class Callbacks:
+    """The callbacks of one endpoint, in the order in which they were registered."""
+
+    def __init__(self, inbox: Any) -> None:
+        self._inbox = inbox
+        self._all: tuple[Callback, ...] = ()  # replaced, never changed: read without the lock
+        self._changing = threading.Lock()
+
+    def add(self, function: Callable[[Message], object], template: dict[str, Any]) -> Callback:
+        """Register; the network thread receives from now on."""
+        callback = Callback(self, function, template)
+        with self._changing:
+            self._all = (*self._all, callback)
+            self._inbox.set_callbacks(True)
+        return callback
+
+    def remove(self, callback: Callback) -> None:
+        """Unregister; without any callback, receiving calls take messages in themselves again."""
+        with self._changing:
+            self._all = tuple(one for one in self._all if one is not callback)
+            if not self._all and not self._inbox.closed:
+                self._inbox.set_callbacks(False)
+
+    def dispatch(self, message: Message) -> bool:
+        """Show a message to the callbacks; whether one consumed it. Runs in the network thread."""
+        for callback in self._all:
+            try:
+                if not matches(message, callback.template):
+                    continue
+            except Exception:  # noqa: BLE001 - whatever a user's predicate raises
+                _report(callback, "a predicate for")
+                continue
+            try:
+                callback.function(message)
+            except Exception:  # noqa: BLE001 - whatever a user's function raises
+                _report(callback, "callback")
+            return True
+        return False
+
+
+def _report(callback: Callback, what: str) -> None:
+    name = getattr(callback.function, "__name__", repr(callback.function))
+    where = call("regcb", callback.template)
+    print(f"{what} {name} of {where} raised; later messages are still served:", file=sys.stderr)
+    traceback.print_exc(file=sys.stderr)

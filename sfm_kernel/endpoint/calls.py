@@ -1,0 +1,28 @@
+"""Calls as texts, for tables and errors; and checks of their arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def seconds(timeout: Any) -> float:
+    """The timeout as a float; ValueError if it is none."""
+    try:
+        number = float(timeout)
+    except (TypeError, ValueError):
+        number = -1.0
+    if not number >= 0:  # NaN as well
+        raise ValueError(f"timeout is a number of seconds, 0 or more, not {timeout!r}")
+    return number
+
+
+def call(function: str, template: dict[str, Any]) -> str:
+    """The call as the user wrote it, short enough for a table."""
+
+    def short(value: Any) -> str:
+        if callable(value):
+            return f"<{getattr(value, '__name__', 'predicate')}>"
+        text = repr(value)
+        return text if len(text) <= 60 else text[:57] + "..."
+
+    return f"{function}({', '.join(f'{k}={short(v)}' for k, v in template.items())})"

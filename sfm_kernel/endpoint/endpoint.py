@@ -1,0 +1,366 @@
+"""Endpoint: the calls that users make.
+
+Source: SFM paper, section 2.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import operator
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Any
+
+from sfm_kernel.endpoint.callbacks import Callback, Callbacks
+from sfm_kernel.endpoint.calls import call, seconds
+from sfm_kernel.endpoint.peers import Peers
+from sfm_kernel.errors import (
+    AddressError,
+    EndpointClosed,
+    PeerLost,
+    RecvTimeout,
+    SFMError,
+    WouldBlock,
+)
+from sfm_kernel.message import Message, pack
+from sfm_kernel.transport.base import Directory, Member, Name, Transport
+
+BUFFERING = 64 << 20
+"""Bytes of unreceived messages that one sender may leave in one inbox before ``send`` waits."""
+
+
+class Endpoint:
+    """One process's end of a world. Made by ``sfm_kernel.join``; may be used from any thread."""
+
+    def __init__(
+        self,
+        member: Member,
+        directory: Directory,
+        inbox: Any,
+        transports: Iterable[Transport],
+        *,
+        kinds: Iterable[str] = ("inproc", "shm", "zmq"),
+        buffering: int = BUFFERING,
+        size: int | None = None,
+    ) -> None:
+        self._member, self._directory, self._inbox = member, directory, inbox
+        self._transports = list(transports)
+        self._peers = Peers(member, directory, self._transports, kinds, lambda: self.closed)
+        self._callbacks = Callbacks(inbox)
+        self._size = size
+        self.buffering = buffering
+        about = {key: getattr(member, key) for key in ("name", "rank", "pid", "host", "uid")}
+        inbox.set_info(json.dumps(about))
+        self._network = threading.Thread(
+            target=inbox.serve,
+            args=(self._callbacks.dispatch,),
+            name=f"sfm-network-{member.name}",
+            daemon=True,
+        )
+        self._network.start()
+        _open.add(self)
+
+    # ---- who ----
+
+    @property
+    def name(self) -> Name:
+        """What addresses this process; its rank where it was given no name."""
+        return self._member.name
+
+    @property
+    def rank(self) -> int | None:
+        """0, 1, 2 …, or None for a guest such as a notebook."""
+        return self._member.rank
+
+    @property
+    def size(self) -> int:
+        """How many ranked processes the world has: fixed by ``run``, else those that live now."""
+        if self._size is not None:
+            return self._size
+        return sum(one.rank is not None and self._peers.alive(one) for one in self.members())
+
+    @property
+    def world(self) -> str:
+        """The world's name."""
+        return self._directory.world
+
+    @property
+    def folder(self) -> str:
+        """The world's folder in shared memory, for observers."""
+        return self._directory.folder
+
+    @property
+    def buffering(self) -> int:
+        """Bytes that may wait unreceived at one destination before ``send`` waits.
+
+        0 makes every ``send`` wait until its message was received, which shows what buffering
+        hides: programs that work only while messages are small.
+        """
+        return self._buffering
+
+    @buffering.setter
+    def buffering(self, nbytes: int) -> None:
+        nbytes = operator.index(nbytes)
+        if nbytes < 0:
+            raise ValueError(f"buffering is a number of bytes, 0 or more, not {nbytes}")
+        self._buffering = nbytes
+
+    @property
+    def closed(self) -> bool:
+        """Whether the endpoint has left its world."""
+        return bool(self._inbox.closed)
+
+    def members(self) -> list[Member]:
+        """Everybody in the world, the dead that nobody replaced among them, as known now."""
+        return self._peers.members()
+
+    def alive(self, member: Member) -> bool:
+        """Whether this member still runs and has not left."""
+        return self._peers.alive(member)
+
+    def wait_for(self, *names: Name, timeout: float | None = None) -> None:
+        """Return when every one of ``names`` (or ranks) has joined and lives.
+
+        Raises:
+            RecvTimeout: somebody was missing after ``timeout`` seconds; the message names them.
+        """
+        deadline = None if timeout is None else time.monotonic() + seconds(timeout)
+        while True:
+            living = [one for one in self.members() if self._peers.alive(one)]
+            there = {one.name for one in living} | {one.rank for one in living}
+            missing = [name for name in names if name not in there]
+            if not missing:
+                return
+            if self.closed:
+                raise EndpointClosed("this endpoint was closed while it waited for others")
+            if deadline is not None and time.monotonic() >= deadline:
+                raise RecvTimeout(f"not joined within {timeout} s: {missing}")
+            time.sleep(0.005)
+
+    def route_kind(self, name: Name) -> str:
+        """How messages to ``name`` travel: "inproc", "shm" or "zmq"."""
+        return self._peers.route(name).kind
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else f"rank {self.rank}"
+        return f"<Endpoint {self.name!r} of world {self.world!r}, {state}>"
+
+    # ---- sending ----
+
+    def send(self, /, **attributes: Any) -> None:
+        """Send a message with these attributes to ``dest``; ``src`` is added.
+
+        The message is then in the receiver's inbox, or on its way there. Values may be changed
+        or reused at once.
+
+        Blocks: while ``buffering`` bytes of earlier messages wait unreceived at ``dest``; with
+            ``buffering=0`` until this message was received. Stop (KeyboardInterrupt) ends the
+            wait: then nothing was sent (with ``buffering=0``: or it stays in the inbox).
+        Args:
+            dest: name or rank of the destination. Required.
+            attributes: any names but ``src``, any values that can be pickled.
+        Raises:
+            AddressError: ``dest`` is missing, or ``src`` was given.
+            UnknownName: nobody is called ``dest``; the error lists who is there.
+            EncodeError: a value cannot be pickled.
+            PeerLost: ``dest`` has died, or dies while the call waits.
+            SegmentFull: shared memory has no room for the way to ``dest``.
+            EndpointClosed: this endpoint was closed.
+            In every case nothing was sent.
+        Order, Cost: messages to one destination arrive in the order sent, whatever their size.
+            Two copies of the values (into the ring, out of it).
+        Source: SFM paper, section 2.
+        Example:
+            >>> with sfm_kernel.join("doc", name="A") as sfm:
+            ...     sfm.send(dest="A", mytag=42, input=[1, 2])
+            ...     sfm.recv(mytag=42)
+            Message: {'dest': 'A', 'src': 'A', 'mytag': 42, 'input': [1, 2]}
+        """
+        try:
+            dest = attributes.pop("dest")
+        except KeyError:
+            raise AddressError("send needs a destination: send(dest='B', ...)") from None
+        if "src" in attributes:
+            raise AddressError("src is added by send and cannot be given; use another name")
+        try:
+            route = self._peers.route(dest)
+        except TypeError:
+            raise AddressError(f"dest is a name or a rank, not {dest!r}") from None
+        packet = pack({"dest": route.peer.name, "src": self._member.name, **attributes})
+        try:
+            route.send(packet, self._buffering)
+        except PeerLost:
+            successor = self._peers.successor(dest, route)
+            if successor is None:
+                raise
+            successor.send(packet, self._buffering)
+
+    # ---- receiving ----
+
+    def recv(self, timeout: float | None = None, /, **template: Any) -> Message:
+        """Take the first message, in order of arrival, that has every attribute of the template.
+
+        A template value is compared with ``==``; a callable one is a predicate on the value.
+        Without a template the oldest message is taken. What does not match stays queued.
+
+        Blocks: until a message matches, or for ``timeout`` seconds. Stop (KeyboardInterrupt)
+            ends it within 100 ms; the message is then still queued.
+        Args:
+            timeout: seconds, by position only, so that an attribute may be called ``timeout``.
+            template: attributes that the message must have; ``src`` matches name and rank.
+        Returns:
+            The message. Its values are the caller's own, and writable.
+        Raises:
+            RecvTimeout: nothing matched in time.
+            PeerLost: the template names a ``src`` that has died, and nothing it had sent matches.
+            MatchError: ``==`` has no truth value (an array). The message stays queued.
+            EndpointClosed: this endpoint was closed. What a predicate raises is passed on.
+        Order, Cost: arrival order. Messages that do not match cost nothing, however many.
+        Source: SFM paper, sections 2 and 4.3.
+        """
+        out: list[Message] = []
+        if timeout is not None:
+            timeout = seconds(timeout)
+        if "src" in template:
+            template["src"] = self._peers.canonical(template["src"])
+        try:
+            self._inbox.recv(timeout, template, out, self._waiter)
+            return out[0]
+        except RecvTimeout:
+            raise RecvTimeout(
+                f"no message matched {call('recv', template)} within {timeout:g} s; "
+                f"{self._inbox.depth} others are queued"
+            ) from None
+        except BaseException:
+            # An interrupt may strike between the taking and the return. The message goes back.
+            if out:
+                self._inbox.put_back(out[0])
+            raise
+
+    def recv_nb(self, /, **template: Any) -> Message:
+        """``recv`` that does not wait.
+
+        Raises:
+            WouldBlock: no queued message matches. Otherwise as ``recv``.
+        """
+        out: list[Message] = []
+        if "src" in template:
+            template["src"] = self._peers.canonical(template["src"])
+        try:
+            if self._inbox.recv_nb(template, out):
+                return out[0]
+        except BaseException:
+            if out:
+                self._inbox.put_back(out[0])
+            raise
+        raise WouldBlock(f"no queued message matches {call('recv_nb', template)}")
+
+    def peek(self, /, **template: Any) -> bool:
+        """Whether a queued message matches. Changes nothing. Raises as ``recv``."""
+        if "src" in template:
+            template["src"] = self._peers.canonical(template["src"])
+        return bool(self._inbox.peek(template))
+
+    def _waiter(self, template: dict[str, Any]) -> tuple[str, Callable[[], None]]:
+        """Called when a receive is about to sleep: what it waits for, and what to check."""
+        if threading.current_thread() is self._network:
+            raise SFMError(
+                "a callback runs in the network thread, which brings the messages in: it cannot "
+                "wait for one. Use recv_nb, or let the callback set an event for another thread"
+            )
+        return call("recv", template), self._peers.watch(template)
+
+    def regcb(self, function: Callable[[Message], object], /, **template: Any) -> Callback:
+        """Call ``function(message)`` for every later message that matches, until unregistered.
+
+        The call comes from the network thread, also while this process computes. It consumes the
+        message: ``recv`` does not see it. Of several callbacks the first registered gets it. What
+        the function raises is reported on stderr, and the next message is still served.
+
+        Args:
+            function: called with one Message; it may ``send``, but not wait in ``recv``.
+            template: as for ``recv``.
+        Returns:
+            The registration, with ``unregister()``; also a context manager.
+        Source: SFM paper, section 2 (Table 1).
+        """
+        if not callable(function):
+            raise TypeError(f"regcb needs a function that takes a message, not {function!r}")
+        if self.closed:
+            raise EndpointClosed("this endpoint is closed: join the world again")
+        if "src" in template:
+            template["src"] = self._peers.canonical(template["src"])
+        return self._callbacks.add(function, template)
+
+    def show_running(self, running: bool) -> None:
+        """Tell observers whether user code is running ("running") or not ("idle")."""
+        self._inbox.set_running(running)
+
+    # ---- end ----
+
+    def close(self) -> None:
+        """Leave the world. Blocked calls end with EndpointClosed; what was sent is delivered.
+
+        Messages that were not received are gone. Harmless when repeated.
+        """
+        if self not in _open:
+            return
+        _open.discard(self)
+        # From the last to the first, each even if another fails or Stop interrupts it.
+        with contextlib.ExitStack() as steps:
+            steps.callback(self._directory.close)
+            steps.callback(self._leave)
+            for transport in self._transports:
+                if transport.kind != "zmq":
+                    steps.callback(transport.close)
+            steps.callback(self._end_network_thread)
+            steps.callback(self._inbox.close)
+            for transport in self._transports:
+                if transport.kind == "zmq":  # sends what is under way; needs the inbox for that
+                    steps.callback(transport.close)
+
+    def _leave(self) -> None:
+        with contextlib.suppress(SFMError, OSError):  # the world may be gone
+            self._directory.leave(self._member)
+
+    def _end_network_thread(self) -> None:
+        if threading.current_thread() is not self._network:  # a callback may close its endpoint
+            self._network.join()
+
+    def __enter__(self) -> Endpoint:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+_open: set[Endpoint] = set()
+"""The endpoints of this process. Strong references: an endpoint that nobody names any more may
+still be sending to others, or serving callbacks."""
+
+
+@atexit.register
+def _close_all() -> None:
+    for endpoint in list(_open):
+        with contextlib.suppress(SFMError, OSError):
+            endpoint.close()
+
+
+def _abandon_all() -> None:
+    """In a forked child: the endpoints are the parent's."""
+    for endpoint in list(_open):
+        endpoint._inbox.abandon()
+    _open.clear()
+
+
+os.register_at_fork(after_in_child=_abandon_all)

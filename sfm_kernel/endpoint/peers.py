@@ -1,0 +1,179 @@
+"""The others: who is in the world, and the ways to them."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from sfm_kernel.endpoint.calls import call
+from sfm_kernel.errors import EndpointClosed, PeerLost, SFMError, UnknownName
+from sfm_kernel.transport.base import Directory, Member, Name, Route, Transport
+
+LOOK_EVERY = 3
+"""A blocked receive looks up every 100 ms for signals, and so many times less often for the death
+of whom it waits for: asking takes some 0.2 ms, and waiting must cost no CPU."""
+
+
+class Peers:
+    """What one endpoint knows of the others. Thread-safe.
+
+    The directory is asked when a name is not known, or when who bears it has died; never for a
+    message to somebody who is known.
+
+    Args:
+        kinds: the transports that may be used for sending, by their ``kind``.
+        closed: says whether the own endpoint is closed.
+    """
+
+    def __init__(
+        self,
+        own: Member,
+        directory: Directory,
+        transports: Iterable[Transport],
+        kinds: Iterable[str],
+        closed: Callable[[], bool],
+    ) -> None:
+        self._own, self._directory, self._closed = own, directory, closed
+        self._transports = list(transports)
+        self._kinds = tuple(kinds)
+        self._known: dict[Name, Member] = {}
+        self._routes: dict[Name, Route] = {}
+        self._routing = threading.Lock()
+
+    # ---- who ----
+
+    def members(self) -> list[Member]:
+        """Everybody in the world, the dead that nobody replaced among them, as of now."""
+        members = self._directory.members()
+        known: dict[Name, Member] = {one.rank: one for one in members if one.rank is not None}
+        known |= {one.name: one for one in members}  # a name goes before a rank
+        self._known = known
+        current = {one.uid for one in members}
+        with self._routing:  # a name whose process was replaced leads to the new one from now on
+            for name, route in list(self._routes.items()):
+                if route.peer.uid not in current:
+                    del self._routes[name]
+        return members
+
+    def lookup(self, name: Name) -> Member | None:
+        """Who has this name or rank; TypeError if it cannot be one (a list)."""
+        member = self._known.get(name)
+        if member is None:
+            self.members()
+            member = self._known.get(name)
+        return member
+
+    def alive(self, member: Member) -> bool:
+        """Whether this incarnation lives, as far as directory and connections tell."""
+        if member.uid == self._own.uid:
+            return not self._closed()
+        if any(transport.lost(member) for transport in self._transports):
+            return False
+        return self._directory.alive(member)
+
+    def _find(self, dest: Name) -> Member:
+        member = self.lookup(dest)
+        if member is not None and not self.alive(member):
+            self.members()  # it may have been replaced
+            member = self._known.get(dest)
+        if member is None:
+            names = [one.name for one in self._directory.members() if self.alive(one)]
+            raise UnknownName(dest, names, self._directory.world)
+        if not self.alive(member):
+            raise PeerLost(dest, "and did not receive this message")
+        return member
+
+    # ---- ways ----
+
+    def route(self, dest: Name) -> Route:
+        """The way to ``dest``; made if there is none.
+
+        Raises: EndpointClosed, UnknownName, PeerLost, SegmentFull; TypeError if ``dest`` cannot
+        be a name.
+        """
+        known = self._routes.get(dest)
+        return known or self._make_route(dest)
+
+    def _make_route(self, dest: Name) -> Route:
+        if self._closed():
+            raise EndpointClosed("this endpoint is closed: join the world again")
+        member = self._find(dest)
+        with self._routing:
+            # The same process may be known by name and by rank: one way, or order would be lost.
+            for route in self._routes.values():
+                if route.peer.uid == member.uid:
+                    self._routes[dest] = route
+                    return route
+            for transport in self._transports:
+                if transport.kind not in self._kinds:
+                    continue
+                made = transport.route(member, lambda: self.alive(member))
+                if made is not None:
+                    self._routes[dest] = made
+                    return made
+        if not self.alive(member):
+            raise PeerLost(dest)
+        raise SFMError(
+            f"there is no way to {dest!r}: it shares no memory with us, and SFM_TRANSPORT="
+            f"{os.environ.get('SFM_TRANSPORT', '')!r} leaves no other"
+        )
+
+    def successor(self, dest: Name, lost: Route) -> Route | None:
+        """The way to the process that has taken the place of a lost one, if there is one."""
+        with self._routing:
+            for name in [name for name, route in self._routes.items() if route is lost]:
+                del self._routes[name]
+        lost.close()
+        self.members()
+        member = self._known.get(dest)
+        if member is None or member.uid == lost.peer.uid or not self.alive(member):
+            return None
+        return self.route(dest)
+
+    # ---- waiting for somebody ----
+
+    def canonical(self, src: Any) -> Any:
+        """A rank in a template means the process's name, which is what messages carry."""
+        if type(src) is int and src != self._own.name:
+            member = self.lookup(src)
+            if member is not None:
+                return member.name
+        return src
+
+    def watch(self, template: dict[str, Any]) -> Callable[[], None]:
+        """What a blocked receive calls now and then: raises PeerLost when its ``src`` is dead.
+
+        A process that dies while somebody waits for it is lost for that wait, even if another
+        takes its place at once: the new one does not know what was asked of the old one.
+        """
+        src: Any = template.get("src")
+        if "src" not in template or callable(src):
+            return _nothing
+        try:
+            awaited = self.lookup(src)
+        except TypeError:  # not hashable: it matches no name
+            return _nothing
+        if awaited is not None and not self.alive(awaited):
+            self.members()  # it may have been replaced before this wait began
+            awaited = self._known.get(src)
+
+        turns = itertools.count(1)
+
+        def check() -> None:
+            nonlocal awaited
+            if next(turns) % LOOK_EVERY:
+                return
+            if awaited is None:
+                awaited = self.lookup(src)  # a late joiner
+            elif not self.alive(awaited) and all(t.settled(awaited) for t in self._transports):
+                waiting = call("recv", template)
+                raise PeerLost(src, f"while {self._own.name!r} waited for it in {waiting}")
+
+        return check
+
+
+def _nothing() -> None:
+    """What a receive from anybody has to check."""

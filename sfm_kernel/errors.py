@@ -1,0 +1,145 @@
+"""Every exception of sfm-kernel. Each message says what happened, to whom, and what to do next.
+
+A ``except SFMError`` catches all of them. Where Python has a well-known class for the same
+situation (``TimeoutError``, ``TypeError``, ``LookupError``), the error is of that class too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+class SFMError(Exception):
+    """Root of every error that sfm-kernel raises on purpose."""
+
+
+class WouldBlock(SFMError):
+    """``recv_nb`` found no matching message. The inbox is unchanged."""
+
+
+class RecvTimeout(SFMError, TimeoutError):
+    """No matching message came within the given time. The inbox is unchanged."""
+
+
+class PeerLost(SFMError, ConnectionError):
+    """The process that the call depends on has died or left.
+
+    What it had sent before is still in the inbox and can be received. ``peer`` is its name.
+    """
+
+    def __init__(self, peer: object, what: str = "") -> None:
+        self.peer = peer
+        detail = f" {what}" if what else ""
+        super().__init__(
+            f"process {peer!r} is gone{detail}. What it sent before is still received; "
+            f"restart it, and it takes its old name and rank"
+        )
+
+
+class EndpointClosed(SFMError):
+    """The endpoint was closed (or belongs to the parent of a forked process)."""
+
+
+class DeadlockDetected(SFMError):
+    """The processes of ``cycle`` wait for each other and no message is on its way."""
+
+    def __init__(self, cycle: Sequence[object], why: str = "") -> None:
+        self.cycle = list(cycle)
+        names = " -> ".join(repr(name) for name in [*self.cycle, *self.cycle[:1]])
+        super().__init__(why or f"deadlock: {names}: each waits for the next, no message is coming")
+
+
+class SegmentFull(SFMError, OSError):
+    """Shared memory cannot hold what was asked for. Nothing was sent or mapped.
+
+    ``needed``, ``free`` and ``limit`` are bytes.
+    """
+
+    def __init__(self, needed: int, free: int, limit: int, where: str = "/dev/shm") -> None:
+        self.needed, self.free, self.limit = needed, free, limit
+        super().__init__(
+            f"{where} has {free} of {limit} bytes free and {needed} are needed. Run `%sfm clean` "
+            f"(or `python -m sfm_kernel clean`), enlarge it (docker run --shm-size=1g), or set "
+            f"SFM_DIR to a folder with more room"
+        )
+
+
+class MatchError(SFMError, TypeError):
+    """A template value cannot be compared with the message's: ``==`` gave no truth value.
+
+    The message stays queued. ``attribute`` is the template's attribute.
+    """
+
+    def __init__(self, attribute: str, why: str = "") -> None:
+        self.attribute = attribute
+        super().__init__(
+            f"template attribute {attribute!r} cannot be matched with ==: "
+            f"{why or 'the comparison has no truth value'}. Match it with a predicate, "
+            f"such as recv({attribute}=lambda value: (value == wanted).all())"
+        )
+
+
+class PacketError(SFMError, ValueError):
+    """Bytes that are not a valid packet: wrong magic, version, length or a damaged table."""
+
+
+class EncodeError(SFMError, TypeError):
+    """An attribute's value cannot be pickled. Nothing was sent. ``attribute`` names it."""
+
+    def __init__(self, attribute: str, why: str = "") -> None:
+        self.attribute = attribute
+        super().__init__(
+            f"attribute {attribute!r} cannot be sent: {why or 'it cannot be pickled'}. "
+            f"Nothing was sent. Send data instead (numbers, strings, lists, arrays, or objects of "
+            f"classes that both sides can import)"
+        )
+
+
+class AddressError(SFMError, TypeError):
+    """``dest`` is missing, or a reserved attribute (``src``) was given. Nothing was sent."""
+
+
+class UnknownName(SFMError, LookupError):
+    """No process of the world has this name or rank. Nothing was sent."""
+
+    def __init__(self, name: object, known: Iterable[object], world: str = "") -> None:
+        self.name, self.known = name, list(known)
+        where = f" in world {world!r}" if world else ""
+        there = ", ".join(repr(one) for one in self.known) or "nobody yet"
+        super().__init__(f"no process is named {name!r}{where}. There: {there}")
+
+
+class WorldError(SFMError):
+    """A world cannot be joined or used."""
+
+
+class BadName(WorldError, ValueError):
+    """What was given cannot be the name of a world or a process, or a rank."""
+
+
+class WorldFull(WorldError):
+    """The world has as many processes as it can hold."""
+
+
+class WorldGone(WorldError):
+    """The world does not exist (any more), or its directory does not answer."""
+
+
+class NameInUse(WorldError):
+    """A living process of the world has this name or rank already."""
+
+
+class WorldAccess(WorldError, PermissionError):
+    """The world's folder or key belongs to somebody else, or others could read it."""
+
+
+class ProcessFailed(SFMError):
+    """A process of ``run`` raised or died; the others were stopped.
+
+    ``rank`` is its rank, ``traceback`` the text of its traceback (empty if it was killed).
+    """
+
+    def __init__(self, rank: int, reason: str, traceback: str = "") -> None:
+        self.rank, self.traceback = rank, traceback
+        shown = f"\n\n{traceback.rstrip()}" if traceback else ""
+        super().__init__(f"rank {rank} {reason}; the other processes were stopped{shown}")

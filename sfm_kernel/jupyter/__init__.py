@@ -1,0 +1,34 @@
+"""Jupyter and ipyparallel: the magics of a notebook, and what engines and controllers load.
+
+Nothing is imported here before it is needed: a notebook, an engine and a controller each load
+their own module.
+
+    magics       %sfm and %%sfm in the notebook
+    cell         runs a cell on engines, with ipyparallel's options
+    home         the notebook in the engines' world
+    cluster      ipyparallel clusters are started, ended, found
+    supervisor   the parent of this machine's engines
+    engine       the IPython extension that gives an engine its queue
+    controller   what ipyparallel's controller does for SFM
+    places       the world, key and files of a cluster
+    tables       small tables in HTML and text
+    live         plots that are drawn while a cell runs
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Add ``%sfm`` and ``%%sfm`` to a notebook; harmless in an engine, which has its names."""
+    from sfm_kernel.jupyter.magics import load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Leave the world, and stop the cluster if this notebook started it."""
+    from sfm_kernel.jupyter.magics import unload
+
+    unload(shell)

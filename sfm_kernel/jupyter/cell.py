@@ -1,0 +1,216 @@
+"""Runs a cell on engines: ipyparallel's options and streaming, with the engines' own names."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from ipyparallel import AsyncResult, error
+from ipyparallel.client.client import ExecuteReply, Metadata
+from ipyparallel.client.magics import ParallelMagics, exec_args, output_args
+from IPython.core.error import UsageError
+from IPython.core.magic_arguments import argument, magic_arguments
+from IPython.display import display
+
+from sfm_kernel.errors import SFMError
+from sfm_kernel.jupyter.home import Home
+from sfm_kernel.transport.base import Member
+
+_LOOK = 0.5
+"""Seconds between two looks at the controller."""
+
+_INTERRUPT_PATIENCE = 1.0
+"""Seconds that engines get to end their cell after the Stop button."""
+
+
+class CellFailed(SFMError):
+    """A cell raised on engines; their tracebacks were shown when it happened."""
+
+
+class CellInterrupted(KeyboardInterrupt):
+    """The Stop button ended a cell, here and on the engines."""
+
+
+@magic_arguments("%%sfm")
+@exec_args
+@output_args
+@argument(
+    "--local", action="store_true", help="run the cell in this notebook too, after sending it"
+)
+@argument("names", nargs="*", help="names or ranks of engines: A, 0, 0,2, 0:2 (default: all)")
+def options(line: str) -> Any:
+    """The options of ``%%sfm``, which are ipyparallel's, and the engines it names.
+
+    Raises:
+        UsageError: an option is unknown or lacks its value.
+    """
+    try:
+        words = shlex.split(line)
+        parsed = options.parser.parse_intermixed_args(words)
+    except (ValueError, UsageError) as problem:
+        raise UsageError(f"%%sfm: {problem}") from None
+    parsed.names += [parsed.targets] if parsed.targets else []
+    return parsed
+
+
+class CellRunner(ParallelMagics):
+    """ipyparallel's implementation of cells, with results that know the engines' names."""
+
+    progress_after_seconds = -1  # a bar for a cell that waits in recv says nothing
+
+    def __init__(self, shell: Any, home: Home, waits: Callable[[], Mapping[str, str]]) -> None:
+        """``waits()`` says in which call each process is blocked, by name."""
+        super().__init__(shell, None)
+        self._home, self._waits = home, waits
+
+    def run(self, cell: str, members: list[Member], args: Any) -> Any:
+        """Run the cell; returns the AsyncResult if it does not block.
+
+        Raises:
+            CellFailed: it raised on an engine, which showed its traceback.
+            CellInterrupted: it was interrupted here, and so the engines were.
+            WorldGone: the controller has ended, so that no answer can come.
+        """
+        self.view = _View(self._home, members, self._waits)
+        blocks = args.block is not False
+        result = self.parallel_execute(
+            cell,
+            block=blocks and not args.local,
+            groupby=args.groupby,
+            save_name=args.save_name,
+            stream_output=args.stream,
+            progress_after=args.progress_after_seconds,
+            signal_on_interrupt=_signal(args.signal_on_interrupt),
+        )
+        if args.local:
+            self.shell.run_cell(cell)
+            if blocks:
+                result.get()
+                result.display_outputs(args.groupby)
+        return None if blocks else result
+
+    def parallel_execute(self, cell: str, **options: Any) -> Any:
+        """As ipyparallel's; errors are shown once, and an interrupt stays one."""
+        try:
+            pending = super().parallel_execute(cell, **options)
+        except error.AlreadyDisplayedError as failed:
+            raise CellFailed(_summary(failed.original_error.elist)) from None
+        if options["block"] and not (self.last_result.done() and self.last_result.successful()):
+            self._after_interrupt()
+        return pending
+
+    def _after_interrupt(self) -> None:
+        # ipyparallel has sent the signal and returns as if the cell had ended.
+        self.last_result.wait(_INTERRUPT_PATIENCE)
+        lines = ["the cell was interrupted"]
+        lines += [f"{name} was in {call}" for name, call in self.view.waited.items()]
+        for member in self.last_result.unfinished():
+            lines.append(f"{member.name} goes on! End it with `%sfm restart {member.name}`")
+        raise CellInterrupted(". ".join(lines))
+
+
+class CellResult(AsyncResult):
+    """The AsyncResult of a cell, whose outputs and errors carry the engines' names."""
+
+    def __init__(self, home: Home, result: AsyncResult, members: list[Member]) -> None:
+        self._home = home
+        self._members = {member.info["engine_id"]: member for member in members}
+        children, targets = result._children, result._targets
+        super().__init__(home.client, children, fname="%%sfm", targets=targets)
+
+    @property
+    def engine_id(self) -> list[str]:
+        """What labels outputs: the engines' names."""
+        return [self._name(target) for target in self._targets]
+
+    def unfinished(self) -> list[Member]:
+        """The engines whose answer has not come."""
+        pairs = zip(self._targets, self._children, strict=True)
+        return [self._members[target] for target, child in pairs if not child.done()]
+
+    def wait(self, timeout: float | None = -1, return_when: str | None = None) -> Any:
+        forever = timeout is None or timeout < 0
+        while True:
+            done = super().wait(_LOOK if forever else timeout, return_when)
+            if self._ready or return_when is not None:
+                return done
+            self._home.check_controller()
+            if not forever:
+                return done
+
+    def get(self, timeout: float | None = None, **kwargs: Any) -> Any:
+        self.wait(timeout)
+        self.wait_for_output(1)  # so that a streamed error is complete, and not shown again
+        results = super().get(timeout, **kwargs)
+        for reply in results:
+            if isinstance(reply, ExecuteReply):
+                reply.metadata = self._named(reply.metadata)
+        return results
+
+    def _collect_exceptions(self, results: list[Any]) -> list[Any]:
+        for position, target in enumerate(self._targets):
+            result, name = results[position], self._name(target)
+            if isinstance(result, error.TaskAborted):  # ipyparallel would take it for success
+                result = results[position] = error.RemoteError("TaskAborted", "it did not run", "")
+            if isinstance(result, error.RemoteError):
+                if result.ename == "EngineError":
+                    result.evalue = f"it died while it ran the cell; `%sfm restart {name}`"
+                result.engine_info = {"method": "execute", **result.engine_info, "engine_id": name}
+        return cast("list[Any]", super()._collect_exceptions(results))
+
+    def _iopub_streaming_output_callback(self, target: Any, future: Any, message: Any) -> None:
+        kind, content = message["header"]["msg_type"], message["content"]
+        name = self._name(target)
+        if kind == "execute_result":
+            display(ExecuteReply(future.msg_id, content, self._named(future.output.metadata)))
+            return
+        if kind == "error":
+            where = {"engine_id": name, "engine_uuid": "", "method": "execute"}
+            message = {**message, "content": {**content, "engine_info": where}}
+        super()._iopub_streaming_output_callback(name, future, message)
+
+    def _name(self, target: Any) -> str:
+        return str(self._members[target].name) if target in self._members else str(target)
+
+    def _named(self, metadata: Any) -> Metadata:
+        named = Metadata()
+        named.update(metadata, engine_id=self._name(metadata["engine_id"]))
+        return named
+
+
+class _View:
+    """What ``parallel_execute`` asks of a view and of its client."""
+
+    block = True
+
+    def __init__(
+        self, home: Home, members: list[Member], waits: Callable[[], Mapping[str, str]]
+    ) -> None:
+        self.client = self
+        self.targets = [member.info["engine_id"] for member in members]
+        self.waited: dict[str, str] = {}
+        self._home, self._members, self._waits = home, members, waits
+
+    def execute(self, cell: str, silent: bool, block: bool) -> CellResult:
+        view = self._home.client.direct_view(self.targets)
+        result = view.execute(cell, silent=silent, block=block)
+        return CellResult(self._home, result, self._members)
+
+    def send_signal(self, signal: int | str, targets: Any, block: bool) -> None:
+        """Called when the cell is interrupted; notes first what the engines wait for."""
+        self._home.check_controller()  # or the answer would never come
+        waits, names = self._waits(), [str(member.name) for member in self._members]
+        self.waited = {name: waits[name] for name in names if waits.get(name)}
+        self._home.client.send_signal(signal, targets=targets, block=block)
+
+
+def _signal(text: str | None) -> int | str | None:
+    return int(text) if text and text.isdigit() else text
+
+
+def _summary(failed: Any) -> str:
+    where: dict[str, list[str]] = {}
+    for name, value, _, engine in failed:
+        where.setdefault(f"{name}: {value}", []).append(str(engine["engine_id"]))
+    return "; ".join(f"on {', '.join(engines)}: {what}" for what, engines in where.items())

@@ -1,0 +1,75 @@
+"""What ipyparallel's controller does for SFM; ``etc/ipython/ipcontroller_config.py`` calls it.
+
+- If other machines can reach it (``--ip=*``), it serves the world's directory and writes its url
+  into the connection files, so that engines everywhere find the world: MPI, SSH, Slurm, PBS. A
+  controller on the loopback interface needs none: the folder of this machine is the directory.
+- A controller that ``%sfm start`` started ends when the notebook's process ends, however it dies.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import threading
+import time
+from typing import Any
+
+from sfm_kernel.jupyter.places import DIRECTORY, world_key, world_name
+
+PARENT = "SFM_PARENT"
+"""The environment variable with the process to end with."""
+
+_LOOPBACK = ("tcp://127.", "tcp://localhost", "ipc://")
+_PR_SET_PDEATHSIG = 1
+
+
+def install() -> None:
+    """Prepare this process, a controller that is about to start. Never raises."""
+    from ipyparallel.controller.app import IPController
+
+    if parent := os.environ.get(PARENT):
+        watcher = threading.Thread(
+            target=_end_with, args=(int(parent),), name="sfm-parent", daemon=True
+        )
+        watcher.start()
+        os.register_at_fork(after_in_child=_die_with_parent)  # its heart monitor
+    save = IPController.save_connection_dict
+
+    def save_with_directory(self: Any, name: str, connection: dict[str, Any]) -> None:
+        if not connection["interface"].startswith(_LOOPBACK):
+            try:
+                connection[DIRECTORY] = _serve(connection)
+            except Exception as error:  # noqa: BLE001 - a cluster without SFM is better than none
+                self.log.warning("sfm: no directory for engines on other machines: %s", error)
+        save(self, name, connection)
+
+    IPController.save_connection_dict = save_with_directory
+
+
+_servers: dict[str, Any] = {}
+
+
+def _serve(connection: dict[str, Any]) -> str:
+    """The url of this cluster's directory, which is started if it is not there yet."""
+    from sfm_kernel.directory import DirectoryServer
+
+    world = world_name(connection)
+    if world not in _servers:
+        _servers[world] = DirectoryServer(
+            world, world_key(connection), bind=f"{connection['interface']}:0"
+        )
+    url: str = _servers[world].url
+    return url
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(0.25)
+    os.kill(os.getpid(), signal.SIGTERM)  # it removes its connection files
+    time.sleep(3)
+    os._exit(1)
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,0 +1,300 @@
+"""``%sfm`` starts, shows and stops engines; ``%%sfm`` runs a cell on them."""
+
+from __future__ import annotations
+
+import difflib
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
+from IPython.display import display
+
+from sfm_kernel.errors import SFMError, UnknownName
+from sfm_kernel.jupyter import cell as cells
+from sfm_kernel.jupyter.engine import NAMES
+from sfm_kernel.jupyter.home import Home
+from sfm_kernel.jupyter.tables import Table
+from sfm_kernel.transport.base import Member
+
+_DEFAULT_ENGINES = 4
+_MOST_ENGINES = 256
+
+HELP = """\
+%sfm start 4           start four engines, named 0 1 2 3
+%sfm start A B         start two engines, named A and B
+%sfm connect [ID]      use a cluster that runs already (a second notebook, ipcluster)
+%sfm status            who runs, and what each one waits for
+%sfm queues            the messages that nobody has received yet
+%sfm restart [A]       start an engine again (all without a name); it keeps its name and rank
+%sfm stop              end the engines
+%sfm clean             remove what killed processes left in shared memory
+
+%%sfm                  run the cell on all engines
+%%sfm A   %%sfm 0,2    run it on some; options are ipyparallel's: --noblock --out r --no-stream …
+
+In a cell of an engine and in the notebook (which is "home"):
+  send(dest="B", tag="hello", data=[1, 2])     any attributes you like
+  m = recv(tag="hello")                        waits for a message that has them
+  print(m.src, m.data)
+Also: recv_nb, peek, regcb, sfm; in engines rank and size."""
+
+
+@magics_class
+class SFMMagics(Magics):
+    """The magics of one notebook."""
+
+    def __init__(self, shell: Any) -> None:
+        super().__init__(shell)
+        self._home: Home | None = None
+        self._given: dict[str, object] = {}
+        self._commands = {
+            "start": self._start,
+            "connect": self._connect,
+            "status": self._status,
+            "queues": self._queues,
+            "restart": self._restart,
+            "stop": self._stop,
+            "clean": self._clean,
+            "help": self._help,
+        }
+
+    @no_var_expand
+    @line_magic("sfm")
+    def line(self, line: str) -> None:
+        """Start, show and stop engines; ``%sfm help`` lists how."""
+        try:
+            name, *words = shlex.split(line) or ["help"]
+        except ValueError as problem:
+            raise UsageError(f"%sfm: {problem}") from None
+        command = self._commands.get(name)
+        if command is None:
+            near = difflib.get_close_matches(name, self._commands, 1)
+            hint = f"did you mean `%sfm {near[0]}`? " if near else ""
+            known = ", ".join(self._commands)
+            raise UsageError(f"%sfm {name}: {hint}Known: {known}. `%sfm help` explains them")
+        with _brief():
+            command(words)
+
+    @no_var_expand
+    @cell_magic("sfm")
+    def cell(self, line: str, cell: str) -> Any:
+        """Run the cell on engines: all, or those that are named.
+
+        The options are those of ipyparallel's ``%%px``; ``%sfm help`` shows the first ones.
+        """
+        args = cells.options(line)
+        home = self._running()
+        with _brief():
+            home.check()
+            members = _usage("%%sfm", home, lambda: home.resolve(args.names))
+            if not args.names and (ended := home.ended()):
+                print(f"without {', '.join(ended)}, which ended: `%sfm restart`", file=sys.stderr)
+            runner = cells.CellRunner(self.shell, home, self._waits)
+            return runner.run(cell, members, args)
+
+    # ---- commands
+
+    def _start(self, words: Sequence[str]) -> None:
+        names = _engine_names(words)
+        if self._home is not None and not self._ended(self._home):
+            self._already(self._home, names)
+            return
+        self.leave()
+        began = time.monotonic()
+        self._enter(Home.start(names))
+        print(f"{self._engines_text()} ({time.monotonic() - began:.1f} s)")
+
+    def _connect(self, words: Sequence[str]) -> None:
+        if len(words) > 1:
+            raise UsageError("%sfm connect takes at most one cluster id")
+        if self._home is not None:
+            raise UsageError(f"connected already: {self._engines_text()}. `%sfm stop` first")
+        try:
+            self._enter(Home.connect(words[0] if words else None))
+        except UnknownName as problem:
+            raise UsageError(f"%sfm connect: {_clusters(words, problem.known)}") from None
+        print(self._engines_text())
+
+    def _status(self, words: Sequence[str]) -> None:
+        display(_status_table(self._processes()))
+
+    def _queues(self, words: Sequence[str]) -> None:
+        display(_queue_table(self._processes()))
+
+    def _restart(self, words: Sequence[str]) -> None:
+        home = self._running()
+        if not home.own:
+            raise UsageError("%sfm restart works in the notebook that started the engines")
+        began = time.monotonic()
+        restarted = _usage("%sfm restart", home, lambda: home.restart(words))
+        names = ", ".join(_title(member) for member in restarted)
+        print(f"started again: {names} in {time.monotonic() - began:.1f} s")
+
+    def _stop(self, words: Sequence[str]) -> None:
+        if self._home is None:
+            print("nothing to stop: no cluster was started here")
+            return
+        own = self._home.own
+        self.leave()
+        print("stopped" if own else "left the cluster; it runs on until who started it stops it")
+
+    def _clean(self, words: Sequence[str]) -> None:
+        from sfm_kernel.directory import clean
+
+        removed = clean()
+        print("\n".join(f"removed {path}" for path in removed) or "nothing to clean")
+
+    def _help(self, words: Sequence[str]) -> None:
+        print(HELP)
+
+    # ---- the notebook's cluster
+
+    def _enter(self, home: Home) -> None:
+        self._home = home
+        self._given = {"sfm": home.sfm} | {name: getattr(home.sfm, name) for name in NAMES}
+        self.shell.push(self._given, interactive=False)
+
+    def leave(self) -> None:
+        """Leave the world, and stop the cluster if this notebook started it."""
+        if self._home is not None:
+            home, self._home = self._home, None
+            self.shell.drop_by_id(self._given)
+            home.stop()
+
+    def _running(self) -> Home:
+        if self._home is None:
+            raise UsageError("no engines: `%sfm start 4` starts four, `%sfm help` shows more")
+        return self._home
+
+    def _processes(self) -> list[dict[str, Any]]:
+        from sfm_kernel.observe.snapshot import snapshot
+
+        processes: list[dict[str, Any]] = snapshot(self._running().sfm.folder)["processes"]
+        return processes
+
+    def _waits(self) -> dict[str, str]:
+        """In which call each process is blocked, by name."""
+        try:
+            return {str(one["name"]): one["waits"] for one in self._processes()}
+        except OSError:  # the world is gone; an interrupt must work nevertheless
+            return {}
+
+    @staticmethod
+    def _ended(home: Home) -> bool:
+        try:
+            home.check()
+        except SFMError:
+            return True
+        return False
+
+    def _already(self, home: Home, names: list[str]) -> None:
+        does = "ends" if home.own else "leaves"
+        text = f"running already: {self._engines_text()}. `%sfm stop` {does} them"
+        if home.names != names:
+            raise UsageError(f"%sfm start: nothing started. {text}")
+        print(text)
+
+    def _engines_text(self) -> str:
+        home = self._running()
+        engines = home.engines()
+        titles = ", ".join(map(_title, engines))
+        plural = "engine" if len(engines) == 1 else "engines"
+        return f"{len(engines)} {plural}: {titles}; this notebook is {home.sfm.name!r}"
+
+
+def load(shell: Any) -> None:
+    """What ``%load_ext sfm_kernel`` does."""
+    shell.register_magics(SFMMagics(shell))
+
+
+def unload(shell: Any) -> None:
+    """What ``%unload_ext sfm_kernel`` does."""
+    shell.magics_manager.registry["SFMMagics"].leave()
+
+
+def _engine_names(words: Sequence[str]) -> list[str]:
+    """What the words of ``%sfm start`` ask for: the engines' names by rank."""
+    usage = "%sfm start takes a number (`%sfm start 4`) or names (`%sfm start A B`)"
+    if not words:
+        words = [str(_DEFAULT_ENGINES)]
+    if len(words) == 1 and words[0].lstrip("+-").isdigit():
+        count = int(words[0])
+        if not 0 < count <= _MOST_ENGINES:
+            raise UsageError(f"{usage}; a number from 1 to {_MOST_ENGINES}, not {count}")
+        return [str(rank) for rank in range(count)]
+    for name in words:
+        if not name.isidentifier() or name.startswith("home") or name == "all":
+            raise UsageError(f"{usage}; {name!r} is no name: take letters and digits, not home")
+    if len(set(words)) < len(words):
+        raise UsageError(f"{usage}; a name is there twice")
+    return list(words)
+
+
+def _usage(magic: str, home: Home, call: Callable[[], list[Member]]) -> list[Member]:
+    try:
+        return call()
+    except UnknownName as problem:
+        name = str(problem.name)
+        if name in home.ended():
+            raise UsageError(f"{magic}: engine {name} has ended: `%sfm restart {name}`") from None
+        there = ", ".join(map(str, problem.known)) or "none"
+        raise UsageError(f"{magic}: no engine is called {name}. There: {there}") from None
+
+
+def _clusters(wanted: Sequence[str], known: Sequence[object]) -> str:
+    none = f"no cluster is called {wanted[0]}. " if wanted else ""
+    if not known:
+        return f"{none}No cluster is running; `%sfm start 4` starts one"
+    return f"{none}Say which: " + ", ".join(f"`%sfm connect {one}`" for one in known)
+
+
+@contextmanager
+def _brief() -> Iterator[None]:
+    """Errors that tell all are shown as they are, without the frames of this package."""
+    try:
+        yield
+    except (SFMError, cells.CellInterrupted) as problem:
+        lines = f"{type(problem).__name__}: {problem}".splitlines()
+        problem._render_traceback_ = lambda: lines  # type: ignore[union-attr]
+        raise
+
+
+def _title(member: Member) -> str:
+    named = str(member.name) != str(member.rank)
+    return f"{member.name} (rank {member.rank})" if named else str(member.name)
+
+
+def _status_table(processes: Sequence[dict[str, Any]]) -> Table:
+    now = time.time()
+    rows = [
+        [
+            one["name"],
+            one["rank"],
+            one["state"] if one["alive"] else "ended",
+            f"{max(0.0, now - one['since']):.1f} s",
+            one["waits"],
+            one["depth"],
+            one["sent"],
+            one["received"],
+            one["pid"],
+        ]
+        for one in processes
+    ]
+    headings = ["name", "rank", "state", "for", "waits in", "queued", "sent", "received", "pid"]
+    return Table(headings, rows)
+
+
+def _queue_table(processes: Sequence[dict[str, Any]]) -> Table:
+    rows: list[list[object]] = []
+    for one in processes:
+        rows.append([one["name"], one["depth"], one["bytes"], None])
+        texts = [", ".join(attributes) for attributes in one["messages"]]
+        if texts:
+            rows[-1][-1] = texts[0]
+            rows += [[None, None, None, text] for text in texts[1:]]
+    return Table(["name", "queued", "bytes", "messages, the oldest first"], rows)

@@ -1,0 +1,64 @@
+"""The world, the key and the files of an ipyparallel cluster.
+
+Engines and notebooks read them from the controller's connection files, which only the user can
+read, so nothing has to be configured or sent.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import hmac
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from sfm_kernel.errors import WorldAccess
+
+DIRECTORY = "sfm_directory"
+"""The entry of a connection file that holds the url of the world's directory."""
+
+
+def world_name(connection: Mapping[str, Any]) -> str:
+    """The name of the cluster's world: the same for its engines and clients, unique to it.
+
+    Args:
+        connection: what a connection file (``ipcontroller-engine.json`` or ``-client.json``) holds.
+    """
+    # the port tells clusters apart that share a key (IPP_SESSION_KEY)
+    port = str(connection["registration"]).rpartition(":")[2]
+    label = f"sfm world name {connection['location']} {port}"
+    return "ipp-" + _derive(connection, label).hex()[:16]
+
+
+def world_key(connection: Mapping[str, Any]) -> bytes:
+    """The world's secret, 32 bytes: only who can read the connection file knows it.
+
+    Raises:
+        WorldAccess: the cluster has no session key.
+    """
+    return _derive(connection, "sfm world")
+
+
+def _derive(connection: Mapping[str, Any], label: str) -> bytes:
+    session_key = connection.get("key") or ""
+    if not session_key:
+        raise WorldAccess(
+            "this cluster has no session key (IPP_ENABLE_CURVE=1 turns it off), so its world "
+            "would be open to anybody. Set IPP_SESSION_KEY to a long random text as well, and "
+            "start the cluster again"
+        )
+    return hmac.digest(session_key.encode(), label.encode(), hashlib.sha256)
+
+
+def remove_files(profile_dir: str, cluster_id: str) -> None:
+    """Remove the connection files and logs of a cluster that has ended."""
+    if not cluster_id:
+        return
+    name = glob.escape(cluster_id)
+    for pattern in (f"security/*-{name}.json", f"security/*-{name}-*.json", f"log/*{name}*"):
+        for path in glob.glob(os.path.join(glob.escape(profile_dir), pattern)):
+            try:
+                os.remove(path)
+            except OSError:
+                pass  # somebody else removed it

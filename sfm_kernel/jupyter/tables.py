@@ -1,0 +1,60 @@
+"""Small tables that print as text and show as HTML in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+_LONGEST = 60
+"""Characters of a value in the text form; the HTML form shows all."""
+
+
+class Table:
+    """Rows under headings. ``str(table)`` is text; a notebook shows ``_repr_html_()``.
+
+    Values are shown as ``str`` does, None as nothing. Columns of numbers are set to the right.
+    """
+
+    def __init__(self, headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+        self.headings = list(headings)
+        self.rows = [list(row) for row in rows]
+        columns = zip(*self.rows, strict=True) if self.rows else ([] for _ in headings)
+        self._right = [all(map(_is_number, column)) for column in columns]
+
+    def __repr__(self) -> str:
+        lines = [self.headings, *([_short(value) for value in row] for row in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        lines.insert(1, ["-" * width for width in widths])
+        return "\n".join(self._line(texts, widths) for texts in lines)
+
+    def _line(self, texts: Sequence[str], widths: Sequence[int]) -> str:
+        cells = (
+            text.rjust(width) if right else text.ljust(width)
+            for text, width, right in zip(texts, widths, self._right, strict=True)
+        )
+        return "  ".join(cells).rstrip()
+
+    def _repr_html_(self) -> str:
+        head = self._html("th", self.headings)
+        body = "".join(self._html("td", row) for row in self.rows)
+        return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
+
+    def _html(self, tag: str, values: Sequence[object]) -> str:
+        cells = []
+        for value, right in zip(values, self._right, strict=True):
+            side = "right" if right else "left"
+            cells.append(f'<{tag} style="text-align:{side}">{escape(_text(value))}</{tag}>')
+        return f"<tr>{''.join(cells)}</tr>"
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _short(value: object) -> str:
+    text = " ".join(_text(value).split())
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def _is_number(value: object) -> bool:
+    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))

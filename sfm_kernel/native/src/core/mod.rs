@@ -1,0 +1,201 @@
+//! The receiving half of an endpoint: lanes bring packets in, the queue keeps them, the bell
+//! wakes who waits. No Python here.
+//!
+//! Locks: `state` is the only one, held for moves of memory and never while waiting or while
+//! Python runs. Whoever holds Python's GIL may wait for it, so its holder never waits for the GIL.
+
+mod arrivals;
+mod network;
+mod receiving;
+
+pub use receiving::Found;
+
+use std::collections::{HashMap, VecDeque};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::matching::{Queue, Taken};
+use crate::outflow::Outflow;
+use crate::packet::{Body, Packet};
+use crate::ring::Reader;
+use crate::ring_file::RingFile;
+use crate::segment::{Doing, Segment, Shared, SLOTS};
+use crate::spin::Spin;
+
+enum Source {
+    /// A ring in shared memory, and its sender's segment (for waking it).
+    Ring { reader: Reader<RingFile>, sender: Option<Segment> },
+    /// An endpoint in this process.
+    Local(Arc<Outflow>),
+    /// A transport that calls `deliver` and fetches acknowledgements.
+    Remote,
+    /// The ring's sender has been replaced, or its bytes made no sense.
+    Gone,
+}
+
+struct Lane {
+    uid: u128,
+    source: Source,
+    taken: u64,
+    acknowledged: u64,
+    due: bool,
+}
+
+#[derive(Default)]
+struct State {
+    queue: Queue,
+    lanes: Vec<Lane>,
+    by_slot: HashMap<usize, u32>,
+    by_uid: HashMap<u128, u32>,
+    /// Arrived while callbacks are registered, and not yet shown to them.
+    undecided: VecDeque<Taken>,
+    /// Messages that the network thread is showing to callbacks right now.
+    deciding: usize,
+    damaged: Vec<String>,
+    due: Vec<u32>,
+}
+
+/// Where the shared part lives: in a segment, or on the heap for an endpoint that has none.
+enum Home {
+    Segment(Segment),
+    Heap(Box<Shared>),
+}
+
+pub struct Core {
+    home: Home,
+    folder: Option<PathBuf>,
+    state: Mutex<State>,
+    /// Changes whenever a receive that found nothing might find something now.
+    version: AtomicU64,
+    /// How often a message was put back: cursors of waiting receives start over.
+    rewinds: AtomicU64,
+    closed: AtomicBool,
+    spin: Spin,
+    event: OwnedFd,
+    lock_fd: AtomicI32,
+}
+
+impl Core {
+    /// `folder` is where segments and rings of the world are; needed with a segment only.
+    pub fn new(segment: Option<Segment>, folder: Option<PathBuf>) -> std::io::Result<Core> {
+        // SAFETY: plain system call; the descriptor is owned from here on.
+        let event = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        if event < 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        let lock_fd = segment.as_ref().and_then(Segment::lock_fd).unwrap_or(-1);
+        let home = match segment {
+            Some(segment) => Home::Segment(segment),
+            // SAFETY: Shared is made of atomics, for which zero is a valid value.
+            None => Home::Heap(unsafe { Box::new(std::mem::zeroed()) }),
+        };
+        Ok(Core {
+            home,
+            folder,
+            state: Mutex::default(),
+            version: AtomicU64::new(0),
+            rewinds: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
+            spin: Spin::default(),
+            // SAFETY: a fresh descriptor.
+            event: unsafe { OwnedFd::from_raw_fd(event) },
+            lock_fd: AtomicI32::new(lock_fd),
+        })
+    }
+
+    pub fn shared(&self) -> &Shared {
+        match &self.home {
+            Home::Segment(segment) => segment,
+            Home::Heap(shared) => shared,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic under the lock is a bug that was reported; the queue itself is never left
+        // half-changed by our own code, so that going on beats wedging every later call.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// End every blocked call. Idempotent.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        let shared = self.shared();
+        shared.left.store(1, Ordering::SeqCst);
+        shared.set_doing(Doing::Left);
+        self.version.fetch_add(1, Ordering::SeqCst);
+        shared.bell.0.ring();
+        shared.network.0.ring();
+        self.poke();
+    }
+
+    /// In a forked child: the endpoint belongs to the parent. Gives up our copy of its lock, which
+    /// would make the parent look alive after its death.
+    pub fn abandon(&self) {
+        self.closed.store(true, Ordering::Release);
+        let fd = self.lock_fd.swap(-1, Ordering::AcqRel);
+        if fd >= 0 {
+            // SAFETY: replaces our copy of the descriptor by one of /dev/null, so that the number
+            // stays taken until the mapping's File closes it.
+            unsafe {
+                let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+                libc::dup3(null, fd, libc::O_CLOEXEC);
+                libc::close(null);
+            }
+        }
+    }
+
+    // ---- acknowledgements of remote lanes ----
+
+    /// (uid, total received) of the lanes that owe their sender an acknowledgement.
+    pub fn acks(&self) -> Vec<(u128, u64)> {
+        let mut count = [0u8; 8];
+        // SAFETY: reads the eventfd's counter into eight bytes of ours; empty is fine.
+        unsafe { libc::read(self.event.as_raw_fd(), count.as_mut_ptr().cast(), 8) };
+        let mut state = self.lock();
+        let due = std::mem::take(&mut state.due);
+        due.into_iter()
+            .map(|lane| {
+                let lane = &mut state.lanes[lane as usize];
+                lane.due = false;
+                lane.acknowledged = lane.taken;
+                (lane.uid, lane.taken)
+            })
+            .collect()
+    }
+
+    /// The network thread has something for callbacks.
+    pub fn has_undecided(&self) -> bool {
+        !self.lock().undecided.is_empty()
+    }
+
+    pub fn event_fd(&self) -> i32 {
+        self.event.as_raw_fd()
+    }
+
+    fn poke(&self) {
+        // SAFETY: writes eight bytes to our own eventfd; a full counter is as good as a write.
+        unsafe { libc::write(self.event.as_raw_fd(), 1u64.to_ne_bytes().as_ptr().cast(), 8) };
+    }
+}
+
+impl State {
+    fn add_lane(&mut self, uid: u128, source: Source) -> u32 {
+        let lane = Lane { uid, source, taken: 0, acknowledged: 0, due: false };
+        self.lanes.push(lane);
+        (self.lanes.len() - 1) as u32
+    }
+}
+
+/// Copy foreign bytes into a packet of our own.
+pub fn packet_from(bytes: &[u8]) -> Result<Packet, String> {
+    crate::packet::validate(bytes)?;
+    Packet::new(Body::copy_of(bytes))
+}
+
+const _: () = assert!(SLOTS % 64 == 0);

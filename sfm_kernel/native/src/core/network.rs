@@ -1,0 +1,75 @@
+//! The network thread: callbacks, full rings, observers.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::Core;
+use crate::matching::Taken;
+use crate::summary::summary;
+
+impl Core {
+    /// Receive for callbacks from now on (or not any more).
+    pub fn set_callbacks(&self, active: bool) {
+        let state = self.lock();
+        self.shared().callbacks.store(u32::from(active), Ordering::SeqCst);
+        self.after_arrival(&state);
+        self.shared().network.0.ring();
+    }
+
+    /// What arrived and no callback has seen; takes the rings' news in first.
+    pub fn undecided(&self) -> Vec<Taken> {
+        let mut state = self.lock();
+        self.pump(&mut state, true);
+        state.deciding = state.undecided.len();
+        state.undecided.drain(..).collect()
+    }
+
+    /// No callback wanted it: it goes into the queue, as if it arrived now.
+    pub fn decline(&self, news: Taken) {
+        let mut state = self.lock();
+        state.deciding -= 1;
+        state.queue.push(news.packet, news.lane, news.ack);
+        self.after_arrival(&state);
+    }
+
+    /// A callback consumed it.
+    pub fn consumed(&self, news: &Taken) {
+        let mut state = self.lock();
+        state.deciding -= 1;
+        self.account(&mut state, news);
+    }
+
+    /// One round of the network thread without callbacks: make room in full rings, and do what
+    /// an observer wished. Sleeps for at most `limit`; false once the endpoint is closed.
+    pub fn serve(&self, limit: Duration, wishes: &mut u32) -> bool {
+        let shared = self.shared();
+        let active = || shared.callbacks.load(Ordering::SeqCst) != 0;
+        let wished = shared.wishes.load(Ordering::SeqCst);
+        {
+            let mut state = self.lock();
+            if !active() {
+                while let Some(news) = state.undecided.pop_front() {
+                    state.queue.push(news.packet, news.lane, news.ack);
+                }
+            }
+            shared.pressure.store(0, Ordering::SeqCst);
+            self.pump(&mut state, true);
+            if wished != *wishes {
+                *wishes = wished;
+                shared.summary.write(&summary(&state.queue));
+            }
+            if !state.undecided.is_empty() {
+                return !self.is_closed();
+            }
+        }
+        if !self.is_closed() {
+            shared.network.0.sleep(limit, || {
+                self.is_closed()
+                    || shared.wishes.load(Ordering::SeqCst) != *wishes
+                    || (active() && shared.has_arrivals())
+                    || shared.pressure.load(Ordering::SeqCst) != 0
+            });
+        }
+        !self.is_closed()
+    }
+}

@@ -1,0 +1,133 @@
+//! Looking, taking, waiting: what a receive does.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::{Core, Source, State};
+use crate::bell::Woken;
+use crate::matching::{Candidate, Taken, Template};
+use crate::ring::wants_wake;
+
+/// A lane without asked-for acknowledgements still owes one after so many bytes.
+const ACK_EVERY: u64 = 1 << 20;
+
+/// What a look at the queue gave.
+pub enum Found {
+    Taken(Taken),
+    /// Python has to compare the rest.
+    Ask(Candidate),
+    /// Nothing up to this sequence number.
+    Nothing {
+        cursor: u64,
+        version: u64,
+    },
+}
+
+impl Core {
+    /// Look for the first match after `cursor`; take it if it is certain.
+    pub fn look(&self, template: &Template, cursor: u64, take: bool, all: bool) -> Found {
+        let mut state = self.lock();
+        if self.shared().callbacks.load(Ordering::SeqCst) == 0 {
+            self.pump(&mut state, all);
+        }
+        let version = self.version.load(Ordering::SeqCst);
+        match state.queue.find(template, cursor) {
+            None => Found::Nothing { cursor: state.queue.next_seq() - 1, version },
+            Some(candidate) if candidate.certain && take => {
+                let taken = state.queue.take(&candidate).expect("found under the same lock");
+                self.account(&mut state, &taken);
+                Found::Taken(taken)
+            }
+            Some(candidate) => Found::Ask(candidate),
+        }
+    }
+
+    /// Take what Python has agreed to; None if another thread was faster.
+    pub fn take(&self, candidate: &Candidate) -> Option<Taken> {
+        let mut state = self.lock();
+        let taken = state.queue.take(candidate)?;
+        self.account(&mut state, &taken);
+        Some(taken)
+    }
+
+    /// Undo a take: the receiver was interrupted before it could use the message.
+    pub fn put_back(&self, taken: Taken) {
+        let mut state = self.lock();
+        self.shared().received.fetch_sub(1, Ordering::Relaxed);
+        state.queue.put_back(taken);
+        self.rewinds.fetch_add(1, Ordering::SeqCst);
+        self.after_arrival(&state);
+    }
+
+    pub fn rewinds(&self) -> u64 {
+        self.rewinds.load(Ordering::SeqCst)
+    }
+
+    /// A message has left for the user: its sender's credit grows.
+    pub(super) fn account(&self, state: &mut State, taken: &Taken) {
+        let shared = self.shared();
+        shared.received.fetch_add(1, Ordering::Relaxed);
+        shared.set_depth(state.queue.len() + state.undecided.len(), state.queue.bytes());
+        let cost = taken.packet.cost();
+        let lane = &mut state.lanes[taken.lane as usize];
+        lane.taken += cost;
+        match &lane.source {
+            Source::Ring { reader, sender, .. } => {
+                reader.control().taken.0.store(lane.taken, Ordering::Release);
+                if wants_wake(reader.control()) {
+                    if let Some(sender) = sender {
+                        sender.bell.0.ring();
+                    }
+                }
+            }
+            Source::Local(outflow) => outflow.credit(lane.taken),
+            Source::Remote => {
+                if (taken.ack || lane.taken - lane.acknowledged >= ACK_EVERY) && !lane.due {
+                    lane.due = true;
+                    state.due.push(taken.lane);
+                    self.poke();
+                }
+            }
+            Source::Gone => {}
+        }
+    }
+
+    /// Something may have changed since `look` said `version`.
+    fn has_news(&self, version: u64) -> bool {
+        let shared = self.shared();
+        self.version.load(Ordering::SeqCst) != version
+            || (shared.has_arrivals() && shared.callbacks.load(Ordering::SeqCst) == 0)
+    }
+
+    /// Spin until something may have changed since `version`; false where it did not pay off.
+    pub fn spin(&self, version: u64) -> bool {
+        self.spin.until(|| self.has_news(version))
+    }
+
+    /// Sleep until something may have changed since `version`.
+    pub fn wait(&self, version: u64, limit: Duration) -> Woken {
+        self.sleep(limit, || self.has_news(version))
+    }
+
+    /// Spin, then sleep on the own bell.
+    pub fn spin_then_sleep(&self, limit: Duration, news: impl Fn() -> bool) -> Woken {
+        if self.spin.until(&news) {
+            return Woken::Rung;
+        }
+        self.sleep(limit, news)
+    }
+
+    fn sleep(&self, limit: Duration, news: impl Fn() -> bool) -> Woken {
+        let start = Instant::now();
+        let woken = self.shared().bell.0.sleep(limit, news);
+        if woken == Woken::Rung {
+            self.spin.slept(start.elapsed());
+        }
+        woken
+    }
+
+    /// Errors that a receive should report: a sender's packets made no sense.
+    pub fn damaged(&self) -> Option<String> {
+        self.lock().damaged.pop()
+    }
+}

@@ -1,0 +1,37 @@
+//! The compiled core of sfm-kernel. Layers, each using only those above it:
+//!
+//! ```text
+//! sync, bell, packet, value        atomics, sleeping, the wire format, comparable values
+//! ring, matching                   one-to-one byte stream; arrival order and templates
+//! shm, segment, ring_file          files in shared memory
+//! core, outflow, sender, summary   the two halves of an endpoint
+//! py/                              what Python sees (feature "python")
+//! ```
+
+pub mod bell;
+pub mod packet;
+pub mod ring;
+pub mod sync;
+pub mod value;
+
+pub mod matching;
+
+#[cfg(not(loom))]
+pub mod core;
+#[cfg(not(loom))]
+pub mod outflow;
+#[cfg(not(loom))]
+pub mod ring_file;
+#[cfg(not(loom))]
+pub mod segment;
+#[cfg(not(loom))]
+pub mod sender;
+#[cfg(not(loom))]
+pub mod shm;
+#[cfg(not(loom))]
+pub mod spin;
+#[cfg(not(loom))]
+pub mod summary;
+
+#[cfg(all(feature = "python", not(loom)))]
+mod py;

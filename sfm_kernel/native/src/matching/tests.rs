@@ -1,0 +1,133 @@
+use super::*;
+use crate::packet::{Builder, Kind};
+use crate::value::Key;
+
+fn message(attributes: &[(&str, i64)]) -> Arc<Packet> {
+    let mut builder = Builder::new();
+    for (name, value) in attributes {
+        builder.attribute(name, Kind::Int, &[&value.to_le_bytes()]).unwrap();
+    }
+    Arc::new(builder.finish(|_, _| {}).unwrap())
+}
+
+fn template(conditions: &[(&str, i64)]) -> Template {
+    let one = |&(name, value): &(&str, i64)| Condition {
+        name: name.into(),
+        key: Some(Key::Int(value)),
+        never_native: false,
+    };
+    Template { conditions: conditions.iter().map(one).collect() }
+}
+
+fn value(packet: &Packet, name: &str) -> i64 {
+    crate::packet::u64_at(packet.find(name).unwrap().value, 0) as i64
+}
+
+/// A generator that needs no crate: the tests must be repeatable, not unpredictable.
+struct Random(u64);
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// The queue does what the paper's linear walk over a list does, whatever the order of calls.
+#[test]
+fn behaves_as_a_plain_list() {
+    for seed in 0..60 {
+        let mut random = Random(seed);
+        let mut queue = Queue::default();
+        let mut list: Vec<(u64, Arc<Packet>)> = Vec::new();
+        let mut out: Vec<Taken> = Vec::new();
+        for _ in 0..1500 {
+            match random.below(10) {
+                0..=4 => {
+                    let packet = match random.below(3) {
+                        0 => message(&[("a", random.below(4) as i64)]),
+                        1 => message(&[
+                            ("a", random.below(40) as i64),
+                            ("b", random.below(3) as i64),
+                        ]),
+                        _ => message(&[("b", random.below(50) as i64)]),
+                    };
+                    list.push((queue.next_seq(), packet.clone()));
+                    queue.push(packet, 0, false);
+                }
+                5 if !out.is_empty() => {
+                    let taken = out.swap_remove(random.below(out.len() as u64) as usize);
+                    let at = list.partition_point(|one| one.0 < taken.seq);
+                    list.insert(at, (taken.seq, taken.packet.clone()));
+                    queue.put_back(taken);
+                }
+                _ => {
+                    let wanted = match random.below(4) {
+                        0 => template(&[]),
+                        1 => template(&[("a", random.below(40) as i64)]),
+                        2 => template(&[("b", random.below(50) as i64)]),
+                        _ => template(&[
+                            ("a", random.below(4) as i64),
+                            ("b", random.below(3) as i64),
+                        ]),
+                    };
+                    let cursor =
+                        if random.below(3) == 0 { random.below(queue.next_seq()) } else { 0 };
+                    let expected = list.iter().position(|(seq, packet)| {
+                        *seq > cursor && matches(&wanted, packet) == Some(true)
+                    });
+                    let found = queue.find(&wanted, cursor);
+                    assert_eq!(
+                        found.as_ref().map(|one| one.seq),
+                        expected.map(|at| list[at].0),
+                        "seed {seed}"
+                    );
+                    if let Some(candidate) = found {
+                        list.remove(expected.unwrap());
+                        out.push(queue.take(&candidate).unwrap());
+                        assert!(queue.take(&candidate).is_none(), "taken once");
+                    }
+                }
+            }
+            assert_eq!(queue.len(), list.len());
+        }
+        let order: Vec<*const Packet> = queue.iter().map(|one| one as *const Packet).collect();
+        let expected: Vec<*const Packet> = list.iter().map(|one| Arc::as_ptr(&one.1)).collect();
+        assert_eq!(order, expected);
+    }
+}
+
+/// The work of a receive does not grow with what does not match: counted, not timed.
+#[test]
+fn unmatched_messages_cost_nothing_once_indexed() {
+    let mut queue = Queue::default();
+    for nth in 0..50_000 {
+        queue.push(message(&[("tag", nth), ("other", 1)]), 0, false);
+    }
+    assert!(queue.find(&template(&[("tag", -1)]), 0).is_none());
+    let index = &queue.indexes["tag"];
+    assert_eq!(index.keyed.len(), 50_000);
+    for nth in (0..50_000).rev().step_by(7) {
+        let found = queue.find(&template(&[("tag", nth)]), 0).unwrap();
+        assert_eq!(value(&found.packet, "tag"), nth);
+        queue.take(&found).unwrap();
+    }
+}
+
+#[test]
+fn a_queue_that_is_used_for_ever_stays_small() {
+    let mut queue = Queue::default();
+    queue.push(message(&[("never", 1)]), 0, false);
+    for nth in 0..40 {
+        queue.push(message(&[("tag", nth)]), 0, false);
+    }
+    assert!(queue.find(&template(&[("tag", -1)]), 0).is_none());
+    for nth in 0..200_000 {
+        queue.push(message(&[("tag", 1000 + nth), ("b", nth)]), 0, false);
+        let found = queue.find(&template(&[("b", nth)]), 0).unwrap();
+        queue.take(&found).unwrap();
+    }
+    assert!(queue.nodes.len() < 100, "{}", queue.nodes.len());
+    for index in queue.indexes.values() {
+        assert!(index.keyed.len() < 5000, "{}", index.keyed.len());
+    }
+}

@@ -1,0 +1,54 @@
+//! The memory of a packet.
+
+use std::alloc::{alloc, dealloc, handle_alloc_error, Layout};
+
+use super::ALIGN;
+
+/// Memory for one packet, aligned to 64 bytes, not zeroed, never moved.
+pub struct Body {
+    at: *mut u8,
+    len: usize,
+}
+
+// SAFETY: the memory is owned; who writes to it is said at `Packet`.
+unsafe impl Send for Body {}
+// SAFETY: as above.
+unsafe impl Sync for Body {}
+
+impl Body {
+    fn layout(len: usize) -> Layout {
+        Layout::from_size_align(len.max(1), ALIGN).expect("length checked by head()")
+    }
+
+    /// Memory of `len` bytes with unspecified contents, or None if there is none.
+    pub fn try_new(len: usize) -> Option<Body> {
+        // SAFETY: the layout's size is not zero.
+        let at = unsafe { alloc(Body::layout(len)) };
+        (!at.is_null()).then_some(Body { at, len })
+    }
+
+    pub fn copy_of(bytes: &[u8]) -> Body {
+        let body = Body::try_new(bytes.len())
+            .unwrap_or_else(|| handle_alloc_error(Body::layout(bytes.len())));
+        // SAFETY: fresh memory of the same length cannot overlap `bytes`.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), body.at, bytes.len()) };
+        body
+    }
+
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.at
+    }
+    pub fn len(&self) -> usize {
+        self.len
+    }
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl Drop for Body {
+    fn drop(&mut self) {
+        // SAFETY: allocated in try_new with the same layout.
+        unsafe { dealloc(self.at, Body::layout(self.len)) }
+    }
+}

@@ -1,0 +1,308 @@
+//! The packet (SFP): a message as it travels. Pure: bytes in, views out.
+//!
+//! Layout, little-endian, everything relative to the packet's first byte:
+//!
+//! ```text
+//!  0  magic     4 bytes  "SFP\xB5"   (the high byte catches transports that are not 8-bit clean)
+//!  4  version   u8       1
+//!  5  flags     u8       0
+//!  6  count     u16      attributes
+//!  8  table     u32      bytes of the attribute table
+//! 12  buffers   u32      out-of-band buffers
+//! 16  total     u64      bytes of the whole packet
+//! 24  table:    count x { name length u16, kind u8, 0 u8, value length u32, name, value }
+//!     buffers:  n x { offset u64, length u64 }, then the bytes, each at a multiple of 64
+//! ```
+//!
+//! Small values of Python's own scalar types stand in the table, so that a template is matched
+//! without running Python. Everything else is a pickle (protocol 5) whose buffers, such as the
+//! memory of an array, are out of band and aligned for SIMD.
+//! Source: SFM paper, section 4.1 (header of magic and length), grown by the attribute table.
+
+use std::any::Any;
+use std::sync::OnceLock;
+
+mod body;
+mod builder;
+
+pub use body::Body;
+pub use builder::Builder;
+
+pub const MAGIC: [u8; 4] = *b"SFP\xB5";
+pub const VERSION: u8 = 1;
+pub const HEADER: usize = 24;
+pub const ALIGN: usize = 64;
+const ENTRY: usize = 8;
+const DESCRIPTOR: usize = 16;
+
+/// What a packet costs its receiver beyond its own bytes: the queue's node, the indexes, malloc.
+pub const OVERHEAD: u64 = 128;
+
+/// How a value is written. The numbers are the wire format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    None = 0,
+    False = 1,
+    True = 2,
+    Int = 3,        // i64
+    BigInt = 4,     // two's complement, little-endian, any length
+    Float = 5,      // f64
+    Str = 6,        // UTF-8
+    Bytes = 7,      //
+    Pickle = 8,     // first buffer u32, buffers u32, pickle
+    BigStr = 9,     // buffer index u32
+    BigBytes = 10,  // buffer index u32
+    BigPickle = 11, // first buffer u32, buffers u32; the first holds the pickle itself
+}
+
+impl Kind {
+    fn from_u8(byte: u8) -> Option<Kind> {
+        use Kind::*;
+        Some(match byte {
+            0 => None,
+            1 => False,
+            2 => True,
+            3 => Int,
+            4 => BigInt,
+            5 => Float,
+            6 => Str,
+            7 => Bytes,
+            8 => Pickle,
+            9 => BigStr,
+            10 => BigBytes,
+            11 => BigPickle,
+            _ => return Option::None,
+        })
+    }
+}
+
+/// One attribute of a valid packet.
+#[derive(Clone, Copy)]
+pub struct Attribute<'a> {
+    pub name: &'a str,
+    pub kind: Kind,
+    pub value: &'a [u8],
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes(bytes[at..at + 2].try_into().unwrap())
+}
+pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
+}
+pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
+}
+
+/// What `head` found at the front of a byte stream.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Head {
+    /// Not enough bytes to tell.
+    Incomplete,
+    /// A packet of this many bytes begins here (they need not all be there yet).
+    Packet(u64),
+}
+
+/// Check the front of a stream. Refuses what can never become a packet as soon as it shows.
+pub fn head(bytes: &[u8]) -> Result<Head, String> {
+    let seen = bytes.len().min(4);
+    if bytes[..seen] != MAGIC[..seen] {
+        return Err(format!("wrong magic {:02x?}, expected {:02x?}", &bytes[..seen], MAGIC));
+    }
+    if bytes.len() > 4 && bytes[4] != VERSION {
+        return Err(format!(
+            "version {}, and this sfm-kernel reads version {VERSION}: install the same release on both sides",
+            bytes[4]
+        ));
+    }
+    if bytes.len() < HEADER {
+        return Ok(Head::Incomplete);
+    }
+    let table = u64::from(u32_at(bytes, 8));
+    let buffers = u64::from(u32_at(bytes, 12));
+    let total = u64_at(bytes, 16);
+    let least = HEADER as u64 + table + buffers * DESCRIPTOR as u64;
+    if bytes[5] != 0 {
+        return Err(format!("unknown flags {:#04x}", bytes[5]));
+    }
+    if total < least || total > isize::MAX as u64 {
+        return Err(format!("length {total} cannot hold the {least} bytes of its tables"));
+    }
+    Ok(Head::Packet(total))
+}
+
+/// Check a whole packet: afterwards every accessor may rely on it.
+///
+/// Cost: one walk over the table; allocates nothing, whatever the bytes claim.
+pub fn validate(bytes: &[u8]) -> Result<(), String> {
+    match head(bytes)? {
+        Head::Incomplete => return Err("truncated header".into()),
+        Head::Packet(total) if total != bytes.len() as u64 => {
+            return Err(format!("length says {total} bytes, there are {}", bytes.len()))
+        }
+        Head::Packet(_) => {}
+    }
+    let count = u16_at(bytes, 6) as usize;
+    let end = HEADER + u32_at(bytes, 8) as usize;
+    let buffers = u32_at(bytes, 12) as u64;
+    let mut at = HEADER;
+    for nth in 0..count {
+        let damaged = || format!("attribute {nth} of {count} is damaged");
+        if at + ENTRY > end {
+            return Err(damaged());
+        }
+        let name = u16_at(bytes, at) as usize;
+        let kind = Kind::from_u8(bytes[at + 2]).ok_or_else(damaged)?;
+        let value = u32_at(bytes, at + 4) as usize;
+        at += ENTRY;
+        if end - at < name + value {
+            return Err(damaged());
+        }
+        std::str::from_utf8(&bytes[at..at + name]).map_err(|_| damaged())?;
+        at += name;
+        let value = &bytes[at..at + value];
+        at += value.len();
+        let fits = match kind {
+            Kind::None | Kind::False | Kind::True => value.is_empty(),
+            Kind::Int | Kind::Float => value.len() == 8,
+            Kind::BigInt => !value.is_empty(),
+            Kind::Str => std::str::from_utf8(value).is_ok(),
+            Kind::Bytes => true,
+            Kind::BigStr | Kind::BigBytes => {
+                value.len() == 4 && u64::from(u32_at(value, 0)) < buffers
+            }
+            Kind::Pickle => value.len() >= 8 && in_range(value, buffers),
+            Kind::BigPickle => value.len() == 8 && in_range(value, buffers) && u32_at(value, 4) > 0,
+        };
+        if !fits {
+            return Err(damaged());
+        }
+    }
+    if at != end {
+        return Err(format!("the table has {} bytes too many", end - at));
+    }
+    for nth in 0..buffers as usize {
+        let (offset, length) = descriptor(bytes, end, nth);
+        let inside = offset.checked_add(length).is_some_and(|last| last <= bytes.len() as u64);
+        if !inside || offset < (end as u64 + buffers * DESCRIPTOR as u64) {
+            return Err(format!("buffer {nth} lies outside the packet"));
+        }
+    }
+    // Values are writable at the receiver, so two of them must never share memory.
+    for nth in 1..buffers as usize {
+        let (before, length) = descriptor(bytes, end, nth - 1);
+        if descriptor(bytes, end, nth).0 < before + length {
+            return Err(format!("buffer {nth} overlaps the one before"));
+        }
+    }
+    unique_names(bytes, count)
+}
+
+fn unique_names(bytes: &[u8], count: usize) -> Result<(), String> {
+    let twice = |name: &str| Err(format!("attribute {name:?} stands twice"));
+    if count <= 16 {
+        for (nth, one) in table(bytes).enumerate() {
+            if table(bytes).take(nth).any(|earlier| earlier.name == one.name) {
+                return twice(one.name);
+            }
+        }
+        return Ok(());
+    }
+    let mut seen = std::collections::HashSet::with_capacity(count);
+    for one in table(bytes) {
+        if !seen.insert(one.name) {
+            return twice(one.name);
+        }
+    }
+    Ok(())
+}
+
+fn in_range(value: &[u8], buffers: u64) -> bool {
+    u64::from(u32_at(value, 0)) + u64::from(u32_at(value, 4)) <= buffers
+}
+
+fn descriptor(bytes: &[u8], table_end: usize, nth: usize) -> (u64, u64) {
+    let at = table_end + nth * DESCRIPTOR;
+    (u64_at(bytes, at), u64_at(bytes, at + 8))
+}
+
+/// The attributes of a valid packet, in order.
+pub fn table(bytes: &[u8]) -> impl Iterator<Item = Attribute<'_>> {
+    let mut at = HEADER;
+    (0..u16_at(bytes, 6)).map(move |_| {
+        let name = u16_at(bytes, at) as usize;
+        let kind = Kind::from_u8(bytes[at + 2]).expect("validated");
+        let value = u32_at(bytes, at + 4) as usize;
+        let name_at = at + ENTRY;
+        at = name_at + name + value;
+        Attribute {
+            // SAFETY: `validate` has checked that the name is UTF-8.
+            name: unsafe { std::str::from_utf8_unchecked(&bytes[name_at..name_at + name]) },
+            kind,
+            value: &bytes[name_at + name..at],
+        }
+    })
+}
+
+/// Offset and length of buffer `nth` of a valid packet.
+pub fn buffer(bytes: &[u8], nth: usize) -> (usize, usize) {
+    let end = HEADER + u32_at(bytes, 8) as usize;
+    let (offset, length) = descriptor(bytes, end, nth);
+    (offset as usize, length as usize)
+}
+
+/// A valid packet in memory of its own.
+///
+/// The tables are never written again. The memory of out-of-band buffers is handed to Python as
+/// writable, once for each value; Rust reads it only before that.
+pub struct Packet {
+    body: Body,
+    /// The Python layer keeps the decoded message here, so that a predicate that looks at a
+    /// queued message again and again does not decode it each time.
+    pub decoded: OnceLock<Box<dyn Any + Send + Sync>>,
+}
+
+impl Packet {
+    /// Take over `body`, whose bytes must all be written.
+    pub fn new(body: Body) -> Result<Packet, String> {
+        let packet = Packet::of(body);
+        validate(packet.bytes())?;
+        Ok(packet)
+    }
+
+    /// The packet in a body that is known to be valid.
+    fn of(body: Body) -> Packet {
+        Packet { body, decoded: OnceLock::new() }
+    }
+
+    /// All bytes. Not to be called once a buffer was handed out as writable, but for the tables.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: `body` owns `len` written bytes; see the type's comment on writes.
+        unsafe { std::slice::from_raw_parts(self.body.as_ptr(), self.body.len()) }
+    }
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.body.as_ptr()
+    }
+    pub fn len(&self) -> usize {
+        self.body.len()
+    }
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+    /// What it counts for in flow control.
+    pub fn cost(&self) -> u64 {
+        cost(self.len())
+    }
+    pub fn find(&self, name: &str) -> Option<Attribute<'_>> {
+        table(self.bytes()).find(|one| one.name == name)
+    }
+}
+
+/// What a packet of `len` bytes counts for in flow control, at both ends.
+pub fn cost(len: usize) -> u64 {
+    len as u64 + OVERHEAD
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,47 @@
+//! Raising the exceptions of `sfm_kernel.errors`.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyModule;
+
+use crate::shm::ShmError;
+
+static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+
+/// The exception `name` with these arguments; the failure to make it, where that fails.
+pub fn error<'py>(
+    py: Python<'py>,
+    name: &str,
+    arguments: impl pyo3::call::PyCallArgs<'py>,
+) -> PyErr {
+    let make = || -> PyResult<PyErr> {
+        let module = ERRORS
+            .get_or_try_init(py, || py.import("sfm_kernel.errors").map(Bound::unbind))?
+            .bind(py);
+        Ok(PyErr::from_value(module.getattr(name)?.call1(arguments)?))
+    };
+    make().unwrap_or_else(|failure| failure)
+}
+
+pub fn packet_error(py: Python<'_>, why: &str) -> PyErr {
+    error(py, "PacketError", (format!("not a valid packet: {why}"),))
+}
+
+pub fn closed(py: Python<'_>) -> PyErr {
+    error(py, "EndpointClosed", ("this endpoint is closed: join the world again",))
+}
+
+pub fn shm_error(py: Python<'_>, failure: ShmError, folder: &str) -> PyErr {
+    match failure {
+        ShmError::Full { needed, free, limit } => {
+            error(py, "SegmentFull", (needed, free, limit, folder))
+        }
+        // Keeps the class that Python has for the cause: FileNotFoundError, PermissionError.
+        ShmError::Io(failure) => {
+            let what = format!("shared memory in {folder}: {failure}");
+            std::io::Error::new(failure.kind(), what).into()
+        }
+        ShmError::Invalid(why) => PyValueError::new_err(why),
+    }
+}

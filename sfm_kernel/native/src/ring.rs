@@ -1,0 +1,302 @@
+//! The ring: a byte stream from one process to another, through memory that both map.
+//!
+//! One producer, one consumer: no locks, and a sender killed at any instruction can stop only its
+//! own ring. `head` counts the bytes ever published, `tail` those ever consumed; both only grow,
+//! and their difference is what is in the ring. Packets travel as frames:
+//!
+//! ```text
+//! { chunk length u32, kind u32, packet length u64 } chunk, padded to 8
+//! ```
+//!
+//! A packet larger than the free space goes in several frames, the first marked FIRST and the
+//! last LAST. A sender that gives up half-way (the user pressed Stop) writes ABORT, for which
+//! room is always kept: the receiver forgets the part it has, and nothing was sent.
+
+use crate::packet::{Body, HEADER};
+use crate::sync::{fence, AtomicU32, AtomicU64, Ordering, Padded};
+
+const FIRST: u32 = 1;
+const LAST: u32 = 2;
+const ABORT: u32 = 4;
+pub const FRAME: u64 = 16;
+
+/// What both sides share. Lives at the start of the mapped file.
+#[repr(C)]
+pub struct Control {
+    /// Bytes published. Written by the producer only.
+    pub head: Padded<AtomicU64>,
+    /// Bytes consumed. Written by the consumer only.
+    pub tail: Padded<AtomicU64>,
+    /// Cost of the packets that the user has received, ever. Written by the consumer only.
+    pub taken: Padded<AtomicU64>,
+    /// 1 while the producer sleeps for space or credit.
+    pub waiting: Padded<AtomicU32>,
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        Control {
+            head: Padded(AtomicU64::new(0)),
+            tail: Padded(AtomicU64::new(0)),
+            taken: Padded(AtomicU64::new(0)),
+            waiting: Padded(AtomicU32::new(0)),
+        }
+    }
+}
+
+/// Where a ring's bytes are.
+///
+/// # Safety
+/// `control` and the data must stay valid and at one place as long as the value lives; `put` and
+/// `get` are only called on ranges that the protocol gives to the caller.
+pub unsafe trait Memory {
+    fn control(&self) -> &Control;
+    /// A power of two, at least 64.
+    fn capacity(&self) -> u64;
+    /// Copy in at `at` (below capacity), not wrapping.
+    fn put(&self, at: u64, bytes: &[u8]);
+    /// Copy out to `to`, not wrapping.
+    ///
+    /// # Safety
+    /// `to` has room for `length` bytes.
+    unsafe fn get(&self, at: u64, to: *mut u8, length: usize);
+}
+
+fn padded(length: u64) -> u64 {
+    length.next_multiple_of(8)
+}
+
+/// The producing side.
+pub struct Writer<M> {
+    memory: M,
+    head: u64,
+    /// The consumer's tail as last read: asking again costs a cache miss.
+    tail: u64,
+}
+
+impl<M: Memory> Writer<M> {
+    pub fn new(memory: M) -> Writer<M> {
+        let head = memory.control().head.0.load(Ordering::Relaxed);
+        let tail = memory.control().tail.0.load(Ordering::Relaxed);
+        Writer { memory, head, tail }
+    }
+
+    pub fn control(&self) -> &Control {
+        self.memory.control()
+    }
+
+    fn free(&mut self, wanted: u64) -> u64 {
+        // Room for an ABORT frame is never given away.
+        let capacity = self.memory.capacity();
+        let free = |tail: u64, head: u64| capacity.saturating_sub(head - tail + FRAME);
+        if free(self.tail, self.head) < wanted {
+            // SYNC POINT ring/space: Acquire with the consumer's Release of `tail`: its reads of
+            // these bytes are over before they are overwritten.
+            self.tail = self.control().tail.0.load(Ordering::Acquire);
+        }
+        free(self.tail, self.head)
+    }
+
+    /// Whether `write` could do anything now.
+    pub fn has_room(&mut self) -> bool {
+        self.free(FRAME + 8) >= FRAME + 8
+    }
+
+    /// Write one frame of `packet`, as much as there is room for; `done` bytes of it went before.
+    /// Returns how many went now in all: `done` itself where there is no room.
+    ///
+    /// Nothing is visible to the consumer before `head` is published at the end, so a sender that
+    /// dies inside has written nothing.
+    pub fn write(&mut self, packet: &[u8], done: usize) -> usize {
+        let left = (packet.len() - done) as u64;
+        let room = self.free(FRAME + padded(left));
+        if room < FRAME + 8 {
+            return done;
+        }
+        // Not the whole ring at once: the consumer copies one frame while we write the next.
+        let largest = (self.memory.capacity() / 4).min(u64::from(u32::MAX)) & !7;
+        let chunk = left.min((room - FRAME) & !7).min(largest) as usize;
+        let mut kind = 0;
+        if done == 0 {
+            kind |= FIRST;
+        }
+        if chunk as u64 == left {
+            kind |= LAST;
+        }
+        self.frame(chunk as u32, kind, packet.len() as u64);
+        self.copy_in(self.head + FRAME, &packet[done..done + chunk]);
+        self.publish(FRAME + padded(chunk as u64));
+        done + chunk
+    }
+
+    /// Take back a packet of which only a part was written.
+    pub fn abort(&mut self) {
+        self.frame(0, ABORT, 0);
+        self.publish(FRAME);
+    }
+
+    fn frame(&mut self, chunk: u32, kind: u32, total: u64) {
+        let mut bytes = [0u8; FRAME as usize];
+        bytes[..4].copy_from_slice(&chunk.to_le_bytes());
+        bytes[4..8].copy_from_slice(&kind.to_le_bytes());
+        bytes[8..].copy_from_slice(&total.to_le_bytes());
+        self.copy_in(self.head, &bytes);
+    }
+
+    fn copy_in(&self, position: u64, bytes: &[u8]) {
+        let at = position & (self.memory.capacity() - 1);
+        let first = bytes.len().min((self.memory.capacity() - at) as usize);
+        self.memory.put(at, &bytes[..first]);
+        self.memory.put(0, &bytes[first..]);
+    }
+
+    fn publish(&mut self, length: u64) {
+        self.head += length;
+        // SYNC POINT ring/data: Release with the consumer's Acquire of `head`.
+        self.control().head.0.store(self.head, Ordering::Release);
+    }
+
+    /// Announce a sleep, after which `ready` must be asked once more before sleeping.
+    pub fn announce_wait(&self) {
+        self.control().waiting.0.store(1, Ordering::Relaxed);
+        // SYNC POINT ring/wait: with the fence in `wants_wake`. Either the consumer sees the
+        // announcement, or we see what it consumed.
+        fence(Ordering::SeqCst);
+    }
+
+    pub fn end_wait(&self) {
+        self.control().waiting.0.store(0, Ordering::Relaxed);
+    }
+
+    /// Cost received by the user so far.
+    pub fn taken(&self) -> u64 {
+        self.control().taken.0.load(Ordering::Acquire)
+    }
+}
+
+/// Whether the producer sleeps and wants to hear of progress. Only the producer takes the
+/// announcement back: a consumer that did could take a later one than it has answered.
+pub fn wants_wake(control: &Control) -> bool {
+    // SYNC POINT ring/wait: with the fence in `announce_wait`.
+    fence(Ordering::SeqCst);
+    control.waiting.0.load(Ordering::Relaxed) == 1
+}
+
+/// The consuming side.
+pub struct Reader<M> {
+    memory: M,
+    tail: u64,
+    /// The packet that is coming in, and how much of it is there.
+    partial: Option<(Body, usize)>,
+    /// Bytes made free since the producer was last told.
+    freed: u64,
+}
+
+/// What `Reader::read` found.
+pub enum Arrival {
+    Packet(Body),
+    /// A part of a packet; there may be more.
+    Part,
+    /// Nothing.
+    Nothing,
+}
+
+impl<M: Memory> Reader<M> {
+    pub fn new(memory: M) -> Reader<M> {
+        let tail = memory.control().tail.0.load(Ordering::Relaxed);
+        Reader { memory, tail, partial: None, freed: 0 }
+    }
+
+    pub fn control(&self) -> &Control {
+        self.memory.control()
+    }
+
+    /// Whether bytes are waiting.
+    pub fn pending(&self) -> bool {
+        self.control().head.0.load(Ordering::Acquire) != self.tail
+    }
+
+    /// Whether to tell a waiting producer that there is room: at the end of what was there, and
+    /// each time a quarter of the ring is free again, so that it writes while we read.
+    pub fn should_tell(&mut self, arrival: &Result<Arrival, String>) -> bool {
+        let due = !matches!(arrival, Ok(Arrival::Packet(_) | Arrival::Part))
+            || self.freed >= self.memory.capacity() / 4;
+        if due {
+            self.freed = 0;
+        }
+        due && wants_wake(self.control())
+    }
+
+    /// The next frame: a whole packet if it completes one.
+    ///
+    /// Err: the ring's bytes make no sense (the peer's memory was damaged); the ring is unusable.
+    pub fn read(&mut self) -> Result<Arrival, String> {
+        // SYNC POINT ring/data: Acquire with the producer's Release of `head`.
+        let head = self.control().head.0.load(Ordering::Acquire);
+        let there = head.wrapping_sub(self.tail);
+        if there == 0 {
+            return Ok(Arrival::Nothing);
+        }
+        if there < FRAME || there > self.memory.capacity() {
+            return Err(format!("its ring claims {there} bytes"));
+        }
+        let mut frame = [0u8; FRAME as usize];
+        // SAFETY: the array has room for one frame.
+        unsafe { self.copy_out(self.tail, frame.as_mut_ptr(), FRAME as usize) };
+        let chunk = u64::from(u32::from_le_bytes(frame[..4].try_into().unwrap()));
+        let kind = u32::from_le_bytes(frame[4..8].try_into().unwrap());
+        let total = u64::from_le_bytes(frame[8..].try_into().unwrap());
+        if FRAME + padded(chunk) > there {
+            return Err(format!("a frame of {chunk} bytes where {there} are there"));
+        }
+        if kind == ABORT {
+            self.partial = None;
+            self.consume(FRAME);
+            return Ok(Arrival::Part);
+        }
+        if kind & FIRST != 0 {
+            if total < HEADER as u64 || total > isize::MAX as u64 {
+                return Err(format!("a packet of {total} bytes"));
+            }
+            let body = Body::try_new(total as usize)
+                .ok_or_else(|| format!("no memory for a message of {total} bytes"))?;
+            self.partial = Some((body, 0));
+        }
+        let Some((body, done)) = &mut self.partial else {
+            return Err("a packet's middle without its beginning".into());
+        };
+        let (at, start) = (body.as_ptr(), *done);
+        *done += chunk as usize;
+        let complete = *done == body.len();
+        if *done > body.len() || complete != (kind & LAST != 0) {
+            return Err("a packet's parts do not add up".into());
+        }
+        // SAFETY: start + chunk <= body.len(), checked above.
+        unsafe { self.copy_out(self.tail + FRAME, at.add(start), chunk as usize) };
+        self.consume(FRAME + padded(chunk));
+        if complete {
+            let (body, _) = self.partial.take().expect("set above");
+            return Ok(Arrival::Packet(body));
+        }
+        Ok(Arrival::Part)
+    }
+
+    /// # Safety
+    /// `to` has room for `length` bytes.
+    unsafe fn copy_out(&self, position: u64, to: *mut u8, length: usize) {
+        let at = position & (self.memory.capacity() - 1);
+        let first = length.min((self.memory.capacity() - at) as usize);
+        // SAFETY: the two parts make up `length`.
+        unsafe {
+            self.memory.get(at, to, first);
+            self.memory.get(0, to.add(first), length - first);
+        }
+    }
+
+    fn consume(&mut self, length: u64) {
+        self.tail += length;
+        self.freed += length;
+        // SYNC POINT ring/space: Release with the producer's Acquire of `tail`.
+        self.control().tail.0.store(self.tail, Ordering::Release);
+    }
+}

@@ -1,0 +1,205 @@
+//! Files in shared memory: created with their pages reserved, locked while their owner lives.
+
+use std::ffi::CString;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::marker::PhantomData;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::ptr::NonNull;
+
+#[derive(Debug)]
+pub enum ShmError {
+    /// The file system has no room: bytes needed, free, and in all.
+    Full {
+        needed: u64,
+        free: u64,
+        limit: u64,
+    },
+    Io(io::Error),
+    /// The file is not what it should be.
+    Invalid(String),
+}
+
+impl From<io::Error> for ShmError {
+    fn from(error: io::Error) -> Self {
+        ShmError::Io(error)
+    }
+}
+
+/// A mapped file that begins with a `T`. Unmapped when dropped.
+pub struct Mapping<T> {
+    at: NonNull<u8>,
+    len: usize,
+    file: Option<File>,
+    marker: PhantomData<T>,
+}
+
+// SAFETY: the mapping is plain memory; T says by its own Sync what may be done through &T.
+unsafe impl<T: Sync> Send for Mapping<T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for Mapping<T> {}
+
+impl<T> Mapping<T> {
+    /// Create `path` with `len` zeroed bytes and mode 0600, and map it. The file is locked
+    /// exclusively for as long as the returned mapping keeps it.
+    ///
+    /// The file appears under `path` only when it is whole: it is made under a temporary name,
+    /// reserved, locked, prepared by `init`, and then linked in.
+    pub fn create(path: &Path, len: usize, init: impl FnOnce(&T)) -> Result<Mapping<T>, ShmError> {
+        let fresh = path.with_extension("new");
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .custom_flags(libc::O_CLOEXEC | libc::O_NOFOLLOW)
+            .open(&fresh)?;
+        let made = Self::prepare(path, &fresh, file, len, init);
+        if made.is_err() {
+            let _ = std::fs::remove_file(&fresh);
+        }
+        made
+    }
+
+    fn prepare(
+        path: &Path,
+        fresh: &Path,
+        file: File,
+        len: usize,
+        init: impl FnOnce(&T),
+    ) -> Result<Mapping<T>, ShmError> {
+        reserve(&file, len, path)?;
+        // SAFETY: flock on a descriptor that we own.
+        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+            return Err(io::Error::last_os_error().into());
+        }
+        let mapping = Self::map(file, len)?;
+        init(&mapping);
+        std::fs::rename(fresh, path)?;
+        Ok(mapping)
+    }
+
+    /// Map an existing file of the caller's own user.
+    pub fn open(path: &Path) -> Result<Mapping<T>, ShmError> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_CLOEXEC | libc::O_NOFOLLOW)
+            .open(path)?;
+        let meta = file.metadata()?;
+        use std::os::unix::fs::MetadataExt;
+        // SAFETY: no preconditions.
+        if meta.uid() != unsafe { libc::geteuid() } {
+            return Err(ShmError::Invalid(format!(
+                "{} belongs to user {}",
+                path.display(),
+                meta.uid()
+            )));
+        }
+        let len = meta.len() as usize;
+        if len < std::mem::size_of::<T>() {
+            return Err(ShmError::Invalid(format!("{} has only {len} bytes", path.display())));
+        }
+        let mut mapping = Self::map(file, len)?;
+        mapping.file = None; // a reader holds no lock and needs no descriptor
+        Ok(mapping)
+    }
+
+    fn map(file: File, len: usize) -> Result<Mapping<T>, ShmError> {
+        // SAFETY: a fresh shared mapping of a file of at least `len` reserved bytes.
+        let at = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                len,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        if at == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error().into());
+        }
+        let at = NonNull::new(at.cast()).expect("mmap never returns null");
+        Ok(Mapping { at, len, file: Some(file), marker: PhantomData })
+    }
+
+    /// Give up the lock, and the descriptor with it; the memory stays.
+    pub fn unlock(mut self) -> Mapping<T> {
+        self.file = None;
+        self
+    }
+
+    /// All mapped bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.at.as_ptr()
+    }
+    /// The descriptor that carries the lock, in the process that created the file.
+    pub fn lock_fd(&self) -> Option<i32> {
+        self.file.as_ref().map(|file| file.as_raw_fd())
+    }
+}
+
+impl<T> std::ops::Deref for Mapping<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        // SAFETY: the mapping holds at least a T (checked in open, len given in create), page
+        // aligned; T consists of atomics and plain data that is written before it is shared.
+        unsafe { self.at.cast().as_ref() }
+    }
+}
+
+impl<T> Drop for Mapping<T> {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `map`, unmapped once.
+        unsafe { libc::munmap(self.at.as_ptr().cast(), self.len) };
+    }
+}
+
+/// Reserve the pages now: a write to a page that a full tmpfs cannot give is a SIGBUS, which
+/// kills the process; containers give /dev/shm 64 MB.
+fn reserve(file: &File, len: usize, path: &Path) -> Result<(), ShmError> {
+    // SAFETY: a descriptor that we own.
+    match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, len as libc::off_t) } {
+        0 => Ok(()),
+        libc::ENOSPC | libc::EFBIG | libc::EDQUOT => {
+            let (free, limit) = room(path.parent().unwrap_or(path)).unwrap_or((0, 0));
+            Err(ShmError::Full { needed: len as u64, free, limit })
+        }
+        libc::EOPNOTSUPP | libc::EINVAL => Ok(file.set_len(len as u64)?),
+        error => Err(io::Error::from_raw_os_error(error).into()),
+    }
+}
+
+/// Free and total bytes of the file system that holds `path`.
+fn room(path: &Path) -> io::Result<(u64, u64)> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: statvfs fills the zeroed struct; the path is a C string.
+    let mut stat: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: as above.
+    if unsafe { libc::statvfs(path.as_ptr(), &mut stat) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let block = stat.f_frsize as u64;
+    Ok((stat.f_bavail as u64 * block, stat.f_blocks as u64 * block))
+}
+
+/// Whether the process that created `path` has died: nobody holds the lock, or it is gone.
+pub fn is_dead(path: &Path) -> bool {
+    let Ok(file) =
+        OpenOptions::new().read(true).custom_flags(libc::O_CLOEXEC | libc::O_NOFOLLOW).open(path)
+    else {
+        return true;
+    };
+    // SAFETY: a descriptor that we own; closing it drops the shared lock again.
+    unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) == 0 }
+}

@@ -1,0 +1,15 @@
+//! Atomics, from the standard library or from loom.
+//!
+//! Everything lock-free in this crate takes its atomics from here, so that `make loom` runs the
+//! very code that ships through every interleaving that the memory model allows.
+
+#[cfg(not(loom))]
+pub use std::sync::atomic::{fence, AtomicU32, AtomicU64, Ordering};
+
+#[cfg(loom)]
+pub use loom::sync::atomic::{fence, AtomicU32, AtomicU64, Ordering};
+
+/// A value alone on its cache lines (two: the neighbour line is prefetched), so that what one
+/// process writes does not take from the other's cache what it reads. Source: crossbeam's reason.
+#[repr(C, align(128))]
+pub struct Padded<T>(pub T);

@@ -1,0 +1,1 @@
+"""Seeing what processes do, from outside and without their help."""

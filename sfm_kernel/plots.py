@@ -1,0 +1,379 @@
+"""Plots that are drawn while a benchmark runs, and stay when it is done.
+
+A *panel* turns rows into one pair of axes. ``Live`` draws panels side by side, again and again as
+rows come, and hands each frame (a PNG) to a function; ``sfm_kernel.jupyter.live`` has one that
+shows frames in a notebook. ``still`` draws the same from rows that are there.
+
+Drawing must not disturb what is measured. A frame therefore repaints only what moves, over a kept
+background (drawing logarithmic axes anew takes ten times as long), and ``Live.add`` draws between
+two measurements; a thread draws only when a measurement takes long.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import median
+from typing import Any, ClassVar
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Annotation
+from PIL import Image, ImageColor
+
+Row = dict[str, Any]
+Points = dict[float, list[float]]
+"""Of one series: every y that was measured at an x."""
+
+# Okabe and Ito's colours, which people with any kind of colour vision can tell apart; each series
+# has a marker and a label of its own as well.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = "os^DvPX"
+QUIET = "#666666"
+DOTS_PER_INCH = 120
+
+
+class Panel:
+    """One pair of axes: for each value of the column ``by`` a line, and a dot for every row.
+
+    ``only`` maps columns to the values that are drawn; rows with others are left out. Subclasses
+    say which columns are x and y, and draw what does not move in ``begin``.
+    """
+
+    x: ClassVar[str]
+    y: ClassVar[str]
+
+    def __init__(self, by: str, only: Mapping[str, object] | None = None) -> None:
+        self.by, self.only = by, dict(only or {})
+        self._points: dict[Any, Points] = {}
+        self._series: dict[Any, _Series] = {}
+
+    def begin(self, axes: Axes) -> None:
+        """Draw all that does not move, and fix the limits."""
+        self.axes = axes
+        axes.grid(color="#dddddd", linewidth=0.8)
+        axes.spines[["top", "right"]].set_visible(False)
+
+    def add(self, row: Row) -> None:
+        """Take in a row. Nothing is drawn yet."""
+        if all(row[column] == value for column, value in self.only.items()):
+            value, x, y = row[self.by], row[self.x], row[self.y]
+            self._points.setdefault(value, {}).setdefault(x, []).append(y)
+
+    def moving(self) -> list[Artist]:
+        """Bring what moves up to date, and return it."""
+        for value, points in self._points.items():
+            if value not in self._series:
+                self._series[value] = _Series(self.axes, len(self._series), _label(self.by, value))
+            self._series[value].draw(*self.shown(points))
+        _spread(self.axes, [series.label for series in self._series.values()])
+        return [artist for series in self._series.values() for artist in series.artists]
+
+    def shown(self, points: Points) -> tuple[Points, dict[float, float]]:
+        """What is drawn of one series: the dots, and the line, by default through medians."""
+        return points, {x: median(ys) for x, ys in points.items()}
+
+    def note(self, text: str, at: tuple[float, float], offset: tuple[int, int] = (6, 4)) -> None:
+        """Write a word about the axes at a point of the data, ``offset`` in points of type."""
+        self.axes.annotate(text, at, offset, textcoords="offset points", color=QUIET, size=11)
+
+
+class Speedup(Panel):
+    """Speed-up against engines, with the ideal line. Columns: engines, seconds and ``by``.
+
+    Speed-up is the shortest time on one engine divided by the time on several: the line for the
+    shortest of those, which what else runs on the machine disturbs least, a dot for each.
+    ``cores`` marks where this machine's cores are used up.
+    """
+
+    x, y = "engines", "seconds"
+
+    def __init__(
+        self,
+        engines: int,
+        by: str = "n",
+        only: Mapping[str, object] | None = None,
+        cores: float | None = None,
+    ) -> None:
+        super().__init__(by, only)
+        self.engines, self.cores = engines, cores
+
+    def begin(self, axes: Axes) -> None:
+        super().begin(axes)
+        top = max(self.engines, 2)
+        axes.set(xlabel="engines", ylabel="speed-up  (time on 1 / time)")
+        axes.set(xlim=(1 - 0.05 * top, 1.36 * top), ylim=(0, 1.1 * top))
+        axes.set_xticks(range(1, top + 1, -(-top // 8)))
+        axes.set_yticks(range(0, top + 1, -(-top // 8)))
+        axes.plot([1, top], [1, top], "--", color=QUIET, linewidth=1.5)
+        self.note("ideal", (top, top))
+        if self.cores is not None and self.cores < top:
+            axes.axvline(self.cores, linestyle=":", color=QUIET, linewidth=1.5)
+            self.note(f"cores: {self.cores:g}", (self.cores, 1.1 * top), (5, -12))
+
+    def shown(self, points: Points) -> tuple[Points, dict[float, float]]:
+        alone = min(points.get(1, [math.nan]))
+        dots = {engines: [alone / one for one in seconds] for engines, seconds in points.items()}
+        return dots, {engines: max(speedups) for engines, speedups in dots.items()}
+
+
+class Error(Panel):
+    """Error of the midpoint rule for pi against n, log-log. Columns: n, error and ``by``.
+
+    The dashed line is h²/12, the rule's error for 4/(1+x²) as long as rounding does not matter:
+    h²/24 · (f'(0) - f'(1)).
+    """
+
+    x, y = "n", "error"
+
+    def __init__(
+        self,
+        intervals: Iterable[int],
+        by: str = "kernel",
+        only: Mapping[str, object] | None = None,
+    ) -> None:
+        super().__init__(by, only)
+        self.intervals = sorted(intervals)
+
+    def begin(self, axes: Axes) -> None:
+        super().begin(axes)
+        first, last = self.intervals[0], self.intervals[-1]
+        left, right = first / 3, last * 30
+        axes.set(xlabel="n  (intervals)", ylabel="error  (distance from π)")
+        axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(1e-17, 1))
+        line = [left, min(right, 2e7)]  # at 2e7, h²/12 is what a float near π can resolve
+        axes.plot(line, [1 / (12 * n * n) for n in line], "--", color=QUIET, linewidth=1.5)
+        self.note("h²/12", (first * 3, 1 / (12 * 9 * first * first)), (8, 4))
+        axes.axhspan(1e-17, 2.2e-16, color=QUIET, alpha=0.15, linewidth=0)
+        self.note("below what a float near π resolves", (left, 2e-17))
+
+
+class Live:
+    """Panels side by side, drawn again while rows come; a context manager.
+
+    Args:
+        panels: what to draw; every row goes to all of them.
+        display: called with each frame, the bytes of a PNG, from whichever thread drew it.
+
+    ``add`` draws if the last frame was begun more than ``EAGER`` seconds ago; a thread draws when
+    that was ``LATEST`` seconds ago. The last frame is drawn when the block ends, however it ends.
+    If ``display`` raises, drawing ends and the next ``add`` or the end of the block raises it.
+    """
+
+    EAGER, LATEST = 0.10, 0.15
+
+    def __init__(self, *panels: Panel, display: Callable[[bytes], object]) -> None:
+        self.frames = self.rows = 0
+        self._panels, self._display = panels, display
+        self._lock = threading.Lock()
+        self._done = threading.Event()
+        self._failure: BaseException | None = None
+        self._started = self._drawn = time.monotonic()
+        self._canvas = _Canvas(panels)
+        self._pulse = threading.Thread(target=self._keep_drawing, name="sfm-live-plot", daemon=True)
+        self._draw()
+        self._pulse.start()
+
+    def add(self, row: Row) -> None:
+        """Take in a row, and draw a frame if one is due."""
+        with self._lock:
+            if self._failure is not None:
+                raise self._failure
+            self.rows += 1
+            for panel in self._panels:
+                panel.add(row)
+            if time.monotonic() - self._drawn > self.EAGER:
+                self._draw()
+
+    def close(self) -> None:
+        """Draw the last frame and stop; harmless when done before."""
+        if self._done.is_set():
+            return
+        self._done.set()
+        self._pulse.join()
+        if self._failure is not None:
+            raise self._failure
+        self._draw()
+
+    def __enter__(self) -> Live:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _keep_drawing(self) -> None:
+        while not self._done.wait(self.LATEST / 4):
+            with self._lock:
+                if time.monotonic() - self._drawn > self.LATEST:
+                    try:
+                        self._draw()
+                    except Exception as error:  # noqa: BLE001 - raised by add or close
+                        self._failure = error
+                        return
+
+    def _draw(self) -> None:
+        self._drawn = time.monotonic()
+        seconds = self._drawn - self._started
+        last = self._done.is_set()
+        state = "rows in" if last else "rows, running for"
+        self._display(self._canvas.frame(f"{self.rows} {state} {seconds:.1f} s", last))
+        self.frames += 1
+
+
+def still(rows: Iterable[Row], *panels: Panel) -> Figure:
+    """A figure of these rows, to be saved by ``figure.savefig("x.png")`` (or .svg, .pdf)."""
+    figure = _begin(panels)
+    for row in rows:
+        for panel in panels:
+            panel.add(row)
+    for panel in panels:
+        panel.moving()
+    return figure
+
+
+def rectangles(shares: Sequence[Iterable[int]]) -> Figure:
+    """The midpoint rule for pi: which process computes which rectangles under 4/(1+x²).
+
+    ``shares[p]`` are the intervals of process p, counted from 1; together they are 1 … n.
+    Source: Chou, Nestinger and Cheng, "Ch MPI", Fig. 5.
+    """
+    owned = [list(share) for share in shares]
+    n = sum(map(len, owned))
+    area = sum(4 / (1 + ((i - 0.5) / n) ** 2) for i in range(1, n + 1)) / n
+    figure = Figure(figsize=(7, 4.2), dpi=DOTS_PER_INCH, layout="constrained")
+    axes = figure.add_subplot()
+    axes.spines[["top", "right"]].set_visible(False)
+    for process, intervals in enumerate(owned):
+        middles = [(i - 0.5) / n for i in intervals]
+        heights = [4 / (1 + x * x) for x in middles]
+        colour = COLOURS[process % len(COLOURS)]
+        axes.bar(middles, heights, 1 / n, color=colour, alpha=0.75, edgecolor="white")
+        if n <= 32:
+            for x, height in zip(middles, heights, strict=True):
+                axes.text(x, height / 2, f"P{process}", ha="center", color="white", size=13)
+    xs = [i / 200 for i in range(201)]
+    axes.plot(xs, [4 / (1 + x * x) for x in xs], color="black", linewidth=2)
+    axes.annotate("4 / (1 + x²)", (0.5, 3.2), (8, 6), textcoords="offset points", size=13)
+    axes.set(xlim=(0, 1), ylim=(0, 4.4), xlabel="x", ylabel="f(x)")
+    axes.set_title(f"{n} rectangles, {len(owned)} processes: area {area:.6f}", size=13)
+    return figure
+
+
+def png(figure: Figure) -> bytes:
+    """The figure as the bytes of a PNG."""
+    file = io.BytesIO()
+    figure.savefig(file, format="png")
+    return file.getvalue()
+
+
+class _Canvas:
+    """A figure of panels whose background is drawn once and kept."""
+
+    def __init__(self, panels: Sequence[Panel]) -> None:
+        self._panels = panels
+        self._figure = _begin(panels)
+        self._canvas = FigureCanvasAgg(self._figure)
+        self._status = self._figure.text(0.995, 0.985, "", ha="right", va="top", animated=True)
+        self._status.set(color=QUIET, size=10)
+        self._canvas.draw()
+        self._figure.set_layout_engine("none")  # found its place; finding it again is slow
+        self._background = self._canvas.copy_from_bbox(self._figure.bbox)
+        self._palette = _palette()
+
+    def frame(self, status: str, last: bool) -> bytes:
+        """The figure as it is now, the bytes of a PNG.
+
+        All but the last have few colours: a third of the time, and of the bytes. (A Jupyter
+        server withholds output beyond 1 MB/s.)
+        """
+        self._status.set_text(status)
+        self._canvas.restore_region(self._background)
+        for artist in [artist for panel in self._panels for artist in panel.moving()]:
+            artist.draw(self._canvas.renderer)
+        self._status.draw(self._canvas.renderer)
+        size = self._canvas.get_width_height()
+        pixels = self._canvas.buffer_rgba()
+        image = Image.frombuffer("RGBA", size, pixels, "raw", "RGBA", 0, 1).convert("RGB")
+        if not last:
+            image = image.quantize(palette=self._palette, dither=Image.Dither.NONE)
+        file = io.BytesIO()
+        image.save(file, "png")
+        return file.getvalue()
+
+
+def _palette() -> Image.Image:
+    """The colours of plots, each in shades up to white."""
+    palette = Image.new("P", (1, 1))
+    shades = []
+    for colour in (*COLOURS, QUIET):
+        for share in range(17):
+            shades += [round(255 - (255 - part) * share / 16) for part in ImageColor.getrgb(colour)]
+    palette.putpalette(shades)
+    return palette
+
+
+class _Series:
+    """One value of ``by``: dots, a line, and a label at its end.
+
+    Each is thinner than the one before, so that lines that coincide are seen as several.
+    """
+
+    def __init__(self, axes: Axes, index: int, name: str) -> None:
+        colour, marker = COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)]
+        (self._dots,) = axes.plot([], [], marker, color=colour, alpha=0.3, markersize=5)
+        width = max(3.5 - 0.6 * index, 1.5)
+        style: dict[str, Any] = {"marker": marker, "color": colour, "markersize": 5 + 1.5 * width}
+        (self._line,) = axes.plot([], [], linewidth=width, **style)
+        self.label = axes.annotate(
+            name, (0, 0), (10, 0), textcoords="offset points", va="center", color=colour, size=13
+        )
+        self.artists: list[Artist] = [self._dots, self._line, self.label]
+        for artist in self.artists:
+            artist.set_animated(True)
+
+    def draw(self, dots: Points, line: dict[float, float]) -> None:
+        pairs = [(x, y) for x, ys in dots.items() for y in ys]
+        self._dots.set_data(*zip(*pairs, strict=True))
+        xs = sorted(line)
+        self._line.set_data(xs, [line[x] for x in xs])
+        self.label.xy = (xs[-1], line[xs[-1]])
+
+
+def _begin(panels: Sequence[Panel]) -> Figure:
+    figure = Figure(figsize=(4.9 * len(panels), 4.2), dpi=DOTS_PER_INCH)
+    figure.set_layout_engine("constrained", rect=(0, 0, 1, 0.96))  # above it: Live's status
+    for panel, axes in zip(panels, figure.subplots(1, len(panels), squeeze=False)[0], strict=True):
+        panel.begin(axes)
+        axes.xaxis.label.set_size(13)
+        axes.yaxis.label.set_size(13)
+        axes.tick_params(labelsize=11)
+    return figure
+
+
+def _label(column: str, value: object) -> str:
+    return f"{column} = {_short(value)}" if isinstance(value, int) else str(value)
+
+
+def _short(number: int) -> str:
+    """1000 as 10³, 4800000 as 4.8·10⁶; numbers without many zeros as they are."""
+    factor, _, exponent = f"{number:e}".partition("e+")
+    if number < 1000 or float(f"{float(factor):g}") != float(factor):
+        return f"{number:,}"
+    power = "10" + str(int(exponent)).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return power if float(factor) == 1 else f"{float(factor):g}·{power}"
+
+
+def _spread(axes: Axes, labels: Sequence[Annotation], gap: float = 18.0) -> None:
+    """Move labels apart that would stand on each other: at least ``gap`` points between two."""
+    points = 72 / DOTS_PER_INCH
+    height = {label: axes.transData.transform(label.xy)[1] * points for label in labels}
+    lowest = float("-inf")
+    for label in sorted(labels, key=height.__getitem__):
+        place = max(height[label], lowest)
+        label.xyann = (10, place - height[label])
+        lowest = place + gap

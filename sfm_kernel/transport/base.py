@@ -1,0 +1,159 @@
+"""The contract between an endpoint and the ways that lead to its peers.
+
+A *transport* belongs to one endpoint. It receives (in whatever thread it likes) and puts what
+arrives into the endpoint's inbox; and it makes *routes*, one for each peer, through which the
+endpoint sends. ``tests/contract`` holds one suite that every transport passes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+Name = str | int
+
+MAX_MEMBERS = 512
+"""Processes that one world can hold: the width of the arrival bitmap in a segment."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One incarnation of a process of a world, as the directory knows it.
+
+    Attributes:
+        uid: 32 hexadecimal digits, new each time a process joins.
+        slot: a number below ``MAX_MEMBERS``, unique among the living members.
+        rank: 0, 1, 2 … for those who compute; None for a guest, such as a notebook.
+        name: what addresses it; the rank where the user gave no other name.
+        pid, host: for people; never used to tell whether it lives.
+        segment: path of its segment on its own machine.
+        address: ZeroMQ address of its ROUTER ("tcp://10.0.0.7:41234").
+        info: anything a front end wants others to see (ipyparallel's engine id, for one).
+    """
+
+    uid: str
+    slot: int
+    rank: int | None
+    name: Name
+    pid: int
+    host: str
+    segment: str
+    address: str
+    info: dict[str, Any] = field(default_factory=dict, compare=False, hash=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """The member as JSON's own types."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Member:
+        """The member that ``to_json`` described; raises TypeError on a malformed record."""
+        return cls(**record)
+
+
+@runtime_checkable
+class Directory(Protocol):
+    """Who is in a world. Implemented by ``sfm_kernel.directory``."""
+
+    @property
+    def world(self) -> str: ...
+    @property
+    def folder(self) -> str:
+        """The world's folder on this machine (0700), where segments and rings live."""
+
+    @property
+    def key(self) -> bytes:
+        """The world's 32-byte secret; ZeroMQ's CURVE keys are derived from it."""
+
+    def join(
+        self,
+        *,
+        uid: str,
+        pid: int,
+        host: str,
+        segment: str,
+        address: str,
+        name: Name | None = None,
+        rank: int | None = None,
+        guest: bool = False,
+        names: tuple[str, ...] = (),
+        info: dict[str, Any] | None = None,
+    ) -> Member:
+        """Register and return the member with its slot, rank and name.
+
+        Without ``rank``, a member that is no guest gets the rank of a dead member of the same
+        name, else the lowest rank that no living member has. ``names[rank]`` is its name if
+        ``name`` is None; without either, the name is the rank. The entry of a dead member with
+        the same name or rank is replaced.
+
+        Raises:
+            NameInUse: a living member has this name or rank.
+            WorldFull: ``MAX_MEMBERS`` members live.
+            WorldGone: the directory does not answer or was removed.
+        """
+
+    def leave(self, member: Member) -> None:
+        """Take the entry out; harmless if it is not there (any more) or the world is gone."""
+
+    def members(self) -> list[Member]:
+        """All entries as they are now, the dead that nobody replaced among them, by slot."""
+
+    def alive(self, member: Member) -> bool:
+        """Whether this incarnation still runs and has not left; cheap enough for every 100 ms."""
+
+    def close(self) -> None:
+        """Release what the client holds. Does not leave."""
+
+
+class Route(ABC):
+    """The way to one incarnation of a peer. Thread-safe."""
+
+    kind: str = ""
+    """``"shm"``, ``"zmq"`` or ``"inproc"``."""
+
+    def __init__(self, peer: Member) -> None:
+        self.peer = peer
+
+    @abstractmethod
+    def send(self, packet: Any, buffering: int) -> None:
+        """Put ``packet`` (a native ``Packet``) on its way; order is kept between calls.
+
+        Blocks while more than ``buffering`` bytes of earlier packets to this peer were not yet
+        received (a packet larger than that passes alone); with ``buffering=0`` it returns when
+        the packet itself was received. Interrupted by KeyboardInterrupt.
+
+        Raises:
+            PeerLost: the peer died; the packet was not delivered.
+            EndpointClosed: the own endpoint was closed meanwhile.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release what the route holds. What was sent is still delivered."""
+
+
+class Transport(ABC):
+    """One endpoint's access to one medium."""
+
+    kind: str = ""
+
+    @abstractmethod
+    def route(self, peer: Member, alive: Callable[[], bool]) -> Route | None:
+        """A route to ``peer``, or None where this medium does not reach it.
+
+        ``alive()`` says whether the peer's incarnation still lives.
+        """
+
+    def lost(self, peer: Member) -> bool:
+        """Whether this medium itself has seen that the peer is gone (a refused connection)."""
+        return False
+
+    def settled(self, peer: Member) -> bool:
+        """Whether all that a dead peer had sent has come in, as far as the medium can know."""
+        return True
+
+    @abstractmethod
+    def close(self) -> None:
+        """Stop threads and release everything; what was sent before is still delivered."""

@@ -1,0 +1,74 @@
+"""Endpoints of one process: a packet goes from one inbox into the other."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from sfm_kernel.errors import EndpointClosed, PeerLost
+from sfm_kernel.transport.base import Member, Route, Transport
+
+_inboxes: dict[str, Any] = {}
+_lock = threading.Lock()
+
+
+class InprocTransport(Transport):
+    """Reaches the other endpoints of this process, and itself.
+
+    Args:
+        uid: of the own member, known to the others of this process until ``close``.
+        inbox: the own native Inbox.
+        outflow: makes the account of one peer (``Outflow(inbox, name)``).
+    """
+
+    kind = "inproc"
+
+    def __init__(self, uid: str, inbox: Any, outflow: Callable[[Any, str], Any]) -> None:
+        self._uid, self._inbox, self._outflow = uid, inbox, outflow
+        with _lock:
+            _inboxes[uid] = inbox
+
+    def route(self, peer: Member, alive: Callable[[], bool]) -> Route | None:
+        with _lock:
+            inbox = _inboxes.get(peer.uid)
+        if inbox is None:
+            return None
+        outflow = self._outflow(self._inbox, repr(peer.name))
+        return InprocRoute(peer, inbox, inbox.lane(self._uid, outflow), outflow)
+
+    def close(self) -> None:
+        with _lock:
+            _inboxes.pop(self._uid, None)
+
+
+class InprocRoute(Route):
+    """Delivers into the peer's inbox from the sender's own thread."""
+
+    kind = "inproc"
+
+    def __init__(self, peer: Member, inbox: Any, lane: int, outflow: Any) -> None:
+        super().__init__(peer)
+        self._inbox, self._lane, self._outflow = inbox, lane, outflow
+        # Counting and delivering are one step, or two threads could overtake each other.
+        self._order = threading.Lock()
+
+    def _check(self) -> None:
+        if self._inbox.closed:
+            raise PeerLost(self.peer.name, "and did not receive this message")
+
+    def send(self, packet: Any, buffering: int) -> None:
+        self._check()
+        self._outflow.acquire(len(packet), buffering, self._check)
+        with self._order:
+            try:
+                self._inbox.deliver(self._lane, packet)
+            except EndpointClosed:
+                self._outflow.release(len(packet))
+                raise PeerLost(self.peer.name, "and did not receive this message") from None
+            self._outflow.count()
+        if buffering == 0:
+            self._outflow.drain(self._check)
+
+    def close(self) -> None:
+        """Nothing to release: the inbox belongs to the peer."""

@@ -1,0 +1,95 @@
+"""Shared memory: one ring for each pair that talks, made on first use.
+
+The native core does the work (``native/src/ring.rs``, ``segment.rs``, ``core.rs``); here are the
+files: who makes them, where, and when they go.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+from collections.abc import Callable
+from typing import Any
+
+from sfm_kernel._native import Inbox, Outflow, RingSender, Segment
+from sfm_kernel.errors import PeerLost
+from sfm_kernel.transport.base import Member, Route, Transport
+
+__all__ = ["Inbox", "Outflow", "Segment", "ShmTransport", "segment_path"]
+
+RING_BYTES = 1 << 18
+"""Default size of a ring. 256 KiB: eight engines and a notebook that all talk to each other need
+18 MiB of a container's 64 MiB ``/dev/shm``; larger messages flow through in parts."""
+
+
+def ring_bytes() -> int:
+    """The ring size in bytes: ``SFM_RING_BYTES``, a power of two, or the default."""
+    text = os.environ.get("SFM_RING_BYTES", "")
+    if not text:
+        return RING_BYTES
+    if not text.isdigit() or int(text) < 4096 or int(text) & (int(text) - 1):
+        raise ValueError(f"SFM_RING_BYTES={text!r}: give a power of two of at least 4096")
+    return int(text)
+
+
+def segment_path(folder: str, uid: str) -> str:
+    """Where the process ``uid`` has its segment."""
+    return os.path.join(folder, f"{uid}.seg")
+
+
+class ShmTransport(Transport):
+    """Reaches the processes whose segments lie in the same folder of the same machine.
+
+    Reaching a segment is the proof that memory is shared: it is opened and its uid compared, so
+    that two machines (or containers) with the same host name are not mistaken for one.
+    """
+
+    kind = "shm"
+
+    def __init__(self, uid: str, slot: int, folder: str, inbox: Inbox) -> None:
+        self._uid, self._slot, self._folder, self._inbox = uid, slot, folder, inbox
+
+    def route(self, peer: Member, alive: Callable[[], bool]) -> Route | None:
+        path = segment_path(self._folder, peer.uid)
+        if not os.path.exists(path):
+            return None
+        try:
+            ring = RingSender(
+                self._inbox, path, peer.uid, self._slot, ring_bytes(), repr(peer.name)
+            )
+        except FileNotFoundError:
+            return None
+        return ShmRoute(peer, ring, alive)
+
+    def close(self) -> None:
+        """Remove the segment, and the rings to this process that it never opened.
+
+        Rings that lead to others stay until their reader opens them: what was sent is received.
+        """
+        for path in [segment_path(self._folder, self._uid), *self._incoming()]:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+
+    def _incoming(self) -> list[str]:
+        return glob.glob(os.path.join(glob.escape(self._folder), f"*-{self._uid}.ring"))
+
+
+class ShmRoute(Route):
+    """Writes into the ring to one peer."""
+
+    kind = "shm"
+
+    def __init__(self, peer: Member, ring: RingSender, alive: Callable[[], bool]) -> None:
+        super().__init__(peer)
+        self._ring, self._alive = ring, alive
+
+    def _check(self) -> None:
+        if not self._alive():
+            raise PeerLost(self.peer.name, "and did not receive this message")
+
+    def send(self, packet: Any, buffering: int) -> None:
+        self._ring.send(packet, buffering, self._check)
+
+    def close(self) -> None:
+        """The ring's memory goes with the object, and with the peer's mapping of it."""

@@ -1,0 +1,121 @@
+"""What the monitor of a connecting socket tells: whether the line to the peer is up.
+
+Only the kernel's word counts here, never how fast a peer answers: a process that is stopped or
+holds its GIL keeps its connections. One that died closes them at once, and refuses new ones.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+
+import zmq
+
+from sfm_kernel.transport.zmq.sockets import Socket, has_mail
+
+RETRY_MS = 100
+REFUSALS = 3
+REFUSED_SECONDS = 0.3
+"""Refused so often in so long: the process is gone, since it listens as long as it lives."""
+SILENT_SECONDS = 4.0
+"""No answer at all to attempts to reconnect: its machine is gone. Keepalive needs 6 s to notice
+that on an idle line, which makes 10 s. (With data under way the kernel tries for minutes; then the
+directory server notices. TCP_USER_TIMEOUT would be faster, but also takes a stopped process whose
+buffers are full for dead.)"""
+NEVER_SECONDS = 10.0
+"""The same for a line that was never up."""
+
+_EVENTS = (
+    zmq.Event.CONNECTED
+    | zmq.Event.CLOSED
+    | zmq.Event.DISCONNECTED
+    | zmq.Event.HANDSHAKE_SUCCEEDED
+    | zmq.Event.HANDSHAKE_FAILED_AUTH
+)
+
+
+_EVENT = struct.Struct("=H")
+"""How a monitor's message begins. (pyzmq's parser is one more import away: of all asyncio.)"""
+
+
+def prepare(dealer: Socket) -> None:
+    """Options of a socket that connects: retry soon, keep the kernel watching, never drop."""
+    dealer.linger = 0
+    dealer.sndhwm = dealer.rcvhwm = 0
+    dealer.reconnect_ivl = RETRY_MS
+    dealer.handshake_ivl = 0  # a stopped peer shakes hands when it goes on
+    dealer.tcp_keepalive = 1
+    dealer.tcp_keepalive_idle = 2
+    dealer.tcp_keepalive_intvl = 2
+    dealer.tcp_keepalive_cnt = 2
+
+
+class Line:
+    """The state of one connection.
+
+    Attributes:
+        up: the handshake is done, messages flow.
+        breaks: how often it was up and came down.
+        dealer, monitor: the socket, not connected yet, and what tells about it.
+    """
+
+    def __init__(self, dealer: Socket) -> None:
+        self.up = False
+        self.breaks = 0
+        self._connected = False
+        self._failures = 0
+        self._slammed = 0
+        self._down_since = time.monotonic()
+        self.dealer = dealer
+        self.monitor: Socket = dealer.get_monitor_socket(_EVENTS)
+
+    def update(self) -> bool:
+        """Take in what the monitor has; whether the line came up (again)."""
+        came_up = False
+        while has_mail(self.monitor):
+            (event,) = _EVENT.unpack_from(self.monitor.recv_multipart()[0])
+            if event == zmq.Event.CONNECTED:
+                self._connected = True
+            elif event == zmq.Event.HANDSHAKE_SUCCEEDED:
+                self.up = came_up = True
+                self._failures = self._slammed = 0
+            elif event == zmq.Event.HANDSHAKE_FAILED_AUTH:
+                self._slammed = REFUSALS
+            else:
+                self._came_down()
+        return came_up
+
+    def _came_down(self) -> None:
+        if self.up:
+            self.breaks += 1
+            self._down_since = time.monotonic()
+        elif self._connected:  # who has another key cannot even tell us so, and hangs up
+            self._slammed += 1
+        self.up = self._connected = False
+        self._failures += 1
+
+    @property
+    def unwelcome(self) -> bool:
+        """Whether somebody is there and does not accept our key."""
+        return self._slammed >= REFUSALS
+
+    @property
+    def failed(self) -> bool:
+        """Whether it is down and at least one attempt to bring it up has failed."""
+        return not self._connected and self._failures > 0
+
+    @property
+    def dead(self) -> bool:
+        """Whether nobody (of this world) will ever answer there again."""
+        if self._connected:
+            return False
+        down = time.monotonic() - self._down_since
+        if self.unwelcome or (self._failures >= REFUSALS and down > REFUSED_SECONDS):
+            return True
+        return down > (SILENT_SECONDS if self.breaks else NEVER_SECONDS)
+
+    def close(self) -> None:
+        """Close the connection and its monitor. What was not sent is given up."""
+        self.dealer.disable_monitor()
+        self.monitor.close(0)
+        self.dealer.close(0)

@@ -1,0 +1,123 @@
+"""Joining a world."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import socket
+from typing import Any
+
+from sfm_kernel.directory import open_directory
+from sfm_kernel.endpoint import BUFFERING, Endpoint
+from sfm_kernel.errors import BadName, WorldError
+from sfm_kernel.transport.base import Transport
+from sfm_kernel.transport.inproc import InprocTransport
+from sfm_kernel.transport.shm import Inbox, Outflow, Segment, ShmTransport, segment_path
+from sfm_kernel.transport.zmq import ZmqTransport
+
+KINDS = ("inproc", "shm", "zmq")
+
+
+def join(
+    world: str,
+    name: str | None = None,
+    rank: int | None = None,
+    *,
+    guest: bool = False,
+    names: tuple[str, ...] = (),
+    buffering: int = BUFFERING,
+    create: bool = True,
+    directory: str | None = None,
+    key: bytes | None = None,
+    info: dict[str, Any] | None = None,
+    size: int | None = None,
+) -> Endpoint:
+    """Become a process of ``world``.
+
+    Args:
+        world: its name: letters, digits, ".", "_", "-".
+        name: what others call this process; its rank if None.
+        rank: a certain rank; without it the lowest free one, or that of the dead process whose
+            name it takes.
+        guest: no rank: somebody who watches and talks, such as a notebook.
+        names: names by rank, for processes that do not know their rank yet.
+        buffering: bytes; see ``Endpoint.buffering``.
+        create: make the world if it does not exist; else WorldGone.
+        directory, key: address ("tcp://host:port") and key of a directory server, for worlds that
+            span machines; from ``SFM_DIRECTORY`` and ``SFM_KEY`` (hexadecimal) if None. Without
+            both, the world is of this machine.
+        info: anything that others may see in ``Endpoint.members()``.
+        size: what ``Endpoint.size`` says; by default it counts.
+    Returns:
+        The endpoint: a context manager that leaves the world at the end.
+    Raises:
+        BadName, NameInUse, WorldFull, WorldGone, WorldAccess, SegmentFull: each says what to do.
+        Nothing is left behind.
+    Example:
+        >>> with sfm_kernel.join("doc", name="A") as sfm:
+        ...     sfm.name, sfm.rank, sfm.size
+        ('A', 0, 1)
+    """
+    _check_identity(name, rank)
+    kinds = _kinds()
+    found = open_directory(world, create=create, url=directory, key=key)
+    uid = secrets.token_hex(16)
+    path = segment_path(found.folder, uid)
+    undo: list[Any] = [found.close]
+    try:
+        inbox = Inbox(Segment.create(path, uid, ""))
+        undo.append(lambda: _remove(path))
+        undo.append(inbox.close)
+        zmq = ZmqTransport(inbox, found.key, uid)
+        undo.append(zmq.close)
+        member = found.join(
+            uid=uid,
+            pid=os.getpid(),
+            host=socket.gethostname(),
+            segment=path,
+            address=zmq.address,
+            name=name,
+            rank=rank,
+            guest=guest,
+            names=tuple(names),
+            info=info,
+        )
+        undo.append(lambda: found.leave(member))
+        zmq.start(member, found)
+        transports: list[Transport] = [
+            InprocTransport(uid, inbox, Outflow),
+            ShmTransport(uid, member.slot, found.folder, inbox),
+            zmq,
+        ]
+        return Endpoint(
+            member, found, inbox, transports, kinds=kinds, buffering=buffering, size=size
+        )
+    except BaseException:
+        for step in reversed(undo):
+            step()
+        raise
+
+
+def _remove(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def _check_identity(name: Any, rank: Any) -> None:
+    if name is not None and (not isinstance(name, str) or not 1 <= len(name) <= 64):
+        raise BadName(f"a name is a text of 1 to 64 characters, not {name!r}")
+    if isinstance(name, str) and (not name.isprintable() or name.lstrip("+-").isdigit()):
+        raise BadName(f"the name {name!r} would be taken for a rank, or cannot be printed")
+    if rank is not None and (type(rank) is not int or rank < 0):
+        raise BadName(f"a rank is an integer, 0 or more, not {rank!r}")
+
+
+def _kinds() -> tuple[str, ...]:
+    """The transports that may be used: ``SFM_TRANSPORT``, a list such as "zmq" or "shm,zmq"."""
+    text = os.environ.get("SFM_TRANSPORT", "")
+    chosen = tuple(one.strip() for one in text.split(",") if one.strip())
+    unknown = [one for one in chosen if one not in KINDS]
+    if unknown:
+        raise WorldError(f"SFM_TRANSPORT={text!r}: {unknown[0]!r} is none of {', '.join(KINDS)}")
+    return chosen or KINDS

@@ -1,0 +1,131 @@
+"""Callbacks: called from the network thread for every later match."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import sfm_kernel
+from sfm_kernel import Endpoint
+from tests.contract.conftest import eventually
+
+Pair = tuple[Endpoint, Endpoint]
+
+
+def test_called_for_every_match_and_consumes_it(pair: Pair) -> None:
+    a, b = pair
+    got: list[Any] = []
+    callback = b.regcb(lambda m: got.append((m.n, threading.current_thread().name)), tag="cb")
+    for n in range(50):
+        a.send(dest="B", tag="cb" if n % 2 else "other", n=n)
+    assert [b.recv(20).n for _ in range(25)] == list(range(0, 50, 2))
+    eventually(lambda: len(got) == 25)
+    assert [n for n, _ in got] == list(range(1, 50, 2))
+    assert all(name.startswith("sfm-network") for _, name in got)
+    callback.unregister()
+    callback.unregister()
+    a.send(dest="B", tag="cb", n=99)
+    assert b.recv(20, tag="cb").n == 99
+
+
+def test_while_the_process_computes(pair: Pair) -> None:
+    a, b = pair
+    got: list[int] = []
+    with b.regcb(lambda m: got.append(m.n)):
+        a.send(dest="B", n=1)
+        deadline = time.monotonic() + 20
+        while not got and time.monotonic() < deadline:
+            sum(range(1000))  # busy, never in a call of ours
+    assert got == [1]
+
+
+def test_predicates_and_src(pair: Pair, join: Callable[..., Endpoint]) -> None:
+    a, b = pair
+    c = join("C")
+    small: list[int] = []
+    from_c: list[int] = []
+    b.regcb(lambda m: small.append(m.n), n=lambda n: n < 3)
+    b.regcb(lambda m: from_c.append(m.n), src=2)
+    for n in range(6):
+        (a if n % 2 else c).send(dest="B", n=n)
+    assert sorted(b.recv(20, src="A").n for _ in range(2)) == [3, 5]
+    eventually(lambda: len(small) == 3 and len(from_c) == 1)
+    assert sorted(small) == [0, 1, 2] and from_c == [4]
+
+
+def test_what_it_raises_is_shown_and_the_next_is_served(
+    pair: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = pair
+    got: list[int] = []
+
+    def picky(m: sfm_kernel.Message) -> None:
+        got.append(10 // m.n)
+
+    with b.regcb(picky, tag=1):
+        for n in (5, 0, 2):
+            a.send(dest="B", tag=1, n=n)
+        eventually(lambda: len(got) == 2)
+    assert got == [2, 5]
+    eventually(lambda: "ZeroDivisionError" in capsys.readouterr().err)
+
+
+def test_a_predicate_that_raises_hides_nothing(
+    pair: Pair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = pair
+    with b.regcb(print, n=lambda n: 1 / 0):
+        a.send(dest="B", n=1)
+        assert b.recv(20).n == 1
+    assert "predicate" in capsys.readouterr().err
+
+
+def test_it_may_send_but_not_wait(pair: Pair, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = pair
+
+    def echo(m: sfm_kernel.Message) -> None:
+        b.send(dest=m.src, reply=m.n)
+        b.recv(tag="never")
+
+    with b.regcb(echo, ask=True):
+        a.send(dest="B", ask=True, n=1)
+        a.send(dest="B", ask=True, n=2)
+        assert [a.recv(20).reply, a.recv(20).reply] == [1, 2]
+    eventually(lambda: "network thread" in capsys.readouterr().err)
+
+
+def test_order_holds_when_callbacks_come_and_go(pair: Pair, background: Callable[..., Any]) -> None:
+    a, b = pair
+    sending = background(lambda: [a.send(dest="B", n=n) for n in range(2000)])
+    done = threading.Event()
+
+    def change() -> None:
+        while not done.is_set():
+            with b.regcb(print, never="matches"):
+                time.sleep(0.001)
+
+    changing = background(change)
+    got = [b.recv(20).n for _ in range(2000)]
+    done.set()
+    changing.result()
+    sending.result()
+    assert got == list(range(2000))
+
+
+def test_unregister_inside_the_callback(pair: Pair) -> None:
+    a, b = pair
+    got: list[int] = []
+
+    def once(m: sfm_kernel.Message) -> None:
+        got.append(m.n)
+        callback.unregister()
+
+    callback = b.regcb(once)
+    a.send(dest="B", n=1)
+    eventually(lambda: got == [1])
+    a.send(dest="B", n=2)
+    assert b.recv(20).n == 2

@@ -1,0 +1,239 @@
+"""Back-pressure: a full inbox makes ``send`` wait; nothing is dropped."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sfm_kernel
+from sfm_kernel import Endpoint
+from sfm_kernel.observe.snapshot import snapshot
+from tests.contract.conftest import eventually
+
+Pair = tuple[Endpoint, Endpoint]
+
+
+def state(endpoint: Endpoint) -> dict[str, Any]:
+    processes = snapshot(endpoint.folder)["processes"]
+    return next(one for one in processes if one["name"] == endpoint.name)
+
+
+def blocked(endpoint: Endpoint, how: str) -> Callable[[], bool]:
+    return lambda: state(endpoint)["state"] == f"blocked in {how}"
+
+
+def test_a_full_inbox_makes_send_wait(pair: Pair, background: Callable[..., Any]) -> None:
+    a, b = pair
+    a.buffering = 20_000
+    sent: list[int] = []
+
+    def flood() -> None:
+        for nth in range(300):
+            a.send(dest="B", nth=nth, data=bytes(1000))
+            sent.append(nth)
+
+    flooding = background(flood)
+    eventually(blocked(a, "send"))
+    assert len(sent) < 30, "about 20 messages fit"
+    assert "'B'" in state(a)["waits"]
+    assert [b.recv(20).nth for _ in range(300)] == list(range(300))
+    flooding.result()
+    assert state(a)["state"] == "running"
+
+
+def test_a_message_larger_than_the_allowance_goes_alone(
+    pair: Pair, background: Callable[..., Any]
+) -> None:
+    a, b = pair
+    a.buffering = 1000
+    sending = background(lambda: [a.send(dest="B", nth=n, data=bytes(600_000)) for n in range(3)])
+    assert [b.recv(20).nth for _ in range(3)] == [0, 1, 2]
+    sending.result()
+
+
+def test_one_flooded_sender_does_not_stop_another(
+    pair: Pair, join: Callable[..., Endpoint], background: Callable[..., Any]
+) -> None:
+    a, b = pair
+    c = join("C")
+    a.buffering = 5_000
+    flooding = background(lambda: [a.send(dest="B", n=n, data=bytes(1000)) for n in range(20)])
+    eventually(blocked(a, "send"))
+    c.send(dest="B", hello=True)
+    assert b.recv(20, src="C").hello
+    for _ in range(20):
+        b.recv(20, src="A")
+    flooding.result()
+
+
+def test_without_buffering_send_waits_for_its_receive(
+    pair: Pair, background: Callable[..., Any]
+) -> None:
+    a, b = pair
+    a.buffering = 0
+    sending = background(lambda: a.send(dest="B", n=1))
+    eventually(blocked(a, "send"))
+    assert sending.is_alive()
+    b.recv(20, n=1)
+    sending.result()
+    for n in range(20):
+        sending = background(lambda n=n: a.send(dest="B", n=n))
+        assert b.recv(20).n == n
+        sending.result()
+
+
+def test_a_receiver_that_computes_still_takes_in(pair: Pair) -> None:
+    a, b = pair
+    for nth in range(3000):  # several rings full, and nobody is in recv
+        a.send(dest="B", nth=nth, data=bytes(500))
+    eventually(lambda: state(b)["depth"] > 1000)
+    assert [b.recv(20).nth for _ in range(3000)] == list(range(3000))
+
+
+def interrupt_soon(when: Callable[[], bool]) -> threading.Thread:
+    """A real Ctrl-C in the main thread, as soon as ``when()``."""
+
+    def strike() -> None:
+        eventually(when)
+        _kill_main()
+
+    thread = threading.Thread(target=strike, daemon=True)
+    thread.start()
+    return thread
+
+
+def _kill_main() -> None:
+    assert threading.main_thread().ident is not None
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+
+def test_stop_ends_a_blocked_recv_and_loses_nothing(pair: Pair) -> None:
+    a, b = pair
+    striker = interrupt_soon(blocked(b, "recv"))
+    with pytest.raises(KeyboardInterrupt):
+        b.recv(tag=1)
+    striker.join()
+    a.send(dest="B", tag=1)
+    assert b.recv(20, tag=1)
+
+
+def test_stop_ends_a_blocked_send_and_nothing_was_sent(pair: Pair) -> None:
+    a, b = pair
+    a.buffering = 3000
+    a.send(dest="B", n=1, data=bytes(2500))
+    striker = interrupt_soon(blocked(a, "send"))
+    with pytest.raises(KeyboardInterrupt):
+        a.send(dest="B", n=2, data=bytes(2500))
+    striker.join()
+    assert b.recv(20).n == 1
+    a.send(dest="B", n=3)
+    assert b.recv(20).n == 3
+    with pytest.raises(sfm_kernel.WouldBlock):
+        b.recv_nb()
+
+
+class Storm:
+    """Ctrl-C again and again; it strikes only while ``armed``, and disarms itself."""
+
+    def __init__(self, every: float) -> None:
+        self.armed, self.strikes = False, 0
+        self._every, self._over = every, threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self) -> None:
+        while not self._over.wait(self._every):
+            _kill_main()
+
+    def _strike(self, *_: object) -> None:
+        if self.armed:
+            self.armed = False
+            self.strikes += 1
+            raise KeyboardInterrupt
+
+    def __enter__(self) -> Storm:
+        self._before = signal.signal(signal.SIGINT, self._strike)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        time.sleep(0.01)
+        signal.signal(signal.SIGINT, self._before)
+
+    def through(self, work: Callable[[], bool]) -> None:
+        """Call ``work()`` until it says that it is done, whatever strikes."""
+        while True:
+            try:
+                self.armed = True
+                while not work():
+                    self.armed = True
+                self.armed = False
+                return
+            except KeyboardInterrupt:
+                continue
+
+
+def test_stop_in_the_middle_of_a_large_message_takes_it_back(pair: Pair) -> None:
+    a, b = pair
+    a.buffering = 1 << 30  # only room in the ring makes it wait
+    array = np.arange(400_000)
+    numbers = iter(range(1000))
+    completed: list[int] = []
+
+    def send() -> bool:
+        nth = next(numbers)
+        a.send(dest="B", nth=nth, array=array)
+        completed.append(nth)
+        return nth >= 60
+
+    with Storm(0.003) as storm:
+        storm.through(send)
+    a.send(dest="B", nth=-1, array=array)
+    got = []
+    while (m := b.recv(20)).nth >= 0:
+        assert np.array_equal(m.array, array)
+        got.append(m.nth)
+    assert got == sorted(set(got)), "in order, none twice"
+    assert set(completed) <= set(got), "what was sent is received"
+    assert storm.strikes > 0
+
+
+def test_stop_never_loses_a_message(pair: Pair, background: Callable[..., Any]) -> None:
+    """A storm of interrupts while messages are received: each is received exactly once."""
+    a, b = pair
+    enough = threading.Event()
+
+    def flood() -> int:
+        n = 0
+        while not enough.is_set() or n < 3000:
+            a.send(dest="B", n=n)
+            n += 1
+        a.send(dest="B", n=-1)
+        return n
+
+    sending = background(flood)
+    got: list[Any] = []
+
+    def receive() -> bool:
+        # CPython looks for signals after a call of C code, and not between the return of recv
+        # and the append: what recv returns is stored.
+        got.append(b.recv(20))
+        return got[-1].n < 0
+
+    with Storm(0.0007) as storm:
+
+        def watch() -> None:
+            eventually(lambda: storm.strikes > 20)
+            enough.set()
+
+        watching = background(watch)
+        storm.through(receive)
+    watching.result()
+    assert [m.n for m in got[:-1]] == list(range(sending.result()))

@@ -1,0 +1,126 @@
+"""Worlds: late joiners, leavers, several worlds, and two media in one world."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sfm_kernel
+from sfm_kernel import Endpoint
+from tests.contract.conftest import eventually
+
+Join = Callable[..., Endpoint]
+
+
+def test_late_joiners_are_found(join: Join, background: Callable[..., Any]) -> None:
+    a = join("A")
+    with pytest.raises(sfm_kernel.UnknownName):
+        a.send(dest="late")
+    with pytest.raises(sfm_kernel.RecvTimeout, match="late"):
+        a.wait_for("late", timeout=0.05)
+    waiting = background(lambda: a.recv(20, src="late"))
+    late = join("late")
+    a.wait_for("late", 1, timeout=20)
+    late.send(dest="A", n=1)
+    assert waiting.result().n == 1
+    a.send(dest="late", n=2)
+    assert late.recv(20).n == 2
+
+
+def test_who_leaves_and_comes_back(join: Join) -> None:
+    a, b = join("A"), join("B")
+    a.send(dest="B", n=1)
+    assert b.recv(20).n == 1
+    b.close()
+    with pytest.raises((sfm_kernel.PeerLost, sfm_kernel.UnknownName)):
+        a.send(dest="B", n=2)
+    again = join("B")
+    assert again.rank == 1
+    a.send(dest="B", n=3)
+    assert again.recv(20).n == 3
+    again.send(dest=0, n=4)
+    assert a.recv(20, src="B").n == 4
+
+
+def test_worlds_do_not_mix(join: Join, world: str) -> None:
+    a, other = join("A"), join("A", world=world + "-other")
+    with pytest.raises(sfm_kernel.UnknownName):
+        a.send(dest="B")
+    other.send(dest="A", n=1)
+    assert other.recv(20).n == 1
+    assert not a.peek()
+
+
+def test_guests_have_no_rank(join: Join) -> None:
+    a = join()
+    home = join("home", guest=True)
+    assert (home.rank, home.name, a.size, home.size) == (None, "home", 1, 1)
+    home.send(dest=0, n=1)
+    assert a.recv(20, src="home").n == 1
+
+
+def test_names_by_rank(join: Join) -> None:
+    names = ("A", "B")
+    ends = [join(names=names) for _ in range(3)]
+    assert [(end.rank, end.name) for end in ends] == [(0, "A"), (1, "B"), (2, 2)]
+
+
+def test_nobody_else_may_look(join: Join) -> None:
+    a, b = join("A"), join("B")
+    a.send(dest="B")
+    b.recv(20)
+    folder = Path(a.folder)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    for file in folder.iterdir():
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
+
+
+def test_members_tell_who_is_there(join: Join) -> None:
+    a = join("A", info={"engine_id": 7})
+    b = join("B")
+    members = {one.name: one for one in b.members()}
+    assert members["A"].info == {"engine_id": 7}
+    assert members["A"].pid == os.getpid()
+    assert all(b.alive(one) for one in members.values())
+    a.close()
+    eventually(lambda: "A" not in {one.name for one in b.members() if b.alive(one)})
+
+
+@pytest.mark.zmq
+def test_a_shm_pair_and_a_zmq_pair_in_one_world(
+    world: str, monkeypatch: pytest.MonkeyPatch, background: Callable[..., Any]
+) -> None:
+    """A and B share memory; C reaches both, and is reached, over ZeroMQ only."""
+    ends: dict[str, Endpoint] = {}
+    try:
+        for name, kinds in {"A": "shm,zmq", "B": "shm,zmq", "C": "zmq"}.items():
+            monkeypatch.setenv("SFM_TRANSPORT", kinds)
+            ends[name] = sfm_kernel.join(world, name)
+        a, _, c = ends.values()
+        assert a.route_kind("B") == "shm"
+        assert c.route_kind("A") == c.route_kind("B") == "zmq"
+
+        def work(end: Endpoint) -> list[int]:
+            others = [other for other in ends if other != end.name]
+            for n in range(200):
+                for other in others:
+                    end.send(dest=other, n=n, pad=bytes(n * 97))
+            got = {other: [end.recv(20, src=other).n for _ in range(200)] for other in others}
+            return [n for numbers in got.values() for n in numbers]
+
+        running = [background(lambda end=end: work(end)) for end in ends.values()]
+        assert [one.result() for one in running] == [list(range(200)) * 2] * 3
+    finally:
+        for end in ends.values():
+            end.close()
+
+
+def test_an_unknown_transport(world: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SFM_TRANSPORT", "pigeon")
+    with pytest.raises(sfm_kernel.WorldError, match="'pigeon'"):
+        sfm_kernel.join(world, "A")

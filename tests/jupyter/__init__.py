@@ -1,0 +1,1 @@
+"""Tests with real kernels and ipyparallel clusters."""

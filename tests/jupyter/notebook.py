@@ -1,0 +1,154 @@
+"""A notebook without a browser: a real kernel, whose cells are run and whose outputs are read."""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import psutil
+from jupyter_client.manager import KernelManager
+
+PATIENCE = 40.0
+"""Seconds that anything gets; only what hangs needs them."""
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass
+class Cell:
+    """What a cell showed."""
+
+    parts: dict[str, str] = field(default_factory=dict)  # display id, or a number -> plain text
+    html: str = ""
+    error: str = ""  # name and message
+    traceback: str = ""
+
+    @property
+    def text(self) -> str:
+        """All outputs as plain text, in the order of their first appearance."""
+        return "\n".join(self.parts.values())
+
+    @property
+    def shown(self) -> str:
+        """The outputs and the traceback: all that a reader sees."""
+        return f"{self.text}\n{self.traceback}"
+
+    def take(self, kind: str, content: dict[str, Any]) -> None:
+        """Add what one IOPub message shows."""
+        if kind == "stream":
+            self._add("", content["text"])
+        elif kind in ("display_data", "update_display_data", "execute_result"):
+            identity = content.get("transient", {}).get("display_id", "")
+            self._add(identity, content["data"].get("text/plain", ""))
+            self.html += content["data"].get("text/html", "")
+        elif kind == "error":
+            self.error = f"{content['ename']}: {content['evalue']}"
+            self.traceback = _COLOUR.sub("", "\n".join(content["traceback"]))
+
+    def _add(self, identity: str, text: str) -> None:
+        self.parts[identity or str(len(self.parts))] = _COLOUR.sub("", text)
+
+
+class Notebook:
+    """A kernel with ``sfm_kernel`` loaded."""
+
+    def __init__(self) -> None:
+        self.manager = KernelManager(kernel_name="python3")
+        self.manager.start_kernel()
+        self._connect()
+
+    def _connect(self) -> None:
+        self.client = self.manager.blocking_client()
+        self.client.start_channels()
+        self.client.wait_for_ready(timeout=PATIENCE)
+        self.pid = self.process.pid
+        self.run("%load_ext sfm_kernel").ok()
+
+    def restart(self, *, now: bool) -> None:
+        """Restart the kernel as Jupyter does: it is asked to end, or (``now``) killed."""
+        self.client.stop_channels()
+        self.manager.restart_kernel(now=now)
+        self._connect()
+
+    @property
+    def process(self) -> Any:
+        """The kernel's process."""
+        return self.manager.provisioner.process
+
+    def send(self, code: str) -> str:
+        """Start a cell and do not wait; ``wait`` takes what this returns."""
+        return str(self.client.execute(code, allow_stdin=False))
+
+    def wait(self, message: str, until: Callable[[Cell], bool] | None = None) -> Cell:
+        """The cell's outputs when it has ended, or when ``until`` is true of them."""
+        cell = Cell()
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            got = self.client.get_iopub_msg(timeout=max(0.1, deadline - time.monotonic()))
+            if got["parent_header"].get("msg_id") != message:
+                continue
+            kind, content = got["msg_type"], got["content"]
+            cell.take(kind, content)
+            ended = kind == "status" and content["execution_state"] == "idle"
+            if ended or (until is not None and until(cell)):
+                return cell
+
+    def run(self, code: str) -> Outcome:
+        """Run a cell to its end."""
+        return Outcome(self.wait(self.send(code)))
+
+    def interrupt(self) -> None:
+        """Press the Stop button."""
+        self.manager.interrupt_kernel()
+
+    def kill(self, number: int = signal.SIGKILL) -> None:
+        """Send a signal to the kernel and wait for its end."""
+        self.process.send_signal(number)
+        wait_for(lambda: self.process.poll() is not None, "the kernel ends")
+
+    def close(self) -> None:
+        """What Jupyter does when the notebook is shut down."""
+        self.client.stop_channels()
+        self.manager.shutdown_kernel()
+
+
+class Outcome(Cell):
+    """A cell that has ended."""
+
+    def __init__(self, cell: Cell) -> None:
+        super().__init__(cell.parts, cell.html, cell.error, cell.traceback)
+
+    def ok(self) -> Outcome:
+        """Itself; fails if the cell raised."""
+        assert not self.error and "UsageError" not in self.text, self.shown
+        return self
+
+
+@contextmanager
+def notebook(*cells: str) -> Iterator[Notebook]:
+    """A notebook that has run these cells."""
+    one = Notebook()
+    try:
+        for code in cells:
+            one.run(code).ok()
+        yield one
+    finally:
+        one.close()
+
+
+def descendants(pid: int) -> list[psutil.Process]:
+    """The processes that a kernel has started, and those that these started."""
+    return psutil.Process(pid).children(recursive=True)
+
+
+def wait_for(done: Callable[[], object], what: str) -> None:
+    """Poll until ``done()``; fails after a long time."""
+    deadline = time.monotonic() + PATIENCE
+    while not done():
+        assert time.monotonic() < deadline, f"never: {what}"
+        time.sleep(0.05)

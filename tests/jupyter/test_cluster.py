@@ -1,0 +1,134 @@
+"""Clusters: started, connected to, repaired after a death, stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from tests.jupyter.notebook import Notebook, descendants, notebook, wait_for
+
+
+def engine_pid(book: Notebook, name: str) -> int:
+    text = book.run(f"%%sfm {name}\nimport os; print('pid', os.getpid())").ok().text
+    return int(text.split("pid")[1].split()[0])
+
+
+def test_a_killed_engine_is_named_and_comes_back_with_name_and_rank() -> None:
+    with notebook("%sfm start A B") as book:
+        pid = engine_pid(book, "A")
+        message = book.send("%%sfm\nprint('in')\nif rank == 0: recv(never=1)")
+        book.wait(message, lambda cell: cell.text.count("in") >= 2)
+        os.kill(pid, signal.SIGKILL)
+        assert "on A: EngineError: it died while it ran the cell" in book.wait(message).error
+        assert "engine A has ended: `%sfm restart A`" in book.run("%%sfm A\n1").text
+        assert "without A, which ended" in book.run("%%sfm\nprint(rank)").ok().text
+
+        assert "started again: A (rank 0)" in book.run("%sfm restart A").ok().text
+        assert "0 2 A" in book.run("%%sfm A\nprint(rank, size, sfm.name)").ok().text
+        book.run("%%sfm B\nsend(dest='A', again=1)").ok()
+        assert "B" in book.run("%%sfm A\nprint(recv(again=1).src)").ok().text
+
+
+def test_an_engine_that_will_not_stop_is_started_again() -> None:
+    stubborn = "%%sfm 1\nprint('in')\nimport time\nwhile True:\n    try:\n        time.sleep(60)\n"
+    stubborn += "    except KeyboardInterrupt:\n        pass"
+    with notebook("%sfm start 2") as book:
+        message = book.send(stubborn)
+        book.wait(message, lambda cell: "in" in cell.text)
+        book.interrupt()
+        assert "1 goes on! End it with `%sfm restart 1`" in book.wait(message).error
+        assert "no engine is called 5. There: 0, 1" in book.run("%sfm restart 5").text
+        book.run("%sfm restart 1").ok()
+        assert "1 2 1" in book.run("%%sfm 1\nprint(rank, size, sfm.name)").ok().text
+        book.run("%sfm restart").ok()
+        assert book.run("%%sfm\nprint('new', 'message' in globals())").text.count("new False") == 2
+
+
+def test_a_second_notebook_and_a_restarted_one_connect() -> None:
+    with notebook("%sfm start A B") as one, notebook() as two:
+        assert "this notebook is 'home2'" in two.run("%sfm connect").ok().text
+        two.run("%%sfm A\nsend(dest='home', to=1); send(dest='home2', to=2)").ok()
+        one.run("recv(to=1)").ok()
+        two.run("recv(to=2)").ok()
+        two.restart(now=True)
+        assert "this notebook is 'home2'" in two.run("%sfm connect").ok().text
+        assert "in the notebook that started" in two.run("%sfm restart A").text
+        assert "it runs on" in two.run("%sfm stop").ok().text
+        assert "alive" in one.run("%%sfm\nprint('alive')").ok().text
+        assert "no cluster is called other. Say which:" in two.run("%sfm connect other").text
+        two.run("%sfm connect").ok()
+        one.run("%sfm stop").ok()
+        wait_for(lambda: "WorldGone" in two.run("%%sfm\n1").error, "the other notebook learns it")
+        two.run("%sfm stop").ok()
+        assert "No cluster is running" in two.run("%sfm connect").text
+
+
+def test_stop_takes_the_names_away_and_start_works_again() -> None:
+    with notebook("%sfm start 1", "%sfm stop") as book:
+        assert "NameError" in book.run("send").error
+        assert "no engines: `%sfm start 4`" in book.run("%%sfm\n1").text
+        assert "no engines" in book.run("%sfm status").text
+        assert "nothing to stop" in book.run("%sfm stop").ok().text
+        assert not descendants(book.pid)
+        assert "0, 1" in book.run("%sfm start 2").ok().text
+        # whoever loses the controller is told, and can start afresh
+        controller = [one for one in descendants(book.pid) if "controller" in str(one.cmdline())]
+        controller[0].kill()
+        wait_for(lambda: "controller has ended" in book.run("%%sfm\n1").error, "it is noticed")
+        book.run("%sfm start 1").ok()
+        assert "ran" in book.run("%%sfm\nprint('ran')").ok().text
+
+
+def test_engines_share_nothing_that_the_fork_copied() -> None:
+    draw = "import random, uuid, numpy; print('drew', random.random(), uuid.uuid4().hex)\n"
+    with notebook("%sfm start 2") as book:
+        text = book.run(f"%%sfm\n{draw}print('drew', numpy.random.rand())").ok().text
+        words = [word for line in text.splitlines() if "drew" in line for word in line.split()[-2:]]
+        drawn = [word for word in words if word != "drew" and "stdout" not in word]
+        assert len(drawn) == len(set(drawn)) == 6, text
+
+
+def test_engines_take_one_core_each_unless_the_user_says_otherwise() -> None:
+    show = "%%sfm\nimport os; print('threads', os.environ.get('OPENBLAS_NUM_THREADS'))"
+    with notebook("%sfm start 1") as book:
+        assert "threads 1" in book.run(show).ok().text
+        book.run("%sfm stop").ok()
+        book.run("import os; os.environ['OMP_NUM_THREADS'] = '3'\n%sfm start 1").ok()
+        assert "threads None" in book.run(show).ok().text
+
+
+def test_an_engine_that_cannot_join_is_an_error_with_its_reason() -> None:
+    broken = """
+from sfm_kernel.jupyter.home import Home
+import os
+start = Home._start_engines
+def start_broken(self, ranks):
+    os.environ["SFM_TRANSPORT"] = "pigeon"
+    start(self, ranks)
+    del os.environ["SFM_TRANSPORT"]
+Home._start_engines = start_broken
+"""
+    with notebook(broken) as book:
+        cell = book.run("%sfm start 2")
+        assert "engine 0 has not joined the world" in cell.error
+        assert "SFM_TRANSPORT='pigeon'" in cell.error
+        wait_for(lambda: not descendants(book.pid), "nothing keeps running")
+        book.run("Home._start_engines = start\n%sfm start 1").ok()
+
+
+def test_without_a_session_key_the_world_would_be_open_to_all() -> None:
+    with notebook("import os; os.environ['IPP_ENABLE_CURVE'] = '1'") as book:
+        cell = book.run("%sfm start 1")
+        assert "IPP_SESSION_KEY" in cell.error
+        wait_for(lambda: not descendants(book.pid), "nothing keeps running")
+        book.run("os.environ['IPP_SESSION_KEY'] = 'a long random text'\n%sfm start 1").ok()
+        assert "ran" in book.run("%%sfm\nprint('ran')").ok().text
+
+
+@pytest.mark.parametrize("words", ["A", "A B"])
+def test_the_first_cell_after_start_shows_all_it_prints(words: str) -> None:
+    with notebook() as book:
+        code = f"%sfm start {words}\nget_ipython().run_cell_magic('sfm', '', 'print(\"seen\")')"
+        assert book.run(code).ok().text.count("seen") == len(words.split())

@@ -1,0 +1,37 @@
+"""Tables in text and HTML."""
+
+from __future__ import annotations
+
+from sfm_kernel.jupyter.tables import Table
+
+
+def test_text_aligns_numbers_right_and_words_left() -> None:
+    table = Table(["name", "queued"], [["A", 7], ["longer", 1234], [None, 0]])
+    assert str(table).splitlines() == [
+        "name    queued",
+        "------  ------",
+        "A            7",
+        "longer    1234",
+        "             0",
+    ]
+
+
+def test_html_is_escaped() -> None:
+    html = Table(["<h>"], [["<script>alert('x')</script>"]])._repr_html_()
+    assert "&lt;script&gt;" in html
+    assert "&lt;h&gt;" in html
+    assert "<script>" not in html
+
+
+def test_a_long_value_is_cut_in_text_only() -> None:
+    table = Table(["message"], [["x" * 500]])
+    assert max(map(len, str(table).splitlines())) < 100
+    assert "x" * 500 in table._repr_html_()
+
+
+def test_a_line_break_stays_in_its_row() -> None:
+    assert "a b" in str(Table(["text"], [["a\nb"]]))
+
+
+def test_without_rows_there_are_headings() -> None:
+    assert str(Table(["name", "rank"], [])) == "name  rank\n----  ----"

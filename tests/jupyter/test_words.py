@@ -1,0 +1,127 @@
+"""What the words after %sfm and %%sfm mean; no process is started."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from IPython.core.error import UsageError
+
+from sfm_kernel.errors import UnknownName, WorldAccess
+from sfm_kernel.jupyter.cell import options
+from sfm_kernel.jupyter.home import Home
+from sfm_kernel.jupyter.magics import _engine_names
+from sfm_kernel.jupyter.places import world_key, world_name
+from sfm_kernel.transport.base import Member
+
+CONNECTION = {"key": "secret", "location": "here", "registration": 4711}
+
+
+def member(rank: int, name: str | int) -> Member:
+    return Member(f"{rank:032x}", rank, rank, name, 1, "host", "", "", {"engine_id": rank})
+
+
+class Directory:
+    """Three engines, of which the one with rank 1 is dead, and a notebook."""
+
+    def members(self) -> list[Member]:
+        home = Member("f" * 32, 9, None, "home", 1, "host", "", "", {})
+        return [home, member(2, 2), member(1, "B"), member(0, "A")]
+
+    def alive(self, one: Member) -> bool:
+        return one.rank != 1
+
+
+@pytest.fixture
+def home() -> Home:
+    cluster: Any = SimpleNamespace(n=3)
+    home = Home(cluster, ["A", "B", "2"])
+    home._directory = Directory()
+    return home
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        ([], ["0", "1", "2", "3"]),
+        (["2"], ["0", "1"]),
+        (["A", "B"], ["A", "B"]),
+        (["worker_1"], ["worker_1"]),
+    ],
+)
+def test_what_start_starts(words: list[str], names: list[str]) -> None:
+    assert _engine_names(words) == names
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["0"], ["-1"], ["100000"], ["2", "3"], ["A", "A"], ["A", "7"], ["A,B"], ["home"], ["all"]],
+)
+def test_start_refuses_and_says_what_it_takes(words: list[str]) -> None:
+    with pytest.raises(UsageError, match="takes a number"):
+        _engine_names(words)
+
+
+@pytest.mark.parametrize(
+    ("words", "ranks"),
+    [
+        ([], [0, 2]),
+        (["all"], [0, 2]),
+        (["A"], [0]),
+        (["0"], [0]),
+        (["2,0"], [2, 0]),
+        (["2", "A", "0"], [2, 0]),
+        (["[0, 2]"], [0, 2]),
+        (["1:"], [2]),
+        ([":2"], [0]),
+        ([":"], [0, 2]),
+    ],
+)
+def test_what_a_cell_addresses(home: Home, words: list[str], ranks: list[int]) -> None:
+    assert [one.rank for one in home.resolve(words)] == ranks
+
+
+@pytest.mark.parametrize("word", ["B", "1", "C", "7", "home", "A:B", "-1"])
+def test_who_does_not_live_is_no_address(home: Home, word: str) -> None:
+    with pytest.raises(UnknownName) as caught:
+        home.resolve([word])
+    assert caught.value.known == ["A", 2]
+
+
+def test_who_ended_is_known(home: Home) -> None:
+    assert home.ended() == ["B"]
+
+
+def test_options_are_those_of_ipyparallel_between_names() -> None:
+    args = options("A --noblock B --out result --progress-after 3 --group-outputs order")
+    assert args.names == ["A", "B"]
+    assert (args.block, args.save_name, args.groupby) == (False, "result", "order")
+    assert args.progress_after_seconds == 3.0
+
+
+def test_the_option_targets_names_engines_too() -> None:
+    assert options("--targets 0,2").names == ["0,2"]
+
+
+@pytest.mark.parametrize("line", ["--nonsense", "--out", "'A", "--progress-after soon"])
+def test_a_wrong_option_is_told(line: str) -> None:
+    with pytest.raises(UsageError, match="%%sfm: "):
+        options(line)
+
+
+def test_engines_and_clients_find_the_same_world() -> None:
+    client = CONNECTION | {"registration": "tcp://127.0.0.1:4711", "ssh": ""}
+    assert world_name(client) == world_name(CONNECTION)
+    assert world_key(client) == world_key(CONNECTION)
+    assert len(world_key(client)) == 32
+
+
+@pytest.mark.parametrize("other", [{"key": "other"}, {"location": "there"}, {"registration": 1}])
+def test_each_cluster_has_its_own_world(other: dict[str, object]) -> None:
+    assert world_name(CONNECTION | other) != world_name(CONNECTION)
+
+
+def test_without_a_session_key_there_is_no_world() -> None:
+    with pytest.raises(WorldAccess, match="IPP_SESSION_KEY"):
+        world_key(CONNECTION | {"key": ""})

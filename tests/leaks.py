@@ -1,0 +1,159 @@
+"""What a test may leave behind: nothing. Finds processes, threads and files that it did.
+
+Processes are found by two ways, because each alone misses some: descendants of this process
+(forks keep their parent's environment), and every process whose environment names this session's
+SFM_DIR (engines that detached themselves, or whose parent died, are nobody's children here).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+PATIENCE = 5.0
+"""Seconds for what is on its way out; not how fast it must be, only when to call it a leak."""
+
+OF_THE_WORLD = frozenset({"lock", "members.json", "key"})
+"""The directory's own files stay as long as the world's folder; segments and rings must not."""
+
+HELPERS = ("multiprocessing.resource_tracker", "multiprocessing.forkserver", "tests/janitor.py")
+"""Processes of Python and of these tests that live as long as the session."""
+
+
+@dataclass
+class Left:
+    """What exists at one moment, or what is there now and was not before."""
+
+    processes: dict[int, str] = field(default_factory=dict)
+    threads: dict[int, str] = field(default_factory=dict)
+    files: set[str] = field(default_factory=set)
+
+    def since(self, before: Left) -> Left:
+        """What is here and not in ``before``."""
+        return Left(
+            {pid: line for pid, line in self.processes.items() if pid not in before.processes},
+            {ident: name for ident, name in self.threads.items() if ident not in before.threads},
+            self.files - before.files,
+        )
+
+    def __or__(self, other: Left) -> Left:
+        return Left(
+            self.processes | other.processes,
+            self.threads | other.threads,
+            self.files | other.files,
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.processes or self.threads or self.files)
+
+    def __str__(self) -> str:
+        lines = [f"process {pid}: {line}" for pid, line in sorted(self.processes.items())]
+        lines += [f"thread {name!r}" for name in sorted(self.threads.values())]
+        lines += [f"file {name}" for name in sorted(self.files)]
+        return "\n".join(lines)
+
+
+def look(root: Path) -> Left:
+    """All processes, sfm threads and shared-memory files of this session as of now."""
+    return Left(_processes(root), _threads(), _files(root))
+
+
+def remaining(root: Path, before: Left) -> Left:
+    """What is there and was not ``before``, after giving it ``PATIENCE`` seconds to go away."""
+    deadline = time.monotonic() + PATIENCE
+    pause = 0.001
+    while True:
+        left = look(root).since(before)
+        if not left or time.monotonic() > deadline:
+            return left
+        time.sleep(pause)
+        pause = min(pause * 2, 0.1)
+
+
+def remove(root: Path, left: Left) -> None:
+    """Kill and delete what was left, so that the tests that follow start clean."""
+    for pid in left.processes:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    for name in left.files:
+        (root / name).unlink(missing_ok=True)
+
+
+def remove_worlds(root: Path, keep: set[str]) -> None:
+    """Remove the folders of all worlds but ``keep``."""
+    for world in worlds(root) - keep:
+        shutil.rmtree(root / world, ignore_errors=True)
+
+
+def worlds(root: Path) -> set[str]:
+    """Names of the worlds that have a folder."""
+    return {path.name for path in root.iterdir() if path.is_dir()} if root.is_dir() else set()
+
+
+def _processes(root: Path) -> dict[int, str]:
+    own = os.getpid()
+    marker = b"SFM_DIR=" + os.fsencode(root) + b"\0"
+    parents: dict[int, int] = {}
+    found: set[int] = set()
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry}/stat", "rb") as file:
+                state, parent = file.read().rpartition(b")")[2].split()[:2]
+            if state in (b"Z", b"X"):
+                continue  # dead; only its parent has not asked for its exit status
+            parents[int(entry)] = int(parent)
+            with open(f"/proc/{entry}/environ", "rb") as file:
+                if marker in file.read() + b"\0":
+                    found.add(int(entry))
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            continue  # it ended meanwhile, or is somebody else's
+    ours = {own}
+    grew = True
+    while grew:
+        children = {pid for pid, parent in parents.items() if parent in ours}
+        grew = not children <= ours
+        ours |= children
+    named = {pid: _command(pid) for pid in (found | ours) - {own}}
+    return {
+        pid: line
+        for pid, line in named.items()
+        if line and not any(helper in line for helper in HELPERS)
+    }
+
+
+def _command(pid: int) -> str:
+    """Its command line; empty when it has ended."""
+    try:
+        process = psutil.Process(pid)
+        return " ".join(process.cmdline()) or process.name()
+    except psutil.Error:
+        return ""
+
+
+def _threads() -> dict[int, str]:
+    return {
+        thread.ident or 0: thread.name
+        for thread in threading.enumerate()
+        if thread.name.startswith("sfm-")
+    }
+
+
+def _files(root: Path) -> set[str]:
+    names: set[str] = set()
+    for folder, _, files in os.walk(root):
+        within = Path(folder).relative_to(root)
+        # Only directly in a world's folder are the directory's files expected.
+        expected = OF_THE_WORLD if len(within.parts) == 1 else frozenset()
+        names |= {str(within / name) for name in files if name not in expected}
+    return names

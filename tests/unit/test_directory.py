@@ -1,0 +1,402 @@
+"""The directory of one machine: who is there, who died, what is removed, who is kept out."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import signal
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sfm_kernel import directory
+from sfm_kernel.directory import LocalDirectory, cleaning, folders
+from sfm_kernel.directory.table import Table
+from sfm_kernel.errors import (
+    BadName,
+    NameInUse,
+    WorldAccess,
+    WorldGone,
+)
+from sfm_kernel.transport.base import Directory, Member
+from tests.unit.processes import Process, child, kill
+
+
+@pytest.fixture
+def local(world: str) -> Iterator[LocalDirectory]:
+    with LocalDirectory(world) as opened:
+        yield opened
+
+
+@pytest.fixture
+def process(local: LocalDirectory) -> Iterator[Callable[[], Process]]:
+    """Makes processes of the test's world."""
+    made: list[Process] = []
+
+    def make() -> Process:
+        made.append(Process(local.folder))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.leave()
+
+
+# ---- the folder ------------------------------------------------------------------------------
+
+
+def test_join_find_leave(local: LocalDirectory, process: Callable[[], Process]) -> None:
+    assert isinstance(local, Directory)
+    one, two = process(), process()
+    first, second = one.join(local, name="A"), two.join(local, info={"x": 1})
+    with LocalDirectory(local.world, create=False) as other:
+        assert other.members() == [first, second]
+        assert other.members()[1].info == {"x": 1}
+        assert other.alive(first) and other.alive(second)
+        local.leave(first)
+        local.leave(first)
+        assert other.members() == [second]
+        assert not other.alive(first)  # though its segment is still locked
+    two.die()
+    assert not local.alive(second)
+    assert local.members() == [second]
+
+
+def test_the_dead_lose_their_rings_and_their_successor_their_segment(
+    local: LocalDirectory, process: Callable[[], Process]
+) -> None:
+    dead, living = process(), process()
+    dead.join(local, name="A")
+    living.join(local, name="B")
+    to_dead = Path(local.folder, f"{living.uid}-{dead.uid}.ring")
+    from_dead = Path(local.folder, f"{dead.uid}-{living.uid}.ring")
+    for ring in (to_dead, from_dead):
+        ring.touch()
+    dead.die()
+    process().join(local, guest=True)
+    assert not to_dead.exists()
+    assert from_dead.exists()  # what it sent before it died can still be received
+    assert Path(dead.segment).exists()  # observers look at how it ended
+    process().join(local, name="A")
+    assert not Path(dead.segment).exists()
+    from_dead.unlink()
+
+
+def test_one_key_for_all_and_nobody_else(local: LocalDirectory) -> None:
+    with LocalDirectory(local.world) as other:
+        assert other.key == local.key and len(local.key) == 32
+    for path, mode in ((local.folder, 0o700), (os.path.join(local.folder, "key"), 0o600)):
+        assert stat.S_IMODE(os.stat(path).st_mode) == mode
+    with LocalDirectory(local.world + "-2") as another:
+        assert another.key != local.key
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", ".x", "a/b", "a b", "ä", "x" * 65, None])
+def test_what_is_no_world(name: Any) -> None:
+    with pytest.raises(BadName):
+        LocalDirectory(name)
+
+
+def test_a_world_that_is_not_there(world: str) -> None:
+    with pytest.raises(WorldGone, match=world):
+        LocalDirectory(world, create=False)
+    with pytest.raises(WorldGone, match=world):
+        directory.open_directory(world, create=False)
+
+
+def test_a_world_that_was_removed(world: str) -> None:
+    with LocalDirectory(world) as opened:
+        os.rename(opened.folder, opened.folder + "-moved")
+        for call in (opened.members, lambda: Process(opened.folder + "-moved").join(opened)):
+            with pytest.raises(WorldGone, match=world):
+                call()
+        member = Member("0" * 32, 0, 0, 0, 1, "here", "/nowhere", "")
+        opened.leave(member)
+        assert not opened.alive(member)
+    for file in Path(opened.folder + "-moved").glob("*.seg"):
+        file.unlink()
+
+
+@pytest.fixture
+def own_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A root of the test's own."""
+    monkeypatch.setenv("SFM_DIR", str(tmp_path / "root"))
+    return tmp_path / "root"
+
+
+def test_a_root_that_others_may_enter(own_root: Path) -> None:
+    own_root.mkdir(0o755)
+    own_root.chmod(0o755)
+    with pytest.raises(WorldAccess, match="chmod"):
+        LocalDirectory("w")
+
+
+def test_a_world_that_others_may_enter(own_root: Path) -> None:
+    LocalDirectory("w").close()
+    (own_root / "w").chmod(0o750)
+    with pytest.raises(WorldAccess, match="chmod"):
+        LocalDirectory("w")
+
+
+def test_a_key_that_others_may_read(own_root: Path) -> None:
+    LocalDirectory("w").close()
+    (own_root / "w" / "key").chmod(0o644)
+    with pytest.raises(WorldAccess, match="key"):
+        LocalDirectory("w")
+
+
+@pytest.mark.parametrize("what", ["root", "w"])
+def test_links_are_not_followed(own_root: Path, tmp_path: Path, what: str) -> None:
+    target = tmp_path / "elsewhere"
+    target.mkdir(0o700)
+    if what == "w":
+        own_root.mkdir(0o700)
+    (own_root if what == "root" else own_root / "w").symlink_to(target)
+    with pytest.raises(WorldAccess, match="link"):
+        LocalDirectory("w")
+    assert list(target.iterdir()) == []
+
+
+def test_what_belongs_to_somebody_else(own_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    LocalDirectory("w").close()
+    other = os.geteuid() + 1
+    monkeypatch.setattr(os, "geteuid", lambda: other)
+    with pytest.raises(WorldAccess, match="belongs to user"):
+        LocalDirectory("w")
+
+
+def test_where_worlds_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SFM_DIR")
+    assert directory.root() == f"/dev/shm/sfm-{os.geteuid()}"
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert directory.root() == os.path.join(folders.tempfile.gettempdir(), f"sfm-{os.geteuid()}")
+
+
+# ---- cleaning --------------------------------------------------------------------------------
+
+
+def test_clean_removes_the_dead_and_only_them(own_root: Path) -> None:
+    with LocalDirectory("dead") as dead:
+        Process(dead.folder).join(dead)
+    with LocalDirectory("mixed") as mixed:
+        living, gone, unlisted = (Process(mixed.folder) for _ in range(3))
+        living.join(mixed, name="A")
+        gone.join(mixed, name="B")
+        left = {gone.segment, unlisted.segment, f"{mixed.folder}/{living.uid}-{gone.uid}.ring"}
+        kept = f"{mixed.folder}/{gone.uid}-{living.uid}.ring"
+        for path in (*left, kept):
+            Path(path).touch()
+        gone.die()
+        unlisted.die()
+        assert directory.worlds() == ["mixed"]
+        assert set(directory.clean()) == {*left, str(own_root / "dead")}
+        assert [one.name for one in mixed.members()] == ["A"]
+        assert Path(kept).exists() and mixed.alive(mixed.members()[0])
+        assert directory.clean() == []
+        assert not directory.remove_world("mixed")  # somebody lives
+        living.leave()
+    assert directory.worlds() == []
+    assert directory.remove_world("mixed")
+    assert directory.remove_world("mixed")  # harmless
+    assert list(own_root.iterdir()) == []
+
+
+def test_clean_leaves_unfinished_files_to_who_is_making_them(
+    own_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with LocalDirectory("w") as opened:
+        living, uid = Process(opened.folder), secrets.token_hex(16)
+        living.join(opened)
+        young = Path(opened.folder, f"{uid}.new")
+        ring = Path(opened.folder, f"{living.uid}-{uid}.new")
+        abandoned = Path(opened.folder, f"{uid}-{living.uid}.new")
+        for file in (young, ring, abandoned):
+            file.touch()
+        assert directory.clean() == [str(abandoned)]
+        monkeypatch.setattr(cleaning, "UNFINISHED_SECONDS", -1.0)
+        assert directory.clean() == [str(young)]
+        living.die()
+        assert str(ring) in directory.clean()
+
+
+def test_clean_touches_no_other_folders(own_root: Path) -> None:
+    for name in ("photos", "w"):
+        (own_root / name).mkdir(0o700, parents=True)
+        (own_root / name / "precious").touch()
+    own_root.chmod(0o700)
+    LocalDirectory("w").close()
+    directory.clean()
+    assert (own_root / "photos" / "precious").exists()
+    assert (own_root / "w" / "precious").exists()
+
+
+def test_clean_where_nothing_ever_was(own_root: Path) -> None:
+    assert directory.clean() == [] == directory.worlds()
+    assert directory.remove_world("w")
+
+
+def test_a_world_that_is_open_is_not_removed(own_root: Path) -> None:
+    with LocalDirectory("w") as opened:
+        assert directory.clean() == []
+        assert opened.members() == []
+    assert directory.clean() == [str(own_root / "w")]
+
+
+def test_joining_while_others_clean(own_root: Path) -> None:
+    end = threading.Event()
+
+    def clean() -> None:
+        while not end.is_set():
+            directory.clean()
+
+    cleaner = threading.Thread(target=clean)
+    cleaner.start()
+    try:
+        for _ in range(100):
+            with LocalDirectory("w") as opened:
+                process = Process(opened.folder)
+                member = process.join(opened)
+                assert opened.members() == [member]
+                assert opened.alive(member)
+                process.leave()
+    finally:
+        end.set()
+        cleaner.join()
+
+
+# ---- at once, and killed ---------------------------------------------------------------------
+
+
+def test_many_join_at_once(local: LocalDirectory) -> None:
+    processes, each = 8, 4
+    wait, go = os.pipe()
+    kept: list[Process] = []
+
+    def join() -> None:
+        os.read(wait, 1)
+        with LocalDirectory(local.world) as mine:
+            for _ in range(each):
+                kept.append(Process(mine.folder))
+                kept[-1].join(mine)
+
+    with contextlib.ExitStack() as stack:
+        for _ in range(processes):
+            stack.enter_context(child(lambda: threading.Thread(target=join).start()))
+        os.write(go, b"!" * processes)
+        while len(members := local.members()) < processes * each:
+            time.sleep(0.001)  # for ever, if two got the same
+        assert all(map(local.alive, members))
+        for what in ("slot", "rank", "name"):
+            assert sorted(getattr(one, what) for one in members) == list(range(processes * each))
+    os.close(wait)
+    os.close(go)
+    assert not any(map(local.alive, local.members()))
+    directory.clean()
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("point", ["locked", "written", "renamed", "sweeping"])
+def test_killed_while_joining(
+    local: LocalDirectory,
+    process: Callable[[], Process],
+    monkeypatch: pytest.MonkeyPatch,
+    point: str,
+) -> None:
+    process().join(local, name="A")
+
+    def die(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def join() -> None:
+        with LocalDirectory(local.world) as mine:
+            one, rename = Process(mine.folder), os.rename
+            if point == "locked":
+                monkeypatch.setattr(Table, "admit", die)
+            elif point == "written":
+                monkeypatch.setattr(os, "rename", die)
+            elif point == "renamed":
+                monkeypatch.setattr(os, "rename", lambda *names: (rename(*names), die()))
+            else:
+                monkeypatch.setattr("sfm_kernel.directory.local.sweep", die)
+            one.join(mine, name="B")
+
+    with child(join) as pid:
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
+    names = [one.name for one in local.members()]
+    assert names == (["A"] if point in ("locked", "written") else ["A", "B"])
+    again = process().join(local, name="B")
+    assert (again.rank, [one.name for one in local.members()]) == (1, ["A", "B"])
+
+
+@pytest.mark.fault
+def test_killed_at_any_moment(
+    local: LocalDirectory,
+    process: Callable[[], Process],
+    effort: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def begin_to_come_and_go() -> None:
+        threading.Thread(target=come_and_go, daemon=True).start()
+
+    def come_and_go() -> None:
+        with LocalDirectory(local.world) as mine:
+            while True:
+                one = Process(mine.folder)
+                with contextlib.suppress(NameInUse):
+                    mine.leave(one.join(mine, name=secrets.choice(["A", "B", None])))
+                one.leave()
+
+    for _ in range(20 * effort):
+        with child(begin_to_come_and_go), child(begin_to_come_and_go):
+            time.sleep(secrets.randbelow(20) / 1000)
+        one = process()
+        member = one.join(local, name="survivor")
+        members = local.members()
+        assert [found for found in members if local.alive(found)] == [member]
+        for what in ("slot", "rank", "name"):
+            assert len({getattr(found, what) for found in members}) == len(members)
+        local.leave(member)
+        one.leave()
+    monkeypatch.setattr(cleaning, "UNFINISHED_SECONDS", -1.0)
+    directory.clean()
+    assert {*os.listdir(local.folder)} - {"members.json.new"} == {"key", "lock", "members.json"}
+
+
+@pytest.mark.fault
+def test_a_stopped_process_is_not_dead(local: LocalDirectory) -> None:
+    kept: list[Process] = []
+
+    def join() -> None:
+        with LocalDirectory(local.world) as mine:
+            kept.append(Process(mine.folder))
+            kept[-1].join(mine, name="A")
+
+    with child(join) as pid:
+        (member,) = local.members()
+        os.kill(pid, signal.SIGSTOP)
+        os.waitpid(pid, os.WUNTRACED)
+        assert local.alive(member)
+        kill(pid)
+        assert not local.alive(member)
+
+
+@pytest.mark.fault
+def test_a_lock_whose_holder_is_stopped(
+    local: LocalDirectory, process: Callable[[], Process], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop_inside() -> None:
+        kept.enter_context(LocalDirectory(local.world)._folder.locked())
+
+    kept = contextlib.ExitStack()
+    with child(stop_inside):
+        monkeypatch.setattr(folders, "LOCK_SECONDS", 0.1)
+        with pytest.raises(WorldGone, match="fuser"):
+            process().join(local)
+        assert local.members() == []  # reading needs no lock
+    process().join(local)

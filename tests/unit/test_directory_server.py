@@ -1,0 +1,321 @@
+"""The directory between machines. Machines are folders: each has its own SFM_DIR."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zmq
+
+from sfm_kernel.directory import DirectoryServer, RemoteDirectory, open_directory, remote
+from sfm_kernel.directory.server import PURPOSE
+from sfm_kernel.errors import (
+    BadName,
+    EndpointClosed,
+    NameInUse,
+    WorldAccess,
+    WorldError,
+    WorldGone,
+)
+from sfm_kernel.transport.base import Directory, Member
+from sfm_kernel.transport.zmq.curve import Keys
+from tests.unit.processes import Process, child, kill
+
+pytestmark = pytest.mark.zmq
+KEY = bytes(range(32))
+
+
+@pytest.fixture
+def server(world: str) -> Iterator[DirectoryServer]:
+    with DirectoryServer(world, KEY, "tcp://127.0.0.1:0") as running:
+        yield running
+
+
+class Machine:
+    """A folder that plays a machine: the directory as seen there, and processes."""
+
+    def __init__(self, folder: Path, server: DirectoryServer, patch: pytest.MonkeyPatch) -> None:
+        with patch.context() as here:
+            here.setenv("SFM_DIR", str(folder))
+            self.directory = RemoteDirectory(server.world, server.url, server.key)
+        self.processes: list[Process] = []
+
+    def process(self) -> Process:
+        self.processes.append(Process(self.directory.folder))
+        return self.processes[-1]
+
+    def join(self, **wish: Any) -> Member:
+        return self.process().join(self.directory, **wish)
+
+
+@pytest.fixture
+def machine(
+    server: DirectoryServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[], Machine]]:
+    machines: list[Machine] = []
+
+    def make() -> Machine:
+        machines.append(Machine(tmp_path / str(len(machines)), server, monkeypatch))
+        return machines[-1]
+
+    yield make
+    for one in machines:
+        for process in one.processes:
+            process.leave()
+        one.directory.close()
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        time.sleep(0.01)
+
+
+def test_machines_meet(machine: Callable[[], Machine]) -> None:
+    here, there = machine().directory, machine()
+    assert isinstance(here, Directory) and here.folder != there.directory.folder
+    member = there.join(name="A", names=("A", "B"), info={"x": [1]})
+    assert here.members() == [member] and here.members()[0].info == {"x": [1]}
+    assert here.alive(member) and there.directory.alive(member)
+    here.leave(member)
+    here.leave(member)
+    assert here.members() == [] and not here.alive(member)
+
+
+def test_a_name_is_given_once_in_the_world(machine: Callable[[], Machine]) -> None:
+    here, there = machine(), machine()
+    assert here.join(name="A").rank == 0
+    with pytest.raises(NameInUse, match="'A'"):
+        there.join(name="A")
+    assert there.join().rank == 1
+    with pytest.raises(BadName):
+        there.join(rank=-1)
+
+
+def test_many_join_at_once(machine: Callable[[], Machine]) -> None:
+    machines = [machine() for _ in range(4)]
+    joined: list[Member] = []
+
+    def join(one: Machine) -> None:
+        joined.extend(one.join() for _ in range(5))
+
+    threads = [threading.Thread(target=join, args=(one,)) for one in machines]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for what in ("slot", "rank", "name"):
+        assert sorted(getattr(one, what) for one in joined) == list(range(20))
+
+
+@pytest.mark.fault
+def test_the_killed_are_dead_and_the_stopped_are_not(machine: Callable[[], Machine]) -> None:
+    here, there = machine(), machine()
+    process = there.process()
+    with process.moved() as pid:
+        member = process.join(there.directory, name="A")
+        os.kill(pid, signal.SIGSTOP)
+        os.waitpid(pid, os.WUNTRACED)
+        for _ in range(5):
+            time.sleep(remote.FRESH_SECONDS)
+            assert here.directory.alive(member) and there.directory.alive(member)
+        kill(pid)
+        assert not there.directory.alive(member)  # its segment tells, without the server
+        wait_until(lambda: not here.directory.alive(member))
+    assert here.directory.members() == [member]  # listed, until somebody takes its place
+
+
+@pytest.mark.fault
+def test_a_restarted_process_takes_the_place_of_the_killed(machine: Callable[[], Machine]) -> None:
+    here, there = machine(), machine()
+    here.join(name="first")
+    process = there.process()
+    with process.moved() as pid:
+        process.join(there.directory, name="A")
+        kill(pid)
+        again = here.join(name="A")  # at once: the server may not have noticed yet
+    assert (again.name, again.rank) == ("A", 1)
+    assert [one.name for one in here.directory.members()] == ["first", "A"]
+
+
+def test_the_server_may_go(
+    machine: Callable[[], Machine], server: DirectoryServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote, "SILENCE_SECONDS", 0.2)
+    here, there = machine(), machine()
+    other, own = there.join(name="A"), here.join(name="B")
+    assert here.directory.alive(other)
+    server.close()
+    with pytest.raises(WorldGone, match="does not answer"):
+        here.directory.members()
+    with pytest.raises(WorldGone, match=server.world):
+        here.join(name="C")
+    time.sleep(0.2)
+    assert here.directory.alive(other)  # the last word
+    here.processes[0].die()
+    assert not here.directory.alive(own)  # seen without the server
+    here.directory.leave(own)  # harmless
+
+
+def test_a_new_server_at_the_old_address_is_another_one(
+    machine: Callable[[], Machine], server: DirectoryServer
+) -> None:
+    here = machine()
+    here.join(name="A")
+    server.close()
+    with DirectoryServer(server.world, KEY, server.url):
+        with pytest.raises(WorldGone):
+            here.directory.members()
+
+
+def test_a_closed_directory_says_so(machine: Callable[[], Machine]) -> None:
+    here = machine()
+    here.directory.close()
+    here.directory.close()
+    with pytest.raises(EndpointClosed):
+        here.directory.members()
+
+
+def test_a_forked_child_leaves_the_connection_alone(machine: Callable[[], Machine]) -> None:
+    here = machine()
+
+    def use() -> None:
+        with pytest.raises(EndpointClosed):
+            here.directory.members()
+        here.directory.close()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    with child(use) as pid:
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGTERM
+    assert here.directory.members() == []
+
+
+# ---- who is kept out -------------------------------------------------------------------------
+
+
+def test_a_wrong_key_is_refused(server: DirectoryServer) -> None:
+    with pytest.raises(WorldAccess, match="refuses the key"):
+        RemoteDirectory(server.world, server.url, bytes(32))
+
+
+def test_the_wrong_world(server: DirectoryServer) -> None:
+    with pytest.raises(WorldGone, match=server.world):
+        RemoteDirectory("another", server.url, KEY)
+
+
+def test_nobody_there(server: DirectoryServer) -> None:
+    server.close()
+    server.close()
+    with pytest.raises(WorldGone, match="does not answer"):
+        RemoteDirectory(server.world, server.url, KEY)
+
+
+@pytest.mark.parametrize("key", [b"", b"short"])
+def test_no_world_without_a_secret(world: str, key: bytes) -> None:
+    with pytest.raises(WorldAccess, match="IPP_SESSION_KEY"):
+        DirectoryServer(world, key)
+    with pytest.raises(WorldAccess, match="IPP_SESSION_KEY"):
+        RemoteDirectory(world, "tcp://127.0.0.1:1", key)
+
+
+@pytest.fixture
+def dealer() -> Iterator[zmq.Socket[bytes]]:
+    """A socket that is not connected yet."""
+    with zmq.Context() as context, context.socket(zmq.DEALER) as socket:
+        socket.linger = 0
+        yield socket
+
+
+def test_strangers_are_not_heard(server: DirectoryServer, dealer: zmq.Socket[bytes]) -> None:
+    dealer.connect(server.url)  # no CURVE at all
+    dealer.send(json.dumps({"number": 1, "ask": "hello"}).encode())
+    assert not dealer.poll(300)
+    with RemoteDirectory(server.world, server.url, KEY) as member:
+        assert member.members() == []
+
+
+def test_who_knows_only_the_servers_public_key_is_refused(
+    server: DirectoryServer, dealer: zmq.Socket[bytes]
+) -> None:
+    Keys(KEY, PURPOSE).connect(dealer)
+    dealer.curve_publickey, dealer.curve_secretkey = zmq.curve_keypair()
+    monitor = dealer.get_monitor_socket(zmq.Event.HANDSHAKE_FAILED_AUTH)
+    dealer.connect(server.url)
+    assert monitor.poll(20_000)  # the ZAP handler's no
+    monitor.close()
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [b"", b"{", b"[]", b"{}", b'{"number": 1}', b'{"number": 1, "ask": "eval"}']
+    + [json.dumps({"number": 1, "ask": "join", "wish": wish}).encode() for wish in ({}, None, 7)]
+    + [b'{"number": 1, "ask": "leave"}', b'{"number": 1, "ask": ["join"]}'],
+)
+def test_nonsense_is_answered(
+    server: DirectoryServer, dealer: zmq.Socket[bytes], request_: bytes
+) -> None:
+    Keys(KEY, PURPOSE).connect(dealer)
+    dealer.connect(server.url)
+    dealer.send(request_)
+    assert json.loads(dealer.recv())["error"] == "WorldError"
+    dealer.send_multipart([b"too", b"many", b"parts"])
+    dealer.recv()
+
+
+@pytest.mark.parametrize("address", ["", "tcp://localhost:1", "tcp://127.0.0.1", "ipc:///x", "7"])
+def test_members_have_an_address(machine: Callable[[], Machine], address: str) -> None:
+    here = machine()
+    process = here.process()
+    process.address = address
+    with pytest.raises(WorldError):
+        process.join(here.directory)
+
+
+# ---- finding it ------------------------------------------------------------------------------
+
+
+def test_open_directory_takes_the_environment(
+    server: DirectoryServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SFM_DIRECTORY", server.url)
+    with pytest.raises(WorldError, match="SFM_KEY"):
+        open_directory(server.world, create=True)
+    monkeypatch.setenv("SFM_KEY", "no hex")
+    with pytest.raises(WorldError, match="SFM_KEY"):
+        open_directory(server.world, create=True)
+    monkeypatch.setenv("SFM_KEY", KEY.hex())
+    opened = open_directory(server.world, create=True)
+    assert isinstance(opened, RemoteDirectory) and opened.key == KEY
+    opened.close()
+
+
+@pytest.mark.parametrize("url", ["nonsense", "tcp://", "http://127.0.0.1:1"])
+def test_what_is_no_address(world: str, url: str) -> None:
+    with pytest.raises(WorldError, match="address"):
+        RemoteDirectory(world, url, KEY)
+    with pytest.raises(WorldError, match=url):
+        DirectoryServer(world, KEY, url)
+
+
+def test_the_command(world: str) -> None:
+    command = [sys.executable, "-m", "sfm_kernel.directory", "--bind", "tcp://127.0.0.1:0"]
+    command += ["--world", world]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        lines = [running.stdout.readline().split() for _ in range(3)]
+        printed = dict(line[1].split("=", 1) for line in lines)
+        key = bytes.fromhex(printed["SFM_KEY"])
+        with RemoteDirectory(printed["SFM_WORLD"], printed["SFM_DIRECTORY"], key) as opened:
+            assert opened.members() == []
+        running.terminate()
+        assert running.wait() == 0
+    failed = subprocess.run([*command[:-1], "/"], capture_output=True, text=True)
+    assert failed.returncode == 1 and "world name '/'" in failed.stderr

@@ -1,0 +1,163 @@
+"""The files that say what sfm-kernel is agree with each other and with what is installed."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+DATA = ROOT / "sfm_kernel/install/data"
+TOOLCHAIN = {"python", "pip", "make", "rust", "c-compiler"}  # in environment.yml alone
+MOST_LINES = 400
+
+
+def repository() -> list[Path]:
+    """Every file that is, or would be, committed."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, check=True,
+    )  # fmt: skip
+    paths = [ROOT / name for name in listed.stdout.decode().split("\0") if name]
+    return [path for path in paths if path.is_file() and not path.is_symlink()]
+
+
+@pytest.fixture(scope="module")
+def files() -> list[Path]:
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    return repository()
+
+
+def texts(files: list[Path]) -> dict[str, str]:
+    """The text files among them, by path within the repository."""
+    found = {}
+    for path in files:
+        try:
+            found[str(path.relative_to(ROOT))] = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue  # a picture
+    return found
+
+
+def requirements(lines: list[str]) -> dict[str, str]:
+    """``["a >=1"]`` as ``{"a": ">=1"}``."""
+    pairs = (re.fullmatch(r"([\w.-]+)(?:\[.*\])?\s*(.*)", line) for line in lines)
+    return {pair[1].lower(): pair[2].replace(" ", "") for pair in pairs if pair}
+
+
+def conda(path: str) -> dict[str, str]:
+    listed = (ROOT / path).read_text().partition("dependencies:\n")[2]
+    return requirements(re.findall(r"^  - ([^#\n]+?)\s*(?:#.*)?$", listed, re.M))
+
+
+def test_conda_and_pip_install_the_same() -> None:
+    wanted = requirements(PYPROJECT["project"]["dependencies"])
+    environment = conda("environment.yml")
+    assert {name: bound for name, bound in environment.items() if name not in TOOLCHAIN} == wanted
+    lowest = PYPROJECT["project"]["requires-python"].removeprefix(">=")
+    assert environment["python"] == f"={lowest}"  # the version that CI runs
+
+
+def test_binder_has_the_same_environment() -> None:
+    binder = (ROOT / "binder/environment.yml").read_bytes()
+    assert binder == (ROOT / "environment.yml").read_bytes(), (
+        "cp environment.yml binder/environment.yml"
+    )
+
+
+def test_conda_has_a_rust_that_compiles_the_core() -> None:
+    crate = tomllib.loads((ROOT / "sfm_kernel/native/Cargo.toml").read_text())["package"]
+    assert conda("environment.yml")["rust"] == f">={crate['rust-version']}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "lines"),
+    [
+        ("dependencies", PYPROJECT["project"]["dependencies"]),
+        *PYPROJECT["project"]["optional-dependencies"].items(),
+    ],
+)
+def test_every_dependency_has_a_lower_bound(kind: str, lines: list[str]) -> None:
+    assert {name for name, bound in requirements(lines).items() if ">=" not in bound} == set()
+
+
+def test_the_version_stands_in_one_place(files: list[Path]) -> None:
+    version = tomllib.loads((ROOT / "sfm_kernel/native/Cargo.toml").read_text())["package"][
+        "version"
+    ]
+    assert metadata.version("sfm-kernel") == version, "installed from older sources: run make test"
+    assert "version" in PYPROJECT["project"]["dynamic"]
+    # A changelog names every version, a lock file repeats it; nothing else does.
+    named = re.compile(rf"(?i)version\W{{1,6}}{re.escape(version)}\b")
+    places = {name for name, text in texts(files).items() if named.search(text)}
+    assert places - {"CHANGELOG.md", "sfm_kernel/native/Cargo.lock"} == {
+        "sfm_kernel/native/Cargo.toml"
+    }
+
+
+def test_installed_data_is_that_of_the_sources() -> None:
+    """Also an editable install copies it: what is under sys.prefix may be old."""
+    sources = {path.relative_to(DATA) for path in DATA.rglob("*") if path.is_file()}
+    sources = {name for name in sources if "__pycache__" not in name.parts}
+    assert Path("etc/ipython/ipengine_config.py") in sources
+    for name in sources:
+        installed = Path(sys.prefix) / name
+        assert installed.is_file(), f"{name} is not installed under {sys.prefix}: run make test"
+        assert installed.read_bytes() == (DATA / name).read_bytes(), f"{installed} is old"
+
+
+def test_types_are_shipped() -> None:
+    assert (ROOT / "sfm_kernel/py.typed").is_file()
+    assert (ROOT / "sfm_kernel/_native.pyi").is_file()
+
+
+def test_files_are_short(files: list[Path]) -> None:
+    lengths = {
+        name: text.count("\n")
+        for name, text in texts(files).items()
+        if name.endswith((".py", ".pyi", ".rs", ".ts"))
+    }
+    assert lengths
+    assert {name: lines for name, lines in lengths.items() if lines >= MOST_LINES} == {}
+
+
+# Hosts are written in two parts, so that this file names none.
+HOSTS = [
+    ("py", "pi.org"), ("python", "hosted.org"), ("static.", "crates.io"), ("index.", "crates.io"),
+    ("registry.", "npmjs.org"), ("registry.", "yarnpkg.com"), ("deb.", "debian.org"),
+    ("conda.", "anaconda.org"), ("proxy.", "golang.org"), ("repo.", "maven"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("what", "pattern"),
+    [
+        ("a package registry's host", "|".join(re.escape(a + b) for a, b in HOSTS)),
+        ("somebody's home folder", r"(?<![\w.])/(?:home/[a-z]|Users/\w|root\b)"),
+    ],
+)
+def test_no_file_names(files: list[Path], what: str, pattern: str) -> None:
+    """Such a line works on one machine only. Lock files are where they like to hide."""
+    searched = re.compile(pattern)
+    here = str(Path(__file__).relative_to(ROOT))
+    found = [
+        f"{name}:{number}: {line.strip()[:120]}"
+        for name, text in texts(files).items()
+        if name != here
+        for number, line in enumerate(text.splitlines(), start=1)
+        if searched.search(line)
+    ]
+    assert found == [], f"these name {what}"
+
+
+def test_scripts_can_be_run(files: list[Path]) -> None:
+    for name, text in texts(files).items():
+        if text.startswith("#!") and not name.endswith(".rs"):
+            assert (ROOT / name).stat().st_mode & 0o111, f"chmod +x {name}"

@@ -1,0 +1,118 @@
+"""``sfm_kernel.run``: processes without Jupyter."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import sfm_kernel
+from sfm_kernel import Endpoint
+
+
+def test_results_by_rank() -> None:
+    assert sfm_kernel.run(lambda sfm, k, add=0: sfm.rank * k + add, 3, 10, add=1) == [1, 11, 21]
+
+
+def test_everybody_is_there_and_has_a_name() -> None:
+    def ring(sfm: Endpoint) -> tuple[object, int, float]:
+        names = "ABC"
+        sfm.send(dest=names[(sfm.rank + 1) % 3], x=np.full(10, sfm.rank))
+        return sfm.name, sfm.size, float(sfm.recv(20).x.sum())
+
+    expected = [("A", 3, 20.0), ("B", 3, 0.0), ("C", 3, 10.0)]
+    assert sfm_kernel.run(ring, 3, names=["A", "B", "C"]) == expected
+
+
+def test_one_that_returns_early_can_still_be_sent_to() -> None:
+    def late(sfm: Endpoint) -> None:
+        if sfm.rank == 1:
+            time.sleep(0.3)
+            sfm.send(dest=0, n=1)
+
+    sfm_kernel.run(late, 2)
+
+
+def test_a_large_result() -> None:
+    (result,) = sfm_kernel.run(lambda sfm: np.arange(1_000_000), 1)
+    assert result.sum() == 499_999_500_000
+
+
+def test_one_that_raises_stops_the_others() -> None:
+    def fails(sfm: Endpoint) -> None:
+        if sfm.rank == 2:
+            raise KeyError("my own mistake")
+        sfm.recv()
+
+    with pytest.raises(sfm_kernel.ProcessFailed, match="my own mistake") as caught:
+        sfm_kernel.run(fails, 3)
+    assert caught.value.rank == 2
+    assert "in fails" in caught.value.traceback
+
+
+@pytest.mark.fault
+def test_one_that_is_killed_stops_the_others() -> None:
+    def dies(sfm: Endpoint) -> None:
+        if sfm.rank == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        sfm.recv()
+
+    with pytest.raises(sfm_kernel.ProcessFailed, match="rank 1 was killed by SIGKILL"):
+        sfm_kernel.run(dies, 2)
+
+
+def test_timeout() -> None:
+    with pytest.raises(sfm_kernel.RecvTimeout, match=r"ranks \[0, 1\]"):
+        sfm_kernel.run(lambda sfm: sfm.recv(), 2, timeout=1.0)
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, "2"])
+def test_n_is_a_number_of_processes(n: object) -> None:
+    with pytest.raises(ValueError, match="number of processes"):
+        sfm_kernel.run(print, n)  # type: ignore[arg-type]
+
+
+def test_names_fit() -> None:
+    with pytest.raises(ValueError, match="2 processes need 2 names"):
+        sfm_kernel.run(print, 2, names=["A"])
+
+
+@pytest.mark.fault
+def test_no_process_survives_its_launcher() -> None:
+    code = (
+        "import sfm_kernel, os, signal\n"
+        "def wait(sfm):\n    print(os.getpid(), flush=True)\n    sfm.recv()\n"
+        "sfm_kernel.run(wait, 2)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
+    ) as launcher:
+        assert launcher.stdout is not None
+        pids = [int(launcher.stdout.readline()) for _ in range(2)]
+        launcher.kill()
+    deadline = time.monotonic() + 20
+    while any(os.path.exists(f"/proc/{pid}") for pid in pids):
+        assert time.monotonic() < deadline, "a process of run survived its launcher"
+        time.sleep(0.02)
+
+
+def test_stop_ends_all() -> None:
+    code = (
+        "import sfm_kernel, os\n"
+        "def wait(sfm):\n    print(os.getpid(), flush=True)\n    sfm.recv()\n"
+        "try:\n    sfm_kernel.run(wait, 2)\nexcept KeyboardInterrupt:\n"
+        "    print('stopped', flush=True)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
+    ) as launcher:
+        assert launcher.stdout is not None
+        pids = [int(launcher.stdout.readline()) for _ in range(2)]
+        launcher.send_signal(signal.SIGINT)
+        assert launcher.stdout.readline() == "stopped\n"
+    assert not any(os.path.exists(f"/proc/{pid}") for pid in pids)
