@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 
 from sfm_kernel import directory
@@ -35,11 +34,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _queues(world: str) -> None:
-    folder = os.path.join(directory.root(), directory.check_world(world))
-    if not os.path.isdir(folder):
-        there = ", ".join(directory.worlds()) or "none"
-        raise SFMError(f"no world {world!r} on this machine. There: {there}")
-    for one in snapshot(folder)["processes"]:
+    with directory.LocalDirectory(world, create=False) as found:
+        processes = snapshot(found.folder)["processes"]
+    for one in processes:
         state = one["state"] if one["alive"] else "dead"
         print(f"{one['name']!s:>8}  {state:16} {one['waits'] or ''}  {one['depth']} queued")
         for message in one["messages"]:

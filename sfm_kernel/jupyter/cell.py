@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, cast
 
 from ipyparallel import AsyncResult, error
@@ -19,6 +21,8 @@ from sfm_kernel.transport.base import Member
 
 _LOOK = 0.5
 """Seconds between two looks at the controller."""
+
+_ONCE = ("error", "execute_result", "display_data")
 
 _INTERRUPT_PATIENCE = 1.0
 """Seconds that engines get to end their cell after the Stop button."""
@@ -115,6 +119,8 @@ class CellResult(AsyncResult):
 
     def __init__(self, home: Home, result: AsyncResult, members: list[Member]) -> None:
         self._home = home
+        self._lock = threading.Lock()
+        self._shown: dict[tuple[str, int], Any] = {}
         self._members = {member.info["engine_id"]: member for member in members}
         children, targets = result._children, result._targets
         super().__init__(home.client, children, fname="%%sfm", targets=targets)
@@ -159,15 +165,37 @@ class CellResult(AsyncResult):
                 result.engine_info = {"method": "execute", **result.engine_info, "engine_id": name}
         return cast("list[Any]", super()._collect_exceptions(results))
 
+    @contextmanager
+    def stream_output(self) -> Iterator[None]:
+        with super().stream_output():
+            # ipyparallel shows what came before it listened, but for errors.
+            for target, child in zip(self._targets, self._children, strict=True):
+                if came := child.output.metadata["error"]:
+                    lines = came.traceback.splitlines()
+                    content = {"ename": came.ename, "evalue": came.evalue, "traceback": lines}
+                    message = {"header": {"msg_type": "error"}, "content": content}
+                    self._iopub_streaming_output_callback(target, child, message)
+            yield
+
     def _iopub_streaming_output_callback(self, target: Any, future: Any, message: Any) -> None:
+        """Show one message; called by the client's thread, and for early ones by the main one."""
         kind, content = message["header"]["msg_type"], message["content"]
+        if kind in _ONCE:
+            with self._lock:  # both threads may have it
+                key = (kind, target if kind == "error" else id(content))
+                if key in self._shown:
+                    return
+                self._shown[key] = content
         name = self._name(target)
         if kind == "execute_result":
             display(ExecuteReply(future.msg_id, content, self._named(future.output.metadata)))
             return
         if kind == "error":
             where = {"engine_id": name, "engine_uuid": "", "method": "execute"}
-            message = {**message, "content": {**content, "engine_info": where}}
+            content = {**content, "engine_info": where}
+        # Early ones lack their parent, and ipyparallel shows all texts that do in one place.
+        parent = {"msg_id": future.msg_id}
+        message = {**message, "content": content, "parent_header": parent}
         super()._iopub_streaming_output_callback(name, future, message)
 
     def _name(self, target: Any) -> str:

@@ -36,7 +36,6 @@ class Home:
         self._directory: Any = None
         self._world = ""
         self._process = os.getpid()
-        atexit.register(self.stop)
 
     @classmethod
     def start(cls, names: Sequence[str]) -> Home:
@@ -157,6 +156,7 @@ class Home:
 
     def _join(self, ranks: Sequence[int]) -> Home:
         """Start engines if there are ``ranks``, and join their world."""
+        atexit.register(self.stop)
         try:
             if ranks:
                 launcher = self._launch(ranks)

@@ -58,6 +58,7 @@ class Notebook:
     """A kernel with ``sfm_kernel`` loaded."""
 
     def __init__(self) -> None:
+        self.closed = False
         self.manager = KernelManager(kernel_name="python3")
         self.manager.start_kernel()
         self._connect()
@@ -112,7 +113,10 @@ class Notebook:
         wait_for(lambda: self.process.poll() is not None, "the kernel ends")
 
     def close(self) -> None:
-        """What Jupyter does when the notebook is shut down."""
+        """What Jupyter does when the notebook is shut down; harmless when repeated."""
+        if self.closed:
+            return
+        self.closed = True
         self.client.stop_channels()
         self.manager.shutdown_kernel()
 

@@ -178,3 +178,16 @@ def test_help_shows_an_example(book: Notebook) -> None:
 def test_clean_leaves_the_living(book: Notebook) -> None:
     book.run("%sfm clean").ok()
     assert "alive" in book.run("%%sfm\nprint('alive')").ok().text
+
+
+def test_what_came_before_anybody_listened_is_shown_once(book: Notebook) -> None:
+    slow = "from sfm_kernel.jupyter import cell; import time\nfast = cell._View.execute\n"
+    slow += "cell._View.execute = lambda *args, **kwargs: "
+    slow += "(fast(*args, **kwargs), time.sleep(0.3))[0]"
+    book.run(slow).ok()
+    shown = book.run("%%sfm\nprint('text', rank)\ndisplay('rich')\nrank + 100").ok().text
+    for once in ("text 0", "text 1", ": 100", ": 101"):
+        assert shown.count(once) == 1, shown
+    assert shown.count("rich") == 2
+    assert book.run("%%sfm A\n1 / 0").shown.count("----> 1 1 / 0") == 1
+    book.run("cell._View.execute = fast").ok()

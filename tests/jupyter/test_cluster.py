@@ -103,19 +103,20 @@ def test_an_engine_that_cannot_join_is_an_error_with_its_reason() -> None:
     broken = """
 from sfm_kernel.jupyter.home import Home
 import os
-start = Home._start_engines
+start = Home._launch
 def start_broken(self, ranks):
     os.environ["SFM_TRANSPORT"] = "pigeon"
-    start(self, ranks)
+    launcher = start(self, ranks)
     del os.environ["SFM_TRANSPORT"]
-Home._start_engines = start_broken
+    return launcher
+Home._launch = start_broken
 """
     with notebook(broken) as book:
         cell = book.run("%sfm start 2")
         assert "engine 0 has not joined the world" in cell.error
         assert "SFM_TRANSPORT='pigeon'" in cell.error
         wait_for(lambda: not descendants(book.pid), "nothing keeps running")
-        book.run("Home._start_engines = start\n%sfm start 1").ok()
+        book.run("Home._launch = start\n%sfm start 1").ok()
 
 
 def test_without_a_session_key_the_world_would_be_open_to_all() -> None:

@@ -1,4 +1,4 @@
-"""However a notebook ends, no process and no file of its cluster stays."""
+"""However a notebook ends, and whatever its engines do, no process and no file of them stays."""
 
 from __future__ import annotations
 
@@ -10,44 +10,52 @@ from pathlib import Path
 import psutil
 import pytest
 
+from sfm_kernel import directory
 from tests.jupyter.notebook import Notebook, descendants, notebook, wait_for
 
 pytestmark = pytest.mark.fault
 
-BLOCKED = {
-    "idle": "",
-    "recv": "recv(never=1)",
-    "sleep": "import time; time.sleep(1000)",
-    "ignores Ctrl-C": (
-        "import time\nwhile True:\n    try:\n        time.sleep(1)\n"
-        "    except KeyboardInterrupt:\n        pass"
-    ),
-    "holds the GIL": "import time; time.sleep(0.3); sum(range(10**13))",
-    "child process": "import subprocess; subprocess.run(['sleep', '1000'])",
-}
+BLOCKED = """
+import subprocess, time
+print('in')
+if rank == 0:
+    recv(never=1)
+elif rank == 1:
+    while True:
+        try:
+            time.sleep(1)
+        except KeyboardInterrupt:
+            pass
+elif rank == 2:
+    time.sleep(0.3)  # what it printed needs the GIL
+    sum(range(10**13))  # never gives it back
+else:
+    subprocess.run(["sleep", "1000"])
+"""
 
 
 class Cluster:
-    """The processes and files of a notebook's cluster, remembered before it ends."""
+    """The processes and files of a notebook's cluster, noted before it ends."""
 
-    def __init__(self, book: Notebook, root: Path, cell: str) -> None:
-        if cell:
-            message = book.send(f"%%sfm\nprint('in')\n{cell}")
-            book.wait(message, lambda shown: shown.text.count("in") >= 2)
+    def __init__(self, book: Notebook, root: Path) -> None:
         self.processes = descendants(book.pid)
-        assert len(self.processes) >= 5  # controller, heart monitor, supervisor, engines
         self.profile = Path(os.environ["IPYTHONDIR"]) / "profile_default"
         self.root = root
-        assert self._files()
+        assert len(self.processes) >= 4  # controller, heart monitor, supervisor, engines
+        assert len(self.files()) >= 4  # world, cluster file, connection files, logs
 
-    def _files(self) -> list[Path]:
-        worlds = [path for path in self.root.iterdir() if path.name.startswith("ipp-")]
-        return [*worlds, *self.profile.glob("*/*sfm-*")]
+    def files(self) -> list[Path]:
+        """What there is of any cluster."""
+        return [*self.root.glob("ipp-*"), *self.profile.glob("*/*sfm-*")]
 
-    def is_gone(self) -> None:
-        """Fail unless everything goes away by itself."""
-        wait_for(lambda: not any(map(_runs, self.processes)), f"the end of {self.processes}")
-        wait_for(lambda: not self._files(), f"the removal of {self._files()}")
+    def running(self) -> list[psutil.Process]:
+        """Those of its processes that have not ended."""
+        return [one for one in self.processes if _runs(one)]
+
+    def goes_away(self) -> None:
+        """Fail unless all of it goes by itself."""
+        wait_for(lambda: not self.running(), f"the end of {self.running()}")
+        wait_for(lambda: not self.files(), f"the removal of {self.files()}")
 
 
 def _runs(process: psutil.Process) -> bool:
@@ -57,15 +65,8 @@ def _runs(process: psutil.Process) -> bool:
         return False
 
 
-@pytest.mark.parametrize("cell", BLOCKED.values(), ids=BLOCKED.keys())
-def test_a_killed_kernel_leaves_nothing(sfm_dir: Path, cell: str) -> None:
-    with notebook("%sfm start 2") as book:
-        cluster = Cluster(book, sfm_dir, cell)
-        book.kill(signal.SIGKILL)
-        cluster.is_gone()
-
-
 ENDS: dict[str, Callable[[Notebook], object]] = {
+    "SIGKILL": lambda book: book.kill(signal.SIGKILL),
     "SIGTERM": lambda book: book.kill(signal.SIGTERM),
     "shutdown": lambda book: book.close(),
     "restart": lambda book: book.restart(now=False),
@@ -74,40 +75,53 @@ ENDS: dict[str, Callable[[Notebook], object]] = {
 
 
 @pytest.mark.parametrize("end", ENDS.values(), ids=ENDS.keys())
-def test_no_end_of_a_blocked_notebook_leaves_anything(
+def test_the_end_of_a_notebook_with_blocked_engines(
     sfm_dir: Path, end: Callable[[Notebook], object]
 ) -> None:
-    with notebook("%sfm start 2") as book:
-        cluster = Cluster(book, sfm_dir, BLOCKED["ignores Ctrl-C"])
+    with notebook("%sfm start 4") as book:
+        message = book.send(f"%%sfm\n{BLOCKED}")
+        book.wait(message, lambda shown: shown.text.count("in") >= 4)
+        cluster = Cluster(book, sfm_dir)
         end(book)
-        cluster.is_gone()
+        cluster.goes_away()
 
 
-@pytest.mark.parametrize("cell", BLOCKED.values(), ids=BLOCKED.keys())
-def test_stop_ends_what_is_blocked(sfm_dir: Path, cell: str) -> None:
-    with notebook("%sfm start 2") as book:
-        if cell:
-            # --noblock: the notebook itself stays free to say stop
-            book.run(f"%%sfm --noblock --out blocked\nprint('in')\n{cell}").ok()
-            wait_for(lambda: "True" in book.run("all(blocked.stdout)").text, "it runs")
-        cluster = Cluster(book, sfm_dir, "")
+def test_stop_ends_blocked_engines(sfm_dir: Path) -> None:
+    with notebook("%sfm start 4") as book:
+        # --noblock: the notebook itself stays free to say stop
+        book.run(f"%%sfm --noblock --out blocked\n{BLOCKED}").ok()
+        wait_for(lambda: "True" in book.run("all(blocked.stdout)").text, "they are blocked")
+        cluster = Cluster(book, sfm_dir)
         book.run("%sfm stop").ok()
-        cluster.is_gone()
+        cluster.goes_away()
 
 
 @pytest.mark.parametrize("victim", ["supervisor", "controller"])
-def test_the_death_of_one_helper_leaves_nothing_either(sfm_dir: Path, victim: str) -> None:
-    with notebook("%sfm start 2") as book:
-        cluster = Cluster(book, sfm_dir, BLOCKED["ignores Ctrl-C"])
+def test_a_helper_dies_before_the_notebook(sfm_dir: Path, victim: str) -> None:
+    with notebook("%sfm start 3") as book:
+        message = book.send(f"%%sfm\n{BLOCKED}")
+        book.wait(message, lambda shown: shown.text.count("in") >= 3)
+        cluster = Cluster(book, sfm_dir)
         found = [one for one in cluster.processes if victim in " ".join(one.cmdline())]
-        found[0].kill()
+        min(found, key=lambda one: one.pid).kill()
         book.kill(signal.SIGKILL)
-        wait_for(lambda: not any(map(_runs, cluster.processes)), "the end of all")
+        wait_for(lambda: not cluster.running(), f"the end of {cluster.running()}")
+    directory.clean()  # of two who would remove the files, one was killed
+    for left in cluster.files():
+        left.unlink()
+
+
+def test_an_idle_notebook_is_killed(sfm_dir: Path) -> None:
+    with notebook("%sfm start 1") as book:
+        cluster = Cluster(book, sfm_dir)
+        book.kill()
+        cluster.goes_away()
 
 
 def test_a_notebook_that_only_connected_takes_nothing_with_it(sfm_dir: Path) -> None:
     with notebook("%sfm start 1") as one, notebook("%sfm connect") as two:
-        two.kill(signal.SIGKILL)
+        cluster = Cluster(one, sfm_dir)
+        two.kill()
         assert "alive" in one.run("%%sfm\nprint('alive')").ok().text
         one.run("%sfm stop").ok()
-        wait_for(lambda: not list(sfm_dir.glob("ipp-*/*.seg")), "the removal of the segments")
+        cluster.goes_away()

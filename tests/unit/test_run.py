@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -82,18 +84,28 @@ def test_names_fit() -> None:
         sfm_kernel.run(print, 2, names=["A"])
 
 
-@pytest.mark.fault
-def test_no_process_survives_its_launcher() -> None:
-    code = (
-        "import sfm_kernel, os, signal\n"
-        "def wait(sfm):\n    print(os.getpid(), flush=True)\n    sfm.recv()\n"
-        "sfm_kernel.run(wait, 2)"
-    )
+@contextlib.contextmanager
+def launched(code: str) -> Iterator[tuple[subprocess.Popen[str], Iterator[str]]]:
+    """A Python that runs ``code``, and the lines that it prints."""
     with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
     ) as launcher:
         assert launcher.stdout is not None
-        pids = [int(launcher.stdout.readline()) for _ in range(2)]
+        try:
+            yield launcher, iter(launcher.stdout.readline, "")
+        finally:
+            launcher.kill()
+
+
+@pytest.mark.fault
+def test_no_process_survives_its_launcher() -> None:
+    code = (
+        "import sfm_kernel, os, signal\n"
+        "def wait(sfm):\n    os.write(1, b'%d\\n' % os.getpid())\n    sfm.recv()\n"
+        "sfm_kernel.run(wait, 2)"
+    )
+    with launched(code) as (launcher, lines):
+        pids = [int(next(lines)) for _ in range(2)]
         launcher.kill()
     deadline = time.monotonic() + 20
     while any(os.path.exists(f"/proc/{pid}") for pid in pids):
@@ -104,15 +116,12 @@ def test_no_process_survives_its_launcher() -> None:
 def test_stop_ends_all() -> None:
     code = (
         "import sfm_kernel, os\n"
-        "def wait(sfm):\n    print(os.getpid(), flush=True)\n    sfm.recv()\n"
+        "def wait(sfm):\n    os.write(1, b'%d\\n' % os.getpid())\n    sfm.recv()\n"
         "try:\n    sfm_kernel.run(wait, 2)\nexcept KeyboardInterrupt:\n"
         "    print('stopped', flush=True)"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
-    ) as launcher:
-        assert launcher.stdout is not None
-        pids = [int(launcher.stdout.readline()) for _ in range(2)]
+    with launched(code) as (launcher, lines):
+        pids = [int(next(lines)) for _ in range(2)]
         launcher.send_signal(signal.SIGINT)
-        assert launcher.stdout.readline() == "stopped\n"
+        assert next(lines) == "stopped\n"
     assert not any(os.path.exists(f"/proc/{pid}") for pid in pids)

@@ -29,9 +29,9 @@ def own_ip() -> str:
             return "127.0.0.1"
 
 
-def listen() -> tuple[socket.socket, str]:
-    """A listening socket on a free port, and its ZeroMQ address."""
-    ip = own_ip()
+def listen(local: bool) -> tuple[socket.socket, str]:
+    """A listening socket on a free port, and its ZeroMQ address; ``local``: for this machine."""
+    ip = "127.0.0.1" if local else own_ip()
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         listener.bind(("127.0.0.1" if ip == "127.0.0.1" else "0.0.0.0", 0))

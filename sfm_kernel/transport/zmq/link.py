@@ -106,11 +106,11 @@ class Link:
             if self._put is not None:
                 self._put(HEADER.pack(GREET, False, *self._ends, self._last), self._greeting)
 
-    def open(self, put: Put, line: Line) -> None:
-        """Use a new connection from now on: greet, and send what has gathered."""
+    def open(self, put: Put) -> None:
+        """Send through ``put`` from now on: greet, and send what has gathered."""
         with self._lock:
             put(HEADER.pack(GREET, False, *self._ends, 0), self._greeting)
-            self._put, self.line = put, line
+            self._put = put
         self.flush()
 
     def close(self, why: str) -> None:

@@ -29,14 +29,15 @@ from sfm_kernel.transport.zmq.wake import Wake
 if TYPE_CHECKING:
     from sfm_kernel.transport.zmq.transport import ZmqTransport
 
-BATCH = 64
-"""Messages taken in before others (acknowledgements, lines) have their turn."""
+BATCH, BATCH_BYTES = 64, 1 << 20
+"""What is taken in before others (acknowledgements, lines) have their turn."""
 ACK_PAUSE = 0.005
 """Seconds between acknowledgements to senders with plenty of room: a ping-pong of small messages
 would otherwise send one for each."""
 TICK = 0.25
 """Seconds between looks at lines that are down."""
 IDLE_TICK = 1.0
+"""Seconds between looks at everything, should a wake have fallen victim to an interrupt."""
 CLOSE_SECONDS = 2.0
 """How long ``close`` waits for peers that do not confirm what was sent to them."""
 
@@ -74,6 +75,7 @@ class Network:
         self._wake = wake
         self._down: set[Link] = set()
         self._close_by: float | None = None
+        self._parting: list[Link] = []
         self._acks_at: float | None = None  # while acknowledgements pause: when they go on
         self._context: Context = zmq.Context()
         self._context.set(zmq.MAX_SOCKETS, 4 * MAX_MEMBERS)
@@ -102,7 +104,8 @@ class Network:
         try:
             self._woken()
             while not self._is_over():
-                for fd, _ in self._epoll.poll(self._patience()):
+                events = self._epoll.poll(self._patience())
+                for fd, _ in events or [(self._wake.fd, 0)]:
                     if handler := self._handlers.get(fd):  # or closed by the event before
                         handler()
                 if self._acks_at is not None and time.monotonic() >= self._acks_at:
@@ -122,7 +125,7 @@ class Network:
     def _receive(self) -> None:
         # First take all, then deliver: a thread that a delivery wakes finds us nearly done, and
         # does not have to share the GIL with our calls into ZeroMQ.
-        taken = []
+        taken, size = [], 0
         while has_mail(self._router):
             parts = [self._router.recv(copy=False)]
             while parts[-1].more:
@@ -130,7 +133,8 @@ class Network:
             # [connection, header, body]; a header whose sender was interrupted may go before.
             if len(parts) >= 3 and len(parts[-2]) == HEADER.size:
                 taken.append((parts[-2].buffer, parts[-1]))
-            if len(taken) == BATCH:
+                size += len(parts[-1])
+            if len(taken) == BATCH or size > BATCH_BYTES:
                 self._wake.ring()  # come back: the descriptor does not tell again
                 break
         else:
@@ -149,7 +153,7 @@ class Network:
                 self._deliver(uid, source, number, body, flag)
         elif kind == GREET:
             if source is None:
-                address = body.bytes.decode()
+                address = body.bytes.decode(errors="replace")
                 source = self.sources[uid] = Source(self._inbox.lane(uid, None), address)
             if source.broken or number >= source.expected:
                 self._refuse(uid, source, "messages from it were lost on the way")
@@ -188,10 +192,12 @@ class Network:
 
     def _refuse(self, uid: str, source: Source, why: str) -> None:
         """Accept nothing more from a peer, and tell it: order and completeness are promised."""
+        link = self._link(uid, source)
         if not source.broken:
             source.broken = True
             print(f"sfm: lost process {uid} at {source.address}: {why}", file=sys.stderr)
-        self._link(uid, source).control(BROKEN)
+        link.control(BROKEN)
+        link.lost = f"({why})"
 
     # ---- acknowledgements ----
 
@@ -230,15 +236,20 @@ class Network:
     def _open_new(self) -> None:
         while self._transport.unopened:
             link = self._transport.unopened.popleft()
-            dealer = self._context.socket(zmq.DEALER)
-            prepare(dealer)
-            self._keys.connect(dealer)
-            line = Line(dealer)
-            dealer.connect(link.address)
-            link.open(partial(_put, dealer), line)
-            self._down.add(link)
-            self._watch(descriptor(line.monitor), partial(self._line_news, link))
-            self._line_news(link)
+            try:
+                self._open(link)
+            except zmq.ZMQError as error:  # no descriptors left, or what it greeted with is none
+                self._lose(link, f"({link.address}: {error})")
+
+    def _open(self, link: Link) -> None:
+        dealer = self._context.socket(zmq.DEALER)
+        prepare(dealer)
+        self._keys.connect(dealer)
+        line = link.line = Line(dealer)
+        self._watch(descriptor(line.monitor), partial(self._line_news, link))
+        self._down.add(link)
+        dealer.connect(link.address)
+        link.open(partial(_put, dealer))
 
     def _line_news(self, link: Link) -> None:
         if link.line is not None:
@@ -279,14 +290,14 @@ class Network:
         self._acknowledge()
         for uid, source in self.sources.items():
             self._link(uid, source)  # who only sends to us is to know as well
-        for link in list(self._transport.links.values()):
+        self._parting = list(self._transport.links.values())
+        for link in self._parting:
             link.control(BYE)
 
     def _is_over(self) -> bool:
         if self._close_by is None:
             return False
-        links = self._transport.links.values()
-        parted = all(link.done or link.lost is not None for link in links)
+        parted = all(link.done or link.lost is not None for link in self._parting)
         return parted or time.monotonic() >= self._close_by
 
     def _shut(self) -> None:

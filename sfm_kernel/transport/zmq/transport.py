@@ -35,6 +35,7 @@ class ZmqTransport(Transport):
         inbox: the own native Inbox.
         key: the world's secret; WorldAccess if it is empty or short.
         uid: the own member's.
+        local: all members are on this machine: listen on its loopback interface only.
     Attributes:
         address: where others reach this process. It listens from now on.
     Cost: a socket and a thread, until somebody connects or a route is used; then the import of
@@ -43,7 +44,7 @@ class ZmqTransport(Transport):
 
     kind = "zmq"
 
-    def __init__(self, inbox: Any, key: bytes, uid: str) -> None:
+    def __init__(self, inbox: Any, key: bytes, uid: str, *, local: bool = False) -> None:
         check_key(key)
         self.inbox, self.key, self.uid = inbox, key, uid
         self.closing = False
@@ -52,7 +53,7 @@ class ZmqTransport(Transport):
         self._dead_since: dict[str, float] = {}
         self._network: Network | None = None
         self._linking = threading.Lock()
-        self._listener, self.address = listen()
+        self._listener, self.address = listen(local)
         self._port = self._listener.getsockname()[1]
         self._wake = Wake()
         self._folder = ""

@@ -1,0 +1,132 @@
+"""What a process does is seen from outside: busy, holding its GIL, stopped, blocked, or dead."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sfm_kernel
+from sfm_kernel import Endpoint
+from sfm_kernel.observe.snapshot import snapshot
+from tests.contract.conftest import eventually
+
+CHILD = """
+import ctypes, sys, time
+import sfm_kernel
+sfm = sfm_kernel.join(sys.argv[1], "V")
+sfm.wait_for("home")
+sfm.send(dest="home", ready=True)
+{body}
+"""
+
+
+@pytest.fixture
+def home(world: str) -> Iterator[Endpoint]:
+    with sfm_kernel.join(world, "home", guest=True) as endpoint:
+        yield endpoint
+
+
+Start = Callable[[str], subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def start(world: str, home: Endpoint) -> Iterator[Start]:
+    """``start(body)``: a process "V" that has joined and then runs ``body``."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(body: str) -> subprocess.Popen[bytes]:
+        code = CHILD.format(body=body)
+        started.append(subprocess.Popen([sys.executable, "-c", code, world]))
+        assert home.recv(20).ready
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def look(home: Endpoint) -> dict[str, Any]:
+    picture = snapshot(home.folder)
+    assert picture["world"] == home.world
+    return next(one for one in picture["processes"] if one["name"] == "V")
+
+
+def test_a_blocked_receive_says_for_what(home: Endpoint, start: Start) -> None:
+    process = start("sfm.recv(src='home', tag=2)")
+    eventually(lambda: look(home)["state"] == "blocked in recv")
+    assert look(home)["waits"] == "recv(src='home', tag=2)"
+    home.send(dest="V", tag=3)
+    eventually(lambda: look(home)["depth"] == 1)
+    home.send(dest="V", tag=2)
+    process.wait()
+
+
+def test_messages_are_described(home: Endpoint, start: Start) -> None:
+    start("time.sleep(60)")
+    home.send(dest="V", n=1, x=0.5, t="a\tb\n<b>", raw=b"1" * 5000, data=np.zeros(1000), none=None)
+    eventually(lambda: look(home)["depth"] == 1)
+    (message,) = look(home)["messages"]
+    assert message[:5] == ["dest='V'", "src='home'", "n=1", "x=0.5", "t='a b <b>'"]
+    assert message[5] == "raw=<bytes: 5000>" and message[7] == "none=None"
+    assert message[6].startswith("data=<object: 8")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "while True: pass",
+        "ctypes.PyDLL(None).sleep(60)",  # a C function that keeps the GIL
+    ],
+    ids=["busy", "holding-the-gil"],
+)
+def test_a_process_that_does_not_listen(home: Endpoint, start: Start, body: str) -> None:
+    start(body)
+    for n in range(3):
+        home.send(dest="V", n=n)
+    eventually(lambda: len(look(home)["messages"]) == 3)
+    assert (look(home)["state"], look(home)["depth"]) == ("running", 3)
+
+
+def test_stopped_and_dead(home: Endpoint, start: Start) -> None:
+    process = start("sfm.recv(tag='never')")
+    eventually(lambda: look(home)["state"] == "blocked in recv")
+    os.kill(process.pid, signal.SIGSTOP)
+    stopped = look(home)
+    assert stopped["alive"] and stopped["waits"] == "recv(tag='never')"
+    process.kill()
+    process.wait()
+    dead = look(home)
+    assert not dead["alive"]
+    assert dead["waits"] == "recv(tag='never')", "how it ended is still to be seen"
+
+
+def test_counters(home: Endpoint, start: Start) -> None:
+    start("for _ in range(5): sfm.send(dest='home', n=sfm.recv().n)\ntime.sleep(60)")
+    for n in range(5):
+        home.send(dest="V", n=n)
+        assert home.recv(20).n == n
+    state = look(home)
+    assert (state["sent"], state["received"], state["depth"]) == (6, 5, 0)
+
+
+def test_the_shell_command_shows_it(home: Endpoint, start: Start) -> None:
+    start("sfm.recv(tag=1)")
+    eventually(lambda: look(home)["state"] == "blocked in recv")
+    home.send(dest="V", tag=2)
+    eventually(lambda: look(home)["depth"] == 1)
+    command = [sys.executable, "-m", "sfm_kernel"]
+    shown = subprocess.run([*command, "queues", home.world], capture_output=True, text=True)
+    assert "blocked in recv" in shown.stdout and "recv(tag=1)" in shown.stdout
+    assert "tag=2" in shown.stdout
+    worlds = subprocess.run([*command, "worlds"], capture_output=True, text=True)
+    assert home.world in worlds.stdout.split()
+    wrong = subprocess.run([*command, "queues", "nowhere"], capture_output=True, text=True)
+    assert wrong.returncode == 1 and "nowhere" in wrong.stderr
