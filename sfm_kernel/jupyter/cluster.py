@@ -45,7 +45,8 @@ class EngineSet(LocalProcessLauncher, EngineLauncher):
     def find_args(self) -> list[str]:
         module = [sys.executable, "-m", supervisor.__name__]
         where = [str(os.getpid()), self.connection_files["engine"]]
-        return [*module, *where, *map(str, self.ranks), "--", *self.engine_args]
+        ranks = self.ranks or range(self.n)  # none: another program starts the set again
+        return [*module, *where, *map(str, ranks), "--", *self.engine_args]
 
     def start(self, n: int) -> None:
         self.n = n
@@ -91,13 +92,17 @@ def wait_for_engines(client: Any, ranks: Iterable[int], launcher: Any) -> None:
         raise WorldError(f"the engines did not start. The end of their log:\n{log}")
 
 
-def end_engines(cluster: Any, client: Any, members: Sequence[Member]) -> None:
-    """End single engines of a cluster that was started here, even if they are blocked."""
+def end_engines(cluster: Any, client: Any, ranks: Iterable[int], living: Sequence[Member]) -> None:
+    """End single engines of a cluster that was started here, even if they are blocked.
+
+    Args:
+        ranks: those that shall be free afterwards.
+        living: those of them that live.
+    """
+    pids, wanted = [member.pid for member in living], set(ranks)
     for number, seconds in ((signal.SIGTERM, supervisor.GRACE), (signal.SIGKILL, 5.0)):
-        for member in members:
-            if member.rank in client.ids:
-                _kill_group(member.pid, number)
-        if wait_until(lambda: not any(one.rank in client.ids for one in members), seconds):
+        supervisor.kill_groups(pids, number)
+        if wait_until(lambda: not wanted & set(client.ids), seconds):
             break
     else:
         raise WorldError("an engine does not end: `%sfm stop`")
@@ -146,10 +151,3 @@ def wait_until(done: Callable[[], bool], seconds: float) -> bool:
             return False
         time.sleep(0.01)
     return True
-
-
-def _kill_group(pid: int, number: int) -> None:
-    try:
-        os.killpg(pid, number)  # an engine of the supervisor leads its own
-    except ProcessLookupError:
-        pass

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import threading
@@ -16,12 +15,12 @@ import time
 from typing import Any
 
 from sfm_kernel.jupyter.places import DIRECTORY, world_key, world_name
+from sfm_kernel.jupyter.supervisor import die_with
 
 PARENT = "SFM_PARENT"
 """The environment variable with the process to end with."""
 
 _LOOPBACK = ("tcp://127.", "tcp://localhost", "ipc://")
-_PR_SET_PDEATHSIG = 1
 
 
 def install() -> None:
@@ -33,7 +32,8 @@ def install() -> None:
             target=_end_with, args=(int(parent),), name="sfm-parent", daemon=True
         )
         watcher.start()
-        os.register_at_fork(after_in_child=_die_with_parent)  # its heart monitor
+        own = os.getpid()
+        os.register_at_fork(after_in_child=lambda: die_with(own))  # its heart monitor
     save = IPController.save_connection_dict
 
     def save_with_directory(self: Any, name: str, connection: dict[str, Any]) -> None:
@@ -69,7 +69,3 @@ def _end_with(parent: int) -> None:
     os.kill(os.getpid(), signal.SIGTERM)  # it removes its connection files
     time.sleep(3)
     os._exit(1)
-
-
-def _die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -13,7 +13,7 @@ from ipyparallel.error import CompositeError
 
 import sfm_kernel
 from sfm_kernel.directory import open_directory, remove_world
-from sfm_kernel.errors import NameInUse, UnknownName, WorldError, WorldGone
+from sfm_kernel.errors import NameInUse, SFMError, UnknownName, WorldError, WorldGone
 from sfm_kernel.jupyter import cluster as clusters
 from sfm_kernel.jupyter import engine
 from sfm_kernel.jupyter.places import DIRECTORY, world_key, world_name
@@ -122,6 +122,7 @@ class Home:
         Raises:
             UnknownName: one of them is no engine that was started here.
         """
+        self.check_controller()
         known = {name: rank for rank, name in enumerate(self.names)}
         known |= {str(rank): rank for rank in range(len(self.names))}
         words = [word for text in words for word in text.split(",")]
@@ -129,10 +130,10 @@ class Home:
             if word not in known:
                 raise UnknownName(word, self.names)
         ranks = sorted({known[word] for word in words or known})
-        members = [one for one in self._directory.members() if one.rank in ranks]
-        clusters.end_engines(self.cluster, self.client, members)
+        living = [member for member in self.engines() if member.rank in ranks]
+        clusters.end_engines(self.cluster, self.client, ranks, living)
         clusters.wait_for_engines(self.client, ranks, self._launch(ranks))
-        self._verify()
+        self._verify(ranks)
         return [member for member in self.engines() if member.rank in ranks]
 
     def stop(self) -> None:
@@ -143,6 +144,7 @@ class Home:
         if os.getpid() != self._process:  # a fork of the notebook's kernel exits
             return
         atexit.unregister(self.stop)
+        deserted = self._is_deserted()
         if self.sfm:
             self.sfm.close()
         if self._directory:
@@ -151,8 +153,15 @@ class Home:
             self.client.close(linger=0)
         if self.own:
             clusters.end_cluster(self.cluster)
-            if self._world:
-                remove_world(self._world)
+        if self._world and deserted:
+            remove_world(self._world)
+
+    def _is_deserted(self) -> bool:
+        """Whether no engine lives, or none will after this notebook has left."""
+        try:
+            return self.own or not self._directory or not self.engines()
+        except SFMError:  # the directory's server has ended
+            return True
 
     def _join(self, ranks: Sequence[int]) -> Home:
         """Start engines if there are ``ranks``, and join their world."""
@@ -168,7 +177,11 @@ class Home:
             self.sfm = _join_as_home(self._world, url, key)
             if ranks:
                 clusters.wait_for_engines(self.client, ranks, launcher)
-            self._verify()
+                self._verify(ranks)
+            else:
+                # Only those: an engine that runs a cell would not answer before its end.
+                known = {one.info.get("engine_id") for one in self._directory.members()}
+                self._verify([identity for identity in self.client.ids if identity not in known])
         except BaseException:
             self.stop()
             raise
@@ -178,13 +191,13 @@ class Home:
         named = [name for name in self.names if not name.isdigit()]
         return clusters.start_engines(self.cluster, ranks, {"SFM_NAMES": ",".join(named)})
 
-    def _verify(self) -> None:
-        """Ask every engine whether it joined; IPython would only log that it did not."""
-        if not self.client.ids:
+    def _verify(self, identities: Sequence[int]) -> None:
+        """Ask engines whether they joined; IPython would only log that one did not."""
+        if not identities:
             return
         try:
             for _ in range(5):
-                answers = self.client[:].apply_async(engine.report)
+                answers = self.client[list(identities)].apply_async(engine.report)
                 reports = answers.get(timeout=clusters.PATIENCE)
                 if answers.wait_for_output(1):
                     break  # or the first cell's output might be lost: its way is not there yet

@@ -23,6 +23,7 @@ from sfm_kernel.transport.base import Member
 
 _DEFAULT_ENGINES = 4
 _MOST_ENGINES = 256
+_WITH_WORDS = ("start", "connect", "restart")
 
 HELP = """\
 %sfm start 4           start four engines, named 0 1 2 3
@@ -77,6 +78,8 @@ class SFMMagics(Magics):
             hint = f"did you mean `%sfm {near[0]}`? " if near else ""
             known = ", ".join(self._commands)
             raise UsageError(f"%sfm {name}: {hint}Known: {known}. `%sfm help` explains them")
+        if words and name not in _WITH_WORDS:
+            raise UsageError(f"%sfm {name} takes nothing after it, not {' '.join(words)!r}")
         with _brief():
             command(words)
 
@@ -204,7 +207,8 @@ class SFMMagics(Magics):
         engines = home.engines()
         titles = ", ".join(map(_title, engines))
         plural = "engine" if len(engines) == 1 else "engines"
-        return f"{len(engines)} {plural}: {titles}; this notebook is {home.sfm.name!r}"
+        lost = "".join(f"; {name} has ended (`%sfm restart {name}`)" for name in home.ended())
+        return f"{len(engines)} {plural}: {titles}{lost}; this notebook is {home.sfm.name!r}"
 
 
 def load(shell: Any) -> None:

@@ -2,7 +2,7 @@
 
     python -m sfm_kernel.jupyter.supervisor PARENT CONNECTION_FILE RANK... [-- engine's arguments]
 
-``home`` starts it through an ipyparallel launcher. It imports once what every engine needs while
+``cluster`` starts it through an ipyparallel launcher. It imports once what every engine needs while
 the controller is starting, and forks when the connection file is there. Measured with 4 engines
 on two cores: 1.2 s until all are registered, against 2.7 s for an interpreter each, and 22 MB an
 engine (numpy loaded), against 40 MB and a nanny of 30 MB.
@@ -28,6 +28,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from sfm_kernel.jupyter.places import remove_files, world_name
@@ -92,12 +93,12 @@ class _Supervisor:
         own = os.getpid()
         pid = os.fork()
         if not pid:
-            _die_with_parent(own)
+            die_with(own)
             os.setpgid(0, 0)
             return False
         try:
             os.setpgid(pid, pid)  # on both sides: neither has to wait for the other
-        except PermissionError:  # pragma: no cover - it was so already
+        except ProcessLookupError:  # it has ended already
             pass
         self._engines[pid] = rank
         return True
@@ -122,13 +123,13 @@ class _Supervisor:
 
     def _stop(self) -> None:
         groups = [*self._engines, *self._messengers]
-        _kill_groups(groups, signal.SIGTERM)
+        kill_groups(groups, signal.SIGTERM)
         deadline = time.monotonic() + GRACE
         while self._engines and (rest := deadline - time.monotonic()) > 0:
             signal.sigtimedwait({signal.SIGCHLD}, rest)
             self._reap()
         # Also the groups whose engine has ended: a cell may have started processes.
-        _kill_groups(groups, signal.SIGKILL)
+        kill_groups(groups, signal.SIGKILL)
         while self._engines or self._messengers:
             signal.sigtimedwait({signal.SIGCHLD}, _LOOK)
             self._reap()
@@ -157,7 +158,7 @@ class _Supervisor:
             self._messengers.add(pid)
             return
         try:
-            _die_with_parent(own)
+            die_with(own)
             os.setpgid(0, 0)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
             signal.alarm(_PATIENCE)
@@ -200,13 +201,15 @@ def _become_engine(rank: int, arguments: list[str]) -> None:
     IPEngine.launch_instance(argv=[*own, *arguments])
 
 
-def _die_with_parent(parent: int) -> None:
+def die_with(parent: int) -> None:
+    """Have the system kill this process, a child of ``parent``, when that dies."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died before the call
         os._exit(1)
 
 
-def _kill_groups(groups: list[int], number: signal.Signals) -> None:
+def kill_groups(groups: Iterable[int], number: int) -> None:
+    """Send a signal to engines (each leads its own group) and to what they have started."""
     for group in groups:
         try:
             os.killpg(group, number)
@@ -247,8 +250,8 @@ def _tell_controller(connection: dict[str, Any], rank: int) -> None:
 def _remove_leftovers(connection: dict[str, Any]) -> None:
     from sfm_kernel.directory import remove_world
 
-    remove_world(world_name(connection))
     remove_files(os.environ["IPP_PROFILE_DIR"], os.environ["IPP_CLUSTER_ID"])
+    remove_world(world_name(connection))
 
 
 if __name__ == "__main__":

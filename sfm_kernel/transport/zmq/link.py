@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import struct
 import threading
 from collections import deque
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
     from sfm_kernel.transport.zmq.line import Line
 
 Put = Callable[[bytes, Any], None]
+
+LARGE = 1 << 16
+"""Bodies of so many bytes go without a copy, and only from the network thread: a KeyboardInterrupt
+inside pyzmq's book-keeping of such buffers can free them while they are being sent (it stops the
+thread that keeps them, see Thread.is_alive in Python 3.11), or is swallowed by a destructor."""
 
 HEADER = struct.Struct("<c?16s16sQ")
 """kind, flag, uid of the sender, uid of the receiver, number. A message is [header, body].
@@ -59,7 +65,8 @@ class Link:
         self._last = 0
 
     def send(self, packet: Any, buffering: int, check: Callable[[], object]) -> None:
-        """Wait for room, then hand the packet to ZeroMQ, or to the outbox while there is no line.
+        """Wait for room, then hand the packet to ZeroMQ; or leave it to the network thread, if it
+        is large or there is no connection yet (``waiting`` says so).
 
         An interrupt leaves it either uncounted and unsent, or counted and sent exactly once.
         """
@@ -67,7 +74,7 @@ class Link:
         # One call into C, between whose steps Python handles no signal: what was counted is in
         # the outbox. (zip asks for the number last, so that none is drawn in vain.)
         self._outbox.extend(zip(room, (packet,), self._numbers))  # noqa: B905
-        self.flush()
+        self.flush(LARGE)
 
     @property
     def is_up(self) -> bool:
@@ -80,8 +87,8 @@ class Link:
         """Whether the outbox still holds something for the network thread to send."""
         return bool(self._outbox) and self.lost is None
 
-    def flush(self) -> None:
-        """Hand the outbox to ZeroMQ. Does not block.
+    def flush(self, limit: float = math.inf) -> None:
+        """Hand the outbox to ZeroMQ, up to the first packet of ``limit`` bytes. Does not block.
 
         If an interrupt strikes between the sending and the taking out, a message is sent twice;
         the receiver sees that by its number.
@@ -89,6 +96,8 @@ class Link:
         with self._lock:
             while self._outbox and self._put is not None:
                 urgent, packet, number = self._outbox[0]
+                if len(packet) >= limit:
+                    return
                 self._put(HEADER.pack(DATA, urgent, *self._ends, number), packet)
                 self._last = number
                 self._outbox.popleft()

@@ -22,7 +22,7 @@ from sfm_kernel.errors import EndpointClosed, PacketError
 from sfm_kernel.transport.base import MAX_MEMBERS
 from sfm_kernel.transport.zmq.curve import Keys
 from sfm_kernel.transport.zmq.line import Line, prepare
-from sfm_kernel.transport.zmq.link import ACK, BROKEN, BYE, DATA, DONE, GREET, HEADER, Link
+from sfm_kernel.transport.zmq.link import ACK, BROKEN, BYE, DATA, DONE, GREET, HEADER, LARGE, Link
 from sfm_kernel.transport.zmq.sockets import Context, Socket, descriptor, has_mail
 from sfm_kernel.transport.zmq.wake import Wake
 
@@ -229,6 +229,7 @@ class Network:
         for link in list(self._transport.links.values()):
             if link.waiting:
                 link.flush()
+        self._gate.serve()
         self._receive()
         if self._transport.closing and self._close_by is None:
             self._say_goodbye()
@@ -238,6 +239,7 @@ class Network:
             link = self._transport.unopened.popleft()
             try:
                 self._open(link)
+                self._line_news(link)
             except zmq.ZMQError as error:  # no descriptors left, or what it greeted with is none
                 self._lose(link, f"({link.address}: {error})")
 
@@ -316,4 +318,4 @@ def _put(dealer: Socket, header: bytes, body: Any) -> None:
     receiver looks only at the last two parts.
     """
     dealer.send(header, zmq.SNDMORE)
-    dealer.send(body, copy=len(body) < zmq.COPY_THRESHOLD)
+    dealer.send(body, copy=len(body) < LARGE)

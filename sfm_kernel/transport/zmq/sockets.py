@@ -13,7 +13,8 @@ Socket: TypeAlias = "zmq.Socket[bytes]"
 def descriptor(socket: Socket) -> int:
     """What becomes readable when something happens at the socket.
 
-    It tells once: after that ``has_mail`` must have said no before it tells again.
+    It tells only what happens after ``has_mail`` has said no: ask that first, and again each time
+    it has told something.
     """
     return cast(int, socket.get(zmq.FD))
 

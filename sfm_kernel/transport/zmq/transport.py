@@ -135,7 +135,7 @@ class ZmqTransport(Transport):
         return False
 
     def hurry(self, link: Link) -> None:
-        """A send was interrupted: the network thread finishes it."""
+        """Let the network thread send what is left in the outbox, also after an interrupt."""
         if link.waiting:
             self._wake.ring()
 
@@ -197,9 +197,8 @@ class ZmqRoute(Route):
             self._check()
         try:
             self._link.send(packet, buffering, self._check)
-        except BaseException:
+        finally:
             self._transport.hurry(self._link)
-            raise
         self._check_link()  # lost meanwhile: the packet went nowhere
         if buffering == 0:
             self._link.outflow.drain(self._check)
