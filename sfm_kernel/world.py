@@ -8,7 +8,7 @@ import secrets
 import socket
 from typing import Any
 
-from sfm_kernel.directory import open_directory
+from sfm_kernel.directory import LocalDirectory, open_directory
 from sfm_kernel.endpoint import BUFFERING, Endpoint
 from sfm_kernel.errors import BadName, WorldError
 from sfm_kernel.transport.base import Transport
@@ -69,7 +69,8 @@ def join(
         inbox = Inbox(Segment.create(path, uid, ""))
         undo.append(lambda: _remove(path))
         undo.append(inbox.close)
-        zmq = ZmqTransport(inbox, found.key, uid)
+        # A world of one machine needs no port that others can reach.
+        zmq = ZmqTransport(inbox, found.key, uid, local=isinstance(found, LocalDirectory))
         undo.append(zmq.close)
         member = found.join(
             uid=uid,

@@ -32,9 +32,12 @@ _TABLE_FILES = ("members.json.new", "members.json", "key.new", "key", "lock")
 
 
 def worlds() -> list[str]:
-    """The worlds of this user on this machine in which a process lives, by name."""
+    """The worlds of this user on this machine in which a process lives, by name.
+
+    Raises WorldAccess, as all here, if the root is not the user's own or open to others.
+    """
     top = root()
-    return [world for world in _folders(top) if _is_inhabited(os.path.join(top, world))]
+    return [world for world in _folders() if _is_inhabited(os.path.join(top, world))]
 
 
 def clean() -> list[str]:
@@ -43,7 +46,7 @@ def clean() -> list[str]:
     Worlds in which nobody lives go as a whole; in the others go the files of the dead, and their
     entries in the table. Safe while processes join or leave.
     """
-    return [path for world in _folders(root()) for path in _clean_world(world)]
+    return [path for world in _folders() for path in _clean_world(world)]
 
 
 def remove_world(world: str) -> bool:
@@ -52,7 +55,8 @@ def remove_world(world: str) -> bool:
     Where somebody lives, or still has it open, only what the dead left is removed. The caller
     closes its own endpoint and directory first.
     """
-    _clean_world(check_world(world))
+    if check_world(world) in _folders():
+        _clean_world(world)
     return not os.path.lexists(os.path.join(root(), world))
 
 
@@ -87,11 +91,12 @@ def sweep(folder: str, keep: Collection[str] = ()) -> list[str]:
     return removed
 
 
-def _folders(top: str) -> list[str]:
-    try:
-        return sorted(filter(WORLD_NAME.fullmatch, os.listdir(top)))
-    except (FileNotFoundError, NotADirectoryError):
+def _folders() -> list[str]:
+    top = root()
+    if not os.path.lexists(top):
         return []
+    check_private(top)
+    return sorted(filter(WORLD_NAME.fullmatch, os.listdir(top)))
 
 
 def _is_inhabited(path: str) -> bool:

@@ -21,7 +21,7 @@ KEY_BYTES = 32
 class LocalDirectory:
     """Who is in a world of this machine. See ``transport.base.Directory`` for the contract.
 
-    Cost: opening about 0.2 ms, ``join`` about 0.5 ms, ``members`` 0.1 ms, ``alive`` 20 µs.
+    Cost: opening 0.1 ms, ``join`` and ``leave`` 0.2–1.5 ms, ``members`` 0.1 ms, ``alive`` 25 µs.
 
     Raises:
         WorldGone: the world does not exist and ``create`` is false.

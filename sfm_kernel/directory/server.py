@@ -14,8 +14,8 @@ import zmq
 from sfm_kernel.directory.folders import check_world
 from sfm_kernel.directory.table import Table, Wish
 from sfm_kernel.directory.watch import Watch
-from sfm_kernel.errors import NameInUse, SFMError, WorldError
-from sfm_kernel.transport.base import MAX_MEMBERS, Member
+from sfm_kernel.errors import SFMError, WorldError
+from sfm_kernel.transport.base import MAX_MEMBERS
 from sfm_kernel.transport.zmq.curve import Keys
 from sfm_kernel.transport.zmq.identity import own_ip
 from sfm_kernel.transport.zmq.sockets import Context, descriptor, has_mail
@@ -48,7 +48,6 @@ class DirectoryServer:
         self._table = Table()
         self._version = 0
         self._watches: dict[str, Watch] = {}
-        self._polled: dict[int, Watch] = {}
         self._closing = False
         keys = Keys(key, PURPOSE)
         self._context: Context = zmq.Context()
@@ -118,10 +117,6 @@ class DirectoryServer:
         if watch.dead != was_dead:
             self._version += 1
 
-    def _lives(self, member: Member) -> bool:
-        self._check(self._watches[member.uid])
-        return not self._watches[member.uid].dead
-
     # ---- requests ----
 
     def _answer(self, request: bytes) -> bytes:
@@ -141,14 +136,13 @@ class DirectoryServer:
 
     def _join(self, asked: dict[str, Any]) -> dict[str, Any]:
         wish = Wish.from_json(asked["wish"])
+        for watch in self._watches.values():
+            self._check(watch)
+        if any(watch.unsure for watch in self._watches.values()):
+            return {"again": True}  # somebody has probably just died: who, is about to be known
         watch = Watch(wish.address)
         try:
-            member = self._table.admit(wish, self._lives)
-        except NameInUse:
-            watch.close()
-            if any(one.unsure for one in self._watches.values()):
-                return {"again": True}  # its owner has probably just died
-            raise
+            member = self._table.admit(wish, lambda one: not self._watches[one.uid].dead)
         except BaseException:
             watch.close()
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import traceback
@@ -74,5 +75,6 @@ class Callbacks:
 def _report(callback: Callback, what: str) -> None:
     name = getattr(callback.function, "__name__", repr(callback.function))
     where = call("regcb", callback.template)
-    print(f"{what} {name} of {where} raised; later messages are still served:", file=sys.stderr)
-    traceback.print_exc(file=sys.stderr)
+    text = f"{what} {name} of {where} raised; later messages are still served:\n"
+    with contextlib.suppress(OSError, ValueError):  # stderr may be closed already
+        print(text + traceback.format_exc(), file=sys.stderr, end="")

@@ -50,7 +50,7 @@ class Endpoint:
     ) -> None:
         self._member, self._directory, self._inbox = member, directory, inbox
         self._transports = list(transports)
-        self._peers = Peers(member, directory, self._transports, kinds, lambda: self.closed)
+        self._peers = Peers(member, directory, self._transports, kinds, lambda: inbox.closed)
         self._callbacks = Callbacks(inbox)
         self._size = size
         self.buffering = buffering
@@ -315,6 +315,7 @@ class Endpoint:
         with contextlib.ExitStack() as steps:
             steps.callback(self._directory.close)
             steps.callback(self._leave)
+            steps.callback(self._peers.forget)
             for transport in self._transports:
                 if transport.kind != "zmq":
                     steps.callback(transport.close)

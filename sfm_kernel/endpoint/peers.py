@@ -133,6 +133,13 @@ class Peers:
             return None
         return self.route(dest)
 
+    def forget(self) -> None:
+        """Let go of the ways: they and we refer to each other."""
+        with self._routing:
+            for route in self._routes.values():
+                route.close()
+            self._routes.clear()
+
     # ---- waiting for somebody ----
 
     def canonical(self, src: Any) -> Any:

@@ -209,7 +209,7 @@ def test_a_forked_child_does_not_keep_its_parent_alive(home: Endpoint, start: St
         "if pid == 0:\n"
         "    try:\n        sfm.send(dest='home', child=True)\n"
         "    except sfm_kernel.EndpointClosed:\n        pass\n"
-        "    time.sleep(8)\n    os._exit(0)\n"
+        "    time.sleep(60)\n    os._exit(0)\n"
         "sfm.send(dest='home', child=pid)\ntime.sleep(60)",
     )
     child = home.recv(20, src="V").child

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 import signal
 
-from tests.jupyter.notebook import Notebook, descendants, notebook, wait_for
+import ipyparallel as ipp
+
+from tests.jupyter.notebook import PATIENCE, Notebook, descendants, notebook, wait_for
 
 
 def engine_pid(book: Notebook, name: str) -> int:
@@ -130,3 +134,28 @@ def test_without_a_session_key_the_world_would_be_open_to_all() -> None:
         wait_for(lambda: not descendants(book.pid), "nothing keeps running")
         book.run("os.environ['IPP_SESSION_KEY'] = 'a long random text'\n%sfm start 1").ok()
         assert "ran" in book.run("%%sfm\nprint('ran')").ok().text
+
+
+def test_engines_of_another_launcher_that_other_machines_can_reach() -> None:
+    cluster = ipp.Cluster(
+        n=2,
+        cluster_id="other",
+        controller_ip="0.0.0.0",
+        controller_args=["--ping=100"],
+        delay=0.0,
+        log_level=logging.ERROR,
+    )
+    cluster.start_cluster_sync()
+    try:
+        with cluster.connect_client_sync() as client:
+            client.wait_for_engines(2, timeout=PATIENCE, interactive=False)
+        with open(cluster.controller.connection_files["engine"]) as file:
+            assert json.load(file)["sfm_directory"].startswith("tcp://")
+        with notebook("%sfm connect other") as book:
+            assert "0 2 0" in book.run("%%sfm 0\nprint(rank, size, sfm.name)").ok().text
+            message = book.send("%%sfm\nprint('in')\nrecv(src=1 - rank)")
+            book.wait(message, lambda cell: cell.text.count("in") >= 2)
+            book.interrupt()
+            assert "0 was in recv(src=1). 1 was in recv(src=0)" in book.wait(message).error
+    finally:
+        cluster.stop_cluster_sync()

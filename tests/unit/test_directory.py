@@ -7,6 +7,7 @@ import os
 import secrets
 import signal
 import stat
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -123,18 +124,12 @@ def test_a_world_that_was_removed(world: str) -> None:
         file.unlink()
 
 
-@pytest.fixture
-def own_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A root of the test's own."""
-    monkeypatch.setenv("SFM_DIR", str(tmp_path / "root"))
-    return tmp_path / "root"
-
-
 def test_a_root_that_others_may_enter(own_root: Path) -> None:
     own_root.mkdir(0o755)
     own_root.chmod(0o755)
-    with pytest.raises(WorldAccess, match="chmod"):
-        LocalDirectory("w")
+    for call in (lambda: LocalDirectory("w"), directory.clean, directory.worlds):
+        with pytest.raises(WorldAccess, match="chmod"):
+            call()
 
 
 def test_a_world_that_others_may_enter(own_root: Path) -> None:
@@ -175,99 +170,7 @@ def test_where_worlds_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SFM_DIR")
     assert directory.root() == f"/dev/shm/sfm-{os.geteuid()}"
     monkeypatch.setattr(os, "access", lambda *_: False)
-    assert directory.root() == os.path.join(folders.tempfile.gettempdir(), f"sfm-{os.geteuid()}")
-
-
-# ---- cleaning --------------------------------------------------------------------------------
-
-
-def test_clean_removes_the_dead_and_only_them(own_root: Path) -> None:
-    with LocalDirectory("dead") as dead:
-        Process(dead.folder).join(dead)
-    with LocalDirectory("mixed") as mixed:
-        living, gone, unlisted = (Process(mixed.folder) for _ in range(3))
-        living.join(mixed, name="A")
-        gone.join(mixed, name="B")
-        left = {gone.segment, unlisted.segment, f"{mixed.folder}/{living.uid}-{gone.uid}.ring"}
-        kept = f"{mixed.folder}/{gone.uid}-{living.uid}.ring"
-        for path in (*left, kept):
-            Path(path).touch()
-        gone.die()
-        unlisted.die()
-        assert directory.worlds() == ["mixed"]
-        assert set(directory.clean()) == {*left, str(own_root / "dead")}
-        assert [one.name for one in mixed.members()] == ["A"]
-        assert Path(kept).exists() and mixed.alive(mixed.members()[0])
-        assert directory.clean() == []
-        assert not directory.remove_world("mixed")  # somebody lives
-        living.leave()
-    assert directory.worlds() == []
-    assert directory.remove_world("mixed")
-    assert directory.remove_world("mixed")  # harmless
-    assert list(own_root.iterdir()) == []
-
-
-def test_clean_leaves_unfinished_files_to_who_is_making_them(
-    own_root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with LocalDirectory("w") as opened:
-        living, uid = Process(opened.folder), secrets.token_hex(16)
-        living.join(opened)
-        young = Path(opened.folder, f"{uid}.new")
-        ring = Path(opened.folder, f"{living.uid}-{uid}.new")
-        abandoned = Path(opened.folder, f"{uid}-{living.uid}.new")
-        for file in (young, ring, abandoned):
-            file.touch()
-        assert directory.clean() == [str(abandoned)]
-        monkeypatch.setattr(cleaning, "UNFINISHED_SECONDS", -1.0)
-        assert directory.clean() == [str(young)]
-        living.die()
-        assert str(ring) in directory.clean()
-
-
-def test_clean_touches_no_other_folders(own_root: Path) -> None:
-    for name in ("photos", "w"):
-        (own_root / name).mkdir(0o700, parents=True)
-        (own_root / name / "precious").touch()
-    own_root.chmod(0o700)
-    LocalDirectory("w").close()
-    directory.clean()
-    assert (own_root / "photos" / "precious").exists()
-    assert (own_root / "w" / "precious").exists()
-
-
-def test_clean_where_nothing_ever_was(own_root: Path) -> None:
-    assert directory.clean() == [] == directory.worlds()
-    assert directory.remove_world("w")
-
-
-def test_a_world_that_is_open_is_not_removed(own_root: Path) -> None:
-    with LocalDirectory("w") as opened:
-        assert directory.clean() == []
-        assert opened.members() == []
-    assert directory.clean() == [str(own_root / "w")]
-
-
-def test_joining_while_others_clean(own_root: Path) -> None:
-    end = threading.Event()
-
-    def clean() -> None:
-        while not end.is_set():
-            directory.clean()
-
-    cleaner = threading.Thread(target=clean)
-    cleaner.start()
-    try:
-        for _ in range(100):
-            with LocalDirectory("w") as opened:
-                process = Process(opened.folder)
-                member = process.join(opened)
-                assert opened.members() == [member]
-                assert opened.alive(member)
-                process.leave()
-    finally:
-        end.set()
-        cleaner.join()
+    assert directory.root() == os.path.join(tempfile.gettempdir(), f"sfm-{os.geteuid()}")
 
 
 # ---- at once, and killed ---------------------------------------------------------------------

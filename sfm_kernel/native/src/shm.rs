@@ -33,7 +33,7 @@ impl From<io::Error> for ShmError {
 pub struct Mapping<T> {
     at: NonNull<u8>,
     len: usize,
-    file: Option<File>,
+    lock: Option<File>,
     marker: PhantomData<T>,
 }
 
@@ -72,11 +72,15 @@ impl<T> Mapping<T> {
         init: impl FnOnce(&T),
     ) -> Result<Mapping<T>, ShmError> {
         reserve(&file, len, path)?;
+        // A second open file carries the lock. The mapping keeps the first one open, also in a
+        // forked child, where it would make a dead process look alive.
+        let lock = OpenOptions::new().read(true).custom_flags(libc::O_CLOEXEC).open(fresh)?;
         // SAFETY: flock on a descriptor that we own.
-        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+        if unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
             return Err(io::Error::last_os_error().into());
         }
-        let mapping = Self::map(file, len)?;
+        let mut mapping = Self::map(&file, len)?;
+        mapping.lock = Some(lock);
         init(&mapping);
         std::fs::rename(fresh, path)?;
         Ok(mapping)
@@ -103,12 +107,10 @@ impl<T> Mapping<T> {
         if len < std::mem::size_of::<T>() {
             return Err(ShmError::Invalid(format!("{} has only {len} bytes", path.display())));
         }
-        let mut mapping = Self::map(file, len)?;
-        mapping.file = None; // a reader holds no lock and needs no descriptor
-        Ok(mapping)
+        Self::map(&file, len)
     }
 
-    fn map(file: File, len: usize) -> Result<Mapping<T>, ShmError> {
+    fn map(file: &File, len: usize) -> Result<Mapping<T>, ShmError> {
         // SAFETY: a fresh shared mapping of a file of at least `len` reserved bytes.
         let at = unsafe {
             libc::mmap(
@@ -124,12 +126,12 @@ impl<T> Mapping<T> {
             return Err(io::Error::last_os_error().into());
         }
         let at = NonNull::new(at.cast()).expect("mmap never returns null");
-        Ok(Mapping { at, len, file: Some(file), marker: PhantomData })
+        Ok(Mapping { at, len, lock: None, marker: PhantomData })
     }
 
     /// Give up the lock, and the descriptor with it; the memory stays.
     pub fn unlock(mut self) -> Mapping<T> {
-        self.file = None;
+        self.lock = None;
         self
     }
 
@@ -145,7 +147,7 @@ impl<T> Mapping<T> {
     }
     /// The descriptor that carries the lock, in the process that created the file.
     pub fn lock_fd(&self) -> Option<i32> {
-        self.file.as_ref().map(|file| file.as_raw_fd())
+        self.lock.as_ref().map(|file| file.as_raw_fd())
     }
 }
 
