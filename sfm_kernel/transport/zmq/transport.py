@@ -47,6 +47,7 @@ class ZmqTransport(Transport):
     def __init__(self, inbox: Any, key: bytes, uid: str, *, local: bool = False) -> None:
         check_key(key)
         self.inbox, self.key, self.uid = inbox, key, uid
+        self._local = local
         self.closing = False
         self.links: dict[str, Link] = {}
         self.unopened: deque[Link] = deque()
@@ -115,6 +116,8 @@ class ZmqTransport(Transport):
         link = self.links.get(peer.uid)
         if link is not None:
             return link.lost is not None
+        if self._local:
+            return False  # the directory knows better: a segment that is missing says enough
         is_remote = not os.path.exists(os.path.join(self._folder, f"{peer.uid}.seg"))
         if is_remote and peer.address and not self.closing:
             self.link(peer.uid, peer.address)

@@ -1,6 +1,7 @@
 //! Lanes and what comes in on them.
 
 use std::io::ErrorKind;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use crate::packet::Packet;
 use crate::ring::{Arrival, Reader};
 use crate::ring_file::RingFile;
 use crate::segment;
-use crate::shm::ShmError;
+use crate::shm::{is_dead, ShmError};
 
 impl Core {
     /// The lane of what `uid` delivers from outside the rings.
@@ -88,10 +89,27 @@ impl Core {
         };
         // Both sides have it mapped: without a name it vanishes with them, however they end.
         let _ = std::fs::remove_file(&path);
+        self.release_dead(state, folder);
         let sender = segment::open(&folder.join(format!("{uid:032x}.seg")), Some(uid)).ok();
         let lane = state.add_lane(uid, Source::Ring { reader: Reader::new(file), sender });
         state.by_slot.insert(slot, lane);
         Some(lane)
+    }
+
+    /// Unmap the rings of processes that have died or left, once they are empty. Done when a new
+    /// ring comes: as many processes may come and go as like.
+    fn release_dead(&self, state: &mut State, folder: &Path) {
+        for lane in 0..state.lanes.len() {
+            let Source::Ring { .. } = state.lanes[lane].source else { continue };
+            let segment = folder.join(format!("{:032x}.seg", state.lanes[lane].uid));
+            if is_dead(&segment) {
+                // The dead write nothing any more: what is there now is all.
+                if self.drain(state, lane as u32) {
+                    self.after_arrival(state);
+                }
+                state.lanes[lane].source = Source::Gone;
+            }
+        }
     }
 
     /// Take every whole packet out of a ring; whether there was any.
