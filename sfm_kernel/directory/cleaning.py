@@ -115,7 +115,7 @@ def _clean_world(world: str) -> list[str]:
         return []
     if files and "lock" not in files:
         return []  # no world: SFM_DIR may hold other things
-    removed = _remove_unused(path)
+    removed = remove_unused(path)
     if removed is None:
         # Somebody uses it.
         with contextlib.suppress(WorldError), WorldFolder(world, create=False) as folder:
@@ -125,7 +125,7 @@ def _clean_world(world: str) -> list[str]:
     return removed or []
 
 
-def _remove_unused(path: str) -> list[str] | None:
+def remove_unused(path: str) -> list[str] | None:
     """Remove a world's folder; None, and nothing removed, while somebody has it open."""
     try:
         check_private(path)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
-from sfm_kernel.directory.cleaning import sweep
+from sfm_kernel.directory.cleaning import remove_unused, sweep
 from sfm_kernel.directory.folders import WorldFolder, is_alive
 from sfm_kernel.directory.table import Table, Wish
 from sfm_kernel.errors import WorldAccess, WorldGone
@@ -29,6 +29,7 @@ class LocalDirectory:
     """
 
     def __init__(self, world: str, create: bool = True) -> None:
+        self._was_last = False
         self._folder = WorldFolder(world, create=create)
         try:
             self._key = self._read_key(create)
@@ -93,6 +94,7 @@ class LocalDirectory:
                 table = self._table()
                 if table.remove(member.uid):
                     self._folder.write("members.json", table.dumps())
+                    self._was_last = not table.members
         except WorldGone:
             pass
 
@@ -110,8 +112,15 @@ class LocalDirectory:
             return False
 
     def close(self) -> None:
-        """Let go of the folder. Idempotent; does not leave."""
+        """Let go of the folder. Idempotent; does not leave.
+
+        A world goes with the last one who has left it, unless somebody has it open again; not
+        with those who died, so that one can still see how they ended.
+        """
         self._folder.close()
+        if self._was_last:
+            self._was_last = False
+            remove_unused(self.folder)
 
     def __enter__(self) -> LocalDirectory:
         return self
