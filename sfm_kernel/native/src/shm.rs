@@ -195,12 +195,13 @@ fn room(path: &Path) -> io::Result<(u64, u64)> {
     Ok((stat.f_bavail as u64 * block, stat.f_blocks as u64 * block))
 }
 
-/// Whether the process that created `path` has died: nobody holds the lock, or it is gone.
+/// Whether the process that created `path` has died: nobody holds the lock, or it is gone. A file
+/// that cannot be looked at (no descriptors left) says nothing, and its owner counts as alive.
 pub fn is_dead(path: &Path) -> bool {
-    let Ok(file) =
-        OpenOptions::new().read(true).custom_flags(libc::O_CLOEXEC | libc::O_NOFOLLOW).open(path)
-    else {
-        return true;
+    let options = libc::O_CLOEXEC | libc::O_NOFOLLOW;
+    let file = match OpenOptions::new().read(true).custom_flags(options).open(path) {
+        Ok(file) => file,
+        Err(error) => return error.kind() == io::ErrorKind::NotFound,
     };
     // SAFETY: a descriptor that we own; closing it drops the shared lock again.
     unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) == 0 }
