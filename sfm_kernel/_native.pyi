@@ -7,11 +7,12 @@ KeyboardInterrupt within 100 ms of a signal, and with EndpointClosed when its in
 
 import os
 from collections.abc import Callable, Iterator
-from typing import Any, final
+from typing import Any, Self, final
 
 from typing_extensions import Buffer
 
 __all__ = [
+    "Calls",
     "Inbox",
     "Message",
     "Outflow",
@@ -44,7 +45,7 @@ class Region:
 class Message:
     """A received packet; see ``sfm_kernel.message``. Values are decoded when first read."""
 
-    def __getattr__(self, name: str, /) -> Any: ...
+    def __getattribute__(self, name: str, /) -> Any: ...
     def __getitem__(self, name: str, /) -> Any: ...
     def __contains__(self, name: object, /) -> bool: ...
     def __iter__(self) -> Iterator[str]: ...
@@ -82,6 +83,24 @@ class Segment:
     @property
     def path(self) -> str: ...
 
+class Calls:
+    """What an endpoint inherits ``send``, ``recv``, ``recv_nb`` and ``peek`` from.
+
+    Whoever inherits has the methods that they call where Python decides: ``_send_otherwise(dest,
+    attributes)``, ``_send_after_loss(dest, attributes, error)``, ``_canonical(src)``,
+    ``_waiter(template)``, ``_timed_out(timeout, template)``, ``_would_block(template)``.
+    """
+
+    _buffering: int
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self: ...
+    def _wire(self, inbox: Inbox, rings: dict[Any, RingSender], ranks: dict[int, Any]) -> None:
+        """Connect the calls with an inbox, the rings by name, and the names by rank."""
+
+    def send(self, /, **attributes: Any) -> None: ...
+    def recv(self, timeout: float | None = None, /, **template: Any) -> Message: ...
+    def recv_nb(self, /, **template: Any) -> Message: ...
+    def peek(self, /, **template: Any) -> bool: ...
+
 @final
 class Inbox:
     """All that arrived and was not received; and the doorbell that wakes who waits for it.
@@ -102,29 +121,6 @@ class Inbox:
         With ``ack`` it is reported by ``acks`` as soon as it is received. Raises PacketError
         (nothing is added), EndpointClosed.
         """
-
-    def recv(
-        self,
-        timeout: float | None,
-        template: dict[str, Any],
-        out: list[Message],
-        waiter: Callable[[dict[str, Any]], tuple[str, Callable[[], object]]],
-    ) -> None:
-        """Take the first match, waiting for it, and append it to ``out``.
-
-        Appended rather than returned, so that an interrupt in between cannot lose it. Before the
-        first sleep ``waiter(template)`` gives a text for observers and a function that is called
-        about every 100 ms; what either raises ends the wait. Raises RecvTimeout, MatchError.
-        """
-
-    def recv_nb(self, template: dict[str, Any], out: list[Message]) -> bool:
-        """Take the first match, append it to ``out``, and return True; or False."""
-
-    def peek(self, template: dict[str, Any]) -> bool:
-        """Whether a queued message matches."""
-
-    def put_back(self, message: Message) -> None:
-        """Put a message back where it was."""
 
     def serve(self, dispatch: Callable[[Message], bool]) -> None:
         """The network thread's work, until the inbox closes.
@@ -196,7 +192,21 @@ class RingSender:
     """The way to a peer that shares memory: a ring in a file of its own."""
 
     def __new__(
-        cls, inbox: Inbox, peer_segment: _Path, peer_uid: str, slot: int, capacity: int, peer: str
-    ) -> RingSender: ...
-    def send(self, packet: Packet, buffering: int, check: Callable[[], object]) -> None:
-        """Write the packet; see ``Route.send``. ``check()`` raises if the peer is dead."""
+        cls,
+        inbox: Inbox,
+        peer_segment: _Path,
+        peer_uid: str,
+        slot: int,
+        capacity: int,
+        arena: int,
+        dest: str | int,
+        src: str | int,
+        check: Callable[[], object],
+    ) -> RingSender:
+        """Make the ring: ``capacity`` bytes, and up to ``arena`` bytes for large values.
+
+        ``check()`` raises if the peer is dead; it is called about every 250 ms of sending.
+        """
+
+    def send(self, packet: Packet, buffering: int) -> None:
+        """Write the packet; see ``Route.send``."""

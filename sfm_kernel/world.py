@@ -88,7 +88,7 @@ def join(
         zmq.start(member, found)
         transports: list[Transport] = [
             InprocTransport(uid, inbox, Outflow),
-            ShmTransport(uid, member.slot, found.folder, inbox),
+            ShmTransport(member, found.folder, inbox),
             zmq,
         ]
         return Endpoint(

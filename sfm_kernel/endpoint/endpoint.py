@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any
 
+from sfm_kernel._native import Calls
 from sfm_kernel.endpoint.callbacks import Callback, Callbacks
 from sfm_kernel.endpoint.calls import call, seconds
 from sfm_kernel.endpoint.peers import Peers
@@ -27,15 +28,18 @@ from sfm_kernel.errors import (
     SFMError,
     WouldBlock,
 )
-from sfm_kernel.message import Message, pack
-from sfm_kernel.transport.base import Directory, Member, Name, Transport
+from sfm_kernel.message import Message, Packet, pack
+from sfm_kernel.transport.base import Directory, Member, Name, Route, Transport
 
 BUFFERING = 64 << 20
 """Bytes of unreceived messages that one sender may leave in one inbox before ``send`` waits."""
 
 
-class Endpoint:
-    """One process's end of a world. Made by ``sfm_kernel.join``; may be used from any thread."""
+class Endpoint(Calls):
+    """One process's end of a world. Made by ``sfm_kernel.join``; may be used from any thread.
+
+    ``send``, ``recv``, ``recv_nb`` and ``peek`` are native (``native/src/py/calls.rs``).
+    """
 
     def __init__(
         self,
@@ -51,6 +55,7 @@ class Endpoint:
         self._member, self._directory, self._inbox = member, directory, inbox
         self._transports = list(transports)
         self._peers = Peers(member, directory, self._transports, kinds, lambda: inbox.closed)
+        self._wire(inbox, self._peers.rings, self._peers.ranks)
         self._callbacks = Callbacks(inbox)
         self._size = size
         self.buffering = buffering
@@ -106,7 +111,7 @@ class Endpoint:
     @buffering.setter
     def buffering(self, nbytes: int) -> None:
         nbytes = operator.index(nbytes)
-        if nbytes < 0:
+        if not 0 <= nbytes < 1 << 64:
             raise ValueError(f"buffering is a number of bytes, 0 or more, not {nbytes}")
         self._buffering = nbytes
 
@@ -150,121 +155,32 @@ class Endpoint:
         state = "closed" if self.closed else f"rank {self.rank}"
         return f"<Endpoint {self.name!r} of world {self.world!r}, {state}>"
 
-    # ---- sending ----
+    # ---- what the native send, recv, recv_nb and peek leave to Python ----
 
-    def send(self, /, **attributes: Any) -> None:
-        """Send a message with these attributes to ``dest``; ``src`` is added.
-
-        The message is then in the receiver's inbox, or on its way there. Values may be changed
-        or reused at once.
-
-        Blocks: while ``buffering`` bytes of earlier messages wait unreceived at ``dest``; with
-            ``buffering=0`` until this message was received. Stop (KeyboardInterrupt) ends the
-            wait: then nothing was sent (with ``buffering=0``: or it stays in the inbox).
-        Args:
-            dest: name or rank of the destination. Required.
-            attributes: any names but ``src``, any values that can be pickled.
-        Raises:
-            AddressError: ``dest`` is missing, or ``src`` was given.
-            UnknownName: nobody is called ``dest``; the error lists who is there.
-            EncodeError: a value cannot be pickled.
-            PeerLost: ``dest`` has died, or dies while the call waits.
-            SegmentFull: shared memory has no room for the way to ``dest``.
-            EndpointClosed: this endpoint was closed.
-            In every case nothing was sent.
-        Order, Cost: messages to one destination arrive in the order sent, whatever their size.
-            Two copies of the values (into the ring, out of it).
-        Source: SFM paper, section 2.
-        Example:
-            >>> with sfm_kernel.join("doc", name="A") as sfm:
-            ...     sfm.send(dest="A", mytag=42, input=[1, 2])
-            ...     sfm.recv(mytag=42)
-            Message: {'dest': 'A', 'src': 'A', 'mytag': 42, 'input': [1, 2]}
-        """
-        try:
-            dest = attributes.pop("dest")
-        except KeyError:
-            raise AddressError("send needs a destination: send(dest='B', ...)") from None
-        if "src" in attributes:
-            raise AddressError("src is added by send and cannot be given; use another name")
+    def _send_otherwise(self, dest: Any, attributes: dict[str, Any]) -> None:
+        """Send where there is no ring (yet): the first message to somebody, and other machines."""
         try:
             route = self._peers.route(dest)
         except TypeError:
             raise AddressError(f"dest is a name or a rank, not {dest!r}") from None
-        packet = pack({"dest": route.peer.name, "src": self._member.name, **attributes})
+        packet = self._pack(route, attributes)
         try:
             route.send(packet, self._buffering)
-        except PeerLost:
-            successor = self._peers.successor(dest, route)
-            if successor is None:
-                raise
-            successor.send(packet, self._buffering)
+        except PeerLost as lost:
+            self._send_after_loss(dest, attributes, lost)
 
-    # ---- receiving ----
+    def _send_after_loss(self, dest: Name, attributes: dict[str, Any], lost: PeerLost) -> None:
+        """Send to the process that has taken the place of the lost one, if there is one."""
+        successor = self._peers.successor(dest)
+        if successor is None:
+            raise lost
+        successor.send(self._pack(successor, attributes), self._buffering)
 
-    def recv(self, timeout: float | None = None, /, **template: Any) -> Message:
-        """Take the first message, in order of arrival, that has every attribute of the template.
+    def _pack(self, route: Route, attributes: dict[str, Any]) -> Packet:
+        return pack({"dest": route.peer.name, "src": self._member.name, **attributes})
 
-        A template value is compared with ``==``; a callable one is a predicate on the value.
-        Without a template the oldest message is taken. What does not match stays queued.
-
-        Blocks: until a message matches, or for ``timeout`` seconds. Stop (KeyboardInterrupt)
-            ends it within 100 ms; the message is then still queued.
-        Args:
-            timeout: seconds, by position only, so that an attribute may be called ``timeout``.
-            template: attributes that the message must have; ``src`` matches name and rank.
-        Returns:
-            The message. Its values are the caller's own, and writable.
-        Raises:
-            RecvTimeout: nothing matched in time.
-            PeerLost: the template names a ``src`` that has died, and nothing it had sent matches.
-            MatchError: ``==`` has no truth value (an array). The message stays queued.
-            EndpointClosed: this endpoint was closed. What a predicate raises is passed on.
-        Order, Cost: arrival order. Messages that do not match cost nothing, however many.
-        Source: SFM paper, sections 2 and 4.3.
-        """
-        out: list[Message] = []
-        if timeout is not None:
-            timeout = seconds(timeout)
-        if "src" in template:
-            template["src"] = self._peers.canonical(template["src"])
-        try:
-            self._inbox.recv(timeout, template, out, self._waiter)
-            return out[0]
-        except RecvTimeout:
-            raise RecvTimeout(
-                f"no message matched {call('recv', template)} within {timeout:g} s; "
-                f"{self._inbox.depth} others are queued"
-            ) from None
-        except BaseException:
-            # An interrupt may strike between the taking and the return. The message goes back.
-            if out:
-                self._inbox.put_back(out[0])
-            raise
-
-    def recv_nb(self, /, **template: Any) -> Message:
-        """``recv`` that does not wait.
-
-        Raises:
-            WouldBlock: no queued message matches. Otherwise as ``recv``.
-        """
-        out: list[Message] = []
-        if "src" in template:
-            template["src"] = self._peers.canonical(template["src"])
-        try:
-            if self._inbox.recv_nb(template, out):
-                return out[0]
-        except BaseException:
-            if out:
-                self._inbox.put_back(out[0])
-            raise
-        raise WouldBlock(f"no queued message matches {call('recv_nb', template)}")
-
-    def peek(self, /, **template: Any) -> bool:
-        """Whether a queued message matches. Changes nothing. Raises as ``recv``."""
-        if "src" in template:
-            template["src"] = self._peers.canonical(template["src"])
-        return bool(self._inbox.peek(template))
+    def _canonical(self, src: Any) -> Any:
+        return self._peers.canonical(src)
 
     def _waiter(self, template: dict[str, Any]) -> tuple[str, Callable[[], None]]:
         """Called when a receive is about to sleep: what it waits for, and what to check."""
@@ -273,7 +189,20 @@ class Endpoint:
                 "a callback runs in the network thread, which brings the messages in: it cannot "
                 "wait for one. Use recv_nb, or let the callback set an event for another thread"
             )
+        if "src" in template:
+            template["src"] = self._peers.canonical(template["src"])
         return call("recv", template), self._peers.watch(template)
+
+    def _timed_out(self, timeout: float, template: dict[str, Any]) -> RecvTimeout:
+        return RecvTimeout(
+            f"no message matched {call('recv', template)} within {timeout:g} s; "
+            f"{self._inbox.depth} others are queued"
+        )
+
+    def _would_block(self, template: dict[str, Any]) -> WouldBlock:
+        return WouldBlock(f"no queued message matches {call('recv_nb', template)}")
+
+    # ---- callbacks ----
 
     def regcb(self, function: Callable[[Message], object], /, **template: Any) -> Callback:
         """Call ``function(message)`` for every later message that matches, until unregistered.

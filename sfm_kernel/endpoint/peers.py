@@ -23,6 +23,9 @@ class Peers:
     The directory is asked when a name is not known, or when who bears it has died; never for a
     message to somebody who is known.
 
+    Attributes:
+        rings: the native side of the routes that have one, for the native calls.
+        ranks: the names of those who have a rank, for the native calls.
     Args:
         kinds: the transports that may be used for sending, by their ``kind``.
         closed: says whether the own endpoint is closed.
@@ -41,6 +44,8 @@ class Peers:
         self._kinds = tuple(kinds)
         self._known: dict[Name, Member] = {}
         self._routes: dict[Name, Route] = {}
+        self.rings: dict[Name, Any] = {}
+        self.ranks: dict[int, Name] = {}
         self._routing = threading.Lock()
 
     # ---- who ----
@@ -51,11 +56,12 @@ class Peers:
         known: dict[Name, Member] = {one.rank: one for one in members if one.rank is not None}
         known |= {one.name: one for one in members}  # a name goes before a rank
         self._known = known
+        self.ranks |= {one.rank: one.name for one in members if one.rank is not None}
         current = {one.uid for one in members}
         with self._routing:  # a name whose process was replaced leads to the new one from now on
             for name, route in list(self._routes.items()):
                 if route.peer.uid not in current:
-                    del self._routes[name]
+                    self._forget_route(name)
         return members
 
     def lookup(self, name: Name) -> Member | None:
@@ -105,15 +111,13 @@ class Peers:
             # The same process may be known by name and by rank: one way, or order would be lost.
             for route in self._routes.values():
                 if route.peer.uid == member.uid:
-                    self._routes[dest] = route
-                    return route
+                    return self._remember_route(dest, route)
             for transport in self._transports:
                 if transport.kind not in self._kinds:
                     continue
                 made = transport.route(member, lambda: self.alive(member))
                 if made is not None:
-                    self._routes[dest] = made
-                    return made
+                    return self._remember_route(dest, made)
         if not self.alive(member):
             raise PeerLost(dest)
         raise SFMError(
@@ -121,11 +125,24 @@ class Peers:
             f"{os.environ.get('SFM_TRANSPORT', '')!r} leaves no other"
         )
 
-    def successor(self, dest: Name, lost: Route) -> Route | None:
-        """The way to the process that has taken the place of a lost one, if there is one."""
+    def _remember_route(self, name: Name, route: Route) -> Route:
+        self._routes[name] = route
+        if route.ring is not None:
+            self.rings[name] = route.ring
+        return route
+
+    def _forget_route(self, name: Name) -> None:
+        del self._routes[name]
+        self.rings.pop(name, None)
+
+    def successor(self, dest: Name) -> Route | None:
+        """The way to the process that has taken the place of ``dest``, which was lost; if any."""
         with self._routing:
+            lost = self._routes.get(dest)
             for name in [name for name, route in self._routes.items() if route is lost]:
-                del self._routes[name]
+                self._forget_route(name)
+        if lost is None:
+            return None  # another thread was faster
         lost.close()
         self.members()
         member = self._known.get(dest)
@@ -139,16 +156,15 @@ class Peers:
             for route in self._routes.values():
                 route.close()
             self._routes.clear()
+            self.rings.clear()
 
     # ---- waiting for somebody ----
 
     def canonical(self, src: Any) -> Any:
         """A rank in a template means the process's name, which is what messages carry."""
-        if type(src) is int and src != self._own.name:
-            member = self.lookup(src)
-            if member is not None:
-                return member.name
-        return src
+        if type(src) is int and src not in self.ranks:
+            self.members()
+        return self.ranks.get(src, src) if type(src) is int else src
 
     def watch(self, template: dict[str, Any]) -> Callable[[], None]:
         """What a blocked receive calls now and then: raises PeerLost when its ``src`` is dead.

@@ -112,6 +112,8 @@ class Route(ABC):
 
     kind: str = ""
     """``"shm"``, ``"zmq"`` or ``"inproc"``."""
+    ring: Any = None
+    """The native sender behind it, if it has one: ``send`` then goes there without Python."""
 
     def __init__(self, peer: Member) -> None:
         self.peer = peer

@@ -23,6 +23,12 @@ RING_BYTES = 1 << 18
 18 MiB of a container's 64 MiB ``/dev/shm``; larger messages flow through in parts."""
 
 
+ARENA_BYTES = 1 << 28
+"""Address space for the large values of one pair: 256 MiB. It takes memory as it is used, never
+more than leaves half of ``/dev/shm`` free, and gives it back when it was not used for two seconds.
+What finds no room goes through the ring."""
+
+
 def ring_bytes() -> int:
     """The ring size in bytes: ``SFM_RING_BYTES``, a power of two, or the default."""
     text = os.environ.get("SFM_RING_BYTES", "")
@@ -30,6 +36,16 @@ def ring_bytes() -> int:
         return RING_BYTES
     if not text.isdigit() or int(text) < 4096 or int(text) & (int(text) - 1):
         raise ValueError(f"SFM_RING_BYTES={text!r}: give a power of two of at least 4096")
+    return int(text)
+
+
+def arena_bytes() -> int:
+    """The arena's size in bytes: ``SFM_ARENA_BYTES``, 0 for none, or the default."""
+    text = os.environ.get("SFM_ARENA_BYTES", "")
+    if not text:
+        return ARENA_BYTES
+    if not text.isdigit() or int(text) % 4096 or int(text) > 1 << 40:
+        raise ValueError(f"SFM_ARENA_BYTES={text!r}: give a multiple of 4096 up to 2**40, or 0")
     return int(text)
 
 
@@ -47,32 +63,45 @@ class ShmTransport(Transport):
 
     kind = "shm"
 
-    def __init__(self, uid: str, slot: int, folder: str, inbox: Inbox) -> None:
-        self._uid, self._slot, self._folder, self._inbox = uid, slot, folder, inbox
+    def __init__(self, member: Member, folder: str, inbox: Inbox) -> None:
+        self._member, self._folder, self._inbox = member, folder, inbox
 
     def route(self, peer: Member, alive: Callable[[], bool]) -> Route | None:
         path = segment_path(self._folder, peer.uid)
         if not os.path.exists(path):
             return None
+
+        def check() -> None:
+            if not alive():
+                raise PeerLost(peer.name, "and did not receive this message")
+
         try:
             ring = RingSender(
-                self._inbox, path, peer.uid, self._slot, ring_bytes(), repr(peer.name)
+                self._inbox,
+                path,
+                peer.uid,
+                self._member.slot,
+                ring_bytes(),
+                arena_bytes(),
+                peer.name,
+                self._member.name,
+                check,
             )
         except FileNotFoundError:
             return None
-        return ShmRoute(peer, ring, alive)
+        return ShmRoute(peer, ring)
 
     def close(self) -> None:
         """Remove the segment, and the rings to this process that it never opened.
 
         Rings that lead to others stay until their reader opens them: what was sent is received.
         """
-        for path in [segment_path(self._folder, self._uid), *self._incoming()]:
+        for path in [segment_path(self._folder, self._member.uid), *self._incoming()]:
             with contextlib.suppress(OSError):
                 os.unlink(path)
 
     def _incoming(self) -> list[str]:
-        return glob.glob(os.path.join(glob.escape(self._folder), f"*-{self._uid}.ring"))
+        return glob.glob(os.path.join(glob.escape(self._folder), f"*-{self._member.uid}.ring"))
 
 
 class ShmRoute(Route):
@@ -80,16 +109,12 @@ class ShmRoute(Route):
 
     kind = "shm"
 
-    def __init__(self, peer: Member, ring: RingSender, alive: Callable[[], bool]) -> None:
+    def __init__(self, peer: Member, ring: RingSender) -> None:
         super().__init__(peer)
-        self._ring, self._alive = ring, alive
-
-    def _check(self) -> None:
-        if not self._alive():
-            raise PeerLost(self.peer.name, "and did not receive this message")
+        self.ring = ring
 
     def send(self, packet: Any, buffering: int) -> None:
-        self._ring.send(packet, buffering, self._check)
+        self.ring.send(packet, buffering)
 
     def close(self) -> None:
         """The ring's memory goes with the object, and with the peer's mapping of it."""

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! sync, bell, packet, value        atomics, sleeping, the wire format, comparable values
-//! ring, matching                   one-to-one byte stream; arrival order and templates
+//! ring, arena, matching            one-to-one byte stream; large values; arrival order, templates
 //! shm, segment, ring_file          files in shared memory
 //! core, outflow, sender, summary   the two halves of an endpoint
 //! py/                              what Python sees (feature "python")
 //! ```
 
+pub mod arena;
 pub mod bell;
 pub mod packet;
 pub mod ring;

@@ -11,14 +11,22 @@
 //! A packet larger than the free space goes in several frames, the first marked FIRST and the
 //! last LAST. A sender that gives up half-way (the user pressed Stop) writes ABORT, for which
 //! room is always kept: the receiver forgets the part it has, and nothing was sent.
+//!
+//! A packet whose buffers lie in the sender's arena (see `arena`) goes in one SPLIT frame, with
+//! `{ block u64, offset u64 }` in front of its head.
 
-use crate::packet::{Body, HEADER};
+use crate::packet::{Body, Gather, HEADER};
 use crate::sync::{fence, AtomicU32, AtomicU64, Ordering, Padded};
 
 const FIRST: u32 = 1;
 const LAST: u32 = 2;
 const ABORT: u32 = 4;
+const SPLIT: u32 = 8;
 pub const FRAME: u64 = 16;
+/// What stands in front of the head in a SPLIT frame.
+const PLACE: u64 = 16;
+/// What any frame of a packet needs: its first eight bytes.
+pub const LEAST: u64 = FRAME + 8;
 
 /// What both sides share. Lives at the start of the mapped file.
 #[repr(C)]
@@ -85,6 +93,10 @@ impl<M: Memory> Writer<M> {
         self.memory.control()
     }
 
+    pub fn memory(&self) -> &M {
+        &self.memory
+    }
+
     fn free(&mut self, wanted: u64) -> u64 {
         // Room for an ABORT frame is never given away.
         let capacity = self.memory.capacity();
@@ -97,9 +109,9 @@ impl<M: Memory> Writer<M> {
         free(self.tail, self.head)
     }
 
-    /// Whether `write` could do anything now.
-    pub fn has_room(&mut self) -> bool {
-        self.free(FRAME + 8) >= FRAME + 8
+    /// Whether there is room for `wanted` bytes, frames and padding included.
+    pub fn has_room(&mut self, wanted: u64) -> bool {
+        self.free(wanted) >= wanted
     }
 
     /// Write one frame of `packet`, as much as there is room for; `done` bytes of it went before.
@@ -107,10 +119,10 @@ impl<M: Memory> Writer<M> {
     ///
     /// Nothing is visible to the consumer before `head` is published at the end, so a sender that
     /// dies inside has written nothing.
-    pub fn write(&mut self, packet: &[u8], done: usize) -> usize {
+    pub fn write(&mut self, packet: &Gather<'_>, done: usize) -> usize {
         let left = (packet.len() - done) as u64;
         let room = self.free(FRAME + padded(left));
-        if room < FRAME + 8 {
+        if room < LEAST {
             return done;
         }
         // Not the whole ring at once: the consumer copies one frame while we write the next.
@@ -124,9 +136,32 @@ impl<M: Memory> Writer<M> {
             kind |= LAST;
         }
         self.frame(chunk as u32, kind, packet.len() as u64);
-        self.copy_in(self.head + FRAME, &packet[done..done + chunk]);
+        let mut at = self.head + FRAME;
+        packet.each(done, chunk, |bytes| {
+            self.copy_in(at, bytes);
+            at += bytes.len() as u64;
+        });
         self.publish(FRAME + padded(chunk as u64));
         done + chunk
+    }
+
+    /// The room that `write_split` needs for a head of `length` bytes; None where that can never be.
+    pub fn split_room(&self, length: usize) -> Option<u64> {
+        let wanted = FRAME + PLACE + padded(length as u64);
+        (wanted <= self.memory.capacity() / 4).then_some(wanted)
+    }
+
+    /// Write a packet of `total` bytes whose buffers are in `block` of the arena, at `offset`.
+    /// There must be room (`split_room`).
+    pub fn write_split(&mut self, head: &[u8], total: usize, block: u64, offset: u64) {
+        let chunk = PLACE + head.len() as u64;
+        self.frame(chunk as u32, SPLIT, total as u64);
+        let mut place = [0u8; PLACE as usize];
+        place[..8].copy_from_slice(&block.to_le_bytes());
+        place[8..].copy_from_slice(&offset.to_le_bytes());
+        self.copy_in(self.head + FRAME, &place);
+        self.copy_in(self.head + FRAME + PLACE, head);
+        self.publish(FRAME + padded(chunk));
     }
 
     /// Take back a packet of which only a part was written.
@@ -147,7 +182,9 @@ impl<M: Memory> Writer<M> {
         let at = position & (self.memory.capacity() - 1);
         let first = bytes.len().min((self.memory.capacity() - at) as usize);
         self.memory.put(at, &bytes[..first]);
-        self.memory.put(0, &bytes[first..]);
+        if first < bytes.len() {
+            self.memory.put(0, &bytes[first..]);
+        }
     }
 
     fn publish(&mut self, length: u64) {
@@ -188,13 +225,18 @@ pub struct Reader<M> {
     tail: u64,
     /// The packet that is coming in, and how much of it is there.
     partial: Option<(Body, usize)>,
-    /// Bytes made free since the producer was last told.
-    freed: u64,
 }
 
 /// What `Reader::read` found.
 pub enum Arrival {
     Packet(Body),
+    /// A packet of `total` bytes whose buffers are in `block` of the sender's arena, at `offset`.
+    Split {
+        head: Body,
+        total: u64,
+        block: u64,
+        offset: u64,
+    },
     /// A part of a packet; there may be more.
     Part,
     /// Nothing.
@@ -204,7 +246,7 @@ pub enum Arrival {
 impl<M: Memory> Reader<M> {
     pub fn new(memory: M) -> Reader<M> {
         let tail = memory.control().tail.0.load(Ordering::Relaxed);
-        Reader { memory, tail, partial: None, freed: 0 }
+        Reader { memory, tail, partial: None }
     }
 
     pub fn control(&self) -> &Control {
@@ -216,15 +258,8 @@ impl<M: Memory> Reader<M> {
         self.control().head.0.load(Ordering::Acquire) != self.tail
     }
 
-    /// Whether to tell a waiting producer that there is room: at the end of what was there, and
-    /// each time a quarter of the ring is free again, so that it writes while we read.
-    pub fn should_tell(&mut self, arrival: &Result<Arrival, String>) -> bool {
-        let due = !matches!(arrival, Ok(Arrival::Packet(_) | Arrival::Part))
-            || self.freed >= self.memory.capacity() / 4;
-        if due {
-            self.freed = 0;
-        }
-        due && wants_wake(self.control())
+    pub fn memory(&self) -> &M {
+        &self.memory
     }
 
     /// The next frame: a whole packet if it completes one.
@@ -254,6 +289,9 @@ impl<M: Memory> Reader<M> {
             self.consume(FRAME);
             return Ok(Arrival::Part);
         }
+        if kind == SPLIT {
+            return self.read_split(chunk, total);
+        }
         if kind & FIRST != 0 {
             if total < HEADER as u64 || total > isize::MAX as u64 {
                 return Err(format!("a packet of {total} bytes"));
@@ -281,6 +319,23 @@ impl<M: Memory> Reader<M> {
         Ok(Arrival::Part)
     }
 
+    fn read_split(&mut self, chunk: u64, total: u64) -> Result<Arrival, String> {
+        if chunk < PLACE + HEADER as u64 {
+            return Err(format!("a split packet's head of {chunk} bytes"));
+        }
+        let mut place = [0u8; PLACE as usize];
+        // SAFETY: the array has room.
+        unsafe { self.copy_out(self.tail + FRAME, place.as_mut_ptr(), PLACE as usize) };
+        let block = u64::from_le_bytes(place[..8].try_into().unwrap());
+        let offset = u64::from_le_bytes(place[8..].try_into().unwrap());
+        let length = (chunk - PLACE) as usize;
+        let head = Body::try_new(length).ok_or_else(|| "no memory for a message".to_string())?;
+        // SAFETY: the body has room for `length` bytes.
+        unsafe { self.copy_out(self.tail + FRAME + PLACE, head.as_ptr(), length) };
+        self.consume(FRAME + padded(chunk));
+        Ok(Arrival::Split { head, total, block, offset })
+    }
+
     /// # Safety
     /// `to` has room for `length` bytes.
     unsafe fn copy_out(&self, position: u64, to: *mut u8, length: usize) {
@@ -289,13 +344,14 @@ impl<M: Memory> Reader<M> {
         // SAFETY: the two parts make up `length`.
         unsafe {
             self.memory.get(at, to, first);
-            self.memory.get(0, to.add(first), length - first);
+            if first < length {
+                self.memory.get(0, to.add(first), length - first);
+            }
         }
     }
 
     fn consume(&mut self, length: u64) {
         self.tail += length;
-        self.freed += length;
         // SYNC POINT ring/space: Release with the producer's Acquire of `tail`.
         self.control().tail.0.store(self.tail, Ordering::Release);
     }

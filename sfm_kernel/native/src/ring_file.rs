@@ -1,37 +1,170 @@
-//! A ring in a file of its own: control words, then the data.
+//! A ring in a file of its own: control words, the ring's data, and behind them the arena.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
+use crate::arena::{Flag, BLOCKS};
+use crate::packet::Tail;
 use crate::ring::{Control, Memory};
 use crate::shm::{Mapping, ShmError};
 
 /// Data begins behind the control words, on a page of its own.
-const DATA: usize = 4096;
-const _: () = assert!(std::mem::size_of::<Control>() <= DATA);
+const DATA: usize = 8192;
+const _: () = assert!(std::mem::size_of::<Front>() <= DATA);
 
-/// A mapped ring. Which side writes what is the protocol's business (`ring`).
+/// What stands in front of the data.
+#[repr(C)]
+struct Front {
+    control: Control,
+    capacity: AtomicU64,
+    /// Bytes of the arena that the sender has mapped.
+    arena: AtomicU64,
+    /// 1 once the receiver has mapped it, too.
+    ready: AtomicU32,
+    flags: [Flag; BLOCKS],
+}
+
+/// A mapped ring. Which side writes what is the protocol's business (`ring`, `arena`).
 pub struct RingFile {
-    mapping: Mapping<Control>,
+    mapping: Mapping<Front>,
     capacity: u64,
+    arena: u64,
+    /// The receiver's blocks: (offset, length) by index; length 0 where it has none.
+    leases: Box<[(AtomicU64, AtomicU64)]>,
+    /// Up to where the receiver has its pages mapped.
+    seen: AtomicU64,
+    /// This is a forked child, and the blocks are its parent's.
+    orphaned: AtomicBool,
 }
 
 impl RingFile {
-    /// Make a ring of `capacity` bytes (a power of two). The sender does.
-    pub fn create(path: &Path, capacity: usize) -> Result<RingFile, ShmError> {
+    /// Make a ring of `capacity` bytes (a power of two), and an arena of at most `arena` bytes,
+    /// none of which takes memory yet. The sender does.
+    pub fn create(path: &Path, capacity: usize, arena: usize) -> Result<RingFile, ShmError> {
         assert!(capacity.is_power_of_two() && capacity >= 4096, "ring of {capacity} bytes");
+        let least = DATA + capacity;
+        let mapping = Mapping::create(path, least, arena, |mapping: &Mapping<Front>| {
+            mapping.capacity.store(capacity as u64, Ordering::Relaxed);
+            mapping.arena.store((mapping.len() - least) as u64, Ordering::Relaxed);
+        })?;
         // A descriptor for each peer would be too many, and nobody asks whether a ring lives.
-        let mapping = Mapping::create(path, DATA + capacity, |_: &Control| ())?.unlock();
-        Ok(RingFile { mapping, capacity: capacity as u64 })
+        let mapping = mapping.unlock();
+        let arena = (mapping.len() - least) as u64;
+        Ok(RingFile::of(mapping, capacity as u64, arena, 0))
     }
 
     /// Map a ring that a sender made. The receiver does.
-    pub fn open(path: &Path) -> Result<RingFile, ShmError> {
-        let mapping: Mapping<Control> = Mapping::open(path)?;
-        let capacity = mapping.len().saturating_sub(DATA);
-        if !capacity.is_power_of_two() || capacity < 4096 {
-            return Err(ShmError::Invalid(format!("{} is no ring", path.display())));
+    pub fn open(path: &Path) -> Result<Arc<RingFile>, ShmError> {
+        let invalid = || ShmError::Invalid(format!("{} is no ring", path.display()));
+        let about: Mapping<Front> = Mapping::open(path, DATA)?;
+        let capacity = about.capacity.load(Ordering::Relaxed);
+        let arena = about.arena.load(Ordering::Relaxed);
+        let least = capacity.saturating_add(DATA as u64);
+        let whole = least.checked_add(arena);
+        if !capacity.is_power_of_two() || capacity < 4096 || whole.is_none() {
+            return Err(invalid());
         }
-        Ok(RingFile { mapping, capacity: capacity as u64 })
+        let mapping: Mapping<Front> = if about.len() as u64 == least + arena {
+            about
+        } else {
+            drop(about);
+            Mapping::open(path, least as usize)?
+        };
+        let arena = match mapping.len() as u64 {
+            len if len == least + arena => arena,
+            len if len >= least => 0,
+            _ => return Err(invalid()),
+        };
+        let ring = Arc::new(RingFile::of(mapping, capacity, arena, BLOCKS));
+        if arena > 0 {
+            forks::register(&ring);
+            ring.mapping.ready.store(1, Ordering::Release);
+        }
+        Ok(ring)
+    }
+
+    fn of(mapping: Mapping<Front>, capacity: u64, arena: u64, leases: usize) -> RingFile {
+        RingFile {
+            mapping,
+            capacity,
+            arena,
+            leases: (0..leases).map(|_| Default::default()).collect(),
+            seen: AtomicU64::new(0),
+            orphaned: AtomicBool::new(false),
+        }
+    }
+
+    /// Bytes of the arena; 0 before the receiver has it.
+    pub fn arena(&self) -> u64 {
+        match self.mapping.ready.load(Ordering::Acquire) {
+            0 => 0,
+            _ => self.arena,
+        }
+    }
+
+    pub fn flag(&self, block: usize) -> &Flag {
+        &self.mapping.flags[block]
+    }
+
+    /// Reserve pages of the arena; whether there was room.
+    pub fn populate(&self, from: u64, to: u64) -> bool {
+        self.mapping.populate(self.at(from), self.at(to))
+    }
+
+    /// Give pages of the arena back.
+    pub fn discard(&self, from: u64, to: u64) {
+        self.mapping.discard(self.at(from), self.at(to));
+    }
+
+    /// Memory of the arena.
+    pub fn arena_memory(&self, offset: u64) -> *mut u8 {
+        assert!(offset <= self.arena);
+        // SAFETY: inside the mapping.
+        unsafe { self.mapping.as_ptr().add(self.at(offset) as usize) }
+    }
+
+    fn at(&self, offset: u64) -> u64 {
+        DATA as u64 + self.capacity + offset
+    }
+
+    /// The receiver takes over a block that the sender has announced: `length` bytes of it.
+    pub fn lease(self: &Arc<Self>, block: u64, offset: u64, length: u64) -> Result<Tail, String> {
+        let end = offset.checked_add(length).filter(|end| *end <= self.arena);
+        let (Some(end), true, 0) = (end, block < BLOCKS as u64, offset % 4096) else {
+            return Err(format!("block {block} of {length} bytes at {offset} is no block"));
+        };
+        let index = block as usize;
+        let seen = self.seen.load(Ordering::Relaxed);
+        if end > seen {
+            // Map the pages at once rather than by a fault for each.
+            let end = end.next_multiple_of(4096).min(self.arena);
+            self.populate(offset.max(seen) & !4095, end);
+            self.seen.store(end, Ordering::Relaxed);
+        }
+        let (at, held) = &self.leases[index];
+        at.store(offset, Ordering::Relaxed);
+        held.store(length, Ordering::Relaxed);
+        let lease = Lease { ring: self.clone(), index };
+        // SAFETY: inside the mapping, which the lease keeps; the sender has written it and will
+        // not touch it before the lease gives it back.
+        Ok(unsafe { Tail::new(self.arena_memory(offset), length as usize, Box::new(lease)) })
+    }
+
+    /// In a forked child: make the blocks that this process had private to it, as the rest of its
+    /// memory is. Without this, parent and child would write into the same arrays, and the child
+    /// would give back what the parent still uses.
+    fn detach(&self) {
+        self.orphaned.store(true, Ordering::Relaxed);
+        for (at, length) in &self.leases {
+            let length = length.load(Ordering::Relaxed) as usize;
+            if length > 0 {
+                let start = self.arena_memory(at.load(Ordering::Relaxed));
+                // SAFETY: whole pages of a live block of ours. Where there is no memory for a
+                // copy it stays shared.
+                unsafe { forks::make_private(start, length.next_multiple_of(4096)) };
+            }
+        }
     }
 
     fn data(&self, at: u64) -> *mut u8 {
@@ -40,10 +173,25 @@ impl RingFile {
     }
 }
 
+/// The receiver's right to a block.
+struct Lease {
+    ring: Arc<RingFile>,
+    index: usize,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if !self.ring.orphaned.load(Ordering::Relaxed) {
+            self.ring.leases[self.index].1.store(0, Ordering::Relaxed);
+            self.ring.flag(self.index).give_back();
+        }
+    }
+}
+
 // SAFETY: the mapping stays where it is as long as self lives.
-unsafe impl Memory for RingFile {
+unsafe impl Memory for Arc<RingFile> {
     fn control(&self) -> &Control {
-        &self.mapping
+        &self.mapping.control
     }
     fn capacity(&self) -> u64 {
         self.capacity
@@ -57,5 +205,83 @@ unsafe impl Memory for RingFile {
         debug_assert!(at + length as u64 <= self.capacity);
         // SAFETY: inside the data, which the protocol gives to the consumer alone; `to` has room.
         unsafe { std::ptr::copy_nonoverlapping(self.data(at), to, length) };
+    }
+}
+
+/// What a fork does to the blocks that this process has.
+mod forks {
+    use super::{Arc, AtomicBool, Ordering, RingFile, Weak};
+    use std::cell::UnsafeCell;
+    use std::sync::Once;
+
+    /// The rings that this process receives from. Its lock is held while the process forks, so
+    /// that the child finds the list whole.
+    struct Rings {
+        locked: AtomicBool,
+        list: UnsafeCell<Vec<Weak<RingFile>>>,
+    }
+    // SAFETY: the list is only touched under the lock.
+    unsafe impl Sync for Rings {}
+
+    static RINGS: Rings =
+        Rings { locked: AtomicBool::new(false), list: UnsafeCell::new(Vec::new()) };
+
+    extern "C" fn lock() {
+        while RINGS.locked.swap(true, Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+    }
+    extern "C" fn unlock() {
+        RINGS.locked.store(false, Ordering::Release);
+    }
+    extern "C" fn in_child() {
+        // SAFETY: the forking thread holds the lock.
+        for ring in unsafe { &mut *RINGS.list.get() }.drain(..) {
+            if let Some(ring) = ring.upgrade() {
+                ring.detach();
+            }
+        }
+        unlock();
+    }
+
+    pub fn register(ring: &Arc<RingFile>) {
+        static HANDLERS: Once = Once::new();
+        // SAFETY: the handlers touch nothing but RINGS.
+        HANDLERS.call_once(|| unsafe {
+            libc::pthread_atfork(Some(lock), Some(unlock), Some(in_child));
+        });
+        lock();
+        // SAFETY: under the lock.
+        let list = unsafe { &mut *RINGS.list.get() };
+        list.retain(|ring| ring.strong_count() > 0);
+        list.push(Arc::downgrade(ring));
+        unlock();
+    }
+
+    /// Replace shared pages by private ones with the same contents, at the same place.
+    ///
+    /// # Safety
+    /// `length` bytes at `start` are whole mapped pages, and nobody else in this process uses them
+    /// meanwhile.
+    pub unsafe fn make_private(start: *mut u8, length: usize) {
+        // SAFETY: a fresh mapping, filled and then moved over the old one in one step.
+        unsafe {
+            let fresh = libc::mmap(
+                std::ptr::null_mut(),
+                length,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            );
+            if fresh == libc::MAP_FAILED {
+                return;
+            }
+            std::ptr::copy_nonoverlapping(start, fresh.cast(), length);
+            let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+            if libc::mremap(fresh, length, length, flags, start) == libc::MAP_FAILED {
+                libc::munmap(fresh, length);
+            }
+        }
     }
 }

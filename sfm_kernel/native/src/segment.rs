@@ -73,7 +73,7 @@ pub struct Shared {
 pub type Segment = Mapping<Shared>;
 
 pub fn create(path: &Path, uid: u128, info: &str) -> Result<Segment, ShmError> {
-    Mapping::create(path, std::mem::size_of::<Shared>(), |shared: &Shared| {
+    Mapping::create(path, std::mem::size_of::<Shared>(), 0, |shared: &Segment| {
         shared.init(uid);
         shared.info.write(info);
     })
@@ -81,7 +81,7 @@ pub fn create(path: &Path, uid: u128, info: &str) -> Result<Segment, ShmError> {
 
 /// Map another process's segment. Reaching it is the proof that memory is shared.
 pub fn open(path: &Path, uid: Option<u128>) -> Result<Segment, ShmError> {
-    let segment: Segment = Mapping::open(path)?;
+    let segment: Segment = Mapping::open(path, 0)?;
     if segment.magic.load(Ordering::Acquire) != MAGIC {
         return Err(ShmError::Invalid(format!("{} is no segment of this version", path.display())));
     }

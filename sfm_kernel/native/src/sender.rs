@@ -1,33 +1,58 @@
 //! The sending half of a pair that shares memory: writes packets into its ring and wakes the peer.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
+use crate::arena::{Arena, Block};
 use crate::bell::Woken;
 use crate::core::Core;
 use crate::outflow::may_send;
-use crate::packet::Packet;
-use crate::ring::Writer;
+use crate::packet::{cost, Gather};
+use crate::ring::{Writer, LEAST};
 use crate::ring_file::RingFile;
 use crate::segment::Segment;
-use crate::shm::ShmError;
+use crate::shm::{room, ShmError};
 
 /// How long a sender trusts that its peer lives.
 const TRUST: Duration = Duration::from_millis(250);
+/// How long an arena keeps its memory after it was last used.
+const WARM: Duration = Duration::from_secs(2);
+/// Buffers of so many bytes go through the arena: one copy for two, but some system calls the
+/// first time, and a page at least.
+const ARENA_FROM: usize = 8 << 10;
 
 pub struct Sender {
     pub core: Arc<Core>,
     peer: Segment,
     slot: usize,
+    folder: PathBuf,
     writing: Mutex<Writing>,
 }
 
 pub struct Writing {
-    writer: Writer<RingFile>,
+    writer: Writer<Arc<RingFile>>,
+    arena: Option<Arena>,
+    used: Instant,
     sent: u64,
     checked: Instant,
+}
+
+/// A packet under way.
+#[derive(Default)]
+pub struct Progress {
+    /// Bytes of it that are in the ring.
+    done: usize,
+    /// Where its buffers are, if they are in the arena.
+    block: Option<Block>,
+}
+
+impl Progress {
+    /// The packet was counted.
+    fn is_started(&self) -> bool {
+        self.done > 0 || self.block.is_some()
+    }
 }
 
 /// How far `Sender::step` got.
@@ -55,20 +80,26 @@ impl Sender {
         taken
     }
 
-    /// Make the ring to the peer and announce it.
+    /// Make the ring to the peer and announce it. `arena`: bytes that large values may take.
     pub fn create(
         core: Arc<Core>,
         peer: Segment,
         folder: &Path,
         slot: usize,
         capacity: usize,
-    ) -> Result<Sender, ShmError> {
+        arena: usize,
+    ) -> Result<Arc<Sender>, ShmError> {
         let (own, uid) = (core.shared().uid(), peer.uid());
         let path = folder.join(format!("{own:032x}-{uid:032x}.ring"));
-        let writer = Writer::new(RingFile::create(&path, capacity)?);
+        let writer = Writer::new(Arc::new(RingFile::create(&path, capacity, arena)?));
         peer.announce_ring(slot, own);
-        let writing = Writing { writer, sent: 0, checked: Instant::now() };
-        Ok(Sender { core, peer, slot, writing: Mutex::new(writing) })
+        let now = Instant::now();
+        let writing = Writing { writer, arena: None, used: now, sent: 0, checked: now };
+        let folder = folder.to_path_buf();
+        let sender = Sender { core, peer, slot, folder, writing: Mutex::new(writing) };
+        let sender = Arc::new(sender);
+        sender.core.tend(&sender);
+        Ok(sender)
     }
 
     /// The right to write, if no other thread of this process has it.
@@ -85,60 +116,80 @@ impl Sender {
         self.peer.left.load(Ordering::Acquire) != 0
     }
 
-    /// Go on with `packet`, of which `done` bytes are in the ring; returns when it is whole or
-    /// must wait.
+    /// Go on with `packet`; returns when it is whole or must wait.
     pub fn step(
         &self,
         writing: &mut Writing,
-        packet: &Packet,
-        done: &mut usize,
+        packet: &Gather<'_>,
+        progress: &mut Progress,
         buffering: u64,
     ) -> Step {
-        if *done == 0 {
+        if !progress.is_started() {
             let waiting = writing.sent - writing.writer.taken();
-            if !may_send(waiting, packet.cost(), buffering) {
+            if !may_send(waiting, cost(packet.len()), buffering) {
                 return Step::Blocked;
             }
+            progress.block = writing.place(packet, &self.folder);
+        }
+        if let Some(block) = progress.block {
+            let wanted = writing.writer.split_room(packet.head().len()).expect("placed");
+            if !writing.writer.has_room(wanted) {
+                return Step::Blocked;
+            }
+            let (head, total) = (packet.head(), packet.len());
+            writing.writer.write_split(head, total, block.index as u64, block.offset);
+            self.sent(writing, packet);
+            return Step::Done;
         }
         loop {
-            let before = *done;
-            *done = writing.writer.write(packet.bytes(), before);
-            if *done == packet.len() {
-                writing.sent += packet.cost();
-                self.core.shared().sent.fetch_add(1, Ordering::Relaxed);
-                self.peer.announce_arrival(self.slot);
+            let before = progress.done;
+            progress.done = writing.writer.write(packet, before);
+            if progress.done == packet.len() {
+                self.sent(writing, packet);
                 return Step::Done;
             }
-            if *done == before {
+            if progress.done == before {
                 return Step::Blocked;
             }
             self.peer.announce_arrival(self.slot);
         }
     }
 
+    fn sent(&self, writing: &mut Writing, packet: &Gather<'_>) {
+        writing.sent += cost(packet.len());
+        self.core.shared().sent.fetch_add(1, Ordering::Relaxed);
+        self.peer.announce_arrival(self.slot);
+    }
+
     /// Sleep until there may be room or credit.
     pub fn wait(
         &self,
         writing: &mut Writing,
-        packet: &Packet,
-        done: usize,
+        packet: &Gather<'_>,
+        progress: &Progress,
         buffering: u64,
     ) -> Woken {
+        let wanted = match progress.block {
+            Some(_) => writing.writer.split_room(packet.head().len()).expect("placed"),
+            None => LEAST,
+        };
         writing.writer.announce_wait();
-        let room = writing.writer.has_room();
+        let room = writing.writer.has_room(wanted);
         let sent = writing.sent;
         if !room {
             self.peer.announce_pressure();
         }
         let taken = writing.writer.taken();
-        let ready = done > 0 || may_send(sent - taken, packet.cost(), buffering);
+        let ready = progress.is_started() || may_send(sent - taken, cost(packet.len()), buffering);
         let woken = if room && ready {
             Woken::Rung
         } else {
             let writer = std::cell::RefCell::new(&mut writing.writer);
             self.core.spin_then_sleep(Duration::from_millis(100), || {
                 let mut writer = writer.borrow_mut();
-                (!room && writer.has_room()) || writer.taken() != taken || self.core.is_closed()
+                (!room && writer.has_room(wanted))
+                    || writer.taken() != taken
+                    || self.core.is_closed()
             })
         };
         writing.writer.end_wait();
@@ -165,8 +216,12 @@ impl Sender {
     }
 
     /// Take back a packet that is partly written.
-    pub fn abort(&self, writing: &mut Writing, done: usize) {
-        if done > 0 {
+    pub fn abort(&self, writing: &mut Writing, progress: Progress) {
+        if let (Some(block), Some(arena)) = (progress.block, &mut writing.arena) {
+            writing.writer.memory().flag(block.index).give_back();
+            arena.release(block);
+        }
+        if progress.done > 0 {
             writing.writer.abort();
             self.peer.announce_arrival(self.slot);
         }
@@ -181,4 +236,62 @@ impl Sender {
         writing.checked = now;
         true
     }
+
+    /// Give back memory that the arena has not used for a while. Called now and then.
+    pub fn tidy(&self) {
+        if let Some(mut writing) = self.try_lock() {
+            let writing = &mut *writing;
+            if let Some(arena) = &mut writing.arena {
+                if writing.used.elapsed() >= WARM {
+                    let ring = writing.writer.memory();
+                    arena.reclaim(|block| !ring.flag(block).is_lent());
+                    if let Some((from, to)) = arena.trim() {
+                        ring.discard(from, to);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Writing {
+    /// Copy a large packet's buffers into the arena; None where they are small or there is no
+    /// room, and the packet goes through the ring.
+    fn place(&mut self, packet: &Gather<'_>, folder: &Path) -> Option<Block> {
+        let head = packet.head().len();
+        let length = packet.len() - head;
+        if length < ARENA_FROM {
+            return None;
+        }
+        self.writer.split_room(head)?;
+        let ring = self.writer.memory();
+        let arena = match &mut self.arena {
+            Some(arena) => arena,
+            none => match ring.arena() {
+                0 => return None, // the receiver has not opened the ring yet
+                size => none.insert(Arena::new(size)),
+            },
+        };
+        arena.reclaim(|block| !ring.flag(block).is_lent());
+        let block = arena.allocate(length)?;
+        if let Some((from, to)) = arena.missing(block) {
+            if !may_reserve(folder, to - from) || !ring.populate(from, to) {
+                ring.discard(from, to); // what there was room for
+                arena.release(block);
+                return None;
+            }
+            arena.set_reserved(to);
+        }
+        // SAFETY: the block is as long as the buffers, and nobody else's.
+        unsafe { packet.copy(head, ring.arena_memory(block.offset), length) };
+        ring.flag(block.index).lend();
+        self.used = Instant::now();
+        Some(block)
+    }
+}
+
+/// Whether arenas may grow by `wanted` bytes: half of the file system stays free of them, for
+/// rings and for others.
+fn may_reserve(folder: &Path, wanted: u64) -> bool {
+    room(folder).is_ok_and(|(free, limit)| free.saturating_sub(wanted) >= limit / 2)
 }

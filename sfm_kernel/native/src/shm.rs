@@ -43,12 +43,18 @@ unsafe impl<T: Sync> Send for Mapping<T> {}
 unsafe impl<T: Sync> Sync for Mapping<T> {}
 
 impl<T> Mapping<T> {
-    /// Create `path` with `len` zeroed bytes and mode 0600, and map it. The file is locked
+    /// Create `path` with `len` zeroed bytes and mode 0600, and map it; behind them `more` bytes
+    /// without pages, where the file system allows it (`Mapping::len` says). The file is locked
     /// exclusively for as long as the returned mapping keeps it.
     ///
     /// The file appears under `path` only when it is whole: it is made under a temporary name,
     /// reserved, locked, prepared by `init`, and then linked in.
-    pub fn create(path: &Path, len: usize, init: impl FnOnce(&T)) -> Result<Mapping<T>, ShmError> {
+    pub fn create(
+        path: &Path,
+        len: usize,
+        more: usize,
+        init: impl FnOnce(&Mapping<T>),
+    ) -> Result<Mapping<T>, ShmError> {
         let fresh = path.with_extension("new");
         let file = OpenOptions::new()
             .read(true)
@@ -57,7 +63,7 @@ impl<T> Mapping<T> {
             .mode(0o600)
             .custom_flags(libc::O_CLOEXEC | libc::O_NOFOLLOW)
             .open(&fresh)?;
-        let made = Self::prepare(path, &fresh, file, len, init);
+        let made = Self::prepare(path, &fresh, file, len, more, init);
         if made.is_err() {
             let _ = std::fs::remove_file(&fresh);
         }
@@ -69,9 +75,12 @@ impl<T> Mapping<T> {
         fresh: &Path,
         file: File,
         len: usize,
-        init: impl FnOnce(&T),
+        more: usize,
+        init: impl FnOnce(&Mapping<T>),
     ) -> Result<Mapping<T>, ShmError> {
         reserve(&file, len, path)?;
+        let whole = len + more;
+        let whole = if more > 0 && file.set_len(whole as u64).is_ok() { whole } else { len };
         // A second open file carries the lock. The mapping keeps the first one open, also in a
         // forked child, where it would make a dead process look alive.
         let lock = OpenOptions::new().read(true).custom_flags(libc::O_CLOEXEC).open(fresh)?;
@@ -79,15 +88,17 @@ impl<T> Mapping<T> {
         if unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
             return Err(io::Error::last_os_error().into());
         }
-        let mut mapping = Self::map(&file, len)?;
+        // Address space may be limited (ulimit -v).
+        let mut mapping = Self::map(&file, whole).or_else(|_| Self::map(&file, len))?;
         mapping.lock = Some(lock);
         init(&mapping);
         std::fs::rename(fresh, path)?;
         Ok(mapping)
     }
 
-    /// Map an existing file of the caller's own user.
-    pub fn open(path: &Path) -> Result<Mapping<T>, ShmError> {
+    /// Map an existing file of the caller's own user: all of it, or `least` bytes where the
+    /// address space has no room for more.
+    pub fn open(path: &Path, least: usize) -> Result<Mapping<T>, ShmError> {
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -107,7 +118,10 @@ impl<T> Mapping<T> {
         if len < std::mem::size_of::<T>() {
             return Err(ShmError::Invalid(format!("{} has only {len} bytes", path.display())));
         }
-        Self::map(&file, len)
+        Self::map(&file, len).or_else(|error| match least {
+            0 => Err(error),
+            least => Self::map(&file, least.min(len)),
+        })
     }
 
     fn map(file: &File, len: usize) -> Result<Mapping<T>, ShmError> {
@@ -127,6 +141,27 @@ impl<T> Mapping<T> {
         }
         let at = NonNull::new(at.cast()).expect("mmap never returns null");
         Ok(Mapping { at, len, lock: None, marker: PhantomData })
+    }
+
+    /// Reserve and map the pages of a range (multiples of 4096) that may have none; whether there
+    /// was room. Never a SIGBUS later. Needs Linux 5.14; without it there is no room.
+    pub fn populate(&self, from: u64, to: u64) -> bool {
+        const MADV_POPULATE_WRITE: i32 = 23; // not in every libc yet
+        self.advise(from, to, MADV_POPULATE_WRITE)
+    }
+
+    /// Give the pages of a range (multiples of 4096) back to the system; their contents are lost.
+    pub fn discard(&self, from: u64, to: u64) {
+        self.advise(from, to, libc::MADV_REMOVE);
+    }
+
+    fn advise(&self, from: u64, to: u64, advice: i32) -> bool {
+        assert!(from <= to && to <= self.len as u64);
+        // SAFETY: a range inside the mapping; neither advice changes what other ranges hold.
+        unsafe {
+            let at = self.at.as_ptr().add(from as usize);
+            libc::madvise(at.cast(), (to - from) as usize, advice) == 0
+        }
     }
 
     /// Give up the lock, and the descriptor with it; the memory stays.
@@ -183,7 +218,7 @@ fn reserve(file: &File, len: usize, path: &Path) -> Result<(), ShmError> {
 }
 
 /// Free and total bytes of the file system that holds `path`.
-fn room(path: &Path) -> io::Result<(u64, u64)> {
+pub fn room(path: &Path) -> io::Result<(u64, u64)> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: statvfs fills the zeroed struct; the path is a C string.
     let mut stat: libc::statvfs = unsafe { std::mem::zeroed() };

@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 const LONGEST: u32 = 150_000;
 /// Shortest: so little that nobody is kept from a core.
 const SHORTEST: u32 = 1_000;
+/// What giving back Python's GIL and taking it again is worth.
+const GLANCE: Duration = Duration::from_micros(3);
 /// How old the knowledge about free cores may be, in nanoseconds.
 const FRESH: u64 = 10_000_000;
 
@@ -30,6 +32,26 @@ impl Default for Spin {
 }
 
 impl Spin {
+    /// Spin for a moment.
+    pub fn glance(&self, news: impl Fn() -> bool) -> bool {
+        if news() {
+            return true;
+        }
+        if !cores_are_free() {
+            return false;
+        }
+        let start = Instant::now();
+        while start.elapsed() < GLANCE {
+            for _ in 0..8 {
+                if news() {
+                    return true;
+                }
+                std::hint::spin_loop();
+            }
+        }
+        false
+    }
+
     /// Spin until `news()`; false where it did not come in the time that a spin is worth.
     pub fn until(&self, news: impl Fn() -> bool) -> bool {
         if news() {

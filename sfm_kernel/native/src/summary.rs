@@ -1,7 +1,7 @@
 //! What an observer is told about a queue: one line for each of the first messages.
 
 use crate::matching::Queue;
-use crate::packet::{table, u32_at, u64_at, Attribute, Kind, Packet};
+use crate::packet::{u32_at, u64_at, Attribute, Kind, Packet, Shape};
 use crate::value::text;
 
 /// Messages that are described; of the others only the number is known.
@@ -19,7 +19,8 @@ pub fn summary(queue: &Queue) -> String {
 }
 
 fn line(packet: &Packet) -> String {
-    let pairs: Vec<String> = table(packet.bytes())
+    let pairs: Vec<String> = packet
+        .attributes()
         .map(|one| format!("{}={}", clean(one.name), value(packet, &one)))
         .collect();
     pairs.join("\t")
@@ -32,9 +33,7 @@ fn clean(text: &str) -> String {
 fn value(packet: &Packet, one: &Attribute<'_>) -> String {
     let number = || u64_at(one.value, 0);
     let buffers = |first: u32, count: u32| -> usize {
-        (first..first + count)
-            .map(|nth| crate::packet::buffer(packet.bytes(), nth as usize).1)
-            .sum()
+        (first..first + count).map(|nth| packet.buffer(nth as usize).1).sum()
     };
     match one.kind {
         Kind::None => "None".into(),
@@ -51,6 +50,12 @@ fn value(packet: &Packet, one: &Attribute<'_>) -> String {
         Kind::Bytes => format!("<bytes: {}>", one.value.len()),
         Kind::BigStr => format!("<str: {} bytes>", buffers(u32_at(one.value, 0), 1)),
         Kind::BigBytes => format!("<bytes: {}>", buffers(u32_at(one.value, 0), 1)),
+        Kind::Array => {
+            let shape = Shape::of(one.value).expect("validated");
+            let extents: Vec<String> = shape.extents().map(|extent| extent.to_string()).collect();
+            let letter = char::from(shape.kind);
+            format!("<array: {} of {letter}{}>", extents.join("x"), shape.item)
+        }
         Kind::Pickle | Kind::BigPickle => {
             let size = one.value.len() - 8 + buffers(u32_at(one.value, 0), u32_at(one.value, 4));
             format!("<object: {size} bytes>")

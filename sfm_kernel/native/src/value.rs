@@ -14,6 +14,29 @@ pub enum Key {
     Bytes(Box<[u8]>),
 }
 
+/// The value that a template wants, where the caller has it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Wanted<'a> {
+    None,
+    Int(i64),
+    /// As in `Key`.
+    Float(u64),
+    Str(&'a str),
+    Bytes(&'a [u8]),
+}
+
+impl Wanted<'_> {
+    pub fn key(&self) -> Key {
+        match *self {
+            Wanted::None => Key::None,
+            Wanted::Int(value) => Key::Int(value),
+            Wanted::Float(bits) => Key::Float(bits),
+            Wanted::Str(text) => Key::Str(text.into()),
+            Wanted::Bytes(bytes) => Key::Bytes(bytes.into()),
+        }
+    }
+}
+
 /// How a message's value stands to native comparison.
 pub enum Keyed {
     Key(Key),
@@ -49,9 +72,12 @@ pub fn key_of(one: &Attribute<'_>) -> Keyed {
         Kind::Float => float_key(f64::from_bits(u64_at(one.value, 0))),
         Kind::Str => Keyed::Key(Key::Str(text(one.value).into())),
         Kind::Bytes => Keyed::Key(Key::Bytes(one.value.into())),
-        Kind::BigInt | Kind::Pickle | Kind::BigStr | Kind::BigBytes | Kind::BigPickle => {
-            Keyed::Opaque
-        }
+        Kind::BigInt
+        | Kind::Pickle
+        | Kind::BigStr
+        | Kind::BigBytes
+        | Kind::BigPickle
+        | Kind::Array => Keyed::Opaque,
     }
 }
 
@@ -65,23 +91,29 @@ pub enum Verdict {
 }
 
 /// Compare without building a key.
-pub fn compare(wanted: &Key, one: &Attribute<'_>) -> Verdict {
+pub fn compare(wanted: &Wanted<'_>, one: &Attribute<'_>) -> Verdict {
     let equal = match (wanted, one.kind) {
-        (Key::None, Kind::None) => true,
-        (Key::Int(0), Kind::False) | (Key::Int(1), Kind::True) => true,
-        (Key::Int(value), Kind::Int) => *value == u64_at(one.value, 0) as i64,
-        (Key::Int(_) | Key::Float(_), Kind::Float) => {
+        (Wanted::None, Kind::None) => true,
+        (Wanted::Int(0), Kind::False) | (Wanted::Int(1), Kind::True) => true,
+        (Wanted::Int(value), Kind::Int) => *value == u64_at(one.value, 0) as i64,
+        (Wanted::Int(_) | Wanted::Float(_), Kind::Float) => {
             return match float_key(f64::from_bits(u64_at(one.value, 0))) {
-                Keyed::Key(key) if key == *wanted => Verdict::Yes,
+                Keyed::Key(key) if key == wanted.key() => Verdict::Yes,
                 Keyed::Opaque => Verdict::Unknown,
                 _ => Verdict::No,
             }
         }
-        (Key::Str(value), Kind::Str) => value.as_bytes() == one.value,
-        (Key::Bytes(value), Kind::Bytes) => **value == *one.value,
-        (_, Kind::BigInt | Kind::Pickle | Kind::BigStr | Kind::BigBytes | Kind::BigPickle) => {
-            return Verdict::Unknown
-        }
+        (Wanted::Str(value), Kind::Str) => value.as_bytes() == one.value,
+        (Wanted::Bytes(value), Kind::Bytes) => *value == one.value,
+        (
+            _,
+            Kind::BigInt
+            | Kind::Pickle
+            | Kind::BigStr
+            | Kind::BigBytes
+            | Kind::BigPickle
+            | Kind::Array,
+        ) => return Verdict::Unknown,
         _ => false,
     };
     if equal {

@@ -14,9 +14,10 @@ use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicUsize as Counter, Ordering};
 use loom::sync::Arc;
 use loom::thread;
+use sfm_native::arena::Flag;
 use sfm_native::bell::Bell;
-use sfm_native::packet::{Builder, Kind, Packet};
-use sfm_native::ring::{Arrival, Control, Memory, Reader, Writer};
+use sfm_native::packet::{Builder, Gather, Kind, Packet};
+use sfm_native::ring::{wants_wake, Arrival, Control, Memory, Reader, Writer, LEAST};
 
 /// A ring in loom's memory: each access to a byte is checked for races.
 struct Model {
@@ -62,7 +63,8 @@ unsafe impl Memory for Side {
 fn packet(value: i64) -> Packet {
     let mut builder = Builder::new();
     builder.attribute("n", Kind::Int, &[&value.to_le_bytes()]).unwrap();
-    builder.finish(|_, _| {}).unwrap()
+    // SAFETY: it has no buffers.
+    unsafe { builder.finish() }.to_packet().unwrap()
 }
 
 fn value(packet: &Packet) -> i64 {
@@ -97,7 +99,7 @@ fn ring_hands_over_every_byte_in_order() {
                 let mut done = 0;
                 while done < packet.len() {
                     let before = done;
-                    done = writer.write(packet.bytes(), done);
+                    done = writer.write(&Gather::of(packet.whole().unwrap()), done);
                     if done == before {
                         thread::yield_now();
                     }
@@ -111,7 +113,7 @@ fn ring_hands_over_every_byte_in_order() {
                     assert_eq!(value(&Packet::new(body).unwrap()), next);
                     next += 1;
                 }
-                Arrival::Part => {}
+                Arrival::Part | Arrival::Split { .. } => {}
                 Arrival::Nothing => thread::yield_now(),
             }
         }
@@ -128,14 +130,14 @@ fn an_aborted_packet_leaves_no_trace() {
         let sender = thread::spawn(move || {
             let mut writer = Writer::new(ring);
             let given_up = packet(1);
-            let done = writer.write(given_up.bytes(), 0);
+            let done = writer.write(&Gather::of(given_up.whole().unwrap()), 0);
             assert!(done > 0 && done < given_up.len());
             writer.abort();
             let packet = packet(2);
             let mut done = 0;
             while done < packet.len() {
                 let before = done;
-                done = writer.write(packet.bytes(), done);
+                done = writer.write(&Gather::of(packet.whole().unwrap()), done);
                 if done == before {
                     thread::yield_now();
                 }
@@ -147,7 +149,7 @@ fn an_aborted_packet_leaves_no_trace() {
                     assert_eq!(value(&Packet::new(body).unwrap()), 2);
                     break;
                 }
-                Arrival::Part => {}
+                Arrival::Part | Arrival::Split { .. } => {}
                 Arrival::Nothing => thread::yield_now(),
             }
         }
@@ -190,12 +192,12 @@ fn a_sender_that_waits_for_room_is_woken() {
                 let mut done = 0;
                 while done < packet.len() {
                     let before = done;
-                    done = writer.write(packet.bytes(), done);
+                    done = writer.write(&Gather::of(packet.whole().unwrap()), done);
                     if done == before {
                         writer.announce_wait();
-                        if !writer.has_room() {
+                        if !writer.has_room(LEAST) {
                             let writer = std::cell::RefCell::new(&mut writer);
-                            bell.sleep(Duration::MAX, || writer.borrow_mut().has_room());
+                            bell.sleep(Duration::MAX, || writer.borrow_mut().has_room(LEAST));
                         }
                         writer.end_wait();
                     }
@@ -204,7 +206,7 @@ fn a_sender_that_waits_for_room_is_woken() {
         };
         loop {
             let arrival = reader.read();
-            if reader.should_tell(&arrival) {
+            if wants_wake(reader.control()) {
                 bell.ring();
             }
             match arrival.unwrap() {
@@ -212,8 +214,57 @@ fn a_sender_that_waits_for_room_is_woken() {
                     assert_eq!(value(&Packet::new(body).unwrap()), 7);
                     break;
                 }
-                Arrival::Part => {}
+                Arrival::Part | Arrival::Split { .. } => {}
                 Arrival::Nothing => thread::yield_now(),
+            }
+        }
+        sender.join().unwrap();
+    });
+}
+
+/// A block of the arena is the receiver's from the frame that announces it to the flag that gives
+/// it back: both may write there, never at one time.
+#[test]
+fn a_block_belongs_to_one_side_at_a_time() {
+    check(|| {
+        let ring = Side::new(128);
+        let shared = Arc::new((Flag::default(), UnsafeCell::new(0)));
+        let mut reader = Reader::new(ring.clone());
+        let sender = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let mut writer = Writer::new(ring);
+                for nth in 1..=2 {
+                    while shared.0.is_lent() {
+                        thread::yield_now();
+                    }
+                    // SAFETY: loom checks for races.
+                    shared.1.with_mut(|block| unsafe { *block = nth });
+                    shared.0.lend();
+                    let packet = packet(nth);
+                    let head = packet.tables();
+                    while !writer.has_room(80) {
+                        thread::yield_now();
+                    }
+                    writer.write_split(head, head.len() + 1, 7, 4096);
+                }
+            })
+        };
+        let mut next = 1;
+        while next <= 2 {
+            match reader.read().unwrap() {
+                Arrival::Split { head, total, block: 7, offset: 4096 } => {
+                    assert_eq!(total as usize, head.len() + 1);
+                    // SAFETY: loom checks for races.
+                    shared.1.with_mut(|block| unsafe {
+                        assert_eq!(*block, next);
+                        *block = 99; // the receiver's values are writable
+                    });
+                    shared.0.give_back();
+                    next += 1;
+                }
+                Arrival::Nothing => thread::yield_now(),
+                _ => panic!("neither a part nor a whole packet was sent"),
             }
         }
         sender.join().unwrap();

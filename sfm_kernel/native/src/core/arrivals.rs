@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
-use super::{Core, Source, State};
+use super::{Core, Source, State, NO_LANE};
 use crate::matching::Taken;
 use crate::outflow::Outflow;
 use crate::packet::Packet;
-use crate::ring::{Arrival, Reader};
+use crate::ring::{wants_wake, Arrival, Reader};
 use crate::ring_file::RingFile;
 use crate::segment;
 use crate::shm::{is_dead, ShmError};
@@ -43,6 +43,9 @@ impl Core {
             if word.load(Ordering::SeqCst) == 0 {
                 continue;
             }
+            // Before the bits are taken: who finds none any more must see that something has
+            // changed, and look at the queue. So nobody need be rung for what was rung for already.
+            self.version.fetch_add(1, Ordering::SeqCst);
             // SYNC POINT segment/arrivals: with `announce_arrival`.
             let mut bits = word.swap(0, Ordering::SeqCst);
             while bits != 0 {
@@ -53,29 +56,36 @@ impl Core {
                 }
             }
         }
+        if arrived {
+            self.after_pump(state);
+        }
         if all {
+            let mut found = false;
             for lane in 0..state.lanes.len() {
                 if matches!(&state.lanes[lane].source, Source::Ring { reader, .. } if reader.pending())
                 {
-                    arrived |= self.drain(state, lane as u32);
+                    found |= self.drain(state, lane as u32);
                 }
             }
-        }
-        if arrived {
-            self.after_arrival(state);
+            if found {
+                self.after_arrival(state);
+            }
         }
     }
 
     /// The lane of the ring that `slot` announced; opened now if it is new.
     fn ring_lane(&self, state: &mut State, slot: usize) -> Option<u32> {
         let uid = self.shared().ring_of(slot);
-        if let Some(&lane) = state.by_slot.get(&slot) {
-            if state.lanes[lane as usize].uid == uid {
-                return Some(lane);
+        match state.by_slot.get(slot) {
+            Some(&lane) if lane != NO_LANE => {
+                if state.lanes[lane as usize].uid == uid {
+                    return Some(lane);
+                }
+                // The slot has a new owner. What the old one wrote comes first; then its ring goes.
+                self.drain(state, lane);
+                state.lanes[lane as usize].source = Source::Gone;
             }
-            // The slot has a new owner. What the old one wrote comes first; then its ring goes.
-            self.drain(state, lane);
-            state.lanes[lane as usize].source = Source::Gone;
+            _ => {}
         }
         let folder = self.folder.as_ref()?;
         let path = folder.join(format!("{uid:032x}-{:032x}.ring", self.shared().uid()));
@@ -83,7 +93,7 @@ impl Core {
             Ok(file) => file,
             Err(ShmError::Io(error)) if error.kind() == ErrorKind::NotFound => return None,
             Err(error) => {
-                state.damaged.push(format!("a new sender's ring cannot be mapped ({error:?})"));
+                self.report(state, format!("a new sender's ring cannot be mapped ({error:?})"));
                 return None;
             }
         };
@@ -92,7 +102,10 @@ impl Core {
         self.release_dead(state, folder);
         let sender = segment::open(&folder.join(format!("{uid:032x}.seg")), Some(uid)).ok();
         let lane = state.add_lane(uid, Source::Ring { reader: Reader::new(file), sender });
-        state.by_slot.insert(slot, lane);
+        if state.by_slot.len() <= slot {
+            state.by_slot.resize(slot + 1, NO_LANE);
+        }
+        state.by_slot[slot] = lane;
         Some(lane)
     }
 
@@ -115,34 +128,51 @@ impl Core {
     /// Take every whole packet out of a ring; whether there was any.
     fn drain(&self, state: &mut State, lane: u32) -> bool {
         let mut arrived = false;
+        let mut parts = 0;
         loop {
-            let Source::Ring { reader, sender, .. } = &mut state.lanes[lane as usize].source else {
+            let Source::Ring { reader, .. } = &mut state.lanes[lane as usize].source else {
                 return arrived;
             };
-            let arrival = reader.read();
-            if reader.should_tell(&arrival) {
-                if let Some(sender) = sender {
-                    sender.bell.0.ring();
+            let packet = match reader.read() {
+                Ok(Arrival::Nothing) => {
+                    state.to_tell.push(lane);
+                    return arrived;
                 }
-            }
-            match arrival.and_then(|arrival| match arrival {
-                Arrival::Packet(body) => Packet::new(body).map(|packet| Some(Some(packet))),
-                Arrival::Part => Ok(Some(None)),
-                Arrival::Nothing => Ok(None),
-            }) {
-                Ok(Some(Some(packet))) => {
+                Ok(Arrival::Part) => {
+                    // A large packet: let its sender write while we read on.
+                    parts += 1;
+                    if parts % 2 == 0 {
+                        tell(&state.lanes[lane as usize].source);
+                    }
+                    continue;
+                }
+                Ok(Arrival::Packet(body)) => Packet::new(body),
+                Ok(Arrival::Split { head, total, block, offset }) => total
+                    .checked_sub(head.len() as u64)
+                    .ok_or_else(|| "its parts do not add up".to_string())
+                    .and_then(|length| reader.memory().lease(block, offset, length))
+                    .and_then(|tail| Packet::split(head, tail, total)),
+                Err(why) => Err(why),
+            };
+            match packet {
+                Ok(packet) => {
                     arrived = true;
                     let packet = Arc::new(packet);
                     self.admit(state, Taken { seq: 0, packet, lane, ack: false });
                 }
-                Ok(Some(None)) => {}
-                Ok(None) => return arrived,
                 Err(why) => {
                     state.lanes[lane as usize].source = Source::Gone;
-                    state.damaged.push(why);
+                    self.report(state, why);
                     return true;
                 }
             }
+        }
+    }
+
+    /// Wake the senders that wait for room or credit, if what was read or received gave them some.
+    pub(super) fn tell_senders(&self, state: &mut State) {
+        while let Some(lane) = state.to_tell.pop() {
+            tell(&state.lanes[lane as usize].source);
         }
     }
 
@@ -156,13 +186,27 @@ impl Core {
         }
     }
 
-    pub(super) fn after_arrival(&self, state: &State) {
+    /// After `pump` has taken in what was announced. Who announced it has rung.
+    fn after_pump(&self, state: &State) {
         let shared = self.shared();
         shared.set_depth(state.queue.len() + state.undecided.len(), state.queue.bytes());
-        self.version.fetch_add(1, Ordering::SeqCst);
-        shared.bell.0.ring();
         if !state.undecided.is_empty() {
             shared.network.0.ring();
+        }
+    }
+
+    /// After something has come in of which nobody was told.
+    pub(super) fn after_arrival(&self, state: &State) {
+        self.after_pump(state);
+        self.version.fetch_add(1, Ordering::SeqCst);
+        self.shared().bell.0.ring();
+    }
+}
+
+fn tell(source: &Source) {
+    if let Source::Ring { reader, sender: Some(sender) } = source {
+        if wants_wake(reader.control()) {
+            sender.bell.0.ring();
         }
     }
 }

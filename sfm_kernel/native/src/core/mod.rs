@@ -14,7 +14,7 @@ use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::matching::{Queue, Taken};
 use crate::outflow::Outflow;
@@ -22,11 +22,12 @@ use crate::packet::{Body, Packet};
 use crate::ring::Reader;
 use crate::ring_file::RingFile;
 use crate::segment::{Doing, Segment, Shared, SLOTS};
+use crate::sender::Sender;
 use crate::spin::Spin;
 
 enum Source {
     /// A ring in shared memory, and its sender's segment (for waking it).
-    Ring { reader: Reader<RingFile>, sender: Option<Segment> },
+    Ring { reader: Reader<Arc<RingFile>>, sender: Option<Segment> },
     /// An endpoint in this process.
     Local(Arc<Outflow>),
     /// A transport that calls `deliver` and fetches acknowledgements.
@@ -47,7 +48,8 @@ struct Lane {
 struct State {
     queue: Queue,
     lanes: Vec<Lane>,
-    by_slot: HashMap<usize, u32>,
+    /// The lane of the ring that each slot announced; NO_LANE where there is none.
+    by_slot: Vec<u32>,
     by_uid: HashMap<u128, u32>,
     /// Arrived while callbacks are registered, and not yet shown to them.
     undecided: VecDeque<Taken>,
@@ -55,7 +57,11 @@ struct State {
     deciding: usize,
     damaged: Vec<String>,
     due: Vec<u32>,
+    /// Lanes whose sender may be waiting for what was just read or received.
+    to_tell: Vec<u32>,
 }
+
+const NO_LANE: u32 = u32::MAX;
 
 /// Where the shared part lives: in a segment, or on the heap for an endpoint that has none.
 enum Home {
@@ -72,9 +78,12 @@ pub struct Core {
     /// How often a message was put back: cursors of waiting receives start over.
     rewinds: AtomicU64,
     closed: AtomicBool,
+    /// `State::damaged` has something.
+    damage: AtomicBool,
     spin: Spin,
     event: OwnedFd,
     lock_fd: AtomicI32,
+    senders: Mutex<Vec<Weak<Sender>>>,
 }
 
 impl Core {
@@ -98,10 +107,12 @@ impl Core {
             version: AtomicU64::new(0),
             rewinds: AtomicU64::new(0),
             closed: AtomicBool::new(false),
+            damage: AtomicBool::new(false),
             spin: Spin::default(),
             // SAFETY: a fresh descriptor.
             event: unsafe { OwnedFd::from_raw_fd(event) },
             lock_fd: AtomicI32::new(lock_fd),
+            senders: Mutex::default(),
         })
     }
 
@@ -150,6 +161,13 @@ impl Core {
         }
     }
 
+    /// The network thread looks after this sender's arena from now on.
+    pub fn tend(&self, sender: &Arc<Sender>) {
+        let mut senders = self.senders.lock().unwrap_or_else(PoisonError::into_inner);
+        senders.retain(|one| one.strong_count() > 0);
+        senders.push(Arc::downgrade(sender));
+    }
+
     // ---- acknowledgements of remote lanes ----
 
     /// (uid, total received) of the lanes that owe their sender an acknowledgement.
@@ -181,6 +199,14 @@ impl Core {
     fn poke(&self) {
         // SAFETY: writes eight bytes to our own eventfd; a full counter is as good as a write.
         unsafe { libc::write(self.event.as_raw_fd(), 1u64.to_ne_bytes().as_ptr().cast(), 8) };
+    }
+}
+
+impl Core {
+    /// A sender's bytes made no sense; a receive will report it.
+    fn report(&self, state: &mut State, why: String) {
+        state.damaged.push(why);
+        self.damage.store(true, Ordering::Release);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The network thread: callbacks, full rings, observers.
 
 use std::sync::atomic::Ordering;
+use std::sync::{PoisonError, Weak};
 use std::time::Duration;
 
 use super::Core;
@@ -20,6 +21,7 @@ impl Core {
     pub fn undecided(&self) -> Vec<Taken> {
         let mut state = self.lock();
         self.pump(&mut state, true);
+        self.tell_senders(&mut state);
         state.deciding = state.undecided.len();
         state.undecided.drain(..).collect()
     }
@@ -37,6 +39,7 @@ impl Core {
         let mut state = self.lock();
         state.deciding -= 1;
         self.account(&mut state, news);
+        self.tell_senders(&mut state);
     }
 
     /// One round of the network thread without callbacks: make room in full rings, and do what
@@ -54,6 +57,7 @@ impl Core {
             }
             shared.pressure.store(0, Ordering::SeqCst);
             self.pump(&mut state, true);
+            self.tell_senders(&mut state);
             if wished != *wishes {
                 *wishes = wished;
                 shared.summary.write(&summary(&state.queue));
@@ -62,6 +66,7 @@ impl Core {
                 return !self.is_closed();
             }
         }
+        self.tidy();
         if !self.is_closed() {
             shared.network.0.sleep(limit, || {
                 self.is_closed()
@@ -71,5 +76,15 @@ impl Core {
             });
         }
         !self.is_closed()
+    }
+
+    fn tidy(&self) {
+        let senders: Vec<_> = {
+            let known = self.senders.lock().unwrap_or_else(PoisonError::into_inner);
+            known.iter().filter_map(Weak::upgrade).collect()
+        };
+        for sender in senders {
+            sender.tidy();
+        }
     }
 }

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use super::{Core, Source, State};
 use crate::bell::Woken;
 use crate::matching::{Candidate, Taken, Template};
-use crate::ring::wants_wake;
 
 /// A lane without asked-for acknowledgements still owes one after so many bytes.
 const ACK_EVERY: u64 = 1 << 20;
@@ -25,13 +24,13 @@ pub enum Found {
 
 impl Core {
     /// Look for the first match after `cursor`; take it if it is certain.
-    pub fn look(&self, template: &Template, cursor: u64, take: bool, all: bool) -> Found {
+    pub fn look(&self, template: &Template<'_>, cursor: u64, take: bool, all: bool) -> Found {
         let mut state = self.lock();
         if self.shared().callbacks.load(Ordering::SeqCst) == 0 {
             self.pump(&mut state, all);
         }
         let version = self.version.load(Ordering::SeqCst);
-        match state.queue.find(template, cursor) {
+        let found = match state.queue.find(template, cursor) {
             None => Found::Nothing { cursor: state.queue.next_seq() - 1, version },
             Some(candidate) if candidate.certain && take => {
                 let taken = state.queue.take(&candidate).expect("found under the same lock");
@@ -39,7 +38,9 @@ impl Core {
                 Found::Taken(taken)
             }
             Some(candidate) => Found::Ask(candidate),
-        }
+        };
+        self.tell_senders(&mut state);
+        found
     }
 
     /// Take what Python has agreed to; None if another thread was faster.
@@ -47,6 +48,7 @@ impl Core {
         let mut state = self.lock();
         let taken = state.queue.take(candidate)?;
         self.account(&mut state, &taken);
+        self.tell_senders(&mut state);
         Some(taken)
     }
 
@@ -72,12 +74,10 @@ impl Core {
         let lane = &mut state.lanes[taken.lane as usize];
         lane.taken += cost;
         match &lane.source {
-            Source::Ring { reader, sender, .. } => {
+            Source::Ring { reader, .. } => {
                 reader.control().taken.0.store(lane.taken, Ordering::Release);
-                if wants_wake(reader.control()) {
-                    if let Some(sender) = sender {
-                        sender.bell.0.ring();
-                    }
+                if state.to_tell.last() != Some(&taken.lane) {
+                    state.to_tell.push(taken.lane);
                 }
             }
             Source::Local(outflow) => outflow.credit(lane.taken),
@@ -97,6 +97,11 @@ impl Core {
         let shared = self.shared();
         self.version.load(Ordering::SeqCst) != version
             || (shared.has_arrivals() && shared.callbacks.load(Ordering::SeqCst) == 0)
+    }
+
+    /// A spin so short that the GIL need not be given back for it.
+    pub fn glance(&self, version: u64) -> bool {
+        self.spin.glance(|| self.has_news(version))
     }
 
     /// Spin until something may have changed since `version`; false where it did not pay off.
@@ -128,6 +133,12 @@ impl Core {
 
     /// Errors that a receive should report: a sender's packets made no sense.
     pub fn damaged(&self) -> Option<String> {
-        self.lock().damaged.pop()
+        if !self.damage.load(Ordering::Acquire) {
+            return None;
+        }
+        let mut state = self.lock();
+        let why = state.damaged.pop();
+        self.damage.store(!state.damaged.is_empty(), Ordering::Release);
+        why
     }
 }

@@ -4,16 +4,17 @@
 //! order that has every attribute of the template with an equal value. The walk is done for the
 //! first few messages. Where it grows long, the queue starts to keep an index for the attribute
 //! names that templates really use: name -> value -> messages. Then the cost of `recv(tag=x)`
-//! does not grow with the messages that do not match. What is never asked for costs nothing.
+//! does not grow with the messages that do not match, and a long queue is not walked at all. What
+//! is never asked for costs nothing.
 //!
 //! Pure: no I/O, no locks, no Python. What only Python can compare (a pickled value, a
 //! predicate) is reported as a *candidate*: natively it fits, the caller decides.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::packet::{table, Packet};
-use crate::value::key_of;
+use crate::packet::Packet;
+use crate::value::{key_of, Wanted};
 
 mod index;
 mod template;
@@ -23,6 +24,8 @@ pub use template::{matches, Condition, Template};
 
 /// Messages that a receive looks at before it asks for an index.
 const PATIENCE: usize = 32;
+/// A queue of so many messages is walked even if there is an index: that is faster.
+const SHORT: usize = 8;
 /// Attribute names that may have an index; beyond them, receives walk.
 const MAX_INDEXES: usize = 16;
 
@@ -65,7 +68,8 @@ pub struct Queue {
     len: usize,
     bytes: u64,
     next_seq: u64,
-    indexes: HashMap<Box<str>, Index>,
+    /// By attribute name. Few, so that a list is faster than a map.
+    indexes: Vec<(Box<str>, Index)>,
     /// Entries in indexes whose message has left.
     stale: usize,
 }
@@ -80,7 +84,7 @@ impl Default for Queue {
             len: 0,
             bytes: 0,
             next_seq: 1,
-            indexes: HashMap::new(),
+            indexes: Vec::new(),
             stale: 0,
         }
     }
@@ -137,8 +141,10 @@ impl Queue {
         *self.link_after(before) = slot;
         *self.link_before(after) = slot;
         if !self.indexes.is_empty() {
-            for one in table(packet.bytes()) {
-                if let Some(index) = self.indexes.get_mut(one.name) {
+            for one in packet.attributes() {
+                if let Some((_, index)) =
+                    self.indexes.iter_mut().find(|(name, _)| **name == *one.name)
+                {
                     index.add(key_of(&one), seq, slot);
                 }
             }
@@ -174,8 +180,8 @@ impl Queue {
         self.bytes -= packet.len() as u64;
         self.free.push(candidate.slot);
         if !self.indexes.is_empty() {
-            self.stale +=
-                table(packet.bytes()).filter(|one| self.indexes.contains_key(one.name)).count();
+            let indexed = |name: &str| self.indexes.iter().any(|(own, _)| **own == *name);
+            self.stale += packet.attributes().filter(|one| indexed(one.name)).count();
             if self.stale > 2 * self.len + 1024 {
                 self.sweep();
             }
@@ -191,12 +197,17 @@ impl Queue {
     ///
     /// Cost: O(1) in the messages that do not fit, once a walk was long enough to build the index;
     /// O(n) where no condition is native.
-    pub fn find(&mut self, template: &Template, cursor: u64) -> Option<Candidate> {
+    pub fn find(&mut self, template: &Template<'_>, cursor: u64) -> Option<Candidate> {
+        if self.len > SHORT && !self.indexes.is_empty() {
+            if let Some(nth) = self.best_index(template) {
+                return self.find_indexed(nth, template, cursor);
+            }
+        }
         let mut slot = match cursor {
             0 => self.head,
             _ => match self.first_after(template, cursor) {
                 Start::At(slot) => slot,
-                Start::Indexed(name) => return self.find_indexed(&name, template, cursor),
+                Start::Indexed(nth) => return self.find_indexed(nth, template, cursor),
             },
         };
         let mut steps = 0;
@@ -209,8 +220,8 @@ impl Queue {
             slot = node.after;
             steps += 1;
             if steps == PATIENCE {
-                if let Some(name) = self.choose_index(template) {
-                    return self.find_indexed(&name, template, cursor);
+                if let Some(nth) = self.choose_index(template) {
+                    return self.find_indexed(nth, template, cursor);
                 }
             }
         }
@@ -219,7 +230,7 @@ impl Queue {
 
     /// Where a walk resumes behind `cursor`: at the tail when little has arrived since, else
     /// through an index, else from the front.
-    fn first_after(&mut self, template: &Template, cursor: u64) -> Start {
+    fn first_after(&mut self, template: &Template<'_>, cursor: u64) -> Start {
         let mut slot = self.tail;
         for _ in 0..PATIENCE {
             if slot == NIL {
@@ -231,8 +242,8 @@ impl Queue {
             }
             slot = node.before;
         }
-        if let Some(name) = self.choose_index(template) {
-            return Start::Indexed(name);
+        if let Some(nth) = self.choose_index(template) {
+            return Start::Indexed(nth);
         }
         let mut slot = self.tail;
         while slot != NIL && self.nodes[slot as usize].seq > cursor {
@@ -242,24 +253,36 @@ impl Queue {
     }
 
     /// The most selective index that can serve the template; built now if there is none.
-    fn choose_index(&mut self, template: &Template) -> Option<Box<str>> {
-        let mut best: Option<(usize, &str)> = None;
-        for one in &template.conditions {
-            let Some(key) = &one.key else { continue };
-            if !self.indexes.contains_key(&one.name) {
-                if self.indexes.len() >= MAX_INDEXES {
-                    continue;
-                }
-                let index = self.build(&one.name);
-                self.indexes.insert(one.name.clone(), index);
-            }
-            let index = &self.indexes[&one.name];
-            let length = index.keyed.get(key).map_or(0, VecDeque::len) + index.opaque.len();
-            if best.is_none_or(|(shortest, _)| length < shortest) {
-                best = Some((length, &one.name));
+    fn choose_index(&mut self, template: &Template<'_>) -> Option<usize> {
+        for one in template.conditions.iter().filter(|one| one.wanted.is_some()) {
+            if self.index_of(one.name).is_none() && self.indexes.len() < MAX_INDEXES {
+                let index = self.build(one.name);
+                self.indexes.push((one.name.into(), index));
             }
         }
-        best.map(|(_, name)| name.into())
+        self.best_index(template)
+    }
+
+    /// The most selective of the indexes that exist and can serve the template.
+    fn best_index(&self, template: &Template<'_>) -> Option<usize> {
+        let usable = template.conditions.iter().filter_map(|one| {
+            let wanted = one.wanted.as_ref()?;
+            Some((self.index_of(one.name)?, wanted))
+        });
+        let mut usable = usable.peekable();
+        let first = usable.next()?;
+        if usable.peek().is_none() {
+            return Some(first.0);
+        }
+        let length = |&(nth, wanted): &(usize, &Wanted<'_>)| {
+            let index = &self.indexes[nth].1;
+            index.keyed.get(&wanted.key()).map_or(0, VecDeque::len) + index.opaque.len()
+        };
+        std::iter::once(first).chain(usable).min_by_key(length).map(|one| one.0)
+    }
+
+    fn index_of(&self, name: &str) -> Option<usize> {
+        self.indexes.iter().position(|(own, _)| **own == *name)
     }
 
     fn build(&self, name: &str) -> Index {
@@ -277,31 +300,32 @@ impl Queue {
 
     fn sweep(&mut self) {
         self.stale = 0;
-        let names: Vec<Box<str>> = self.indexes.keys().cloned().collect();
-        for name in names {
-            let index = self.build(&name);
-            self.indexes.insert(name, index);
+        for nth in 0..self.indexes.len() {
+            self.indexes[nth].1 = self.build(&self.indexes[nth].0);
         }
     }
 
-    fn find_indexed(&mut self, name: &str, template: &Template, cursor: u64) -> Option<Candidate> {
-        let key = template.conditions.iter().find(|one| &*one.name == name)?.key.as_ref()?;
+    fn find_indexed(
+        &mut self,
+        nth: usize,
+        template: &Template<'_>,
+        cursor: u64,
+    ) -> Option<Candidate> {
+        let (name, index) = &mut self.indexes[nth];
+        let condition = template.conditions.iter().find(|one| *one.name == **name)?;
+        let key = condition.wanted.as_ref()?.key();
         let nodes = &self.nodes;
-        let mut index = self.indexes.get_mut(name);
-        let mut dropped = 0;
-        if let Some(index) = &mut index {
-            if let Some(list) = index.keyed.get_mut(key) {
-                dropped += trim(list, nodes);
-                if list.is_empty() {
-                    index.keyed.remove(key);
-                }
+        let mut dropped = trim(&mut index.opaque, nodes);
+        if let Some(list) = index.keyed.get_mut(&key) {
+            dropped += trim(list, nodes);
+            if list.is_empty() {
+                index.keyed.remove(&key);
             }
-            dropped += trim(&mut index.opaque, nodes);
         }
         self.stale = self.stale.saturating_sub(dropped);
-        let index = self.indexes.get(name)?;
+        let index = &self.indexes[nth].1;
         let empty = VecDeque::new();
-        let (keyed, opaque) = (index.keyed.get(key).unwrap_or(&empty), &index.opaque);
+        let (keyed, opaque) = (index.keyed.get(&key).unwrap_or(&empty), &index.opaque);
         // Merge the two lists, so that candidates come in arrival order.
         let behind = |list: &VecDeque<(u64, u32)>| list.partition_point(|one| one.0 <= cursor);
         let (mut k, mut o) = (behind(keyed), behind(opaque));
@@ -340,11 +364,11 @@ impl Queue {
 
 enum Start {
     At(u32),
-    Indexed(Box<str>),
+    Indexed(usize),
 }
 
 /// None: does not match. Some(certain): matches, or may match if Python agrees.
-fn fits(template: &Template, node: &Node) -> Option<bool> {
+fn fits(template: &Template<'_>, node: &Node) -> Option<bool> {
     let packet = node.packet.as_ref()?;
     matches(template, packet)
 }

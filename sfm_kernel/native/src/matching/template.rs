@@ -1,32 +1,32 @@
 //! Templates: the native part of what a receive wants.
 
 use crate::packet::Packet;
-use crate::value::{compare, key_of, Key, Keyed, Verdict};
+use crate::value::{compare, key_of, Keyed, Verdict, Wanted};
 
 /// One condition of a template.
-#[derive(Clone, Debug)]
-pub struct Condition {
-    pub name: Box<str>,
+#[derive(Clone, Copy, Debug)]
+pub struct Condition<'a> {
+    pub name: &'a str,
     /// The value, where it can be compared natively; None leaves the comparison to Python.
-    pub key: Option<Key>,
+    pub wanted: Option<Wanted<'a>>,
     /// The wanted value can equal nothing that is native (NaN).
     pub never_native: bool,
 }
 
 /// The native part of a template.
 #[derive(Clone, Debug, Default)]
-pub struct Template {
-    pub conditions: Vec<Condition>,
+pub struct Template<'a> {
+    pub conditions: Vec<Condition<'a>>,
 }
 
 /// None: does not match. Some(true): matches. Some(false): matches if Python agrees.
-pub fn matches(template: &Template, packet: &Packet) -> Option<bool> {
+pub fn matches(template: &Template<'_>, packet: &Packet) -> Option<bool> {
     let mut certain = true;
-    for wanted in &template.conditions {
-        let one = packet.find(&wanted.name)?;
-        let verdict = match &wanted.key {
-            Some(key) => compare(key, &one),
-            None if wanted.never_native && !matches!(key_of(&one), Keyed::Opaque) => Verdict::No,
+    for condition in &template.conditions {
+        let one = packet.find(condition.name)?;
+        let verdict = match &condition.wanted {
+            Some(wanted) => compare(wanted, &one),
+            None if condition.never_native && !matches!(key_of(&one), Keyed::Opaque) => Verdict::No,
             None => Verdict::Unknown,
         };
         match verdict {

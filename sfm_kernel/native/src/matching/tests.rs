@@ -1,19 +1,20 @@
 use super::*;
 use crate::packet::{Builder, Kind};
-use crate::value::Key;
+use crate::value::Wanted;
 
 fn message(attributes: &[(&str, i64)]) -> Arc<Packet> {
     let mut builder = Builder::new();
     for (name, value) in attributes {
         builder.attribute(name, Kind::Int, &[&value.to_le_bytes()]).unwrap();
     }
-    Arc::new(builder.finish(|_, _| {}).unwrap())
+    // SAFETY: it has no buffers.
+    Arc::new(unsafe { builder.finish() }.to_packet().unwrap())
 }
 
-fn template(conditions: &[(&str, i64)]) -> Template {
-    let one = |&(name, value): &(&str, i64)| Condition {
-        name: name.into(),
-        key: Some(Key::Int(value)),
+fn template<'a>(conditions: &[(&'a str, i64)]) -> Template<'a> {
+    let one = |&(name, value): &(&'a str, i64)| Condition {
+        name,
+        wanted: Some(Wanted::Int(value)),
         never_native: false,
     };
     Template { conditions: conditions.iter().map(one).collect() }
@@ -104,7 +105,7 @@ fn unmatched_messages_cost_nothing_once_indexed() {
         queue.push(message(&[("tag", nth), ("other", 1)]), 0, false);
     }
     assert!(queue.find(&template(&[("tag", -1)]), 0).is_none());
-    let index = &queue.indexes["tag"];
+    let index = &queue.indexes[queue.index_of("tag").unwrap()].1;
     assert_eq!(index.keyed.len(), 50_000);
     for nth in (0..50_000).rev().step_by(7) {
         let found = queue.find(&template(&[("tag", nth)]), 0).unwrap();
@@ -127,7 +128,7 @@ fn a_queue_that_is_used_for_ever_stays_small() {
         queue.take(&found).unwrap();
     }
     assert!(queue.nodes.len() < 100, "{}", queue.nodes.len());
-    for index in queue.indexes.values() {
+    for (_, index) in &queue.indexes {
         assert!(index.keyed.len() < 5000, "{}", index.keyed.len());
     }
 }

@@ -1,6 +1,7 @@
 //! The memory of a packet.
 
 use std::alloc::{alloc, dealloc, handle_alloc_error, Layout};
+use std::any::Any;
 
 use super::ALIGN;
 
@@ -35,6 +36,11 @@ impl Body {
         body
     }
 
+    /// All bytes, which must be written; see `Packet` on who else may write to them.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: `len` bytes of our own.
+        unsafe { std::slice::from_raw_parts(self.at, self.len) }
+    }
     pub fn as_ptr(&self) -> *mut u8 {
         self.at
     }
@@ -50,5 +56,35 @@ impl Drop for Body {
     fn drop(&mut self) {
         // SAFETY: allocated in try_new with the same layout.
         unsafe { dealloc(self.at, Body::layout(self.len)) }
+    }
+}
+
+/// A packet's buffers in memory that somebody else provides, such as a sender's arena.
+pub struct Tail {
+    at: *mut u8,
+    len: usize,
+    /// Gives the memory back when dropped.
+    _lease: Box<dyn Any + Send + Sync>,
+}
+
+// SAFETY: the lease makes the memory ours alone; who writes to it is said at `Packet`.
+unsafe impl Send for Tail {}
+// SAFETY: as above.
+unsafe impl Sync for Tail {}
+
+impl Tail {
+    /// # Safety
+    /// `len` bytes at `at` are valid, written, and nobody else's, as long as `lease` lives.
+    pub unsafe fn new(at: *mut u8, len: usize, lease: Box<dyn Any + Send + Sync>) -> Tail {
+        Tail { at, len, _lease: lease }
+    }
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.at
+    }
+    pub fn len(&self) -> usize {
+        self.len
+    }
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
     }
 }

@@ -1,29 +1,46 @@
-//! Writing a packet.
+//! Writing a packet's tables.
 
-use super::{Body, Kind, Packet, ALIGN, DESCRIPTOR, HEADER, MAGIC, VERSION};
+use super::{Gather, Kind, ALIGN, DESCRIPTOR, HEADER, MAGIC, VERSION};
 
-/// Builds a packet in two passes: attributes first (small values inline), then `finish` lays out
-/// the buffers, whose bytes the caller copies in.
+/// A buffer that goes out of band: where its bytes are now.
+struct Source {
+    from: *const u8,
+    len: usize,
+}
+
+/// Builds a packet: small values go into the table, large ones stay where they are until the
+/// packet is gathered. May be used again after `clear`, which keeps its memory.
 #[derive(Default)]
 pub struct Builder {
-    table: Vec<u8>,
+    /// Header and table, later the descriptors, too.
+    head: Vec<u8>,
+    sources: Vec<Source>,
     count: usize,
-    lengths: Vec<u64>,
 }
 
 impl Builder {
     pub fn new() -> Builder {
-        Builder { table: Vec::with_capacity(256), ..Builder::default() }
+        let mut builder = Builder::default();
+        builder.clear();
+        builder
     }
 
-    /// Announce an out-of-band buffer; its index.
-    pub fn buffer(&mut self, length: usize) -> u32 {
-        self.lengths.push(length as u64);
-        (self.lengths.len() - 1) as u32
+    /// Begin another packet.
+    pub fn clear(&mut self) {
+        self.head.clear();
+        self.head.resize(HEADER, 0);
+        self.sources.clear();
+        self.count = 0;
+    }
+
+    /// Announce an out-of-band buffer; its index. Its bytes are read when the packet is gathered.
+    pub fn buffer(&mut self, from: *const u8, len: usize) -> u32 {
+        self.sources.push(Source { from, len });
+        (self.sources.len() - 1) as u32
     }
 
     pub fn buffers(&self) -> u32 {
-        self.lengths.len() as u32
+        self.sources.len() as u32
     }
 
     /// Add an attribute whose value is the concatenation of `parts`.
@@ -32,58 +49,60 @@ impl Builder {
         if name.len() > u16::MAX as usize {
             return Err("its name is longer than 65535 bytes".into());
         }
+        let length = u32::try_from(length).map_err(|_| "its value is too long".to_string())?;
+        let mut entry = [0u8; 8];
+        entry[..2].copy_from_slice(&(name.len() as u16).to_le_bytes());
+        entry[2] = kind as u8;
+        entry[4..].copy_from_slice(&length.to_le_bytes());
         if self.count >= u16::MAX as usize {
             return Err("a message has at most 65535 attributes".into());
         }
-        let length = u32::try_from(length).map_err(|_| "its value is too long".to_string())?;
         self.count += 1;
-        self.table.extend_from_slice(&(name.len() as u16).to_le_bytes());
-        self.table.extend_from_slice(&[kind as u8, 0]);
-        self.table.extend_from_slice(&length.to_le_bytes());
-        self.table.extend_from_slice(name.as_bytes());
+        self.head.extend_from_slice(&entry);
+        self.head.extend_from_slice(name.as_bytes());
         for part in parts {
-            self.table.extend_from_slice(part);
+            self.head.extend_from_slice(part);
         }
         Ok(())
     }
 
-    /// The packet with its tables written; `fill(nth, memory)` must write buffer `nth` whole.
-    pub fn finish(self, mut fill: impl FnMut(usize, &mut [u8])) -> Option<Packet> {
-        let mut end = HEADER + self.table.len() + self.lengths.len() * DESCRIPTOR;
-        let descriptors: Vec<(usize, usize)> = (self.lengths.iter())
-            .map(|&length| {
-                let at = end.next_multiple_of(ALIGN);
-                end = at + length as usize;
-                (at, length as usize)
-            })
-            .collect();
-        let body = Body::try_new(end)?;
-        // SAFETY: fresh memory that only this function sees. Zero the tables and the first gap;
-        // gaps between buffers are zeroed below, so that no old memory travels.
-        let bytes = unsafe {
-            let first = descriptors.first().map_or(end, |one| one.0);
-            std::ptr::write_bytes(body.as_ptr(), 0, first);
-            std::slice::from_raw_parts_mut(body.as_ptr(), end)
-        };
-        bytes[..4].copy_from_slice(&MAGIC);
-        bytes[4] = VERSION;
-        bytes[6..8].copy_from_slice(&(self.count as u16).to_le_bytes());
-        bytes[8..12].copy_from_slice(&(self.table.len() as u32).to_le_bytes());
-        bytes[12..16].copy_from_slice(&(self.lengths.len() as u32).to_le_bytes());
-        bytes[16..24].copy_from_slice(&(end as u64).to_le_bytes());
-        bytes[HEADER..HEADER + self.table.len()].copy_from_slice(&self.table);
-        let mut at = HEADER + self.table.len();
-        let mut written = end;
-        for (nth, &(offset, length)) in descriptors.iter().enumerate() {
-            bytes[at..at + 8].copy_from_slice(&(offset as u64).to_le_bytes());
-            bytes[at + 8..at + 16].copy_from_slice(&(length as u64).to_le_bytes());
-            at += DESCRIPTOR;
-            if nth > 0 {
-                bytes[written..offset].fill(0);
-            }
-            fill(nth, &mut bytes[offset..offset + length]);
-            written = offset + length;
+    /// Begin with `count` attributes without buffers as another builder has written them (`entries`).
+    pub fn extend(&mut self, entries: &[u8], count: usize) {
+        self.count += count;
+        self.head.extend_from_slice(entries);
+    }
+
+    /// The table so far.
+    pub fn entries(&self) -> &[u8] {
+        &self.head[HEADER..]
+    }
+
+    /// The packet. Nothing may be added afterwards.
+    ///
+    /// # Safety
+    /// The sources of all buffers must stay valid as long as the result is used.
+    pub unsafe fn finish(&mut self) -> Gather<'_> {
+        let table = self.head.len() - HEADER;
+        let mut end = self.head.len() + self.sources.len() * DESCRIPTOR;
+        let mut pieces = Vec::with_capacity(self.sources.len());
+        for source in &self.sources {
+            let at = end.next_multiple_of(ALIGN);
+            end = at + source.len;
+            self.head.extend_from_slice(&(at as u64).to_le_bytes());
+            self.head.extend_from_slice(&(source.len as u64).to_le_bytes());
+            pieces.push((at, source.from, source.len));
         }
-        Some(Packet::of(body))
+        if let Some(first) = pieces.first() {
+            self.head.resize(first.0, 0); // the head ends where the buffers begin
+        }
+        let header = &mut self.head[..HEADER];
+        header[..4].copy_from_slice(&MAGIC);
+        header[4] = VERSION;
+        header[6..8].copy_from_slice(&(self.count as u16).to_le_bytes());
+        header[8..12].copy_from_slice(&(table as u32).to_le_bytes());
+        header[12..16].copy_from_slice(&(self.sources.len() as u32).to_le_bytes());
+        header[16..24].copy_from_slice(&(end as u64).to_le_bytes());
+        // SAFETY: the caller keeps the sources; the pieces are in order and do not overlap.
+        unsafe { Gather::new(&self.head, pieces, end) }
     }
 }

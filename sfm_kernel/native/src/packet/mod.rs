@@ -24,9 +24,11 @@ use std::sync::OnceLock;
 
 mod body;
 mod builder;
+mod gather;
 
-pub use body::Body;
+pub use body::{Body, Tail};
 pub use builder::Builder;
+pub use gather::Gather;
 
 pub const MAGIC: [u8; 4] = *b"SFP\xB5";
 pub const VERSION: u8 = 1;
@@ -54,6 +56,7 @@ pub enum Kind {
     BigStr = 9,     // buffer index u32
     BigBytes = 10,  // buffer index u32
     BigPickle = 11, // first buffer u32, buffers u32; the first holds the pickle itself
+    Array = 12,     // buffer u32, kind u8, item size u8, order u8, dimensions u8, each extent u64
 }
 
 impl Kind {
@@ -72,6 +75,7 @@ impl Kind {
             9 => BigStr,
             10 => BigBytes,
             11 => BigPickle,
+            12 => Array,
             _ => return Option::None,
         })
     }
@@ -143,6 +147,23 @@ pub fn validate(bytes: &[u8]) -> Result<(), String> {
         }
         Head::Packet(_) => {}
     }
+    validate_tables(bytes, 0, bytes.len() as u64)
+}
+
+/// Check a packet whose bytes from `head.len()` to `total` are in another place: all its buffers.
+pub fn validate_split(front: &[u8], total: u64) -> Result<(), String> {
+    if head(front)? != Head::Packet(total) {
+        return Err(format!("its head does not say {total} bytes"));
+    }
+    let tables = u64::from(u32_at(front, 8)) + u64::from(u32_at(front, 12)) * DESCRIPTOR as u64;
+    if (front.len() as u64) < HEADER as u64 + tables {
+        return Err("truncated tables".into());
+    }
+    validate_tables(front, front.len() as u64, total)
+}
+
+/// `bytes` holds the tables; the buffers must lie in `least..total`.
+fn validate_tables(bytes: &[u8], least: u64, total: u64) -> Result<(), String> {
     let count = u16_at(bytes, 6) as usize;
     let end = HEADER + u32_at(bytes, 8) as usize;
     let buffers = u32_at(bytes, 12) as u64;
@@ -174,6 +195,13 @@ pub fn validate(bytes: &[u8]) -> Result<(), String> {
             }
             Kind::Pickle => value.len() >= 8 && in_range(value, buffers),
             Kind::BigPickle => value.len() == 8 && in_range(value, buffers) && u32_at(value, 4) > 0,
+            Kind::Array => {
+                value.len() >= 8
+                    && u64::from(u32_at(value, 0)) < buffers
+                    && Shape::of(value).is_some_and(|shape| {
+                        shape.bytes() == Some(descriptor(bytes, end, u32_at(value, 0) as usize).1)
+                    })
+            }
         };
         if !fits {
             return Err(damaged());
@@ -182,22 +210,62 @@ pub fn validate(bytes: &[u8]) -> Result<(), String> {
     if at != end {
         return Err(format!("the table has {} bytes too many", end - at));
     }
+    let least = least.max(end as u64 + buffers * DESCRIPTOR as u64);
+    // Values are writable at the receiver, so two of them must never share memory.
+    let mut free = least;
     for nth in 0..buffers as usize {
         let (offset, length) = descriptor(bytes, end, nth);
-        let inside = offset.checked_add(length).is_some_and(|last| last <= bytes.len() as u64);
-        if !inside || offset < (end as u64 + buffers * DESCRIPTOR as u64) {
+        let last = offset.checked_add(length).filter(|last| *last <= total);
+        if offset < least || last.is_none() {
             return Err(format!("buffer {nth} lies outside the packet"));
         }
-    }
-    // Values are writable at the receiver, so two of them must never share memory.
-    for nth in 1..buffers as usize {
-        let (before, length) = descriptor(bytes, end, nth - 1);
-        if descriptor(bytes, end, nth).0 < before + length {
+        if offset < free {
             return Err(format!("buffer {nth} overlaps the one before"));
         }
+        free = offset + length;
     }
     unique_names(bytes, count)
 }
+
+/// The value of an `Array` attribute: what its buffer means.
+#[derive(Clone, Copy)]
+pub struct Shape<'a> {
+    /// NumPy's letter for the kind of number: b'b', b'i', b'u', b'f' or b'c'.
+    pub kind: u8,
+    pub item: u8,
+    /// b'C' or b'F': which index varies fastest in memory, the last or the first.
+    pub order: u8,
+    extents: &'a [u8],
+}
+
+impl<'a> Shape<'a> {
+    /// None where the value is none.
+    pub fn of(value: &'a [u8]) -> Option<Shape<'a>> {
+        let (front, extents) = value.split_at_checked(8)?;
+        let [.., kind, item, order, dimensions] = *front else { return None };
+        let number = matches!(
+            (kind, item),
+            (b'b', 1) | (b'i' | b'u', 1 | 2 | 4 | 8) | (b'f', 2 | 4 | 8) | (b'c', 8 | 16)
+        );
+        let right = number
+            && matches!(order, b'C' | b'F')
+            && dimensions <= MAX_DIMENSIONS
+            && extents.len() == usize::from(dimensions) * 8;
+        right.then_some(Shape { kind, item, order, extents })
+    }
+
+    pub fn extents(&self) -> impl Iterator<Item = u64> + 'a {
+        self.extents.chunks_exact(8).map(|extent| u64_at(extent, 0))
+    }
+
+    /// Bytes of the array; None where they are beyond counting.
+    pub fn bytes(&self) -> Option<u64> {
+        self.extents().try_fold(u64::from(self.item), u64::checked_mul)
+    }
+}
+
+/// NumPy's own limit is 64; older ones' 32.
+pub const MAX_DIMENSIONS: u8 = 32;
 
 fn unique_names(bytes: &[u8], count: usize) -> Result<(), String> {
     let twice = |name: &str| Err(format!("attribute {name:?} stands twice"));
@@ -245,11 +313,23 @@ pub fn table(bytes: &[u8]) -> impl Iterator<Item = Attribute<'_>> {
     })
 }
 
-/// Offset and length of buffer `nth` of a valid packet.
-pub fn buffer(bytes: &[u8], nth: usize) -> (usize, usize) {
-    let end = HEADER + u32_at(bytes, 8) as usize;
-    let (offset, length) = descriptor(bytes, end, nth);
-    (offset as usize, length as usize)
+/// The attribute `name` of a valid packet: as `table` would find it, comparing only the names.
+pub fn find<'a>(bytes: &'a [u8], name: &str) -> Option<Attribute<'a>> {
+    let mut at = HEADER;
+    for _ in 0..u16_at(bytes, 6) {
+        let name_at = at + ENTRY;
+        let value_at = name_at + u16_at(bytes, at) as usize;
+        let end = value_at + u32_at(bytes, at + 4) as usize;
+        let own = &bytes[name_at..value_at];
+        if own == name.as_bytes() {
+            let kind = Kind::from_u8(bytes[at + 2]).expect("validated");
+            // SAFETY: equal to a str.
+            let name = unsafe { std::str::from_utf8_unchecked(own) };
+            return Some(Attribute { name, kind, value: &bytes[value_at..end] });
+        }
+        at = end;
+    }
+    None
 }
 
 /// A valid packet in memory of its own.
@@ -257,7 +337,10 @@ pub fn buffer(bytes: &[u8], nth: usize) -> (usize, usize) {
 /// The tables are never written again. The memory of out-of-band buffers is handed to Python as
 /// writable, once for each value; Rust reads it only before that.
 pub struct Packet {
+    /// The whole packet, or its tables only.
     body: Body,
+    /// The buffers, where they are elsewhere: all bytes behind the body.
+    tail: Option<Tail>,
     /// The Python layer keeps the decoded message here, so that a predicate that looks at a
     /// queued message again and again does not decode it each time.
     pub decoded: OnceLock<Box<dyn Any + Send + Sync>>,
@@ -266,26 +349,38 @@ pub struct Packet {
 impl Packet {
     /// Take over `body`, whose bytes must all be written.
     pub fn new(body: Body) -> Result<Packet, String> {
-        let packet = Packet::of(body);
-        validate(packet.bytes())?;
-        Ok(packet)
+        validate(body.bytes())?;
+        Ok(Packet::of(body, None))
     }
 
-    /// The packet in a body that is known to be valid.
-    fn of(body: Body) -> Packet {
-        Packet { body, decoded: OnceLock::new() }
+    /// The packet whose buffers are in `tail`; in all `total` bytes.
+    pub fn split(body: Body, tail: Tail, total: u64) -> Result<Packet, String> {
+        validate_split(body.bytes(), total)?;
+        if body.len() as u64 + tail.len() as u64 != total {
+            return Err(format!("its parts are not {total} bytes"));
+        }
+        Ok(Packet::of(body, Some(tail)))
     }
 
-    /// All bytes. Not to be called once a buffer was handed out as writable, but for the tables.
-    pub fn bytes(&self) -> &[u8] {
-        // SAFETY: `body` owns `len` written bytes; see the type's comment on writes.
-        unsafe { std::slice::from_raw_parts(self.body.as_ptr(), self.body.len()) }
+    /// The packet in memory that is known to be valid.
+    fn of(body: Body, tail: Option<Tail>) -> Packet {
+        Packet { body, tail, decoded: OnceLock::new() }
     }
-    pub fn as_ptr(&self) -> *mut u8 {
-        self.body.as_ptr()
+
+    /// The bytes up to the end of the tables, at least.
+    pub fn tables(&self) -> &[u8] {
+        // Buffers in the body are never looked at through this slice.
+        self.body.bytes()
     }
+
+    /// All bytes, if they are in one place. Not to be called once a buffer was handed out.
+    pub fn whole(&self) -> Option<&[u8]> {
+        self.tail.is_none().then(|| self.body.bytes())
+    }
+
+    /// Bytes of the whole packet.
     pub fn len(&self) -> usize {
-        self.body.len()
+        self.body.len() + self.tail.as_ref().map_or(0, Tail::len)
     }
     pub fn is_empty(&self) -> bool {
         false
@@ -294,8 +389,32 @@ impl Packet {
     pub fn cost(&self) -> u64 {
         cost(self.len())
     }
+    pub fn attributes(&self) -> impl Iterator<Item = Attribute<'_>> {
+        table(self.tables())
+    }
     pub fn find(&self, name: &str) -> Option<Attribute<'_>> {
-        table(self.bytes()).find(|one| one.name == name)
+        find(self.tables(), name)
+    }
+
+    /// Where buffer `nth` is, and its length.
+    pub fn buffer(&self, nth: usize) -> (*mut u8, usize) {
+        let bytes = self.tables();
+        let (offset, length) = descriptor(bytes, HEADER + u32_at(bytes, 8) as usize, nth);
+        let (at, length) = (offset as usize, length as usize);
+        let start = match &self.tail {
+            // SAFETY: validated: the buffer lies in the tail, which begins where the body ends.
+            Some(tail) => unsafe { tail.as_ptr().add(at - self.body.len()) },
+            // SAFETY: validated: the buffer lies in the body.
+            None => unsafe { self.body.as_ptr().add(at) },
+        };
+        (start, length)
+    }
+
+    /// The bytes of buffer `nth`, before it is handed out as writable.
+    pub fn buffer_bytes(&self, nth: usize) -> &[u8] {
+        let (at, length) = self.buffer(nth);
+        // SAFETY: valid as long as self; see the type's comment on writes.
+        unsafe { std::slice::from_raw_parts(at, length) }
     }
 }
 

@@ -4,30 +4,31 @@ fn sample() -> Packet {
     let mut builder = Builder::new();
     builder.attribute("dest", Kind::Str, &[b"B"]).unwrap();
     builder.attribute("tag", Kind::Int, &[&42i64.to_le_bytes()]).unwrap();
-    let first = builder.buffer(5);
-    let second = builder.buffer(3);
+    let first = builder.buffer([1u8; 5].as_ptr(), 5);
+    let second = builder.buffer([2u8; 3].as_ptr(), 3);
     builder.attribute("raw", Kind::BigBytes, &[&first.to_le_bytes()]).unwrap();
     builder.attribute("more", Kind::BigBytes, &[&second.to_le_bytes()]).unwrap();
-    builder.finish(|nth, memory| memory.fill(nth as u8 + 1)).unwrap()
+    // SAFETY: constants live for ever.
+    unsafe { builder.finish() }.to_packet().unwrap()
 }
 
 #[test]
 fn what_is_built_is_valid_and_reads_back() {
     let packet = sample();
-    validate(packet.bytes()).unwrap();
-    assert_eq!(head(packet.bytes()), Ok(Head::Packet(packet.len() as u64)));
-    let names: Vec<&str> = table(packet.bytes()).map(|one| one.name).collect();
+    validate(packet.whole().unwrap()).unwrap();
+    assert_eq!(head(packet.whole().unwrap()), Ok(Head::Packet(packet.len() as u64)));
+    let names: Vec<&str> = table(packet.whole().unwrap()).map(|one| one.name).collect();
     assert_eq!(names, ["dest", "tag", "raw", "more"]);
     assert_eq!(packet.find("tag").unwrap().value, 42i64.to_le_bytes());
-    let (at, length) = buffer(packet.bytes(), 1);
-    assert_eq!((at % ALIGN, &packet.bytes()[at..at + length]), (0, &[2u8, 2, 2][..]));
+    assert_eq!(packet.buffer(1).0 as usize % ALIGN, 0);
+    assert_eq!(packet.buffer_bytes(1), [2u8, 2, 2]);
 }
 
 #[test]
 fn every_truncation_is_incomplete_or_refused_never_a_panic() {
     let packet = sample();
     for cut in 0..packet.len() {
-        let bytes = &packet.bytes()[..cut];
+        let bytes = &packet.whole().unwrap()[..cut];
         if cut < HEADER {
             assert_eq!(head(bytes), Ok(Head::Incomplete));
         }
@@ -41,7 +42,7 @@ fn every_single_byte_damage_is_survived() {
     let mut refused = 0;
     for at in 0..good.len() {
         for flip in [1u8, 0x80, 0xff] {
-            let mut bytes = good.bytes().to_vec();
+            let mut bytes = good.whole().unwrap().to_vec();
             bytes[at] ^= flip;
             match validate(&bytes) {
                 Err(_) => refused += 1,
@@ -51,10 +52,81 @@ fn every_single_byte_damage_is_survived() {
                     for one in table(&bytes) {
                         std::hint::black_box((one.name.len(), one.value.len()));
                     }
-                    buffer(&bytes, 0);
+                    let packet = Packet::new(Body::copy_of(&bytes)).unwrap();
+                    std::hint::black_box(packet.buffer_bytes(0).len());
                 }
             }
         }
     }
     assert!(refused > 200, "the check refuses what it should: {refused}");
+}
+
+#[test]
+fn any_range_of_a_gathered_packet_is_that_of_the_whole() {
+    let (numbers, text) = (vec![7u8; 1000], vec![9u8; 3]);
+    let mut builder = Builder::new();
+    let first = builder.buffer(numbers.as_ptr(), numbers.len());
+    builder.attribute("a", Kind::BigBytes, &[&first.to_le_bytes()]).unwrap();
+    let second = builder.buffer(text.as_ptr(), 0);
+    builder.attribute("empty", Kind::BigBytes, &[&second.to_le_bytes()]).unwrap();
+    let third = builder.buffer(text.as_ptr(), text.len());
+    builder.attribute("b", Kind::BigBytes, &[&third.to_le_bytes()]).unwrap();
+    // SAFETY: both vectors outlive it.
+    let gather = unsafe { builder.finish() };
+    let whole = gather.to_packet().unwrap();
+    let whole = whole.whole().unwrap();
+    validate(whole).unwrap();
+    for at in (0..whole.len()).step_by(7) {
+        for length in [0, 1, 63, 64, 500, whole.len() - at] {
+            let length = length.min(whole.len() - at);
+            let mut part = Vec::new();
+            gather.each(at, length, |bytes| part.extend_from_slice(bytes));
+            assert_eq!(part, whole[at..at + length], "{at} {length}");
+        }
+    }
+}
+
+#[test]
+fn a_split_packet_is_as_good_as_a_whole_one() {
+    let packet = sample();
+    let whole = packet.whole().unwrap();
+    let cut = whole.len() - (64 + 3); // two buffers, the first 64 bytes before the second
+    let tail = whole[cut..].to_vec();
+    let make = |front: &[u8], total: usize| {
+        let memory: &'static mut [u8] = Box::leak(tail.clone().into_boxed_slice());
+        // SAFETY: leaked.
+        let tail = unsafe { Tail::new(memory.as_mut_ptr(), memory.len(), Box::new(())) };
+        Packet::split(Body::copy_of(front), tail, total as u64)
+    };
+    let split = make(&whole[..cut], whole.len()).unwrap();
+    assert_eq!((split.buffer_bytes(0), split.buffer_bytes(1)), (&[1u8; 5][..], &[2u8; 3][..]));
+    assert_eq!(split.len(), packet.len());
+    assert!(split.whole().is_none());
+    for front in 0..cut {
+        assert!(make(&whole[..front], whole.len()).is_err());
+    }
+    assert!(make(&whole[..cut], whole.len() + 1).is_err());
+}
+
+#[test]
+fn an_array_says_how_long_its_buffer_is() {
+    let data = [0u8; 48];
+    let array = |kind: u8, item: u8, order: u8, extents: &[u64], length: usize| {
+        let mut builder = Builder::new();
+        let index = builder.buffer(data.as_ptr(), length).to_le_bytes();
+        let front = [kind, item, order, extents.len() as u8];
+        let extents: Vec<u8> = extents.iter().flat_map(|extent| extent.to_le_bytes()).collect();
+        builder.attribute("a", Kind::Array, &[&index, &front, &extents]).unwrap();
+        // SAFETY: `data` outlives it.
+        let packet = unsafe { builder.finish() }.to_packet().unwrap();
+        validate(packet.whole().unwrap()).is_ok()
+    };
+    assert!(array(b'f', 8, b'C', &[2, 3], 48) && array(b'c', 16, b'F', &[3], 48));
+    assert!(array(b'b', 1, b'C', &[], 1) && array(b'i', 4, b'C', &[0, 5], 0));
+    assert!(!array(b'f', 8, b'C', &[2, 3], 47)); // too short
+    assert!(!array(b'f', 3, b'C', &[2, 8], 48)); // no such number
+    assert!(!array(b'O', 8, b'C', &[2, 3], 48)); // objects have no bytes
+    assert!(!array(b'f', 8, b'x', &[2, 3], 48)); // no such order
+    assert!(!array(b'f', 8, b'C', &[u64::MAX, u64::MAX], 48)); // overflow
+    assert!(!array(b'i', 1, b'C', &[1; 33], 1)); // too many dimensions
 }

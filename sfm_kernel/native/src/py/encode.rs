@@ -1,20 +1,22 @@
 //! Python values to packets and back.
 
+use std::cell::Cell;
 use std::ffi::c_int;
 use std::sync::Arc;
 
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::PyBufferError;
+use pyo3::exceptions::{PyBufferError, PyException, PyMemoryError};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 
+use super::arrays::{array, numbers};
 use super::errors::{error, packet_error};
 use super::message::Message;
 use crate::core::packet_from;
-use crate::packet::{buffer, head, u32_at, u64_at, Attribute, Builder, Head, Kind, Packet};
+use crate::packet::{head, u32_at, u64_at, Attribute, Builder, Gather, Head, Kind, Packet, Shape};
 use crate::value::text;
 
 /// Values up to this size stand in the table; larger ones are copied only once, out of band.
@@ -51,9 +53,9 @@ impl PyPacket {
         view: *mut ffi::Py_buffer,
         flags: c_int,
     ) -> PyResult<()> {
-        let packet = &slf.get().packet;
-        let (at, length) = (packet.as_ptr(), packet.len());
-        // SAFETY: the packet lives as long as the object, which the view keeps alive.
+        let bytes = slf.get().packet.whole().expect("packed into one place");
+        let (at, length) = (bytes.as_ptr().cast_mut(), bytes.len());
+        // SAFETY: the packet lives as long as the object, which the view keeps alive; read-only.
         unsafe { fill_view(slf.as_any(), view, flags, at, length, true) }
     }
 }
@@ -62,8 +64,7 @@ impl PyPacket {
 #[pyclass(module = "sfm_kernel._native", frozen)]
 pub struct Region {
     packet: Arc<Packet>,
-    at: usize,
-    length: usize,
+    nth: u32,
 }
 
 #[pymethods]
@@ -76,11 +77,10 @@ impl Region {
         flags: c_int,
     ) -> PyResult<()> {
         let region = slf.get();
-        // SAFETY: `at` lies inside the packet (validated).
-        let at = unsafe { region.packet.as_ptr().add(region.at) };
+        let (at, length) = region.packet.buffer(region.nth as usize);
         // SAFETY: the packet lives as long as the object, which the view keeps alive. Regions of
         // a packet do not overlap, and Rust reads none of them after handing it out.
-        unsafe { fill_view(slf.as_any(), view, flags, at, region.length, false) }
+        unsafe { fill_view(slf.as_any(), view, flags, at, length, false) }
     }
 }
 
@@ -115,11 +115,151 @@ unsafe fn fill_view(
     }
 }
 
-/// What goes into an out-of-band buffer.
-enum Source<'py> {
-    Bytes(Bound<'py, PyBytes>),
-    Text(Bound<'py, PyString>),
-    View(PyBuffer<u8>),
+/// Keeps an out-of-band buffer where it is until it is copied.
+enum Owner<'py> {
+    Object(#[expect(dead_code, reason = "held")] Bound<'py, PyAny>),
+    View(#[expect(dead_code, reason = "held")] PyBuffer<u8>),
+}
+
+thread_local! {
+    /// A builder that is not in use: encoding a small message allocates nothing.
+    static SPARE: Cell<Option<Builder>> = const { Cell::new(None) };
+}
+
+/// More than this is not kept for the next message.
+const SPARE_BYTES: usize = 1 << 16;
+
+/// Attributes on their way into a packet; keeps the objects whose memory the packet refers to.
+pub struct Encoder<'py> {
+    builder: Builder,
+    owners: Vec<Owner<'py>>,
+}
+
+impl<'py> Encoder<'py> {
+    pub fn new() -> Encoder<'py> {
+        let mut builder = SPARE.take().unwrap_or_default();
+        builder.clear();
+        Encoder { builder, owners: Vec::new() }
+    }
+
+    /// Add attributes without buffers that were encoded before.
+    pub fn extend(&mut self, entries: &[u8], count: usize) {
+        self.builder.extend(entries, count);
+    }
+
+    /// The table so far.
+    pub fn entries(&self) -> &[u8] {
+        self.builder.entries()
+    }
+
+    /// The packet; nothing may be added afterwards.
+    pub fn gather(&mut self) -> Gather<'_> {
+        // SAFETY: the owners keep the sources where they are as long as self lives. Python code
+        // that changes them meanwhile (another thread) changes what is sent, no more.
+        unsafe { self.builder.finish() }
+    }
+
+    pub fn add(&mut self, name: &str, value: &Bound<'py, PyAny>) -> PyResult<()> {
+        let py = value.py();
+        let done = if let Ok(value) = value.cast_exact::<PyString>() {
+            match value.to_str() {
+                Ok(text) if text.len() <= INLINE => {
+                    self.builder.attribute(name, Kind::Str, &[text.as_bytes()])
+                }
+                Ok(text) => self.large(name, Kind::BigStr, text.as_bytes(), value),
+                // Lone surrogates have no UTF-8; pickle has a way of its own.
+                Err(_) => return self.object(name, value),
+            }
+        } else if let Ok(value) = value.cast_exact::<PyInt>() {
+            match value.extract::<i64>() {
+                Ok(value) => self.builder.attribute(name, Kind::Int, &[&value.to_le_bytes()]),
+                Err(_) => self.builder.attribute(name, Kind::BigInt, &[&big_int(value)?]),
+            }
+        } else if let Ok(value) = value.cast_exact::<PyBytes>() {
+            let bytes = value.as_bytes();
+            if bytes.len() <= INLINE {
+                self.builder.attribute(name, Kind::Bytes, &[bytes])
+            } else {
+                self.large(name, Kind::BigBytes, bytes, value)
+            }
+        } else if let Ok(value) = value.cast_exact::<PyFloat>() {
+            self.builder.attribute(name, Kind::Float, &[&value.value().to_le_bytes()])
+        } else if value.is_none() {
+            self.builder.attribute(name, Kind::None, &[])
+        } else if let Ok(value) = value.cast_exact::<PyBool>() {
+            let kind = if value.is_true() { Kind::True } else { Kind::False };
+            self.builder.attribute(name, kind, &[])
+        } else if let Some(numbers) = numbers(value) {
+            let index = self.builder.buffer(numbers.from, numbers.length).to_le_bytes();
+            self.owners.push(Owner::Object(value.clone()));
+            let parts: [&[u8]; 3] = [&index, &numbers.front, &numbers.extents];
+            self.builder.attribute(name, Kind::Array, &parts)
+        } else {
+            return self.object(name, value);
+        };
+        done.map_err(|why| error(py, "EncodeError", (name, why)))
+    }
+
+    fn large(
+        &mut self,
+        name: &str,
+        kind: Kind,
+        bytes: &[u8],
+        owner: &Bound<'py, PyAny>,
+    ) -> Result<(), String> {
+        let index = self.builder.buffer(bytes.as_ptr(), bytes.len());
+        self.owners.push(Owner::Object(owner.clone()));
+        self.builder.attribute(name, kind, &[&index.to_le_bytes()])
+    }
+
+    /// Everything else: pickle protocol 5, its buffers out of band.
+    fn object(&mut self, name: &str, value: &Bound<'py, PyAny>) -> PyResult<()> {
+        let py = value.py();
+        let views = PyList::empty(py);
+        let options = PyDict::new(py);
+        options.set_item(intern!(py, "protocol"), 5)?;
+        options.set_item(intern!(py, "buffer_callback"), views.getattr(intern!(py, "append"))?)?;
+        let dumped = pickle(py, &DUMPS, "dumps")?.call((value,), Some(&options));
+        let dumped = dumped.map_err(|cause| unpicklable(py, name, cause))?;
+        let dumped = dumped.cast_into::<PyBytes>()?;
+        let bytes = dumped.as_bytes();
+        let inline = bytes.len() <= INLINE;
+        let first = self.builder.buffers();
+        if !inline {
+            self.builder.buffer(bytes.as_ptr(), bytes.len());
+            self.owners.push(Owner::Object(dumped.clone().into_any()));
+        }
+        for view in views.iter() {
+            let view: PyBuffer<u8> = PyBuffer::get(&view.call_method0(intern!(py, "raw"))?)?;
+            self.builder.buffer(view.buf_ptr().cast(), view.len_bytes());
+            self.owners.push(Owner::View(view));
+        }
+        let (first, count) = (first.to_le_bytes(), (self.builder.buffers() - first).to_le_bytes());
+        let done = if inline {
+            self.builder.attribute(name, Kind::Pickle, &[&first, &count, bytes])
+        } else {
+            self.builder.attribute(name, Kind::BigPickle, &[&first, &count])
+        };
+        done.map_err(|why| error(py, "EncodeError", (name, why)))
+    }
+}
+
+impl Drop for Encoder<'_> {
+    fn drop(&mut self) {
+        if self.builder.entries().len() <= SPARE_BYTES {
+            SPARE.set(Some(std::mem::take(&mut self.builder)));
+        }
+    }
+}
+
+fn unpicklable(py: Python<'_>, name: &str, cause: PyErr) -> PyErr {
+    // Stop, or no memory, is not the value's fault.
+    if !cause.is_instance_of::<PyException>(py) || cause.is_instance_of::<PyMemoryError>(py) {
+        return cause;
+    }
+    let failure = error(py, "EncodeError", (name, cause.value(py).to_string()));
+    failure.set_cause(py, Some(cause));
+    failure
 }
 
 /// Encode `attributes` in their order.
@@ -127,83 +267,28 @@ enum Source<'py> {
 #[pyo3(signature = (attributes, /))]
 pub fn pack(attributes: &Bound<'_, PyDict>) -> PyResult<PyPacket> {
     let py = attributes.py();
-    let mut builder = Builder::new();
-    let mut sources: Vec<Source<'_>> = Vec::new();
+    let mut encoder = Encoder::new();
     for (name, value) in attributes.iter() {
-        let name = name.cast::<PyString>()?;
-        let Ok(name) = name.to_str() else {
-            return Err(error(py, "EncodeError", (name, "its name is not valid text")));
-        };
-        encode(&mut builder, &mut sources, name, &value)?;
+        encoder.add(text_of(name.cast::<PyString>()?)?, &value)?;
     }
-    let mut failed = None;
-    let packet = builder.finish(|nth, memory| match &sources[nth] {
-        Source::Bytes(bytes) => memory.copy_from_slice(bytes.as_bytes()),
-        Source::Text(text) => match text.to_str() {
-            Ok(text) => memory.copy_from_slice(text.as_bytes()),
-            Err(failure) => failed = Some(failure),
-        },
-        Source::View(view) => {
-            if let Err(failure) = view.copy_to_slice(py, memory) {
-                failed = Some(failure);
-            }
-        }
-    });
-    if let Some(failure) = failed {
-        return Err(failure);
-    }
-    let packet = packet.ok_or_else(|| {
-        pyo3::exceptions::PyMemoryError::new_err("no memory to encode the message")
-    })?;
+    let gather = encoder.gather();
+    let packet = if gather.len() >= DETACH_FROM {
+        py.detach(|| gather.to_packet())
+    } else {
+        gather.to_packet()
+    };
+    let packet = packet.ok_or_else(|| PyMemoryError::new_err("no memory to encode the message"))?;
     Ok(PyPacket { packet: Arc::new(packet) })
 }
 
-fn encode<'py>(
-    builder: &mut Builder,
-    sources: &mut Vec<Source<'py>>,
-    name: &str,
-    value: &Bound<'py, PyAny>,
-) -> PyResult<()> {
-    let py = value.py();
-    let refuse = |why: String| error(py, "EncodeError", (name, why));
-    let done = if value.is_none() {
-        builder.attribute(name, Kind::None, &[])
-    } else if let Ok(value) = value.cast_exact::<PyString>() {
-        match value.to_str() {
-            Ok(text) if text.len() <= INLINE => {
-                builder.attribute(name, Kind::Str, &[text.as_bytes()])
-            }
-            Ok(text) => {
-                let index = builder.buffer(text.len());
-                sources.push(Source::Text(value.clone()));
-                builder.attribute(name, Kind::BigStr, &[&index.to_le_bytes()])
-            }
-            // Lone surrogates have no UTF-8; pickle has a way of its own.
-            Err(_) => return encode_object(builder, sources, name, value),
-        }
-    } else if let Ok(value) = value.cast_exact::<PyInt>() {
-        match value.extract::<i64>() {
-            Ok(value) => builder.attribute(name, Kind::Int, &[&value.to_le_bytes()]),
-            Err(_) => builder.attribute(name, Kind::BigInt, &[&big_int(value)?]),
-        }
-    } else if let Ok(value) = value.cast_exact::<PyFloat>() {
-        builder.attribute(name, Kind::Float, &[&value.value().to_le_bytes()])
-    } else if let Ok(value) = value.cast_exact::<PyBool>() {
-        builder.attribute(name, if value.is_true() { Kind::True } else { Kind::False }, &[])
-    } else if let Ok(value) = value.cast_exact::<PyBytes>() {
-        let bytes = value.as_bytes();
-        if bytes.len() <= INLINE {
-            builder.attribute(name, Kind::Bytes, &[bytes])
-        } else {
-            let index = builder.buffer(bytes.len());
-            sources.push(Source::Bytes(value.clone()));
-            builder.attribute(name, Kind::BigBytes, &[&index.to_le_bytes()])
-        }
-    } else {
-        return encode_object(builder, sources, name, value);
-    };
-    done.map_err(refuse)
+/// The name of an attribute.
+pub fn text_of<'a>(name: &'a Bound<'_, PyString>) -> PyResult<&'a str> {
+    let invalid = |_| error(name.py(), "EncodeError", (name, "its name is not valid text"));
+    name.to_str().map_err(invalid)
 }
+
+/// So many bytes are copied without the GIL.
+pub const DETACH_FROM: usize = 1 << 18;
 
 fn big_int(value: &Bound<'_, PyInt>) -> PyResult<Vec<u8>> {
     let py = value.py();
@@ -215,52 +300,6 @@ fn big_int(value: &Bound<'_, PyInt>) -> PyResult<Vec<u8>> {
     Ok(bytes.cast::<PyBytes>()?.as_bytes().to_vec())
 }
 
-/// Everything else: pickle protocol 5, its buffers out of band.
-fn encode_object<'py>(
-    builder: &mut Builder,
-    sources: &mut Vec<Source<'py>>,
-    name: &str,
-    value: &Bound<'py, PyAny>,
-) -> PyResult<()> {
-    let py = value.py();
-    let views = PyList::empty(py);
-    let options = PyDict::new(py);
-    options.set_item(intern!(py, "protocol"), 5)?;
-    options.set_item(intern!(py, "buffer_callback"), views.getattr(intern!(py, "append"))?)?;
-    let dumped = pickle(py, &DUMPS, "dumps")?.call((value,), Some(&options)).map_err(|cause| {
-        // Stop, or no memory, is not the value's fault.
-        if !cause.is_instance_of::<pyo3::exceptions::PyException>(py)
-            || cause.is_instance_of::<pyo3::exceptions::PyMemoryError>(py)
-        {
-            return cause;
-        }
-        let failure = error(py, "EncodeError", (name, cause.value(py).to_string()));
-        failure.set_cause(py, Some(cause));
-        failure
-    })?;
-    let dumped = dumped.cast_into::<PyBytes>()?;
-    let bytes = dumped.as_bytes();
-    let inline = bytes.len() <= INLINE;
-    let first = builder.buffers();
-    if !inline {
-        builder.buffer(bytes.len());
-        sources.push(Source::Bytes(dumped.clone()));
-    }
-    for view in views.iter() {
-        let view: PyBuffer<u8> = PyBuffer::get(&view.call_method0(intern!(py, "raw"))?)?;
-        builder.buffer(view.len_bytes());
-        sources.push(Source::View(view));
-    }
-    let (first, count) = (first.to_le_bytes(), (builder.buffers() - first).to_le_bytes());
-    let refuse = |why: String| error(py, "EncodeError", (name, why));
-    if inline {
-        builder.attribute(name, Kind::Pickle, &[&first, &count, bytes])
-    } else {
-        builder.attribute(name, Kind::BigPickle, &[&first, &count])
-    }
-    .map_err(refuse)
-}
-
 /// The value of one attribute, private to the caller; to be asked for once, since writable memory
 /// is the packet's own.
 pub fn value_of<'py>(
@@ -268,14 +307,8 @@ pub fn value_of<'py>(
     packet: &Arc<Packet>,
     one: &Attribute<'_>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let region = |nth: u32| {
-        let (at, length) = buffer(packet.bytes(), nth as usize);
-        Region { packet: packet.clone(), at, length }
-    };
-    let slice = |nth: u32| {
-        let (at, length) = buffer(packet.bytes(), nth as usize);
-        &packet.bytes()[at..at + length]
-    };
+    let region = |nth: u32| Bound::new(py, Region { packet: packet.clone(), nth });
+    let slice = |nth: u32| packet.buffer_bytes(nth as usize);
     Ok(match one.kind {
         Kind::None => py.None().into_bound(py),
         Kind::False => PyBool::new(py, false).to_owned().into_any(),
@@ -300,6 +333,13 @@ pub fn value_of<'py>(
                 .map_err(|_| packet_error(py, &format!("attribute {:?} is not text", one.name)))?;
             PyString::new(py, text).into_any()
         }
+        Kind::Array => {
+            let nth = u32_at(one.value, 0);
+            let shape = Shape::of(one.value).expect("validated");
+            // SAFETY: validated: the buffer is as long as the shape says, at a multiple of 64.
+            // The region keeps the packet, and nobody else has this buffer.
+            unsafe { array(region(nth)?.into_any(), &shape, packet.buffer(nth as usize).0)? }
+        }
         Kind::Pickle | Kind::BigPickle => {
             let (mut first, mut count) = (u32_at(one.value, 0), u32_at(one.value, 4));
             let dumped = if one.kind == Kind::Pickle {
@@ -307,7 +347,7 @@ pub fn value_of<'py>(
             } else {
                 first += 1;
                 count -= 1;
-                Bound::new(py, region(first - 1))?.into_any()
+                region(first - 1)?.into_any()
             };
             let loads = pickle(py, &LOADS, "loads")?;
             if count == 0 {
@@ -315,7 +355,7 @@ pub fn value_of<'py>(
             } else {
                 let views = PyList::empty(py);
                 for nth in first..first + count {
-                    views.append(Bound::new(py, region(nth))?)?;
+                    views.append(region(nth)?)?;
                 }
                 let options = PyDict::new(py);
                 options.set_item(intern!(py, "buffers"), views)?;
@@ -357,7 +397,7 @@ pub fn with_bytes<T>(
         return work(bytes.as_bytes());
     }
     if let Ok(packet) = data.cast::<PyPacket>() {
-        return work(packet.get().packet.bytes());
+        return work(packet.get().packet.whole().expect("packed into one place"));
     }
     let view = PyBuffer::<u8>::get(data)?;
     if !view.is_c_contiguous() {

@@ -24,6 +24,13 @@ pub fn error<'py>(
     make().unwrap_or_else(|failure| failure)
 }
 
+/// Whether `failure` is the exception `name`.
+pub fn is(py: Python<'_>, failure: &PyErr, name: &str) -> bool {
+    let module = ERRORS.get_or_try_init(py, || py.import("sfm_kernel.errors").map(Bound::unbind));
+    let class = module.and_then(|module| module.bind(py).getattr(name));
+    class.is_ok_and(|class| failure.matches(py, class).unwrap_or(false))
+}
+
 pub fn packet_error(py: Python<'_>, why: &str) -> PyErr {
     error(py, "PacketError", (format!("not a valid packet: {why}"),))
 }

@@ -1,66 +1,123 @@
 //! The message: a received packet whose values are decoded when they are first read.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::{PyAttributeError, PyKeyError};
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyIterator, PyList, PyString, PyTuple};
 
 use super::encode::value_of;
+use crate::core::Core;
 use crate::matching::Taken;
-use crate::packet::{table, Packet};
-
-/// Where a message stood in its queue, should it have to go back.
-#[derive(Clone, Copy)]
-pub struct Origin {
-    pub seq: u64,
-    pub lane: u32,
-    pub ack: bool,
-}
+use crate::packet::{Kind, Packet};
 
 #[pyclass(module = "sfm_kernel.message", frozen)]
 pub struct Message {
     pub packet: Arc<Packet>,
-    pub origin: Option<Origin>,
+    /// Where it was taken from, until the receiver has looked at it.
+    origin: Mutex<Option<Origin>>,
     values: PyOnceLock<Py<PyDict>>,
+}
+
+/// Where a message stood in its queue, should it have to go back.
+struct Origin {
+    core: Arc<Core>,
+    seq: u64,
+    lane: u32,
+    ack: bool,
 }
 
 impl Message {
     pub fn new(packet: Arc<Packet>) -> Message {
-        Message { packet, origin: None, values: PyOnceLock::new() }
+        Message { packet, origin: Mutex::new(None), values: PyOnceLock::new() }
     }
 
-    pub fn received(taken: Taken) -> Message {
-        let Taken { seq, packet, lane, ack } = taken;
-        Message { packet, origin: Some(Origin { seq, lane, ack }), values: PyOnceLock::new() }
-    }
-
-    /// The value of `name`, decoded at most once; None if there is no such attribute.
+    /// The value of `name`, private to the receiver; None if there is no such attribute.
     pub fn value<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.touch();
+        let Some(one) = self.packet.find(name) else { return Ok(None) };
+        if is_small(one.kind) {
+            return value_of(py, &self.packet, &one).map(Some); // cheaper than keeping it
+        }
         let values = self.values.get_or_init(py, || PyDict::new(py).unbind()).bind(py);
         if let Some(value) = values.get_item(name)? {
             return Ok(Some(value));
         }
-        let Some(one) = self.packet.find(name) else { return Ok(None) };
         let value = value_of(py, &self.packet, &one)?;
         values.set_item(name, &value)?;
         Ok(Some(value))
     }
 
+    /// The receiver has it.
+    fn touch(&self) {
+        *self.origin.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     fn names(&self) -> Vec<&str> {
-        table(self.packet.bytes()).map(|one| one.name).collect()
+        self.packet.attributes().map(|one| one.name).collect()
+    }
+}
+
+/// Whether a value is immutable and quickly made.
+fn is_small(kind: Kind) -> bool {
+    use Kind::*;
+    matches!(kind, None | False | True | Int | Float | Str | Bytes)
+}
+
+impl Drop for Message {
+    /// Stop may strike between the end of `recv` and the assignment of its result. The message
+    /// that nobody has looked at is then dropped while KeyboardInterrupt is on its way: it goes
+    /// back to its place.
+    fn drop(&mut self) {
+        let origin = self.origin.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(Origin { core, seq, lane, ack }) = origin else { return };
+        // SAFETY: only Python drops messages that were received, with the GIL.
+        let interrupted = unsafe {
+            !ffi::PyErr_Occurred().is_null()
+                && ffi::PyErr_ExceptionMatches(ffi::PyExc_KeyboardInterrupt) != 0
+        };
+        if interrupted {
+            core.put_back(Taken { seq, packet: self.packet.clone(), lane, ack });
+        }
     }
 }
 
 #[pymethods]
 impl Message {
-    fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        self.value(py, name)?.ok_or_else(|| {
-            let there = self.names().join(", ");
-            PyAttributeError::new_err(format!(
-                "the message has no attribute '{name}'; it has: {there}"
-            ))
+    /// Attributes of the message go before what every object has; not `keys`, which makes
+    /// `dict(message)` work, and not names that begin with an underscore.
+    fn __getattribute__<'py>(
+        slf: &Bound<'py, Self>,
+        name: &Bound<'py, PyString>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let message = slf.get();
+        let text = name.to_str()?;
+        let special = text.starts_with('_') || text == "keys";
+        if !special {
+            if let Some(value) = message.value(py, text)? {
+                return Ok(value);
+            }
+        }
+        // SAFETY: both are live objects.
+        let generic = unsafe { ffi::PyObject_GenericGetAttr(slf.as_ptr(), name.as_ptr()) };
+        // SAFETY: a new reference, or null with an exception.
+        let found = unsafe { Bound::from_owned_ptr_or_err(py, generic) };
+        found.or_else(|error| {
+            if special {
+                if let Some(value) = message.value(py, text)? {
+                    return Ok(value);
+                }
+            }
+            if !error.is_instance_of::<PyAttributeError>(py) {
+                return Err(error);
+            }
+            let there = message.names().join(", ");
+            Err(PyAttributeError::new_err(format!(
+                "the message has no attribute '{text}'; it has: {there}"
+            )))
         })
     }
 
@@ -117,17 +174,16 @@ impl Message {
     }
 }
 
-/// The message that a queued packet decodes to, the same object each time it is asked for.
-pub fn shared_message(py: Python<'_>, packet: &Arc<Packet>) -> PyResult<Py<Message>> {
-    if let Some(kept) = packet.decoded.get().and_then(|any| any.downcast_ref::<Values>()) {
-        let message = Message::new(packet.clone());
-        let _ = message.values.set(py, kept.0.clone_ref(py));
-        return Py::new(py, message);
-    }
+/// The message that a queued packet decodes to, with the same values each time.
+pub fn queued_message(py: Python<'_>, packet: &Arc<Packet>) -> Message {
     let message = Message::new(packet.clone());
-    let values = message.values.get_or_init(py, || PyDict::new(py).unbind());
-    let _ = packet.decoded.set(Box::new(Values(values.clone_ref(py))));
-    Py::new(py, message)
+    if let Some(kept) = packet.decoded.get().and_then(|any| any.downcast_ref::<Values>()) {
+        let _ = message.values.set(py, kept.0.clone_ref(py));
+    } else {
+        let values = message.values.get_or_init(py, || PyDict::new(py).unbind());
+        let _ = packet.decoded.set(Box::new(Values(values.clone_ref(py))));
+    }
+    message
 }
 
 /// Values that were decoded for matching. Holding them, not the message, avoids a cycle of
@@ -135,10 +191,14 @@ pub fn shared_message(py: Python<'_>, packet: &Arc<Packet>) -> PyResult<Py<Messa
 struct Values(Py<PyDict>);
 
 /// The message of what was taken; values that matching has decoded are not decoded again.
-pub fn received_message(py: Python<'_>, taken: Taken) -> Message {
-    let packet = taken.packet.clone();
-    let message = Message::received(taken);
-    if let Some(kept) = packet.decoded.get().and_then(|any| any.downcast_ref::<Values>()) {
+pub fn received_message(py: Python<'_>, core: &Arc<Core>, taken: Taken) -> Message {
+    let Taken { seq, packet, lane, ack } = taken;
+    let message = Message {
+        packet,
+        origin: Mutex::new(Some(Origin { core: core.clone(), seq, lane, ack })),
+        values: PyOnceLock::new(),
+    };
+    if let Some(kept) = message.packet.decoded.get().and_then(|any| any.downcast_ref::<Values>()) {
         let _ = message.values.set(py, kept.0.clone_ref(py));
     }
     message

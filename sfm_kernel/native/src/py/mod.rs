@@ -1,11 +1,16 @@
 //! What Python sees of the core: `sfm_kernel._native`, documented in `_native.pyi`.
 
+mod arrays;
+mod blocked;
+mod calls;
 mod encode;
 mod errors;
 mod inbox;
 mod message;
+mod outflow;
+mod ringsender;
+mod search;
 mod segment;
-mod sender;
 mod template;
 
 use pyo3::prelude::*;
@@ -13,6 +18,10 @@ use pyo3::prelude::*;
 #[pymodule]
 #[pyo3(name = "_native")]
 mod native {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::calls::Calls;
     #[pymodule_export]
     use super::encode::{decode, pack, PyPacket, Region};
     #[pymodule_export]
@@ -20,9 +29,16 @@ mod native {
     #[pymodule_export]
     use super::message::Message;
     #[pymodule_export]
+    use super::outflow::PyOutflow;
+    #[pymodule_export]
+    use super::ringsender::RingSender;
+    #[pymodule_export]
     use super::segment::{read_segment, PySegment};
     #[pymodule_export]
-    use super::sender::{PyOutflow, RingSender};
-    #[pymodule_export]
     use super::template::matches;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::calls::add_methods(&module.py().get_type::<Calls>())
+    }
 }

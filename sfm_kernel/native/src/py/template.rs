@@ -6,29 +6,32 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString};
 
 use super::errors::error;
-use super::message::{shared_message, Message};
+use super::message::{queued_message, Message};
 use crate::matching::{self, Condition};
 use crate::packet::Packet;
-use crate::value::{compare, float_key, Key, Keyed, Verdict};
+use crate::value::{compare, float_key, Key, Keyed, Verdict, Wanted};
 
-pub struct Template<'py> {
-    pub native: matching::Template,
+/// A template; borrows names and values from Python's objects.
+pub struct Template<'a, 'py> {
+    pub native: matching::Template<'a>,
     /// The wanted values, in the order of the native conditions.
-    wanted: Vec<(Bound<'py, PyAny>, bool)>,
+    values: Vec<&'a Bound<'py, PyAny>>,
 }
 
-impl<'py> Template<'py> {
-    pub fn new(attributes: &Bound<'py, PyDict>) -> PyResult<Template<'py>> {
-        let mut template = Template { native: Default::default(), wanted: Vec::new() };
-        for (name, value) in attributes.iter() {
-            let keyed = key(&value)?;
-            let predicate = matches!(keyed, Keyed::Opaque) && value.is_callable();
+impl<'a, 'py> Template<'a, 'py> {
+    pub fn new(
+        attributes: impl Iterator<Item = PyResult<(&'a str, &'a Bound<'py, PyAny>)>>,
+    ) -> PyResult<Template<'a, 'py>> {
+        let mut template = Template { native: Default::default(), values: Vec::new() };
+        for pair in attributes {
+            let (name, value) = pair?;
+            let keyed = wanted(value)?;
             template.native.conditions.push(Condition {
-                name: name.cast::<PyString>()?.to_str()?.into(),
-                never_native: matches!(keyed, Keyed::Nothing),
-                key: if let Keyed::Key(key) = keyed { Some(key) } else { None },
+                name,
+                never_native: matches!(keyed, Sought::Nothing),
+                wanted: if let Sought::Value(wanted) = keyed { Some(wanted) } else { None },
             });
-            template.wanted.push((value, predicate));
+            template.values.push(value);
         }
         Ok(template)
     }
@@ -36,25 +39,26 @@ impl<'py> Template<'py> {
     /// Let Python decide what the native comparison could not. What a predicate raises is passed
     /// on; the queue is not locked meanwhile.
     pub fn accepts(&self, py: Python<'py>, packet: &Arc<Packet>) -> PyResult<bool> {
-        let message = shared_message(py, packet)?;
-        for (condition, (wanted, predicate)) in self.native.conditions.iter().zip(&self.wanted) {
-            if let (Some(key), Some(one)) = (&condition.key, packet.find(&condition.name)) {
-                match compare(key, &one) {
+        let message = queued_message(py, packet);
+        for (condition, value) in self.native.conditions.iter().zip(&self.values) {
+            if let (Some(wanted), Some(one)) = (&condition.wanted, packet.find(condition.name)) {
+                match compare(wanted, &one) {
                     Verdict::Yes => continue,
                     Verdict::No => return Ok(false),
                     Verdict::Unknown => {}
                 }
             }
-            let Some(value) = message.get().value(py, &condition.name)? else { return Ok(false) };
-            let agrees = if *predicate {
-                wanted.call1((value,))?.is_truthy()?
+            let Some(has) = message.value(py, condition.name)? else { return Ok(false) };
+            let predicate = condition.wanted.is_none() && value.is_callable();
+            let agrees = if predicate {
+                value.call1((has,))?.is_truthy()?
             } else {
-                equal(&value, wanted).map_err(|cause| {
+                equal(&has, value).map_err(|cause| {
                     if !cause.is_instance_of::<pyo3::exceptions::PyException>(py) {
                         return cause; // KeyboardInterrupt
                     }
                     let why = cause.value(py).to_string();
-                    let failure = error(py, "MatchError", (&*condition.name, why));
+                    let failure = error(py, "MatchError", (condition.name, why));
                     failure.set_cause(py, Some(cause));
                     failure
                 })?
@@ -71,29 +75,46 @@ fn equal(value: &Bound<'_, PyAny>, wanted: &Bound<'_, PyAny>) -> PyResult<bool> 
     value.rich_compare(wanted, pyo3::basic::CompareOp::Eq)?.is_truthy()
 }
 
-fn key(value: &Bound<'_, PyAny>) -> PyResult<Keyed> {
-    Ok(if value.is_none() {
-        Keyed::Key(Key::None)
-    } else if let Ok(value) = value.cast_exact::<PyInt>() {
-        value.extract::<i64>().map_or(Keyed::Opaque, |value| Keyed::Key(Key::Int(value)))
+/// How a template's value can be compared.
+enum Sought<'a> {
+    Value(Wanted<'a>),
+    /// It equals nothing that is native (NaN).
+    Nothing,
+    /// Only Python can compare it.
+    Opaque,
+}
+
+fn wanted<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Sought<'a>> {
+    let found = if let Ok(value) = value.cast_exact::<PyInt>() {
+        value.extract::<i64>().ok().map(Wanted::Int)
     } else if let Ok(value) = value.cast_exact::<PyString>() {
-        value.to_str().map_or(Keyed::Opaque, |text| Keyed::Key(Key::Str(text.into())))
+        value.to_str().ok().map(Wanted::Str)
+    } else if value.is_none() {
+        Some(Wanted::None)
     } else if let Ok(value) = value.cast_exact::<PyBool>() {
-        Keyed::Key(Key::Int(i64::from(value.is_true())))
+        Some(Wanted::Int(i64::from(value.is_true())))
     } else if let Ok(value) = value.cast_exact::<PyFloat>() {
-        float_key(value.value())
+        match float_key(value.value()) {
+            Keyed::Key(Key::Int(number)) => Some(Wanted::Int(number)),
+            Keyed::Key(Key::Float(bits)) => Some(Wanted::Float(bits)),
+            Keyed::Nothing => return Ok(Sought::Nothing),
+            _ => None,
+        }
     } else if let Ok(value) = value.cast_exact::<PyBytes>() {
-        Keyed::Key(Key::Bytes(value.as_bytes().into()))
+        Some(Wanted::Bytes(value.as_bytes()))
     } else {
-        Keyed::Opaque
-    })
+        None
+    };
+    Ok(found.map_or(Sought::Opaque, Sought::Value))
 }
 
 /// Whether `message` has every attribute of `template`.
 #[pyfunction]
 #[pyo3(signature = (message, template, /))]
 pub fn matches(message: &Bound<'_, Message>, template: &Bound<'_, PyDict>) -> PyResult<bool> {
-    let template = Template::new(template)?;
+    let pairs: Vec<_> = template.iter().collect();
+    let pairs = pairs.iter().map(|(name, value)| Ok((name.cast::<PyString>()?.to_str()?, value)));
+    let template = Template::new(pairs)?;
     let packet = &message.get().packet;
     match matching::matches(&template.native, packet) {
         None => Ok(false),

@@ -1,0 +1,97 @@
+//! A packet whose bytes are still where the user has them.
+
+use super::{Body, Packet, ALIGN};
+
+/// A packet to be written: its head, and the places of its buffers. Whoever sends it copies from
+/// there straight into the ring, the arena or a network's buffer: once.
+pub struct Gather<'a> {
+    head: &'a [u8],
+    /// (offset in the packet, source, length), in order; the gaps between them are zero.
+    pieces: Vec<(usize, *const u8, usize)>,
+    total: usize,
+}
+
+// SAFETY: it only reads, and who makes one promises that the sources stay (`new`).
+unsafe impl Send for Gather<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Gather<'_> {}
+
+impl<'a> Gather<'a> {
+    /// # Safety
+    /// The sources must be valid as long as the value is used. Pieces are in order, without
+    /// overlap, behind the head and inside `total`, with gaps below ALIGN.
+    pub unsafe fn new(
+        head: &'a [u8],
+        pieces: Vec<(usize, *const u8, usize)>,
+        total: usize,
+    ) -> Gather<'a> {
+        Gather { head, pieces, total }
+    }
+
+    /// A packet that lies in one place.
+    pub fn of(bytes: &'a [u8]) -> Gather<'a> {
+        Gather { head: bytes, pieces: Vec::new(), total: bytes.len() }
+    }
+
+    /// Bytes of the whole packet.
+    pub fn len(&self) -> usize {
+        self.total
+    }
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// The bytes in front of the buffers; all of them where there are none.
+    pub fn head(&self) -> &'a [u8] {
+        self.head
+    }
+
+    /// Show the bytes `at..at + length` in order, in as many slices as it takes.
+    pub fn each(&self, at: usize, length: usize, mut show: impl FnMut(&[u8])) {
+        const ZEROS: [u8; ALIGN] = [0; ALIGN];
+        let end = at + length;
+        let mut at = at;
+        if at < self.head.len() {
+            let stop = end.min(self.head.len());
+            show(&self.head[at..stop]);
+            at = stop;
+        }
+        for &(offset, from, len) in &self.pieces {
+            if at >= end {
+                return;
+            }
+            if at < offset {
+                let stop = end.min(offset);
+                show(&ZEROS[..stop - at]);
+                at = stop;
+            }
+            let stop = end.min(offset + len);
+            if at >= offset && at < stop {
+                // SAFETY: inside the piece, which the maker of the value keeps valid.
+                show(unsafe { std::slice::from_raw_parts(from.add(at - offset), stop - at) });
+                at = stop;
+            }
+        }
+    }
+
+    /// Copy the bytes `at..at + length`.
+    ///
+    /// # Safety
+    /// `to` has room for `length` bytes.
+    pub unsafe fn copy(&self, at: usize, to: *mut u8, length: usize) {
+        let mut done = 0;
+        self.each(at, length, |bytes| {
+            // SAFETY: `each` shows `length` bytes in all.
+            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.add(done), bytes.len()) };
+            done += bytes.len();
+        });
+    }
+
+    /// The packet in memory of its own; None if there is none.
+    pub fn to_packet(&self) -> Option<Packet> {
+        let body = Body::try_new(self.total)?;
+        // SAFETY: fresh memory of the packet's length.
+        unsafe { self.copy(0, body.as_ptr(), self.total) };
+        Some(Packet::of(body, None))
+    }
+}

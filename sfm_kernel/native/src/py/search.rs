@@ -1,0 +1,152 @@
+//! Finding the first match in an inbox, and waiting for it.
+
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+
+use super::blocked::{Blocked, TICK};
+use super::errors::{closed, packet_error};
+use super::template::Template;
+use crate::bell::Woken;
+use crate::core::{Core, Found};
+use crate::matching::Taken;
+use crate::segment::Doing;
+
+/// A search that remembers what it has seen.
+pub struct Search<'a, 'py> {
+    core: &'a Core,
+    template: Template<'a, 'py>,
+    cursor: u64,
+    rewinds: u64,
+    version: u64,
+}
+
+/// What `Search::wait` gave.
+pub enum Waited {
+    Taken(Taken),
+    TimedOut,
+}
+
+impl<'a, 'py> Search<'a, 'py> {
+    pub fn new(core: &'a Core, template: Template<'a, 'py>) -> Search<'a, 'py> {
+        Search { core, template, cursor: 0, rewinds: core.rewinds(), version: 0 }
+    }
+
+    /// Take the first match, if it is there.
+    pub fn take(&mut self, py: Python<'py>) -> PyResult<Option<Taken>> {
+        open(py, self.core)?;
+        Ok(self.next(py, true, false)?.map(|taken| taken.expect("taken")))
+    }
+
+    /// Whether there is a match.
+    pub fn peek(&mut self, py: Python<'py>) -> PyResult<bool> {
+        open(py, self.core)?;
+        Ok(self.next(py, false, false)?.is_some())
+    }
+
+    /// Take the first match, waiting for it for at most `timeout`. Before the first sleep
+    /// `waiter()` gives a text for observers and a function that is called about every 100 ms;
+    /// what either raises ends the wait.
+    pub fn wait(
+        &mut self,
+        py: Python<'py>,
+        timeout: Option<Duration>,
+        waiter: impl FnOnce() -> PyResult<(String, Bound<'py, PyAny>)>,
+    ) -> PyResult<Waited> {
+        let core = self.core;
+        if let Some(taken) = self.take(py)? {
+            return Ok(Waited::Taken(taken));
+        }
+        // Too far away to be counted: no deadline.
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let left = || deadline.map(|at| at.saturating_duration_since(Instant::now()));
+        // With the GIL, but so shortly that giving it back and taking it would cost more.
+        while left() != Some(Duration::ZERO)
+            && (core.glance(self.version) || py.detach(|| core.spin(self.version)))
+        {
+            if let Some(taken) = self.take(py)? {
+                return Ok(Waited::Taken(taken));
+            }
+        }
+        let mut blocked: Option<(Blocked<'_>, Bound<'_, PyAny>)> = None;
+        let mut waiter = Some(waiter);
+        let mut all = false;
+        loop {
+            open(py, core)?;
+            if let Some(taken) = self.next(py, true, all)? {
+                return Ok(Waited::Taken(taken.expect("taken")));
+            }
+            let version = self.version;
+            let limit = left().map_or(TICK, |left| left.min(TICK));
+            if limit.is_zero() {
+                return Ok(Waited::TimedOut);
+            }
+            if let Some(waiter) = waiter.take() {
+                let (text, tick) = waiter()?;
+                blocked = Some((Blocked::enter(core, Doing::Receiving, &text), tick));
+                // Between the look and the sleep nothing is lost: the version decides.
+            } else if let Some((blocked, tick)) = &mut blocked {
+                if blocked.ticks(limit) {
+                    py.check_signals()?;
+                    if let Err(failure) = tick.call0() {
+                        // What a dead peer had sent before is still received.
+                        return match self.next(py, true, true)? {
+                            Some(taken) => Ok(Waited::Taken(taken.expect("taken"))),
+                            None => Err(failure),
+                        };
+                    }
+                }
+            }
+            let woken = py.detach(|| core.wait(version, limit));
+            all = woken != Woken::Rung;
+            if woken == Woken::Signal {
+                py.check_signals()?;
+            }
+        }
+    }
+
+    /// The first match among what the search has not seen yet; `Ok(None)` if there is none.
+    /// With `take` it leaves the queue.
+    fn next(&mut self, py: Python<'py>, take: bool, all: bool) -> PyResult<Option<Option<Taken>>> {
+        let rewinds = self.core.rewinds();
+        if rewinds != self.rewinds {
+            (self.rewinds, self.cursor) = (rewinds, 0);
+        }
+        loop {
+            match self.core.look(&self.template.native, self.cursor, take, all) {
+                Found::Taken(taken) => return Ok(Some(Some(taken))),
+                Found::Nothing { cursor, version } => {
+                    (self.cursor, self.version) = (cursor, version);
+                    return Ok(None);
+                }
+                Found::Ask(candidate) => {
+                    if candidate.certain || self.template.accepts(py, &candidate.packet)? {
+                        if !take {
+                            return Ok(Some(None));
+                        }
+                        if let Some(taken) = self.core.take(&candidate) {
+                            return Ok(Some(Some(taken)));
+                        }
+                    } else {
+                        self.cursor = candidate.seq;
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn open(py: Python<'_>, core: &Core) -> PyResult<()> {
+    if core.is_closed() {
+        return Err(closed(py));
+    }
+    match core.damaged() {
+        Some(why) => Err(packet_error(py, &format!("{why}. Its sender must join again"))),
+        None => Ok(()),
+    }
+}
+
+/// Seconds as users give them: None where that is no duration.
+pub fn duration(seconds: f64) -> Option<Duration> {
+    (seconds >= 0.0).then(|| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
+}
