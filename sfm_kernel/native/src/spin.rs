@@ -42,7 +42,7 @@ impl Spin {
         }
         let start = Instant::now();
         while start.elapsed() < GLANCE {
-            for _ in 0..8 {
+            for _ in 0..32 {
                 if news() {
                     return true;
                 }
@@ -61,7 +61,7 @@ impl Spin {
         let limit = Duration::from_nanos(u64::from(if cores_are_free() { budget } else { 0 }));
         let start = Instant::now();
         while start.elapsed() < limit {
-            for _ in 0..16 {
+            for _ in 0..32 {
                 if news() {
                     self.budget.store((budget * 2).min(LONGEST), Ordering::Relaxed);
                     return true;

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use super::{Core, Source, State, NO_LANE};
-use crate::matching::Taken;
+use crate::matching::{Taken, Ticket};
 use crate::outflow::Outflow;
 use crate::packet::Packet;
 use crate::ring::{wants_wake, Arrival, Reader};
@@ -30,7 +30,7 @@ impl Core {
     /// A packet has come in on `lane`.
     pub fn deliver(&self, lane: u32, packet: Arc<Packet>, ack: bool) {
         let mut state = self.lock();
-        self.admit(&mut state, Taken { seq: 0, packet, lane, ack });
+        self.admit(&mut state, packet, lane, ack);
         self.after_arrival(&state);
     }
 
@@ -157,8 +157,7 @@ impl Core {
             match packet {
                 Ok(packet) => {
                     arrived = true;
-                    let packet = Arc::new(packet);
-                    self.admit(state, Taken { seq: 0, packet, lane, ack: false });
+                    self.admit(state, Arc::new(packet), lane, false);
                 }
                 Err(why) => {
                     state.lanes[lane as usize].source = Source::Gone;
@@ -176,13 +175,16 @@ impl Core {
         }
     }
 
-    fn admit(&self, state: &mut State, news: Taken) {
+    fn admit(&self, state: &mut State, packet: Arc<Packet>, lane: u32, ack: bool) {
+        let number = &mut state.lanes[lane as usize].arrived;
+        *number += 1;
+        let ticket = Ticket { lane, ack, paid: false, number: *number };
         // Behind a message that is not decided yet, or order would be lost.
         let active = self.shared().callbacks.load(Ordering::Relaxed) != 0;
         if active || state.deciding > 0 || !state.undecided.is_empty() {
-            state.undecided.push_back(news);
+            state.undecided.push_back(Taken { seq: 0, packet, ticket });
         } else {
-            state.queue.push(news.packet, news.lane, news.ack);
+            state.queue.push(packet, ticket);
         }
     }
 

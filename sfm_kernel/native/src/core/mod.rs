@@ -39,6 +39,9 @@ enum Source {
 struct Lane {
     uid: u128,
     source: Source,
+    /// Messages that have come in, ever.
+    arrived: u64,
+    /// Cost of those that were received, ever.
     taken: u64,
     acknowledged: u64,
     due: bool,
@@ -136,6 +139,9 @@ impl Core {
     /// End every blocked call. Idempotent.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Release);
+        for packet in self.lock().queue.iter() {
+            packet.forget_decoded();
+        }
         let shared = self.shared();
         shared.left.store(1, Ordering::SeqCst);
         shared.set_doing(Doing::Left);
@@ -212,7 +218,7 @@ impl Core {
 
 impl State {
     fn add_lane(&mut self, uid: u128, source: Source) -> u32 {
-        let lane = Lane { uid, source, taken: 0, acknowledged: 0, due: false };
+        let lane = Lane { uid, source, arrived: 0, taken: 0, acknowledged: 0, due: false };
         self.lanes.push(lane);
         (self.lanes.len() - 1) as u32
     }
@@ -220,7 +226,7 @@ impl State {
 
 /// Copy foreign bytes into a packet of our own.
 pub fn packet_from(bytes: &[u8]) -> Result<Packet, String> {
-    crate::packet::validate(bytes)?;
+    crate::packet::validate_foreign(bytes)?;
     Packet::new(Body::copy_of(bytes))
 }
 

@@ -30,7 +30,7 @@ impl Core {
     pub fn decline(&self, news: Taken) {
         let mut state = self.lock();
         state.deciding -= 1;
-        state.queue.push(news.packet, news.lane, news.ack);
+        state.queue.push(news.packet, news.ticket);
         self.after_arrival(&state);
     }
 
@@ -52,7 +52,7 @@ impl Core {
             let mut state = self.lock();
             if !active() {
                 while let Some(news) = state.undecided.pop_front() {
-                    state.queue.push(news.packet, news.lane, news.ack);
+                    state.queue.push(news.packet, news.ticket);
                 }
             }
             shared.pressure.store(0, Ordering::SeqCst);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::{Core, Source, State};
 use crate::bell::Woken;
-use crate::matching::{Candidate, Taken, Template};
+use crate::matching::{Candidate, Taken, Template, Ticket};
 
 /// A lane without asked-for acknowledgements still owes one after so many bytes.
 const ACK_EVERY: u64 = 1 << 20;
@@ -53,8 +53,9 @@ impl Core {
     }
 
     /// Undo a take: the receiver was interrupted before it could use the message.
-    pub fn put_back(&self, taken: Taken) {
+    pub fn put_back(&self, mut taken: Taken) {
         let mut state = self.lock();
+        taken.ticket.paid = true;
         self.shared().received.fetch_sub(1, Ordering::Relaxed);
         state.queue.put_back(taken);
         self.rewinds.fetch_add(1, Ordering::SeqCst);
@@ -70,21 +71,24 @@ impl Core {
         let shared = self.shared();
         shared.received.fetch_add(1, Ordering::Relaxed);
         shared.set_depth(state.queue.len() + state.undecided.len(), state.queue.bytes());
-        let cost = taken.packet.cost();
-        let lane = &mut state.lanes[taken.lane as usize];
-        lane.taken += cost;
+        let Ticket { lane: nth, ack, paid, .. } = taken.ticket;
+        if paid {
+            return;
+        }
+        let lane = &mut state.lanes[nth as usize];
+        lane.taken += taken.packet.cost();
         match &lane.source {
             Source::Ring { reader, .. } => {
                 reader.control().taken.0.store(lane.taken, Ordering::Release);
-                if state.to_tell.last() != Some(&taken.lane) {
-                    state.to_tell.push(taken.lane);
+                if state.to_tell.last() != Some(&nth) {
+                    state.to_tell.push(nth);
                 }
             }
             Source::Local(outflow) => outflow.credit(lane.taken),
             Source::Remote => {
-                if (taken.ack || lane.taken - lane.acknowledged >= ACK_EVERY) && !lane.due {
+                if (ack || lane.taken - lane.acknowledged >= ACK_EVERY) && !lane.due {
                     lane.due = true;
-                    state.due.push(taken.lane);
+                    state.due.push(nth);
                     self.poke();
                 }
             }

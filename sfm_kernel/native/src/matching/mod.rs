@@ -45,17 +45,26 @@ pub struct Candidate {
 pub struct Taken {
     pub seq: u64,
     pub packet: Arc<Packet>,
+    pub ticket: Ticket,
+}
+
+/// How a message came in.
+#[derive(Clone, Copy, Default)]
+pub struct Ticket {
     pub lane: u32,
     /// The sender waits to hear that this message was received.
     pub ack: bool,
+    /// Its sender has been given credit for it: it was received before, and put back.
+    pub paid: bool,
+    /// Which message of its lane it is, from 1 on.
+    pub number: u64,
 }
 
 struct Node {
     seq: u64,
     before: u32,
     after: u32,
-    lane: u32,
-    ack: bool,
+    ticket: Ticket,
     packet: Option<Arc<Packet>>,
 }
 
@@ -107,10 +116,10 @@ impl Queue {
     }
 
     /// Append a message that arrived now.
-    pub fn push(&mut self, packet: Arc<Packet>, lane: u32, ack: bool) {
+    pub fn push(&mut self, packet: Arc<Packet>, ticket: Ticket) {
         let seq = self.next_seq;
         self.next_seq += 1;
-        self.insert(Taken { seq, packet, lane, ack }, self.tail);
+        self.insert(Taken { seq, packet, ticket }, self.tail);
     }
 
     /// Put back what was taken, at the place that it had.
@@ -123,11 +132,11 @@ impl Queue {
     }
 
     fn insert(&mut self, taken: Taken, before: u32) {
-        let Taken { seq, packet, lane, ack } = taken;
+        let Taken { seq, packet, ticket } = taken;
         self.len += 1;
         self.bytes += packet.len() as u64;
         let after = if before == NIL { self.head } else { self.nodes[before as usize].after };
-        let node = Node { seq, before, after, lane, ack, packet: Some(packet.clone()) };
+        let node = Node { seq, before, after, ticket, packet: Some(packet.clone()) };
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.nodes[slot as usize] = node;
@@ -171,8 +180,7 @@ impl Queue {
             return None;
         }
         let packet = node.packet.take()?;
-        let (seq, lane, ack, before, after) =
-            (node.seq, node.lane, node.ack, node.before, node.after);
+        let (seq, ticket, before, after) = (node.seq, node.ticket, node.before, node.after);
         node.seq = 0; // no message has this number: entries in indexes turn stale
         *self.link_after(before) = after;
         *self.link_before(after) = before;
@@ -189,7 +197,7 @@ impl Queue {
         if self.len == 0 && self.nodes.len() > 4096 {
             *self = Queue { next_seq: self.next_seq, ..Queue::default() }; // give a burst's memory back
         }
-        Some(Taken { seq, packet, lane, ack })
+        Some(Taken { seq, packet, ticket })
     }
 
     /// The first message after `cursor` (a sequence number; 0 for the beginning) that fits as far

@@ -1,5 +1,7 @@
 //! Templates: the native part of what a receive wants.
 
+use smallvec::SmallVec;
+
 use crate::packet::Packet;
 use crate::value::{compare, key_of, Keyed, Verdict, Wanted};
 
@@ -16,7 +18,7 @@ pub struct Condition<'a> {
 /// The native part of a template.
 #[derive(Clone, Debug, Default)]
 pub struct Template<'a> {
-    pub conditions: Vec<Condition<'a>>,
+    pub conditions: SmallVec<[Condition<'a>; 4]>,
 }
 
 /// None: does not match. Some(true): matches. Some(false): matches if Python agrees.

@@ -53,7 +53,7 @@ fn behaves_as_a_plain_list() {
                         _ => message(&[("b", random.below(50) as i64)]),
                     };
                     list.push((queue.next_seq(), packet.clone()));
-                    queue.push(packet, 0, false);
+                    queue.push(packet, Ticket::default());
                 }
                 5 if !out.is_empty() => {
                     let taken = out.swap_remove(random.below(out.len() as u64) as usize);
@@ -102,7 +102,7 @@ fn behaves_as_a_plain_list() {
 fn unmatched_messages_cost_nothing_once_indexed() {
     let mut queue = Queue::default();
     for nth in 0..50_000 {
-        queue.push(message(&[("tag", nth), ("other", 1)]), 0, false);
+        queue.push(message(&[("tag", nth), ("other", 1)]), Ticket::default());
     }
     assert!(queue.find(&template(&[("tag", -1)]), 0).is_none());
     let index = &queue.indexes[queue.index_of("tag").unwrap()].1;
@@ -117,13 +117,13 @@ fn unmatched_messages_cost_nothing_once_indexed() {
 #[test]
 fn a_queue_that_is_used_for_ever_stays_small() {
     let mut queue = Queue::default();
-    queue.push(message(&[("never", 1)]), 0, false);
+    queue.push(message(&[("never", 1)]), Ticket::default());
     for nth in 0..40 {
-        queue.push(message(&[("tag", nth)]), 0, false);
+        queue.push(message(&[("tag", nth)]), Ticket::default());
     }
     assert!(queue.find(&template(&[("tag", -1)]), 0).is_none());
     for nth in 0..200_000 {
-        queue.push(message(&[("tag", 1000 + nth), ("b", nth)]), 0, false);
+        queue.push(message(&[("tag", 1000 + nth), ("b", nth)]), Ticket::default());
         let found = queue.find(&template(&[("b", nth)]), 0).unwrap();
         queue.take(&found).unwrap();
     }

@@ -20,7 +20,7 @@
 //! Source: SFM paper, section 4.1 (header of magic and length), grown by the attribute table.
 
 use std::any::Any;
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 
 mod body;
 mod builder;
@@ -136,10 +136,16 @@ pub fn head(bytes: &[u8]) -> Result<Head, String> {
     Ok(Head::Packet(total))
 }
 
-/// Check a whole packet: afterwards every accessor may rely on it.
+/// Check a whole packet from anywhere: afterwards every accessor may rely on it.
 ///
 /// Cost: one walk over the table; allocates nothing, whatever the bytes claim.
-pub fn validate(bytes: &[u8]) -> Result<(), String> {
+pub fn validate_foreign(bytes: &[u8]) -> Result<(), String> {
+    validate(bytes)?;
+    unique_names(bytes, u16_at(bytes, 6) as usize)
+}
+
+/// Check a whole packet that our own encoder has made, and that memory may have damaged since.
+fn validate(bytes: &[u8]) -> Result<(), String> {
     match head(bytes)? {
         Head::Incomplete => return Err("truncated header".into()),
         Head::Packet(total) if total != bytes.len() as u64 => {
@@ -224,7 +230,7 @@ fn validate_tables(bytes: &[u8], least: u64, total: u64) -> Result<(), String> {
         }
         free = offset + length;
     }
-    unique_names(bytes, count)
+    Ok(())
 }
 
 /// The value of an `Array` attribute: what its buffer means.
@@ -341,9 +347,10 @@ pub struct Packet {
     body: Body,
     /// The buffers, where they are elsewhere: all bytes behind the body.
     tail: Option<Tail>,
-    /// The Python layer keeps the decoded message here, so that a predicate that looks at a
-    /// queued message again and again does not decode it each time.
-    pub decoded: OnceLock<Box<dyn Any + Send + Sync>>,
+    /// The Python layer keeps decoded values here while the message is queued, so that a predicate
+    /// that looks at it again and again does not decode them each time. Values may refer to the
+    /// packet: what leaves the queue must be emptied, or they would keep each other alive.
+    pub decoded: Mutex<Option<Box<dyn Any + Send + Sync>>>,
 }
 
 impl Packet {
@@ -364,7 +371,17 @@ impl Packet {
 
     /// The packet in memory that is known to be valid.
     fn of(body: Body, tail: Option<Tail>) -> Packet {
-        Packet { body, tail, decoded: OnceLock::new() }
+        Packet { body, tail, decoded: Mutex::new(None) }
+    }
+
+    /// The decoded values, which now belong to whoever has the message.
+    pub fn take_decoded(&self) -> Option<Box<dyn Any + Send + Sync>> {
+        self.decoded.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Nobody will look at the packet any more.
+    pub fn forget_decoded(&self) {
+        drop(self.take_decoded());
     }
 
     /// The bytes up to the end of the tables, at least.

@@ -15,7 +15,7 @@ fn sample() -> Packet {
 #[test]
 fn what_is_built_is_valid_and_reads_back() {
     let packet = sample();
-    validate(packet.whole().unwrap()).unwrap();
+    validate_foreign(packet.whole().unwrap()).unwrap();
     assert_eq!(head(packet.whole().unwrap()), Ok(Head::Packet(packet.len() as u64)));
     let names: Vec<&str> = table(packet.whole().unwrap()).map(|one| one.name).collect();
     assert_eq!(names, ["dest", "tag", "raw", "more"]);
@@ -32,7 +32,7 @@ fn every_truncation_is_incomplete_or_refused_never_a_panic() {
         if cut < HEADER {
             assert_eq!(head(bytes), Ok(Head::Incomplete));
         }
-        assert!(validate(bytes).is_err());
+        assert!(validate_foreign(bytes).is_err());
     }
 }
 
@@ -44,7 +44,7 @@ fn every_single_byte_damage_is_survived() {
         for flip in [1u8, 0x80, 0xff] {
             let mut bytes = good.whole().unwrap().to_vec();
             bytes[at] ^= flip;
-            match validate(&bytes) {
+            match validate_foreign(&bytes) {
                 Err(_) => refused += 1,
                 // Damage inside a value or a gap is not visible to the format: the walk
                 // over the tables must then still be safe.

@@ -130,7 +130,9 @@ pub unsafe fn array<'py>(
     memory: *mut u8,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = owner.py();
-    py.import(intern!(py, "numpy"))?; // its absence is an ImportError here, and a panic below
+    static THERE: PyOnceLock<()> = PyOnceLock::new();
+    // Its absence is an ImportError here, and a panic below.
+    THERE.get_or_try_init(py, || py.import(intern!(py, "numpy")).map(|_| ()))?;
     let mut extents = [0 as npy_intp; MAX_DIMENSIONS as usize];
     let mut dimensions = 0;
     for (to, extent) in extents.iter_mut().zip(shape.extents()) {

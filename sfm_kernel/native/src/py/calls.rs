@@ -95,6 +95,25 @@ impl<'a, 'py> Arguments<'a, 'py> {
         })
     }
 
+    /// The one called `name`.
+    fn find(&self, name: &Bound<'py, PyString>) -> PyResult<Option<&'a Bound<'py, PyAny>>> {
+        let Some(names) = self.names else { return Ok(None) };
+        // Names in a program's text are interned, as ours is: comparing pointers finds them.
+        for (nth, value) in self.values.iter().enumerate() {
+            if names.get_borrowed_item(nth)?.is(name) {
+                return Ok(Some(value));
+            }
+        }
+        let wanted = name.to_str()?;
+        for pair in self.named() {
+            let (name, value) = pair?;
+            if name == wanted {
+                return Ok(Some(value));
+            }
+        }
+        Ok(None)
+    }
+
     /// The named ones but `left_out`, as a dict.
     fn dict(&self, left_out: &str) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(self.py);
@@ -128,18 +147,7 @@ fn wires<'a>(slf: Me<'a, '_>) -> PyResult<&'a Wires> {
 fn send<'py>(slf: Me<'_, 'py>, arguments: &Arguments<'_, 'py>) -> Result<'py> {
     let py = slf.py();
     arguments.no_positional("send")?;
-    let mut dest = None;
-    for pair in arguments.named() {
-        match pair? {
-            ("dest", value) => dest = Some(value),
-            ("src", _) => {
-                let why = "src is added by send and cannot be given; use another name";
-                return Err(error(py, "AddressError", (why,)));
-            }
-            _ => {}
-        }
-    }
-    let Some(dest) = dest else {
+    let Some(dest) = arguments.find(intern!(py, "dest"))? else {
         let why = "send needs a destination: send(dest='B', ...)";
         return Err(error(py, "AddressError", (why,)));
     };
@@ -147,15 +155,19 @@ fn send<'py>(slf: Me<'_, 'py>, arguments: &Arguments<'_, 'py>) -> Result<'py> {
     let ring = wires(slf)?.rings.bind(py).get_item(dest).unwrap_or(None);
     let Some(ring) = ring else {
         let rest = arguments.dict("dest")?;
+        if rest.contains(intern!(py, "src"))? {
+            return Err(src_given(py));
+        }
         return slf.call_method1(intern!(py, "_send_otherwise"), (dest, rest));
     };
     let ring = ring.cast_exact::<RingSender>()?.get();
     let mut encoder = Encoder::new();
     encoder.extend(ring.ends(), 2);
     for pair in arguments.named() {
-        let (name, value) = pair?;
-        if name != "dest" {
-            encoder.add(name, value)?;
+        match pair? {
+            ("dest", _) => {}
+            ("src", _) => return Err(src_given(py)),
+            (name, value) => encoder.add(name, value)?,
         }
     }
     let buffering = slf.get().buffering.load(Ordering::Relaxed);
@@ -170,6 +182,10 @@ fn send<'py>(slf: Me<'_, 'py>, arguments: &Arguments<'_, 'py>) -> Result<'py> {
     }
 }
 
+fn src_given(py: Python<'_>) -> PyErr {
+    error(py, "AddressError", ("src is added by send and cannot be given; use another name",))
+}
+
 /// Run `work` with the template that the named arguments are.
 fn with_template<'py, T>(
     slf: Me<'_, 'py>,
@@ -182,7 +198,8 @@ fn with_template<'py, T>(
         (("src", _), Some(canonical)) => Ok(("src", canonical)),
         (pair, _) => Ok(pair),
     });
-    work(Search::new(&wires.core, Template::new(pairs)?))
+    let template = Template::new(pairs)?;
+    work(Search::new(&wires.core, template))
 }
 
 /// A rank in `src=` means the process's name, which is what messages carry.
@@ -192,16 +209,15 @@ fn canonical_src<'py>(
     arguments: &Arguments<'_, 'py>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = slf.py();
-    for pair in arguments.named() {
-        let (name, value) = pair?;
-        if name == "src" && value.cast_exact::<PyInt>().is_ok() {
-            return match wires.ranks.bind(py).get_item(value)? {
+    match arguments.find(intern!(py, "src"))? {
+        Some(value) if value.is_exact_instance_of::<PyInt>() => {
+            match wires.ranks.bind(py).get_item(value)? {
                 Some(known) => Ok(Some(known)),
                 None => slf.call_method1(intern!(py, "_canonical"), (value,)).map(Some),
-            };
+            }
         }
+        _ => Ok(None),
     }
-    Ok(None)
 }
 
 fn recv<'py>(slf: Me<'_, 'py>, arguments: &Arguments<'_, 'py>) -> Result<'py> {

@@ -85,7 +85,10 @@ impl Inbox {
                 let message = Bound::new(py, queued_message(py, &news.packet))?;
                 let consumed = dispatch.call1((message,)).and_then(|result| result.is_truthy());
                 match consumed {
-                    Ok(true) => core.consumed(&news),
+                    Ok(true) => {
+                        news.packet.forget_decoded();
+                        core.consumed(&news);
+                    }
                     Ok(false) => core.decline(news),
                     Err(failure) => {
                         core.decline(news);

@@ -1,6 +1,7 @@
 //! The message: a received packet whose values are decoded when they are first read.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, Weak};
 
 use pyo3::exceptions::{PyAttributeError, PyKeyError};
 use pyo3::ffi;
@@ -10,33 +11,34 @@ use pyo3::types::{PyDict, PyIterator, PyList, PyString, PyTuple};
 
 use super::encode::value_of;
 use crate::core::Core;
-use crate::matching::Taken;
+use crate::matching::{Taken, Ticket};
 use crate::packet::{Kind, Packet};
 
 #[pyclass(module = "sfm_kernel.message", frozen)]
 pub struct Message {
     pub packet: Arc<Packet>,
-    /// Where it was taken from, until the receiver has looked at it.
-    origin: Mutex<Option<Origin>>,
+    /// Where it was taken from.
+    origin: Option<Origin>,
+    /// The receiver has looked at it.
+    touched: AtomicBool,
     values: PyOnceLock<Py<PyDict>>,
 }
 
-/// Where a message stood in its queue, should it have to go back.
+/// Where a message stood in its queue, should it have to go back. Messages outlive endpoints.
 struct Origin {
-    core: Arc<Core>,
+    core: Weak<Core>,
     seq: u64,
-    lane: u32,
-    ack: bool,
+    ticket: Ticket,
 }
 
 impl Message {
     pub fn new(packet: Arc<Packet>) -> Message {
-        Message { packet, origin: Mutex::new(None), values: PyOnceLock::new() }
+        Message { packet, origin: None, touched: AtomicBool::new(false), values: PyOnceLock::new() }
     }
 
     /// The value of `name`, private to the receiver; None if there is no such attribute.
     pub fn value<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.touch();
+        self.touched.store(true, Ordering::Relaxed);
         let Some(one) = self.packet.find(name) else { return Ok(None) };
         if is_small(one.kind) {
             return value_of(py, &self.packet, &one).map(Some); // cheaper than keeping it
@@ -48,11 +50,6 @@ impl Message {
         let value = value_of(py, &self.packet, &one)?;
         values.set_item(name, &value)?;
         Ok(Some(value))
-    }
-
-    /// The receiver has it.
-    fn touch(&self) {
-        *self.origin.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     fn names(&self) -> Vec<&str> {
@@ -71,15 +68,17 @@ impl Drop for Message {
     /// that nobody has looked at is then dropped while KeyboardInterrupt is on its way: it goes
     /// back to its place.
     fn drop(&mut self) {
-        let origin = self.origin.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(Origin { core, seq, lane, ack }) = origin else { return };
+        if *self.touched.get_mut() {
+            return;
+        }
+        let Some(Origin { core, seq, ticket }) = self.origin.take() else { return };
         // SAFETY: only Python drops messages that were received, with the GIL.
         let interrupted = unsafe {
             !ffi::PyErr_Occurred().is_null()
                 && ffi::PyErr_ExceptionMatches(ffi::PyExc_KeyboardInterrupt) != 0
         };
-        if interrupted {
-            core.put_back(Taken { seq, packet: self.packet.clone(), lane, ack });
+        if let (true, Some(core)) = (interrupted, core.upgrade()) {
+            core.put_back(Taken { seq, packet: self.packet.clone(), ticket });
         }
     }
 }
@@ -177,29 +176,29 @@ impl Message {
 /// The message that a queued packet decodes to, with the same values each time.
 pub fn queued_message(py: Python<'_>, packet: &Arc<Packet>) -> Message {
     let message = Message::new(packet.clone());
-    if let Some(kept) = packet.decoded.get().and_then(|any| any.downcast_ref::<Values>()) {
-        let _ = message.values.set(py, kept.0.clone_ref(py));
-    } else {
-        let values = message.values.get_or_init(py, || PyDict::new(py).unbind());
-        let _ = packet.decoded.set(Box::new(Values(values.clone_ref(py))));
-    }
+    let mut decoded = packet.decoded.lock().unwrap_or_else(PoisonError::into_inner);
+    let values = match decoded.as_ref().and_then(|any| any.downcast_ref::<Py<PyDict>>()) {
+        Some(kept) => kept.clone_ref(py),
+        None => {
+            let values = PyDict::new(py).unbind();
+            *decoded = Some(Box::new(values.clone_ref(py)));
+            values
+        }
+    };
+    let _ = message.values.set(py, values);
     message
 }
 
-/// Values that were decoded for matching. Holding them, not the message, avoids a cycle of
-/// references between packet and message that nothing would ever break.
-struct Values(Py<PyDict>);
-
 /// The message of what was taken; values that matching has decoded are not decoded again.
 pub fn received_message(py: Python<'_>, core: &Arc<Core>, taken: Taken) -> Message {
-    let Taken { seq, packet, lane, ack } = taken;
-    let message = Message {
-        packet,
-        origin: Mutex::new(Some(Origin { core: core.clone(), seq, lane, ack })),
-        values: PyOnceLock::new(),
-    };
-    if let Some(kept) = message.packet.decoded.get().and_then(|any| any.downcast_ref::<Values>()) {
-        let _ = message.values.set(py, kept.0.clone_ref(py));
+    let Taken { seq, packet, ticket } = taken;
+    let origin = Some(Origin { core: Arc::downgrade(core), seq, ticket });
+    let mut message = Message::new(packet);
+    message.origin = origin;
+    if let Some(values) = message.packet.take_decoded() {
+        if let Ok(values) = values.downcast::<Py<PyDict>>() {
+            let _ = message.values.set(py, *values);
+        }
     }
     message
 }

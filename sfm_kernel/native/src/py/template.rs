@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString};
+use smallvec::SmallVec;
 
 use super::errors::error;
 use super::message::{queued_message, Message};
@@ -15,14 +16,14 @@ use crate::value::{compare, float_key, Key, Keyed, Verdict, Wanted};
 pub struct Template<'a, 'py> {
     pub native: matching::Template<'a>,
     /// The wanted values, in the order of the native conditions.
-    values: Vec<&'a Bound<'py, PyAny>>,
+    values: SmallVec<[&'a Bound<'py, PyAny>; 4]>,
 }
 
 impl<'a, 'py> Template<'a, 'py> {
     pub fn new(
         attributes: impl Iterator<Item = PyResult<(&'a str, &'a Bound<'py, PyAny>)>>,
     ) -> PyResult<Template<'a, 'py>> {
-        let mut template = Template { native: Default::default(), values: Vec::new() };
+        let mut template = Template { native: Default::default(), values: SmallVec::new() };
         for pair in attributes {
             let (name, value) = pair?;
             let keyed = wanted(value)?;
