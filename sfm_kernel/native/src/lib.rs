@@ -3,7 +3,7 @@
 //! ```text
 //! sync, bell, packet, value        atomics, sleeping, the wire format, comparable values
 //! ring, arena, matching            one-to-one byte stream; large values; arrival order, templates
-//! shm, segment, ring_file          files in shared memory
+//! shm, trace, segment, ring_file   files in shared memory, what observers find there
 //! core, outflow, sender, summary   the two halves of an endpoint
 //! py/                              what Python sees (feature "python")
 //! ```
@@ -33,6 +33,8 @@ pub mod shm;
 pub mod spin;
 #[cfg(not(loom))]
 pub mod summary;
+#[cfg(not(loom))]
+pub mod trace;
 
 #[cfg(all(feature = "python", not(loom)))]
 mod py;

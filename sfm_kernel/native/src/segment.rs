@@ -10,6 +10,7 @@ use std::sync::atomic::{fence, AtomicU32, AtomicU64, Ordering};
 use crate::bell::Bell;
 use crate::shm::{Mapping, ShmError};
 use crate::sync::Padded;
+use crate::trace::{now, Trace, What};
 
 /// Processes of one world: one bit each in `arrivals`. Also MAX_MEMBERS in transport/base.py.
 pub const SLOTS: usize = 512;
@@ -66,6 +67,7 @@ pub struct Shared {
     pub waits: Text<128>,
     pub info: Text<512>,
     pub summary: Text<2048>,
+    pub trace: Trace,
     /// The uid of the ring that the process in slot n sends through.
     rings: [[AtomicU64; 2]; SLOTS],
 }
@@ -148,17 +150,13 @@ impl Shared {
     pub fn set_doing(&self, doing: Doing) {
         self.since.store(now(), Ordering::Relaxed);
         self.doing.0.store(doing as u32, Ordering::Release);
+        self.trace.record(What::Doing, 0, doing as u64, 0);
     }
 
     pub fn set_depth(&self, depth: usize, bytes: u64) {
         self.depth.store(depth as u64, Ordering::Relaxed);
         self.bytes.store(bytes, Ordering::Relaxed);
     }
-}
-
-fn now() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |elapsed| elapsed.as_nanos() as u64)
 }
 
 /// Text that one process writes and others read at any time: a sequence lock.

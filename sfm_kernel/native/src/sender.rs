@@ -14,6 +14,7 @@ use crate::ring::{Writer, LEAST};
 use crate::ring_file::RingFile;
 use crate::segment::Segment;
 use crate::shm::{room, ShmError};
+use crate::trace::What;
 
 /// How long a sender trusts that its peer lives.
 const TRUST: Duration = Duration::from_millis(250);
@@ -26,6 +27,8 @@ const ARENA_FROM: usize = 8 << 10;
 pub struct Sender {
     pub core: Arc<Core>,
     peer: Segment,
+    /// The peer in traces.
+    peer_id: u64,
     slot: usize,
     folder: PathBuf,
     writing: Mutex<Writing>,
@@ -35,7 +38,9 @@ pub struct Writing {
     writer: Writer<Arc<RingFile>>,
     arena: Option<Arena>,
     used: Instant,
+    /// Cost of what was sent, ever; and how many packets that was.
     sent: u64,
+    count: u64,
     checked: Instant,
 }
 
@@ -94,9 +99,10 @@ impl Sender {
         let writer = Writer::new(Arc::new(RingFile::create(&path, capacity, arena)?));
         peer.announce_ring(slot, own);
         let now = Instant::now();
-        let writing = Writing { writer, arena: None, used: now, sent: 0, checked: now };
+        let writing = Writing { writer, arena: None, used: now, sent: 0, count: 0, checked: now };
         let folder = folder.to_path_buf();
-        let sender = Sender { core, peer, slot, folder, writing: Mutex::new(writing) };
+        let sender =
+            Sender { core, peer, peer_id: uid as u64, slot, folder, writing: Mutex::new(writing) };
         let sender = Arc::new(sender);
         sender.core.tend(&sender);
         Ok(sender)
@@ -157,8 +163,12 @@ impl Sender {
 
     fn sent(&self, writing: &mut Writing, packet: &Gather<'_>) {
         writing.sent += cost(packet.len());
-        self.core.shared().sent.fetch_add(1, Ordering::Relaxed);
+        writing.count += 1;
         self.peer.announce_arrival(self.slot);
+        // The peer is on its way; what observers want to know is written meanwhile.
+        let shared = self.core.shared();
+        shared.sent.fetch_add(1, Ordering::Relaxed);
+        shared.trace.record(What::Sent, self.peer_id, writing.count, packet.len() as u64);
     }
 
     /// Sleep until there may be room or credit.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::{Core, Source, State};
 use crate::bell::Woken;
 use crate::matching::{Candidate, Taken, Template, Ticket};
+use crate::trace::What;
 
 /// A lane without asked-for acknowledgements still owes one after so many bytes.
 const ACK_EVERY: u64 = 1 << 20;
@@ -71,11 +72,13 @@ impl Core {
         let shared = self.shared();
         shared.received.fetch_add(1, Ordering::Relaxed);
         shared.set_depth(state.queue.len() + state.undecided.len(), state.queue.bytes());
-        let Ticket { lane: nth, ack, paid, .. } = taken.ticket;
+        let Ticket { lane: nth, ack, paid, number } = taken.ticket;
+        let lane = &mut state.lanes[nth as usize];
+        let bytes = taken.packet.len() as u64;
+        shared.trace.record(What::Received, lane.uid as u64, number, bytes);
         if paid {
             return;
         }
-        let lane = &mut state.lanes[nth as usize];
         lane.taken += taken.packet.cost();
         match &lane.source {
             Source::Ring { reader, .. } => {
