@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -72,3 +73,16 @@ class InprocRoute(Route):
 
     def close(self) -> None:
         """Nothing to release: the inbox belongs to the peer."""
+
+
+def _abandon_all() -> None:
+    """In a forked child: the inboxes are the parent's, and another thread may have held the lock.
+
+    A child that joins reaches its parent as any other process does.
+    """
+    global _lock
+    _lock = threading.Lock()
+    _inboxes.clear()
+
+
+os.register_at_fork(after_in_child=_abandon_all)

@@ -124,3 +124,21 @@ def test_an_unknown_transport(world: str, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("SFM_TRANSPORT", "pigeon")
     with pytest.raises(sfm_kernel.WorldError, match="'pigeon'"):
         sfm_kernel.join(world, "A")
+
+
+def test_a_forked_child_can_join_and_talk_to_its_parent(join: Join, kind: str, world: str) -> None:
+    if kind == "inproc":
+        pytest.skip("two processes")
+    parent = join("parent")
+    pid = os.fork()
+    if pid == 0:
+        try:
+            with sfm_kernel.join(world, "child") as child:
+                child.send(dest="parent", n=1)
+                child.send(dest="parent", n=child.recv(20).n + 1)
+        finally:
+            os._exit(0)
+    assert parent.recv(20, src="child").n == 1
+    parent.send(dest="child", n=2)
+    assert parent.recv(20, src="child").n == 3
+    os.waitpid(pid, 0)
