@@ -1,0 +1,187 @@
+"""Thousands come and go in one world: nothing is left of them, in nobody."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+import sfm_kernel
+from sfm_kernel import Endpoint, PeerLost
+from tests.contract.conftest import eventually
+
+pytestmark = pytest.mark.timeout(3600)
+
+RESIDENT = """
+import contextlib, sys, sfm_kernel
+sfm = sfm_kernel.join(sys.argv[1], "resident")
+while "end" not in (m := sfm.recv()):
+    with contextlib.suppress(sfm_kernel.PeerLost, sfm_kernel.UnknownName):
+        sfm.send(dest=m.src, welcome=m.src)
+"""
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a process holds: descriptors, mapped shared files, threads, and private memory (kB)."""
+
+    files: int
+    mappings: int
+    threads: int
+    memory: int
+
+    @classmethod
+    def by(cls, pid: int) -> Held:
+        with open(f"/proc/{pid}/maps") as maps:
+            mappings = sum(".seg" in line or ".ring" in line for line in maps)
+        with open(f"/proc/{pid}/status") as status:
+            facts = dict(line.split(":", 1) for line in status)
+        return cls(
+            len(os.listdir(f"/proc/{pid}/fd")),
+            mappings,
+            int(facts["Threads"]),
+            int(facts["RssAnon"].split()[0]),
+        )
+
+    def within(self, other: Held, memory: int) -> bool:
+        """Nothing more than the other held, but for ``memory`` kB."""
+        return (
+            self.files <= other.files
+            and self.mappings <= other.mappings
+            and self.threads <= other.threads
+            and self.memory <= other.memory + memory
+        )
+
+
+@pytest.fixture
+def keeper(world: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
+    """Keeps the world while others come and go."""
+    monkeypatch.setenv("SFM_TRANSPORT", "shm")
+    with sfm_kernel.join(world, "keeper", guest=True) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def resident(keeper: Endpoint) -> Iterator[int]:
+    """The pid of a process that answers every newcomer, and stays to the end."""
+    with subprocess.Popen([sys.executable, "-c", RESIDENT, keeper.world]) as process:
+        keeper.wait_for("resident", timeout=20)
+        try:
+            yield process.pid
+            keeper.send(dest="resident", end=True)
+        except BaseException:
+            process.kill()
+            raise
+
+
+def come_and_go(world: str, name: str) -> None:
+    """Join, exchange a message with the resident, leave."""
+    with sfm_kernel.join(world, name) as sfm:
+        sfm.send(dest="resident", hello=name)
+        sfm.recv(60, src="resident")
+
+
+def compare(keeper: Endpoint, resident: int, before: tuple[Held, Held], files: set[str]) -> None:
+    """Both processes and the folder are as they were.
+
+    Memory is compared with a generous allowance: a leak of one page for each join of the long
+    version is above it.
+    """
+    allowance = 8 << 10
+
+    def same() -> bool:
+        gc.collect()  # an endpoint and its parts refer to each other
+        now = Held.by(os.getpid()), Held.by(resident)
+        return all(one.within(other, allowance) for one, other in zip(now, before, strict=True))
+
+    def describe() -> str:
+        return f"before {before}, now {Held.by(os.getpid())}, {Held.by(resident)}"
+
+    try:
+        come_and_go(keeper.world, "last")  # a new ring lets its reader give up those of the dead
+        eventually(same)
+    except AssertionError:
+        pytest.fail(describe())
+    assert set(os.listdir(keeper.folder)) == files
+    with open(os.path.join(keeper.folder, "members.json"), "rb") as table:
+        assert len(table.read()) < 10_000
+
+
+def test_joins_one_after_the_other(keeper: Endpoint, resident: int, effort: int) -> None:
+    for _ in range(20):
+        come_and_go(keeper.world, "A")
+    gc.collect()
+    before, files = (Held.by(os.getpid()), Held.by(resident)), set(os.listdir(keeper.folder))
+    for _ in range(200 * effort):
+        come_and_go(keeper.world, "A")
+    compare(keeper, resident, before, files)
+
+
+def test_joins_by_threads(keeper: Endpoint, resident: int, effort: int) -> None:
+    """Four threads of one process come and go at the same time, under their own names."""
+    failures: list[BaseException] = []
+
+    def some(name: str, count: int) -> None:
+        try:
+            for _ in range(count):
+                come_and_go(keeper.world, name)
+        except BaseException as error:  # noqa: BLE001 - reported below
+            failures.append(error)
+
+    def all_at_once(count: int) -> None:
+        threads = [threading.Thread(target=some, args=(name, count)) for name in "ABCD"]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failures
+
+    all_at_once(5)
+    gc.collect()
+    before, files = (Held.by(os.getpid()), Held.by(resident)), set(os.listdir(keeper.folder))
+    all_at_once(50 * effort)
+    compare(keeper, resident, before, files)
+
+
+MAYFLIES = """
+import os, sys
+import sfm_kernel
+world, count = sys.argv[1], int(sys.argv[2])
+for n in range(count):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            sfm = sfm_kernel.join(world, "mayfly")
+            sfm.send(dest="resident", n=n)
+            if n % 2:
+                sfm.recv(60, src="resident")
+            os.kill(os.getpid(), 9)
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(pid, 0)
+    assert os.WIFSIGNALED(status), status
+"""
+
+
+@pytest.mark.fault
+def test_joins_of_processes_that_are_killed(keeper: Endpoint, resident: int, effort: int) -> None:
+    """Each joins, exchanges messages, and dies without leaving; the next takes its place."""
+
+    def mayflies(count: int) -> None:
+        subprocess.run([sys.executable, "-c", MAYFLIES, keeper.world, str(count)], check=True)
+
+    mayflies(10)
+    with pytest.raises(PeerLost):
+        keeper.send(dest="mayfly")
+    come_and_go(keeper.world, "mayfly")
+    gc.collect()
+    before, files = (Held.by(os.getpid()), Held.by(resident)), set(os.listdir(keeper.folder))
+    mayflies(50 * effort)
+    come_and_go(keeper.world, "mayfly")
+    compare(keeper, resident, before, files)
