@@ -3,7 +3,7 @@
 //! ```text
 //! sync, bell, packet, value        atomics, sleeping, the wire format, comparable values
 //! ring, arena, matching            one-to-one byte stream; large values; arrival order, templates
-//! shm, trace, segment, ring_file   files in shared memory, what observers find there
+//! shm, life, trace, segment, ring_file   files in shared memory, and what observers find there
 //! core, outflow, sender, summary   the two halves of an endpoint
 //! py/                              what Python sees (feature "python")
 //! ```
@@ -19,6 +19,8 @@ pub mod matching;
 
 #[cfg(not(loom))]
 pub mod core;
+#[cfg(not(loom))]
+pub mod life;
 #[cfg(not(loom))]
 pub mod outflow;
 #[cfg(not(loom))]

@@ -8,13 +8,14 @@ use std::path::Path;
 use std::sync::atomic::{fence, AtomicU32, AtomicU64, Ordering};
 
 use crate::bell::Bell;
+use crate::life::Life;
 use crate::shm::{Mapping, ShmError};
 use crate::sync::Padded;
 use crate::trace::{now, Trace, What};
 
 /// Processes of one world: one bit each in `arrivals`. Also MAX_MEMBERS in transport/base.py.
 pub const SLOTS: usize = 512;
-const MAGIC: u64 = u64::from_le_bytes(*b"SFMSEG\0\x01");
+const MAGIC: u64 = u64::from_le_bytes(*b"SFMSEG\0\x02");
 
 /// What a process is doing, as its segment says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +56,8 @@ pub struct Shared {
     pub pressure: AtomicU32,
     /// 1 once the process has left: sending to it is of no use.
     pub left: AtomicU32,
+    /// Held by the network thread.
+    pub life: Life,
     pub doing: Padded<AtomicU32>,
     /// Nanoseconds since 1970 at which `doing` became what it is.
     pub since: AtomicU64,

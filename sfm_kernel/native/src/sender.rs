@@ -122,6 +122,12 @@ impl Sender {
         self.peer.left.load(Ordering::Acquire) != 0
     }
 
+    /// The peer has died: nobody will read what is written to it. Known at once, while the
+    /// segment's lock is free only when the kernel has torn down the process's memory.
+    pub fn peer_died(&self) -> bool {
+        self.peer.life.has_ended()
+    }
+
     /// Go on with `packet`; returns when it is whole or must wait.
     pub fn step(
         &self,

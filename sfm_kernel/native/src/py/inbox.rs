@@ -68,6 +68,7 @@ impl Inbox {
     /// a callback consumed the message.
     fn serve(&self, py: Python<'_>, dispatch: &Bound<'_, PyAny>) -> PyResult<()> {
         let core = &*self.core;
+        let _life = core.shared().life.hold();
         let mut wishes = 0;
         loop {
             let open = py.detach(|| loop {

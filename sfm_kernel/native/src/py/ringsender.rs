@@ -123,6 +123,11 @@ impl RingSender {
         if sender.peer_left() || sender.doubts(writing) {
             self.check.call0(py)?;
         }
+        while sender.peer_died() {
+            self.check.call0(py)?; // raises as soon as the kernel has dropped the dead one's lock
+            py.detach(|| std::thread::sleep(Duration::from_micros(200)));
+            py.check_signals()?;
+        }
         let mut progress = Progress::default();
         let large = packet.len() >= DETACH_FROM;
         let done = !large && sender.step(writing, packet, &mut progress, buffering) == Step::Done;
