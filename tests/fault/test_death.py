@@ -15,7 +15,6 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint, PeerLost
-from tests.contract.conftest import eventually
 
 CHILD = """
 import sys, time, os
@@ -221,32 +220,3 @@ def test_a_forked_child_does_not_keep_its_parent_alive(home: Endpoint, start: St
             home.recv(20, src="V")
     finally:
         os.kill(child, signal.SIGKILL)
-
-
-def test_no_room_in_shared_memory(tmp_path: object, world: str) -> None:
-    """On a file system that is full: a clear error, no SIGBUS, and nothing left behind."""
-    if os.geteuid() != 0:
-        pytest.skip("mounting a small tmpfs needs root")
-    folder = str(tmp_path)
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", folder]).returncode:
-        pytest.skip("mounting is not allowed here")
-    try:
-        code = (
-            "import sfm_kernel, os\n"
-            f"a, b = [sfm_kernel.join('{world}', n) for n in 'AB']\n"
-            "try:\n    a.send(dest='B', n=1)\nexcept sfm_kernel.SegmentFull as error:\n"
-            "    print(error)\n"
-            "    assert error.needed > error.free and error.limit == 200 * 1024\n"
-            "a.close(); b.close()\nprint(sorted(os.listdir(os.environ['SFM_DIR'])))"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "SFM_DIR": folder + "/sfm", "SFM_TRANSPORT": "shm"},
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stderr
-        assert "are needed" in done.stdout
-        assert "shm-size" in done.stdout
-    finally:
-        eventually(lambda: subprocess.run(["umount", folder]).returncode == 0)

@@ -74,3 +74,30 @@ def test_a_fork_that_ends_is_not_the_death_of_its_parent(survivor: Endpoint) -> 
         os.waitpid(pid, 0)
         survivor.send(dest="parent", n=2)
         assert [parent.recv(20).n for _ in range(2)] == [1, 2]
+
+
+SENDER = """
+import os, sys
+import numpy as np
+import sfm_kernel
+sfm = sfm_kernel.join(sys.argv[1], "V")
+sfm.wait_for("home")
+for n in range(20): sfm.send(dest="home", n=n, x=np.full(1 << 20, n, np.uint8))
+sfm.send(dest="home", done=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_arrays_outlive_their_sender_and_its_successor(survivor: Endpoint) -> None:
+    kept = []
+    for _ in range(2):
+        with subprocess.Popen([sys.executable, "-c", SENDER, survivor.world]) as victim:
+            assert survivor.recv(20, done=True).src == "V"
+            victim.wait()
+        kept += [survivor.recv(20, src="V").x for _ in range(20)]
+        with pytest.raises(PeerLost):
+            survivor.recv(20, src="V")
+    for n, x in enumerate(kept):
+        assert (x == n % 20).all()
+        x += 1
+    assert all((x == n % 20 + 1).all() for n, x in enumerate(kept))

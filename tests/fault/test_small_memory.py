@@ -1,0 +1,123 @@
+"""Shared memory of a container: 64 MB for eight engines and a notebook, or no room at all."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sfm_kernel
+from sfm_kernel import Endpoint
+from tests.contract.conftest import eventually
+
+pytestmark = pytest.mark.timeout(600)
+
+Mount = Callable[[str], str]
+
+
+@pytest.fixture
+def mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mount]:
+    """``mount(size)`` makes a file system of that size the place of all worlds; returns it."""
+    folder = str(tmp_path)
+
+    def mount(size: str) -> str:
+        if os.geteuid() != 0:
+            pytest.skip("mounting a small tmpfs needs root")
+        command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder]
+        if subprocess.run(command).returncode:
+            pytest.skip("mounting is not allowed here")
+        monkeypatch.setenv("SFM_DIR", folder + "/sfm")
+        monkeypatch.setenv("SFM_TRANSPORT", "shm")
+        return folder
+
+    yield mount
+    if os.path.ismount(folder):
+        eventually(lambda: subprocess.run(["umount", folder]).returncode == 0)
+
+
+def test_no_room(mount: Mount, world: str) -> None:
+    """On a file system that is full: a clear error, no SIGBUS, and nothing left behind."""
+    mount("200k")
+    code = (
+        "import sfm_kernel, os\n"
+        f"a, b = [sfm_kernel.join('{world}', n) for n in 'AB']\n"
+        "try:\n    a.send(dest='B', n=1)\nexcept sfm_kernel.SegmentFull as error:\n"
+        "    print(error)\n"
+        "    assert error.needed > error.free and error.limit == 200 * 1024\n"
+        "a.close(); b.close()\nprint(sorted(os.listdir(os.environ['SFM_DIR'])))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "are needed" in done.stdout
+    assert "shm-size" in done.stdout
+
+
+def everybody(sfm: Endpoint, rounds: int) -> int:
+    """Each sends to each: small messages, and arrays up to the size of a picture."""
+    others = [rank for rank in range(sfm.size) if rank != sfm.rank]
+    sizes = [10, 10_000, 300_000, 4_000_000]
+    total = 0
+    for n in range(rounds):
+        for other in others:
+            size = sizes[(n + sfm.rank + other) % len(sizes)]
+            sfm.send(dest=other, n=n, x=np.full(size, sfm.rank, np.uint8))
+        for other in others:
+            m = sfm.recv(120, src=other)
+            assert m.n == n
+            assert len(m.x) == sizes[(n + sfm.rank + other) % len(sizes)]
+            assert (m.x == other).all()
+            total += len(m.x)
+            m.x[:] = 0  # its own, and writable
+    return total
+
+
+def test_eight_engines_and_a_notebook(mount: Mount, effort: int) -> None:
+    mount("64m")
+    assert all(sfm_kernel.run(everybody, 9, 8 * effort, timeout=500))
+
+
+def keep(sfm: Endpoint, count: int, size: int) -> int:
+    """Rank 0 keeps every array that it gets; they stay what they were after the sender's end."""
+    if sfm.rank:
+        for n in range(count):
+            sfm.send(dest=0, n=n, x=np.full(size, n % 256, np.uint8))
+        return 0
+    kept = []
+    for n in range(count):
+        m = sfm.recv(120, src=1)
+        assert m.n == n
+        kept.append(m.x)
+    for n, x in enumerate(kept):
+        assert (x == n % 256).all()
+        x += 1
+    return len({x.ctypes.data for x in kept})
+
+
+def test_kept_arrays_do_not_stop_their_sender(mount: Mount, effort: int) -> None:
+    mount("64m")
+    count = 200 * min(effort, 5)
+    assert sfm_kernel.run(keep, 2, count, 1 << 20, timeout=500)[0] == count
+
+
+@pytest.mark.parametrize("kind", ["shm", pytest.param("zmq", marks=pytest.mark.zmq)])
+def test_kept_arrays_with_room(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SFM_TRANSPORT", kind)
+    assert sfm_kernel.run(keep, 2, 200, 1 << 20, timeout=500)[0] == 200
+    assert sfm_kernel.run(keep, 2, 500, 100_000, timeout=500)[0] == 500
+
+
+def test_an_array_larger_than_shared_memory(mount: Mount) -> None:
+    mount("16m")
+
+    def work(sfm: Endpoint) -> float:
+        if sfm.rank == 0:
+            sfm.send(dest=1, x=np.arange(8_000_000.0))
+            return 0.0
+        return float(sfm.recv(120).x.sum())
+
+    assert sfm_kernel.run(work, 2, timeout=300)[1] == 8_000_000.0 * 7_999_999.0 / 2
