@@ -68,11 +68,18 @@ def _run(options: argparse.Namespace) -> int:
         if file is not None and not file.parent.is_dir():
             raise SFMError(f"there is no folder {str(file.parent)!r} for {file.name!r}: make it")
     facts = machine()
-    print("\n".join(f"{name}: {value}" for name, value in facts.items()), end="\n\n")
+    print("\n".join(f"{name}: {value}" for name, value in facts.items()))
+    for line in benchmark.notes(options) if hasattr(benchmark, "notes") else ():
+        print(line)
+    print(flush=True)
 
     measured = list(_progress(benchmark.measure(options)))
     summary = benchmark.summary(measured)
-    print(table(summary))
+    if hasattr(benchmark, "tables"):
+        shown = [f"{title}\n{table(rows)}" for title, rows in benchmark.tables(measured).items()]
+    else:
+        shown = [table(summary)]
+    print("\n\n".join(shown))
 
     if options.json is not None:
         contents = {"benchmark": options.benchmark, "machine": facts, "rows": measured}

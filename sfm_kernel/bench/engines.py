@@ -132,6 +132,27 @@ def _ask(home: Endpoint, benchmark: str, /, *, timeout: float | None = None, **j
     return answer
 
 
+def serve_jobs(
+    sfm: Endpoint, benchmark: str, work: Callable[[Message], Mapping[str, Any] | None], home: str
+) -> None:
+    """Do what ``ask`` asks, on every engine that the job counts, until a job says ``stop``.
+
+    Engine 0 passes each job on to engines 1 … ``job.engines`` - 1, then all call ``work(job)``;
+    what it returns on engine 0 is the answer.
+    """
+    rank = rank_of(sfm)
+    while True:
+        job = sfm.recv(src=home if rank == 0 else 0, tag=f"{benchmark} job")
+        with answering(sfm, benchmark, job) as answer:
+            if rank == 0:
+                contents = {name: job[name] for name in job if name not in ("src", "dest")}
+                for other in range(1, job.engines):
+                    sfm.send(dest=other, **contents)
+            if "stop" in job:
+                return
+            answer.update(work(job) or {})
+
+
 def rank_of(sfm: Endpoint) -> int:
     """The engine's rank. Raises SFMError for a guest, which would wait for jobs for ever."""
     if sfm.rank is None:

@@ -1,8 +1,9 @@
 """Ping-pong: what it costs to send data to another process and have it back.
 
-The mechanisms and sizes are those of Table 2 of the SFM paper, each building on the one before:
-bare sockets; pickled data over a socket; SFM packets over a socket; and ``send``/``recv`` with
-their queue, through shared memory and through ZeroMQ. All run between the same two processes.
+The first mechanisms are those of Table 2 of the SFM paper, each building on the one before: bare
+sockets; pickled data over a socket; SFM packets over a socket; and ``send``/``recv`` with their
+queue. Beside them stands what users would pick instead. Mechanisms are measured in turn, between
+two engines or, for MPI and ipyparallel, two processes that are parked in between.
 
 Source: Fedosov and Benson, "Communication with Super Flexible Messaging", section 5.
 """
@@ -10,293 +11,180 @@ Source: Fedosov and Benson, "Communication with Super Flexible Messaging", secti
 from __future__ import annotations
 
 import argparse
-import os
-import pickle
-import secrets
-import socket
-import struct
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import product
 from statistics import median
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-import sfm_kernel
-from sfm_kernel.bench.arguments import at_least
-from sfm_kernel.bench.engines import START_SECONDS, answering, driving, rank_of
+from sfm_kernel.bench.arguments import above_zero, at_least, names
+from sfm_kernel.bench.engines import START_SECONDS, driving, rank_of, serve_jobs
+from sfm_kernel.bench.links import OPENINGS, Links
+from sfm_kernel.bench.mechanisms import ping, pong
+from sfm_kernel.bench.messages import MESSAGES, TABLE_2, THREE, chosen
+from sfm_kernel.bench.others.crew import Crew, absent, left_out
 from sfm_kernel.bench.rows import Row, grouped
-from sfm_kernel.directory import remove_world
-from sfm_kernel.errors import SFMError
-from sfm_kernel.message import decode, encode
 
 if TYPE_CHECKING:
     from sfm_kernel.endpoint import Endpoint
     from sfm_kernel.message import Message
 
-# Table 2: mechanism -> size -> latency (µs), bandwidth (Mbit/s), on two machines of 2007.
+# Table 2: mechanism -> message -> latency (µs), bandwidth (Mbit/s), on two machines of 2007.
 # Its bandwidths fit 1 Mbit = 2**20 bits and one way, half a round trip (but for 128 B, where it
 # seems to count the encoded bytes, too).
 PAPER = {
-    "sockets": {"128 B": (48, 20), "16 kB": (220, 568), "64 kB": (642, 778)},
-    "pickle": {"128 B": (73, 16), "16 kB": (275, 453), "64 kB": (964, 518)},
-    "SFM": {"128 B": (84, 14), "16 kB": (285, 439), "64 kB": (979, 511)},
-    "SFM w/Q": {"128 B": (97, 13), "16 kB": (300, 417), "64 kB": (984, 508)},
+    "sockets": {"bytes 128 B": (48, 20), "bytes 16 kB": (220, 568), "bytes 64 kB": (642, 778)},
+    "pickle": {"bytes 128 B": (73, 16), "bytes 16 kB": (275, 453), "bytes 64 kB": (964, 518)},
+    "SFM": {"bytes 128 B": (84, 14), "bytes 16 kB": (285, 439), "bytes 64 kB": (979, 511)},
+    "SFM w/Q": {"bytes 128 B": (97, 13), "bytes 16 kB": (300, 417), "bytes 64 kB": (984, 508)},
 }
 MEGABIT = 2**20
-WARM_UP = 10
-"""Round trips before each measurement that are not counted."""
 
-MECHANISMS = (*PAPER, "SFM w/Q zmq")
+CREWS = {"mpi4py pickled": "mpi4py", "mpi4py buffers": "mpi4py", "ipyparallel": "ipyparallel"}
+"""Mechanisms that bring their own processes, and the package that they need."""
 
-Attributes = dict[str, Any]
+MECHANISMS = (*OPENINGS, *CREWS)
 
-MESSAGES: dict[str, Attributes] = {
-    "128 B": {"data": bytes(128)},
-    "16 kB": {"data": bytes(16 * 1024)},
-    "64 kB": {"data": bytes(64 * 1024)},
-    "3 attributes": {"tag": "result", "step": 7, "data": bytes(128)},
-}
-"""What is sent: Table 2's character arrays, and a small message as programs send them."""
+QUICK_MESSAGES = (THREE, *TABLE_2, "array 128 B", "array 1 MB")
 
+DATA_ALONE = ("sockets", "unix sockets", "mpi4py buffers")
+"""What has no attributes: it sends only ``data``."""
 
-# The mechanisms. Each end sends attributes, and opens every value that it receives.
+LARGEST = {"SFM": 1 << 20, "ipyparallel": 64 << 10}
+"""Bytes beyond which a mechanism is left out, since one round trip takes seconds: Packets decodes
+anew with every part that comes, and ipyparallel takes milliseconds for anything."""
 
+UNTRACED = "SFM w/Q untraced"
 
-class Mechanism(Protocol):
-    @property
-    def route(self) -> str: ...
-    def send(self, attributes: Attributes) -> None: ...
-    def receive(self) -> Attributes: ...
+MOST, FEWEST = 2000, 2
+"""Round trips of one measurement."""
 
-
-class Sockets:
-    """Bare bytes over TCP. Both ends know how many come; there is nothing but ``data``."""
-
-    route = "tcp"
-
-    def __init__(self, link: socket.socket, size: int) -> None:
-        self.link, self.size = link, size
-
-    def send(self, attributes: Attributes) -> None:
-        self.link.sendall(attributes["data"])
-
-    def receive(self) -> Attributes:
-        return {"data": _exactly(self.link, self.size)}
-
-
-class Pickle:
-    """Pickled attributes over TCP, after a header with their length."""
-
-    route = "tcp"
-    header = struct.Struct("!Q")
-
-    def __init__(self, link: socket.socket) -> None:
-        self.link = link
-
-    def send(self, attributes: Attributes) -> None:
-        pickled = pickle.dumps(attributes, protocol=5)
-        self.link.sendall(self.header.pack(len(pickled)) + pickled)
-
-    def receive(self) -> Attributes:
-        (size,) = self.header.unpack(_exactly(self.link, self.header.size))
-        attributes: Attributes = pickle.loads(_exactly(self.link, size))
-        return attributes
-
-
-class Packets:
-    """SFM's ``encode`` and ``decode`` over TCP, without its queue."""
-
-    route = "tcp"
-
-    def __init__(self, link: socket.socket) -> None:
-        self.link = link
-        self.leftover = b""
-
-    def send(self, attributes: Attributes) -> None:
-        self.link.sendall(encode(dest=0, **attributes))
-
-    def receive(self) -> Attributes:
-        while True:
-            messages, self.leftover = decode(self.leftover + _some(self.link))
-            if messages:
-                return _values(messages[0])
-
-
-class Queue:
-    """SFM as programs use it: ``send`` and ``recv``."""
-
-    def __init__(self, sfm: Endpoint, peer: int) -> None:
-        self.sfm, self.peer = sfm, peer
-
-    @property
-    def route(self) -> str:
-        return self.sfm.route_kind(self.peer)
-
-    def send(self, attributes: Attributes) -> None:
-        self.sfm.send(dest=self.peer, **attributes)
-
-    def receive(self) -> Attributes:
-        return _values(self.sfm.recv(src=self.peer))
-
-
-def _values(message: Message) -> Attributes:
-    return {name: message[name] for name in message if name not in ("src", "dest")}
-
-
-def _some(link: socket.socket, most: int = 128 * 1024) -> bytes:
-    received = link.recv(most)
-    if not received:
-        raise ConnectionError("the other process closed its socket")
-    return received
-
-
-def _exactly(link: socket.socket, size: int) -> bytes:
-    received = _some(link, size)
-    while len(received) < size:
-        received += _some(link, size - len(received))
-    return received
-
-
-# The two processes
+Ask = Callable[..., Any]
+"""``ask(mechanism=..., message=..., count=..., warm_up=...)`` -> a mapping: seconds, route."""
 
 
 def serve(sfm: Endpoint, home: str = "home") -> None:
-    """Play ping-pong as home tells, until it says 0 times. Runs on engines 0 (ping) and 1."""
+    """Play ping-pong as home tells, until it says stop. Runs on engines 0 (ping) and 1 (pong)."""
     rank = rank_of(sfm)
-    peer = 1 - rank
-    with _tcp_link(sfm, peer) as link, _zmq_endpoint(sfm) as over_zmq:
-        while True:
-            job = sfm.recv(src=home if rank == 0 else 0, tag="pingpong job")
-            with answering(sfm, "pingpong", job) as answer:
-                if rank == 0:
-                    sfm.send(dest=peer, **_values(job))
-                if job.count == 0:
-                    return
-                attributes = MESSAGES[job.message]
-                mechanisms: dict[str, Mechanism] = {
-                    "sockets": Sockets(link, len(attributes["data"])),
-                    "pickle": Pickle(link),
-                    "SFM": Packets(link),
-                    "SFM w/Q": Queue(sfm, peer),
-                    "SFM w/Q zmq": Queue(over_zmq, peer),
-                }
-                mechanism = mechanisms[job.mechanism]
-                if rank == 0:
-                    answer["seconds"] = _ping(mechanism, attributes, job.count)
-                    answer["route"] = mechanism.route
-                else:
-                    _pong(mechanism, attributes, job.count)
+    with Links(sfm, 1 - rank) as links:
 
+        def play(job: Message) -> Mapping[str, Any] | None:
+            mechanism = links[job.mechanism]
+            if rank == 1:
+                pong(mechanism, job.message, job.count, job.warm_up)
+                return None
+            seconds = ping(mechanism, job.message, job.count, job.warm_up)
+            return {"seconds": seconds, "route": mechanism.route}
 
-def _ping(mechanism: Mechanism, attributes: Attributes, count: int) -> list[float]:
-    """Seconds that each of ``count`` round trips took, after some that are not counted."""
-    seconds = []
-    for number in range(-WARM_UP, count):
-        started = time.perf_counter()
-        mechanism.send(attributes)
-        returned = mechanism.receive()
-        if number >= 0:
-            seconds.append(time.perf_counter() - started)
-        elif returned != attributes:
-            raise SFMError(f"{type(mechanism).__name__} returned other attributes than it was sent")
-    return seconds
-
-
-def _pong(mechanism: Mechanism, attributes: Attributes, count: int) -> None:
-    for _ in range(WARM_UP + count):
-        mechanism.receive()
-        mechanism.send(attributes)
-
-
-@contextmanager
-def _tcp_link(sfm: Endpoint, peer: int) -> Iterator[socket.socket]:
-    """A TCP connection between engines 0 and 1 of this machine, without Nagle's delay."""
-    if sfm.rank == 0:
-        # Pickles are opened that come from here: only who knows the token may connect.
-        token = secrets.token_bytes(16)
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            sfm.send(dest=peer, tag="tcp link", port=server.getsockname()[1], token=token)
-            link = server.accept()[0]
-            if not secrets.compare_digest(_exactly(link, len(token)), token):
-                raise ConnectionRefusedError("a stranger connected to the ping-pong benchmark")
-    else:
-        invitation = sfm.recv(src=peer, tag="tcp link")
-        link = socket.create_connection(("127.0.0.1", invitation.port))
-        link.sendall(invitation.token)
-    with link:
-        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        yield link
-
-
-@contextmanager
-def _zmq_endpoint(sfm: Endpoint) -> Iterator[Endpoint]:
-    """This process's endpoint of a second world, whose messages go through ZeroMQ."""
-    world = f"{sfm.world}-zmq"
-    before = os.environ.get("SFM_TRANSPORT")
-    os.environ["SFM_TRANSPORT"] = "zmq"
-    try:
-        endpoint = sfm_kernel.join(world, rank=sfm.rank)
-    finally:
-        if before is None:
-            del os.environ["SFM_TRANSPORT"]
-        else:
-            os.environ["SFM_TRANSPORT"] = before
-    try:
-        with endpoint:
-            yield endpoint
-    finally:
-        remove_world(world)  # what the last to leave does
+        serve_jobs(sfm, "pingpong", play, home)
 
 
 # The measurement, driven from home
+
+
+def fits(mechanism: str, message: str) -> bool:
+    """Whether this mechanism is measured with this message."""
+    if mechanism == UNTRACED:  # compared with the traced one, where the share is largest
+        return message == THREE
+    if message == THREE and mechanism in DATA_ALONE:
+        return False
+    return MESSAGES[message] <= LARGEST.get(mechanism, MESSAGES[message])
+
+
+def available(mechanisms: Sequence[str]) -> list[str]:
+    """Those of the mechanisms that can be measured here."""
+    return [one for one in mechanisms if one not in CREWS or absent(CREWS[one]) is None]
 
 
 def rows(
     *,
     home: Endpoint | None = None,
     messages: Sequence[str] = tuple(MESSAGES),
-    repeat: int = 5,
-    count: int = 500,
+    mechanisms: Sequence[str] = MECHANISMS,
+    repeat: int = 3,
+    seconds: float = 0.1,
+    count: int | None = None,
 ) -> Iterator[Row]:
     """Measure every mechanism with every message; yield a row after each measurement.
 
-    Mechanisms are interleaved: each of ``repeat`` rounds makes ``count`` round trips with every
-    one of them. Without ``home``, two local processes are started; with it (the endpoint of a
-    notebook), engines 0 and 1 of its world must run ``serve(sfm)``.
+    Mechanisms are interleaved: each of ``repeat`` rounds takes every message through all of them,
+    one after the other, for about ``seconds`` each, or ``count`` round trips. Without ``home``,
+    two local processes are started; with it (the endpoint of a notebook), engines 0 and 1 of its
+    world must run ``serve(sfm)``. Mechanisms that are not installed are left out.
 
-    Columns: message, mechanism, route, round, latency_us and fastest_us (one way: half of a round
-    trip; median and minimum), bandwidth_mbit_s (of the median, 1 Mbit = 2**20 bits).
+    Columns: message, bytes, mechanism, route, round, count, latency_us and fastest_us (one way:
+    half of a round trip; median and minimum), bandwidth_mbit_s (of the median, 1 Mbit = 2**20
+    bits).
+
+    Raises:
+        ValueError: an argument is out of range; nothing was started.
+        SFMError: the engines do not serve, or a process failed.
     """
-    if repeat < 1 or count < 1:
-        raise ValueError(f"repeat and count must be at least 1, not {repeat} and {count}")
-    with driving("pingpong", serve, 2, home, stop={"count": 0}) as ask:
-        for mechanism in MECHANISMS:  # not measured: the first message opens the route
-            ask(timeout=START_SECONDS, message="128 B", mechanism=mechanism, count=1)
-        for number, message in product(range(repeat), messages):
-            for mechanism in MECHANISMS:
-                if mechanism == "sockets" and len(MESSAGES[message]) > 1:
-                    continue  # bare bytes have no attributes
-                done = ask(message=message, mechanism=mechanism, count=count)
-                bits = 8 * len(MESSAGES[message]["data"])
-                latency = median(done.seconds) / 2
-                yield {
-                    "message": message,
-                    "mechanism": mechanism,
-                    "route": done.route,
-                    "round": number,
-                    "latency_us": latency * 1e6,
-                    "fastest_us": min(done.seconds) / 2 * 1e6,
-                    "bandwidth_mbit_s": bits / latency / MEGABIT,
-                }
+    if repeat < 1 or (count is not None and count < 1) or not seconds > 0:
+        raise ValueError(f"repeat {repeat}, count {count}, seconds {seconds}: all above 0, please")
+    chosen(messages, list(MESSAGES), "message")
+    chosen(mechanisms, MECHANISMS, "mechanism")
+    cells = [
+        (message, mechanism)
+        for message, mechanism in product(messages, available(mechanisms))
+        if fits(mechanism, message)
+    ]
+    counts: dict[tuple[str, str], int] = {}
+    with _asking(home, {mechanism for _, mechanism in cells}) as asking:
+        for number, (message, mechanism) in product(range(repeat), cells):
+            ask = partial(asking[mechanism], mechanism=mechanism, message=message)
+            if (message, mechanism) not in counts:  # the first opens the way, and says how many
+                trial = median(ask(count=3, warm_up=3)["seconds"])
+                fitting = max(FEWEST, min(MOST, int(seconds / trial)))
+                counts[message, mechanism] = count or fitting
+            trips = counts[message, mechanism]
+            done = ask(count=trips, warm_up=max(1, min(20, trips // 5)))
+            latency = median(done["seconds"]) / 2
+            yield {
+                "message": message,
+                "bytes": MESSAGES[message],
+                "mechanism": mechanism,
+                "route": done["route"],
+                "round": number,
+                "count": trips,
+                "latency_us": latency * 1e6,
+                "fastest_us": min(done["seconds"]) / 2 * 1e6,
+                "bandwidth_mbit_s": 8 * MESSAGES[message] / latency / MEGABIT,
+            }
+
+
+@contextmanager
+def _asking(home: Endpoint | None, mechanisms: set[str]) -> Iterator[dict[str, Ask]]:
+    """For each of the mechanisms, how to ask its processes for a job; all wait for the first."""
+    with ExitStack() as stack:
+        asking: dict[str, Ask] = {}
+        if mechanisms - CREWS.keys():
+            stop = {"stop": True, "engines": 2}
+            engines = stack.enter_context(driving("pingpong", serve, 2, home, stop=stop))
+            for mechanism in mechanisms - CREWS.keys():
+                asking[mechanism] = partial(_ask_engines, engines)
+        for kind in sorted({CREWS[one] for one in mechanisms & CREWS.keys()}):
+            crew = stack.enter_context(Crew(kind, 2 if kind == "mpi4py" else 1))
+            for mechanism in mechanisms & {one for one in CREWS if CREWS[one] == kind}:
+                asking[mechanism] = partial(crew.ask, "pingpong")
+        yield asking
+
+
+def _ask_engines(ask: Callable[..., Message], **job: Any) -> Message:
+    # With a timeout only where a job is short: an engine that does not serve never answers.
+    return ask(timeout=START_SECONDS if job["count"] <= 3 else None, engines=2, **job)
+
+
+# What is shown of it
 
 
 def summary(measured: Sequence[Row]) -> list[Row]:
     """A row for each message and mechanism, over all rounds; beside it, what the paper measured."""
-    table = []
+    listed = []
     for (message, mechanism), group in grouped(measured, ("message", "mechanism")).items():
         paper = PAPER.get(mechanism.removesuffix(" zmq"), {}).get(message, (None, None))
-        table.append(
+        listed.append(
             {
                 "message": message,
                 "mechanism": mechanism,
@@ -308,7 +196,62 @@ def summary(measured: Sequence[Row]) -> list[Row]:
                 "paper_2007_mbit_s": paper[1],
             }
         )
-    return table
+    return listed
+
+
+ONE_MACHINE = (
+    "SFM w/Q", UNTRACED, "mpi4py pickled", "mpi4py buffers", "Pipe", "unix sockets", "unix pickle",
+)  # fmt: skip
+NETWORK = (
+    "sockets", "pickle", "SFM", "SFM w/Q zmq", "SFM w/Q zmq plain", "pyzmq tcp", "pyzmq ipc",
+    "ipyparallel",
+)  # fmt: skip
+
+RATIOS = {
+    "SFM / mpi4py pickled": ("SFM w/Q", "mpi4py pickled"),
+    "SFM / mpi4py buffers": ("SFM w/Q", "mpi4py buffers"),
+    "traced / untraced": ("SFM w/Q", UNTRACED),
+    "zmq plain / pyzmq tcp": ("SFM w/Q zmq plain", "pyzmq tcp"),
+    "CURVE / plain": ("SFM w/Q zmq", "SFM w/Q zmq plain"),
+}
+
+
+def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
+    """Title -> table: the paper's Table 2, then all messages and mechanisms, then ratios."""
+    listed = summary(measured)
+    medians = {(row["message"], row["mechanism"]): row["latency_us"] for row in listed}
+    messages = list(dict.fromkeys(row["message"] for row in listed))
+
+    def pivot(mechanisms: Sequence[str]) -> list[Row]:
+        measured_ones = [one for one in mechanisms if any((m, one) in medians for m in messages)]
+        if not measured_ones:
+            return []
+        return [
+            {"message": message} | {one: medians.get((message, one)) for one in measured_ones}
+            for message in messages
+        ]
+
+    ratios = [
+        {"message": message}
+        | {
+            title: medians[message, one] / medians[message, other]
+            for title, (one, other) in RATIOS.items()
+            if (message, one) in medians and (message, other) in medians
+        }
+        for message in messages
+    ]
+    found = {
+        "Table 2, then and now": [
+            row for row in listed if row["message"] in TABLE_2 and row["mechanism"] in TABLE_2_ROWS
+        ],
+        "One way within a machine, µs (medians)": pivot(ONE_MACHINE),
+        "One way as over a network, µs (medians)": pivot(NETWORK),
+        "Ratios of medians": [row for row in ratios if len(row) > 1],
+    }
+    return {title: table for title, table in found.items() if table}
+
+
+TABLE_2_ROWS = (*PAPER, "SFM w/Q zmq")
 
 
 # The command line
@@ -317,12 +260,37 @@ def summary(measured: Sequence[Row]) -> list[Row]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of ``python -m sfm_kernel.bench pingpong``."""
     parser.add_argument("--engines", type=int, choices=(2,), default=2, help="always 2")
-    parser.add_argument("--count", type=at_least(1), metavar="C", help="round trips a round")
+    parser.add_argument("--seconds", type=above_zero, metavar="S", help="for each measurement")
+    parser.add_argument("--count", type=at_least(1), metavar="C", help="or round trips for each")
+    parser.add_argument(
+        "--only", type=names(MECHANISMS, "mechanism"), metavar="NAME,…",
+        help=f"mechanisms, with * and ?: {', '.join(MECHANISMS)}",
+    )  # fmt: skip
+    parser.add_argument(
+        "--messages", type=names(list(MESSAGES), "message"), metavar="NAME,…",
+        help="messages, with * and ?: '3 attributes', 'bytes 8 B' … 'array 64 MB'",
+    )  # fmt: skip
+
+
+def notes(options: argparse.Namespace) -> list[str]:
+    """What is left out here, and how to get it."""
+    return left_out(sorted({CREWS[one] for one in _mechanisms(options) if one in CREWS}))
+
+
+def _mechanisms(options: argparse.Namespace) -> Sequence[str]:
+    if options.only is not None:
+        wanted: Sequence[str] = options.only
+        return wanted
+    # A cluster of ipyparallel takes seconds to start.
+    return [one for one in MECHANISMS if one != "ipyparallel"] if options.quick else MECHANISMS
 
 
 def measure(options: argparse.Namespace) -> Iterator[Row]:
     """The rows that the command line asks for."""
     return rows(
-        repeat=options.repeat or (2 if options.quick else 5),
-        count=options.count or (50 if options.quick else 1000),
+        messages=options.messages or (QUICK_MESSAGES if options.quick else tuple(MESSAGES)),
+        mechanisms=_mechanisms(options),
+        repeat=options.repeat or (2 if options.quick else 3),
+        seconds=options.seconds or (0.03 if options.quick else 0.1),
+        count=options.count,
     )

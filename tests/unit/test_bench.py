@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import sfm_kernel
-from sfm_kernel.bench import cpi, frame, machine, pingpong, table
+from sfm_kernel.bench import cpi, frame, machine, table
 from sfm_kernel.bench.__main__ import main
 from sfm_kernel.bench.engines import local_engines
 from sfm_kernel.bench.rows import write_json
@@ -196,32 +196,6 @@ def test_bad_arguments_start_nothing(wrong: dict[str, object], says: str) -> Non
         next(cpi.rows(**wrong))  # type: ignore[arg-type]
 
 
-# --- ping-pong ---------------------------------------------------------------------------------
-
-
-def test_pingpong_measures_every_mechanism_with_every_message() -> None:
-    rows = list(pingpong.rows(repeat=2, count=3))
-    round_0 = [(row["message"], row["mechanism"]) for row in rows if row["round"] == 0]
-    wanted = [(m, how) for m in pingpong.MESSAGES for how in pingpong.MECHANISMS]
-    wanted.remove(("3 attributes", "sockets"))
-    assert round_0 == wanted and len(rows) == 2 * len(wanted)
-    assert all(0 < row["fastest_us"] <= row["latency_us"] for row in rows)
-    routes = {row["mechanism"]: row["route"] for row in rows}
-    assert routes["SFM"] == "tcp" and routes["SFM w/Q zmq"] == "zmq"
-    summary = pingpong.summary(rows)
-    beside = {(row["message"], row["mechanism"]): row["paper_2007_us"] for row in summary}
-    assert beside["128 B", "sockets"] == 48 and beside["64 kB", "SFM w/Q zmq"] == 984
-    assert beside["3 attributes", "SFM"] is None
-
-
-def test_the_papers_bandwidths_are_one_way_and_in_binary_megabits() -> None:
-    for size, nbytes in (("16 kB", 16 * 1024), ("64 kB", 64 * 1024)):
-        for figures in pingpong.PAPER.values():
-            microseconds, bandwidth = figures[size]
-            computed = 8 * nbytes / (microseconds * 1e-6) / pingpong.MEGABIT
-            assert computed == pytest.approx(bandwidth, rel=0.005)
-
-
 # --- rows --------------------------------------------------------------------------------------
 
 
@@ -271,7 +245,6 @@ def test_without_a_name_the_benchmarks_are_listed(capsys: pytest.CaptureFixture[
         ("cpi --repeat 0", "--repeat: must be at least 1"),
         ("cpi --intervals 10,,20", "'' is not a whole number"),
         ("cpi --kernel fortran", "invalid choice: 'fortran'"),
-        ("pingpong --engines 3", "invalid choice: 3"),
         ("nonsense", "invalid choice: 'nonsense'"),
     ],
 )

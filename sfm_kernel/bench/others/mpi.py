@@ -1,0 +1,122 @@
+"""mpi4py, run by mpiexec: pickled ``send``/``recv``, and ``Send``/``Recv`` of buffers.
+
+Run as ``mpiexec -n N python -m sfm_kernel.bench.others.mpi SOCKET``; see ``crew``.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from functools import partial
+from typing import Any
+
+from mpi4py import MPI
+
+from sfm_kernel.bench.mechanisms import Mechanism, Way, from_dict, ping, pong
+from sfm_kernel.bench.messages import Attributes
+from sfm_kernel.bench.others.crew import Answer, serve
+from sfm_kernel.bench.patterns import PATTERNS, WORK, Talk
+
+COMM: Any = MPI.COMM_WORLD
+RANK: int = COMM.Get_rank()
+LIBRARY = " ".join(MPI.Get_library_version().replace("Version:", "").split()[:2])
+WORK_TAG, ANSWER_TAG, REST_TAG = range(3)
+
+
+class Pickled:
+    """Lower-case ``send`` and ``recv``: any object, pickled."""
+
+    route = LIBRARY
+
+    def way(self, attributes: Attributes) -> Way:
+        peer = 1 - RANK
+        send = partial(COMM.send, attributes, dest=peer)
+        return Way(send, partial(COMM.recv, source=peer), from_dict(attributes))
+
+
+class Buffers:
+    """``Send`` and ``Recv`` of memory that both ends have made before."""
+
+    route = LIBRARY
+
+    def way(self, attributes: Attributes) -> Way:
+        peer, data = 1 - RANK, attributes["data"]
+        memory = bytearray(len(data)) if isinstance(data, bytes) else data.copy()
+        send = partial(COMM.Send, data, dest=peer)
+        return Way(send, partial(COMM.Recv, memory, source=peer), lambda _: memory)
+
+
+MECHANISMS: dict[str, Mechanism] = {"mpi4py pickled": Pickled(), "mpi4py buffers": Buffers()}
+
+
+def pingpong(mechanism: str, message: str, count: int, warm_up: int) -> Answer | None:
+    """The ping-pong of ranks 0 and 1."""
+    chosen = MECHANISMS[mechanism]
+    if RANK == 1:
+        pong(chosen, message, count, warm_up)
+        return None
+    return {"seconds": ping(chosen, message, count, warm_up), "route": chosen.route}
+
+
+def pattern(name: str, count: int) -> Answer | None:
+    """A pattern of ``bench.patterns`` between all ranks."""
+    size = COMM.Get_size()
+    anybody = MPI.ANY_SOURCE
+    talk = Talk(
+        rank=RANK,
+        size=size,
+        to_root=partial(COMM.send, WORK, dest=0, tag=WORK_TAG),
+        from_any=partial(COMM.recv, source=anybody, tag=WORK_TAG),
+        answers=[partial(COMM.send, WORK, dest=n, tag=ANSWER_TAG) for n in range(1, size)],
+        from_root=partial(COMM.recv, source=0, tag=ANSWER_TAG),
+        opened=from_dict(WORK),
+    )
+    return {"seconds": PATTERNS[name](talk, count), "route": LIBRARY}
+
+
+def queue(depth: int, count: int, repeat: int) -> Answer | None:
+    """``repeat`` times, rank 0 receives ``count`` messages behind ``depth`` that nobody wants."""
+    if RANK == 1:
+        for _ in range(depth):
+            COMM.send(WORK, dest=0, tag=REST_TAG)
+        for _ in range(repeat):
+            for _ in range(count):
+                COMM.send(WORK, dest=0, tag=WORK_TAG)
+            COMM.Send(b"!", dest=0, tag=ANSWER_TAG)
+            COMM.recv(source=0, tag=ANSWER_TAG)
+        return None
+    seconds = []
+    opened = from_dict(WORK)
+    for _ in range(repeat):
+        # Posted before what it waits for: `recv` would search the whole queue again and again.
+        COMM.Irecv(bytearray(1), source=1, tag=ANSWER_TAG).Wait()
+        started = time.perf_counter()
+        for _ in range(count):
+            opened(COMM.recv(source=1, tag=WORK_TAG))
+        seconds.append((time.perf_counter() - started) / count)
+        COMM.send(None, dest=1, tag=ANSWER_TAG)
+    for _ in range(depth):
+        COMM.recv(source=1, tag=REST_TAG)
+    return {"seconds": seconds, "route": LIBRARY}
+
+
+def blocked(seconds: float) -> Answer | None:
+    """The share of a core that rank 0 uses while it waits for a message of rank 1."""
+    if RANK == 1:
+        COMM.recv(source=0, tag=ANSWER_TAG)
+        time.sleep(seconds)
+        COMM.send(None, dest=0, tag=WORK_TAG)
+        return None
+    COMM.send(None, dest=1, tag=ANSWER_TAG)
+    before, started = time.process_time(), time.monotonic()
+    COMM.recv(source=1, tag=WORK_TAG)
+    share = (time.process_time() - before) / (time.monotonic() - started)
+    return {"share": share, "route": LIBRARY}
+
+
+if __name__ == "__main__":
+    serve(
+        sys.argv[1],
+        RANK,
+        {"pingpong": pingpong, "pattern": pattern, "queue": queue, "blocked": blocked},
+    )
