@@ -122,7 +122,7 @@ def rows(
         SFMError: the engines do not serve, or a process failed.
     """
     if repeat < 1 or (count is not None and count < 1) or not seconds > 0:
-        raise ValueError(f"repeat {repeat}, count {count}, seconds {seconds}: all above 0, please")
+        raise ValueError(f"repeat {repeat}, count {count}, seconds {seconds}: all above 0")
     chosen(messages, list(MESSAGES), "message")
     chosen(mechanisms, MECHANISMS, "mechanism")
     cells = [

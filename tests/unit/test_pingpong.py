@@ -152,7 +152,7 @@ def test_a_job_that_fails_in_a_crew_is_reported() -> None:
     with crew.Crew("mpi4py", 2) as ranks:
         with pytest.raises(SFMError, match=r"mpi4py failed: KeyError\('no such thing'\)"):
             ranks.ask("pingpong", mechanism="no such thing", message=THREE, count=1, warm_up=0)
-        with pytest.raises(SFMError, match="mpi4py (failed|ended)"):  # and is not asked again
+        with pytest.raises(SFMError, match=r"mpi4py (failed|ended)"):  # and is not asked again
             ranks.ask("blocked", seconds=0)
 
 
