@@ -49,6 +49,11 @@ def attributes_of(name: str) -> Attributes:
     return {"data": np.arange(nbytes // 8, dtype=np.float64)}
 
 
+def kind_of(name: str) -> str:
+    """ "attributes", "bytes" or "array": what sort of message it is."""
+    return "attributes" if name == THREE else name.partition(" ")[0]
+
+
 def same(opened: Any, name: str, *, writable: bool = True) -> bool:
     """Whether these values are those of the message, and an array may be written if it should.
 

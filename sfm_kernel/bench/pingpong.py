@@ -22,11 +22,14 @@ from sfm_kernel.bench.arguments import above_zero, at_least, names
 from sfm_kernel.bench.engines import START_SECONDS, driving, rank_of, serve_jobs
 from sfm_kernel.bench.links import OPENINGS, Links
 from sfm_kernel.bench.mechanisms import ping, pong
-from sfm_kernel.bench.messages import MESSAGES, TABLE_2, THREE, chosen
+from sfm_kernel.bench.messages import MESSAGES, TABLE_2, THREE, chosen, kind_of
 from sfm_kernel.bench.others.crew import Crew, absent, left_out
 from sfm_kernel.bench.rows import Row, grouped
+from sfm_kernel.errors import SFMError
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from sfm_kernel.endpoint import Endpoint
     from sfm_kernel.message import Message
 
@@ -113,7 +116,7 @@ def rows(
     two local processes are started; with it (the endpoint of a notebook), engines 0 and 1 of its
     world must run ``serve(sfm)``. Mechanisms that are not installed are left out.
 
-    Columns: message, bytes, mechanism, route, round, count, latency_us and fastest_us (one way:
+    Columns: message, kind ("attributes", "bytes", "array"), bytes, mechanism, route, round, count, latency_us and fastest_us (one way:
     half of a round trip; median and minimum), bandwidth_mbit_s (of the median, 1 Mbit = 2**20
     bits).
 
@@ -143,6 +146,7 @@ def rows(
             latency = median(done["seconds"]) / 2
             yield {
                 "message": message,
+                "kind": kind_of(message),
                 "bytes": MESSAGES[message],
                 "mechanism": mechanism,
                 "route": done["route"],
@@ -252,6 +256,28 @@ def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 TABLE_2_ROWS = (*PAPER, "SFM w/Q zmq")
+
+
+def plot(measured: Sequence[Row]) -> Figure:
+    """Latency and bandwidth against size: of bytes, or else of arrays; 2007 dashed."""
+    from sfm_kernel.bench.curves import Bandwidth, Latency
+    from sfm_kernel.plots import still
+
+    kinds = {row["kind"] for row in measured} - {"attributes"}
+    if not kinds:
+        raise SFMError("there is nothing to plot: measure bytes or arrays")
+    shown = [row for row in measured if row["kind"] == max(kinds)]
+    sizes = sorted({row["bytes"] for row in shown})
+    return still(shown, Latency(sizes, then=then("us")), Bandwidth(sizes, then=then("mbit_s")))
+
+
+def then(figure: str) -> dict[str, dict[int, float]]:
+    """The paper's curves: mechanism -> bytes -> latency ("us") or bandwidth ("mbit_s")."""
+    column = ("us", "mbit_s").index(figure)
+    return {
+        mechanism: {MESSAGES[message]: values[column] for message, values in figures.items()}
+        for mechanism, figures in PAPER.items()
+    }
 
 
 # The command line

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.bench.arguments import numbers
 from sfm_kernel.bench.engines import driving, rank_of, serve_jobs
+from sfm_kernel.bench.messages import chosen
 from sfm_kernel.bench.others.crew import Crew, absent, left_out
 from sfm_kernel.bench.patterns import WORK
 from sfm_kernel.bench.rows import Row, grouped
@@ -138,11 +139,12 @@ def rows(
     *,
     home: Endpoint | None = None,
     depths: Sequence[int] = DEPTHS,
+    calls: Sequence[str] = tuple(CALLS),
     mpi: bool = True,
     repeat: int = 5,
     count: int = 500,
 ) -> Iterator[Row]:
-    """Measure every call at every depth; yield a row after each measurement.
+    """Measure the calls at every depth; yield a row after each measurement.
 
     Each of ``repeat`` rounds makes ``count`` calls of every kind, one kind after the other (fewer
     with a predicate, which is asked about every message that waits). Without ``home``, two local
@@ -160,13 +162,14 @@ def rows(
         raise ValueError(
             f"repeat {repeat}, count {count}: at least 1; depths {list(depths)}: at least 0"
         )
+    chosen(calls, list(CALLS), "call")
     with ExitStack() as stack:
         stop = {"stop": True, "engines": 2}
         ask = stack.enter_context(driving("queue", serve, 2, home, stop=stop))
         mpi = mpi and absent("mpi4py") is None
         crew = stack.enter_context(Crew("mpi4py", 2) if mpi else nullcontext(None))
         for depth in depths:
-            done = ask(engines=2, depth=depth, calls=list(CALLS), repeat=repeat, count=count)
+            done = ask(engines=2, depth=depth, calls=list(calls), repeat=repeat, count=count)
             if depth:
                 yield {
                     "call": MEMORY,
@@ -177,8 +180,8 @@ def rows(
                 }
             seconds = dict(done.seconds)
             if crew is not None:
-                calls = min(count, max(1, WALKED // max(depth, 1)))
-                other = crew.ask("queue", depth=depth, count=calls, repeat=repeat)
+                few = min(count, max(1, WALKED // max(depth, 1)))
+                other = crew.ask("queue", depth=depth, count=few, repeat=repeat)
                 seconds[MPI] = other["seconds"]
             for number, call in product(range(repeat), seconds):
                 us = seconds[call][number] * 1e6
