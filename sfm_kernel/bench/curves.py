@@ -8,7 +8,7 @@ from typing import ClassVar
 from matplotlib.axes import Axes
 
 from sfm_kernel.bench.messages import SIZES
-from sfm_kernel.plots import COLOURS, QUIET, Panel
+from sfm_kernel.plots import COLOURS, Panel
 
 Curves = Mapping[str, Mapping[int, float]]
 """Series -> x -> y."""
@@ -27,6 +27,10 @@ class _Curves(Panel):
     x = "bytes"
     label: ClassVar[str]
     limits: ClassVar[tuple[float, float]]
+    """Of y, for messages of at most ``SIZES["1 MB"]``."""
+    limits_beyond: ClassVar[tuple[float, float]]
+    above: ClassVar[bool]
+    """Where the year stands at the curves of 2007: above them, or below."""
 
     def __init__(
         self,
@@ -41,19 +45,20 @@ class _Curves(Panel):
         super().begin(axes)
         first, last = self.sizes[0], self.sizes[-1]
         room = max(last / first, 64)  # to the right, for the labels of the lines
+        limits = self.limits if last <= SIZES["1 MB"] else self.limits_beyond
         axes.set(xlabel="size of a message", ylabel=self.label)
-        axes.set(xscale="log", yscale="log", xlim=(first / 2, last * room**0.45), ylim=self.limits)
+        axes.set(xscale="log", yscale="log", xlim=(first / 2, last * room**0.62), ylim=limits)
         ticks = {size: name for name, size in SIZES.items() if first <= size <= last}
         axes.set_xticks(list(ticks), list(ticks.values()), rotation=45)
         axes.minorticks_off()
         for colour, curve in zip(COLOURS, self.then.values(), strict=False):
             axes.plot(list(curve), list(curve.values()), "--", color=colour, linewidth=1.5)
         if self.then:
-            size, value = max(next(reversed(self.then.values())).items())
-            axes.annotate(
-                "2007", (size, value), (8, 0), textcoords="offset points", va="center",
-                color=QUIET, size=13,
-            )  # fmt: skip
+            ends = [max(curve.items()) for curve in self.then.values()]
+            if self.above:
+                self.note("2007", max(ends), (-28, 5))
+            else:
+                self.note("2007", min(ends), (-16, -14))
 
 
 class Latency(_Curves):
@@ -61,7 +66,8 @@ class Latency(_Curves):
 
     y = "latency_us"
     label = "latency  (µs one way)"
-    limits = (1, 1e5)
+    limits, limits_beyond = (0.5, 1e4), (0.5, 1e6)
+    above = True
 
 
 class Bandwidth(_Curves):
@@ -69,4 +75,5 @@ class Bandwidth(_Curves):
 
     y = "bandwidth_mbit_s"
     label = "bandwidth  (Mbit/s)"
-    limits = (1, 1e6)
+    limits, limits_beyond = (0.1, 3e6), (0.1, 3e6)
+    above = False

@@ -116,9 +116,9 @@ def rows(
     two local processes are started; with it (the endpoint of a notebook), engines 0 and 1 of its
     world must run ``serve(sfm)``. Mechanisms that are not installed are left out.
 
-    Columns: message, kind ("attributes", "bytes", "array"), bytes, mechanism, route, round, count, latency_us and fastest_us (one way:
-    half of a round trip; median and minimum), bandwidth_mbit_s (of the median, 1 Mbit = 2**20
-    bits).
+    Columns: message, kind ("attributes", "bytes", "array"), bytes, mechanism, route, round, count,
+    latency_us and fastest_us (one way: half of a round trip; median and minimum),
+    bandwidth_mbit_s (of the median, 1 Mbit = 2**20 bits).
 
     Raises:
         ValueError: an argument is out of range; nothing was started.
@@ -137,10 +137,8 @@ def rows(
     with _asking(home, {mechanism for _, mechanism in cells}) as asking:
         for number, (message, mechanism) in product(range(repeat), cells):
             ask = partial(asking[mechanism], mechanism=mechanism, message=message)
-            if (message, mechanism) not in counts:  # the first opens the way, and says how many
-                trial = median(ask(count=3, warm_up=3)["seconds"])
-                fitting = max(FEWEST, min(MOST, int(seconds / trial)))
-                counts[message, mechanism] = count or fitting
+            if (message, mechanism) not in counts:
+                counts[message, mechanism] = count or _fitting(ask, seconds)
             trips = counts[message, mechanism]
             done = ask(count=trips, warm_up=max(1, min(20, trips // 5)))
             latency = median(done["seconds"]) / 2
@@ -156,6 +154,14 @@ def rows(
                 "fastest_us": min(done["seconds"]) / 2 * 1e6,
                 "bandwidth_mbit_s": 8 * MESSAGES[message] / latency / MEGABIT,
             }
+
+
+def _fitting(ask: Ask, seconds: float) -> int:
+    """How many round trips take so many seconds. The first trial also opens the way."""
+    trip = median(ask(count=1, warm_up=1)["seconds"])
+    if trip < seconds / 10:
+        trip = median(ask(count=3, warm_up=3)["seconds"])
+    return max(FEWEST, min(MOST, int(seconds / trip)))
 
 
 @contextmanager

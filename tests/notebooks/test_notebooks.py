@@ -91,23 +91,47 @@ def kind(output: Any) -> str:
     return str(output.output_type)
 
 
-def test_cpi_in_the_demo(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_demo(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run_demo(FOLDER, tmp_path / "demo") == 0
     printed = capfd.readouterr().out
-    notebook = nbformat.read(tmp_path / "demo/01-cpi.ipynb", as_version=4)
+    check_cpi(nbformat.read(tmp_path / "demo/01-cpi.ipynb", as_version=4), printed)
+    check_ping_pong(nbformat.read(tmp_path / "demo/02-ping-pong.ipynb", as_version=4), printed)
+    for name in ("01-cpi", "02-ping-pong"):
+        for number in (1, 2):
+            assert (tmp_path / f"demo/{name}-{number}.png").read_bytes().startswith(b"\x89PNG")
 
+
+def check_cpi(notebook: Any, printed: str) -> None:
     assert "error is 8.3" in text(notebook, "m = recv(src=0)")
     (figure_5,) = pictures(notebook, "show(rectangles(")
     assert figure_5.width > 500
-    # The plot that was live is one picture in the end, and more than an empty pair of axes.
-    (plot,) = pictures(notebook, "with live(")
-    assert plot.width > 800 and len(plot.convert("RGB").getcolors(1 << 24)) > 100
+    has_curves(notebook, "with live(Error(")
     for source in (".pivot(", "columns].round(2)"):
-        (result,) = outputs(notebook, source)
-        assert 'class="dataframe"' in result.data["text/html"]
-        assert result.data["text/plain"] in printed
-    for number in (1, 2):
-        assert (tmp_path / f"demo/01-cpi-{number}.png").read_bytes().startswith(b"\x89PNG")
+        is_shown(notebook, source, printed)
+
+
+def check_ping_pong(notebook: Any, printed: str) -> None:
+    assert re.search(r"one way: median \d+\.\d µs", text(notebook, "seconds.append("))
+    for source in ("with live(latency, bandwidth)", "with live(Latency(nbytes)"):
+        has_curves(notebook, source)
+    for source in ("'times faster'", "row.paper_2007_mbit_s"):
+        is_shown(notebook, source, printed)
+    then_and_now = text(notebook, "'times faster'")
+    assert "97.0" in then_and_now and "984.0" in then_and_now  # SFM w/Q of the paper
+    assert "SFM w/Q zmq" in then_and_now
+
+
+def has_curves(notebook: Any, source: str) -> None:
+    """The plot that was live is one picture in the end, and more than empty pairs of axes."""
+    (plot,) = pictures(notebook, source)
+    assert plot.width > 800 and len(plot.convert("RGB").getcolors(1 << 24)) > 100
+
+
+def is_shown(notebook: Any, source: str, printed: str) -> None:
+    """The table that this cell displays is what the demo has printed."""
+    (result,) = outputs(notebook, source)
+    assert 'class="dataframe"' in result.data["text/html"]
+    assert result.data["text/plain"] in printed
 
 
 def test_the_demo_says_where_it_found_nothing(
