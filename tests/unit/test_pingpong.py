@@ -6,6 +6,9 @@ No test here looks at how long anything took.
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -240,3 +243,23 @@ def test_the_quick_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     written = json.loads(file.read_text())
     assert {one["message"] for one in written["rows"]} == set(pingpong.QUICK_MESSAGES)
     assert len(written["rows"]) == len(written["summary"])
+
+
+DRIVER = """
+from sfm_kernel.bench.others.crew import Crew
+
+with Crew("mpi4py", 2) as ranks:
+    print(ranks._stderr.parent, flush=True)
+    ranks.ask("blocked", seconds=50)
+"""
+
+
+@needs_mpi
+def test_a_crew_ends_with_its_driver_even_in_a_job() -> None:
+    driver = subprocess.Popen([sys.executable, "-c", DRIVER], stdout=subprocess.PIPE)
+    with driver:
+        assert driver.stdout is not None
+        folder = driver.stdout.readline().decode().strip()
+        driver.kill()
+    shutil.rmtree(folder)  # who is killed cannot remove it
+    # That no process is left is looked at after every test.

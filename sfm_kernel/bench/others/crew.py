@@ -29,8 +29,8 @@ from sfm_kernel.bench.engines import START_SECONDS
 from sfm_kernel.errors import SFMError
 
 Answer = dict[str, Any]
-GRACE = 3.0
-"""Seconds that processes get to end by themselves."""
+GRACE = 10.0
+"""Seconds that processes get to end by themselves; a cluster of ipyparallel takes some."""
 
 
 def absent(kind: str) -> str | None:
@@ -151,12 +151,14 @@ def serve(path: str, rank: int, jobs: Mapping[str, Callable[..., Answer | None]]
         connection: Connection[Any, Any] = Connection(link.detach())
     with connection:
         connection.send_bytes(json.dumps(rank).encode())
-        watch = threading.Thread(target=_end_after, args=(connection.fileno(),), daemon=True)
-        watch.start()
+        idle = threading.Event()
+        args = (connection.fileno(), idle)
+        threading.Thread(target=_end_after, args=args, daemon=True).start()
         while True:
             try:
                 what, job = json.loads(connection.recv_bytes())
             except (EOFError, OSError):
+                idle.set()
                 return
             try:
                 answer = jobs[what](**job)
@@ -167,13 +169,13 @@ def serve(path: str, rank: int, jobs: Mapping[str, Callable[..., Answer | None]]
                 connection.send_bytes(json.dumps(answer or {}).encode())
 
 
-def _end_after(descriptor: int) -> None:
-    """End this process soon after its driver, even in the midst of a job."""
+def _end_after(descriptor: int, idle: threading.Event) -> None:
+    """When the driver has gone and a job does not come to its end, end this process."""
     poll = select.poll()
     poll.register(descriptor, 0)  # nothing but the end of the connection
     poll.poll()
-    time.sleep(GRACE / 2)
-    os._exit(1)
+    if not idle.wait(1.0):
+        os._exit(1)
 
 
 def left_out(kinds: Sequence[str]) -> list[str]:
