@@ -172,18 +172,16 @@ def _asking(home: Endpoint | None, mechanisms: set[str]) -> Iterator[dict[str, A
         if mechanisms - CREWS.keys():
             stop = {"stop": True, "engines": 2}
             engines = stack.enter_context(driving("pingpong", serve, 2, home, stop=stop))
+            # The first with a limit: engines that do not serve never answer.
+            hello = {"mechanism": "SFM w/Q", "message": TABLE_2[0], "count": 1, "warm_up": 0}
+            engines(timeout=START_SECONDS, engines=2, **hello)
             for mechanism in mechanisms - CREWS.keys():
-                asking[mechanism] = partial(_ask_engines, engines)
+                asking[mechanism] = partial(engines, engines=2)
         for kind in sorted({CREWS[one] for one in mechanisms & CREWS.keys()}):
             crew = stack.enter_context(Crew(kind, 2 if kind == "mpi4py" else 1))
             for mechanism in mechanisms & {one for one in CREWS if CREWS[one] == kind}:
                 asking[mechanism] = partial(crew.ask, "pingpong")
         yield asking
-
-
-def _ask_engines(ask: Callable[..., Message], **job: Any) -> Message:
-    # With a timeout only where a job is short: an engine that does not serve never answers.
-    return ask(timeout=START_SECONDS if job["count"] <= 3 else None, engines=2, **job)
 
 
 # What is shown of it

@@ -18,7 +18,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.bench.arguments import numbers
-from sfm_kernel.bench.engines import driving, rank_of, serve_jobs
+from sfm_kernel.bench.engines import START_SECONDS, driving, rank_of, serve_jobs
 from sfm_kernel.bench.messages import chosen
 from sfm_kernel.bench.others.crew import Crew, absent, left_out
 from sfm_kernel.bench.patterns import WORK
@@ -166,6 +166,8 @@ def rows(
     with ExitStack() as stack:
         stop = {"stop": True, "engines": 2}
         ask = stack.enter_context(driving("queue", serve, 2, home, stop=stop))
+        # With a limit: engines that do not serve never answer.
+        ask(timeout=START_SECONDS, engines=2, depth=0, calls=[], repeat=0, count=0)
         mpi = mpi and absent("mpi4py") is None
         crew = stack.enter_context(Crew("mpi4py", 2) if mpi else nullcontext(None))
         for depth in depths:

@@ -6,6 +6,7 @@ No test here looks at how long anything took.
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,14 @@ from typing import Any
 import pytest
 
 import sfm_kernel
-from sfm_kernel.bench import peers, queue, targets
+from sfm_kernel.bench import peers, pingpong, queue, targets
 from sfm_kernel.bench.__main__ import main
 from sfm_kernel.bench.memory import occupied, talk_to_all
 from sfm_kernel.bench.messages import THREE
 from sfm_kernel.bench.others import crew
 from sfm_kernel.bench.patterns import PATTERNS
 from sfm_kernel.bench.targets import Pair, verdict
+from sfm_kernel.errors import SFMError
 
 needs_mpi = pytest.mark.skipif(find_spec("mpi4py") is None, reason="mpi4py is not installed")
 
@@ -49,6 +51,19 @@ def test_queue_measures_mpi_beside_it() -> None:
     rows = list(queue.rows(depths=(0, 20), calls=calls, repeat=1, count=3))
     timed = [(row["call"], row["depth"]) for row in rows if row["call"] != queue.MEMORY]
     assert timed == [(call, depth) for depth in (0, 20) for call in (*calls, queue.MPI)]
+
+
+@pytest.mark.parametrize("benchmark", [pingpong, queue])
+def test_engines_that_do_not_serve_are_noticed(
+    benchmark: Any, monkeypatch: pytest.MonkeyPatch, world: str
+) -> None:
+    monkeypatch.setattr(benchmark, "START_SECONDS", 0.2)
+    with ExitStack() as stack:
+        home = stack.enter_context(sfm_kernel.join(world, name="home", guest=True))
+        for rank in range(2):
+            stack.enter_context(sfm_kernel.join(world, rank=rank))
+        with pytest.raises(SFMError, match=r"\.serve\(sfm\) first"):
+            next(benchmark.rows(home=home))
 
 
 @pytest.mark.parametrize(
