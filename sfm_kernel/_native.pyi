@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any, Self, final
 
-from typing_extensions import Buffer
+from typing_extensions import Buffer, disjoint_base
 
 __all__ = [
     "Calls",
@@ -83,6 +83,7 @@ class Segment:
     @property
     def path(self) -> str: ...
 
+@disjoint_base
 class Calls:
     """What an endpoint inherits ``send``, ``recv``, ``recv_nb`` and ``peek`` from.
 

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
+from sfm_kernel._native import Calls
+from sfm_kernel.errors import WouldBlock
 from sfm_kernel.message import encode
 from sfm_kernel.transport.shm import Inbox, Outflow
 
@@ -38,15 +40,28 @@ def matches(message: dict[str, Any], template: dict[str, Any]) -> bool:
     return True
 
 
+class Receiver(Calls):
+    def _canonical(self, src: Any) -> Any:
+        return src
+
+    def _would_block(self, template: dict[str, Any]) -> WouldBlock:
+        return WouldBlock(str(template))
+
+
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
 class QueueMachine(RuleBasedStateMachine):
     """Sends and receives at random; the inbox must do what a list does."""
 
     @initialize()
     def start(self) -> None:
         self.inbox = Inbox()
+        self.calls = Receiver()
+        self.calls._wire(self.inbox, {}, {})
         self.lane = self.inbox.lane("0" * 32, Outflow(self.inbox))
         self.list: list[tuple[int, dict[str, Any]]] = []
-        self.taken: list[Any] = []
         self.count = 0
 
     @rule(attributes=ATTRIBUTES, times=st.integers(1, 40))
@@ -59,21 +74,20 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(template=TEMPLATES)
     def receive(self, template: dict[str, Any]) -> None:
         expected = next((one for one in self.list if matches(one[1], template)), None)
-        assert self.inbox.peek(template) == (expected is not None)
-        out: list[Any] = []
-        assert self.inbox.recv_nb(template, out) == (expected is not None)
-        if expected is not None:
-            assert out[0].nth == expected[0]
+        assert self.calls.peek(**template) == (expected is not None)
+        if expected is None:
+            with pytest.raises(WouldBlock):
+                self.calls.recv_nb(**template)
+        else:
+            assert self.calls.recv_nb(**template).nth == expected[0]
             self.list.remove(expected)
-            self.taken.append((expected, out[0]))
 
-    @rule(data=st.data())
-    def put_back(self, data: st.DataObject) -> None:
-        if self.taken:
-            entry, message = self.taken.pop(data.draw(st.integers(0, len(self.taken) - 1)))
-            self.inbox.put_back(message)
-            self.list.append(entry)
-            self.list.sort(key=lambda one: one[0])
+    @rule(template=TEMPLATES)
+    def receive_and_be_interrupted(self, template: dict[str, Any]) -> None:
+        """What nobody has looked at when Stop strikes goes back to where it was."""
+        if any(matches(one[1], template) for one in self.list):
+            with pytest.raises(KeyboardInterrupt):
+                [self.calls.recv_nb(**template), interrupt()]
 
     @rule()
     def count_them(self) -> None:

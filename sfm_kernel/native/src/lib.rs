@@ -3,7 +3,8 @@
 //! ```text
 //! sync, bell, packet, value        atomics, sleeping, the wire format, comparable values
 //! ring, arena, matching            one-to-one byte stream; large values; arrival order, templates
-//! shm, life, trace, segment, ring_file   files in shared memory, and what observers find there
+//! shm, life, trace, segment,
+//! ring_file                        files in shared memory, and what observers find there
 //! core, outflow, sender, summary   the two halves of an endpoint
 //! py/                              what Python sees (feature "python")
 //! ```

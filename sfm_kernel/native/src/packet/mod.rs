@@ -25,10 +25,15 @@ use std::sync::{Mutex, PoisonError};
 mod body;
 mod builder;
 mod gather;
+mod shape;
+mod validate;
 
 pub use body::{Body, Tail};
 pub use builder::Builder;
 pub use gather::Gather;
+pub use shape::{Shape, MAX_DIMENSIONS};
+pub use validate::validate_foreign;
+use validate::{validate, validate_split};
 
 pub const MAGIC: [u8; 4] = *b"SFP\xB5";
 pub const VERSION: u8 = 1;
@@ -134,166 +139,6 @@ pub fn head(bytes: &[u8]) -> Result<Head, String> {
         return Err(format!("length {total} cannot hold the {least} bytes of its tables"));
     }
     Ok(Head::Packet(total))
-}
-
-/// Check a whole packet from anywhere: afterwards every accessor may rely on it.
-///
-/// Cost: one walk over the table; allocates nothing, whatever the bytes claim.
-pub fn validate_foreign(bytes: &[u8]) -> Result<(), String> {
-    validate(bytes)?;
-    unique_names(bytes, u16_at(bytes, 6) as usize)
-}
-
-/// Check a whole packet that our own encoder has made, and that memory may have damaged since.
-fn validate(bytes: &[u8]) -> Result<(), String> {
-    match head(bytes)? {
-        Head::Incomplete => return Err("truncated header".into()),
-        Head::Packet(total) if total != bytes.len() as u64 => {
-            return Err(format!("length says {total} bytes, there are {}", bytes.len()))
-        }
-        Head::Packet(_) => {}
-    }
-    validate_tables(bytes, 0, bytes.len() as u64)
-}
-
-/// Check a packet whose bytes from `head.len()` to `total` are in another place: all its buffers.
-pub fn validate_split(front: &[u8], total: u64) -> Result<(), String> {
-    if head(front)? != Head::Packet(total) {
-        return Err(format!("its head does not say {total} bytes"));
-    }
-    let tables = u64::from(u32_at(front, 8)) + u64::from(u32_at(front, 12)) * DESCRIPTOR as u64;
-    if (front.len() as u64) < HEADER as u64 + tables {
-        return Err("truncated tables".into());
-    }
-    validate_tables(front, front.len() as u64, total)
-}
-
-/// `bytes` holds the tables; the buffers must lie in `least..total`.
-fn validate_tables(bytes: &[u8], least: u64, total: u64) -> Result<(), String> {
-    let count = u16_at(bytes, 6) as usize;
-    let end = HEADER + u32_at(bytes, 8) as usize;
-    let buffers = u32_at(bytes, 12) as u64;
-    let mut at = HEADER;
-    for nth in 0..count {
-        let damaged = || format!("attribute {nth} of {count} is damaged");
-        if at + ENTRY > end {
-            return Err(damaged());
-        }
-        let name = u16_at(bytes, at) as usize;
-        let kind = Kind::from_u8(bytes[at + 2]).ok_or_else(damaged)?;
-        let value = u32_at(bytes, at + 4) as usize;
-        at += ENTRY;
-        if end - at < name + value {
-            return Err(damaged());
-        }
-        std::str::from_utf8(&bytes[at..at + name]).map_err(|_| damaged())?;
-        at += name;
-        let value = &bytes[at..at + value];
-        at += value.len();
-        let fits = match kind {
-            Kind::None | Kind::False | Kind::True => value.is_empty(),
-            Kind::Int | Kind::Float => value.len() == 8,
-            Kind::BigInt => !value.is_empty(),
-            Kind::Str => std::str::from_utf8(value).is_ok(),
-            Kind::Bytes => true,
-            Kind::BigStr | Kind::BigBytes => {
-                value.len() == 4 && u64::from(u32_at(value, 0)) < buffers
-            }
-            Kind::Pickle => value.len() >= 8 && in_range(value, buffers),
-            Kind::BigPickle => value.len() == 8 && in_range(value, buffers) && u32_at(value, 4) > 0,
-            Kind::Array => {
-                value.len() >= 8
-                    && u64::from(u32_at(value, 0)) < buffers
-                    && Shape::of(value).is_some_and(|shape| {
-                        shape.bytes() == Some(descriptor(bytes, end, u32_at(value, 0) as usize).1)
-                    })
-            }
-        };
-        if !fits {
-            return Err(damaged());
-        }
-    }
-    if at != end {
-        return Err(format!("the table has {} bytes too many", end - at));
-    }
-    let least = least.max(end as u64 + buffers * DESCRIPTOR as u64);
-    // Values are writable at the receiver, so two of them must never share memory.
-    let mut free = least;
-    for nth in 0..buffers as usize {
-        let (offset, length) = descriptor(bytes, end, nth);
-        let last = offset.checked_add(length).filter(|last| *last <= total);
-        if offset < least || last.is_none() {
-            return Err(format!("buffer {nth} lies outside the packet"));
-        }
-        if offset < free {
-            return Err(format!("buffer {nth} overlaps the one before"));
-        }
-        free = offset + length;
-    }
-    Ok(())
-}
-
-/// The value of an `Array` attribute: what its buffer means.
-#[derive(Clone, Copy)]
-pub struct Shape<'a> {
-    /// NumPy's letter for the kind of number: b'b', b'i', b'u', b'f' or b'c'.
-    pub kind: u8,
-    pub item: u8,
-    /// b'C' or b'F': which index varies fastest in memory, the last or the first.
-    pub order: u8,
-    extents: &'a [u8],
-}
-
-impl<'a> Shape<'a> {
-    /// None where the value is none.
-    pub fn of(value: &'a [u8]) -> Option<Shape<'a>> {
-        let (front, extents) = value.split_at_checked(8)?;
-        let [.., kind, item, order, dimensions] = *front else { return None };
-        let number = matches!(
-            (kind, item),
-            (b'b', 1) | (b'i' | b'u', 1 | 2 | 4 | 8) | (b'f', 2 | 4 | 8) | (b'c', 8 | 16)
-        );
-        let right = number
-            && matches!(order, b'C' | b'F')
-            && dimensions <= MAX_DIMENSIONS
-            && extents.len() == usize::from(dimensions) * 8;
-        right.then_some(Shape { kind, item, order, extents })
-    }
-
-    pub fn extents(&self) -> impl Iterator<Item = u64> + 'a {
-        self.extents.chunks_exact(8).map(|extent| u64_at(extent, 0))
-    }
-
-    /// Bytes of the array; None where they are beyond counting.
-    pub fn bytes(&self) -> Option<u64> {
-        self.extents().try_fold(u64::from(self.item), u64::checked_mul)
-    }
-}
-
-/// NumPy's own limit is 64; older ones' 32.
-pub const MAX_DIMENSIONS: u8 = 32;
-
-fn unique_names(bytes: &[u8], count: usize) -> Result<(), String> {
-    let twice = |name: &str| Err(format!("attribute {name:?} stands twice"));
-    if count <= 16 {
-        for (nth, one) in table(bytes).enumerate() {
-            if table(bytes).take(nth).any(|earlier| earlier.name == one.name) {
-                return twice(one.name);
-            }
-        }
-        return Ok(());
-    }
-    let mut seen = std::collections::HashSet::with_capacity(count);
-    for one in table(bytes) {
-        if !seen.insert(one.name) {
-            return twice(one.name);
-        }
-    }
-    Ok(())
-}
-
-fn in_range(value: &[u8], buffers: u64) -> bool {
-    u64::from(u32_at(value, 0)) + u64::from(u32_at(value, 4)) <= buffers
 }
 
 fn descriptor(bytes: &[u8], table_end: usize, nth: usize) -> (u64, u64) {

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyIterator, PyList, PyString, PyTuple};
 
-use super::encode::value_of;
+use super::decode::value_of;
 use crate::core::Core;
 use crate::matching::{Taken, Ticket};
 use crate::packet::{Kind, Packet};
@@ -86,37 +86,31 @@ impl Drop for Message {
 #[pymethods]
 impl Message {
     /// Attributes of the message go before what every object has; not `keys`, which makes
-    /// `dict(message)` work, and not names that begin with an underscore.
+    /// `dict(message)` work, and not names that begin with an underscore. (As `__getattr__` alone
+    /// it would be called after an AttributeError was made in vain, which costs a microsecond.)
     fn __getattribute__<'py>(
         slf: &Bound<'py, Self>,
         name: &Bound<'py, PyString>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let py = slf.py();
-        let message = slf.get();
         let text = name.to_str()?;
-        let special = text.starts_with('_') || text == "keys";
-        if !special {
-            if let Some(value) = message.value(py, text)? {
+        if !text.starts_with('_') && text != "keys" {
+            if let Some(value) = slf.get().value(slf.py(), text)? {
                 return Ok(value);
             }
         }
-        // SAFETY: both are live objects.
-        let generic = unsafe { ffi::PyObject_GenericGetAttr(slf.as_ptr(), name.as_ptr()) };
-        // SAFETY: a new reference, or null with an exception.
-        let found = unsafe { Bound::from_owned_ptr_or_err(py, generic) };
-        found.or_else(|error| {
-            if special {
-                if let Some(value) = message.value(py, text)? {
-                    return Ok(value);
-                }
-            }
-            if !error.is_instance_of::<PyAttributeError>(py) {
-                return Err(error);
-            }
-            let there = message.names().join(", ");
-            Err(PyAttributeError::new_err(format!(
-                "the message has no attribute '{text}'; it has: {there}"
-            )))
+        // SAFETY: two live objects; the result is a new reference, or null with an exception.
+        unsafe {
+            let generic = ffi::PyObject_GenericGetAttr(slf.as_ptr(), name.as_ptr());
+            Bound::from_owned_ptr_or_err(slf.py(), generic)
+        }
+    }
+
+    fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        self.value(py, name)?.ok_or_else(|| {
+            let there = self.names().join(", ");
+            PyAttributeError::new_err(format!(
+                "the message has no attribute '{name}'; it has: {there}"
+            ))
         })
     }
 

@@ -3,6 +3,7 @@
 mod arrays;
 mod blocked;
 mod calls;
+mod decode;
 mod encode;
 mod errors;
 mod inbox;
@@ -23,7 +24,9 @@ mod native {
     #[pymodule_export]
     use super::calls::Calls;
     #[pymodule_export]
-    use super::encode::{decode, pack, PyPacket, Region};
+    use super::decode::{decode, Region};
+    #[pymodule_export]
+    use super::encode::{pack, PyPacket};
     #[pymodule_export]
     use super::inbox::Inbox;
     #[pymodule_export]

@@ -1,0 +1,125 @@
+//! Is this a packet? Afterwards every accessor may rely on it.
+
+use super::{
+    descriptor, head, table, u16_at, u32_at, Head, Kind, Shape, DESCRIPTOR, ENTRY, HEADER,
+};
+
+/// Check a whole packet from anywhere: afterwards every accessor may rely on it.
+///
+/// Cost: one walk over the table; allocates nothing, whatever the bytes claim.
+pub fn validate_foreign(bytes: &[u8]) -> Result<(), String> {
+    validate(bytes)?;
+    unique_names(bytes, u16_at(bytes, 6) as usize)
+}
+
+/// Check a whole packet that our own encoder has made, and that memory may have damaged since.
+pub fn validate(bytes: &[u8]) -> Result<(), String> {
+    match head(bytes)? {
+        Head::Incomplete => return Err("truncated header".into()),
+        Head::Packet(total) if total != bytes.len() as u64 => {
+            return Err(format!("length says {total} bytes, there are {}", bytes.len()))
+        }
+        Head::Packet(_) => {}
+    }
+    validate_tables(bytes, 0, bytes.len() as u64)
+}
+
+/// Check a packet whose bytes from `head.len()` to `total` are in another place: all its buffers.
+pub fn validate_split(front: &[u8], total: u64) -> Result<(), String> {
+    if head(front)? != Head::Packet(total) {
+        return Err(format!("its head does not say {total} bytes"));
+    }
+    let tables = u64::from(u32_at(front, 8)) + u64::from(u32_at(front, 12)) * DESCRIPTOR as u64;
+    if (front.len() as u64) < HEADER as u64 + tables {
+        return Err("truncated tables".into());
+    }
+    validate_tables(front, front.len() as u64, total)
+}
+
+/// `bytes` holds the tables; the buffers must lie in `least..total`.
+fn validate_tables(bytes: &[u8], least: u64, total: u64) -> Result<(), String> {
+    let count = u16_at(bytes, 6) as usize;
+    let end = HEADER + u32_at(bytes, 8) as usize;
+    let buffers = u32_at(bytes, 12) as u64;
+    let mut at = HEADER;
+    for nth in 0..count {
+        let damaged = || format!("attribute {nth} of {count} is damaged");
+        if at + ENTRY > end {
+            return Err(damaged());
+        }
+        let name = u16_at(bytes, at) as usize;
+        let kind = Kind::from_u8(bytes[at + 2]).ok_or_else(damaged)?;
+        let value = u32_at(bytes, at + 4) as usize;
+        at += ENTRY;
+        if end - at < name + value {
+            return Err(damaged());
+        }
+        std::str::from_utf8(&bytes[at..at + name]).map_err(|_| damaged())?;
+        at += name;
+        let value = &bytes[at..at + value];
+        at += value.len();
+        let fits = match kind {
+            Kind::None | Kind::False | Kind::True => value.is_empty(),
+            Kind::Int | Kind::Float => value.len() == 8,
+            Kind::BigInt => !value.is_empty(),
+            Kind::Str => std::str::from_utf8(value).is_ok(),
+            Kind::Bytes => true,
+            Kind::BigStr | Kind::BigBytes => {
+                value.len() == 4 && u64::from(u32_at(value, 0)) < buffers
+            }
+            Kind::Pickle => value.len() >= 8 && in_range(value, buffers),
+            Kind::BigPickle => value.len() == 8 && in_range(value, buffers) && u32_at(value, 4) > 0,
+            Kind::Array => {
+                value.len() >= 8
+                    && u64::from(u32_at(value, 0)) < buffers
+                    && Shape::of(value).is_some_and(|shape| {
+                        shape.bytes() == Some(descriptor(bytes, end, u32_at(value, 0) as usize).1)
+                    })
+            }
+        };
+        if !fits {
+            return Err(damaged());
+        }
+    }
+    if at != end {
+        return Err(format!("the table has {} bytes too many", end - at));
+    }
+    let least = least.max(end as u64 + buffers * DESCRIPTOR as u64);
+    // Values are writable at the receiver, so two of them must never share memory.
+    let mut free = least;
+    for nth in 0..buffers as usize {
+        let (offset, length) = descriptor(bytes, end, nth);
+        let last = offset.checked_add(length).filter(|last| *last <= total);
+        if offset < least || last.is_none() {
+            return Err(format!("buffer {nth} lies outside the packet"));
+        }
+        if offset < free {
+            return Err(format!("buffer {nth} overlaps the one before"));
+        }
+        free = offset + length;
+    }
+    Ok(())
+}
+
+fn unique_names(bytes: &[u8], count: usize) -> Result<(), String> {
+    let twice = |name: &str| Err(format!("attribute {name:?} stands twice"));
+    if count <= 16 {
+        for (nth, one) in table(bytes).enumerate() {
+            if table(bytes).take(nth).any(|earlier| earlier.name == one.name) {
+                return twice(one.name);
+            }
+        }
+        return Ok(());
+    }
+    let mut seen = std::collections::HashSet::with_capacity(count);
+    for one in table(bytes) {
+        if !seen.insert(one.name) {
+            return twice(one.name);
+        }
+    }
+    Ok(())
+}
+
+fn in_range(value: &[u8], buffers: u64) -> bool {
+    u64::from(u32_at(value, 0)) + u64::from(u32_at(value, 4)) <= buffers
+}
