@@ -142,6 +142,9 @@ class Inbox:
     def set_running(self, running: bool) -> None:
         """Show observers "running" or "idle"."""
 
+    def trace_off(self) -> None:
+        """Record no events from now on."""
+
     def set_info(self, info: str) -> None:
         """What observers are told about the process: JSON, at most 4096 bytes."""
 

@@ -1,7 +1,8 @@
 //! The compiled core of sfm-kernel. Layers, each using only those above it:
 //!
 //! ```text
-//! sync, bell, packet, value        atomics, sleeping, the wire format, comparable values
+//! sync, clock, bell, packet,
+//! value                            atomics, time, sleeping, the wire format, comparable values
 //! ring, arena, matching            one-to-one byte stream; large values; arrival order, templates
 //! shm, life, trace, segment,
 //! ring_file                        files in shared memory, and what observers find there
@@ -18,6 +19,8 @@ pub mod value;
 
 pub mod matching;
 
+#[cfg(not(loom))]
+pub mod clock;
 #[cfg(not(loom))]
 pub mod core;
 #[cfg(not(loom))]

@@ -8,10 +8,11 @@ use std::path::Path;
 use std::sync::atomic::{fence, AtomicU32, AtomicU64, Ordering};
 
 use crate::bell::Bell;
+use crate::clock::now;
 use crate::life::Life;
 use crate::shm::{Mapping, ShmError};
 use crate::sync::Padded;
-use crate::trace::{now, Trace, What};
+use crate::trace::{Trace, What};
 
 /// Processes of one world: one bit each in `arrivals`. Also MAX_MEMBERS in transport/base.py.
 pub const SLOTS: usize = 512;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::arena::{Arena, Block};
 use crate::bell::Woken;
+use crate::clock::coarse;
 use crate::core::Core;
 use crate::outflow::may_send;
 use crate::packet::{cost, Gather};
@@ -17,7 +18,7 @@ use crate::shm::{room, ShmError};
 use crate::trace::What;
 
 /// How long a sender trusts that its peer lives.
-const TRUST: Duration = Duration::from_millis(250);
+const TRUST: u64 = 250_000_000; // ns
 /// How long an arena keeps its memory after it was last used.
 const WARM: Duration = Duration::from_secs(2);
 /// Buffers of so many bytes go through the arena: one copy for two, but some system calls the
@@ -41,7 +42,8 @@ pub struct Writing {
     /// Cost of what was sent, ever; and how many packets that was.
     sent: u64,
     count: u64,
-    checked: Instant,
+    /// When, by the coarse clock, it was last asked whether the peer lives.
+    checked: u64,
 }
 
 /// A packet under way.
@@ -99,7 +101,8 @@ impl Sender {
         let writer = Writer::new(Arc::new(RingFile::create(&path, capacity, arena)?));
         peer.announce_ring(slot, own);
         let now = Instant::now();
-        let writing = Writing { writer, arena: None, used: now, sent: 0, count: 0, checked: now };
+        let writing =
+            Writing { writer, arena: None, used: now, sent: 0, count: 0, checked: coarse() };
         let folder = folder.to_path_buf();
         let sender =
             Sender { core, peer, peer_id: uid as u64, slot, folder, writing: Mutex::new(writing) };
@@ -245,12 +248,12 @@ impl Sender {
 
     /// Whether it is time to ask if the peer still lives; asks at most every 250 ms.
     pub fn doubts(&self, writing: &mut Writing) -> bool {
-        let now = Instant::now();
-        if now - writing.checked < TRUST {
-            return false;
+        let now = coarse();
+        let due = now.saturating_sub(writing.checked) >= TRUST;
+        if due {
+            writing.checked = now;
         }
-        writing.checked = now;
-        true
+        due
     }
 
     /// Give back memory that the arena has not used for a while. Called now and then.

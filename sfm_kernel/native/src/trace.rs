@@ -7,6 +7,7 @@
 
 use std::sync::atomic::{fence, AtomicU32, AtomicU64, Ordering};
 
+use crate::clock::now;
 use crate::sync::Padded;
 
 /// Events that are kept.
@@ -118,12 +119,6 @@ impl Trace {
         let same = slot.stamp.load(Ordering::Relaxed) == stamp && stamp >> 8 == nth + 1;
         same.then_some(event)
     }
-}
-
-/// Nanoseconds since 1970.
-pub fn now() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |elapsed| elapsed.as_nanos() as u64)
 }
 
 #[cfg(test)]

@@ -118,6 +118,10 @@ impl Inbox {
         self.core.shared().set_doing(if running { Doing::Running } else { Doing::Idle });
     }
 
+    fn trace_off(&self) {
+        self.core.shared().trace.switch_off();
+    }
+
     fn set_info(&self, info: &str) {
         self.core.shared().info.write(info);
     }
