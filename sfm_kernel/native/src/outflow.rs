@@ -61,12 +61,12 @@ impl Outflow {
 
     pub fn release(&self, cost: u64) {
         self.sent.fetch_sub(cost, Ordering::SeqCst);
-        self.core.shared().bell.0.ring();
+        self.core.ring();
     }
 
     /// The peer has received `total` since the beginning.
     pub fn credit(&self, total: u64) {
         self.taken.fetch_max(total, Ordering::SeqCst);
-        self.core.shared().bell.0.ring();
+        self.core.ring();
     }
 }

@@ -53,6 +53,8 @@ pub struct Shared {
     pub arrivals: Padded<[AtomicU64; SLOTS / 64]>,
     /// 1 while the network thread receives for callbacks; senders then ring `network` too.
     pub callbacks: AtomicU32,
+    /// 1 while a receiving call sleeps where `bell` cannot wake it; senders ring `network` too.
+    pub driving: AtomicU32,
     /// 1 when a sender's ring is full: the network thread must make room if nobody receives.
     pub pressure: AtomicU32,
     /// 1 once the process has left: sending to it is of no use.
@@ -136,7 +138,8 @@ impl Shared {
         // the bits after it has read the bell's word.
         self.arrivals.0[slot / 64].fetch_or(1 << (slot % 64), Ordering::SeqCst);
         self.bell.0.ring();
-        if self.callbacks.load(Ordering::SeqCst) != 0 {
+        // SYNC POINT core/driving: with the flag's owner, who looks for arrivals after it set it.
+        if self.callbacks.load(Ordering::SeqCst) | self.driving.load(Ordering::SeqCst) != 0 {
             self.network.0.ring();
         }
     }

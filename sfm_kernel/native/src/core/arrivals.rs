@@ -30,6 +30,8 @@ impl Core {
     /// A packet has come in on `lane`.
     pub fn deliver(&self, lane: u32, packet: Arc<Packet>, ack: bool) {
         let mut state = self.lock();
+        let remote = matches!(state.lanes[lane as usize].source, Source::Remote);
+        self.remote.store(remote, Ordering::Relaxed);
         self.admit(&mut state, packet, lane, ack);
         self.after_arrival(&state);
     }
@@ -57,6 +59,7 @@ impl Core {
             }
         }
         if arrived {
+            self.remote.store(false, Ordering::Relaxed);
             self.after_pump(state);
         }
         if all {
@@ -192,6 +195,7 @@ impl Core {
     fn after_pump(&self, state: &State) {
         let shared = self.shared();
         shared.set_depth(state.queue.len() + state.undecided.len(), state.queue.bytes());
+        self.poke_driver();
         if !state.undecided.is_empty() {
             shared.network.0.ring();
         }
@@ -199,8 +203,8 @@ impl Core {
 
     /// After something has come in of which nobody was told.
     pub(super) fn after_arrival(&self, state: &State) {
-        self.after_pump(state);
         self.version.fetch_add(1, Ordering::SeqCst);
+        self.after_pump(state);
         self.shared().bell.0.ring();
     }
 }

@@ -5,16 +5,18 @@
 //! Python runs. Whoever holds Python's GIL may wait for it, so its holder never waits for the GIL.
 
 mod arrivals;
+mod driving;
 mod network;
 mod receiving;
 
+pub use driving::Driver;
 pub use receiving::Found;
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use crate::matching::{Queue, Taken};
 use crate::outflow::Outflow;
@@ -84,6 +86,9 @@ pub struct Core {
     /// `State::damaged` has something.
     damage: AtomicBool,
     spin: Spin,
+    driver: OnceLock<Weak<dyn Driver>>,
+    /// Whether the last arrival came through the driver: the next one probably does, too.
+    remote: AtomicBool,
     event: OwnedFd,
     lock_fd: AtomicI32,
     senders: Mutex<Vec<Weak<Sender>>>,
@@ -112,6 +117,8 @@ impl Core {
             closed: AtomicBool::new(false),
             damage: AtomicBool::new(false),
             spin: Spin::default(),
+            driver: OnceLock::new(),
+            remote: AtomicBool::new(false),
             // SAFETY: a fresh descriptor.
             event: unsafe { OwnedFd::from_raw_fd(event) },
             lock_fd: AtomicI32::new(lock_fd),
@@ -146,7 +153,7 @@ impl Core {
         shared.left.store(1, Ordering::SeqCst);
         shared.set_doing(Doing::Left);
         self.version.fetch_add(1, Ordering::SeqCst);
-        shared.bell.0.ring();
+        self.ring();
         shared.network.0.ring();
         self.poke();
     }

@@ -47,6 +47,7 @@ impl Core {
     pub fn serve(&self, limit: Duration, wishes: &mut u32) -> bool {
         let shared = self.shared();
         let active = || shared.callbacks.load(Ordering::SeqCst) != 0;
+        let driving = || shared.driving.load(Ordering::SeqCst) != 0;
         let wished = shared.wishes.load(Ordering::SeqCst);
         {
             let mut state = self.lock();
@@ -71,7 +72,7 @@ impl Core {
             shared.network.0.sleep(limit, || {
                 self.is_closed()
                     || shared.wishes.load(Ordering::SeqCst) != *wishes
-                    || (active() && shared.has_arrivals())
+                    || ((active() || driving()) && shared.has_arrivals())
                     || shared.pressure.load(Ordering::SeqCst) != 0
             });
         }

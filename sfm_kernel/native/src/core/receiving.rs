@@ -26,6 +26,15 @@ pub enum Found {
 impl Core {
     /// Look for the first match after `cursor`; take it if it is certain.
     pub fn look(&self, template: &Template<'_>, cursor: u64, take: bool, all: bool) -> Found {
+        match self.look_once(template, cursor, take, all) {
+            Found::Nothing { cursor, .. } if self.catch_up() => {
+                self.look_once(template, cursor, take, all)
+            }
+            found => found,
+        }
+    }
+
+    fn look_once(&self, template: &Template<'_>, cursor: u64, take: bool, all: bool) -> Found {
         let mut state = self.lock();
         if self.shared().callbacks.load(Ordering::SeqCst) == 0 {
             self.pump(&mut state, all);
@@ -113,12 +122,17 @@ impl Core {
 
     /// Spin until something may have changed since `version`; false where it did not pay off.
     pub fn spin(&self, version: u64) -> bool {
-        self.spin.until(|| self.has_news(version))
+        let news = || self.has_news(version);
+        match self.drive_at_once(&news) {
+            Some(woken) => woken == Woken::Rung,
+            None => self.spin.until(news),
+        }
     }
 
     /// Sleep until something may have changed since `version`.
     pub fn wait(&self, version: u64, limit: Duration) -> Woken {
-        self.sleep(limit, || self.has_news(version))
+        let news = || self.has_news(version);
+        self.drive(limit, &news).unwrap_or_else(|| self.sleep(limit, news))
     }
 
     /// Spin, then sleep on the own bell.

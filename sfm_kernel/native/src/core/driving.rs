@@ -1,0 +1,95 @@
+//! Receiving in the thread that waits, without another thread in between.
+//!
+//! What comes through sockets is normally taken in by a network thread, which then wakes whoever
+//! waits for it: on an idle machine that doubles the latency. A thread that is about to sleep may
+//! instead sleep on the sockets themselves and take in what comes (it *drives*). Senders that ring
+//! the bell cannot wake it then, so that they see in the segment that it drives, and ring for the
+//! endpoint's own thread (`serve`), which takes their news in and pokes the driver.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use super::Core;
+use crate::bell::Woken;
+
+/// How long a receive drives before it says that it is blocked: what comes sooner is not shown to
+/// observers, and costs nothing but its way.
+const AT_ONCE: Duration = Duration::from_millis(1);
+
+/// What a transport with sockets of its own offers to threads that wait.
+pub trait Driver: Send + Sync {
+    /// Take in what has come, if that is nobody's task just now; whether anything had.
+    fn catch_up(&self) -> bool;
+
+    /// Take in what comes until `news()`, for at most `limit`. None if that would not pay off, or
+    /// if another thread does it. While it sleeps, `asleep` is true.
+    fn drive(
+        &self,
+        limit: Duration,
+        news: &dyn Fn() -> bool,
+        asleep: &dyn Fn(bool),
+    ) -> Option<Woken>;
+
+    /// End the sleep of a thread that drives.
+    fn poke(&self);
+}
+
+impl Core {
+    /// From now on threads that wait may use `driver`. Only the first has an effect.
+    pub fn set_driver(&self, driver: Weak<dyn Driver>) {
+        let _ = self.driver.set(driver);
+    }
+
+    fn driver(&self) -> Option<Arc<dyn Driver>> {
+        self.driver.get()?.upgrade()
+    }
+
+    pub(super) fn catch_up(&self) -> bool {
+        self.driver().is_some_and(|driver| driver.catch_up())
+    }
+
+    pub(super) fn drive(&self, limit: Duration, news: &dyn Fn() -> bool) -> Option<Woken> {
+        let shared = self.shared();
+        let decided = shared.callbacks.load(Ordering::SeqCst) != 0; // by another thread, first
+        if decided || !self.remote.load(Ordering::Relaxed) {
+            return None;
+        }
+        let asleep = |asleep| {
+            // SYNC POINT core/driving: set before the last look for news; `announce_arrival` and
+            // `ring` publish the news before they look at it.
+            shared.driving.store(u32::from(asleep), Ordering::SeqCst);
+        };
+        self.driver()?.drive(limit, news, &asleep)
+    }
+
+    /// `drive` as the first, short part of a wait.
+    pub(super) fn drive_at_once(&self, news: &dyn Fn() -> bool) -> Option<Woken> {
+        self.drive(AT_ONCE, news)
+    }
+
+    /// Sleep until `news()`, for at most `limit`; for what may come through sockets.
+    pub fn drive_or_sleep(&self, limit: Duration, news: impl Fn() -> bool) -> Woken {
+        match self.drive(limit, &news) {
+            Some(woken) => woken,
+            None => self.spin_then_sleep(limit, news),
+        }
+    }
+
+    /// Wake every thread of this process that waits for something here.
+    pub fn ring(&self) {
+        let shared = self.shared();
+        shared.bell.0.ring();
+        self.poke_driver();
+    }
+
+    /// Wake the thread that drives, if one sleeps; after what it is to see was published.
+    pub(super) fn poke_driver(&self) {
+        // SYNC POINT core/driving: with the flag's owner, who looks for news after it set it.
+        if self.shared().driving.load(Ordering::SeqCst) != 0 {
+            if let Some(driver) = self.driver() {
+                driver.poke();
+            }
+        }
+    }
+}
