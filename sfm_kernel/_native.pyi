@@ -13,13 +13,16 @@ from typing_extensions import Buffer, disjoint_base
 
 __all__ = [
     "Calls",
+    "Exchange",
     "Inbox",
+    "Link",
     "Message",
     "Outflow",
     "Packet",
     "Region",
     "RingSender",
     "Segment",
+    "ZmqSender",
     "decode",
     "matches",
     "pack",
@@ -214,3 +217,109 @@ class RingSender:
 
     def send(self, packet: Packet, buffering: int) -> None:
         """Write the packet; see ``Route.send``."""
+
+@final
+class Exchange:
+    """All connections over ZeroMQ of one endpoint: its links, and what peers deliver.
+
+    The sockets belong to the transport, which makes and closes them in its network thread.
+    """
+
+    def __new__(cls, inbox: Inbox, uid: str, address: str) -> Exchange: ...
+    def open(self, module: str, socket: int, fd: int) -> None:
+        """Receive through the ROUTER at ``socket`` (pyzmq's ``underlying``) until ``close``.
+
+        ``module`` is the path of the extension module that leads to libzmq; ``fd`` the socket's
+        descriptor. Threads that wait for a message receive as well. Raises OSError where the
+        module does not give access to libzmq.
+        """
+
+    def close(self) -> None:
+        """Use the ROUTER no more."""
+
+    @property
+    def fd(self) -> int:
+        """A descriptor that ``ring`` and new links make readable."""
+
+    def ring(self) -> None:
+        """Make ``tend`` return."""
+
+    def tend(self, seconds: float) -> list[int]:
+        """The network thread's work: receive, unless a waiting thread does, and acknowledge.
+
+        Returns after that time, or when there is something to do in Python: with the watched
+        descriptors that are ready, or without any where there are ``news`` or somebody rang.
+        """
+
+    def watch(self, fd: int) -> None:
+        """``tend`` returns when ``fd`` is readable."""
+
+    def unwatch(self, fd: int) -> None:
+        """Not any more; before the descriptor is closed."""
+
+    def news(self) -> tuple[list[Link], list[Link], list[str]]:
+        """(links to open, links whose peer refuses our messages, complaints), each told once."""
+
+    def link(self, uid: str, address: str) -> Link:
+        """The link to a peer. If it is new, the network thread is about to open it."""
+
+    def known(self, uid: str) -> Link | None:
+        """The link to a peer, if there is one."""
+
+    def links(self) -> list[Link]: ...
+    def broken(self, uid: str) -> bool | None:
+        """Whether messages of this peer are missing; None if it has never connected."""
+
+    def heard(self, uid: str) -> float | None:
+        """When something came from this peer (``time.monotonic``)."""
+
+    @property
+    def idle_at(self) -> float:
+        """When nothing more was there to be taken in (``time.monotonic``)."""
+
+    def say_goodbye(self) -> list[Link]:
+        """Ask all peers to confirm that everything has arrived (``Link.done``)."""
+
+@final
+class Link:
+    """The sending side of one peer over ZeroMQ: everything in order, exactly once. Thread-safe."""
+
+    up: bool
+    """The peer was reached, and nothing tells that it has gone; the transport knows."""
+
+    @property
+    def uid(self) -> str: ...
+    @property
+    def address(self) -> str: ...
+    @property
+    def lost(self) -> str | None:
+        """Why nothing will ever arrive at the peer any more; None while it may."""
+
+    @property
+    def done(self) -> bool:
+        """Whether the peer has confirmed our goodbye."""
+
+    @property
+    def waiting(self) -> int:
+        """Cost of what was sent and is not yet received."""
+
+    def open(self, module: str, socket: int) -> None:
+        """Send through the DEALER at ``socket`` until ``close``: greet, and what has gathered."""
+
+    def close(self, why: str) -> None:
+        """Use the DEALER no more. What was not delivered is given up; ``lost`` says why."""
+
+    def greet(self) -> None:
+        """Say how much was sent, so that the peer sees what is missing: the line came up again."""
+
+@final
+class ZmqSender:
+    """The way to a peer through its link."""
+
+    def __new__(
+        cls, link: Link, dest: str | int, src: str | int, check: Callable[[], object]
+    ) -> ZmqSender:
+        """``check()`` raises if nothing can arrive; called where there is reason to doubt that."""
+
+    def send(self, packet: Packet, buffering: int) -> None:
+        """Send the packet; see ``Route.send``. Large ones in parts, as the peer takes them in."""

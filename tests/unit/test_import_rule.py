@@ -17,6 +17,7 @@ PACKAGE = Path(__file__).parents[2] / "sfm_kernel"
 
 NATIVE = {
     "sfm_kernel.transport.shm",
+    "sfm_kernel.transport.zmq.transport",
     "sfm_kernel.message",
     "sfm_kernel.endpoint.endpoint",
     "sfm_kernel.observe.snapshot",

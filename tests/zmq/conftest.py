@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import os
+import struct
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 
 import pytest
+import zmq
 
 import sfm_kernel
 from sfm_kernel import Endpoint
+from sfm_kernel._native import Link
 from sfm_kernel.transport.base import Member
 from sfm_kernel.transport.zmq import ZmqTransport
-from sfm_kernel.transport.zmq.link import Link
+from sfm_kernel.transport.zmq.curve import Keys
+from sfm_kernel.transport.zmq.line import Line
 
 PRELUDE = """
 import os, signal, sys, threading, time
@@ -71,7 +75,53 @@ def member(endpoint: Endpoint, name: str) -> Member:
 
 
 def link(endpoint: Endpoint, name: str) -> Link:
-    return transport(endpoint).links[member(endpoint, name).uid]
+    found = transport(endpoint).exchange.known(member(endpoint, name).uid)
+    assert found is not None
+    return found
+
+
+def line(endpoint: Endpoint, name: str) -> Line:
+    return transport(endpoint).lines[member(endpoint, name).uid]
+
+
+class Impostor:
+    """Sends frames to one endpoint as if they came from another, which is silent meanwhile."""
+
+    header = struct.Struct("<c?16s16sQ")  # native/src/zmq/wire.rs
+
+    def __init__(self, receiver: Endpoint, sender: Endpoint) -> None:
+        to, self.sender = (member(one, str(one.name)) for one in (receiver, sender))
+        self._ends = [bytes.fromhex(one.uid)[::-1] for one in (self.sender, to)]
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._dealer = self._context.socket(zmq.DEALER)
+        Keys(transport(receiver).key, b"sfm peer").connect(self._dealer)
+        self._dealer.connect(to.address)
+
+    def put(self, kind: bytes, number: int, body: bytes = b"", flag: bool = False) -> None:
+        self.put_frames(self.header.pack(kind, flag, *self._ends, number) + body)
+
+    def put_frames(self, *frames: bytes) -> None:
+        self._dealer.send_multipart(frames)
+
+    def greet(self, number: int = 0) -> None:
+        self.put(b"G", number, self.sender.address.encode())
+
+    def close(self) -> None:
+        self._dealer.close(0)
+        self._context.term()
+
+
+@pytest.fixture
+def impostor() -> Iterator[Callable[[Endpoint, Endpoint], Impostor]]:
+    """``impostor(receiver, sender)``"""
+    with contextlib.ExitStack() as stack:
+
+        def make(receiver: Endpoint, sender: Endpoint) -> Impostor:
+            made = Impostor(receiver, sender)
+            stack.callback(made.close)
+            return made
+
+        yield make
 
 
 def repeat(call: Callable[[], object]) -> None:

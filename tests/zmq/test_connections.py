@@ -12,8 +12,9 @@ from collections.abc import Callable
 import pytest
 
 import sfm_kernel
-from sfm_kernel import Endpoint, EndpointClosed, PeerLost, WorldAccess
-from sfm_kernel._native import Inbox, Outflow
+from sfm_kernel import Endpoint, EndpointClosed, PeerLost, WorldAccess, WorldError
+from sfm_kernel._native import Inbox, ZmqSender
+from sfm_kernel.directory import DirectoryServer
 from sfm_kernel.transport.zmq import ZmqTransport
 from tests.zmq.conftest import member, repeat, transport, wait_until
 
@@ -46,13 +47,38 @@ def test_what_is_meant_for_a_former_owner_of_the_port_is_dropped(
 ) -> None:
     a, b = join("A"), join("B")
     dead = "d" * 32
-    former = transport(a).link(dead, member(a, "B").address)
-    former.outflow = Outflow(transport(a).inbox, "dead")
-    former.send(sfm_kernel.message.pack({"dest": "dead", "src": "A", "n": 1}), 1 << 20, print)
-    wait_until(lambda: former.is_up)
+    former = transport(a).exchange.link(dead, member(a, "B").address)
+    packet = sfm_kernel.message.pack({"dest": "dead", "src": "A", "n": 1})
+    ZmqSender(former, "dead", "A", lambda: None).send(packet, 1 << 20)
+    wait_until(lambda: former.up)
     a.send(dest="B", n=2)
     assert b.recv().n == 2
     assert not b.peek()
+
+
+def test_without_encryption_a_stranger_is_refused_as_well(
+    join: Callable[..., Endpoint], world: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SFM_ZMQ_CURVE", "0")
+    a, b = join("A"), join("B")
+    a.send(dest="B", n=1)
+    assert b.recv(src="A").n == 1
+    with sfm_kernel.join(world + "-2", "stranger") as stranger:
+        route = transport(stranger).route(member(a, "A"), lambda: True)
+        assert route is not None
+        packet = sfm_kernel.message.pack({"dest": "A", "src": "stranger", "evil": True})
+        with pytest.raises(PeerLost, match="key"):
+            repeat(lambda: route.send(packet, 0))
+    assert not a.peek()
+
+
+def test_encryption_between_machines_cannot_be_switched_off(
+    world: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with DirectoryServer(world, bytes(range(32)), "tcp://127.0.0.1:0") as server:
+        monkeypatch.setenv("SFM_ZMQ_CURVE", "0")
+        with pytest.raises(WorldError, match="one machine"):
+            sfm_kernel.join(world, "A", directory=server.url, key=server.key)
 
 
 # ---- what it costs ---------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 //! shm, life, trace, segment,
 //! ring_file                        files in shared memory, and what observers find there
 //! core, outflow, sender, summary   the two halves of an endpoint
+//! zmq                              the same over ZeroMQ
 //! py/                              what Python sees (feature "python")
 //! ```
 
@@ -41,6 +42,9 @@ pub mod spin;
 pub mod summary;
 #[cfg(not(loom))]
 pub mod trace;
+
+#[cfg(not(loom))]
+pub mod zmq;
 
 #[cfg(all(feature = "python", not(loom)))]
 mod py;

@@ -8,14 +8,19 @@ that its kernel still had, and a thread may send while another one polls.
     identity    where this process is reached, and what makes it a member
     curve       encryption, and who may connect
     line        what a connection's monitor tells: up, down, refused
-    link        the sending side of one peer: outbox, numbering
-    network     the thread that receives, acknowledges and watches the lines
-    wake        wakes it
-    sockets     ZeroMQ in an event loop
+    network     the thread that opens links, watches the lines and says goodbye
     transport   the public class
+    sockets     ZeroMQ in an event loop
+    wake        wakes one
+
+What happens for each message happens in the native core (``native/src/zmq``), which uses the
+sockets directly: no Python runs and no lock of Python's is needed, so that a process that computes
+still takes in and acknowledges, and an interrupt finds a message whole. A thread that waits for a
+message takes it from the socket itself.
 
 ZeroMQ neither duplicates nor reorders, but drops what is in flight when a connection breaks.
-Messages are therefore numbered for each pair; a gap makes the peer lost and is never silent.
+Messages are therefore numbered for each pair; a gap makes the peer lost and is never silent. Large
+ones go in parts, of which two may be under way.
 
 Importing zmq takes 50 ms and its context two threads, so neither happens before somebody
 connects or a route is asked for. Until then a plain listening socket holds the address.

@@ -1,7 +1,8 @@
 """Encryption with CURVE, and the gate that lets only members of the world in.
 
 All members hold the world's key and derive one CURVE key pair from it. A server proves to know it
-(clients encrypt to its public half), and a ZAP handler accepts clients with that pair only.
+(clients encrypt to its public half), and a ZAP handler accepts clients with that pair only. Without
+encryption, which only a world of one machine may choose, the pair's secret half is a password.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from sfm_kernel.transport.zmq.identity import check_key
 from sfm_kernel.transport.zmq.sockets import Context, Socket, has_mail
 
 ZAP_ENDPOINT = "inproc://zeromq.zap.01"
+USER = b"sfm"
 
 
 class Keys:
@@ -24,30 +26,41 @@ class Keys:
     Args:
         key: the world's secret.
         purpose: different purposes give unrelated pairs.
+        encrypted: with CURVE; else PLAIN, see ``identity.encrypts``.
     Raises:
         WorldAccess: see ``check_key``.
     """
 
-    def __init__(self, key: bytes, purpose: bytes) -> None:
+    def __init__(self, key: bytes, purpose: bytes, *, encrypted: bool = True) -> None:
         check_key(key)
+        self._encrypted = encrypted
         self._secret = z85.encode(hmac.new(key, purpose, hashlib.sha256).digest())
         self._public = zmq.curve_public(self._secret)
 
     def serve(self, server: Socket) -> None:
         """Make a socket that binds refuse strangers; its context needs a ``Gate``."""
-        server.curve_server = True
-        server.curve_secretkey = self._secret
+        if self._encrypted:
+            server.curve_server = True
+            server.curve_secretkey = self._secret
+        else:
+            server.plain_server = True
         server.zap_domain = b"sfm"
 
     def connect(self, client: Socket) -> None:
         """Make a socket that connects show itself as a member, to members only."""
-        client.curve_serverkey = self._public
-        client.curve_publickey = self._public
-        client.curve_secretkey = self._secret
+        if self._encrypted:
+            client.curve_serverkey = self._public
+            client.curve_publickey = self._public
+            client.curve_secretkey = self._secret
+        else:
+            client.plain_username = USER
+            client.plain_password = self._secret
 
     def gate(self, context: Context) -> Gate:
         """The gate of all servers of ``context``; before the first of them binds."""
-        return Gate(context, z85.decode(self._public))
+        if self._encrypted:
+            return Gate(context, [b"CURVE", z85.decode(self._public)])
+        return Gate(context, [b"PLAIN", USER, self._secret])
 
 
 class Gate:
@@ -56,8 +69,8 @@ class Gate:
     pyzmq's own authenticator is a thread of its own; ours has an event loop already.
     """
 
-    def __init__(self, context: Context, public: bytes) -> None:
-        self._public = public
+    def __init__(self, context: Context, credentials: list[bytes]) -> None:
+        self._credentials = b" ".join(credentials)
         self.socket = context.socket(zmq.REP)
         self.socket.linger = 0
         self.socket.bind(ZAP_ENDPOINT)
@@ -68,6 +81,6 @@ class Gate:
             request = self.socket.recv_multipart()
             version, number, *_ = request
             # request: version, id, domain, address, identity, mechanism, credentials
-            welcome = request[5:] == [b"CURVE", self._public]
+            welcome = hmac.compare_digest(b" ".join(request[5:]), self._credentials)
             verdict = [b"200", b"OK", b"member"] if welcome else [b"400", b"no member", b""]
             self.socket.send_multipart([version, number, *verdict, b""])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 
-from sfm_kernel.errors import WorldAccess
+from sfm_kernel.errors import WorldAccess, WorldError
 
 SHORTEST_KEY = 16
 BACKLOG = 1024
@@ -51,3 +51,25 @@ def check_key(key: bytes) -> None:
             f"secret anybody could join and run code here. With ipyparallel's CURVE, set "
             f"IPP_SESSION_KEY too"
         )
+
+
+def encrypts(local: bool) -> bool:
+    """Whether connections are encrypted. They are, unless ``SFM_ZMQ_CURVE`` is 0.
+
+    That is a benchmark's switch, to be set for every process of a world: it shows the price of
+    encryption. Members still have to show a password that is derived from the world's key, but
+    who can read the wire can read it, too.
+
+    Args:
+        local: all members are on this machine, and use its loopback interface.
+    Raises:
+        WorldError: it is 0 for a world that may span machines.
+    """
+    if os.environ.get("SFM_ZMQ_CURVE", "1") != "0":
+        return True
+    if local:
+        return False
+    raise WorldError(
+        "SFM_ZMQ_CURVE=0 is for worlds of one machine: between machines everybody could read the "
+        "messages, and the password. Unset it"
+    )

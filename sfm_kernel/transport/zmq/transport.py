@@ -10,19 +10,18 @@ import stat
 import threading
 import time
 import weakref
-from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from sfm_kernel._native import Exchange, Inbox, ZmqSender
 from sfm_kernel.errors import EndpointClosed, PeerLost
-from sfm_kernel.transport.base import Directory, Member, Route, Transport
-from sfm_kernel.transport.shm import Outflow
-from sfm_kernel.transport.zmq.identity import check_key, listen
-from sfm_kernel.transport.zmq.link import Link
-from sfm_kernel.transport.zmq.wake import Wake
+from sfm_kernel.transport.base import Directory, Member, Name, Route, Transport
+from sfm_kernel.transport.zmq.identity import check_key, encrypts, listen
 
 if TYPE_CHECKING:
-    from sfm_kernel.transport.zmq.network import Network
+    # Only the network thread imports zmq: a KeyboardInterrupt, which hits the main thread, would
+    # leave it half imported.
+    from sfm_kernel.transport.zmq.line import Line
 
 SETTLE_SECONDS = 0.15
 """Nothing has come in for so long after a death: nothing will."""
@@ -38,32 +37,33 @@ class ZmqTransport(Transport):
         local: all members are on this machine: listen on its loopback interface only.
     Attributes:
         address: where others reach this process. It listens from now on.
+        exchange: the native side of all connections.
+        encrypted: connections use CURVE, see ``identity.encrypts``.
+        lines: by uid, the state of the open connections; the network thread's.
     Cost: a socket and a thread, until somebody connects or a route is used; then the import of
         zmq (50 ms), two more threads, and four descriptors for each peer.
     """
 
     kind = "zmq"
 
-    def __init__(self, inbox: Any, key: bytes, uid: str, *, local: bool = False) -> None:
+    def __init__(self, inbox: Inbox, key: bytes, uid: str, *, local: bool = False) -> None:
         check_key(key)
-        self.inbox, self.key, self.uid = inbox, key, uid
+        self.key, self.encrypted = key, encrypts(local)
         self._local = local
         self.closing = False
-        self.links: dict[str, Link] = {}
-        self.unopened: deque[Link] = deque()
+        self.lines: dict[str, Line] = {}
         self._dead_since: dict[str, float] = {}
-        self._network: Network | None = None
-        self._linking = threading.Lock()
         self._listener, self.address = listen(local)
         self._port = self._listener.getsockname()[1]
-        self._wake = Wake()
+        self.exchange = Exchange(inbox, uid, self.address)
         self._folder = ""
+        self._name: Name = ""
         self._thread = threading.Thread(target=self._run, name="sfm-zmq", daemon=True)
         _open.add(self)
 
     def start(self, member: Member, directory: Directory) -> None:
         """Serve who connects; after ``directory.join``, from which others know the address."""
-        self._folder = directory.folder
+        self._folder, self._name = directory.folder, member.name
         self._thread.name = f"sfm-zmq-{member.name}"
         self._thread.start()
 
@@ -72,37 +72,27 @@ class ZmqTransport(Transport):
         try:
             asleep = select.poll()
             asleep.register(self._listener, select.POLLIN)
-            asleep.register(self._wake.fd, select.POLLIN)
+            asleep.register(self.exchange.fd, select.POLLIN)
             asleep.poll()
-            if self.links or not self.closing:
+            if self.exchange.links() or not self.closing:
                 from sfm_kernel.transport.zmq.network import Network
 
-                self._network = Network(self, self._listener, self._wake)
-                self._network.run()
+                Network(self, self._listener).run()
         finally:
             self._listener.close()
-            self._wake.close()
-
-    def link(self, uid: str, address: str) -> Link:
-        """The link to a peer. If it is new, the network thread is about to open it."""
-        with self._linking:
-            link = self.links.get(uid)
-            if link is None:
-                link = Link(uid, address, self.uid, self.address)
-                self.unopened.append(link)
-                self.links[uid] = link
-        if self.unopened:
-            self._wake.ring()
-        return link
 
     def route(self, peer: Member, alive: Callable[[], bool]) -> Route | None:
         if not peer.address:
             return None
-        link = self.link(peer.uid, peer.address)
-        with self._linking:
-            if link.outflow is None:
-                link.outflow = Outflow(self.inbox, repr(peer.name))
-        return ZmqRoute(peer, self, link, alive)
+        link = self.exchange.link(peer.uid, peer.address)
+
+        def check() -> None:
+            if self.closing:
+                raise EndpointClosed("this endpoint is closed: join the world again")
+            if link.lost is not None or not alive():
+                raise PeerLost(peer.name, link.lost or "and did not receive this message")
+
+        return ZmqRoute(peer, ZmqSender(link, peer.name, self._name, check))
 
     def lost(self, peer: Member) -> bool:
         """Whether its process is gone as far as connections tell, or messages were lost.
@@ -110,37 +100,28 @@ class ZmqTransport(Transport):
         For a process of another machine (no segment of it is here) this opens a connection, so
         that the death of one that only sends is seen as well.
         """
-        source = self._network.sources.get(peer.uid) if self._network else None
-        if source is not None and source.broken:
+        if self.exchange.broken(peer.uid):
             return True
-        link = self.links.get(peer.uid)
+        link = self.exchange.known(peer.uid)
         if link is not None:
             return link.lost is not None
         if self._local:
             return False  # the directory knows better: a segment that is missing says enough
         is_remote = not os.path.exists(os.path.join(self._folder, f"{peer.uid}.seg"))
         if is_remote and peer.address and not self.closing:
-            self.link(peer.uid, peer.address)
+            self.exchange.link(peer.uid, peer.address)
         return False
 
     def settled(self, peer: Member) -> bool:
         """Whether nothing has come from a dead peer for a while, and nothing waits to be read."""
-        network = self._network
-        if network is None:
+        if self.exchange.known(peer.uid) is None and self.exchange.heard(peer.uid) is None:
             return True
-        now = time.monotonic()
-        quiet_since = self._dead_since.setdefault(peer.uid, now)
-        if source := network.sources.get(peer.uid):
-            quiet_since = max(quiet_since, source.last)
-        if network.idle_at - quiet_since >= SETTLE_SECONDS:
+        quiet_since = self._dead_since.setdefault(peer.uid, time.monotonic())
+        quiet_since = max(quiet_since, self.exchange.heard(peer.uid) or 0.0)
+        if self.exchange.idle_at - quiet_since >= SETTLE_SECONDS:
             return True
-        self._wake.ring()  # look again whether something waits
+        self.exchange.ring()  # look again whether something waits
         return False
-
-    def hurry(self, link: Link) -> None:
-        """Let the network thread send what is left in the outbox, also after an interrupt."""
-        if link.waiting:
-            self._wake.ring()
 
     def close(self) -> None:
         """Stop. Returns when all that was sent has arrived, at the latest after 2 s."""
@@ -148,10 +129,9 @@ class ZmqTransport(Transport):
             return
         self.closing = True
         _open.discard(self)
-        self._wake.ring()
+        self.exchange.ring()
         if self._thread.ident is None:  # never started
             self._listener.close()
-            self._wake.close()
         else:
             self._thread.join()
 
@@ -162,7 +142,7 @@ class ZmqTransport(Transport):
         itself; they are found by their ports.
         """
         self.closing = True
-        peers = {link.address.removeprefix("tcp://") for link in self.links.values()}
+        peers = {link.address.removeprefix("tcp://") for link in self.exchange.links()}
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         for fd in map(int, os.listdir("/proc/self/fd")):
             with contextlib.suppress(OSError):
@@ -176,35 +156,12 @@ class ZmqRoute(Route):
 
     kind = "zmq"
 
-    def __init__(
-        self, peer: Member, transport: ZmqTransport, link: Link, alive: Callable[[], bool]
-    ) -> None:
+    def __init__(self, peer: Member, sender: ZmqSender) -> None:
         super().__init__(peer)
-        self._transport, self._link, self._alive = transport, link, alive
-
-    def _check_link(self) -> None:
-        if self._transport.closing:
-            raise EndpointClosed("this endpoint is closed: join the world again")
-        if self._link.lost is not None:
-            raise PeerLost(self.peer.name, self._link.lost or "and did not receive this message")
-
-    def _check(self) -> None:
-        self._check_link()
-        if not self._alive():
-            raise PeerLost(self.peer.name, "and did not receive this message")
+        self.ring = sender
 
     def send(self, packet: Any, buffering: int) -> None:
-        if self._link.is_up:
-            self._check_link()
-        else:
-            self._check()
-        try:
-            self._link.send(packet, buffering, self._check)
-        finally:
-            self._transport.hurry(self._link)
-        self._check_link()  # lost meanwhile: the packet went nowhere
-        if buffering == 0:
-            self._link.outflow.drain(self._check)
+        self.ring.send(packet, buffering)
 
     def close(self) -> None:
         """The link stays: acknowledgements use it too, and what was sent is still delivered."""

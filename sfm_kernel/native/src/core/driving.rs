@@ -15,7 +15,7 @@ use crate::bell::Woken;
 
 /// How long a receive drives before it says that it is blocked: what comes sooner is not shown to
 /// observers, and costs nothing but its way.
-const AT_ONCE: Duration = Duration::from_millis(1);
+pub(super) const AT_ONCE: Duration = Duration::from_millis(1);
 
 /// What a transport with sockets of its own offers to threads that wait.
 pub trait Driver: Send + Sync {
@@ -49,11 +49,10 @@ impl Core {
         self.driver().is_some_and(|driver| driver.catch_up())
     }
 
-    pub(super) fn drive(&self, limit: Duration, news: &dyn Fn() -> bool) -> Option<Woken> {
+    fn drive(&self, limit: Duration, news: &dyn Fn() -> bool) -> Option<Woken> {
         let shared = self.shared();
-        let decided = shared.callbacks.load(Ordering::SeqCst) != 0; // by another thread, first
-        if decided || !self.remote.load(Ordering::Relaxed) {
-            return None;
+        if shared.callbacks.load(Ordering::SeqCst) != 0 {
+            return None; // the endpoint's own thread decides over every message
         }
         let asleep = |asleep| {
             // SYNC POINT core/driving: set before the last look for news; `announce_arrival` and
@@ -63,9 +62,13 @@ impl Core {
         self.driver()?.drive(limit, news, &asleep)
     }
 
-    /// `drive` as the first, short part of a wait.
-    pub(super) fn drive_at_once(&self, news: &dyn Fn() -> bool) -> Option<Woken> {
-        self.drive(AT_ONCE, news)
+    /// `drive` for a message, if one is likely to come that way.
+    pub(super) fn drive_for_message(
+        &self,
+        limit: Duration,
+        news: &dyn Fn() -> bool,
+    ) -> Option<Woken> {
+        self.remote.load(Ordering::Relaxed).then(|| self.drive(limit, news))?
     }
 
     /// Sleep until `news()`, for at most `limit`; for what may come through sockets.

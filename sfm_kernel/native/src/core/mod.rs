@@ -47,6 +47,8 @@ struct Lane {
     taken: u64,
     acknowledged: u64,
     due: bool,
+    /// The sender waits for an acknowledgement of whatever is received next.
+    asked: bool,
 }
 
 #[derive(Default)]
@@ -193,11 +195,29 @@ impl Core {
         due.into_iter()
             .map(|lane| {
                 let lane = &mut state.lanes[lane as usize];
-                lane.due = false;
+                (lane.due, lane.asked) = (false, false);
                 lane.acknowledged = lane.taken;
                 (lane.uid, lane.taken)
             })
             .collect()
+    }
+
+    /// The sender of `lane` waits for room: acknowledge what it does not know yet, or the next.
+    pub fn ask(&self, lane: u32) {
+        let mut state = self.lock();
+        let one = &mut state.lanes[lane as usize];
+        one.asked = true;
+        if one.taken > one.acknowledged {
+            self.owe(&mut state, lane);
+        }
+    }
+
+    /// An acknowledgement of `lane` is due.
+    fn owe(&self, state: &mut State, lane: u32) {
+        if !std::mem::replace(&mut state.lanes[lane as usize].due, true) {
+            state.due.push(lane);
+            self.poke();
+        }
     }
 
     /// The network thread has something for callbacks.
@@ -209,7 +229,8 @@ impl Core {
         self.event.as_raw_fd()
     }
 
-    fn poke(&self) {
+    /// Wake who sleeps on `event_fd`.
+    pub fn poke(&self) {
         // SAFETY: writes eight bytes to our own eventfd; a full counter is as good as a write.
         unsafe { libc::write(self.event.as_raw_fd(), 1u64.to_ne_bytes().as_ptr().cast(), 8) };
     }
@@ -225,7 +246,8 @@ impl Core {
 
 impl State {
     fn add_lane(&mut self, uid: u128, source: Source) -> u32 {
-        let lane = Lane { uid, source, arrived: 0, taken: 0, acknowledged: 0, due: false };
+        let lane =
+            Lane { uid, source, arrived: 0, taken: 0, acknowledged: 0, due: false, asked: false };
         self.lanes.push(lane);
         (self.lanes.len() - 1) as u32
     }

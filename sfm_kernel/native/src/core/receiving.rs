@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use super::driving::AT_ONCE;
 use super::{Core, Source, State};
 use crate::bell::Woken;
 use crate::matching::{Candidate, Taken, Template, Ticket};
@@ -25,22 +26,37 @@ pub enum Found {
 
 impl Core {
     /// Look for the first match after `cursor`; take it if it is certain.
-    pub fn look(&self, template: &Template<'_>, cursor: u64, take: bool, all: bool) -> Found {
-        match self.look_once(template, cursor, take, all) {
+    /// `near`: the slot of the message that has the number `cursor`, if the caller knows it.
+    pub fn look(
+        &self,
+        template: &Template<'_>,
+        cursor: u64,
+        near: Option<u32>,
+        take: bool,
+        all: bool,
+    ) -> Found {
+        match self.look_once(template, cursor, near, take, all) {
             Found::Nothing { cursor, .. } if self.catch_up() => {
-                self.look_once(template, cursor, take, all)
+                self.look_once(template, cursor, None, take, all)
             }
             found => found,
         }
     }
 
-    fn look_once(&self, template: &Template<'_>, cursor: u64, take: bool, all: bool) -> Found {
+    fn look_once(
+        &self,
+        template: &Template<'_>,
+        cursor: u64,
+        near: Option<u32>,
+        take: bool,
+        all: bool,
+    ) -> Found {
         let mut state = self.lock();
         if self.shared().callbacks.load(Ordering::SeqCst) == 0 {
             self.pump(&mut state, all);
         }
         let version = self.version.load(Ordering::SeqCst);
-        let found = match state.queue.find(template, cursor) {
+        let found = match state.queue.find(template, cursor, near) {
             None => Found::Nothing { cursor: state.queue.next_seq() - 1, version },
             Some(candidate) if candidate.certain && take => {
                 let taken = state.queue.take(&candidate).expect("found under the same lock");
@@ -98,10 +114,8 @@ impl Core {
             }
             Source::Local(outflow) => outflow.credit(lane.taken),
             Source::Remote => {
-                if (ack || lane.taken - lane.acknowledged >= ACK_EVERY) && !lane.due {
-                    lane.due = true;
-                    state.due.push(nth);
-                    self.poke();
+                if ack || lane.asked || lane.taken - lane.acknowledged >= ACK_EVERY {
+                    self.owe(state, nth);
                 }
             }
             Source::Gone => {}
@@ -123,7 +137,7 @@ impl Core {
     /// Spin until something may have changed since `version`; false where it did not pay off.
     pub fn spin(&self, version: u64) -> bool {
         let news = || self.has_news(version);
-        match self.drive_at_once(&news) {
+        match self.drive_for_message(AT_ONCE, &news) {
             Some(woken) => woken == Woken::Rung,
             None => self.spin.until(news),
         }
@@ -132,7 +146,7 @@ impl Core {
     /// Sleep until something may have changed since `version`.
     pub fn wait(&self, version: u64, limit: Duration) -> Woken {
         let news = || self.has_news(version);
-        self.drive(limit, &news).unwrap_or_else(|| self.sleep(limit, news))
+        self.drive_for_message(limit, &news).unwrap_or_else(|| self.sleep(limit, news))
     }
 
     /// Spin, then sleep on the own bell.

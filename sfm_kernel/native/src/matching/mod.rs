@@ -35,7 +35,7 @@ const NIL: u32 = u32::MAX;
 #[derive(Clone)]
 pub struct Candidate {
     pub seq: u64,
-    slot: u32,
+    pub slot: u32,
     pub packet: Arc<Packet>,
     /// Nothing is left for Python to compare.
     pub certain: bool,
@@ -201,18 +201,25 @@ impl Queue {
     }
 
     /// The first message after `cursor` (a sequence number; 0 for the beginning) that fits as far
-    /// as can be said natively. The caller that rejects it asks again with its number.
+    /// as can be said natively. The caller that rejects it asks again with its number and `slot`.
     ///
     /// Cost: O(1) in the messages that do not fit, once a walk was long enough to build the index;
     /// O(n) where no condition is native.
-    pub fn find(&mut self, template: &Template<'_>, cursor: u64) -> Option<Candidate> {
+    pub fn find(
+        &mut self,
+        template: &Template<'_>,
+        cursor: u64,
+        near: Option<u32>,
+    ) -> Option<Candidate> {
         if self.len > SHORT && !self.indexes.is_empty() {
             if let Some(nth) = self.best_index(template) {
                 return self.find_indexed(nth, template, cursor);
             }
         }
-        let mut slot = match cursor {
-            0 => self.head,
+        let mut slot = match (cursor, near.and_then(|slot| self.nodes.get(slot as usize))) {
+            (0, _) => self.head,
+            // The message that the caller looked at last is still there.
+            (_, Some(node)) if node.seq == cursor => node.after,
             _ => match self.first_after(template, cursor) {
                 Start::At(slot) => slot,
                 Start::Indexed(nth) => return self.find_indexed(nth, template, cursor),

@@ -76,7 +76,7 @@ fn behaves_as_a_plain_list() {
                     let expected = list.iter().position(|(seq, packet)| {
                         *seq > cursor && matches(&wanted, packet) == Some(true)
                     });
-                    let found = queue.find(&wanted, cursor);
+                    let found = queue.find(&wanted, cursor, None);
                     assert_eq!(
                         found.as_ref().map(|one| one.seq),
                         expected.map(|at| list[at].0),
@@ -104,11 +104,11 @@ fn unmatched_messages_cost_nothing_once_indexed() {
     for nth in 0..50_000 {
         queue.push(message(&[("tag", nth), ("other", 1)]), Ticket::default());
     }
-    assert!(queue.find(&template(&[("tag", -1)]), 0).is_none());
+    assert!(queue.find(&template(&[("tag", -1)]), 0, None).is_none());
     let index = &queue.indexes[queue.index_of("tag").unwrap()].1;
     assert_eq!(index.keyed.len(), 50_000);
     for nth in (0..50_000).rev().step_by(7) {
-        let found = queue.find(&template(&[("tag", nth)]), 0).unwrap();
+        let found = queue.find(&template(&[("tag", nth)]), 0, None).unwrap();
         assert_eq!(value(&found.packet, "tag"), nth);
         queue.take(&found).unwrap();
     }
@@ -121,10 +121,10 @@ fn a_queue_that_is_used_for_ever_stays_small() {
     for nth in 0..40 {
         queue.push(message(&[("tag", nth)]), Ticket::default());
     }
-    assert!(queue.find(&template(&[("tag", -1)]), 0).is_none());
+    assert!(queue.find(&template(&[("tag", -1)]), 0, None).is_none());
     for nth in 0..200_000 {
         queue.push(message(&[("tag", 1000 + nth), ("b", nth)]), Ticket::default());
-        let found = queue.find(&template(&[("b", nth)]), 0).unwrap();
+        let found = queue.find(&template(&[("b", nth)]), 0, None).unwrap();
         queue.take(&found).unwrap();
     }
     assert!(queue.nodes.len() < 100, "{}", queue.nodes.len());

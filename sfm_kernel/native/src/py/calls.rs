@@ -20,9 +20,9 @@ use super::encode::{text_of, Encoder};
 use super::errors::{self, error};
 use super::inbox::Inbox;
 use super::message::received_message;
-use super::ringsender::RingSender;
 use super::search::{duration, Search, Waited};
 use super::template::Template;
+use super::way::Way;
 use crate::core::Core;
 
 /// What an endpoint inherits its calls from.
@@ -34,7 +34,7 @@ pub struct Calls {
 
 struct Wires {
     core: Arc<Core>,
-    /// Name or rank -> RingSender: the ways that this module uses by itself.
+    /// Name or rank -> RingSender or ZmqSender: the ways that this module uses by itself.
     rings: Py<PyDict>,
     /// Rank -> name: what `src=rank` in a template means.
     ranks: Py<PyDict>,
@@ -160,9 +160,9 @@ fn send<'py>(slf: Me<'_, 'py>, arguments: &Arguments<'_, 'py>) -> Result<'py> {
         }
         return slf.call_method1(intern!(py, "_send_otherwise"), (dest, rest));
     };
-    let ring = ring.cast_exact::<RingSender>()?.get();
+    let way = Way::of(&ring)?;
     let mut encoder = Encoder::new();
-    encoder.extend(ring.ends(), 2);
+    encoder.extend(way.ends(), 2);
     for pair in arguments.named() {
         match pair? {
             ("dest", _) => {}
@@ -171,7 +171,7 @@ fn send<'py>(slf: Me<'_, 'py>, arguments: &Arguments<'_, 'py>) -> Result<'py> {
         }
     }
     let buffering = slf.get().buffering.load(Ordering::Relaxed);
-    match ring.write(py, &encoder.gather(), buffering) {
+    match way.write(py, &encoder.gather(), buffering) {
         Ok(()) => Ok(py.None().into_bound(py)),
         Err(failure) if errors::is(py, &failure, "PeerLost") => {
             // Another process may have taken its place.

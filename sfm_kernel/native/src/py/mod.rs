@@ -13,6 +13,9 @@ mod ringsender;
 mod search;
 mod segment;
 mod template;
+mod way;
+mod zmq;
+mod zmqsender;
 
 use pyo3::prelude::*;
 
@@ -39,6 +42,10 @@ mod native {
     use super::segment::{read_segment, PySegment};
     #[pymodule_export]
     use super::template::matches;
+    #[pymodule_export]
+    use super::zmq::{Exchange, Link};
+    #[pymodule_export]
+    use super::zmqsender::ZmqSender;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

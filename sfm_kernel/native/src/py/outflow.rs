@@ -21,7 +21,7 @@ pub struct PyOutflow {
 }
 
 /// Wait until `ready()` gives something: interruptible, checking on the peer, seen by observers.
-fn block_until<T>(
+pub fn block_until<T>(
     py: Python<'_>,
     core: &Core,
     text: &str,

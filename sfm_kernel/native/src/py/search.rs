@@ -17,6 +17,8 @@ pub struct Search<'a, 'py> {
     core: &'a Core,
     template: Template<'a, 'py>,
     cursor: u64,
+    /// Where the message number `cursor` stood.
+    near: Option<u32>,
     rewinds: u64,
     version: u64,
 }
@@ -29,7 +31,7 @@ pub enum Waited {
 
 impl<'a, 'py> Search<'a, 'py> {
     pub fn new(core: &'a Core, template: Template<'a, 'py>) -> Search<'a, 'py> {
-        Search { core, template, cursor: 0, rewinds: core.rewinds(), version: 0 }
+        Search { core, template, cursor: 0, near: None, rewinds: core.rewinds(), version: 0 }
     }
 
     /// Take the first match, if it is there.
@@ -113,10 +115,11 @@ impl<'a, 'py> Search<'a, 'py> {
             (self.rewinds, self.cursor) = (rewinds, 0);
         }
         loop {
-            match self.core.look(&self.template.native, self.cursor, take, all) {
+            match self.core.look(&self.template.native, self.cursor, self.near, take, all) {
                 Found::Taken(taken) => return Ok(Some(Some(taken))),
                 Found::Nothing { cursor, version } => {
                     (self.cursor, self.version) = (cursor, version);
+                    self.near = None;
                     return Ok(None);
                 }
                 Found::Ask(candidate) => {
@@ -128,7 +131,7 @@ impl<'a, 'py> Search<'a, 'py> {
                             return Ok(Some(Some(taken)));
                         }
                     } else {
-                        self.cursor = candidate.seq;
+                        (self.cursor, self.near) = (candidate.seq, Some(candidate.slot));
                     }
                 }
             }

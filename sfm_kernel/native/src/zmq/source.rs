@@ -1,0 +1,163 @@
+//! What one peer delivers.
+
+use std::sync::Arc;
+
+use super::wire::{Header, Kind};
+use crate::packet::{self, Body, Packet};
+
+/// A packet that comes in parts.
+struct Assembly {
+    body: Body,
+    filled: usize,
+}
+
+/// What to do after a message was taken in.
+#[derive(Default)]
+pub struct Outcome {
+    /// A packet is whole; true: to be acknowledged as soon as it is received.
+    pub packet: Option<(Arc<Packet>, bool)>,
+    /// A part was taken in: how many since the beginning.
+    pub took: Option<u64>,
+}
+
+/// The receiving side of one peer: its lane in the inbox, and what must come next.
+pub struct Source {
+    pub lane: u32,
+    pub address: String,
+    /// Something is missing or makes no sense: no later message is accepted.
+    pub broken: bool,
+    /// When something came in (seconds of the monotonic clock).
+    pub heard: f64,
+    expected: u64,
+    parts: u64,
+    assembly: Option<Assembly>,
+}
+
+impl Source {
+    pub fn new(lane: u32, address: String, now: f64) -> Source {
+        Source { lane, address, broken: false, heard: now, expected: 1, parts: 0, assembly: None }
+    }
+
+    /// Whether all up to `number` has come.
+    pub fn has_all(&self, number: u64) -> bool {
+        number < self.expected
+    }
+
+    /// Take in a numbered message; the error says why nothing more can be accepted.
+    pub fn take(&mut self, header: &Header, body: &[u8]) -> Result<Outcome, String> {
+        if header.number != self.expected {
+            return Err("messages from it were lost on the way".into());
+        }
+        self.expected += 1;
+        let mut outcome = Outcome::default();
+        match header.kind {
+            Kind::Data => {
+                let packet = crate::core::packet_from(body).map_err(damaged)?;
+                outcome.packet = Some((Arc::new(packet), header.flag));
+                return Ok(outcome);
+            }
+            Kind::Abort => {
+                self.assembly = None;
+                return Ok(outcome);
+            }
+            Kind::First => {
+                let (length, part) =
+                    body.split_at_checked(8).ok_or_else(|| damaged("no length"))?;
+                let length = u64::from_le_bytes(length.try_into().expect("split"));
+                self.begin(length, part)?;
+            }
+            _ => self.go_on(body)?,
+        }
+        self.parts += 1;
+        outcome.took = Some(self.parts);
+        if self.assembly.as_ref().is_some_and(|assembly| assembly.filled == assembly.body.len()) {
+            let assembly = self.assembly.take().expect("looked at");
+            let packet = Packet::new(assembly.body).map_err(damaged)?;
+            outcome.packet = Some((Arc::new(packet), header.flag));
+        }
+        Ok(outcome)
+    }
+
+    fn begin(&mut self, length: u64, part: &[u8]) -> Result<(), String> {
+        // Memory is asked for only as much as the packet itself says.
+        if packet::head(part).map_err(damaged)? != packet::Head::Packet(length) {
+            return Err(damaged("its length is not its packet's"));
+        }
+        let body = Body::try_new(length as usize)
+            .ok_or_else(|| format!("there is no memory for its message of {length} bytes"))?;
+        self.assembly = Some(Assembly { body, filled: 0 });
+        self.go_on(part)
+    }
+
+    fn go_on(&mut self, part: &[u8]) -> Result<(), String> {
+        let assembly = self.assembly.as_mut().ok_or_else(|| damaged("a part of nothing"))?;
+        if part.len() > assembly.body.len() - assembly.filled {
+            return Err(damaged("a part too much"));
+        }
+        // SAFETY: `filled + part.len()` lies inside the body, which only this assembly knows.
+        unsafe {
+            let at = assembly.body.as_ptr().add(assembly.filled);
+            std::ptr::copy_nonoverlapping(part.as_ptr(), at, part.len());
+        }
+        assembly.filled += part.len();
+        Ok(())
+    }
+}
+
+fn damaged(why: impl std::fmt::Display) -> String {
+    format!("it sent a damaged message: {why}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{Builder, Kind as Value};
+
+    fn packet() -> Vec<u8> {
+        let mut builder = Builder::new();
+        builder.attribute("n", Value::Int, &[&7u64.to_le_bytes()]).unwrap();
+        // SAFETY: it has no buffers.
+        unsafe { builder.finish() }.head().to_vec()
+    }
+
+    fn header(kind: Kind, number: u64) -> Header {
+        Header { kind, flag: false, sender: 1, receiver: 2, number }
+    }
+
+    fn first(packet: &[u8], length: usize) -> Vec<u8> {
+        [&(packet.len() as u64).to_le_bytes()[..], &packet[..length]].concat()
+    }
+
+    #[test]
+    fn a_packet_in_parts_is_delivered_when_it_is_whole() {
+        let (packet, mut source) = (packet(), Source::new(0, String::new(), 0.0));
+        let begun = source.take(&header(Kind::First, 1), &first(&packet, 30)).unwrap();
+        assert!(begun.packet.is_none() && begun.took == Some(1));
+        let whole = source.take(&header(Kind::Part, 2), &packet[30..]).unwrap();
+        assert_eq!(whole.packet.unwrap().0.whole(), Some(&packet[..]));
+        assert_eq!(whole.took, Some(2));
+    }
+
+    #[test]
+    fn an_aborted_packet_is_forgotten() {
+        let (packet, mut source) = (packet(), Source::new(0, String::new(), 0.0));
+        source.take(&header(Kind::First, 1), &first(&packet, 30)).unwrap();
+        assert!(source.take(&header(Kind::Abort, 2), &[]).unwrap().packet.is_none());
+        assert!(source.take(&header(Kind::Data, 3), &packet).unwrap().packet.is_some());
+        assert!(source.take(&header(Kind::Part, 4), &packet[30..]).is_err());
+    }
+
+    #[test]
+    fn gaps_and_nonsense_are_refused() {
+        let packet = packet();
+        let fresh = || Source::new(0, String::new(), 0.0);
+        assert!(fresh().take(&header(Kind::Data, 2), &packet).is_err());
+        assert!(fresh().take(&header(Kind::Data, 1), &packet[1..]).is_err());
+        assert!(fresh().take(&header(Kind::First, 1), &packet[..4]).is_err());
+        let lie = [&u64::MAX.to_le_bytes()[..], &packet[..30]].concat();
+        assert!(fresh().take(&header(Kind::First, 1), &lie).is_err());
+        let mut source = fresh();
+        source.take(&header(Kind::First, 1), &first(&packet, 30)).unwrap();
+        assert!(source.take(&header(Kind::Part, 2), &packet).is_err());
+    }
+}
