@@ -27,6 +27,7 @@ __all__ = [
     "matches",
     "pack",
     "read_segment",
+    "read_trace",
 ]
 
 _Path = str | os.PathLike[str]
@@ -73,6 +74,17 @@ def read_segment(path: _Path, /) -> dict[str, Any]:
 
     Waits up to 50 ms for the process's network thread to write the summary anew. Raises OSError or
     ValueError where ``path`` is no segment of this version and user.
+    """
+
+def read_trace(
+    path: _Path, start: int = 0, /
+) -> tuple[list[tuple[int, float, str, str, int, int]], int]:
+    """The events of another process's trace, read without its help, and the place of the next.
+
+    An event is ``(place, time, what, peer, number, nbytes)``: its place in the process's history,
+    seconds since 1970, "sent", "received" or a state, the last 16 digits of the peer's uid, which
+    message of that pair, its bytes. Only events from ``start`` on that are still there. Raises as
+    ``read_segment``.
     """
 
 @final
@@ -170,7 +182,7 @@ class Outflow:
     A packet's cost is its length plus 128 bytes.
     """
 
-    def __new__(cls, inbox: Inbox, peer: str = "") -> Outflow: ...
+    def __new__(cls, inbox: Inbox, peer: str, uid: str) -> Outflow: ...
     def acquire(self, nbytes: int, buffering: int, check: Callable[[], object]) -> bool:
         """Wait until a packet of ``nbytes`` may go, and count it.
 
@@ -187,8 +199,8 @@ class Outflow:
     def credit(self, total: int) -> None:
         """The peer has received ``total`` since the beginning. From any thread."""
 
-    def count(self) -> None:
-        """Count a sent message, for observers."""
+    def count(self, nbytes: int) -> None:
+        """Count a sent message of ``nbytes``, for observers."""
 
     @property
     def waiting(self) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from sfm_kernel import _native
@@ -39,6 +40,35 @@ def snapshot(folder: str) -> dict[str, Any]:
                 processes.append(_process(os.path.join(folder, entry)))
     processes.sort(key=lambda one: (one["rank"] is None, one["rank"] or 0, str(one["name"])))
     return {"world": os.path.basename(folder.rstrip("/")), "processes": processes}
+
+
+def events(folder: str, since: Mapping[str, int] | None = None) -> list[dict[str, Any]]:
+    """The latest events of the world's processes, by time.
+
+    Args:
+        folder: as for ``snapshot``.
+        since: how far each process was read before, by uid: the ``place`` of its last event.
+            Events up to there are left out.
+    Returns:
+        For each event ``uid`` (the process), ``place`` (in its history, from 0 on), ``time`` (s
+        since 1970), ``what`` ("sent", "received", or the state that began then), ``peer`` (uid),
+        ``number`` (which message of this pair: the same at both ends) and ``nbytes``. A process
+        keeps its last 4096 events.
+    """
+    files = [entry for entry in os.listdir(folder) if entry.endswith(".seg")]
+    uids = {file[16:32]: file[:32] for file in files}
+    found = []
+    for file in files:
+        uid = file[:32]
+        start = since[uid] + 1 if since and uid in since else 0
+        with contextlib.suppress(OSError, ValueError):  # it may leave while we look
+            for place, time, what, peer, number, nbytes in _native.read_trace(
+                os.path.join(folder, file), start
+            )[0]:
+                event = {"uid": uid, "place": place, "time": time, "what": what}
+                event |= {"peer": uids.get(peer, peer), "number": number, "nbytes": nbytes}
+                found.append(event)
+    return sorted(found, key=lambda one: (one["time"], one["place"]))
 
 
 def _process(path: str) -> dict[str, Any]:

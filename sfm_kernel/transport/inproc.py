@@ -20,12 +20,12 @@ class InprocTransport(Transport):
     Args:
         uid: of the own member, known to the others of this process until ``close``.
         inbox: the own native Inbox.
-        outflow: makes the account of one peer (``Outflow(inbox, name)``).
+        outflow: makes the account of one peer (``Outflow(inbox, name, uid)``).
     """
 
     kind = "inproc"
 
-    def __init__(self, uid: str, inbox: Any, outflow: Callable[[Any, str], Any]) -> None:
+    def __init__(self, uid: str, inbox: Any, outflow: Callable[[Any, str, str], Any]) -> None:
         self._uid, self._inbox, self._outflow = uid, inbox, outflow
         with _lock:
             _inboxes[uid] = inbox
@@ -35,7 +35,7 @@ class InprocTransport(Transport):
             inbox = _inboxes.get(peer.uid)
         if inbox is None:
             return None
-        outflow = self._outflow(self._inbox, repr(peer.name))
+        outflow = self._outflow(self._inbox, repr(peer.name), peer.uid)
         return InprocRoute(peer, inbox, inbox.lane(self._uid, outflow), outflow)
 
     def close(self) -> None:
@@ -67,7 +67,7 @@ class InprocRoute(Route):
             except EndpointClosed:
                 self._outflow.release(len(packet))
                 raise PeerLost(self.peer.name, "and did not receive this message") from None
-            self._outflow.count()
+            self._outflow.count(len(packet))
         if buffering == 0:
             self._outflow.drain(self._check)
 

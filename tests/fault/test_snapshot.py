@@ -14,7 +14,7 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint
-from sfm_kernel.observe.snapshot import snapshot
+from sfm_kernel.observe.snapshot import events, snapshot
 from tests.contract.conftest import eventually
 
 CHILD = """
@@ -130,3 +130,28 @@ def test_the_shell_command_shows_it(home: Endpoint, start: Start) -> None:
     assert home.world in worlds.stdout.split()
     wrong = subprocess.run([*command, "queues", "nowhere"], capture_output=True, text=True)
     assert wrong.returncode == 1 and "nowhere" in wrong.stderr
+
+
+def test_both_ends_of_a_message_are_in_the_trace(home: Endpoint, start: Start) -> None:
+    """Its number is the same for sender and receiver; states are there, too; also after a death."""
+    victim = start("[sfm.recv(n=n) for n in (2, 1)]; sfm.send(dest='home', n=3, data=bytes(5000))")
+    for n in (1, 2):
+        home.send(dest="V", n=n)
+    home.recv(20, n=3)
+    victim.kill()
+    victim.wait()
+    found = events(home.folder)
+    uids = {one["name"]: one["uid"] for one in snapshot(home.folder)["processes"]}
+    own, other = uids["home"], uids["V"]
+
+    def seen_by(uid: str) -> list[tuple[str, int]]:
+        return [(one["what"], one["number"]) for one in found if one["uid"] == uid and one["peer"]]
+
+    # The first that V sent, and home received, says that it is ready.
+    assert seen_by(own) == [("received", 1), ("sent", 1), ("sent", 2), ("received", 2)]
+    assert seen_by(other) == [("sent", 1), ("received", 2), ("received", 1), ("sent", 2)]
+    assert next(one for one in reversed(found) if one["what"] == "received")["nbytes"] > 5000
+    assert {one["peer"] for one in found} == {own, other, ""}
+    assert "running" in {one["what"] for one in found}
+    last = {uid: max(one["place"] for one in found if one["uid"] == uid) for uid in (own, other)}
+    assert events(home.folder, since=last) == []

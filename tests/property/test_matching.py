@@ -60,7 +60,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.inbox = Inbox()
         self.calls = Receiver()
         self.calls._wire(self.inbox, {}, {})
-        self.lane = self.inbox.lane("0" * 32, Outflow(self.inbox))
+        self.lane = self.inbox.lane("0" * 32, Outflow(self.inbox, "itself", "0" * 32))
         self.list: list[tuple[int, dict[str, Any]]] = []
         self.count = 0
 

@@ -4,12 +4,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use crate::core::Core;
+use crate::trace::What;
 
 /// The account of one peer: cost of the packets sent to it, and of those it has received.
 pub struct Outflow {
     core: Arc<Core>,
+    /// The peer in traces.
+    peer: u64,
     sent: AtomicU64,
     taken: AtomicU64,
+    count: AtomicU64,
 }
 
 /// Whether a packet of `cost` may go when `waiting` is unreceived: a packet that is larger than
@@ -19,8 +23,9 @@ pub fn may_send(waiting: u64, cost: u64, buffering: u64) -> bool {
 }
 
 impl Outflow {
-    pub fn new(core: Arc<Core>) -> Outflow {
-        Outflow { core, sent: AtomicU64::new(0), taken: AtomicU64::new(0) }
+    pub fn new(core: Arc<Core>, peer: u128) -> Outflow {
+        let zero = || AtomicU64::new(0);
+        Outflow { core, peer: peer as u64, sent: zero(), taken: zero(), count: zero() }
     }
 
     pub fn core(&self) -> &Core {
@@ -54,9 +59,12 @@ impl Outflow {
         may_send(self.waiting(), cost, buffering)
     }
 
-    /// A packet has left.
-    pub fn count(&self) {
-        self.core.shared().sent.fetch_add(1, Ordering::Relaxed);
+    /// A packet of `nbytes` has left.
+    pub fn count(&self, nbytes: usize) {
+        let number = self.count.fetch_add(1, Ordering::Relaxed) + 1;
+        let shared = self.core.shared();
+        shared.sent.fetch_add(1, Ordering::Relaxed);
+        shared.trace.record(What::Sent, self.peer, number, nbytes as u64);
     }
 
     pub fn release(&self, cost: u64) {

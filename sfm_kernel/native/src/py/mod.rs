@@ -39,7 +39,7 @@ mod native {
     #[pymodule_export]
     use super::ringsender::RingSender;
     #[pymodule_export]
-    use super::segment::{read_segment, PySegment};
+    use super::segment::{read_segment, read_trace, PySegment};
     #[pymodule_export]
     use super::template::matches;
     #[pymodule_export]

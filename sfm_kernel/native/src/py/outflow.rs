@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use super::blocked::{Blocked, TICK};
 use super::errors::closed;
 use super::inbox::Inbox;
+use super::segment::parse_uid;
 use crate::bell::Woken;
 use crate::core::Core;
 use crate::outflow::Outflow;
@@ -51,12 +52,9 @@ pub fn block_until<T>(
 #[pymethods]
 impl PyOutflow {
     #[new]
-    #[pyo3(signature = (inbox, peer=""))]
-    fn new(inbox: &Bound<'_, Inbox>, peer: &str) -> PyOutflow {
-        PyOutflow {
-            outflow: Arc::new(Outflow::new(inbox.get().core.clone())),
-            peer: peer.to_owned(),
-        }
+    fn new(inbox: &Bound<'_, Inbox>, peer: &str, uid: &str) -> PyResult<PyOutflow> {
+        let outflow = Arc::new(Outflow::new(inbox.get().core.clone(), parse_uid(uid)?));
+        Ok(PyOutflow { outflow, peer: peer.to_owned() })
     }
 
     /// True if the receiver should acknowledge this packet at once.
@@ -104,8 +102,8 @@ impl PyOutflow {
     }
 
     /// Count a packet as handed over (its `acquire` went before).
-    fn count(&self) {
-        self.outflow.count();
+    fn count(&self, nbytes: usize) {
+        self.outflow.count(nbytes);
     }
 
     #[getter]

@@ -12,6 +12,7 @@ use pyo3::types::PyDict;
 use super::errors::shm_error;
 use crate::segment::{self, Doing, Segment};
 use crate::shm::is_dead;
+use crate::trace::What;
 
 pub fn parse_uid(uid: &str) -> PyResult<u128> {
     match u128::from_str_radix(uid, 16) {
@@ -81,4 +82,29 @@ pub fn read_segment<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, 
         state.set_item(name, counter.load(Ordering::Relaxed))?;
     }
     Ok(state)
+}
+
+/// place, seconds since 1970, what, peer, number, bytes
+type Event = (u64, f64, &'static str, String, u64, u64);
+
+/// The events of another process's trace from `start` on, and the place of the next.
+#[pyfunction]
+#[pyo3(signature = (path, start=0, /))]
+pub fn read_trace(py: Python<'_>, path: PathBuf, start: u64) -> PyResult<(Vec<Event>, u64)> {
+    let folder = path.parent().unwrap_or(&path).to_string_lossy().into_owned();
+    let segment = segment::open(&path, None).map_err(|failure| shm_error(py, failure, &folder))?;
+    let (events, next) = segment.trace.read(start);
+    let shown = events.into_iter().map(|(place, event)| {
+        let what = match event.what {
+            What::Sent => "sent",
+            What::Received => "received",
+            What::Doing => Doing::name(event.number as u32),
+        };
+        let (peer, number) = match event.what {
+            What::Doing => (String::new(), 0),
+            _ => (format!("{:016x}", event.peer), event.number),
+        };
+        (place, event.time as f64 / 1e9, what, peer, number, event.bytes)
+    });
+    Ok((shown.collect(), next))
 }

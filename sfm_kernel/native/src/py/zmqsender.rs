@@ -79,7 +79,7 @@ impl ZmqSender {
             link.outflow.release(cost);
             return Err(failure);
         }
-        link.outflow.count();
+        link.outflow.count(packet.len());
         if link.lost().is_some() {
             self.check.call0(py)?; // lost meanwhile: it went nowhere
         }

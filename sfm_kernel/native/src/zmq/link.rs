@@ -51,7 +51,7 @@ impl Link {
         Link {
             uid,
             address: address.to_owned(),
-            outflow: Arc::new(Outflow::new(core)),
+            outflow: Arc::new(Outflow::new(core, uid)),
             up: AtomicBool::new(false),
             done: AtomicBool::new(false),
             own,
