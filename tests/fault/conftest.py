@@ -11,6 +11,7 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint
+from sfm_kernel.endpoint import peers
 
 STEADY = """
 import sys, sfm_kernel
@@ -23,6 +24,7 @@ while True: sfm.send(dest="home", echo=sfm.recv(src="home").n)
 @pytest.fixture
 def survivor(world: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
     monkeypatch.setenv("SFM_TRANSPORT", "shm")
+    monkeypatch.setattr(peers, "LOOK_EVERY", 1)  # deaths are many here; how soon is not the matter
     with sfm_kernel.join(world, "home", guest=True) as endpoint:
         yield endpoint
 
