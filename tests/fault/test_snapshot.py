@@ -134,10 +134,14 @@ def test_the_shell_command_shows_it(home: Endpoint, start: Start) -> None:
 
 def test_both_ends_of_a_message_are_in_the_trace(home: Endpoint, start: Start) -> None:
     """Its number is the same for sender and receiver; states are there, too; also after a death."""
-    victim = start("[sfm.recv(n=n) for n in (2, 1)]; sfm.send(dest='home', n=3, data=bytes(5000))")
+    victim = start(
+        "[sfm.recv(n=n) for n in (2, 1)]; sfm.send(dest='home', n=3, data=bytes(5000))\n"
+        "sfm.show_running(False); time.sleep(60)"
+    )
     for n in (1, 2):
         home.send(dest="V", n=n)
     home.recv(20, n=3)
+    eventually(lambda: look(home)["state"] == "idle")  # the send has returned
     victim.kill()
     victim.wait()
     found = events(home.folder)
