@@ -148,12 +148,6 @@ class Inbox:
     def set_callbacks(self, active: bool) -> None:
         """Whether callbacks are registered."""
 
-    def acks(self) -> list[tuple[str, int]]:
-        """(uid, cost received since the beginning) of lanes that owe an acknowledgement."""
-
-    def ack_fd(self) -> int:
-        """An eventfd that is readable when ``acks`` has something; ``acks`` clears it."""
-
     def set_running(self, running: bool) -> None:
         """Show observers "running" or "idle"."""
 

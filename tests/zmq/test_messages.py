@@ -7,8 +7,10 @@ import os
 import socket
 import stat
 import subprocess
+import threading
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 import sfm_kernel
@@ -54,6 +56,27 @@ def test_a_large_message_in_parts(
     fake.put(b"P", 5, large[1000:])
     assert b.recv(src="A").n == "between"
     assert b.recv(src="A").data == bytes(range(200)) * 20
+
+
+def test_large_messages_of_several_threads(join: Callable[..., Endpoint]) -> None:
+    a, b = join("A"), join("B")
+
+    def send(thread: int) -> None:
+        for n in range(3):
+            a.send(dest="B", thread=thread, n=n, data=np.full(700_000, thread))
+            a.send(dest="B", thread=thread, n=n, small=True)
+
+    threads = [threading.Thread(target=send, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for number in range(3):
+        for n in range(3):
+            message = b.recv(thread=number)
+            assert message.n == n and (message.data == number).all()
+            message = b.recv(thread=number)
+            assert message.n == n and message.small
+    for thread in threads:
+        thread.join()
 
 
 @pytest.mark.parametrize(

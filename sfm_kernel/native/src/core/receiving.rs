@@ -131,7 +131,8 @@ impl Core {
 
     /// A spin so short that the GIL need not be given back for it.
     pub fn glance(&self, version: u64) -> bool {
-        self.spin.glance(|| self.has_news(version))
+        // What comes through sockets needs other threads, which a spin would keep from the core.
+        !self.remote.load(Ordering::Relaxed) && self.spin.glance(|| self.has_news(version))
     }
 
     /// Spin until something may have changed since `version`; false where it did not pay off.

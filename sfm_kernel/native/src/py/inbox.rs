@@ -105,14 +105,6 @@ impl Inbox {
         self.core.set_callbacks(active);
     }
 
-    fn acks(&self) -> Vec<(String, u64)> {
-        self.core.acks().into_iter().map(|(uid, total)| (format!("{uid:032x}"), total)).collect()
-    }
-
-    fn ack_fd(&self) -> i32 {
-        self.core.event_fd()
-    }
-
     /// Say what the process is doing between calls.
     fn set_running(&self, running: bool) {
         self.core.shared().set_doing(if running { Doing::Running } else { Doing::Idle });
