@@ -195,8 +195,13 @@ class Queue:
         return self.sfm.route_kind(self.peer)
 
     def way(self, attributes: Attributes) -> Way:
-        return Way(
-            partial(self.sfm.send, dest=self.peer, **attributes),
-            partial(self.sfm.recv, src=self.peer),
-            attrgetter(*attributes),
-        )
+        send, recv, peer = self.sfm.send, self.sfm.recv, self.peer
+        # Calls as programs write them: with the names in the text.
+        match attributes:
+            case {"tag": tag, "step": step, "data": data}:
+                call = lambda: send(dest=peer, tag=tag, step=step, data=data)  # noqa: E731
+            case {"data": data}:
+                call = lambda: send(dest=peer, data=data)  # noqa: E731
+            case _:
+                call = partial(send, dest=peer, **attributes)
+        return Way(call, lambda: recv(src=peer), attrgetter(*attributes))

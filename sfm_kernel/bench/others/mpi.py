@@ -29,9 +29,10 @@ class Pickled:
     route = LIBRARY
 
     def way(self, attributes: Attributes) -> Way:
-        peer = 1 - RANK
-        send = partial(COMM.send, attributes, dest=peer)
-        return Way(send, partial(COMM.recv, source=peer), from_dict(attributes))
+        peer, send, recv = 1 - RANK, COMM.send, COMM.recv
+        return Way(
+            lambda: send(attributes, dest=peer), lambda: recv(source=peer), from_dict(attributes)
+        )
 
 
 class Buffers:
@@ -42,8 +43,10 @@ class Buffers:
     def way(self, attributes: Attributes) -> Way:
         peer, data = 1 - RANK, attributes["data"]
         memory = bytearray(len(data)) if isinstance(data, bytes) else data.copy()
-        send = partial(COMM.Send, data, dest=peer)
-        return Way(send, partial(COMM.Recv, memory, source=peer), lambda _: memory)
+        send, recv = COMM.Send, COMM.Recv
+        return Way(
+            lambda: send(data, dest=peer), lambda: recv(memory, source=peer), lambda _: memory
+        )
 
 
 MECHANISMS: dict[str, Mechanism] = {"mpi4py pickled": Pickled(), "mpi4py buffers": Buffers()}
