@@ -50,9 +50,11 @@ def interrupted_sender(sfm: Endpoint, count: int) -> int:
     rng = random.Random(5)
     for n, size in enumerate(sizes(1, count)):
         x = np.full(size, n % 251, np.uint8)
+        longest = 0.003  # grows, or a slow machine would interrupt every attempt
         while True:
+            longest *= 1.5
             try:
-                signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.0001, 0.003))
+                signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.0001, longest))
                 sfm.send(dest=0, n=n, size=size, x=x)
                 signal.setitimer(signal.ITIMER_REAL, 0)
                 break
