@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 import signal
 import threading
 import time
@@ -143,20 +145,20 @@ INSIDE_PYTHON = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExcep
 
 
 class Storm:
-    """Ctrl-C again and again; it strikes only while ``armed``, disarms itself, and calms down."""
+    """Ctrl-C again and again; it strikes only while ``armed``, and disarms itself."""
 
-    def __init__(self, every: float, most: int = 10_000) -> None:
+    def __init__(self, every: float) -> None:
         self.armed, self.strikes = False, 0
-        self._most = most
         self._every, self._over = every, threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self) -> None:
-        while not self._over.wait(self._every):
+        # Irregularly: a call that takes longer than the mean gets through now and then.
+        while not self._over.wait(random.expovariate(1 / self._every)):
             _kill_main()
 
     def _strike(self, *_: object) -> None:
-        if self.armed and self.strikes < self._most:
+        if self.armed:
             self.armed = False
             self.strikes += 1
             raise KeyboardInterrupt
@@ -190,16 +192,16 @@ def test_stop_in_the_middle_of_a_large_message_takes_it_back(pair: Pair) -> None
     a, b = pair
     a.buffering = 1 << 30  # only room in the ring makes it wait
     array = np.arange(400_000)
-    numbers = iter(range(1000))
+    numbers = itertools.count()
     completed: list[int] = []
 
     def send() -> bool:
         nth = next(numbers)
         a.send(dest="B", nth=nth, array=array)
         completed.append(nth)
-        return nth >= 60
+        return nth >= 60 and storm.strikes > 3
 
-    with Storm(0.003, most=200) as storm:
+    with Storm(0.005) as storm:
         storm.through(send)
     a.send(dest="B", nth=-1, array=array)
     got = []
@@ -208,7 +210,6 @@ def test_stop_in_the_middle_of_a_large_message_takes_it_back(pair: Pair) -> None
         got.append(m.nth)
     assert got == sorted(set(got)), "in order, none twice"
     assert set(completed) <= set(got), "what was sent is received"
-    assert storm.strikes > 0
 
 
 @INSIDE_PYTHON
