@@ -18,12 +18,19 @@ MODULES = [
     for module in pkgutil.walk_packages(sfm_kernel.__path__, "sfm_kernel.")
     if not module.name.endswith("__main__")  # importing them runs a command
 ]
+# What the benchmarks measure beside us comes with the extra ``bench``, which tests do not need.
+MEASURED_BESIDE = {"mpi4py", "ipyparallel"}
 
 
 @pytest.mark.parametrize("name", ["sfm_kernel", *MODULES])
 def test_docstring_examples(name: str) -> None:
     names = {"sfm_kernel": sfm_kernel}  # as a reader who has imported it
-    module = importlib.import_module(name)
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name not in MEASURED_BESIDE:
+            raise
+        pytest.skip(f"{error.name} is not installed")
     failed, _ = doctest.testmod(module, extraglobs=names, optionflags=FLAGS)
     assert failed == 0, "see the captured output"
 
