@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::Node;
+use super::list::List;
 use crate::value::{Key, Keyed};
 
 /// Messages by the value of one attribute. Lists are in arrival order; an entry whose message
@@ -29,13 +29,38 @@ impl Index {
             list.insert(at, (seq, slot));
         }
     }
+
+    /// Drop entries in front whose message has left, of those that `key` may match; how many.
+    pub fn trim(&mut self, key: &Key, list: &List) -> usize {
+        let mut dropped = trim(&mut self.opaque, list);
+        if let Some(own) = self.keyed.get_mut(key) {
+            dropped += trim(own, list);
+            if own.is_empty() {
+                self.keyed.remove(key);
+            }
+        }
+        dropped
+    }
+
+    /// Entries (number, slot) behind `cursor` that `key` may match, in arrival order.
+    pub fn candidates(&self, key: &Key, cursor: u64) -> impl Iterator<Item = (u64, u32)> + '_ {
+        static NONE: VecDeque<(u64, u32)> = VecDeque::new();
+        let behind = |list: &'_ VecDeque<(u64, u32)>| list.partition_point(|one| one.0 <= cursor);
+        let (keyed, opaque) = (self.keyed.get(key).unwrap_or(&NONE), &self.opaque);
+        let mut keyed = keyed.range(behind(keyed)..).copied().peekable();
+        let mut opaque = opaque.range(behind(opaque)..).copied().peekable();
+        std::iter::from_fn(move || match (keyed.peek(), opaque.peek()) {
+            (Some(a), Some(b)) if a.0 > b.0 => opaque.next(),
+            (Some(_), _) => keyed.next(),
+            (None, _) => opaque.next(),
+        })
+    }
 }
 
-/// Drop entries at the front whose message has left; how many.
-pub fn trim(list: &mut VecDeque<(u64, u32)>, nodes: &[Node]) -> usize {
+fn trim(entries: &mut VecDeque<(u64, u32)>, list: &List) -> usize {
     let mut dropped = 0;
-    while list.front().is_some_and(|&(seq, slot)| nodes[slot as usize].seq != seq) {
-        list.pop_front();
+    while entries.front().is_some_and(|&(seq, slot)| list.node(slot).seq != seq) {
+        entries.pop_front();
         dropped += 1;
     }
     dropped

@@ -17,19 +17,20 @@ use crate::packet::Packet;
 use crate::value::{key_of, Wanted};
 
 mod index;
+mod list;
 mod template;
 
-use index::{trim, Index};
+use index::Index;
+use list::{List, Node, NIL};
 pub use template::{matches, Condition, Template};
 
-/// Messages that a receive looks at before it asks for an index.
+/// Messages that a receive looks at before it asks for an index. So many of the latest are in no
+/// index, either: most are received at once and never need to be.
 const PATIENCE: usize = 32;
 /// A queue of so many messages is walked even if there is an index: that is faster.
 const SHORT: usize = 8;
 /// Attribute names that may have an index; beyond them, receives walk.
 const MAX_INDEXES: usize = 16;
-
-const NIL: u32 = u32::MAX;
 
 /// A queued message that fits as far as can be said natively.
 #[derive(Clone)]
@@ -60,51 +61,40 @@ pub struct Ticket {
     pub number: u64,
 }
 
-struct Node {
-    seq: u64,
-    before: u32,
-    after: u32,
-    ticket: Ticket,
-    packet: Option<Arc<Packet>>,
-}
-
 /// Messages that arrived and were not received.
 pub struct Queue {
-    nodes: Vec<Node>,
-    free: Vec<u32>,
-    head: u32,
-    tail: u32,
-    len: usize,
+    list: List,
     bytes: u64,
     next_seq: u64,
     /// By attribute name. Few, so that a list is faster than a map.
     indexes: Vec<(Box<str>, Index)>,
     /// Entries in indexes whose message has left.
     stale: usize,
+    /// The first message that is in no index (those behind it are not, either), and how many.
+    fresh: u32,
+    fresh_len: usize,
 }
 
 impl Default for Queue {
     fn default() -> Self {
         Queue {
-            nodes: Vec::new(),
-            free: Vec::new(),
-            head: NIL,
-            tail: NIL,
-            len: 0,
+            list: List::default(),
             bytes: 0,
             next_seq: 1,
             indexes: Vec::new(),
             stale: 0,
+            fresh: NIL,
+            fresh_len: 0,
         }
     }
 }
 
 impl Queue {
     pub fn len(&self) -> usize {
-        self.len
+        self.list.len()
     }
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
     /// Bytes of the queued packets.
     pub fn bytes(&self) -> u64 {
@@ -119,85 +109,79 @@ impl Queue {
     pub fn push(&mut self, packet: Arc<Packet>, ticket: Ticket) {
         let seq = self.next_seq;
         self.next_seq += 1;
-        self.insert(Taken { seq, packet, ticket }, self.tail);
+        self.insert(Taken { seq, packet, ticket }, self.list.tail());
     }
 
     /// Put back what was taken, at the place that it had.
     pub fn put_back(&mut self, taken: Taken) {
-        let mut before = self.tail;
-        while before != NIL && self.nodes[before as usize].seq > taken.seq {
-            before = self.nodes[before as usize].before;
-        }
+        let before = self.list.last_up_to(taken.seq);
         self.insert(taken, before);
     }
 
     fn insert(&mut self, taken: Taken, before: u32) {
-        let Taken { seq, packet, ticket } = taken;
-        self.len += 1;
-        self.bytes += packet.len() as u64;
-        let after = if before == NIL { self.head } else { self.nodes[before as usize].after };
-        let node = Node { seq, before, after, ticket, packet: Some(packet.clone()) };
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.nodes[slot as usize] = node;
-                slot
-            }
-            None => {
-                self.nodes.push(node);
-                (self.nodes.len() - 1) as u32
-            }
-        };
-        *self.link_after(before) = slot;
-        *self.link_before(after) = slot;
-        if !self.indexes.is_empty() {
-            for one in packet.attributes() {
-                if let Some((_, index)) =
-                    self.indexes.iter_mut().find(|(name, _)| **name == *one.name)
-                {
-                    index.add(key_of(&one), seq, slot);
-                }
+        let seq = taken.seq;
+        self.bytes += taken.packet.len() as u64;
+        let slot = self.list.insert(taken, before);
+        if self.indexes.is_empty() {
+            return;
+        }
+        if self.is_fresh(seq) {
+            self.fresh_len += 1;
+        } else if slot == self.list.tail() {
+            (self.fresh, self.fresh_len) = (slot, 1);
+        } else {
+            self.index(slot);
+        }
+    }
+
+    /// Whether a message of this number is, or belongs, behind the first that is in no index.
+    fn is_fresh(&self, seq: u64) -> bool {
+        self.fresh != NIL && seq >= self.list.node(self.fresh).seq
+    }
+
+    /// Add a message to all indexes.
+    fn index(&mut self, slot: u32) {
+        let node = self.list.node(slot);
+        for one in node.packet().attributes() {
+            if let Some((_, index)) = self.indexes.iter_mut().find(|(name, _)| **name == *one.name)
+            {
+                index.add(key_of(&one), node.seq, slot);
             }
         }
     }
 
-    fn link_after(&mut self, slot: u32) -> &mut u32 {
-        match slot {
-            NIL => &mut self.head,
-            slot => &mut self.nodes[slot as usize].after,
-        }
-    }
-    fn link_before(&mut self, slot: u32) -> &mut u32 {
-        match slot {
-            NIL => &mut self.tail,
-            slot => &mut self.nodes[slot as usize].before,
+    /// Add what is in no index to all of them.
+    fn index_fresh(&mut self) {
+        let mut slot = std::mem::replace(&mut self.fresh, NIL);
+        self.fresh_len = 0;
+        while slot != NIL {
+            self.index(slot);
+            slot = self.list.node(slot).after;
         }
     }
 
     /// Take a candidate out; None if somebody else took it since.
     pub fn take(&mut self, candidate: &Candidate) -> Option<Taken> {
-        let node = self.nodes.get_mut(candidate.slot as usize)?;
-        if node.seq != candidate.seq {
-            return None;
-        }
-        let packet = node.packet.take()?;
-        let (seq, ticket, before, after) = (node.seq, node.ticket, node.before, node.after);
-        node.seq = 0; // no message has this number: entries in indexes turn stale
-        *self.link_after(before) = after;
-        *self.link_before(after) = before;
-        self.len -= 1;
-        self.bytes -= packet.len() as u64;
-        self.free.push(candidate.slot);
-        if !self.indexes.is_empty() {
+        let fresh = self.is_fresh(candidate.seq);
+        let after = self.list.get(candidate.slot)?.after;
+        let taken = self.list.remove(candidate.slot, candidate.seq)?;
+        self.bytes -= taken.packet.len() as u64;
+        if fresh {
+            self.fresh_len -= 1;
+            if self.fresh == candidate.slot {
+                self.fresh = after;
+            }
+        } else if !self.indexes.is_empty() {
             let indexed = |name: &str| self.indexes.iter().any(|(own, _)| **own == *name);
-            self.stale += packet.attributes().filter(|one| indexed(one.name)).count();
-            if self.stale > 2 * self.len + 1024 {
+            self.stale += taken.packet.attributes().filter(|one| indexed(one.name)).count();
+            if self.stale > 2 * self.len() + 1024 {
                 self.sweep();
             }
         }
-        if self.len == 0 && self.nodes.len() > 4096 {
+        if self.is_empty() && self.list.capacity() > 4096 {
             *self = Queue { next_seq: self.next_seq, ..Queue::default() }; // give a burst's memory back
         }
-        Some(Taken { seq, packet, ticket })
+        Some(taken)
     }
 
     /// The first message after `cursor` (a sequence number; 0 for the beginning) that fits as far
@@ -211,66 +195,67 @@ impl Queue {
         cursor: u64,
         near: Option<u32>,
     ) -> Option<Candidate> {
-        if self.len > SHORT && !self.indexes.is_empty() {
-            if let Some(nth) = self.best_index(template) {
-                return self.find_indexed(nth, template, cursor);
-            }
-        }
-        let mut slot = match (cursor, near.and_then(|slot| self.nodes.get(slot as usize))) {
-            (0, _) => self.head,
+        let from = match (cursor, near.and_then(|slot| self.list.get(slot))) {
+            (0, _) => None,
             // The message that the caller looked at last is still there.
-            (_, Some(node)) if node.seq == cursor => node.after,
-            _ => match self.first_after(template, cursor) {
-                Start::At(slot) => slot,
-                Start::Indexed(nth) => return self.find_indexed(nth, template, cursor),
-            },
+            (_, Some(node)) if node.seq == cursor && self.best_index(template).is_none() => {
+                Some(node.after)
+            }
+            _ => self.list.shortly_after(cursor, PATIENCE),
         };
-        let mut steps = 0;
-        while slot != NIL {
-            let node = &self.nodes[slot as usize];
-            if let Some(certain) = fits(template, node) {
-                return Some(self.candidate(slot, certain));
-            }
-            let cursor = node.seq;
-            slot = node.after;
-            steps += 1;
-            if steps == PATIENCE {
-                if let Some(nth) = self.choose_index(template) {
-                    return self.find_indexed(nth, template, cursor);
+        let slot = match from {
+            Some(slot) => slot,
+            None => {
+                if self.len() > SHORT {
+                    let index = match cursor {
+                        0 => self.best_index(template),
+                        _ => self.choose_index(template),
+                    };
+                    if let Some(nth) = index {
+                        return self.find_indexed(nth, template, cursor);
+                    }
                 }
+                self.list.first_after(cursor)
             }
+        };
+        match self.walk(slot, template, PATIENCE) {
+            Walk::Found(candidate) => Some(candidate),
+            Walk::End => None,
+            Walk::Tired(slot) => match self.choose_index(template) {
+                Some(nth) => {
+                    let seen = self.list.node(slot).seq - 1;
+                    self.find_indexed(nth, template, seen)
+                }
+                None => match self.walk(slot, template, usize::MAX) {
+                    Walk::Found(candidate) => Some(candidate),
+                    _ => None,
+                },
+            },
         }
-        None
     }
 
-    /// Where a walk resumes behind `cursor`: at the tail when little has arrived since, else
-    /// through an index, else from the front.
-    fn first_after(&mut self, template: &Template<'_>, cursor: u64) -> Start {
-        let mut slot = self.tail;
-        for _ in 0..PATIENCE {
-            if slot == NIL {
-                return Start::At(self.head);
+    /// Compare one after the other, from `slot` on.
+    fn walk(&self, mut slot: u32, template: &Template<'_>, patience: usize) -> Walk {
+        let mut steps = 0;
+        while slot != NIL {
+            if steps == patience {
+                return Walk::Tired(slot);
             }
-            let node = &self.nodes[slot as usize];
-            if node.seq <= cursor {
-                return Start::At(node.after);
+            let node = self.list.node(slot);
+            if let Some(certain) = matches(template, node.packet()) {
+                return Walk::Found(candidate(slot, node, certain));
             }
-            slot = node.before;
+            slot = node.after;
+            steps += 1;
         }
-        if let Some(nth) = self.choose_index(template) {
-            return Start::Indexed(nth);
-        }
-        let mut slot = self.tail;
-        while slot != NIL && self.nodes[slot as usize].seq > cursor {
-            slot = self.nodes[slot as usize].before;
-        }
-        Start::At(if slot == NIL { self.head } else { self.nodes[slot as usize].after })
+        Walk::End
     }
 
     /// The most selective index that can serve the template; built now if there is none.
     fn choose_index(&mut self, template: &Template<'_>) -> Option<usize> {
         for one in template.conditions.iter().filter(|one| one.wanted.is_some()) {
             if self.index_of(one.name).is_none() && self.indexes.len() < MAX_INDEXES {
+                self.index_fresh();
                 let index = self.build(one.name);
                 self.indexes.push((one.name.into(), index));
             }
@@ -300,12 +285,13 @@ impl Queue {
         self.indexes.iter().position(|(own, _)| **own == *name)
     }
 
+    /// The index of all messages but the fresh ones.
     fn build(&self, name: &str) -> Index {
         let mut index = Index::default();
-        let mut slot = self.head;
-        while slot != NIL {
-            let node = &self.nodes[slot as usize];
-            if let Some(one) = node.packet.as_ref().and_then(|packet| packet.find(name)) {
+        let mut slot = self.list.head();
+        while slot != self.fresh {
+            let node = self.list.node(slot);
+            if let Some(one) = node.packet().find(name) {
                 index.add(key_of(&one), node.seq, slot);
             }
             slot = node.after;
@@ -320,72 +306,54 @@ impl Queue {
         }
     }
 
+    /// The first match after `cursor`, by index as far as that goes.
     fn find_indexed(
         &mut self,
         nth: usize,
         template: &Template<'_>,
         cursor: u64,
     ) -> Option<Candidate> {
+        if self.fresh_len > PATIENCE {
+            self.index_fresh();
+        }
         let (name, index) = &mut self.indexes[nth];
         let condition = template.conditions.iter().find(|one| *one.name == **name)?;
         let key = condition.wanted.as_ref()?.key();
-        let nodes = &self.nodes;
-        let mut dropped = trim(&mut index.opaque, nodes);
-        if let Some(list) = index.keyed.get_mut(&key) {
-            dropped += trim(list, nodes);
-            if list.is_empty() {
-                index.keyed.remove(&key);
-            }
-        }
-        self.stale = self.stale.saturating_sub(dropped);
-        let index = &self.indexes[nth].1;
-        let empty = VecDeque::new();
-        let (keyed, opaque) = (index.keyed.get(&key).unwrap_or(&empty), &index.opaque);
-        // Merge the two lists, so that candidates come in arrival order.
-        let behind = |list: &VecDeque<(u64, u32)>| list.partition_point(|one| one.0 <= cursor);
-        let (mut k, mut o) = (behind(keyed), behind(opaque));
-        loop {
-            let (seq, slot) = match (keyed.get(k), opaque.get(o)) {
-                (Some(a), Some(b)) if a.0 < b.0 => (k += 1, *a).1,
-                (_, Some(b)) => (o += 1, *b).1,
-                (Some(a), None) => (k += 1, *a).1,
-                (None, None) => return None,
-            };
-            let node = &self.nodes[slot as usize];
+        self.stale = self.stale.saturating_sub(index.trim(&key, &self.list));
+        for (seq, slot) in self.indexes[nth].1.candidates(&key, cursor) {
+            let node = self.list.node(slot);
             if node.seq == seq {
-                if let Some(certain) = fits(template, node) {
-                    return Some(self.candidate(slot, certain));
+                if let Some(certain) = matches(template, node.packet()) {
+                    return Some(candidate(slot, node, certain));
                 }
             }
         }
-    }
-
-    fn candidate(&self, slot: u32, certain: bool) -> Candidate {
-        let node = &self.nodes[slot as usize];
-        let packet = node.packet.clone().expect("a linked node holds a packet");
-        Candidate { seq: node.seq, slot, packet, certain }
+        let mut slot = self.fresh;
+        while slot != NIL && self.list.node(slot).seq <= cursor {
+            slot = self.list.node(slot).after;
+        }
+        match self.walk(slot, template, usize::MAX) {
+            Walk::Found(candidate) => Some(candidate),
+            _ => None,
+        }
     }
 
     /// The first messages in arrival order, for an observer.
     pub fn iter(&self) -> impl Iterator<Item = &Packet> {
-        let mut slot = self.head;
-        std::iter::from_fn(move || {
-            let node = self.nodes.get(slot as usize)?;
-            slot = node.after;
-            node.packet.as_deref()
-        })
+        self.list.iter().map(|node| &**node.packet())
     }
 }
 
-enum Start {
-    At(u32),
-    Indexed(usize),
+/// What a walk came to.
+enum Walk {
+    Found(Candidate),
+    End,
+    /// It has looked at as many messages as it may; the next is here.
+    Tired(u32),
 }
 
-/// None: does not match. Some(certain): matches, or may match if Python agrees.
-fn fits(template: &Template<'_>, node: &Node) -> Option<bool> {
-    let packet = node.packet.as_ref()?;
-    matches(template, packet)
+fn candidate(slot: u32, node: &Node, certain: bool) -> Candidate {
+    Candidate { seq: node.seq, slot, packet: node.packet().clone(), certain }
 }
 
 #[cfg(test)]
