@@ -68,6 +68,8 @@ pub unsafe trait Memory {
     /// # Safety
     /// `to` has room for `length` bytes.
     unsafe fn get(&self, at: u64, to: *mut u8, length: usize);
+    /// What is at `at` will be wanted soon.
+    fn expect(&self, _at: u64) {}
 }
 
 fn padded(length: u64) -> u64 {
@@ -80,13 +82,15 @@ pub struct Writer<M> {
     head: u64,
     /// The consumer's tail as last read: asking again costs a cache miss.
     tail: u64,
+    /// What the consumer's user has received, as last read.
+    taken: u64,
 }
 
 impl<M: Memory> Writer<M> {
     pub fn new(memory: M) -> Writer<M> {
         let head = memory.control().head.0.load(Ordering::Relaxed);
         let tail = memory.control().tail.0.load(Ordering::Relaxed);
-        Writer { memory, head, tail }
+        Writer { memory, head, tail, taken: 0 }
     }
 
     pub fn control(&self) -> &Control {
@@ -205,6 +209,15 @@ impl<M: Memory> Writer<M> {
         self.control().waiting.0.store(0, Ordering::Relaxed);
     }
 
+    /// Whether `enough` is true of the cost received by the user so far.
+    pub fn has_taken(&mut self, enough: impl Fn(u64) -> bool) -> bool {
+        if enough(self.taken) {
+            return true;
+        }
+        self.taken = self.taken();
+        enough(self.taken)
+    }
+
     /// Cost received by the user so far.
     pub fn taken(&self) -> u64 {
         self.control().taken.0.load(Ordering::Acquire)
@@ -251,6 +264,11 @@ impl<M: Memory> Reader<M> {
 
     pub fn control(&self) -> &Control {
         self.memory.control()
+    }
+
+    /// The next frame will be read at once: fetch its first bytes while its length is looked up.
+    pub fn expect(&self) {
+        self.memory.expect(self.tail & (self.memory.capacity() - 1));
     }
 
     /// Whether bytes are waiting.

@@ -140,8 +140,8 @@ impl Sender {
         buffering: u64,
     ) -> Step {
         if !progress.is_started() {
-            let waiting = writing.sent - writing.writer.taken();
-            if !may_send(waiting, cost(packet.len()), buffering) {
+            let (sent, cost) = (writing.sent, cost(packet.len()));
+            if !writing.writer.has_taken(|taken| may_send(sent - taken, cost, buffering)) {
                 return Step::Blocked;
             }
             progress.block = writing.place(packet, &self.folder);

@@ -132,6 +132,9 @@ impl Core {
     fn drain(&self, state: &mut State, lane: u32) -> bool {
         let mut arrived = false;
         let mut parts = 0;
+        if let Source::Ring { reader, .. } = &state.lanes[lane as usize].source {
+            reader.expect();
+        }
         loop {
             let Source::Ring { reader, .. } = &mut state.lanes[lane as usize].source else {
                 return arrived;

@@ -9,7 +9,12 @@ use super::ALIGN;
 pub struct Body {
     at: *mut u8,
     len: usize,
+    /// What was allocated; `at` is the first aligned place in it.
+    start: *mut u8,
 }
+
+/// What malloc aligns to by itself. More costs it a search where a small block is else at hand.
+const CHEAP: usize = 16;
 
 // SAFETY: the memory is owned; who writes to it is said at `Packet`.
 unsafe impl Send for Body {}
@@ -18,14 +23,19 @@ unsafe impl Sync for Body {}
 
 impl Body {
     fn layout(len: usize) -> Layout {
-        Layout::from_size_align(len.max(1), ALIGN).expect("length checked by head()")
+        Layout::from_size_align(len + ALIGN - CHEAP, CHEAP).expect("length checked by head()")
     }
 
     /// Memory of `len` bytes with unspecified contents, or None if there is none.
     pub fn try_new(len: usize) -> Option<Body> {
         // SAFETY: the layout's size is not zero.
-        let at = unsafe { alloc(Body::layout(len)) };
-        (!at.is_null()).then_some(Body { at, len })
+        let start = unsafe { alloc(Body::layout(len)) };
+        if start.is_null() {
+            return None;
+        }
+        // SAFETY: a multiple of CHEAP, so that at most ALIGN - CHEAP bytes are passed over.
+        let at = unsafe { start.add(start.align_offset(ALIGN)) };
+        Some(Body { at, len, start })
     }
 
     pub fn copy_of(bytes: &[u8]) -> Body {
@@ -55,7 +65,7 @@ impl Body {
 impl Drop for Body {
     fn drop(&mut self) {
         // SAFETY: allocated in try_new with the same layout.
-        unsafe { dealloc(self.at, Body::layout(self.len)) }
+        unsafe { dealloc(self.start, Body::layout(self.len)) }
     }
 }
 

@@ -20,7 +20,7 @@
 //! Source: SFM paper, section 4.1 (header of magic and length), grown by the attribute table.
 
 use std::any::Any;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 mod body;
 mod builder;
@@ -195,7 +195,7 @@ pub struct Packet {
     /// The Python layer keeps decoded values here while the message is queued, so that a predicate
     /// that looks at it again and again does not decode them each time. Values may refer to the
     /// packet: what leaves the queue must be emptied, or they would keep each other alive.
-    pub decoded: Mutex<Option<Box<dyn Any + Send + Sync>>>,
+    decoded: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
 }
 
 impl Packet {
@@ -219,14 +219,31 @@ impl Packet {
         Packet { body, tail, decoded: Mutex::new(None) }
     }
 
+    /// The place for decoded values; `make` makes it. All callers name the same type.
+    pub fn decoded<T: Any + Send + Sync>(&self, make: impl Fn() -> Arc<T>) -> Arc<T> {
+        let mut decoded = self.decoded.lock().unwrap_or_else(PoisonError::into_inner);
+        match decoded.clone().and_then(|any| any.downcast().ok()) {
+            Some(there) => there,
+            None => {
+                let made = make();
+                *decoded = Some(made.clone());
+                made
+            }
+        }
+    }
+
     /// The decoded values, which now belong to whoever has the message.
-    pub fn take_decoded(&self) -> Option<Box<dyn Any + Send + Sync>> {
+    pub fn take_decoded<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        self.take().and_then(|any| any.downcast().ok())
+    }
+
+    fn take(&self) -> Option<Arc<dyn Any + Send + Sync>> {
         self.decoded.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Nobody will look at the packet any more.
     pub fn forget_decoded(&self) {
-        drop(self.take_decoded());
+        drop(self.take());
     }
 
     /// The bytes up to the end of the tables, at least.

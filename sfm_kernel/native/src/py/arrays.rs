@@ -12,6 +12,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
+use smallvec::SmallVec;
 
 use crate::packet::{Shape, MAX_DIMENSIONS};
 
@@ -22,7 +23,7 @@ pub struct Numbers {
     /// kind, item size, order, dimensions
     pub front: [u8; 4],
     /// The extents, as the packet has them.
-    pub extents: Vec<u8>,
+    pub extents: SmallVec<[u8; 64]>,
 }
 
 /// The type numpy.ndarray, if somebody has imported numpy: else no value is one.
@@ -54,7 +55,7 @@ pub fn numbers(value: &Bound<'_, PyAny>) -> Option<Numbers> {
         let dimensions = u8::try_from(array.nd).ok().filter(|nd| *nd <= MAX_DIMENSIONS)?;
         let (kind, item) = number(&*array.descr)?;
         let mut length = usize::from(item);
-        let mut extents = Vec::with_capacity(usize::from(dimensions) * 8);
+        let mut extents = SmallVec::new();
         for nth in 0..usize::from(dimensions) {
             let extent = *array.dimensions.add(nth);
             length = length.checked_mul(usize::try_from(extent).ok()?)?;

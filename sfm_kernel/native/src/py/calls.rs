@@ -275,9 +275,8 @@ fn peek<'py>(slf: Me<'_, 'py>, arguments: &Arguments<'_, 'py>) -> Result<'py> {
 }
 
 fn message<'py>(slf: Me<'_, 'py>, taken: crate::matching::Taken) -> Result<'py> {
-    let py = slf.py();
     let core = &wires(slf)?.core;
-    Ok(Bound::new(py, received_message(py, core, taken))?.into_any())
+    Ok(Bound::new(slf.py(), received_message(core, taken))?.into_any())
 }
 
 /// From the interpreter's way of calling to ours.

@@ -83,7 +83,7 @@ impl Inbox {
                 return Ok(());
             }
             for news in core.undecided() {
-                let message = Bound::new(py, queued_message(py, &news.packet))?;
+                let message = Bound::new(py, queued_message(&news.packet))?;
                 let consumed = dispatch.call1((message,)).and_then(|result| result.is_truthy());
                 match consumed {
                     Ok(true) => {

@@ -1,15 +1,15 @@
 //! The message: a received packet whose values are decoded when they are first read.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use pyo3::exceptions::{PyAttributeError, PyKeyError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyIterator, PyList, PyString, PyTuple};
 
 use super::decode::value_of;
+use super::kept::Kept;
 use crate::core::Core;
 use crate::matching::{Taken, Ticket};
 use crate::packet::{Kind, Packet};
@@ -21,7 +21,9 @@ pub struct Message {
     origin: Option<Origin>,
     /// The receiver has looked at it.
     touched: AtomicBool,
-    values: PyOnceLock<Py<PyDict>>,
+    values: Kept,
+    /// Those that matching has decoded while the message was queued.
+    shared: Option<Arc<Kept>>,
 }
 
 /// Where a message stood in its queue, should it have to go back. Messages outlive endpoints.
@@ -33,7 +35,8 @@ struct Origin {
 
 impl Message {
     pub fn new(packet: Arc<Packet>) -> Message {
-        Message { packet, origin: None, touched: AtomicBool::new(false), values: PyOnceLock::new() }
+        let touched = AtomicBool::new(false);
+        Message { packet, origin: None, touched, values: Kept::default(), shared: None }
     }
 
     /// The value of `name`, private to the receiver; None if there is no such attribute.
@@ -43,13 +46,12 @@ impl Message {
         if is_small(one.kind) {
             return value_of(py, &self.packet, &one).map(Some); // cheaper than keeping it
         }
-        let values = self.values.get_or_init(py, || PyDict::new(py).unbind()).bind(py);
-        if let Some(value) = values.get_item(name)? {
+        let values = self.shared.as_deref().unwrap_or(&self.values);
+        if let Some(value) = values.get(py, &one) {
             return Ok(Some(value));
         }
         let value = value_of(py, &self.packet, &one)?;
-        values.set_item(name, &value)?;
-        Ok(Some(value))
+        Ok(Some(values.put(&one, value)))
     }
 
     fn names(&self) -> Vec<&str> {
@@ -168,31 +170,17 @@ impl Message {
 }
 
 /// The message that a queued packet decodes to, with the same values each time.
-pub fn queued_message(py: Python<'_>, packet: &Arc<Packet>) -> Message {
-    let message = Message::new(packet.clone());
-    let mut decoded = packet.decoded.lock().unwrap_or_else(PoisonError::into_inner);
-    let values = match decoded.as_ref().and_then(|any| any.downcast_ref::<Py<PyDict>>()) {
-        Some(kept) => kept.clone_ref(py),
-        None => {
-            let values = PyDict::new(py).unbind();
-            *decoded = Some(Box::new(values.clone_ref(py)));
-            values
-        }
-    };
-    let _ = message.values.set(py, values);
+pub fn queued_message(packet: &Arc<Packet>) -> Message {
+    let mut message = Message::new(packet.clone());
+    message.shared = Some(packet.decoded(|| Arc::new(Kept::default())));
     message
 }
 
 /// The message of what was taken; values that matching has decoded are not decoded again.
-pub fn received_message(py: Python<'_>, core: &Arc<Core>, taken: Taken) -> Message {
+pub fn received_message(core: &Arc<Core>, taken: Taken) -> Message {
     let Taken { seq, packet, ticket } = taken;
-    let origin = Some(Origin { core: Arc::downgrade(core), seq, ticket });
     let mut message = Message::new(packet);
-    message.origin = origin;
-    if let Some(values) = message.packet.take_decoded() {
-        if let Ok(values) = values.downcast::<Py<PyDict>>() {
-            let _ = message.values.set(py, *values);
-        }
-    }
+    message.origin = Some(Origin { core: Arc::downgrade(core), seq, ticket });
+    message.shared = message.packet.take_decoded();
     message
 }

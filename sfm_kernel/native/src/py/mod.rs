@@ -7,6 +7,7 @@ mod decode;
 mod encode;
 mod errors;
 mod inbox;
+mod kept;
 mod message;
 mod outflow;
 mod ringsender;

@@ -40,7 +40,7 @@ impl<'a, 'py> Template<'a, 'py> {
     /// Let Python decide what the native comparison could not. What a predicate raises is passed
     /// on; the queue is not locked meanwhile.
     pub fn accepts(&self, py: Python<'py>, packet: &Arc<Packet>) -> PyResult<bool> {
-        let message = queued_message(py, packet);
+        let message = queued_message(packet);
         for (condition, value) in self.native.conditions.iter().zip(&self.values) {
             if let (Some(wanted), Some(one)) = (&condition.wanted, packet.find(condition.name)) {
                 match compare(wanted, &one) {
