@@ -87,7 +87,7 @@ def line(endpoint: Endpoint, name: str) -> Line:
 class Impostor:
     """Sends frames to one endpoint as if they came from another, which is silent meanwhile."""
 
-    header = struct.Struct("<c?16s16sQ")  # native/src/zmq/wire.rs
+    header = struct.Struct("<c?16s16sQ14x")  # native/src/zmq/wire.rs
 
     def __init__(self, receiver: Endpoint, sender: Endpoint) -> None:
         to, self.sender = (member(one, str(one.name)) for one in (receiver, sender))

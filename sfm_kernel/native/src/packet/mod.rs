@@ -141,6 +141,11 @@ pub fn head(bytes: &[u8]) -> Result<Head, String> {
     Ok(Head::Packet(total))
 }
 
+/// Where the tables of a valid packet end.
+pub fn tables(bytes: &[u8]) -> usize {
+    HEADER + u32_at(bytes, 8) as usize + u32_at(bytes, 12) as usize * DESCRIPTOR
+}
+
 fn descriptor(bytes: &[u8], table_end: usize, nth: usize) -> (u64, u64) {
     let at = table_end + nth * DESCRIPTOR;
     (u64_at(bytes, at), u64_at(bytes, at + 8))

@@ -78,7 +78,8 @@ pub fn value_of<'py>(
         Kind::Array => {
             let nth = u32_at(one.value, 0);
             let shape = Shape::of(one.value).expect("validated");
-            // SAFETY: validated: the buffer is as long as the shape says, at a multiple of 64.
+            // SAFETY: validated: the buffer is as long as the shape says, at a multiple of 64
+            // in a packet that is itself aligned to 16 bytes at least.
             // The region keeps the packet, and nobody else has this buffer.
             unsafe { array(region(nth)?.into_any(), &shape, packet.buffer(nth as usize).0)? }
         }

@@ -13,7 +13,7 @@ use super::outflow::block_until;
 use super::zmq::Link;
 use crate::core::Core;
 use crate::packet::{cost, Gather};
-use crate::zmq::{self, CHUNK};
+use crate::zmq::{self, WHOLE};
 
 /// The way to a peer through its link.
 #[pyclass(module = "sfm_kernel._native", frozen)]
@@ -73,7 +73,7 @@ impl ZmqSender {
             self.wait_for_credit(py, packet.len(), buffering)?;
         }
         let urgent = link.outflow.waiting() > buffering / 2;
-        if packet.len() <= CHUNK {
+        if packet.len() <= WHOLE {
             link.send(packet, urgent);
         } else if let Err(failure) = self.write_parts(py, packet, urgent) {
             link.outflow.release(cost);

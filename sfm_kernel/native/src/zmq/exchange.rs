@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::library::{Frame, Library, Socket};
 use super::link::Link;
-use super::source::Source;
-use super::wire::{Header, Kind};
+use super::source::{Piece, Source};
+use super::wire::{Header, Kind, HEADER};
 use crate::core::Core;
 
 /// What the network thread has to do in Python.
@@ -222,9 +222,9 @@ impl Exchange {
                 more = router.body.more();
             }
             if frames == 2 {
-                if let Some((header, body)) = Header::read(router.body.bytes()) {
+                if let Some(header) = Header::read(router.body.bytes()) {
                     if header.receiver == self.own {
-                        self.arrived(&header, body);
+                        self.arrived(&header, router.body.take());
                         if enough() {
                             return true;
                         }
@@ -235,12 +235,12 @@ impl Exchange {
         true
     }
 
-    fn arrived(&self, header: &Header, body: &[u8]) {
+    fn arrived(&self, header: &Header, frame: Frame) {
         let uid = header.sender;
         self.heard_at.store(now(), Ordering::Relaxed);
         match header.kind {
-            Kind::Data | Kind::First | Kind::Part | Kind::Abort => self.numbered(header, body),
-            Kind::Greet => self.greeted(header, body),
+            Kind::Data | Kind::First | Kind::Part | Kind::Abort => self.numbered(header, frame),
+            Kind::Greet => self.greeted(header, &frame.bytes()[HEADER..]),
             Kind::Ask => {
                 if let Some(source) = lock(&self.sources).get(&uid) {
                     self.core.ask(source.lane);
@@ -290,14 +290,14 @@ impl Exchange {
         }
     }
 
-    fn numbered(&self, header: &Header, body: &[u8]) {
+    fn numbered(&self, header: &Header, frame: impl Piece) {
         let mut sources = lock(&self.sources);
         let Some(source) = sources.get_mut(&header.sender) else { return };
         if source.broken || self.core.is_closed() {
             return;
         }
         source.heard = self.heard_at.load(Ordering::Relaxed) as f64 / 1e9;
-        match source.take(header, body) {
+        match source.take(header, frame) {
             Ok(outcome) => {
                 if let Some(parts) = outcome.took {
                     self.link(header.sender, &source.address).control(Kind::Took, parts);

@@ -7,6 +7,8 @@ use std::ffi::{c_int, c_void, CStr};
 use std::io::{Error, ErrorKind};
 use std::sync::OnceLock;
 
+use super::source::Piece;
+
 const DONTWAIT: c_int = 1;
 
 /// zmq_msg_t: 64 bytes that may be moved, but not copied.
@@ -86,6 +88,8 @@ pub struct Frame {
 
 // SAFETY: a message belongs to no thread.
 unsafe impl Send for Frame {}
+// SAFETY: looking at it changes nothing.
+unsafe impl Sync for Frame {}
 
 impl Frame {
     pub fn empty(library: &'static Library) -> Frame {
@@ -121,12 +125,27 @@ impl Frame {
         }
     }
 
+    /// The frame, leaving an empty one.
+    pub fn take(&mut self) -> Frame {
+        std::mem::replace(self, Frame::empty(self.library))
+    }
+
     /// Whether another frame of the same message follows.
     pub fn more(&self) -> bool {
         // SAFETY: an initialised message.
         unsafe { (self.library.msg_more)(&self.raw) != 0 }
     }
 }
+
+impl AsRef<[u8]> for Frame {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes()
+    }
+}
+
+// SAFETY: libzmq keeps the bytes of a frame of more than a few kB in a block that it has allocated
+// for this frame alone; only smaller ones lie in the frame itself or share a block.
+unsafe impl Piece for Frame {}
 
 impl Drop for Frame {
     fn drop(&mut self) {

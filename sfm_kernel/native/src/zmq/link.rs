@@ -10,9 +10,11 @@ use crate::core::Core;
 use crate::outflow::Outflow;
 use crate::packet::Gather;
 
-/// Larger packets go in parts of so many bytes. A part's memory is used again for the next one,
+/// Packets larger than `WHOLE` go in parts of so many bytes. A part's memory is used again for the next one,
 /// where the memory of a large frame would be new each time, and its pages cost more than copying.
 pub const CHUNK: usize = 1 << 20;
+/// Packets of up to so many bytes go in one piece.
+pub const WHOLE: usize = CHUNK * WINDOW as usize;
 /// Parts under way to one peer that it has not taken in: what a large packet may occupy beyond
 /// its source and its destination.
 const WINDOW: u64 = 2;
@@ -130,7 +132,7 @@ impl Link {
         self.control(Kind::Ask, 0);
     }
 
-    /// Send a packet of at most `CHUNK` bytes. `urgent`: it is to be acknowledged at once.
+    /// Send a packet of at most `WHOLE` bytes. `urgent`: it is to be acknowledged at once.
     pub fn send(&self, packet: &Gather<'_>, urgent: bool) {
         self.numbered(&mut self.wire(), Kind::Data, urgent, packet.len(), |memory| {
             copy(packet, 0, memory)

@@ -24,4 +24,4 @@ mod wire;
 
 pub use exchange::{Exchange, News};
 pub use library::{Library, Socket};
-pub use link::{Link, CHUNK};
+pub use link::{Link, WHOLE};

@@ -2,8 +2,17 @@
 
 use std::sync::Arc;
 
-use super::wire::{Header, Kind};
-use crate::packet::{self, Body, Packet};
+use super::wire::{Header, Kind, HEADER};
+use crate::packet::{self, Body, Packet, Tail};
+
+/// A frame of memory that does not move with the value, is nobody else's, and may be written.
+///
+/// # Safety
+/// All that must be true of `as_ref` where it has at least `KEEP` bytes.
+pub unsafe trait Piece: AsRef<[u8]> + Send + Sync + 'static {}
+
+/// Larger packets stay in the memory that they came in; others are copied from it.
+pub const KEEP: usize = 64 << 10;
 
 /// A packet that comes in parts.
 struct Assembly {
@@ -44,7 +53,8 @@ impl Source {
     }
 
     /// Take in a numbered message; the error says why nothing more can be accepted.
-    pub fn take(&mut self, header: &Header, body: &[u8]) -> Result<Outcome, String> {
+    pub fn take(&mut self, header: &Header, frame: impl Piece) -> Result<Outcome, String> {
+        let body = &frame.as_ref()[HEADER..];
         if header.number != self.expected {
             return Err("messages from it were lost on the way".into());
         }
@@ -52,7 +62,7 @@ impl Source {
         let mut outcome = Outcome::default();
         match header.kind {
             Kind::Data => {
-                let packet = crate::core::packet_from(body).map_err(damaged)?;
+                let packet = packet_in(frame).map_err(damaged)?;
                 outcome.packet = Some((Arc::new(packet), header.flag));
                 return Ok(outcome);
             }
@@ -104,6 +114,21 @@ impl Source {
     }
 }
 
+/// The packet that is the body of `frame`.
+fn packet_in(frame: impl Piece) -> Result<Packet, String> {
+    let body = &frame.as_ref()[HEADER..];
+    if body.len() < KEEP || body.as_ptr() as usize % 16 != 0 {
+        return crate::core::packet_from(body);
+    }
+    packet::validate_foreign(body)?;
+    let (tables, buffers) = body.split_at(packet::tables(body));
+    let (front, total) = (Body::copy_of(tables), body.len() as u64);
+    let (at, length) = (buffers.as_ptr().cast_mut(), buffers.len());
+    // SAFETY: what a `Piece` promises.
+    let tail = unsafe { Tail::new(at, length, Box::new(frame)) };
+    Packet::split(front, tail, total)
+}
+
 fn damaged(why: impl std::fmt::Display) -> String {
     format!("it sent a damaged message: {why}")
 }
@@ -128,12 +153,52 @@ mod tests {
         [&(packet.len() as u64).to_le_bytes()[..], &packet[..length]].concat()
     }
 
+    /// A frame whose body is 16-byte aligned, as libzmq's are.
+    struct Message(Vec<u128>, usize);
+    // SAFETY: a vector's memory stays where it is.
+    unsafe impl Piece for Message {}
+    impl AsRef<[u8]> for Message {
+        fn as_ref(&self) -> &[u8] {
+            // SAFETY: as many bytes as `message` has written.
+            unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast::<u8>().add(8), self.1) }
+        }
+    }
+    fn message(body: &[u8]) -> Message {
+        let length = HEADER + body.len();
+        let mut memory = vec![0u128; (8 + length).div_ceil(16)];
+        // SAFETY: there is room for the body behind 8 bytes and the header.
+        unsafe {
+            let at = memory.as_mut_ptr().cast::<u8>().add(8 + HEADER);
+            std::ptr::copy_nonoverlapping(body.as_ptr(), at, body.len());
+        }
+        Message(memory, length)
+    }
+
+    #[test]
+    fn a_large_packet_stays_where_it_is() {
+        let data = vec![7u8; KEEP];
+        let mut builder = Builder::new();
+        let buffer = builder.buffer(data.as_ptr(), data.len());
+        builder.attribute("data", Value::BigBytes, &[&buffer.to_le_bytes()]).unwrap();
+        // SAFETY: the data outlives it.
+        let packet = unsafe { builder.finish() }.to_packet().unwrap();
+        let frame = message(packet.whole().unwrap());
+        let range = frame.as_ref().as_ptr_range();
+        let mut source = Source::new(0, String::new(), 0.0);
+        let kept = source.take(&header(Kind::Data, 1), frame).unwrap().packet.unwrap().0;
+        assert!(kept.buffer_bytes(0) == data && range.contains(&kept.buffer(0).0.cast_const()));
+        assert_eq!(kept.buffer(0).0 as usize % 16, 0);
+        assert_eq!(kept.len(), packet.len());
+        let damaged = message(&packet.whole().unwrap()[..KEEP + 40]);
+        assert!(source.take(&header(Kind::Data, 2), damaged).is_err());
+    }
+
     #[test]
     fn a_packet_in_parts_is_delivered_when_it_is_whole() {
         let (packet, mut source) = (packet(), Source::new(0, String::new(), 0.0));
-        let begun = source.take(&header(Kind::First, 1), &first(&packet, 30)).unwrap();
+        let begun = source.take(&header(Kind::First, 1), message(&first(&packet, 30))).unwrap();
         assert!(begun.packet.is_none() && begun.took == Some(1));
-        let whole = source.take(&header(Kind::Part, 2), &packet[30..]).unwrap();
+        let whole = source.take(&header(Kind::Part, 2), message(&packet[30..])).unwrap();
         assert_eq!(whole.packet.unwrap().0.whole(), Some(&packet[..]));
         assert_eq!(whole.took, Some(2));
     }
@@ -141,23 +206,23 @@ mod tests {
     #[test]
     fn an_aborted_packet_is_forgotten() {
         let (packet, mut source) = (packet(), Source::new(0, String::new(), 0.0));
-        source.take(&header(Kind::First, 1), &first(&packet, 30)).unwrap();
-        assert!(source.take(&header(Kind::Abort, 2), &[]).unwrap().packet.is_none());
-        assert!(source.take(&header(Kind::Data, 3), &packet).unwrap().packet.is_some());
-        assert!(source.take(&header(Kind::Part, 4), &packet[30..]).is_err());
+        source.take(&header(Kind::First, 1), message(&first(&packet, 30))).unwrap();
+        assert!(source.take(&header(Kind::Abort, 2), message(&[])).unwrap().packet.is_none());
+        assert!(source.take(&header(Kind::Data, 3), message(&packet)).unwrap().packet.is_some());
+        assert!(source.take(&header(Kind::Part, 4), message(&packet[30..])).is_err());
     }
 
     #[test]
     fn gaps_and_nonsense_are_refused() {
         let packet = packet();
         let fresh = || Source::new(0, String::new(), 0.0);
-        assert!(fresh().take(&header(Kind::Data, 2), &packet).is_err());
-        assert!(fresh().take(&header(Kind::Data, 1), &packet[1..]).is_err());
-        assert!(fresh().take(&header(Kind::First, 1), &packet[..4]).is_err());
+        assert!(fresh().take(&header(Kind::Data, 2), message(&packet)).is_err());
+        assert!(fresh().take(&header(Kind::Data, 1), message(&packet[1..])).is_err());
+        assert!(fresh().take(&header(Kind::First, 1), message(&packet[..4])).is_err());
         let lie = [&u64::MAX.to_le_bytes()[..], &packet[..30]].concat();
-        assert!(fresh().take(&header(Kind::First, 1), &lie).is_err());
+        assert!(fresh().take(&header(Kind::First, 1), message(&lie)).is_err());
         let mut source = fresh();
-        source.take(&header(Kind::First, 1), &first(&packet, 30)).unwrap();
-        assert!(source.take(&header(Kind::Part, 2), &packet).is_err());
+        source.take(&header(Kind::First, 1), message(&first(&packet, 30))).unwrap();
+        assert!(source.take(&header(Kind::Part, 2), message(&packet)).is_err());
     }
 }
