@@ -98,8 +98,10 @@ impl Sender {
     ) -> Result<Arc<Sender>, ShmError> {
         let (own, uid) = (core.shared().uid(), peer.uid());
         let path = folder.join(format!("{own:032x}-{uid:032x}.ring"));
-        let writer = Writer::new(Arc::new(RingFile::create(&path, capacity, arena)?));
+        // Announced first: a ring that nobody will ever write to, since its maker was killed here,
+        // is found by its reader.
         peer.announce_ring(slot, own);
+        let writer = Writer::new(Arc::new(RingFile::create(&path, capacity, arena)?));
         let now = Instant::now();
         let writing =
             Writing { writer, arena: None, used: now, sent: 0, count: 0, checked: coarse() };

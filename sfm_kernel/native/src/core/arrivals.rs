@@ -11,7 +11,7 @@ use crate::outflow::Outflow;
 use crate::packet::Packet;
 use crate::ring::{wants_wake, Arrival, Reader};
 use crate::ring_file::RingFile;
-use crate::segment;
+use crate::segment::{self, SLOTS};
 use crate::shm::{is_dead, ShmError};
 
 impl Core {
@@ -63,7 +63,7 @@ impl Core {
             self.after_pump(state);
         }
         if all {
-            let mut found = false;
+            let mut found = self.adopt(state);
             for lane in 0..state.lanes.len() {
                 if matches!(&state.lanes[lane].source, Source::Ring { reader, .. } if reader.pending())
                 {
@@ -74,6 +74,24 @@ impl Core {
                 self.after_arrival(state);
             }
         }
+    }
+
+    /// Open the rings of senders that died before they could say that there is something in
+    /// them: nobody else would remove them. Whether there was something.
+    fn adopt(&self, state: &mut State) -> bool {
+        let Some(folder) = &self.folder else { return false };
+        let mut arrived = false;
+        for slot in 0..SLOTS {
+            let uid = self.shared().ring_of(slot);
+            let lane = state.by_slot.get(slot).copied().unwrap_or(NO_LANE);
+            let known = lane != NO_LANE && state.lanes[lane as usize].uid == uid;
+            if uid != 0 && !known && is_dead(&folder.join(format!("{uid:032x}.seg"))) {
+                if let Some(lane) = self.ring_lane(state, slot) {
+                    arrived |= self.drain(state, lane);
+                }
+            }
+        }
+        arrived
     }
 
     /// The lane of the ring that `slot` announced; opened now if it is new.
