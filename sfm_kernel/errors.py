@@ -36,6 +36,31 @@ class PeerLost(SFMError, ConnectionError):
         )
 
 
+class MessagesLost(PeerLost):
+    """``peer`` lives, but could not read what this process had sent it. Later messages arrive."""
+
+    def __init__(self, peer: object) -> None:
+        super().__init__(peer)
+        self.args = (
+            f"process {peer!r} could not read what this one has sent it, and has lost what it had "
+            f"not received: the memory between them was damaged. What is sent from now on arrives",
+        )
+
+
+class MessageTooLarge(SFMError, MemoryError):
+    """The receiver has no memory for the message. Nothing was sent; smaller messages still are.
+
+    ``peer`` is the receiver, ``nbytes`` the length of the packet.
+    """
+
+    def __init__(self, peer: object, nbytes: int) -> None:
+        self.peer, self.nbytes = peer, nbytes
+        super().__init__(
+            f"process {peer!r} has no memory for a message of {nbytes:,} bytes: send it in smaller "
+            f"pieces, or give that process more memory"
+        )
+
+
 class EndpointClosed(SFMError):
     """The endpoint was closed (or belongs to the parent of a forked process)."""
 

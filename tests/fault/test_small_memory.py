@@ -121,3 +121,47 @@ def test_an_array_larger_than_shared_memory(mount: Mount) -> None:
         return float(sfm.recv(120).x.sum())
 
     assert sfm_kernel.run(work, 2, timeout=300)[1] == 8_000_000.0 * 7_999_999.0 / 2
+
+
+def too_large(sfm: Endpoint) -> str:
+    """Rank 1 may not have much more memory than it has now; rank 0 sends more than that."""
+    import resource
+
+    other = 1 - sfm.rank
+    if sfm.rank == 1:
+        sfm.send(dest=0, ready=True)
+        assert sfm.recv(60, n=0).n == 0
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + (200 << 20), resource.RLIM_INFINITY))
+        sfm.send(dest=0, ready=True)
+        order = [sfm.recv(60).n for _ in range(5)]
+        assert order == [1, 2, 3, 4, 5]
+        sfm.send(dest=0, done=True)
+        return ""
+    said = ""
+    sfm.recv(60, ready=True)
+    sfm.send(dest=1, n=0)
+    sfm.recv(60, ready=True)
+    for n in 1, 3:
+        sfm.send(dest=1, n=n)
+        with pytest.raises(sfm_kernel.MessageTooLarge) as refusal:
+            sfm.send(dest=other, n=-1, x=np.zeros(3 << 30, np.uint8))
+        assert refusal.value.peer == 1
+        assert refusal.value.nbytes > 3 << 30
+        said = str(refusal.value)
+        sfm.send(dest=1, n=n + 1, x=np.zeros(5 << 20, np.uint8))
+    sfm.send(dest=1, n=5)
+    assert sfm.recv(60, src=1).done
+    return said
+
+
+@pytest.mark.parametrize("kind", ["shm", pytest.param("zmq", marks=pytest.mark.zmq)])
+def test_a_message_that_its_receiver_has_no_memory_for(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its sender is told; what comes before and after it arrives."""
+    monkeypatch.setenv("SFM_TRANSPORT", kind)
+    monkeypatch.setenv("SFM_ARENA_BYTES", "0")  # the receiver needs no memory for what lies there
+    said = sfm_kernel.run(too_large, 2, timeout=120)[0]
+    assert "process 1 has no memory for a message of 3,221,22" in said
+    assert "smaller pieces" in said

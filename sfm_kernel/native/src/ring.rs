@@ -12,6 +12,9 @@
 //! last LAST. A sender that gives up half-way (the user pressed Stop) writes ABORT, for which
 //! room is always kept: the receiver forgets the part it has, and nothing was sent.
 //!
+//! A receiver that has no memory for a large packet says so in `refused`, and passes over what
+//! comes of it; its sender, which cannot finish before it sees that, writes ABORT.
+//!
 //! A packet whose buffers lie in the sender's arena (see `arena`) goes in one SPLIT frame, with
 //! `{ block u64, offset u64 }` in front of its head.
 
@@ -39,6 +42,21 @@ pub struct Control {
     pub taken: Padded<AtomicU64>,
     /// 1 while the producer sleeps for space or credit.
     pub waiting: Padded<AtomicU32>,
+    /// One more than the place of the packet that there is no memory for; CLOSED where nothing is
+    /// taken any more. Written by the consumer only, before it moves `tail`.
+    pub refused: Padded<AtomicU64>,
+}
+
+/// In `Control::refused`.
+const CLOSED: u64 = u64::MAX;
+
+/// What the consumer will not take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refused {
+    Nothing,
+    /// The packet that is being written.
+    Packet,
+    Everything,
 }
 
 impl Default for Control {
@@ -48,6 +66,7 @@ impl Default for Control {
             tail: Padded(AtomicU64::new(0)),
             taken: Padded(AtomicU64::new(0)),
             waiting: Padded(AtomicU32::new(0)),
+            refused: Padded(AtomicU64::new(0)),
         }
     }
 }
@@ -84,13 +103,15 @@ pub struct Writer<M> {
     tail: u64,
     /// What the consumer's user has received, as last read.
     taken: u64,
+    /// Where the packet began that was written last, or is being written.
+    start: u64,
 }
 
 impl<M: Memory> Writer<M> {
     pub fn new(memory: M) -> Writer<M> {
         let head = memory.control().head.0.load(Ordering::Relaxed);
         let tail = memory.control().tail.0.load(Ordering::Relaxed);
-        Writer { memory, head, tail, taken: 0 }
+        Writer { memory, head, tail, taken: 0, start: head }
     }
 
     pub fn control(&self) -> &Control {
@@ -135,6 +156,7 @@ impl<M: Memory> Writer<M> {
         let mut kind = 0;
         if done == 0 {
             kind |= FIRST;
+            self.start = self.head;
         }
         if chunk as u64 == left {
             kind |= LAST;
@@ -166,6 +188,16 @@ impl<M: Memory> Writer<M> {
         self.copy_in(self.head + FRAME, &place);
         self.copy_in(self.head + FRAME + PLACE, head);
         self.publish(FRAME + padded(chunk));
+    }
+
+    /// What the consumer has refused of the packet that is being written, and of all to come.
+    pub fn refused(&self) -> Refused {
+        // SYNC POINT ring/space: the consumer refuses before it makes room for more.
+        match self.control().refused.0.load(Ordering::Acquire) {
+            CLOSED => Refused::Everything,
+            place if place == self.start + 1 => Refused::Packet,
+            _ => Refused::Nothing,
+        }
     }
 
     /// Take back a packet of which only a part was written.
@@ -236,8 +268,15 @@ pub fn wants_wake(control: &Control) -> bool {
 pub struct Reader<M> {
     memory: M,
     tail: u64,
-    /// The packet that is coming in, and how much of it is there.
-    partial: Option<(Body, usize)>,
+    partial: Option<Partial>,
+}
+
+/// The packet that is coming in.
+struct Partial {
+    /// None where there is no memory for it.
+    body: Option<Body>,
+    total: usize,
+    done: usize,
 }
 
 /// What `Reader::read` found.
@@ -310,31 +349,47 @@ impl<M: Memory> Reader<M> {
         if kind == SPLIT {
             return self.read_split(chunk, total);
         }
+        if kind & !(FIRST | LAST) != 0 {
+            return Err(format!("a frame of kind {kind}"));
+        }
         if kind & FIRST != 0 {
             if total < HEADER as u64 || total > isize::MAX as u64 {
                 return Err(format!("a packet of {total} bytes"));
             }
-            let body = Body::try_new(total as usize)
-                .ok_or_else(|| format!("no memory for a message of {total} bytes"))?;
-            self.partial = Some((body, 0));
+            let body = Body::try_new(total as usize);
+            if body.is_none() {
+                // SYNC POINT ring/space: before `tail` moves.
+                self.control().refused.0.store(self.tail + 1, Ordering::Release);
+            }
+            self.partial = Some(Partial { body, total: total as usize, done: 0 });
         }
-        let Some((body, done)) = &mut self.partial else {
+        let Some(partial) = &mut self.partial else {
             return Err("a packet's middle without its beginning".into());
         };
-        let (at, start) = (body.as_ptr(), *done);
-        *done += chunk as usize;
-        let complete = *done == body.len();
-        if *done > body.len() || complete != (kind & LAST != 0) {
+        let start = partial.done;
+        partial.done += chunk as usize;
+        let complete = partial.done == partial.total;
+        if partial.done > partial.total || complete != (kind & LAST != 0) {
             return Err("a packet's parts do not add up".into());
         }
-        // SAFETY: start + chunk <= body.len(), checked above.
-        unsafe { self.copy_out(self.tail + FRAME, at.add(start), chunk as usize) };
-        self.consume(FRAME + padded(chunk));
-        if complete {
-            let (body, _) = self.partial.take().expect("set above");
-            return Ok(Arrival::Packet(body));
+        if let Some(at) = partial.body.as_ref().map(Body::as_ptr) {
+            // SAFETY: start + chunk <= total, checked above.
+            unsafe { self.copy_out(self.tail + FRAME, at.add(start), chunk as usize) };
         }
-        Ok(Arrival::Part)
+        self.consume(FRAME + padded(chunk));
+        if !complete {
+            return Ok(Arrival::Part);
+        }
+        match self.partial.take().and_then(|partial| partial.body) {
+            Some(body) => Ok(Arrival::Packet(body)),
+            // So small that all of it was in the ring: its sender thinks it has arrived.
+            None => Err(format!("there was no memory for a message of {total} bytes")),
+        }
+    }
+
+    /// Take nothing from this ring any more.
+    pub fn close(&self) {
+        self.control().refused.0.store(CLOSED, Ordering::Release);
     }
 
     fn read_split(&mut self, chunk: u64, total: u64) -> Result<Arrival, String> {

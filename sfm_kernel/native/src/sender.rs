@@ -11,7 +11,7 @@ use crate::clock::coarse;
 use crate::core::Core;
 use crate::outflow::may_send;
 use crate::packet::{cost, Gather};
-use crate::ring::{Writer, LEAST};
+use crate::ring::{Refused, Writer, LEAST};
 use crate::ring_file::RingFile;
 use crate::segment::Segment;
 use crate::shm::{room, ShmError};
@@ -68,6 +68,8 @@ pub enum Step {
     Done,
     /// No credit or no room: wait, then go on.
     Blocked,
+    /// The peer has no memory for it: to be aborted.
+    Refused,
 }
 
 impl Sender {
@@ -133,6 +135,11 @@ impl Sender {
         self.peer.life.has_ended()
     }
 
+    /// The peer takes nothing more: what came from us made no sense to it.
+    pub fn is_refused(&self, writing: &Writing) -> bool {
+        writing.writer.refused() == Refused::Everything
+    }
+
     /// Go on with `packet`; returns when it is whole or must wait.
     pub fn step(
         &self,
@@ -159,6 +166,9 @@ impl Sender {
             return Step::Done;
         }
         loop {
+            if progress.done > 0 && writing.writer.refused() == Refused::Packet {
+                return Step::Refused;
+            }
             let before = progress.done;
             progress.done = writing.writer.write(packet, before);
             if progress.done == packet.len() {
@@ -210,6 +220,7 @@ impl Sender {
                 let mut writer = writer.borrow_mut();
                 (!room && writer.has_room(wanted))
                     || writer.taken() != taken
+                    || writer.refused() != Refused::Nothing
                     || self.core.is_closed()
             })
         };
@@ -229,7 +240,9 @@ impl Sender {
         } else {
             let seen = writing.writer.taken();
             self.core.spin_then_sleep(Duration::from_millis(100), || {
-                writing.writer.taken() != seen || self.core.is_closed()
+                writing.writer.taken() != seen
+                    || writing.writer.refused() == Refused::Everything
+                    || self.core.is_closed()
             })
         };
         writing.writer.end_wait();

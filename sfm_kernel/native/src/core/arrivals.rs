@@ -184,7 +184,16 @@ impl Core {
                     self.admit(state, Arc::new(packet), lane, false);
                 }
                 Err(why) => {
+                    let source = &state.lanes[lane as usize].source;
+                    if let Source::Ring { reader, .. } = source {
+                        reader.close();
+                        tell(source);
+                    }
                     state.lanes[lane as usize].source = Source::Gone;
+                    // Its sender makes a new one when it has been told.
+                    if let Some(slot) = state.by_slot.iter_mut().find(|one| **one == lane) {
+                        *slot = NO_LANE;
+                    }
                     self.report(state, why);
                     return true;
                 }

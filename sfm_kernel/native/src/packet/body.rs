@@ -22,14 +22,15 @@ unsafe impl Send for Body {}
 unsafe impl Sync for Body {}
 
 impl Body {
-    fn layout(len: usize) -> Layout {
-        Layout::from_size_align(len + ALIGN - CHEAP, CHEAP).expect("length checked by head()")
+    /// None for more than there can be in any machine.
+    fn layout(len: usize) -> Option<Layout> {
+        Layout::from_size_align(len.checked_add(ALIGN - CHEAP)?, CHEAP).ok()
     }
 
     /// Memory of `len` bytes with unspecified contents, or None if there is none.
     pub fn try_new(len: usize) -> Option<Body> {
         // SAFETY: the layout's size is not zero.
-        let start = unsafe { alloc(Body::layout(len)) };
+        let start = unsafe { alloc(Body::layout(len)?) };
         if start.is_null() {
             return None;
         }
@@ -40,7 +41,7 @@ impl Body {
 
     pub fn copy_of(bytes: &[u8]) -> Body {
         let body = Body::try_new(bytes.len())
-            .unwrap_or_else(|| handle_alloc_error(Body::layout(bytes.len())));
+            .unwrap_or_else(|| handle_alloc_error(Layout::for_value(bytes)));
         // SAFETY: fresh memory of the same length cannot overlap `bytes`.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), body.at, bytes.len()) };
         body
@@ -65,7 +66,7 @@ impl Body {
 impl Drop for Body {
     fn drop(&mut self) {
         // SAFETY: allocated in try_new with the same layout.
-        unsafe { dealloc(self.start, Body::layout(self.len)) }
+        unsafe { dealloc(self.start, Body::layout(self.len).expect("as in try_new")) }
     }
 }
 

@@ -35,6 +35,11 @@ pub fn packet_error(py: Python<'_>, why: &str) -> PyErr {
     error(py, "PacketError", (format!("not a valid packet: {why}"),))
 }
 
+/// `peer` has no memory for a message of `nbytes`.
+pub fn too_large(py: Python<'_>, peer: &Py<PyAny>, nbytes: usize) -> PyErr {
+    error(py, "MessageTooLarge", (peer, nbytes))
+}
+
 pub fn closed(py: Python<'_>) -> PyErr {
     error(py, "EndpointClosed", ("this endpoint is closed: join the world again",))
 }

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use super::blocked::{Blocked, TICK};
 use super::encode::{Encoder, PyPacket, DETACH_FROM};
-use super::errors::{closed, shm_error};
+use super::errors::{closed, error, shm_error, too_large};
 use super::inbox::Inbox;
 use super::segment::parse_uid;
 use crate::bell::Woken;
@@ -21,6 +21,8 @@ use crate::sender::{Progress, Sender, Step, Writing};
 #[pyclass(module = "sfm_kernel._native", frozen)]
 pub struct RingSender {
     sender: Arc<Sender>,
+    /// The peer's name, and how it is shown.
+    name: Py<PyAny>,
     peer: String,
     /// The attributes `dest` and `src` of every message that goes this way, encoded.
     ends: Vec<u8>,
@@ -87,7 +89,8 @@ impl RingSender {
         let mut encoder = Encoder::new();
         encoder.add("dest", dest)?;
         encoder.add("src", src)?;
-        Ok(RingSender { sender, peer, ends: encoder.entries().to_vec(), check })
+        let (ends, name) = (encoder.entries().to_vec(), dest.clone().unbind());
+        Ok(RingSender { sender, peer, name, ends, check })
     }
 
     /// Write the packet; see `Route.send`.
@@ -128,6 +131,9 @@ impl RingSender {
             py.detach(|| std::thread::sleep(Duration::from_micros(200)));
             py.check_signals()?;
         }
+        if sender.is_refused(writing) {
+            return Err(self.refused(py));
+        }
         let mut progress = Progress::default();
         let large = packet.len() >= DETACH_FROM;
         let done = !large && sender.step(writing, packet, &mut progress, buffering) == Step::Done;
@@ -163,14 +169,18 @@ impl RingSender {
             let (step, woken) =
                 py.detach(|| match sender.step(writing, packet, &mut progress, buffering) {
                     Step::Done => (Step::Done, Woken::Rung),
+                    Step::Refused => (Step::Refused, Woken::Rung),
                     Step::Blocked => {
                         (Step::Blocked, sender.wait(writing, packet, &progress, buffering))
                     }
                 });
-            if step == Step::Done {
-                return Ok(());
-            }
-            if let Err(failure) = self.look_up(py, &mut blocked, woken) {
+            let failure = match step {
+                Step::Done => return Ok(()),
+                Step::Refused => Some(too_large(py, &self.name, packet.len())),
+                Step::Blocked if sender.is_refused(writing) => Some(self.refused(py)),
+                Step::Blocked => self.look_up(py, &mut blocked, woken).err(),
+            };
+            if let Some(failure) = failure {
                 sender.abort(writing, progress);
                 return Err(failure);
             }
@@ -182,10 +192,17 @@ impl RingSender {
         let text = format!("{} to receive it (buffering=0)", self.peer);
         let mut blocked = Blocked::enter(&sender.core, Doing::Sending, &text);
         while !sender.drained(writing) {
+            if sender.is_refused(writing) {
+                return Err(self.refused(py));
+            }
             let woken = py.detach(|| sender.wait_drained(writing));
             self.look_up(py, &mut blocked, woken)?;
         }
         Ok(())
+    }
+
+    fn refused(&self, py: Python<'_>) -> PyErr {
+        error(py, "MessagesLost", (&self.name,))
     }
 
     /// What a blocked sender does whenever it wakes: see whether there is a reason to give up.

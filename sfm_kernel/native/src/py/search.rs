@@ -144,7 +144,10 @@ fn open(py: Python<'_>, core: &Core) -> PyResult<()> {
         return Err(closed(py));
     }
     match core.damaged() {
-        Some(why) => Err(packet_error(py, &format!("{why}. Its sender must join again"))),
+        Some(why) => Err(packet_error(
+            py,
+            &format!("{why}. What it had sent is lost; what it sends next arrives"),
+        )),
         None => Ok(()),
     }
 }

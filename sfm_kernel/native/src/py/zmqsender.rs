@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use super::blocked::TICK;
 use super::encode::{Encoder, PyPacket};
-use super::errors::closed;
+use super::errors::{closed, too_large};
 use super::outflow::block_until;
 use super::zmq::Link;
 use crate::core::Core;
@@ -19,6 +19,8 @@ use crate::zmq::{self, WHOLE};
 #[pyclass(module = "sfm_kernel._native", frozen)]
 pub struct ZmqSender {
     link: Arc<zmq::Link>,
+    /// The peer's name, and how it is shown.
+    name: Py<PyAny>,
     peer: String,
     /// The attributes `dest` and `src` of every message that goes this way, encoded.
     ends: Vec<u8>,
@@ -39,7 +41,8 @@ impl ZmqSender {
         encoder.add("dest", dest)?;
         encoder.add("src", src)?;
         let (link, peer) = (link.get().link.clone(), dest.repr()?.to_string());
-        Ok(ZmqSender { link, peer, ends: encoder.entries().to_vec(), check })
+        let (ends, name) = (encoder.entries().to_vec(), dest.clone().unbind());
+        Ok(ZmqSender { link, name, peer, ends, check })
     }
 
     /// Send the packet; see `Route.send`.
@@ -127,7 +130,11 @@ impl ZmqSender {
         };
         let mut done = 0;
         while done < packet.len() {
-            if let Err(failure) = self.wait_for_room(py, packet.len()) {
+            let mut room = self.wait_for_room(py, packet.len());
+            if done > 0 && link.is_refused() {
+                room = Err(too_large(py, &self.name, packet.len()));
+            }
+            if let Err(failure) = room {
                 if done > 0 {
                     link.abort();
                 }

@@ -264,6 +264,11 @@ impl Exchange {
                     link.took(header.number);
                 }
             }
+            Kind::Refused => {
+                if let Some(link) = self.known(uid) {
+                    link.refused(header.number);
+                }
+            }
             Kind::Done => {
                 if let Some(link) = self.known(uid) {
                     link.done.store(true, Ordering::Release);
@@ -299,6 +304,9 @@ impl Exchange {
         source.heard = self.heard_at.load(Ordering::Relaxed) as f64 / 1e9;
         match source.take(header, frame) {
             Ok(outcome) => {
+                if outcome.refused {
+                    self.link(header.sender, &source.address).control(Kind::Refused, header.number);
+                }
                 if let Some(parts) = outcome.took {
                     self.link(header.sender, &source.address).control(Kind::Took, parts);
                 }

@@ -33,6 +33,8 @@ pub struct Link {
     lost: OnceLock<String>,
     /// Parts that the peer has taken in.
     took: AtomicU64,
+    /// Number of the first part of the packet that the peer has no memory for.
+    refused: AtomicU64,
     /// Held while a packet of several parts goes out.
     turn: Mutex<()>,
     wire: Mutex<Wire>,
@@ -46,6 +48,8 @@ struct Wire {
     outbox: VecDeque<Vec<u8>>,
     number: u64,
     parts: u64,
+    /// Number of the first part of the packet that goes out in parts.
+    first: u64,
 }
 
 impl Link {
@@ -60,6 +64,7 @@ impl Link {
             greeting: greeting.to_owned(),
             lost: OnceLock::new(),
             took: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
             turn: Mutex::new(()),
             wire: Mutex::default(),
         }
@@ -160,6 +165,7 @@ impl Link {
         let wire = &mut *self.wire();
         wire.parts += 1;
         if at == 0 {
+            wire.first = wire.number + 1;
             let length = (packet.len() as u64).to_le_bytes();
             self.numbered(wire, Kind::First, urgent, 8 + part, |memory| {
                 memory[..8].copy_from_slice(&length);
@@ -180,6 +186,18 @@ impl Link {
     pub fn took(&self, parts: u64) {
         self.took.fetch_max(parts, Ordering::SeqCst);
         self.outflow.core().ring();
+    }
+
+    /// The peer has no memory for the packet whose first part has this number.
+    pub fn refused(&self, number: u64) {
+        self.refused.store(number, Ordering::SeqCst);
+        self.outflow.core().ring();
+    }
+
+    /// The peer has no memory for the packet that goes out in parts.
+    pub fn is_refused(&self) -> bool {
+        let refused = self.refused.load(Ordering::SeqCst);
+        refused != 0 && refused == self.wire().first
     }
 
     fn numbered(

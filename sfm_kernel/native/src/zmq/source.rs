@@ -16,7 +16,9 @@ pub const KEEP: usize = 64 << 10;
 
 /// A packet that comes in parts.
 struct Assembly {
-    body: Body,
+    /// None where there is no memory for it: its sender was told, and will abort it.
+    body: Option<Body>,
+    length: usize,
     filled: usize,
 }
 
@@ -27,6 +29,8 @@ pub struct Outcome {
     pub packet: Option<(Arc<Packet>, bool)>,
     /// A part was taken in: how many since the beginning.
     pub took: Option<u64>,
+    /// There is no memory for the packet that has begun; to be said before `took`.
+    pub refused: bool,
 }
 
 /// The receiving side of one peer: its lane in the inbox, and what must come next.
@@ -74,40 +78,44 @@ impl Source {
                 let (length, part) =
                     body.split_at_checked(8).ok_or_else(|| damaged("no length"))?;
                 let length = u64::from_le_bytes(length.try_into().expect("split"));
-                self.begin(length, part)?;
+                outcome.refused = !self.begin(length, part)?;
             }
             _ => self.go_on(body)?,
         }
         self.parts += 1;
         outcome.took = Some(self.parts);
-        if self.assembly.as_ref().is_some_and(|assembly| assembly.filled == assembly.body.len()) {
-            let assembly = self.assembly.take().expect("looked at");
-            let packet = Packet::new(assembly.body).map_err(damaged)?;
+        if let Some(whole) = self.assembly.take_if(|one| one.filled == one.length) {
+            let body = whole.body.ok_or("there was no memory for a message of its")?;
+            let packet = Packet::new(body).map_err(damaged)?;
             outcome.packet = Some((Arc::new(packet), header.flag));
         }
         Ok(outcome)
     }
 
-    fn begin(&mut self, length: u64, part: &[u8]) -> Result<(), String> {
+    /// Whether there is memory for it.
+    fn begin(&mut self, length: u64, part: &[u8]) -> Result<bool, String> {
         // Memory is asked for only as much as the packet itself says.
         if packet::head(part).map_err(damaged)? != packet::Head::Packet(length) {
             return Err(damaged("its length is not its packet's"));
         }
-        let body = Body::try_new(length as usize)
-            .ok_or_else(|| format!("there is no memory for its message of {length} bytes"))?;
-        self.assembly = Some(Assembly { body, filled: 0 });
-        self.go_on(part)
+        let (body, length) = (Body::try_new(length as usize), length as usize);
+        let there = body.is_some();
+        self.assembly = Some(Assembly { body, length, filled: 0 });
+        self.go_on(part)?;
+        Ok(there)
     }
 
     fn go_on(&mut self, part: &[u8]) -> Result<(), String> {
         let assembly = self.assembly.as_mut().ok_or_else(|| damaged("a part of nothing"))?;
-        if part.len() > assembly.body.len() - assembly.filled {
+        if part.len() > assembly.length - assembly.filled {
             return Err(damaged("a part too much"));
         }
-        // SAFETY: `filled + part.len()` lies inside the body, which only this assembly knows.
-        unsafe {
-            let at = assembly.body.as_ptr().add(assembly.filled);
-            std::ptr::copy_nonoverlapping(part.as_ptr(), at, part.len());
+        if let Some(body) = &assembly.body {
+            // SAFETY: `filled + part.len()` lies inside the body, which only this assembly knows.
+            unsafe {
+                let at = body.as_ptr().add(assembly.filled);
+                std::ptr::copy_nonoverlapping(part.as_ptr(), at, part.len());
+            }
         }
         assembly.filled += part.len();
         Ok(())

@@ -28,6 +28,8 @@ pub enum Kind {
     Ask = b'Q',
     /// Number: how many parts of large packets were taken in since the beginning.
     Took = b'T',
+    /// There is no memory for the packet whose first part has this number.
+    Refused = b'R',
     /// The sender is about to close, and waits for `Done`: all before has arrived.
     Bye = b'B',
     Done = b'E',
@@ -38,7 +40,7 @@ pub enum Kind {
 impl Kind {
     fn from_u8(byte: u8) -> Option<Kind> {
         use Kind::*;
-        [Data, First, Part, Abort, Greet, Ack, Ask, Took, Bye, Done, Broken]
+        [Data, First, Part, Abort, Greet, Ack, Ask, Took, Refused, Bye, Done, Broken]
             .into_iter()
             .find(|&kind| kind as u8 == byte)
     }
