@@ -29,6 +29,9 @@ pub use template::{matches, Condition, Template};
 const PATIENCE: usize = 32;
 /// A queue of so many messages is walked even if there is an index: that is faster.
 const SHORT: usize = 8;
+/// Messages at the front of a longer one that are looked at before any index: most programs receive
+/// in the order of arrival.
+const FRONT: usize = 2;
 /// Attribute names that may have an index; beyond them, receives walk.
 const MAX_INDEXES: usize = 16;
 
@@ -208,7 +211,10 @@ impl Queue {
             None => {
                 if self.len() > SHORT {
                     let index = match cursor {
-                        0 => self.best_index(template),
+                        0 => match self.walk(self.list.head(), template, FRONT) {
+                            Walk::Found(candidate) => return Some(candidate),
+                            _ => self.best_index(template),
+                        },
                         _ => self.choose_index(template),
                     };
                     if let Some(nth) = index {

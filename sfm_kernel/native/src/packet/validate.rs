@@ -54,7 +54,9 @@ fn validate_tables(bytes: &[u8], least: u64, total: u64) -> Result<(), String> {
         if end - at < name + value {
             return Err(damaged());
         }
-        std::str::from_utf8(&bytes[at..at + name]).map_err(|_| damaged())?;
+        if !is_text(&bytes[at..at + name]) {
+            return Err(damaged());
+        }
         at += name;
         let value = &bytes[at..at + value];
         at += value.len();
@@ -62,7 +64,7 @@ fn validate_tables(bytes: &[u8], least: u64, total: u64) -> Result<(), String> {
             Kind::None | Kind::False | Kind::True => value.is_empty(),
             Kind::Int | Kind::Float => value.len() == 8,
             Kind::BigInt => !value.is_empty(),
-            Kind::Str => std::str::from_utf8(value).is_ok(),
+            Kind::Str => is_text(value),
             Kind::Bytes => true,
             Kind::BigStr | Kind::BigBytes => {
                 value.len() == 4 && u64::from(u32_at(value, 0)) < buffers
@@ -118,6 +120,11 @@ fn unique_names(bytes: &[u8], count: usize) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Most text is ASCII, and that is quickly seen.
+fn is_text(bytes: &[u8]) -> bool {
+    bytes.is_ascii() || std::str::from_utf8(bytes).is_ok()
 }
 
 fn in_range(value: &[u8], buffers: u64) -> bool {
