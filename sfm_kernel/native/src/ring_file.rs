@@ -207,11 +207,16 @@ unsafe impl Memory for Arc<RingFile> {
         unsafe { std::ptr::copy_nonoverlapping(self.data(at), to, length) };
     }
     fn expect(&self, at: u64) {
+        // The head and as many lines as a small message has: they come from the other side's core
+        // all at once rather than one after the other.
         #[cfg(target_arch = "x86_64")]
-        for line in 0..4 {
+        // SAFETY: hints; they read nothing, wherever they point.
+        unsafe {
             use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
-            // SAFETY: a hint; it reads nothing, wherever it points.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(self.data(at).wrapping_add(line * 64).cast()) };
+            _mm_prefetch::<_MM_HINT_T0>((&raw const self.mapping.control.head).cast());
+            for line in 0..4 {
+                _mm_prefetch::<_MM_HINT_T0>(self.data(at).wrapping_add(line * 64).cast());
+            }
         }
         #[cfg(not(target_arch = "x86_64"))]
         let _ = at;

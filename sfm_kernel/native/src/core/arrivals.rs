@@ -42,9 +42,11 @@ impl Core {
         let shared = self.shared();
         let mut arrived = false;
         for (nth, word) in shared.arrivals.0.iter().enumerate() {
-            if word.load(Ordering::SeqCst) == 0 {
+            let bits = word.load(Ordering::SeqCst);
+            if bits == 0 {
                 continue;
             }
+            state.expect(nth * 64 + bits.trailing_zeros() as usize);
             // Before the bits are taken: who finds none any more must see that something has
             // changed, and look at the queue. So nobody need be rung for what was rung for already.
             self.version.fetch_add(1, Ordering::SeqCst);
@@ -150,9 +152,6 @@ impl Core {
     fn drain(&self, state: &mut State, lane: u32) -> bool {
         let mut arrived = false;
         let mut parts = 0;
-        if let Source::Ring { reader, .. } = &state.lanes[lane as usize].source {
-            reader.expect();
-        }
         loop {
             let Source::Ring { reader, .. } = &mut state.lanes[lane as usize].source else {
                 return arrived;
@@ -236,6 +235,16 @@ impl Core {
         self.version.fetch_add(1, Ordering::SeqCst);
         self.after_pump(state);
         self.shared().bell.0.ring();
+    }
+}
+
+impl State {
+    /// The ring that `slot` announced is about to be read: fetch what will be wanted first.
+    fn expect(&self, slot: usize) {
+        let lane = self.by_slot.get(slot).and_then(|lane| self.lanes.get(*lane as usize));
+        if let Some(Source::Ring { reader, .. }) = lane.map(|lane| &lane.source) {
+            reader.expect();
+        }
     }
 }
 
