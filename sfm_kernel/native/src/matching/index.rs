@@ -30,16 +30,17 @@ impl Index {
         }
     }
 
-    /// Drop entries in front whose message has left, of those that `key` may match; how many.
-    pub fn trim(&mut self, key: &Key, list: &List) -> usize {
+    /// Drop entries in front whose message has left, of those that `key` may match: how many; and
+    /// whether there are others.
+    pub fn trim(&mut self, key: &Key, list: &List) -> (usize, bool) {
         let mut dropped = trim(&mut self.opaque, list);
-        if let Some(own) = self.keyed.get_mut(key) {
-            dropped += trim(own, list);
-            if own.is_empty() {
-                self.keyed.remove(key);
-            }
+        let Some(own) = self.keyed.get_mut(key) else { return (dropped, !self.opaque.is_empty()) };
+        dropped += trim(own, list);
+        if own.is_empty() {
+            self.keyed.remove(key);
+            return (dropped, !self.opaque.is_empty());
         }
-        dropped
+        (dropped, true)
     }
 
     /// Entries (number, slot) behind `cursor` that `key` may match, in arrival order.

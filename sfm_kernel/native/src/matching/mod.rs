@@ -29,9 +29,6 @@ pub use template::{matches, Condition, Template};
 const PATIENCE: usize = 32;
 /// A queue of so many messages is walked even if there is an index: that is faster.
 const SHORT: usize = 8;
-/// Messages at the front of a longer one that are looked at before any index: most programs receive
-/// in the order of arrival.
-const FRONT: usize = 2;
 /// Attribute names that may have an index; beyond them, receives walk.
 const MAX_INDEXES: usize = 16;
 
@@ -211,7 +208,8 @@ impl Queue {
             None => {
                 if self.len() > SHORT {
                     let index = match cursor {
-                        0 => match self.walk(self.list.head(), template, FRONT) {
+                        // Most programs receive in the order of arrival.
+                        0 => match self.walk(self.list.head(), template, 1) {
                             Walk::Found(candidate) => return Some(candidate),
                             _ => self.best_index(template),
                         },
@@ -325,12 +323,15 @@ impl Queue {
         let (name, index) = &mut self.indexes[nth];
         let condition = template.conditions.iter().find(|one| *one.name == **name)?;
         let key = condition.wanted.as_ref()?.key();
-        self.stale = self.stale.saturating_sub(index.trim(&key, &self.list));
-        for (seq, slot) in self.indexes[nth].1.candidates(&key, cursor) {
-            let node = self.list.node(slot);
-            if node.seq == seq {
-                if let Some(certain) = matches(template, node.packet()) {
-                    return Some(candidate(slot, node, certain));
+        let (dropped, some) = index.trim(&key, &self.list);
+        self.stale = self.stale.saturating_sub(dropped);
+        if some {
+            for (seq, slot) in self.indexes[nth].1.candidates(&key, cursor) {
+                let node = self.list.node(slot);
+                if node.seq == seq {
+                    if let Some(certain) = matches(template, node.packet()) {
+                        return Some(candidate(slot, node, certain));
+                    }
                 }
             }
         }
