@@ -1,6 +1,6 @@
 """Shared memory: one ring for each pair that talks, made on first use.
 
-The native core does the work (``native/src/ring.rs``, ``segment.rs``, ``core.rs``); here are the
+The native core does the work (``native/src/ring/``, ``segment.rs``, ``core/``); here are the
 files: who makes them, where, and when they go.
 """
 

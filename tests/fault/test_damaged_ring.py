@@ -12,7 +12,7 @@ import sfm_kernel
 from sfm_kernel import Endpoint, MessagesLost, PacketError, PeerLost
 
 DATA = 8192  # native/src/ring_file.rs
-FRAME = 16  # native/src/ring.rs
+FRAME = 16  # native/src/ring/
 
 
 def damage(receiver: Endpoint, place: int) -> None:

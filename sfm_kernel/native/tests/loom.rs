@@ -16,13 +16,15 @@ use loom::sync::Arc;
 use loom::thread;
 use sfm_native::arena::Flag;
 use sfm_native::bell::Bell;
-use sfm_native::packet::{Builder, Gather, Kind, Packet};
-use sfm_native::ring::{wants_wake, Arrival, Control, Memory, Reader, Writer, LEAST};
+use sfm_native::packet::{Body, Builder, Gather, Kind, Packet, HEADER};
+use sfm_native::ring::{wants_wake, Arrival, Control, Memory, Reader, Refused, Writer, LEAST};
 
 /// A ring in loom's memory: each access to a byte is checked for races.
 struct Model {
     control: Control,
     bytes: Vec<UnsafeCell<u8>>,
+    /// There is no memory for larger packets.
+    limit: usize,
 }
 
 #[derive(Clone)]
@@ -30,8 +32,11 @@ struct Side(Arc<Model>);
 
 impl Side {
     fn new(capacity: usize) -> Side {
+        Side::with_limit(capacity, usize::MAX)
+    }
+    fn with_limit(capacity: usize, limit: usize) -> Side {
         let bytes = (0..capacity).map(|_| UnsafeCell::new(0)).collect();
-        Side(Arc::new(Model { control: Control::default(), bytes }))
+        Side(Arc::new(Model { control: Control::default(), bytes, limit }))
     }
 }
 
@@ -57,6 +62,9 @@ unsafe impl Memory for Side {
             // SAFETY: loom checks for races; the caller gives room for `length` bytes.
             cell.with(|from| unsafe { *to.add(nth) = *from });
         }
+    }
+    fn allocate(&self, length: usize) -> Option<Body> {
+        Body::try_new(length).filter(|_| length <= self.0.limit)
     }
 }
 
@@ -149,6 +157,50 @@ fn an_aborted_packet_leaves_no_trace() {
                     assert_eq!(value(&Packet::new(body).unwrap()), 2);
                     break;
                 }
+                Arrival::Part | Arrival::Split { .. } => {}
+                Arrival::Nothing => thread::yield_now(),
+            }
+        }
+        sender.join().unwrap();
+    });
+}
+
+/// Who sends what its receiver has no memory for, and what the ring cannot hold at once, hears of it
+/// before the end; the next packet is taken.
+#[test]
+fn a_refusal_is_seen_before_the_end() {
+    check(|| {
+        let ring = Side::with_limit(64, HEADER);
+        let mut reader = Reader::new(ring.clone());
+        let sender = thread::spawn(move || {
+            let mut writer = Writer::new(ring);
+            let large = packet(1);
+            let mut done = 0;
+            while done == 0 || writer.refused() == Refused::Nothing {
+                let before = done;
+                done = writer.write(&Gather::of(large.whole().unwrap()), done);
+                assert!(done < large.len(), "sent");
+                if done == before {
+                    thread::yield_now();
+                }
+            }
+            assert_eq!(writer.refused(), Refused::Packet);
+            writer.abort();
+            assert_eq!(writer.refused(), Refused::Nothing);
+            // SAFETY: it has no buffers.
+            let empty = unsafe { Builder::new().finish() }.to_packet().unwrap();
+            let mut done = 0;
+            while done < empty.len() {
+                let before = done;
+                done = writer.write(&Gather::of(empty.whole().unwrap()), done);
+                if done == before {
+                    thread::yield_now();
+                }
+            }
+        });
+        loop {
+            match reader.read().unwrap() {
+                Arrival::Packet(body) => break assert_eq!(body.len(), HEADER),
                 Arrival::Part | Arrival::Split { .. } => {}
                 Arrival::Nothing => thread::yield_now(),
             }

@@ -148,9 +148,8 @@ impl Core {
     /// End every blocked call. Idempotent.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Release);
-        for packet in self.lock().queue.iter() {
-            packet.forget_decoded();
-        }
+        let decoded: Vec<_> = self.lock().queue.iter().map(Packet::forget_decoded).collect();
+        drop(decoded); // not under the lock: it may run Python
         let shared = self.shared();
         shared.left.store(1, Ordering::SeqCst);
         shared.set_doing(Doing::Left);

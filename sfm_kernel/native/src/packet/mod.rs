@@ -239,16 +239,13 @@ impl Packet {
 
     /// The decoded values, which now belong to whoever has the message.
     pub fn take_decoded<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
-        self.take().and_then(|any| any.downcast().ok())
+        self.forget_decoded().and_then(|any| any.downcast().ok())
     }
 
-    fn take(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+    /// The same where nobody will look at the packet any more. To be dropped without locks: that
+    /// may run Python.
+    pub fn forget_decoded(&self) -> Option<Arc<dyn Any + Send + Sync>> {
         self.decoded.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    /// Nobody will look at the packet any more.
-    pub fn forget_decoded(&self) {
-        drop(self.take());
     }
 
     /// The bytes up to the end of the tables, at least.

@@ -87,7 +87,7 @@ impl Inbox {
                 let consumed = dispatch.call1((message,)).and_then(|result| result.is_truthy());
                 match consumed {
                     Ok(true) => {
-                        news.packet.forget_decoded();
+                        drop(news.packet.forget_decoded());
                         core.consumed(&news);
                     }
                     Ok(false) => core.decline(news),

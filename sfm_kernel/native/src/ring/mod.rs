@@ -1,0 +1,105 @@
+//! The ring: a byte stream from one process to another, through memory that both map.
+//!
+//! One producer, one consumer: no locks, and a sender killed at any instruction can stop only its
+//! own ring. `head` counts the bytes ever published, `tail` those ever consumed; both only grow,
+//! and their difference is what is in the ring. Packets travel as frames:
+//!
+//! ```text
+//! { chunk length u32, kind u32, packet length u64 } chunk, padded to 8
+//! ```
+//!
+//! A packet larger than the free space goes in several frames, the first marked FIRST and the
+//! last LAST. A sender that gives up half-way (the user pressed Stop) writes ABORT, for which
+//! room is always kept: the receiver forgets the part it has, and nothing was sent.
+//!
+//! A receiver that has no memory for a large packet says so in `refused`, and passes over what
+//! comes of it; its sender, which cannot finish before it sees that, writes ABORT.
+//!
+//! A packet whose buffers lie in the sender's arena (see `arena`) goes in one SPLIT frame, with
+//! `{ block u64, offset u64 }` in front of its head.
+
+use crate::packet::Body;
+use crate::sync::{fence, AtomicU32, AtomicU64, Ordering, Padded};
+
+mod reader;
+mod writer;
+
+pub use reader::{Arrival, Reader};
+pub use writer::{Refused, Writer};
+
+const FIRST: u32 = 1;
+const LAST: u32 = 2;
+const ABORT: u32 = 4;
+const SPLIT: u32 = 8;
+pub const FRAME: u64 = 16;
+/// What stands in front of the head in a SPLIT frame.
+const PLACE: u64 = 16;
+/// What any frame of a packet needs: its first eight bytes.
+pub const LEAST: u64 = FRAME + 8;
+
+/// What both sides share. Lives at the start of the mapped file.
+#[repr(C)]
+pub struct Control {
+    /// Bytes published. Written by the producer only.
+    pub head: Padded<AtomicU64>,
+    /// Bytes consumed. Written by the consumer only.
+    pub tail: Padded<AtomicU64>,
+    /// Cost of the packets that the user has received, ever. Written by the consumer only.
+    pub taken: Padded<AtomicU64>,
+    /// 1 while the producer sleeps for space or credit.
+    pub waiting: Padded<AtomicU32>,
+    /// One more than the place of the packet that there is no memory for; CLOSED where nothing is
+    /// taken any more. Written by the consumer only, before it moves `tail`.
+    pub refused: Padded<AtomicU64>,
+}
+
+/// In `Control::refused`.
+const CLOSED: u64 = u64::MAX;
+
+impl Default for Control {
+    fn default() -> Self {
+        Control {
+            head: Padded(AtomicU64::new(0)),
+            tail: Padded(AtomicU64::new(0)),
+            taken: Padded(AtomicU64::new(0)),
+            waiting: Padded(AtomicU32::new(0)),
+            refused: Padded(AtomicU64::new(0)),
+        }
+    }
+}
+
+/// Where a ring's bytes are.
+///
+/// # Safety
+/// `control` and the data must stay valid and at one place as long as the value lives; `put` and
+/// `get` are only called on ranges that the protocol gives to the caller.
+pub unsafe trait Memory {
+    fn control(&self) -> &Control;
+    /// A power of two, at least 64.
+    fn capacity(&self) -> u64;
+    /// Copy in at `at` (below capacity), not wrapping.
+    fn put(&self, at: u64, bytes: &[u8]);
+    /// Copy out to `to`, not wrapping.
+    ///
+    /// # Safety
+    /// `to` has room for `length` bytes.
+    unsafe fn get(&self, at: u64, to: *mut u8, length: usize);
+    /// What is at `at` will be wanted soon.
+    fn expect(&self, _at: u64) {}
+    /// Memory for a packet that comes in.
+    fn allocate(&self, length: usize) -> Option<Body> {
+        Body::try_new(length)
+    }
+}
+
+fn padded(length: u64) -> u64 {
+    length.next_multiple_of(8)
+}
+
+/// Whether the producer sleeps and wants to hear of progress. Only the producer takes the
+/// announcement back: a consumer that did could take a later one than it has answered.
+pub fn wants_wake(control: &Control) -> bool {
+    // SYNC POINT ring/wait: with the fence in `announce_wait`.
+    fence(Ordering::SeqCst);
+    control.waiting.0.load(Ordering::Relaxed) == 1
+}

@@ -1,0 +1,171 @@
+//! The consuming side.
+
+use super::{padded, Control, Memory, ABORT, CLOSED, FIRST, FRAME, LAST, PLACE, SPLIT};
+use crate::packet::{Body, HEADER};
+use crate::sync::Ordering;
+
+/// The consuming side.
+pub struct Reader<M> {
+    memory: M,
+    tail: u64,
+    partial: Option<Partial>,
+}
+
+/// The packet that is coming in.
+struct Partial {
+    /// None where there is no memory for it.
+    body: Option<Body>,
+    total: usize,
+    done: usize,
+}
+
+/// What `Reader::read` found.
+pub enum Arrival {
+    Packet(Body),
+    /// A packet of `total` bytes whose buffers are in `block` of the sender's arena, at `offset`.
+    Split {
+        head: Body,
+        total: u64,
+        block: u64,
+        offset: u64,
+    },
+    /// A part of a packet; there may be more.
+    Part,
+    /// Nothing.
+    Nothing,
+}
+
+impl<M: Memory> Reader<M> {
+    pub fn new(memory: M) -> Reader<M> {
+        let tail = memory.control().tail.0.load(Ordering::Relaxed);
+        Reader { memory, tail, partial: None }
+    }
+
+    pub fn control(&self) -> &Control {
+        self.memory.control()
+    }
+
+    /// The next frame will be read at once: fetch its first bytes while its length is looked up.
+    pub fn expect(&self) {
+        self.memory.expect(self.tail & (self.memory.capacity() - 1));
+    }
+
+    /// Whether bytes are waiting.
+    pub fn pending(&self) -> bool {
+        self.control().head.0.load(Ordering::Acquire) != self.tail
+    }
+
+    pub fn memory(&self) -> &M {
+        &self.memory
+    }
+
+    /// The next frame: a whole packet if it completes one.
+    ///
+    /// Err: the ring's bytes make no sense (the peer's memory was damaged); the ring is unusable.
+    pub fn read(&mut self) -> Result<Arrival, String> {
+        // SYNC POINT ring/data: Acquire with the producer's Release of `head`.
+        let head = self.control().head.0.load(Ordering::Acquire);
+        let there = head.wrapping_sub(self.tail);
+        if there == 0 {
+            return Ok(Arrival::Nothing);
+        }
+        if there < FRAME || there > self.memory.capacity() {
+            return Err(format!("its ring claims {there} bytes"));
+        }
+        let mut frame = [0u8; FRAME as usize];
+        // SAFETY: the array has room for one frame.
+        unsafe { self.copy_out(self.tail, frame.as_mut_ptr(), FRAME as usize) };
+        let chunk = u64::from(u32::from_le_bytes(frame[..4].try_into().unwrap()));
+        let kind = u32::from_le_bytes(frame[4..8].try_into().unwrap());
+        let total = u64::from_le_bytes(frame[8..].try_into().unwrap());
+        if FRAME + padded(chunk) > there {
+            return Err(format!("a frame of {chunk} bytes where {there} are there"));
+        }
+        if kind == ABORT {
+            self.partial = None;
+            self.consume(FRAME);
+            return Ok(Arrival::Part);
+        }
+        if kind == SPLIT {
+            return self.read_split(chunk, total);
+        }
+        if kind & !(FIRST | LAST) != 0 {
+            return Err(format!("a frame of kind {kind}"));
+        }
+        if kind & FIRST != 0 {
+            if total < HEADER as u64 || total > isize::MAX as u64 {
+                return Err(format!("a packet of {total} bytes"));
+            }
+            let body = self.memory.allocate(total as usize);
+            if body.is_none() {
+                // SYNC POINT ring/space: before `tail` moves.
+                self.control().refused.0.store(self.tail + 1, Ordering::Release);
+            }
+            self.partial = Some(Partial { body, total: total as usize, done: 0 });
+        }
+        let Some(partial) = &mut self.partial else {
+            return Err("a packet's middle without its beginning".into());
+        };
+        let start = partial.done;
+        partial.done += chunk as usize;
+        let complete = partial.done == partial.total;
+        if partial.done > partial.total || complete != (kind & LAST != 0) {
+            return Err("a packet's parts do not add up".into());
+        }
+        if let Some(at) = partial.body.as_ref().map(Body::as_ptr) {
+            // SAFETY: start + chunk <= total, checked above.
+            unsafe { self.copy_out(self.tail + FRAME, at.add(start), chunk as usize) };
+        }
+        self.consume(FRAME + padded(chunk));
+        if !complete {
+            return Ok(Arrival::Part);
+        }
+        match self.partial.take().and_then(|partial| partial.body) {
+            Some(body) => Ok(Arrival::Packet(body)),
+            // So small that all of it was in the ring: its sender thinks it has arrived.
+            None => Err(format!("there was no memory for a message of {total} bytes")),
+        }
+    }
+
+    /// Take nothing from this ring any more.
+    pub fn close(&self) {
+        self.control().refused.0.store(CLOSED, Ordering::Release);
+    }
+
+    fn read_split(&mut self, chunk: u64, total: u64) -> Result<Arrival, String> {
+        if chunk < PLACE + HEADER as u64 {
+            return Err(format!("a split packet's head of {chunk} bytes"));
+        }
+        let mut place = [0u8; PLACE as usize];
+        // SAFETY: the array has room.
+        unsafe { self.copy_out(self.tail + FRAME, place.as_mut_ptr(), PLACE as usize) };
+        let block = u64::from_le_bytes(place[..8].try_into().unwrap());
+        let offset = u64::from_le_bytes(place[8..].try_into().unwrap());
+        let length = (chunk - PLACE) as usize;
+        let head = Body::try_new(length).ok_or_else(|| "no memory for a message".to_string())?;
+        // SAFETY: the body has room for `length` bytes.
+        unsafe { self.copy_out(self.tail + FRAME + PLACE, head.as_ptr(), length) };
+        self.consume(FRAME + padded(chunk));
+        Ok(Arrival::Split { head, total, block, offset })
+    }
+
+    /// # Safety
+    /// `to` has room for `length` bytes.
+    unsafe fn copy_out(&self, position: u64, to: *mut u8, length: usize) {
+        let at = position & (self.memory.capacity() - 1);
+        let first = length.min((self.memory.capacity() - at) as usize);
+        // SAFETY: the two parts make up `length`.
+        unsafe {
+            self.memory.get(at, to, first);
+            if first < length {
+                self.memory.get(0, to.add(first), length - first);
+            }
+        }
+    }
+
+    fn consume(&mut self, length: u64) {
+        self.tail += length;
+        // SYNC POINT ring/space: Release with the producer's Acquire of `tail`.
+        self.control().tail.0.store(self.tail, Ordering::Release);
+    }
+}

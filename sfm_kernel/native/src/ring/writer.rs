@@ -1,0 +1,176 @@
+//! The producing side.
+
+use super::{padded, Control, Memory, ABORT, CLOSED, FIRST, FRAME, LAST, LEAST, PLACE, SPLIT};
+use crate::packet::Gather;
+use crate::sync::{fence, Ordering};
+
+/// What the consumer will not take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refused {
+    Nothing,
+    /// The packet that is being written.
+    Packet,
+    Everything,
+}
+
+/// The producing side.
+pub struct Writer<M> {
+    memory: M,
+    head: u64,
+    /// The consumer's tail as last read: asking again costs a cache miss.
+    tail: u64,
+    /// What the consumer's user has received, as last read.
+    taken: u64,
+    /// Where the packet began that was written last, or is being written.
+    start: u64,
+}
+
+impl<M: Memory> Writer<M> {
+    pub fn new(memory: M) -> Writer<M> {
+        let head = memory.control().head.0.load(Ordering::Relaxed);
+        let tail = memory.control().tail.0.load(Ordering::Relaxed);
+        Writer { memory, head, tail, taken: 0, start: head }
+    }
+
+    pub fn control(&self) -> &Control {
+        self.memory.control()
+    }
+
+    pub fn memory(&self) -> &M {
+        &self.memory
+    }
+
+    fn free(&mut self, wanted: u64) -> u64 {
+        // Room for an ABORT frame is never given away.
+        let capacity = self.memory.capacity();
+        let free = |tail: u64, head: u64| capacity.saturating_sub(head - tail + FRAME);
+        if free(self.tail, self.head) < wanted {
+            // SYNC POINT ring/space: Acquire with the consumer's Release of `tail`: its reads of
+            // these bytes are over before they are overwritten.
+            self.tail = self.control().tail.0.load(Ordering::Acquire);
+        }
+        free(self.tail, self.head)
+    }
+
+    /// Whether there is room for `wanted` bytes, frames and padding included.
+    pub fn has_room(&mut self, wanted: u64) -> bool {
+        self.free(wanted) >= wanted
+    }
+
+    /// Write one frame of `packet`, as much as there is room for; `done` bytes of it went before.
+    /// Returns how many went now in all: `done` itself where there is no room.
+    ///
+    /// Nothing is visible to the consumer before `head` is published at the end, so a sender that
+    /// dies inside has written nothing.
+    pub fn write(&mut self, packet: &Gather<'_>, done: usize) -> usize {
+        let left = (packet.len() - done) as u64;
+        let room = self.free(FRAME + padded(left));
+        if room < LEAST {
+            return done;
+        }
+        // Not the whole ring at once: the consumer copies one frame while we write the next.
+        let largest = (self.memory.capacity() / 4).min(u64::from(u32::MAX)) & !7;
+        let chunk = left.min((room - FRAME) & !7).min(largest) as usize;
+        let mut kind = 0;
+        if done == 0 {
+            kind |= FIRST;
+            self.start = self.head;
+        }
+        if chunk as u64 == left {
+            kind |= LAST;
+        }
+        self.frame(chunk as u32, kind, packet.len() as u64);
+        let mut at = self.head + FRAME;
+        packet.each(done, chunk, |bytes| {
+            self.copy_in(at, bytes);
+            at += bytes.len() as u64;
+        });
+        self.publish(FRAME + padded(chunk as u64));
+        done + chunk
+    }
+
+    /// The room that `write_split` needs for a head of `length` bytes; None where that can never be.
+    pub fn split_room(&self, length: usize) -> Option<u64> {
+        let wanted = FRAME + PLACE + padded(length as u64);
+        (wanted <= self.memory.capacity() / 4).then_some(wanted)
+    }
+
+    /// Write a packet of `total` bytes whose buffers are in `block` of the arena, at `offset`.
+    /// There must be room (`split_room`).
+    pub fn write_split(&mut self, head: &[u8], total: usize, block: u64, offset: u64) {
+        let chunk = PLACE + head.len() as u64;
+        self.frame(chunk as u32, SPLIT, total as u64);
+        let mut place = [0u8; PLACE as usize];
+        place[..8].copy_from_slice(&block.to_le_bytes());
+        place[8..].copy_from_slice(&offset.to_le_bytes());
+        self.copy_in(self.head + FRAME, &place);
+        self.copy_in(self.head + FRAME + PLACE, head);
+        self.publish(FRAME + padded(chunk));
+    }
+
+    /// What the consumer has refused of the packet that is being written, and of all to come.
+    pub fn refused(&self) -> Refused {
+        // SYNC POINT ring/space: the consumer refuses before it makes room for more.
+        match self.control().refused.0.load(Ordering::Acquire) {
+            CLOSED => Refused::Everything,
+            place if place == self.start + 1 => Refused::Packet,
+            _ => Refused::Nothing,
+        }
+    }
+
+    /// Take back a packet of which only a part was written.
+    pub fn abort(&mut self) {
+        self.frame(0, ABORT, 0);
+        self.publish(FRAME);
+        self.start = self.head; // a refusal was about the one that is taken back
+    }
+
+    fn frame(&mut self, chunk: u32, kind: u32, total: u64) {
+        let mut bytes = [0u8; FRAME as usize];
+        bytes[..4].copy_from_slice(&chunk.to_le_bytes());
+        bytes[4..8].copy_from_slice(&kind.to_le_bytes());
+        bytes[8..].copy_from_slice(&total.to_le_bytes());
+        self.copy_in(self.head, &bytes);
+    }
+
+    fn copy_in(&self, position: u64, bytes: &[u8]) {
+        let at = position & (self.memory.capacity() - 1);
+        let first = bytes.len().min((self.memory.capacity() - at) as usize);
+        self.memory.put(at, &bytes[..first]);
+        if first < bytes.len() {
+            self.memory.put(0, &bytes[first..]);
+        }
+    }
+
+    fn publish(&mut self, length: u64) {
+        self.head += length;
+        // SYNC POINT ring/data: Release with the consumer's Acquire of `head`.
+        self.control().head.0.store(self.head, Ordering::Release);
+    }
+
+    /// Announce a sleep, after which `ready` must be asked once more before sleeping.
+    pub fn announce_wait(&self) {
+        self.control().waiting.0.store(1, Ordering::Relaxed);
+        // SYNC POINT ring/wait: with the fence in `wants_wake`. Either the consumer sees the
+        // announcement, or we see what it consumed.
+        fence(Ordering::SeqCst);
+    }
+
+    pub fn end_wait(&self) {
+        self.control().waiting.0.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether `enough` is true of the cost received by the user so far.
+    pub fn has_taken(&mut self, enough: impl Fn(u64) -> bool) -> bool {
+        if enough(self.taken) {
+            return true;
+        }
+        self.taken = self.taken();
+        enough(self.taken)
+    }
+
+    /// Cost received by the user so far.
+    pub fn taken(&self) -> u64 {
+        self.control().taken.0.load(Ordering::Acquire)
+    }
+}
