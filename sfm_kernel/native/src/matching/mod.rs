@@ -14,13 +14,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::packet::Packet;
-use crate::value::{key_of, Wanted};
+use crate::value::{of_attribute, Scalar};
 
 mod index;
 mod list;
 mod template;
 
-use index::Index;
+use index::{hash, Index};
 use list::{List, Node, NIL};
 pub use template::{matches, Condition, Template};
 
@@ -145,7 +145,7 @@ impl Queue {
         for one in node.packet().attributes() {
             if let Some((_, index)) = self.indexes.iter_mut().find(|(name, _)| **name == *one.name)
             {
-                index.add(key_of(&one), node.seq, slot);
+                index.add(of_attribute(&one), node.seq, slot);
             }
         }
     }
@@ -278,9 +278,9 @@ impl Queue {
         if usable.peek().is_none() {
             return Some(first.0);
         }
-        let length = |&(nth, wanted): &(usize, &Wanted<'_>)| {
+        let length = |&(nth, wanted): &(usize, &Scalar<'_>)| {
             let index = &self.indexes[nth].1;
-            index.keyed.get(&wanted.key()).map_or(0, VecDeque::len) + index.opaque.len()
+            index.keyed.get(&hash(wanted)).map_or(0, VecDeque::len) + index.opaque.len()
         };
         std::iter::once(first).chain(usable).min_by_key(length).map(|one| one.0)
     }
@@ -296,7 +296,7 @@ impl Queue {
         while slot != self.fresh {
             let node = self.list.node(slot);
             if let Some(one) = node.packet().find(name) {
-                index.add(key_of(&one), node.seq, slot);
+                index.add(of_attribute(&one), node.seq, slot);
             }
             slot = node.after;
         }
@@ -322,11 +322,11 @@ impl Queue {
         }
         let (name, index) = &mut self.indexes[nth];
         let condition = template.conditions.iter().find(|one| *one.name == **name)?;
-        let key = condition.wanted.as_ref()?.key();
-        let (dropped, some) = index.trim(&key, &self.list);
+        let key = hash(condition.wanted.as_ref()?);
+        let (dropped, some) = index.trim(key, &self.list);
         self.stale = self.stale.saturating_sub(dropped);
         if some {
-            for (seq, slot) in self.indexes[nth].1.candidates(&key, cursor) {
+            for (seq, slot) in self.indexes[nth].1.candidates(key, cursor) {
                 let node = self.list.node(slot);
                 if node.seq == seq {
                     if let Some(certain) = matches(template, node.packet()) {

@@ -3,14 +3,14 @@
 use smallvec::SmallVec;
 
 use crate::packet::Packet;
-use crate::value::{compare, key_of, Keyed, Verdict, Wanted};
+use crate::value::{compare, of_attribute, Native, Scalar, Verdict};
 
 /// One condition of a template.
 #[derive(Clone, Copy, Debug)]
 pub struct Condition<'a> {
     pub name: &'a str,
     /// The value, where it can be compared natively; None leaves the comparison to Python.
-    pub wanted: Option<Wanted<'a>>,
+    pub wanted: Option<Scalar<'a>>,
     /// The wanted value can equal nothing that is native (NaN).
     pub never_native: bool,
 }
@@ -28,7 +28,9 @@ pub fn matches(template: &Template<'_>, packet: &Packet) -> Option<bool> {
         let one = packet.find(condition.name)?;
         let verdict = match &condition.wanted {
             Some(wanted) => compare(wanted, &one),
-            None if condition.never_native && !matches!(key_of(&one), Keyed::Opaque) => Verdict::No,
+            None if condition.never_native && !matches!(of_attribute(&one), Native::Opaque) => {
+                Verdict::No
+            }
             None => Verdict::Unknown,
         };
         match verdict {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::packet::{Builder, Kind};
-use crate::value::Wanted;
+use crate::value::Scalar;
 
 fn message(attributes: &[(&str, i64)]) -> Arc<Packet> {
     let mut builder = Builder::new();
@@ -14,7 +14,7 @@ fn message(attributes: &[(&str, i64)]) -> Arc<Packet> {
 fn template<'a>(conditions: &[(&'a str, i64)]) -> Template<'a> {
     let one = |&(name, value): &(&'a str, i64)| Condition {
         name,
-        wanted: Some(Wanted::Int(value)),
+        wanted: Some(Scalar::Int(value)),
         never_native: false,
     };
     Template { conditions: conditions.iter().map(one).collect() }

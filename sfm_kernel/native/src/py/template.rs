@@ -10,7 +10,7 @@ use super::errors::error;
 use super::message::{queued_message, Message};
 use crate::matching::{self, Condition};
 use crate::packet::Packet;
-use crate::value::{compare, float_key, Key, Keyed, Verdict, Wanted};
+use crate::value::{compare, of_float, Native, Scalar, Verdict};
 
 /// A template; borrows names and values from Python's objects.
 pub struct Template<'a, 'py> {
@@ -78,7 +78,7 @@ fn equal(value: &Bound<'_, PyAny>, wanted: &Bound<'_, PyAny>) -> PyResult<bool> 
 
 /// How a template's value can be compared.
 enum Sought<'a> {
-    Value(Wanted<'a>),
+    Value(Scalar<'a>),
     /// It equals nothing that is native (NaN).
     Nothing,
     /// Only Python can compare it.
@@ -87,22 +87,22 @@ enum Sought<'a> {
 
 fn wanted<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Sought<'a>> {
     let found = if let Ok(value) = value.cast_exact::<PyInt>() {
-        value.extract::<i64>().ok().map(Wanted::Int)
+        value.extract::<i64>().ok().map(Scalar::Int)
     } else if let Ok(value) = value.cast_exact::<PyString>() {
-        value.to_str().ok().map(Wanted::Str)
+        value.to_str().ok().map(Scalar::Str)
     } else if value.is_none() {
-        Some(Wanted::None)
+        Some(Scalar::None)
     } else if let Ok(value) = value.cast_exact::<PyBool>() {
-        Some(Wanted::Int(i64::from(value.is_true())))
+        Some(Scalar::Int(i64::from(value.is_true())))
     } else if let Ok(value) = value.cast_exact::<PyFloat>() {
-        match float_key(value.value()) {
-            Keyed::Key(Key::Int(number)) => Some(Wanted::Int(number)),
-            Keyed::Key(Key::Float(bits)) => Some(Wanted::Float(bits)),
-            Keyed::Nothing => return Ok(Sought::Nothing),
+        match of_float(value.value()) {
+            Native::Scalar(Scalar::Int(number)) => Some(Scalar::Int(number)),
+            Native::Scalar(Scalar::Float(bits)) => Some(Scalar::Float(bits)),
+            Native::Nothing => return Ok(Sought::Nothing),
             _ => None,
         }
     } else if let Ok(value) = value.cast_exact::<PyBytes>() {
-        Some(Wanted::Bytes(value.as_bytes()))
+        Some(Scalar::Bytes(value.as_bytes()))
     } else {
         None
     };
