@@ -125,8 +125,11 @@ def _clean_world(world: str) -> list[str]:
     return removed or []
 
 
-def remove_unused(path: str) -> list[str] | None:
-    """Remove a world's folder; None, and nothing removed, while somebody has it open."""
+def remove_unused(path: str, only_if_left: bool = False) -> list[str] | None:
+    """Remove a world's folder; None, and nothing removed, while somebody has it open.
+
+    ``only_if_left``: and None unless processes have joined, and all have left.
+    """
     try:
         check_private(path)
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -134,7 +137,7 @@ def remove_unused(path: str) -> list[str] | None:
         return []
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if _is_inhabited(path):
+        if _is_inhabited(path) or (only_if_left and not _is_left(path)):
             return None
         for file in os.listdir(path):
             if file in _TABLE_FILES or _OURS.fullmatch(file):
@@ -147,6 +150,14 @@ def remove_unused(path: str) -> list[str] | None:
     finally:
         os.close(fd)
     return [path]
+
+
+def _is_left(path: str) -> bool:
+    try:
+        with open(os.path.join(path, "members.json"), "rb") as file:
+            return not Table.loads(file.read()).members
+    except (OSError, WorldError):  # nobody has joined yet; or what stands there is none of ours
+        return False
 
 
 def _forget_dead(folder: WorldFolder) -> None:

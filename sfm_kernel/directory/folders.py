@@ -181,11 +181,13 @@ class WorldFolder:
             free, limit = room.f_bavail * room.f_frsize, room.f_blocks * room.f_frsize
             raise SegmentFull(len(content), free, limit, self.path) from error
 
-    def close(self) -> None:
-        """Let go of the folder. Idempotent."""
-        if self._fd >= 0:
-            fd, self._fd = self._fd, -1
-            os.close(fd)
+    def close(self) -> bool:
+        """Let go of the folder; whether it was open. Idempotent."""
+        if self._fd < 0:
+            return False
+        fd, self._fd = self._fd, -1
+        os.close(fd)
+        return True
 
     def __enter__(self) -> WorldFolder:
         return self

@@ -29,7 +29,6 @@ class LocalDirectory:
     """
 
     def __init__(self, world: str, create: bool = True) -> None:
-        self._was_last = False
         self._seen: tuple[tuple[int, int] | None, bytes] = (None, b"")
         self._folder = WorldFolder(world, create=create)
         try:
@@ -95,7 +94,6 @@ class LocalDirectory:
                 table = self._table()
                 if table.remove(member.uid):
                     self._folder.write("members.json", table.dumps())
-                    self._was_last = not table.members
         except WorldGone:
             pass
 
@@ -127,13 +125,11 @@ class LocalDirectory:
     def close(self) -> None:
         """Let go of the folder. Idempotent; does not leave.
 
-        A world goes with the last one who has left it, unless somebody has it open again; not
-        with those who died, so that one can still see how they ended.
+        A world that all have left goes with the last one who lets go of it; not one whose
+        processes died, so that one can still see how they ended.
         """
-        self._folder.close()
-        if self._was_last:
-            self._was_last = False
-            remove_unused(self.folder)
+        if self._folder.close():
+            remove_unused(self.folder, only_if_left=True)
 
     def __enter__(self) -> LocalDirectory:
         return self

@@ -69,6 +69,38 @@ def test_join_find_leave(local: LocalDirectory, process: Callable[[], Process]) 
     assert local.members() == [second]
 
 
+@pytest.mark.parametrize("later", ["who left first", "who left last", "who only looked"])
+def test_a_world_that_all_have_left_goes_with_the_last_who_has_it_open(
+    own_root: Path, later: str
+) -> None:
+    first, last = LocalDirectory("w"), LocalDirectory("w")
+    look = LocalDirectory("w", create=False)
+    processes = [Process(first.folder) for _ in range(2)]
+    members = [one.join(first) for one in processes]
+    for one, where, member in zip(processes, (first, last), members, strict=True):
+        one.leave()
+        where.leave(member)
+    remaining = {"who left first": first, "who left last": last, "who only looked": look}
+    held = remaining.pop(later)
+    for one in remaining.values():
+        one.close()
+    assert Path(held.folder).exists()
+    held.close()
+    assert list(own_root.iterdir()) == []
+    held.close()  # harmless
+
+
+def test_a_world_that_nobody_has_joined_yet_stays(own_root: Path) -> None:
+    with LocalDirectory("w"):
+        pass
+    with LocalDirectory("w", create=False) as there:
+        process = Process(there.folder)
+        process.join(there)
+        process.die()
+    with LocalDirectory("w", create=False) as there:
+        assert len(there.members()) == 1, "one can still see how it ended"
+
+
 def test_the_dead_lose_their_rings_and_their_successor_their_segment(
     local: LocalDirectory, process: Callable[[], Process]
 ) -> None:
