@@ -122,7 +122,9 @@ def _clean_world(world: str) -> list[str]:
             with folder.locked():
                 removed = sweep(path)
                 _forget_dead(folder)
-    return removed or []
+        # Whoever has left meanwhile may have found it in use, by us.
+        removed = [*(removed or []), *(remove_unused(path) or [])]
+    return removed
 
 
 def remove_unused(path: str, only_if_left: bool = False) -> list[str] | None:

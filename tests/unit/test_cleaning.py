@@ -10,6 +10,7 @@ import pytest
 
 from sfm_kernel import directory
 from sfm_kernel.directory import LocalDirectory, cleaning
+from sfm_kernel.directory.folders import WorldFolder
 from tests.unit.processes import Process
 
 
@@ -36,6 +37,26 @@ def test_clean_removes_the_dead_and_only_them(own_root: Path) -> None:
     assert directory.worlds() == []
     assert directory.remove_world("mixed")
     assert directory.remove_world("mixed")  # harmless
+    assert list(own_root.iterdir()) == []
+
+
+def test_a_world_that_is_left_while_it_is_cleaned(
+    own_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last = LocalDirectory("w")
+    process = Process(last.folder)
+    member = process.join(last)
+    process.leave()
+    last.leave(member)
+    forget_dead = cleaning._forget_dead
+
+    def meanwhile(folder: WorldFolder) -> None:
+        last.close()
+        assert Path(last.folder).exists(), "the cleaner has it open"
+        forget_dead(folder)
+
+    monkeypatch.setattr(cleaning, "_forget_dead", meanwhile)
+    assert directory.remove_world("w")
     assert list(own_root.iterdir()) == []
 
 
