@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use super::{Core, Source, State, NO_LANE};
+use crate::clock::coarse;
 use crate::matching::{Taken, Ticket};
 use crate::outflow::Outflow;
 use crate::packet::Packet;
@@ -13,6 +14,9 @@ use crate::ring::{wants_wake, Arrival, Reader};
 use crate::ring_file::RingFile;
 use crate::segment::{self, SLOTS};
 use crate::shm::{is_dead, ShmError};
+
+/// How often the slots of all senders are looked at, in nanoseconds: they fill 8 kB.
+const ADOPT_EVERY: u64 = 500_000_000;
 
 impl Core {
     /// The lane of what `uid` delivers from outside the rings.
@@ -65,7 +69,7 @@ impl Core {
             self.after_pump(state);
         }
         if all {
-            let mut found = self.adopt(state);
+            let mut found = false;
             for lane in 0..state.lanes.len() {
                 if matches!(&state.lanes[lane].source, Source::Ring { reader, .. } if reader.pending())
                 {
@@ -78,10 +82,15 @@ impl Core {
         }
     }
 
-    /// Open the rings of senders that died before they could say that there is something in
-    /// them: nobody else would remove them. Whether there was something.
-    fn adopt(&self, state: &mut State) -> bool {
-        let Some(folder) = &self.folder else { return false };
+    /// Now and then: open the rings of senders that died before they could say that there is
+    /// something in them; nobody else would remove them.
+    pub(super) fn adopt(&self, state: &mut State) {
+        let Some(folder) = &self.folder else { return };
+        let now = coarse();
+        if now - state.adopted < ADOPT_EVERY {
+            return;
+        }
+        state.adopted = now;
         let mut arrived = false;
         for slot in 0..SLOTS {
             let uid = self.shared().ring_of(slot);
@@ -93,7 +102,9 @@ impl Core {
                 }
             }
         }
-        arrived
+        if arrived {
+            self.after_arrival(state);
+        }
     }
 
     /// The lane of the ring that `slot` announced; opened now if it is new.

@@ -66,6 +66,8 @@ struct State {
     due: Vec<u32>,
     /// Lanes whose sender may be waiting for what was just read or received.
     to_tell: Vec<u32>,
+    /// When `adopt` was at work (nanoseconds of the coarse clock).
+    adopted: u64,
 }
 
 const NO_LANE: u32 = u32::MAX;

@@ -58,6 +58,7 @@ impl Core {
             }
             shared.pressure.store(0, Ordering::SeqCst);
             self.pump(&mut state, true);
+            self.adopt(&mut state);
             self.tell_senders(&mut state);
             if wished != *wishes {
                 *wishes = wished;
