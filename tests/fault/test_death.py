@@ -76,6 +76,20 @@ def test_what_the_dead_had_sent_is_received(home: Endpoint, start: Start) -> Non
         home.recv(20, src="V")
 
 
+@pytest.mark.parametrize("end", ["sfm.close()", "os.kill(os.getpid(), 9)"])
+def test_what_the_dead_had_sent_is_received_after_slow_callbacks(
+    home: Endpoint, start: Start, end: str
+) -> None:
+    home.regcb(lambda m: time.sleep(3), tag="slow")
+    start(
+        "V",
+        "sfm.send(dest='home', tag='slow')\nsfm.send(dest='home', tag='result', n=1)\n"
+        f"time.sleep(0.5)\n{end}",
+    )
+    home.wait_for("V", timeout=20)
+    assert home.recv(20, src="V", tag="result").n == 1, "callbacks are asked first"
+
+
 def test_sending_to_the_dead(home: Endpoint, start: Start) -> None:
     victim = start("V", "sfm.send(dest='home', ready=True)\ntime.sleep(60)")
     home.recv(20, src="V")

@@ -82,15 +82,28 @@ impl Core {
         }
     }
 
-    /// Now and then: open the rings of senders that died before they could say that there is
-    /// something in them; nobody else would remove them.
-    pub(super) fn adopt(&self, state: &mut State) {
-        let Some(folder) = &self.folder else { return };
+    /// Take in all that there is, also from the dead. A number for `is_decided`.
+    pub fn take_in_all(&self) -> u64 {
+        let mut state = self.lock();
+        self.pump(&mut state, true);
+        self.adopt(&mut state);
+        self.tell_senders(&mut state);
+        state.undecided_ever
+    }
+
+    /// `adopt`, twice a second however often this is called.
+    pub(super) fn adopt_in_time(&self, state: &mut State) {
         let now = coarse();
-        if now - state.adopted < ADOPT_EVERY {
-            return;
+        if now - state.adopted >= ADOPT_EVERY {
+            state.adopted = now;
+            self.adopt(state);
         }
-        state.adopted = now;
+    }
+
+    /// Open the rings of senders that died before they could say that there is something in
+    /// them: nobody else would remove them, and nobody would receive what they had sent.
+    fn adopt(&self, state: &mut State) {
+        let Some(folder) = &self.folder else { return };
         let mut arrived = false;
         for slot in 0..SLOTS {
             let uid = self.shared().ring_of(slot);
@@ -225,6 +238,7 @@ impl Core {
         // Behind a message that is not decided yet, or order would be lost.
         let active = self.shared().callbacks.load(Ordering::Relaxed) != 0;
         if active || state.deciding > 0 || !state.undecided.is_empty() {
+            state.undecided_ever += 1;
             state.undecided.push_back(Taken { seq: 0, packet, ticket });
         } else {
             state.queue.push(packet, ticket);

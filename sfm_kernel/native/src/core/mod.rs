@@ -60,13 +60,15 @@ struct State {
     by_uid: HashMap<u128, u32>,
     /// Arrived while callbacks are registered, and not yet shown to them.
     undecided: VecDeque<Taken>,
+    /// How many messages were ever put there.
+    undecided_ever: u64,
     /// Messages that the network thread is showing to callbacks right now.
     deciding: usize,
     damaged: Vec<String>,
     due: Vec<u32>,
     /// Lanes whose sender may be waiting for what was just read or received.
     to_tell: Vec<u32>,
-    /// When `adopt` was at work (nanoseconds of the coarse clock).
+    /// When `adopt_in_time` was at work (nanoseconds of the coarse clock).
     adopted: u64,
 }
 

@@ -26,6 +26,12 @@ impl Core {
         state.undecided.drain(..).collect()
     }
 
+    /// Whether callbacks have decided on the first `number` of the messages that came to them.
+    pub fn is_decided(&self, number: u64) -> bool {
+        let state = self.lock();
+        state.undecided_ever - (state.undecided.len() + state.deciding) as u64 >= number
+    }
+
     /// No callback wanted it: it goes into the queue, as if it arrived now.
     pub fn decline(&self, news: Taken) {
         let mut state = self.lock();
@@ -51,14 +57,15 @@ impl Core {
         let wished = shared.wishes.load(Ordering::SeqCst);
         {
             let mut state = self.lock();
-            if !active() {
+            if !active() && !state.undecided.is_empty() {
                 while let Some(news) = state.undecided.pop_front() {
                     state.queue.push(news.packet, news.ticket);
                 }
+                self.after_arrival(&state);
             }
             shared.pressure.store(0, Ordering::SeqCst);
             self.pump(&mut state, true);
-            self.adopt(&mut state);
+            self.adopt_in_time(&mut state);
             self.tell_senders(&mut state);
             if wished != *wishes {
                 *wishes = wished;

@@ -73,10 +73,17 @@ impl<'a, 'py> Search<'a, 'py> {
         let mut blocked: Option<(Blocked<'_>, Bound<'_, PyAny>)> = None;
         let mut waiter = Some(waiter);
         let mut all = false;
+        let mut failed: Option<(PyErr, u64)> = None;
         loop {
             open(py, core)?;
+            // What a dead peer had sent before is still received, also if callbacks, which are
+            // asked first, take their time.
+            let last = failed.take_if(|(_, arrived)| core.is_decided(*arrived));
             if let Some(taken) = self.next(py, true, all)? {
                 return Ok(Waited::Taken(taken.expect("taken")));
+            }
+            if let Some((failure, _)) = last {
+                return Err(failure);
             }
             let version = self.version;
             let limit = left().map_or(TICK, |left| left.min(TICK));
@@ -90,12 +97,11 @@ impl<'a, 'py> Search<'a, 'py> {
             } else if let Some((blocked, tick)) = &mut blocked {
                 if blocked.ticks(limit) {
                     py.check_signals()?;
-                    if let Err(failure) = tick.call0() {
-                        // What a dead peer had sent before is still received.
-                        return match self.next(py, true, true)? {
-                            Some(taken) => Ok(Waited::Taken(taken.expect("taken"))),
-                            None => Err(failure),
-                        };
+                    if failed.is_none() {
+                        if let Err(failure) = tick.call0() {
+                            failed = Some((failure, core.take_in_all()));
+                            continue;
+                        }
                     }
                 }
             }
