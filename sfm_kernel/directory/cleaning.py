@@ -141,7 +141,8 @@ def remove_unused(path: str, only_if_left: bool = False) -> list[str] | None:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if _is_inhabited(path) or (only_if_left and not _is_left(path)):
             return None
-        for file in os.listdir(path):
+        # The mark of a world goes last: what is killed here leaves one that `clean` knows.
+        for file in sorted(os.listdir(path), key=lambda file: file == "lock"):
             if file in _TABLE_FILES or _OURS.fullmatch(file):
                 os.unlink(os.path.join(path, file))
         os.rmdir(path)

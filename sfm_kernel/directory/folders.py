@@ -19,7 +19,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 
-from sfm_kernel.errors import BadName, SegmentFull, WorldAccess, WorldGone
+from sfm_kernel.errors import BadName, EndpointClosed, SegmentFull, WorldAccess, WorldGone
 
 WORLD_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 
@@ -119,15 +119,20 @@ class WorldFolder:
         """Whether the folder is still the one that was opened."""
         return _same(self._fd, self.path)
 
+    def _check(self) -> None:
+        if not self.exists():
+            # Another thread may have closed it just now.
+            raise EndpointClosed("this directory was closed") if self._fd < 0 else self.gone()
+
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """The exclusive right to change the world's table.
 
         Raises:
+            EndpointClosed: the directory was closed.
             WorldGone: the folder was removed, or a process that holds the lock does not run on.
         """
-        if not self.exists():
-            raise self.gone()
+        self._check()
         # A file object, not a bare descriptor: whatever interrupts us, losing the last reference
         # closes it, and that unlocks.
         with open(self._lock, "ab", buffering=0, opener=_open_private) as file:
@@ -142,6 +147,7 @@ class WorldFolder:
         """The content of a file of the folder; None if there is none.
 
         Raises:
+            EndpointClosed: the directory was closed.
             WorldGone: the folder was removed.
             WorldAccess: the file belongs to somebody else, or others may read it.
         """
@@ -151,8 +157,7 @@ class WorldFolder:
                 content = stream.read()
         except FileNotFoundError:
             content = None
-        if not self.exists():
-            raise self.gone()
+        self._check()
         return content
 
     def stamp(self, file: str) -> tuple[int, int] | None:

@@ -12,7 +12,7 @@ from typing import Any
 from sfm_kernel.directory.cleaning import remove_unused, sweep
 from sfm_kernel.directory.folders import WorldFolder, is_alive
 from sfm_kernel.directory.table import Table, Wish
-from sfm_kernel.errors import WorldAccess, WorldGone
+from sfm_kernel.errors import EndpointClosed, WorldAccess, WorldGone
 from sfm_kernel.transport.base import Member, Name
 
 KEY_BYTES = 32
@@ -94,7 +94,7 @@ class LocalDirectory:
                 table = self._table()
                 if table.remove(member.uid):
                     self._folder.write("members.json", table.dumps())
-        except WorldGone:
+        except (WorldGone, EndpointClosed):
             pass
 
     def members(self) -> list[Member]:
@@ -114,7 +114,7 @@ class LocalDirectory:
         if stamp != seen:
             try:
                 text = self._folder.read("members.json") or b""
-            except WorldGone:
+            except (WorldGone, EndpointClosed):
                 return b""
             except OSError:  # no descriptor left: what was known before has to do
                 return text

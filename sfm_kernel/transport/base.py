@@ -92,13 +92,17 @@ class Directory(Protocol):
             NameInUse: a living member has this name or rank.
             WorldFull: ``MAX_MEMBERS`` members live.
             WorldGone: the directory does not answer or was removed.
+            EndpointClosed: this client was closed.
         """
 
     def leave(self, member: Member) -> None:
         """Take the entry out; harmless if it is not there (any more) or the world is gone."""
 
     def members(self) -> list[Member]:
-        """All entries as they are now, the dead that nobody replaced among them, by slot."""
+        """All entries as they are now, the dead that nobody replaced among them, by slot.
+
+        Raises: as ``join``.
+        """
 
     def alive(self, member: Member) -> bool:
         """Whether this incarnation still runs and has not left; cheap enough for every 100 ms."""

@@ -21,6 +21,7 @@ from sfm_kernel.directory import LocalDirectory, cleaning, folders
 from sfm_kernel.directory.table import Table
 from sfm_kernel.errors import (
     BadName,
+    EndpointClosed,
     NameInUse,
     WorldAccess,
     WorldGone,
@@ -154,6 +155,14 @@ def test_a_world_that_was_removed(world: str) -> None:
         assert not opened.alive(member)
     for file in Path(opened.folder + "-moved").glob("*.seg"):
         file.unlink()
+
+
+def test_a_closed_directory_says_so(world: str) -> None:
+    local = LocalDirectory(world)
+    local.close()
+    local.close()
+    with pytest.raises(EndpointClosed):
+        local.members()
 
 
 def test_a_root_that_others_may_enter(own_root: Path) -> None:
