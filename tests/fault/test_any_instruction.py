@@ -60,7 +60,7 @@ def receive(home: Endpoint, first: int = 0) -> None:
     seen = 0
     try:
         while True:
-            m = home.recv(20, src="V")
+            m = home.recv(60, src="V")
             assert m.n == seen, "lost or out of order"
             assert bytes(m.data) == bytes([m.n]) * len(m.data), "torn"
             seen += 1
@@ -73,7 +73,7 @@ def receive_after_three(home: Endpoint) -> None:
 
 
 def flood(home: Endpoint, size: int) -> None:
-    assert home.recv(20, src="V").ready
+    assert home.recv(60, src="V").ready
     home.buffering = 1 << 20
     with contextlib.suppress(PeerLost):
         while True:
