@@ -103,7 +103,7 @@ class Calls:
     """What an endpoint inherits ``send``, ``recv``, ``recv_nb`` and ``peek`` from.
 
     Whoever inherits has the methods that they call where Python decides: ``_send_otherwise(dest,
-    attributes)``, ``_send_after_loss(dest, attributes, error)``, ``_canonical(src)``,
+    attributes)``, ``_send_after_loss(dest, attributes, error, way)``, ``_canonical(src)``,
     ``_waiter(template)``, ``_timed_out(timeout, template)``, ``_would_block(template)``.
     """
 
@@ -138,11 +138,12 @@ class Inbox:
         (nothing is added), EndpointClosed.
         """
 
-    def serve(self, dispatch: Callable[[Message], bool]) -> None:
+    def serve(self, choose: Callable[[Message], Callable[[Message], object] | None]) -> None:
         """The network thread's work, until the inbox closes.
 
         Keeps rings from filling up, writes what observers wish, and while callbacks are
-        registered shows every message to ``dispatch``, which says whether it was consumed.
+        registered shows every message to ``choose``: what that returns is called with the
+        message, which counts as received then; None leaves it in the queue.
         """
 
     def set_callbacks(self, active: bool) -> None:
@@ -177,27 +178,19 @@ class Outflow:
     """
 
     def __new__(cls, inbox: Inbox, peer: str, uid: str) -> Outflow: ...
-    def acquire(self, nbytes: int, buffering: int, check: Callable[[], object]) -> bool:
-        """Wait until a packet of ``nbytes`` may go, and count it.
+    def send(
+        self,
+        inbox: Inbox,
+        lane: int,
+        packet: Packet,
+        buffering: int,
+        check: Callable[[], object],
+    ) -> None:
+        """Put the packet, copied, into ``inbox`` when it may go; see ``Route.send``.
 
-        True if the receiver should acknowledge it at once. ``check()`` is called about every
-        100 ms and ends the wait by raising.
+        ``check()`` is called about every 100 ms of a wait, and where ``inbox`` is closed: it ends
+        the call by raising.
         """
-
-    def drain(self, check: Callable[[], object]) -> None:
-        """Wait until all that was counted is received."""
-
-    def release(self, nbytes: int) -> None:
-        """Take back what ``acquire`` counted: the packet was not sent."""
-
-    def credit(self, total: int) -> None:
-        """The peer has received ``total`` since the beginning. From any thread."""
-
-    def count(self, nbytes: int) -> None:
-        """Count a sent message of ``nbytes``, for observers."""
-
-    @property
-    def waiting(self) -> int:
         """Cost of what was sent and is not yet received."""
 
 @final
@@ -273,6 +266,12 @@ class Exchange:
         """The link to a peer, if there is one."""
 
     def links(self) -> list[Link]: ...
+    def greet_again(self, link: Link) -> None:
+        """The line came up again: say how much was sent, so that the peer sees what is missing.
+
+        What the peer may be waiting for (acknowledgements) is said once more.
+        """
+
     def broken(self, uid: str) -> bool | None:
         """Whether messages of this peer are missing; None if it has never connected."""
 
@@ -314,9 +313,6 @@ class Link:
 
     def close(self, why: str) -> None:
         """Use the DEALER no more. What was not delivered is given up; ``lost`` says why."""
-
-    def greet(self) -> None:
-        """Say how much was sent, so that the peer sees what is missing: the line came up again."""
 
 @final
 class ZmqSender:

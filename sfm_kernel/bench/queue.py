@@ -89,6 +89,7 @@ def serve(sfm: Endpoint, home: str = "home") -> None:
 
 
 def _feed(sfm: Endpoint, job: Message) -> None:
+    sfm.recv(src=0, tag="begin")
     for _ in range(job.depth):
         sfm.send(dest=0, tag="unwanted", **WORK)
     sfm.send(dest=0, tag="depth reached")
@@ -100,6 +101,7 @@ def _feed(sfm: Endpoint, job: Message) -> None:
 
 def _take(sfm: Endpoint, job: Message) -> Mapping[str, Any]:
     before = resident()
+    sfm.send(dest=1, tag="begin")
     sfm.recv(tag="depth reached")
     grown, accounted = resident() - before, accounted_by(sfm)
     seconds: dict[str, list[float]] = {name: [] for name in job.calls}

@@ -21,6 +21,13 @@ class Callback:
     ) -> None:
         self._owner, self.function, self.template = owner, function, template
 
+    def run(self, message: Message) -> None:
+        """Call the function. What it raises is shown, and goes no further."""
+        try:
+            self.function(message)
+        except Exception:  # noqa: BLE001 - whatever a user's function raises
+            _report(self, "callback")
+
     def unregister(self) -> None:
         """No message that arrives from now on goes to the function. Harmless when repeated."""
         self._owner.remove(self)
@@ -55,21 +62,15 @@ class Callbacks:
             if not self._all and not self._inbox.closed:
                 self._inbox.set_callbacks(False)
 
-    def dispatch(self, message: Message) -> bool:
-        """Show a message to the callbacks; whether one consumed it. Runs in the network thread."""
+    def choose(self, message: Message) -> Callable[[Message], None] | None:
+        """What a message goes to, if to any. Runs in the network thread."""
         for callback in self._all:
             try:
-                if not matches(message, callback.template):
-                    continue
+                if matches(message, callback.template):
+                    return callback.run
             except Exception:  # noqa: BLE001 - whatever a user's predicate raises
                 _report(callback, "a predicate for")
-                continue
-            try:
-                callback.function(message)
-            except Exception:  # noqa: BLE001 - whatever a user's function raises
-                _report(callback, "callback")
-            return True
-        return False
+        return None
 
 
 def _report(callback: Callback, what: str) -> None:

@@ -63,7 +63,7 @@ class Endpoint(Calls):
         inbox.set_info(json.dumps(about))
         self._network = threading.Thread(
             target=inbox.serve,
-            args=(self._callbacks.dispatch,),
+            args=(self._callbacks.choose,),
             name=f"sfm-network-{member.name}",
             daemon=True,
         )
@@ -167,10 +167,16 @@ class Endpoint(Calls):
         try:
             route.send(packet, self._buffering)
         except PeerLost as lost:
-            self._send_after_loss(dest, attributes, lost)
+            self._send_after_loss(dest, attributes, lost, route)
 
-    def _send_after_loss(self, dest: Name, attributes: dict[str, Any], lost: PeerLost) -> None:
-        """Send to the process that has taken the place of the lost one, if there is one."""
+    def _send_after_loss(
+        self, dest: Name, attributes: dict[str, Any], lost: PeerLost, failed: Any
+    ) -> None:
+        """Send to the process that has taken the place of the lost one, if there is one.
+
+        ``failed`` is the way that led to the lost one, or that way's ring.
+        """
+        self._peers.give_up(dest, failed)
         successor = self._peers.successor(dest)
         if successor is None:
             raise lost
@@ -239,7 +245,6 @@ class Endpoint(Calls):
         """
         if self not in _open:
             return
-        _open.discard(self)
         # From the last to the first, each even if another fails or Stop interrupts it.
         with contextlib.ExitStack() as steps:
             steps.callback(self._directory.close)
@@ -253,6 +258,10 @@ class Endpoint(Calls):
             for transport in self._transports:
                 if transport.kind == "zmq":  # sends what is under way; needs the inbox for that
                     steps.callback(transport.close)
+            try:
+                _open.remove(self)  # last, so that an interrupt comes before it or runs the steps
+            except KeyError:  # another thread was faster
+                steps.pop_all()
 
     def _leave(self) -> None:
         with contextlib.suppress(SFMError, OSError):  # the world may be gone

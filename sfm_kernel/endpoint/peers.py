@@ -43,9 +43,11 @@ class Peers:
         self._transports = list(transports)
         self._kinds = tuple(kinds)
         self._known: dict[Name, Member] = {}
+        self._left: dict[Name, Member] = {}  # who had names that nobody has now
         self._routes: dict[Name, Route] = {}
         self.rings: dict[Name, Any] = {}
         self.ranks: dict[int, Name] = {}
+        self._given_up: set[str] = set()  # the uids to which a way has failed
         self._routing = threading.Lock()
 
     # ---- who ----
@@ -55,12 +57,15 @@ class Peers:
         members = self._directory.members()
         known: dict[Name, Member] = {one.rank: one for one in members if one.rank is not None}
         known |= {one.name: one for one in members}  # a name goes before a rank
+        left = self._left | self._known
         self._known = known
+        self._left = {name: one for name, one in left.items() if name not in known}
         self.ranks |= {one.rank: one.name for one in members if one.rank is not None}
         current = {one.uid for one in members}
         with self._routing:  # a name whose process was replaced leads to the new one from now on
             for name, route in list(self._routes.items()):
-                if route.peer.uid not in current:
+                # Another thread may have made a way to somebody who joined after our look.
+                if route.peer.uid not in current and not self.alive(route.peer):
                     self._forget_route(name)
         return members
 
@@ -135,18 +140,26 @@ class Peers:
         del self._routes[name]
         self.rings.pop(name, None)
 
-    def successor(self, dest: Name) -> Route | None:
-        """The way to the process that has taken the place of ``dest``, which was lost; if any."""
+    def give_up(self, dest: Name, failed: Any) -> None:
+        """The next message to ``dest`` gets a new way; ``failed`` is the old one, or its ring.
+
+        If another thread has made a new way already, that one stays: of two ways to the same
+        process the receiver would see only the first.
+        """
         with self._routing:
             lost = self._routes.get(dest)
+            if lost is None or failed not in (lost, lost.ring):
+                return
             for name in [name for name, route in self._routes.items() if route is lost]:
                 self._forget_route(name)
-        if lost is None:
-            return None  # another thread was faster
+            self._given_up.add(lost.peer.uid)
         lost.close()
+
+    def successor(self, dest: Name) -> Route | None:
+        """The way to the process that has taken the place of ``dest``, which died; if any."""
         self.members()
         member = self._known.get(dest)
-        if member is None or member.uid == lost.peer.uid or not self.alive(member):
+        if member is None or member.uid in self._given_up or not self.alive(member):
             return None
         return self.route(dest)
 
@@ -170,7 +183,8 @@ class Peers:
         """What a blocked receive calls now and then: raises PeerLost when its ``src`` is dead.
 
         A process that dies while somebody waits for it is lost for that wait, even if another
-        takes its place at once: the new one does not know what was asked of the old one.
+        takes its place at once: the new one does not know what was asked of the old one. So is one
+        whom this endpoint knew and who has left before; a name that it does not know is waited for.
         """
         src: Any = template.get("src")
         if "src" not in template or callable(src):
@@ -184,14 +198,17 @@ class Peers:
             awaited = self._known.get(src)
 
         turns = itertools.count(1)
+        dying = False
 
         def check() -> None:
-            nonlocal awaited
-            if next(turns) % LOOK_EVERY:
+            nonlocal awaited, dying
+            if not dying and next(turns) % LOOK_EVERY:
                 return
             if awaited is None:
                 awaited = self.lookup(src)  # a late joiner
-            elif not self.alive(awaited) and all(t.settled(awaited) for t in self._transports):
+            lost = awaited or self._left.get(src)
+            dying = lost is not None and not self.alive(lost)
+            if lost and dying and all(transport.settled(lost) for transport in self._transports):
                 waiting = call("recv", template)
                 raise PeerLost(src, f"while {self._own.name!r} waited for it in {waiting}")
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from sfm_kernel.errors import EndpointClosed, PeerLost
+from sfm_kernel.errors import PeerLost
 from sfm_kernel.transport.base import Member, Route, Transport
 
 _inboxes: dict[str, Any] = {}
@@ -51,25 +51,13 @@ class InprocRoute(Route):
     def __init__(self, peer: Member, inbox: Any, lane: int, outflow: Any) -> None:
         super().__init__(peer)
         self._inbox, self._lane, self._outflow = inbox, lane, outflow
-        # Counting and delivering are one step, or two threads could overtake each other.
-        self._order = threading.Lock()
 
     def _check(self) -> None:
         if self._inbox.closed:
             raise PeerLost(self.peer.name, "and did not receive this message")
 
     def send(self, packet: Any, buffering: int) -> None:
-        self._check()
-        self._outflow.acquire(len(packet), buffering, self._check)
-        with self._order:
-            try:
-                self._inbox.deliver(self._lane, packet)
-            except EndpointClosed:
-                self._outflow.release(len(packet))
-                raise PeerLost(self.peer.name, "and did not receive this message") from None
-            self._outflow.count(len(packet))
-        if buffering == 0:
-            self._outflow.drain(self._check)
+        self._outflow.send(self._inbox, self._lane, packet, buffering, self._check)
 
     def close(self) -> None:
         """Nothing to release: the inbox belongs to the peer."""

@@ -104,6 +104,41 @@ def test_it_may_send_but_not_wait(pair: Pair, capsys: pytest.CaptureFixture[str]
     assert "network thread" in "".join(shown)
 
 
+def test_it_answers_who_waits_for_nothing_else(pair: Pair, background: Callable[..., Any]) -> None:
+    a, b = pair
+    a.buffering = b.buffering = 0  # the question is received when the callback gets it
+    with b.regcb(lambda m: b.send(dest=m.src, reply=m.n), ask=True):
+        for n in range(5):
+            a.send(dest="B", ask=True, n=n)
+            assert a.recv(20).reply == n
+        # No answer is received before the question was sent.
+        asking = background(lambda: [a.send(dest="B", ask=True, n=n) for n in range(5)])
+        assert [a.recv(20).reply for _ in range(5)] == list(range(5))
+        asking.result()
+
+
+def test_two_that_send_each_other_more_than_a_ring_holds(
+    pair: Pair, join: Callable[..., Endpoint], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SFM_ARENA_BYTES", "0")
+    a, b = pair
+    c = join("C")
+
+    def flood(endpoint: Endpoint, dest: str) -> Callable[[sfm_kernel.Message], None]:
+        def call(_: sfm_kernel.Message) -> None:
+            for n in range(20):
+                endpoint.send(dest=dest, n=n, data=bytes(200_000))
+
+        return call
+
+    a.regcb(flood(a, "B"), go=True)
+    b.regcb(flood(b, "A"), go=True)
+    c.send(dest="A", go=True)
+    c.send(dest="B", go=True)
+    for endpoint in (a, b):
+        assert [endpoint.recv(20, n=n).n for n in range(20)] == list(range(20))
+
+
 def test_order_holds_when_callbacks_come_and_go(pair: Pair, background: Callable[..., Any]) -> None:
     a, b = pair
     sending = background(lambda: [a.send(dest="B", n=n) for n in range(2000)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
 import signal
 import threading
@@ -144,6 +145,42 @@ def test_stop_ends_a_blocked_send_and_nothing_was_sent(pair: Pair) -> None:
 INSIDE_PYTHON = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 
+def test_a_signal_handler_that_sends_where_the_thread_is_sending(pair: Pair) -> None:
+    """It gets an error or gets through; nobody waits for himself."""
+    a, b = pair
+    a.buffering = 10_000
+    a.send(dest="B", n=0, data=bytes(9_000))
+    outcome: list[str] = []
+
+    def handle(*_: object) -> None:
+        try:
+            a.send(dest="B", n="handler", data=bytes(9_000))
+            outcome.append("sent")
+        except sfm_kernel.SFMError as error:
+            outcome.append(str(error))
+
+    def strike() -> None:
+        eventually(blocked(a, "send"))
+        os.kill(os.getpid(), signal.SIGUSR1)
+        if a.route_kind("B") == "shm":
+            eventually(lambda: outcome)
+        received.extend(b.recv(20).n for _ in range(2))
+
+    received: list[object] = []
+    before = signal.signal(signal.SIGUSR1, handle)
+    striker = threading.Thread(target=strike)
+    try:
+        striker.start()
+        a.send(dest="B", n=1, data=bytes(9_000))
+        striker.join()
+        missing = 2 + (outcome == ["sent"]) - len(received)
+        received.extend(b.recv(20).n for _ in range(missing))
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert outcome == ["sent"] or "signal handler" in outcome[0]
+    assert received == ([0, "handler", 1] if outcome == ["sent"] else [0, 1])
+
+
 class Storm:
     """Ctrl-C again and again; it strikes only while ``armed``, and disarms itself."""
 
@@ -153,9 +190,12 @@ class Storm:
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self) -> None:
-        # Irregularly: a call that takes longer than the mean gets through now and then.
-        while not self._over.wait(random.expovariate(1 / self._every)):
+        # Irregularly: a call that takes longer than the mean gets through now and then. And ever
+        # more rarely, however slow the machine is.
+        mean = self._every
+        while not self._over.wait(random.expovariate(1 / mean)):
             _kill_main()
+            mean = min(1.01 * mean, 20 * self._every)
 
     def _strike(self, *_: object) -> None:
         if self.armed:

@@ -68,9 +68,12 @@ def test_a_blocked_recv_hears_of_the_death(home: Endpoint, start: Start) -> None
 def test_what_the_dead_had_sent_is_received(home: Endpoint, start: Start) -> None:
     start(
         "V",
+        "sfm.send(dest='home', ready=True)\nsfm.recv(src='home')\n"
         "for n in range(100): sfm.send(dest='home', n=n, pad=bytes(1000))\n"
         "time.sleep(0.5)\nos.kill(os.getpid(), 9)",
     )
+    assert home.recv(20, src="V").ready  # over ZeroMQ: there is a connection
+    home.send(dest="V")
     assert [home.recv(20, src="V").n for _ in range(100)] == list(range(100))
     with pytest.raises(PeerLost):
         home.recv(20, src="V")
@@ -83,10 +86,12 @@ def test_what_the_dead_had_sent_is_received_after_slow_callbacks(
     home.regcb(lambda m: time.sleep(3), tag="slow")
     start(
         "V",
+        "sfm.send(dest='home', ready=True)\nsfm.recv(src='home')\n"
         "sfm.send(dest='home', tag='slow')\nsfm.send(dest='home', tag='result', n=1)\n"
         f"time.sleep(0.5)\n{end}",
     )
-    home.wait_for("V", timeout=20)
+    assert home.recv(20, src="V").ready
+    home.send(dest="V")
     assert home.recv(20, src="V", tag="result").n == 1, "callbacks are asked first"
 
 

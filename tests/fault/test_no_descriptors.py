@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -37,6 +38,25 @@ def no_descriptors() -> Iterator[None]:
         for fd in taken:
             os.close(fd)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.zmq
+def test_a_connection_that_cannot_be_made_yet(
+    world: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SFM_TRANSPORT", "zmq")
+    with sfm_kernel.join(world, "home", guest=True) as home, contextlib.ExitStack() as stack:
+        for name in ("V", "W"):
+            command = [sys.executable, "-c", ECHO.replace('"V"', f'"{name}"'), world]
+            stack.callback(stack.enter_context(subprocess.Popen(command)).kill)
+        home.wait_for("V", "W", timeout=20)
+        home.send(dest="W", n=0)
+        assert home.recv(20, src="W").echo == 0
+        with no_descriptors():
+            home.send(dest="V", n=1)
+            time.sleep(0.6)
+            assert "ulimit" in capfd.readouterr().err
+        assert home.recv(20, src="V").echo == 1
 
 
 @pytest.mark.parametrize("kind", ["shm", pytest.param("zmq", marks=pytest.mark.zmq)])

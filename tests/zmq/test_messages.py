@@ -8,6 +8,7 @@ import socket
 import stat
 import subprocess
 import threading
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -190,6 +191,19 @@ def test_a_connection_that_breaks_is_made_again(join: Callable[..., Endpoint]) -
         wait_until(lambda: before.breaks == n + 1 and link(a, "B").up)  # noqa: B023
 
 
+def test_an_acknowledgement_that_a_break_swallowed_comes_again(
+    join: Callable[..., Endpoint],
+) -> None:
+    a, b = join("A"), join("B")
+    b.send(dest="A")
+    a.recv()
+    a.send(dest="B", n=1)
+    assert b.recv().n == 1
+    assert link(a, "B").waiting, "acknowledged too early for this test"
+    cut(b, link(b, "A").address)
+    wait_until(lambda: not link(a, "B").waiting)
+
+
 def test_what_a_break_swallowed_is_noticed_without_another_message(
     join: Callable[..., Endpoint], impostor: Callable[..., Impostor]
 ) -> None:
@@ -201,6 +215,30 @@ def test_what_a_break_swallowed_is_noticed_without_another_message(
         b.recv(src="A")
     with pytest.raises(PeerLost):
         repeat(lambda: a.send(dest="B", n=1))
+
+
+ALTERNATELY = """
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+for _ in range(5):
+    sfm.recv()
+    sfm.recv()
+    time.sleep(0.5)
+    sfm.recv(5)
+    sfm.send(dest="A")
+"""
+
+
+def test_a_thread_that_received_and_computes_leaves_the_socket_to_others(
+    join: Callable[..., Endpoint], process: Callable[..., subprocess.Popen[str]]
+) -> None:
+    a = join("A")
+    b = process("B", ALTERNATELY)
+    for _ in range(5):
+        for pause in (0.02, 1.0, 0):
+            a.send(dest="B")
+            time.sleep(pause)
+        a.recv(20, src="B")
+    assert b.wait(20) == 0
 
 
 def test_acknowledgements_come_for_the_last_small_message_too(

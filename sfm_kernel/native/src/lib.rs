@@ -29,6 +29,8 @@ pub mod life;
 #[cfg(not(loom))]
 pub mod outflow;
 #[cfg(not(loom))]
+pub mod reentry;
+#[cfg(not(loom))]
 pub mod ring_file;
 #[cfg(not(loom))]
 pub mod segment;

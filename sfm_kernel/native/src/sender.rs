@@ -11,6 +11,7 @@ use crate::clock::coarse;
 use crate::core::Core;
 use crate::outflow::may_send;
 use crate::packet::{cost, Gather};
+use crate::reentry::Holder;
 use crate::ring::{Refused, Writer, LEAST};
 use crate::ring_file::RingFile;
 use crate::segment::Segment;
@@ -33,6 +34,8 @@ pub struct Sender {
     slot: usize,
     folder: PathBuf,
     writing: Mutex<Writing>,
+    /// Who has `writing` and runs Python.
+    pub holder: Holder,
 }
 
 pub struct Writing {
@@ -107,10 +110,15 @@ impl Sender {
         let now = Instant::now();
         let writing =
             Writing { writer, arena: None, used: now, sent: 0, count: 0, checked: coarse() };
-        let folder = folder.to_path_buf();
-        let sender =
-            Sender { core, peer, peer_id: uid as u64, slot, folder, writing: Mutex::new(writing) };
-        let sender = Arc::new(sender);
+        let sender = Arc::new(Sender {
+            core,
+            peer,
+            peer_id: uid as u64,
+            slot,
+            folder: folder.to_path_buf(),
+            writing: Mutex::new(writing),
+            holder: Holder::default(),
+        });
         sender.core.tend(&sender);
         Ok(sender)
     }
@@ -216,7 +224,7 @@ impl Sender {
             Woken::Rung
         } else {
             let writer = std::cell::RefCell::new(&mut writing.writer);
-            self.core.spin_then_sleep(Duration::from_millis(100), || {
+            self.core.wait_as_sender(Duration::from_millis(100), || {
                 let mut writer = writer.borrow_mut();
                 (!room && writer.has_room(wanted))
                     || writer.taken() != taken
@@ -235,11 +243,11 @@ impl Sender {
 
     pub fn wait_drained(&self, writing: &mut Writing) -> Woken {
         writing.writer.announce_wait();
-        let woken = if self.drained(writing) {
+        let seen = writing.writer.taken();
+        let woken = if seen == writing.sent {
             Woken::Rung
         } else {
-            let seen = writing.writer.taken();
-            self.core.spin_then_sleep(Duration::from_millis(100), || {
+            self.core.wait_as_sender(Duration::from_millis(100), || {
                 writing.writer.taken() != seen
                     || writing.writer.refused() == Refused::Everything
                     || self.core.is_closed()

@@ -7,6 +7,7 @@ threads that send and receive, and in ``Exchange.tend`` while this thread waits.
 
 from __future__ import annotations
 
+import errno
 import socket
 import sys
 import time
@@ -29,8 +30,11 @@ if TYPE_CHECKING:
 TICK = 0.25
 """Seconds between looks at lines that are down."""
 IDLE_TICK = 10.0
-CLOSE_SECONDS = 2.0
-"""How long ``close`` waits for peers that do not confirm what was sent to them."""
+CLOSE_SECONDS = 5.0
+CLOSE_BYTES_PER_SECOND = 1 << 20
+"""How long ``close`` waits for peers that do not confirm that all has come: so long, and longer by
+what is under way to them, over a slow line."""
+NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 
 
 def _module() -> str:
@@ -50,6 +54,7 @@ class Network:
         self._down: set[Link] = set()
         self._close_by: float | None = None
         self._parting: list[Link] = []
+        self._unopened: list[Link] = []
         self._handlers: dict[int, Callable[[], object]] = {}
         self._module = _module()
         self._context: Context = zmq.Context()
@@ -83,27 +88,39 @@ class Network:
                 for link in list(self._down):
                     self._judge(link)
                 if self._transport.closing and self._close_by is None:
-                    self._close_by = time.monotonic() + CLOSE_SECONDS
                     # ZeroMQ's linger knows less: only what the kernel took, and it waits in vain
                     # for a peer that has gone as well.
                     self._parting = self._exchange.say_goodbye()
+                    under_way = sum(link.waiting for link in self._parting)
+                    patience = CLOSE_SECONDS + under_way / CLOSE_BYTES_PER_SECOND
+                    self._close_by = time.monotonic() + patience
                     self._hear_news()
         finally:
             self._shut()
 
     def _patience(self) -> float:
-        return TICK if self._down or self._close_by else IDLE_TICK
+        return TICK if self._down or self._unopened or self._close_by else IDLE_TICK
 
     def _hear_news(self) -> None:
         unopened, refused, complaints = self._exchange.news()
         for complaint in complaints:
             print(complaint, file=sys.stderr)
-        for link in unopened:
+        again, self._unopened = self._unopened, []
+        for link in (*again, *unopened):
             try:
                 self._open(link)
                 self._line_news(link)
-            except (zmq.ZMQError, OSError) as error:  # no descriptors left, or no such address
-                self._lose(link, f"({link.address}: {error})")
+            except (zmq.ZMQError, OSError) as error:
+                if error.errno not in NO_DESCRIPTORS:  # no such address
+                    self._lose(link, f"({link.address}: {error})")
+                    continue
+                self._unopened.append(link)
+                if link not in again:
+                    print(
+                        f"sfm: no descriptor left for a connection to {link.address}: close "
+                        f"files, or raise the limit (ulimit -n). Trying again meanwhile",
+                        file=sys.stderr,
+                    )
         for link in refused:
             self._lose(link, "")
 
@@ -111,9 +128,15 @@ class Network:
 
     def _open(self, link: Link) -> None:
         dealer = self._context.socket(zmq.DEALER)
-        prepare(dealer)
-        self._keys.connect(dealer)
-        line = self._lines[link.uid] = Line(dealer)
+        try:
+            prepare(dealer)
+            self._keys.connect(dealer)
+            line = Line(dealer)
+        except BaseException:
+            dealer.close(0)
+            raise
+        self._lines[link.uid] = line
+        self._transport.addresses.add(link.address)
         self._watch(descriptor(line.monitor), partial(self._line_news, link))
         self._down.add(link)
         dealer.connect(link.address)
@@ -124,7 +147,7 @@ class Network:
         if line is None:
             return
         if line.update() and line.breaks:
-            link.greet()
+            self._exchange.greet_again(link)
         link.up = line.up
         if line.up:
             self._down.discard(link)
@@ -156,8 +179,19 @@ class Network:
     def _is_over(self) -> bool:
         if self._close_by is None:
             return False
-        parted = all(link.done or link.lost is not None for link in self._parting)
-        return parted or time.monotonic() >= self._close_by
+        waited_for = [link for link in self._parting if not link.done and link.lost is None]
+        if not waited_for:
+            return True
+        if time.monotonic() < self._close_by:
+            return False
+        for link in waited_for:
+            if link.waiting:
+                print(
+                    f"sfm: left without knowing whether all messages to {link.address} have "
+                    f"arrived: it does not answer",
+                    file=sys.stderr,
+                )
+        return True
 
     def _shut(self) -> None:
         for link in self._exchange.links():

@@ -52,6 +52,7 @@ class ZmqTransport(Transport):
         self._local = local
         self.closing = False
         self.lines: dict[str, Line] = {}
+        self.addresses: set[str] = set()  # that links lead, or led, to
         self._dead_since: dict[str, float] = {}
         self._listener, self.address = listen(local)
         self._port = self._listener.getsockname()[1]
@@ -124,7 +125,7 @@ class ZmqTransport(Transport):
         return False
 
     def close(self) -> None:
-        """Stop. Returns when all that was sent has arrived, at the latest after 2 s."""
+        """Stop. Returns when all that was sent has arrived, or a peer does not answer."""
         if self.closing:
             return
         self.closing = True
@@ -142,7 +143,8 @@ class ZmqTransport(Transport):
         itself; they are found by their ports.
         """
         self.closing = True
-        peers = {link.address.removeprefix("tcp://") for link in self.exchange.links()}
+        # Not from the exchange, whose locks another thread of the parent may have held.
+        peers = {address.removeprefix("tcp://") for address in self.addresses}
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         for fd in map(int, os.listdir("/proc/self/fd")):
             with contextlib.suppress(OSError):

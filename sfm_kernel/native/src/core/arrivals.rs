@@ -26,7 +26,7 @@ impl Core {
             return lane;
         }
         let source = outflow.map_or(Source::Remote, Source::Local);
-        let lane = state.add_lane(uid, source);
+        let lane = self.add_lane(&mut state, uid, source);
         state.by_uid.insert(uid, lane);
         lane
     }
@@ -80,6 +80,13 @@ impl Core {
                 self.after_arrival(state);
             }
         }
+    }
+
+    /// Take in what was announced.
+    pub(super) fn take_in(&self) {
+        let mut state = self.lock();
+        self.pump(&mut state, false);
+        self.tell_senders(&mut state);
     }
 
     /// Take in all that there is, also from the dead. A number for `is_decided`.
@@ -148,7 +155,7 @@ impl Core {
         let _ = std::fs::remove_file(&path);
         self.release_dead(state, folder);
         let sender = segment::open(&folder.join(format!("{uid:032x}.seg")), Some(uid)).ok();
-        let lane = state.add_lane(uid, Source::Ring { reader: Reader::new(file), sender });
+        let lane = self.add_lane(state, uid, Source::Ring { reader: Reader::new(file), sender });
         if state.by_slot.len() <= slot {
             state.by_slot.resize(slot + 1, NO_LANE);
         }

@@ -97,7 +97,10 @@ pub struct Core {
     remote: AtomicBool,
     event: OwnedFd,
     lock_fd: AtomicI32,
+    /// The ways out to others.
     senders: Mutex<Vec<Weak<Sender>>>,
+    /// How many processes ever sent something here.
+    senders_ever: AtomicU64,
 }
 
 impl Core {
@@ -129,7 +132,12 @@ impl Core {
             event: unsafe { OwnedFd::from_raw_fd(event) },
             lock_fd: AtomicI32::new(lock_fd),
             senders: Mutex::default(),
+            senders_ever: AtomicU64::new(0),
         })
+    }
+
+    pub fn senders_ever(&self) -> u64 {
+        self.senders_ever.load(Ordering::Relaxed)
     }
 
     pub fn shared(&self) -> &Shared {
@@ -215,6 +223,11 @@ impl Core {
         }
     }
 
+    /// Cost of what was received from `lane`, ever.
+    pub fn taken(&self, lane: u32) -> u64 {
+        self.lock().lanes[lane as usize].taken
+    }
+
     /// An acknowledgement of `lane` is due.
     fn owe(&self, state: &mut State, lane: u32) {
         if !std::mem::replace(&mut state.lanes[lane as usize].due, true) {
@@ -240,6 +253,14 @@ impl Core {
 }
 
 impl Core {
+    fn add_lane(&self, state: &mut State, uid: u128, source: Source) -> u32 {
+        let lane =
+            Lane { uid, source, arrived: 0, taken: 0, acknowledged: 0, due: false, asked: false };
+        state.lanes.push(lane);
+        self.senders_ever.store(state.lanes.len() as u64, Ordering::Relaxed);
+        (state.lanes.len() - 1) as u32
+    }
+
     /// A sender's bytes made no sense; a receive will report it.
     fn report(&self, state: &mut State, why: String) {
         state.damaged.push(why);
@@ -247,19 +268,17 @@ impl Core {
     }
 }
 
-impl State {
-    fn add_lane(&mut self, uid: u128, source: Source) -> u32 {
-        let lane =
-            Lane { uid, source, arrived: 0, taken: 0, acknowledged: 0, due: false, asked: false };
-        self.lanes.push(lane);
-        (self.lanes.len() - 1) as u32
-    }
+/// Why foreign bytes did not become a packet of our own.
+pub enum Unfit {
+    Malformed(String),
+    NoMemory,
 }
 
 /// Copy foreign bytes into a packet of our own.
-pub fn packet_from(bytes: &[u8]) -> Result<Packet, String> {
-    crate::packet::validate_foreign(bytes)?;
-    Packet::new(Body::copy_of(bytes))
+pub fn packet_from(bytes: &[u8]) -> Result<Packet, Unfit> {
+    crate::packet::validate_foreign(bytes).map_err(Unfit::Malformed)?;
+    let body = Body::try_copy_of(bytes).ok_or(Unfit::NoMemory)?;
+    Packet::new(body).map_err(Unfit::Malformed)
 }
 
 const _: () = assert!(SLOTS % 64 == 0);

@@ -39,12 +39,16 @@ impl Body {
         Some(Body { at, len, start })
     }
 
-    pub fn copy_of(bytes: &[u8]) -> Body {
-        let body = Body::try_new(bytes.len())
-            .unwrap_or_else(|| handle_alloc_error(Layout::for_value(bytes)));
+    pub fn try_copy_of(bytes: &[u8]) -> Option<Body> {
+        let body = Body::try_new(bytes.len())?;
         // SAFETY: fresh memory of the same length cannot overlap `bytes`.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), body.at, bytes.len()) };
-        body
+        Some(body)
+    }
+
+    /// For what is small: without memory the process ends.
+    pub fn copy_of(bytes: &[u8]) -> Body {
+        Body::try_copy_of(bytes).unwrap_or_else(|| handle_alloc_error(Layout::for_value(bytes)))
     }
 
     /// All bytes, which must be written; see `Packet` on who else may write to them.

@@ -38,6 +38,8 @@ struct Wires {
     rings: Py<PyDict>,
     /// Rank -> name: what `src=rank` in a template means.
     ranks: Py<PyDict>,
+    /// How many had ever sent us something when `ranks` was empty.
+    ranks_as_of: AtomicU64,
 }
 
 #[pymethods]
@@ -56,7 +58,8 @@ impl Calls {
         rings: Py<PyDict>,
         ranks: Py<PyDict>,
     ) -> PyResult<()> {
-        let wires = Wires { core: inbox.get().core.clone(), rings, ranks };
+        let core = inbox.get().core.clone();
+        let wires = Wires { core, rings, ranks, ranks_as_of: AtomicU64::new(0) };
         self.wires.set(py, wires).map_err(|_| PyRuntimeError::new_err("wired already"))
     }
 
@@ -176,7 +179,7 @@ fn send<'py>(slf: Me<'_, 'py>, arguments: &Arguments<'_, 'py>) -> Result<'py> {
         Err(failure) if errors::is(py, &failure, "PeerLost") => {
             // Another process may have taken its place.
             let rest = arguments.dict("dest")?;
-            slf.call_method1(intern!(py, "_send_after_loss"), (dest, rest, failure))
+            slf.call_method1(intern!(py, "_send_after_loss"), (dest, rest, failure, ring))
         }
         Err(failure) => Err(failure),
     }
@@ -211,7 +214,12 @@ fn canonical_src<'py>(
     let py = slf.py();
     match arguments.find(intern!(py, "src"))? {
         Some(value) if value.is_exact_instance_of::<PyInt>() => {
-            match wires.ranks.bind(py).get_item(value)? {
+            let (ranks, senders) = (wires.ranks.bind(py), wires.core.senders_ever());
+            // Somebody new has sent something: a dead one's rank may be theirs now.
+            if wires.ranks_as_of.swap(senders, Ordering::Relaxed) != senders {
+                ranks.clear();
+            }
+            match ranks.get_item(value)? {
                 Some(known) => Ok(Some(known)),
                 None => slf.call_method1(intern!(py, "_canonical"), (value,)).map(Some),
             }

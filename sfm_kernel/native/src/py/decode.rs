@@ -3,6 +3,7 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 
+use pyo3::exceptions::PyUnicodeDecodeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
@@ -10,7 +11,7 @@ use pyo3::{ffi, intern};
 
 use super::arrays::array;
 use super::encode::{fill_view, pickle, with_bytes};
-use super::errors::packet_error;
+use super::errors::{packet_error, unfit};
 use super::message::Message;
 use crate::core::packet_from;
 use crate::packet::{head, u32_at, u64_at, Attribute, Head, Kind, Packet, Shape};
@@ -69,11 +70,23 @@ pub fn value_of<'py>(
                 Some(&signed),
             )?
         }
-        Kind::BigBytes => PyBytes::new(py, slice(u32_at(one.value, 0))).into_any(),
+        Kind::BigBytes => {
+            let bytes = slice(u32_at(one.value, 0));
+            // `PyBytes::new` panics where there is no memory; `new_with` writes it twice.
+            // SAFETY: a new object, or null and an exception.
+            unsafe {
+                let (at, length) = (bytes.as_ptr().cast(), bytes.len() as ffi::Py_ssize_t);
+                Bound::from_owned_ptr_or_err(py, ffi::PyBytes_FromStringAndSize(at, length))?
+            }
+        }
         Kind::BigStr => {
-            let text = std::str::from_utf8(slice(u32_at(one.value, 0)))
-                .map_err(|_| packet_error(py, &format!("attribute {:?} is not text", one.name)))?;
-            PyString::new(py, text).into_any()
+            let text = slice(u32_at(one.value, 0));
+            PyString::from_bytes(py, text)
+                .map_err(|failure| match failure.is_instance_of::<PyUnicodeDecodeError>(py) {
+                    true => packet_error(py, &format!("attribute {:?} is not text", one.name)),
+                    false => failure,
+                })?
+                .into_any()
         }
         Kind::Array => {
             let nth = u32_at(one.value, 0);
@@ -120,7 +133,7 @@ pub fn decode<'py>(data: &Bound<'py, PyAny>) -> PyResult<(Vec<Message>, Bound<'p
             match head(&bytes[at..]).map_err(|why| packet_error(py, &why))? {
                 Head::Packet(total) if total <= (bytes.len() - at) as u64 => {
                     let whole = &bytes[at..at + total as usize];
-                    let packet = packet_from(whole).map_err(|why| packet_error(py, &why))?;
+                    let packet = packet_from(whole).map_err(|why| unfit(py, why))?;
                     messages.push(Message::new(Arc::new(packet)));
                     at += total as usize;
                 }

@@ -13,7 +13,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 
 use super::arrays::numbers;
-use super::errors::{error, packet_error};
+use super::errors::{error, unfit};
 use crate::core::packet_from;
 use crate::packet::{Builder, Gather, Kind, Packet};
 
@@ -300,5 +300,5 @@ pub fn with_bytes<T>(
 
 /// Whether `bytes` is a packet; its copy in memory of our own.
 pub fn copy_packet(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Arc<Packet>> {
-    with_bytes(data, |bytes| packet_from(bytes).map(Arc::new).map_err(|why| packet_error(py, &why)))
+    with_bytes(data, |bytes| packet_from(bytes).map(Arc::new).map_err(|why| unfit(py, why)))
 }

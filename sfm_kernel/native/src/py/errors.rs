@@ -1,10 +1,11 @@
 //! Raising the exceptions of `sfm_kernel.errors`.
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyModule;
 
+use crate::core::Unfit;
 use crate::shm::ShmError;
 
 static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
@@ -33,6 +34,22 @@ pub fn is(py: Python<'_>, failure: &PyErr, name: &str) -> bool {
 
 pub fn packet_error(py: Python<'_>, why: &str) -> PyErr {
     error(py, "PacketError", (format!("not a valid packet: {why}"),))
+}
+
+pub fn unfit(py: Python<'_>, why: Unfit) -> PyErr {
+    match why {
+        Unfit::Malformed(why) => packet_error(py, &why),
+        Unfit::NoMemory => PyMemoryError::new_err("no memory for a copy of the message"),
+    }
+}
+
+/// A thread that sends to `peer` was interrupted by what sends to it as well.
+pub fn reentered(py: Python<'_>, peer: &str) -> PyErr {
+    let why = format!(
+        "this thread was sending to {peer} already when a signal handler (or a finalizer) came in \
+         between, which cannot send there now. Let it set a flag or an event instead"
+    );
+    error(py, "SFMError", (why,))
 }
 
 /// `peer` has no memory for a message of `nbytes`.

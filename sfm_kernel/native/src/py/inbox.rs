@@ -14,6 +14,7 @@ use super::message::queued_message;
 use super::outflow::PyOutflow;
 use super::segment::{parse_uid, PySegment};
 use crate::core::Core;
+use crate::matching::Taken;
 use crate::segment::Doing;
 
 /// How long the network thread sleeps when nobody rings.
@@ -64,9 +65,9 @@ impl Inbox {
     }
 
     /// The network thread's work, until the endpoint closes: keeps rings from filling up, and
-    /// calls `dispatch(message)` for each message while callbacks are registered; it says whether
-    /// a callback consumed the message.
-    fn serve(&self, py: Python<'_>, dispatch: &Bound<'_, PyAny>) -> PyResult<()> {
+    /// asks `choose(message)` for each message while callbacks are registered which function, if
+    /// any, is to be called with it.
+    fn serve(&self, py: Python<'_>, choose: &Bound<'_, PyAny>) -> PyResult<()> {
         let core = &*self.core;
         let _life = core.shared().life.hold();
         let mut wishes = 0;
@@ -83,18 +84,8 @@ impl Inbox {
                 return Ok(());
             }
             for news in core.undecided() {
-                let message = Bound::new(py, queued_message(&news.packet))?;
-                let consumed = dispatch.call1((message,)).and_then(|result| result.is_truthy());
-                match consumed {
-                    Ok(true) => {
-                        drop(news.packet.forget_decoded());
-                        core.consumed(&news);
-                    }
-                    Ok(false) => core.decline(news),
-                    Err(failure) => {
-                        core.decline(news);
-                        failure.write_unraisable(py, Some(dispatch));
-                    }
+                if let Err(failure) = show(py, core, news, choose) {
+                    failure.write_unraisable(py, Some(choose));
                 }
             }
         }
@@ -134,5 +125,25 @@ impl Inbox {
 
     fn abandon(&self) {
         self.core.abandon();
+    }
+}
+
+/// Show a message that has arrived to the callbacks.
+fn show(py: Python<'_>, core: &Core, news: Taken, choose: &Bound<'_, PyAny>) -> PyResult<()> {
+    let message = Bound::new(py, queued_message(&news.packet));
+    let chosen = message.and_then(|message| Ok((choose.call1((&message,))?, message)));
+    match chosen {
+        Ok((function, message)) if !function.is_none() => {
+            // Received from here on: its sender, with `buffering` 0, may be waiting for that, and
+            // the function for an answer of that sender.
+            core.consumed(&news);
+            let outcome = function.call1((message,));
+            drop(news.packet.forget_decoded());
+            outcome.map(drop)
+        }
+        other => {
+            core.decline(news);
+            other.map(drop)
+        }
     }
 }

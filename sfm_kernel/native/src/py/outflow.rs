@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 
 use super::blocked::{Blocked, TICK};
+use super::encode::{copy_packet, PyPacket};
 use super::errors::closed;
 use super::inbox::Inbox;
 use super::segment::parse_uid;
@@ -57,57 +58,59 @@ impl PyOutflow {
         Ok(PyOutflow { outflow, peer: peer.to_owned() })
     }
 
-    /// True if the receiver should acknowledge this packet at once.
-    fn acquire(
+    /// Wait for credit, and put the packet into `inbox`. One call, so that nothing that interrupts
+    /// comes between the counting and the delivery.
+    fn send(
         &self,
         py: Python<'_>,
-        nbytes: usize,
+        inbox: &Bound<'_, Inbox>,
+        lane: u32,
+        packet: &Bound<'_, PyPacket>,
         buffering: u64,
         check: &Bound<'_, PyAny>,
-    ) -> PyResult<bool> {
+    ) -> PyResult<()> {
         let outflow = &self.outflow;
         let core = outflow.core();
+        let peer = &inbox.get().core;
+        let nbytes = packet.get().packet.len();
+        let cost = cost(nbytes);
         if core.is_closed() {
             return Err(closed(py));
         }
-        let cost = cost(nbytes);
         if !outflow.try_acquire(cost, buffering) {
             let text = format!("room at {} for {nbytes} bytes", self.peer);
             let ready = || outflow.try_acquire(cost, buffering).then_some(());
             let wait = || {
-                core.spin_then_sleep(TICK, || {
+                core.wait_as_sender(TICK, || {
                     outflow.may_acquire(cost, buffering) || core.is_closed()
                 })
             };
             block_until(py, core, &text, check, ready, wait)?;
         }
-        Ok(outflow.waiting() > buffering / 2)
+        if peer.is_closed() {
+            outflow.release(cost);
+            check.call0()?;
+            return Err(closed(py));
+        }
+        let copy = copy_packet(py, packet).inspect_err(|_| outflow.release(cost))?;
+        // One step with the counting, under the GIL: no other thread's packet comes between.
+        peer.deliver(lane, copy, false);
+        outflow.count(nbytes);
+        if buffering == 0 {
+            self.drain(py, check)?;
+        }
+        Ok(())
     }
+}
 
+impl PyOutflow {
+    /// Wait until all that was counted is received.
     fn drain(&self, py: Python<'_>, check: &Bound<'_, PyAny>) -> PyResult<()> {
         let outflow = &self.outflow;
         let core = outflow.core();
         let text = format!("{} to receive it (buffering=0)", self.peer);
         let ready = || (outflow.waiting() == 0).then_some(());
-        let wait = || core.spin_then_sleep(TICK, || outflow.waiting() == 0 || core.is_closed());
+        let wait = || core.wait_as_sender(TICK, || outflow.waiting() == 0 || core.is_closed());
         block_until(py, core, &text, check, ready, wait)
-    }
-
-    fn release(&self, nbytes: usize) {
-        self.outflow.release(cost(nbytes));
-    }
-
-    fn credit(&self, total: u64) {
-        self.outflow.credit(total);
-    }
-
-    /// Count a packet as handed over (its `acquire` went before).
-    fn count(&self, nbytes: usize) {
-        self.outflow.count(nbytes);
-    }
-
-    #[getter]
-    fn waiting(&self) -> u64 {
-        self.outflow.waiting()
     }
 }

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use super::blocked::{Blocked, TICK};
 use super::encode::{Encoder, PyPacket, DETACH_FROM};
-use super::errors::{closed, error, shm_error, too_large};
+use super::errors::{closed, error, reentered, shm_error, too_large};
 use super::inbox::Inbox;
 use super::segment::parse_uid;
 use crate::bell::Woken;
@@ -117,6 +117,9 @@ impl RingSender {
             if let Some(writing) = sender.try_lock() {
                 break writing;
             }
+            if sender.holder.is_this_thread() {
+                return Err(reentered(py, &self.peer));
+            }
             // Another thread of this process is sending to the same peer. Never wait for it with
             // the GIL, which it may need to finish.
             py.detach(|| std::thread::sleep(Duration::from_micros(50)));
@@ -124,9 +127,11 @@ impl RingSender {
         };
         let writing = &mut *guard;
         if sender.peer_left() || sender.doubts(writing) {
+            let _held = sender.holder.enter();
             self.check.call0(py)?;
         }
         while sender.peer_died() {
+            let _held = sender.holder.enter();
             self.check.call0(py)?; // raises as soon as the kernel has dropped the dead one's lock
             py.detach(|| std::thread::sleep(Duration::from_micros(200)));
             py.check_signals()?;
@@ -164,6 +169,7 @@ impl RingSender {
             return Ok(());
         }
         let text = format!("room at {} for {} bytes", self.peer, packet.len());
+        let _held = sender.holder.enter();
         let mut blocked = Blocked::enter(core, Doing::Sending, &text);
         loop {
             let (step, woken) =
@@ -190,6 +196,7 @@ impl RingSender {
     fn wait_until_received(&self, py: Python<'_>, writing: &mut Writing) -> PyResult<()> {
         let sender = &*self.sender;
         let text = format!("{} to receive it (buffering=0)", self.peer);
+        let _held = sender.holder.enter();
         let mut blocked = Blocked::enter(&sender.core, Doing::Sending, &text);
         while !sender.drained(writing) {
             if sender.is_refused(writing) {

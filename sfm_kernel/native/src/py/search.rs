@@ -62,10 +62,14 @@ impl<'a, 'py> Search<'a, 'py> {
         // Too far away to be counted: no deadline.
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let left = || deadline.map(|at| at.saturating_duration_since(Instant::now()));
-        // With the GIL, but so shortly that giving it back and taking it would cost more.
-        while left() != Some(Duration::ZERO)
-            && (core.glance(self.version) || py.detach(|| core.spin(self.version)))
-        {
+        // With the GIL, but so shortly that giving it back and taking it would cost more. Not for
+        // ever: where other messages stream in, nobody here looks for signals and for the dead.
+        for _ in 0..100 {
+            if left() == Some(Duration::ZERO)
+                || !(core.glance(self.version) || py.detach(|| core.spin(self.version)))
+            {
+                break;
+            }
             if let Some(taken) = self.take(py)? {
                 return Ok(Waited::Taken(taken));
             }
@@ -116,17 +120,20 @@ impl<'a, 'py> Search<'a, 'py> {
     /// The first match among what the search has not seen yet; `Ok(None)` if there is none.
     /// With `take` it leaves the queue.
     fn next(&mut self, py: Python<'py>, take: bool, all: bool) -> PyResult<Option<Option<Taken>>> {
-        let rewinds = self.core.rewinds();
-        if rewinds != self.rewinds {
-            (self.rewinds, self.cursor) = (rewinds, 0);
-        }
         loop {
+            let rewinds = self.core.rewinds();
+            if rewinds != self.rewinds {
+                (self.rewinds, self.cursor, self.near) = (rewinds, 0, None);
+            }
             match self.core.look(&self.template.native, self.cursor, self.near, take, all) {
                 Found::Taken(taken) => return Ok(Some(Some(taken))),
                 Found::Nothing { cursor, version } => {
                     (self.cursor, self.version) = (cursor, version);
                     self.near = None;
-                    return Ok(None);
+                    // A predicate of ours may have let another thread put a message back.
+                    if self.core.rewinds() == self.rewinds {
+                        return Ok(None);
+                    }
                 }
                 Found::Ask(candidate) => {
                     if candidate.certain || self.template.accepts(py, &candidate.packet)? {

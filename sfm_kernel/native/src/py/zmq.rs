@@ -104,6 +104,10 @@ impl Exchange {
         self.exchange.idle_at()
     }
 
+    fn greet_again(&self, link: &Bound<'_, Link>) {
+        self.exchange.greet_again(&link.get().link);
+    }
+
     fn say_goodbye(&self) -> Vec<Link> {
         python_links(self.exchange.say_goodbye())
     }
@@ -157,10 +161,6 @@ impl Link {
 
     fn close(&self, why: &str) {
         self.link.close(why);
-    }
-
-    fn greet(&self) {
-        self.link.greet();
     }
 
     /// Cost of what was sent and is not received yet.

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use super::blocked::TICK;
 use super::encode::{Encoder, PyPacket};
-use super::errors::{closed, too_large};
+use super::errors::{closed, reentered, too_large};
 use super::outflow::block_until;
 use super::zmq::Link;
 use crate::core::Core;
@@ -123,11 +123,15 @@ impl ZmqSender {
             if let Some(turn) = link.try_turn() {
                 break turn;
             }
+            if link.holder.is_this_thread() {
+                return Err(reentered(py, &self.peer));
+            }
             // Another thread of this process is at it. Never wait for it with the GIL, which it
             // may need to finish.
             py.detach(|| std::thread::sleep(Duration::from_micros(50)));
             py.check_signals()?;
         };
+        let _held = link.holder.enter();
         let mut done = 0;
         while done < packet.len() {
             let mut room = self.wait_for_room(py, packet.len());

@@ -43,7 +43,8 @@ pub struct Exchange {
     pub(super) role: Mutex<Role>,
     pub(super) router_fd: AtomicI32,
     pub(super) epoll: OwnedFd,
-    /// The network thread has the role, and the ROUTER wakes it.
+    /// The network thread had the role last, and the ROUTER wakes it. Becomes true with the role's
+    /// lock held only.
     pub(super) attending: AtomicBool,
     /// Pokes a thread that drives.
     pub(super) alarm: OwnedFd,
@@ -183,6 +184,19 @@ impl Exchange {
             if let Some(address) = address {
                 self.link(uid, &address).control(Kind::Ack, total);
             }
+        }
+    }
+
+    /// The line to a peer has come up again: say how much was sent, and once more what may have
+    /// been lost with the old connection and is waited for.
+    pub fn greet_again(&self, link: &Link) {
+        link.greet();
+        if let Some(source) = lock(&self.sources).get(&link.uid) {
+            link.control(Kind::Ack, self.core.taken(source.lane));
+            if let Some(first) = source.refused() {
+                link.control(Kind::Refused, first);
+            }
+            link.control(Kind::Took, source.parts());
         }
     }
 

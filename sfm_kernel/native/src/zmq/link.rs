@@ -9,6 +9,7 @@ use super::wire::{Header, Kind, HEADER};
 use crate::core::Core;
 use crate::outflow::Outflow;
 use crate::packet::Gather;
+use crate::reentry::Holder;
 
 /// Packets larger than `WHOLE` go in parts of so many bytes. A part's memory is used again for the next one,
 /// where the memory of a large frame would be new each time, and its pages cost more than copying.
@@ -37,6 +38,8 @@ pub struct Link {
     refused: AtomicU64,
     /// Held while a packet of several parts goes out.
     turn: Mutex<()>,
+    /// Who has `turn`.
+    pub holder: Holder,
     wire: Mutex<Wire>,
 }
 
@@ -66,6 +69,7 @@ impl Link {
             took: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             turn: Mutex::new(()),
+            holder: Holder::default(),
             wire: Mutex::default(),
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::wire::{Header, Kind, HEADER};
+use crate::core::{packet_from, Unfit};
 use crate::packet::{self, Body, Packet, Tail};
 
 /// A frame of memory that does not move with the value, is nobody else's, and may be written.
@@ -18,6 +19,8 @@ pub const KEEP: usize = 64 << 10;
 struct Assembly {
     /// None where there is no memory for it: its sender was told, and will abort it.
     body: Option<Body>,
+    /// Number of its first part.
+    first: u64,
     length: usize,
     filled: usize,
 }
@@ -56,6 +59,16 @@ impl Source {
         number < self.expected
     }
 
+    /// How many parts were taken in, ever.
+    pub fn parts(&self) -> u64 {
+        self.parts
+    }
+
+    /// The first part of a packet that comes now and for which there is no memory.
+    pub fn refused(&self) -> Option<u64> {
+        self.assembly.as_ref().filter(|one| one.body.is_none()).map(|one| one.first)
+    }
+
     /// Take in a numbered message; the error says why nothing more can be accepted.
     pub fn take(&mut self, header: &Header, frame: impl Piece) -> Result<Outcome, String> {
         let body = &frame.as_ref()[HEADER..];
@@ -78,7 +91,7 @@ impl Source {
                 let (length, part) =
                     body.split_at_checked(8).ok_or_else(|| damaged("no length"))?;
                 let length = u64::from_le_bytes(length.try_into().expect("split"));
-                outcome.refused = !self.begin(length, part)?;
+                outcome.refused = !self.begin(header.number, length, part)?;
             }
             _ => self.go_on(body)?,
         }
@@ -93,14 +106,14 @@ impl Source {
     }
 
     /// Whether there is memory for it.
-    fn begin(&mut self, length: u64, part: &[u8]) -> Result<bool, String> {
+    fn begin(&mut self, first: u64, length: u64, part: &[u8]) -> Result<bool, String> {
         // Memory is asked for only as much as the packet itself says.
         if packet::head(part).map_err(damaged)? != packet::Head::Packet(length) {
             return Err(damaged("its length is not its packet's"));
         }
         let (body, length) = (Body::try_new(length as usize), length as usize);
         let there = body.is_some();
-        self.assembly = Some(Assembly { body, length, filled: 0 });
+        self.assembly = Some(Assembly { body, first, length, filled: 0 });
         self.go_on(part)?;
         Ok(there)
     }
@@ -126,7 +139,10 @@ impl Source {
 fn packet_in(frame: impl Piece) -> Result<Packet, String> {
     let body = &frame.as_ref()[HEADER..];
     if body.len() < KEEP || body.as_ptr() as usize % 16 != 0 {
-        return crate::core::packet_from(body);
+        return packet_from(body).map_err(|why| match why {
+            Unfit::Malformed(why) => why,
+            Unfit::NoMemory => "there is no memory for its message".to_owned(),
+        });
     }
     packet::validate_foreign(body)?;
     let (tables, buffers) = body.split_at(packet::tables(body));

@@ -49,6 +49,11 @@ impl Driver for Exchange {
         };
         let router = role.router.as_ref()?.fd;
         self.driving.store(true, Ordering::SeqCst);
+        if self.attending.load(Ordering::Relaxed) {
+            // The network thread sleeps until the socket wakes it. Who reads first takes that news
+            // from the other, and when this thread is gone nobody would be woken any more.
+            self.core.poke();
+        }
         let deadline = Instant::now() + limit;
         let woken = loop {
             if !role.drained && self.receive(&mut role, news) {
@@ -162,7 +167,8 @@ impl Exchange {
         let role = free.then(|| self.role.try_lock().ok()).flatten();
         let attends = role.is_some();
         let fd = self.router_fd.load(Ordering::Relaxed);
-        // While somebody drives, the socket must not wake this thread as well.
+        // While somebody drives, the socket must not wake this thread as well. To true only with
+        // the role: `drive` must see it.
         if attends != self.attending.swap(attends, Ordering::Relaxed) && fd >= 0 {
             let events = if attends { libc::EPOLLIN } else { 0 };
             self.control(libc::EPOLL_CTL_MOD, fd, events);

@@ -1,0 +1,74 @@
+"""Names, ranks and ways whose process has changed, seen by those who knew the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from sfm_kernel import Endpoint, PeerLost
+
+Join = Callable[..., Endpoint]
+Pair = tuple[Endpoint, Endpoint]
+
+
+def test_two_threads_learn_of_one_loss(pair: Pair, join: Join) -> None:
+    a, b = pair
+    a.send(dest="B", n=0)
+    old = a._peers.route("B")
+    b.close()
+    heir = join("B")
+    a.send(dest="B", n=1)
+    # The other thread, too, has failed on the old way, and comes only now.
+    a._send_after_loss("B", {"n": 2}, PeerLost("B"), old.ring or old)
+    a.send(dest="B", n=3)
+    assert [heir.recv(20).n for _ in range(3)] == [1, 2, 3]
+
+
+def test_a_look_at_the_members_that_is_late(
+    pair: Pair, join: Join, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, _ = pair
+    before = a.members()
+    c = join("C")
+    a.send(dest="C", n=1)
+    with monkeypatch.context() as patch:  # what another thread had read before C joined
+        patch.setattr(a._peers._directory, "members", lambda: before)
+        a.members()
+    a.send(dest="C", n=2)
+    assert [c.recv(20).n for _ in range(2)] == [1, 2]
+
+
+def test_a_rank_that_another_has_taken(pair: Pair, join: Join) -> None:
+    a, b = pair
+    a.send(dest="B", n=1)
+    assert b.recv(20, src=0).n == 1
+    a.close()
+    c = join("C")
+    assert c.rank == 0
+    c.send(dest="B", n=2)
+    assert b.recv(20).n == 2
+    c.send(dest="B", n=3)
+    assert b.recv(20, src=0).n == 3
+
+
+def test_waiting_for_one_who_has_left(
+    pair: Pair, join: Join, background: Callable[..., Any]
+) -> None:
+    a, b = pair
+    a.send(dest="B", n=1)
+    assert b.recv(20, src="A").n == 1
+    b.send(dest="A")  # now b knows who that is
+    a.send(dest="B", n=2)
+    a.close()
+    with pytest.raises(PeerLost, match="'A'"):
+        b.recv(20, src="A", tag="never")
+    assert b.recv(20, src="A").n == 2
+    with pytest.raises(PeerLost, match="'A'"):
+        b.recv(20, src="A")
+    waiting = background(lambda: b.recv(20, src="D"))  # nobody has had this name yet
+    join("A").send(dest="B", n=3)
+    assert b.recv(20, src="A").n == 3
+    join("D").send(dest="B", n=4)
+    assert waiting.result().n == 4
