@@ -103,7 +103,7 @@ class Calls:
     """What an endpoint inherits ``send``, ``recv``, ``recv_nb`` and ``peek`` from.
 
     Whoever inherits has the methods that they call where Python decides: ``_send_otherwise(dest,
-    attributes)``, ``_send_after_loss(dest, attributes, error, way)``, ``_canonical(src)``,
+    attributes)``, ``_send_after_loss(dest, attributes, error, way)``, ``_canonical(src, news)``,
     ``_waiter(template)``, ``_timed_out(timeout, template)``, ``_would_block(template)``.
     """
 

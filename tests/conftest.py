@@ -1,6 +1,6 @@
 """Guards around every test, and the fixtures that all of them share.
 
-* A watchdog: pytest-timeout (60 s, see pyproject.toml) prints all stacks and ends the run; a
+* A watchdog: pytest-timeout (180 s, see pyproject.toml) prints all stacks and ends the run; a
   second one needs no GIL, for a test that holds it.
 * After every test: no process, no thread named sfm-*, no segment or ring is left.
 * Each session has its own SFM_DIR and its own Jupyter folders: tests see nothing of the user's
@@ -40,10 +40,24 @@ FOLDER_MARKS = {
 }
 GRACE = 15.0  # s after the first watchdog, which needs the GIL, until the second
 
+SLOW_BY_NATURE = (hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large)
+"""Complaints that depend on the machine, or on the seed; packets are large."""
+
 hypothesis.settings.register_profile(
-    "fast", max_examples=60, deadline=None, derandomize=IN_CI, print_blob=True
+    "fast",
+    max_examples=60,
+    deadline=None,
+    derandomize=IN_CI,
+    print_blob=True,
+    suppress_health_check=SLOW_BY_NATURE,
 )
-hypothesis.settings.register_profile("slow", max_examples=5000, deadline=None, print_blob=True)
+hypothesis.settings.register_profile(
+    "slow",
+    max_examples=5000,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=SLOW_BY_NATURE,
+)
 hypothesis.settings.load_profile("slow" if LONG else "fast")
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import psutil
 
-PATIENCE = 5.0
+PATIENCE = 30.0
 """Seconds for what is on its way out; not how fast it must be, only when to call it a leak."""
 
 OF_THE_WORLD = frozenset({"lock", "members.json", "key"})

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sfm_kernel.endpoint import Endpoint
     from sfm_kernel.message import Message
 
-START_SECONDS = 30.0
+START_SECONDS = 120.0
 """How long engines may take to join, or to answer when they should be waiting for a job."""
 
 

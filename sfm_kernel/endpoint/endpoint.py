@@ -185,8 +185,8 @@ class Endpoint(Calls):
     def _pack(self, route: Route, attributes: dict[str, Any]) -> Packet:
         return pack({"dest": route.peer.name, "src": self._member.name, **attributes})
 
-    def _canonical(self, src: Any) -> Any:
-        return self._peers.canonical(src)
+    def _canonical(self, src: Any, news: bool) -> Any:
+        return self._peers.canonical(src, news)
 
     def _waiter(self, template: dict[str, Any]) -> tuple[str, Callable[[], None]]:
         """Called when a receive is about to sleep: what it waits for, and what to check."""

@@ -6,6 +6,7 @@ import itertools
 import os
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from sfm_kernel.endpoint.calls import call
@@ -48,7 +49,7 @@ class Peers:
         self.rings: dict[Name, Any] = {}
         self.ranks: dict[int, Name] = {}
         self._given_up: set[str] = set()  # the uids to which a way has failed
-        self._routing = threading.Lock()
+        self._lock = threading.RLock()
 
     # ---- who ----
 
@@ -62,7 +63,7 @@ class Peers:
         self._left = {name: one for name, one in left.items() if name not in known}
         self.ranks |= {one.rank: one.name for one in members if one.rank is not None}
         current = {one.uid for one in members}
-        with self._routing:  # a name whose process was replaced leads to the new one from now on
+        with self._routing():  # a name whose process was replaced leads to the new one from now on
             for name, route in list(self._routes.items()):
                 # Another thread may have made a way to somebody who joined after our look.
                 if route.peer.uid not in current and not self.alive(route.peer):
@@ -99,6 +100,18 @@ class Peers:
 
     # ---- ways ----
 
+    def _routing(self) -> AbstractContextManager[object]:
+        """Alone with the ways. Raises SFMError where a handler would wait for its own thread.
+
+        The lock itself: whatever wraps it can be interrupted after it was taken.
+        """
+        if self._lock._is_owned():  # type: ignore[attr-defined]  # as threading.Condition asks
+            raise SFMError(
+                "this thread was looking for a way to somebody when a signal handler came in "
+                "between, which cannot do so now. Let it set a flag or an event instead"
+            )
+        return self._lock
+
     def route(self, dest: Name) -> Route:
         """The way to ``dest``; made if there is none.
 
@@ -112,7 +125,7 @@ class Peers:
         if self._closed():
             raise EndpointClosed("this endpoint is closed: join the world again")
         member = self._find(dest)
-        with self._routing:
+        with self._routing():
             # The same process may be known by name and by rank: one way, or order would be lost.
             for route in self._routes.values():
                 if route.peer.uid == member.uid:
@@ -146,7 +159,7 @@ class Peers:
         If another thread has made a new way already, that one stays: of two ways to the same
         process the receiver would see only the first.
         """
-        with self._routing:
+        with self._routing():
             lost = self._routes.get(dest)
             if lost is None or failed not in (lost, lost.ring):
                 return
@@ -165,7 +178,7 @@ class Peers:
 
     def forget(self) -> None:
         """Let go of the ways: they and we refer to each other."""
-        with self._routing:
+        with self._routing():
             for route in self._routes.values():
                 route.close()
             self._routes.clear()
@@ -173,11 +186,20 @@ class Peers:
 
     # ---- waiting for somebody ----
 
-    def canonical(self, src: Any) -> Any:
-        """A rank in a template means the process's name, which is what messages carry."""
-        if type(src) is int and src not in self.ranks:
-            self.members()
-        return self.ranks.get(src, src) if type(src) is int else src
+    def canonical(self, src: Any, news: bool = False) -> Any:
+        """A rank in a template means the process's name, which is what messages carry.
+
+        ``news``: somebody else may have taken the rank since it was looked up.
+        """
+        if type(src) is not int:
+            return src
+        if news or src not in self.ranks:
+            try:
+                self.members()
+            except (SFMError, OSError):  # those who know each other go on without a directory
+                if src not in self.ranks:
+                    raise
+        return self.ranks[src] if src in self.ranks else _UnknownRank(self, src)
 
     def watch(self, template: dict[str, Any]) -> Callable[[], None]:
         """What a blocked receive calls now and then: raises PeerLost when its ``src`` is dead.
@@ -187,6 +209,8 @@ class Peers:
         whom this endpoint knew and who has left before; a name that it does not know is waited for.
         """
         src: Any = template.get("src")
+        if isinstance(src, _UnknownRank):
+            src = src.rank
         if "src" not in template or callable(src):
             return _nothing
         try:
@@ -213,6 +237,28 @@ class Peers:
                 raise PeerLost(src, f"while {self._own.name!r} waited for it in {waiting}")
 
         return check
+
+
+class _UnknownRank:
+    """In a template, a rank that nobody has had yet: it equals the name of whoever gets it."""
+
+    def __init__(self, peers: Peers, rank: int) -> None:
+        self._peers, self.rank = peers, rank
+
+    def __eq__(self, name: object) -> bool:
+        if name == self.rank:
+            return True
+        if self.rank not in self._peers.ranks:
+            try:
+                self._peers.members()
+            except (SFMError, OSError):
+                return False
+        return self._peers.ranks.get(self.rank) == name
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self.rank)
 
 
 def _nothing() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, cast
@@ -90,9 +92,21 @@ class CellRunner(ParallelMagics):
         if args.local:
             self.shell.run_cell(cell)
             if blocks:
-                result.get()
-                result.display_outputs(args.groupby)
+                self._wait(result, args)
         return None if blocks else result
+
+    def _wait(self, result: Any, args: Any) -> None:
+        """Wait for the engines of a cell that has run here as well."""
+        try:
+            result.get()
+        except KeyboardInterrupt:
+            signal = _signal(args.signal_on_interrupt) or "SIGINT"
+            self.view.send_signal(signal, self.view.targets, True)
+            self._after_interrupt()
+        except error.CompositeError as failed:
+            result.display_outputs(args.groupby)
+            raise CellFailed(_summary(failed.elist)) from None
+        result.display_outputs(args.groupby)
 
     def parallel_execute(self, cell: str, **options: Any) -> Any:
         """As ipyparallel's; errors are shown once, and an interrupt stays one."""
@@ -230,7 +244,17 @@ class _View:
         self._home.check_controller()  # or the answer would never come
         waits, names = self._waits(), [str(member.name) for member in self._members]
         self.waited = {name: waits[name] for name in names if waits.get(name)}
-        self._home.client.send_signal(signal, targets=targets, block=block)
+        client, asked = self._home.client, []
+        for target in targets:
+            # One by one: ipyparallel sends nothing at all where one of them has died.
+            with contextlib.suppress(KeyError, error.NoEnginesRegistered):
+                asked.append(client.send_signal(signal, targets=[target], block=False))
+        deadline = time.monotonic() + _INTERRUPT_PATIENCE
+        for answers in asked:
+            with contextlib.suppress(TimeoutError):  # an engine that holds its GIL gives none
+                (answer,) = answers.result(max(0.0, deadline - time.monotonic()))
+                if answer["content"]["status"] != "ok":  # there is no such signal
+                    raise client._unwrap_exception(answer["content"])
 
 
 def _signal(text: str | None) -> int | str | None:

@@ -100,7 +100,7 @@ def end_engines(cluster: Any, client: Any, ranks: Iterable[int], living: Sequenc
         living: those of them that live.
     """
     pids, wanted = [member.pid for member in living], set(ranks)
-    for number, seconds in ((signal.SIGTERM, supervisor.GRACE), (signal.SIGKILL, 5.0)):
+    for number, seconds in ((signal.SIGTERM, supervisor.GRACE), (signal.SIGKILL, 20.0)):
         supervisor.kill_groups(pids, number)
         if wait_until(lambda: not wanted & set(client.ids), seconds):
             break

@@ -110,7 +110,10 @@ class Home:
 
     def check_controller(self) -> None:
         """Raise WorldGone if no answer can come from the engines any more."""
-        if self.cluster.controller.state == "after":
+        controller = self.cluster.controller
+        # For a cluster of another notebook, ipyparallel learns of its end between our cells only.
+        process = getattr(controller, "process", None)
+        if controller.state == "after" or (process is not None and not process.is_running()):
             raise WorldGone("the cluster's controller has ended: `%sfm stop`, then `%sfm start`")
 
     def restart(self, words: Sequence[str] = ()) -> list[Member]:

@@ -39,7 +39,7 @@ GRACE = 1.0
 _LOOK = 0.25
 """Seconds between two looks at the parent."""
 
-_PATIENCE = 2
+_PATIENCE = 20
 """Seconds that the controller gets to take the news of an engine's end."""
 
 _PR_SET_PDEATHSIG = 1
@@ -139,11 +139,15 @@ class _Supervisor:
         ended: list[int] = []
         while True:
             try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             except ChildProcessError:
                 return ended
-            if not pid:
+            if not found:
                 return ended
+            pid = found.si_pid
+            # What its cells had started ends with it; while it is not reaped, its id is its own.
+            kill_groups([pid], signal.SIGKILL)
+            _, status = os.waitpid(pid, 0)
             if pid in self._messengers:
                 self._messengers.remove(pid)
                 continue

@@ -75,7 +75,7 @@ def _process(path: str) -> dict[str, Any]:
     state = _native.read_segment(path)
     about = json.loads(state.pop("info") or "{}")
     summary = state.pop("summary") or ""
-    messages = [line.split("\t") for line in summary.splitlines()]
+    messages = [line.split("\t") for line in summary.split("\n") if line]
     return {
         "name": about.get("name", state["uid"][:8]),
         "rank": about.get("rank"),

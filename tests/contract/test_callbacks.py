@@ -118,23 +118,26 @@ def test_it_answers_who_waits_for_nothing_else(pair: Pair, background: Callable[
 
 
 def test_two_that_send_each_other_more_than_a_ring_holds(
-    pair: Pair, join: Callable[..., Endpoint], monkeypatch: pytest.MonkeyPatch
+    join: Callable[..., Endpoint], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SFM_ARENA_BYTES", "0")
-    a, b = pair
-    c = join("C")
+    a, b, c = join("A"), join("B"), join("C")
+    finished: list[str] = []
 
-    def flood(endpoint: Endpoint, dest: str) -> Callable[[sfm_kernel.Message], None]:
+    def flood(endpoint: Endpoint, dest: str) -> None:
         def call(_: sfm_kernel.Message) -> None:
+            callbacks.pop().unregister()
             for n in range(20):
                 endpoint.send(dest=dest, n=n, data=bytes(200_000))
+            finished.append(dest)
 
-        return call
+        callbacks = [endpoint.regcb(call, go=True)]
 
-    a.regcb(flood(a, "B"), go=True)
-    b.regcb(flood(b, "A"), go=True)
+    flood(a, "B")
+    flood(b, "A")
     c.send(dest="A", go=True)
     c.send(dest="B", go=True)
+    eventually(lambda: len(finished) == 2)  # nobody receives meanwhile but they themselves
     for endpoint in (a, b):
         assert [endpoint.recv(20, n=n).n for n in range(20)] == list(range(20))
 

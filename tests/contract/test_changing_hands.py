@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from sfm_kernel import Endpoint, PeerLost
+from sfm_kernel import Endpoint, PeerLost, WorldGone
+from sfm_kernel.observe.snapshot import snapshot
+from tests.contract.conftest import eventually
 
 Join = Callable[..., Endpoint]
 Pair = tuple[Endpoint, Endpoint]
@@ -48,9 +50,43 @@ def test_a_rank_that_another_has_taken(pair: Pair, join: Join) -> None:
     c = join("C")
     assert c.rank == 0
     c.send(dest="B", n=2)
-    assert b.recv(20).n == 2
-    c.send(dest="B", n=3)
-    assert b.recv(20, src=0).n == 3
+    assert b.recv(20, src=0).n == 2
+
+
+def test_a_rank_that_is_waited_for_before_it_has_a_name(
+    join: Join, background: Callable[..., Any]
+) -> None:
+    b = join("B", rank=1)
+    waiting = background(lambda: b.recv(20, src=0))
+    called: list[int] = []
+    eventually(lambda: snapshot(b.folder)["processes"][0]["state"] == "blocked in recv")
+    callback = b.regcb(lambda m: called.append(m.n), src=0, tag="call")
+    a = join("A")
+    assert a.rank == 0
+    a.send(dest="B", n=1)
+    assert waiting.result().n == 1
+    a.send(dest="B", tag="call", n=2)
+    eventually(lambda: called == [2])
+    callback.unregister()
+    assert not b.peek(src=7)
+
+
+def test_ranks_are_known_without_a_directory(
+    pair: Pair, join: Join, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = pair
+    a.send(dest="B", n=1)
+    assert b.recv(20, src=0).n == 1
+
+    def gone() -> None:
+        raise WorldGone("the directory does not answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(b._peers._directory, "members", gone)
+        join("C").send(dest="B", n=2)
+        assert b.recv(20, n=2).n == 2
+        a.send(dest="B", n=3)
+        assert b.recv(20, src=0).n == 3
 
 
 def test_waiting_for_one_who_has_left(

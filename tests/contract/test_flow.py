@@ -152,7 +152,10 @@ def test_a_signal_handler_that_sends_where_the_thread_is_sending(pair: Pair) -> 
     a.send(dest="B", n=0, data=bytes(9_000))
     outcome: list[str] = []
 
+    entered = threading.Event()
+
     def handle(*_: object) -> None:
+        entered.set()
         try:
             a.send(dest="B", n="handler", data=bytes(9_000))
             outcome.append("sent")
@@ -162,6 +165,7 @@ def test_a_signal_handler_that_sends_where_the_thread_is_sending(pair: Pair) -> 
     def strike() -> None:
         eventually(blocked(a, "send"))
         os.kill(os.getpid(), signal.SIGUSR1)
+        eventually(entered.is_set)
         if a.route_kind("B") == "shm":
             eventually(lambda: outcome)
         received.extend(b.recv(20).n for _ in range(2))

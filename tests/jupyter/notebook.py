@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import time
@@ -13,7 +14,10 @@ from typing import Any
 import psutil
 from jupyter_client.manager import KernelManager
 
-PATIENCE = 40.0
+from sfm_kernel import directory
+from sfm_kernel.observe.snapshot import snapshot
+
+PATIENCE = 120.0
 """Seconds that anything gets; only what hangs needs them."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -156,3 +160,14 @@ def wait_for(done: Callable[[], object], what: str) -> None:
     while not done():
         assert time.monotonic() < deadline, f"never: {what}"
         time.sleep(0.05)
+
+
+def wait_until_blocked(count: int) -> None:
+    """Until so many processes wait in ``recv``; what their cells printed may come before."""
+
+    def blocked() -> int:
+        with os.scandir(directory.root()) as worlds:
+            processes = [one for world in worlds for one in snapshot(world.path)["processes"]]
+        return sum(one["alive"] and one["state"] == "blocked in recv" for one in processes)
+
+    wait_for(lambda: blocked() >= count, f"{count} processes are blocked in recv")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.jupyter.notebook import Notebook, notebook, wait_for
+from tests.jupyter.notebook import Notebook, notebook, wait_for, wait_until_blocked
 
 pytestmark = pytest.mark.keeps("one notebook with two engines for the whole module")
 
@@ -98,6 +98,16 @@ def test_local_runs_in_the_notebook_as_well(book: Notebook) -> None:
     assert "I am home" in text and "I am A" in text
 
 
+def test_stop_ends_a_cell_that_runs_in_the_notebook_as_well(book: Notebook) -> None:
+    message = book.send("%%sfm A --local\nif sfm.name == 'A': recv(never=1)\nprint('home is done')")
+    book.wait(message, lambda cell: "home is done" in cell.text)
+    wait_until_blocked(1)
+    book.interrupt()
+    assert "A was in recv(never=1)" in book.wait(message).error
+    assert "on A: ZeroDivisionError" in book.run("%%sfm A --local\nrank and 1 / 0 or 1 / 0").error
+    assert "alive" in book.run("%%sfm\nprint('alive')").ok().text
+
+
 def test_outputs_come_while_the_cell_runs(book: Notebook) -> None:
     message = book.send("%%sfm A\nprint('before')\nrecv(never=1)\nprint('after')")
     book.wait(message, lambda cell: "before" in cell.text)
@@ -108,6 +118,7 @@ def test_outputs_come_while_the_cell_runs(book: Notebook) -> None:
 def test_stop_ends_blocked_engines_and_tells_where_they_were(book: Notebook) -> None:
     message = book.send("%%sfm\nother = 'BA'[rank]; print('in')\nrecv(src=other, tag='never')")
     book.wait(message, lambda cell: cell.text.count("in") >= 2)
+    wait_until_blocked(2)
     book.interrupt()
     cell = book.wait(message)
     assert "A was in recv(src='B', tag='never')" in cell.error
@@ -120,6 +131,7 @@ def test_stop_does_not_lose_a_message(book: Notebook) -> None:
     book.run("send(dest='A', number=1)").ok()
     message = book.send("%%sfm A\nprint('in')\nrecv(number=2)")
     book.wait(message, lambda cell: "in" in cell.text)
+    wait_until_blocked(1)
     book.interrupt()
     book.wait(message)
     assert "got 1" in book.run("%%sfm A\nprint('got', recv(number=1).number)").ok().text

@@ -6,10 +6,20 @@ import json
 import logging
 import os
 import signal
+import time
+from pathlib import Path
 
 import ipyparallel as ipp
+import psutil
 
-from tests.jupyter.notebook import PATIENCE, Notebook, descendants, notebook, wait_for
+from tests.jupyter.notebook import (
+    PATIENCE,
+    Notebook,
+    descendants,
+    notebook,
+    wait_for,
+    wait_until_blocked,
+)
 
 
 def engine_pid(book: Notebook, name: str) -> int:
@@ -34,6 +44,41 @@ def test_a_killed_engine_is_named_and_comes_back_with_name_and_rank() -> None:
         assert "0 2 A" in book.run("%%sfm A\nprint(rank, size, sfm.name)").ok().text
         book.run("%%sfm A\nsend(dest='B', free=1)").ok()
         assert "'A'" in book.run("held.get(); held.display_outputs()").ok().text
+
+
+def test_stop_after_an_engine_has_died() -> None:
+    with notebook("%sfm start A B") as book:
+        pid = engine_pid(book, "A")
+        message = book.send(
+            "%%sfm\nprint('in')\nif rank == 1: recv(never=1)\nimport time; time.sleep(99)"
+        )
+        book.wait(message, lambda cell: cell.text.count("in") >= 2)
+        wait_until_blocked(1)
+        os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: psutil.pid_exists(pid) is False, "the end of A")
+        time.sleep(1)  # the client hears of it
+        book.interrupt()
+        assert "KeyError" not in (cell := book.wait(message)).shown
+        assert "on A: EngineError" in cell.error or "B was in recv(never=1)" in cell.error
+        assert "B lives" in book.run("%%sfm B\nprint('B lives')").ok().text
+
+
+def test_stop_with_an_engine_that_holds_its_gil(tmp_path: Path) -> None:
+    computes = tmp_path / "computes"
+    source = f"""%%sfm
+if rank: recv(never=1)
+open({str(computes)!r}, "w").close()
+sum(range(10**13))"""
+    with notebook("%sfm start A B") as book:
+        message = book.send(source)
+        wait_for(computes.exists, "A computes")
+        wait_until_blocked(1)
+        book.interrupt()
+        error = book.wait(message).error
+        assert "B was in recv(never=1)" in error
+        assert "A goes on! End it with `%sfm restart A`" in error
+        book.run("%sfm restart A").ok()
+        assert "0 2 A" in book.run("%%sfm A\nprint(rank, size, sfm.name)").ok().text
 
 
 def test_an_engine_that_will_not_stop_is_started_again() -> None:
@@ -155,6 +200,7 @@ def test_engines_of_another_launcher_that_other_machines_can_reach() -> None:
             assert "0 2 0" in book.run("%%sfm 0\nprint(rank, size, sfm.name)").ok().text
             message = book.send("%%sfm\nprint('in')\nrecv(src=1 - rank)")
             book.wait(message, lambda cell: cell.text.count("in") >= 2)
+            wait_until_blocked(2)
             book.interrupt()
             assert "0 was in recv(src=1). 1 was in recv(src=0)" in book.wait(message).error
     finally:

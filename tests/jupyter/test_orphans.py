@@ -27,7 +27,7 @@ elif rank == 1:
         except KeyboardInterrupt:
             pass
 elif rank == 2:
-    time.sleep(0.3)  # what it printed needs the GIL
+    time.sleep(2)  # what it printed needs the GIL
     sum(range(10**13))  # never gives it back
 else:
     subprocess.run(["sleep", "1000"])

@@ -41,7 +41,7 @@ def matches(message: dict[str, Any], template: dict[str, Any]) -> bool:
 
 
 class Receiver(Calls):
-    def _canonical(self, src: Any) -> Any:
+    def _canonical(self, src: Any, news: bool) -> Any:
         return src
 
     def _would_block(self, template: dict[str, Any]) -> WouldBlock:

@@ -124,6 +124,7 @@ def test_the_killed_are_dead_and_the_stopped_are_not(machine: Callable[[], Machi
         member = process.join(there.directory, name="A")
         os.kill(pid, signal.SIGSTOP)
         os.waitpid(pid, os.WUNTRACED)
+        assert here.directory.members() == [member]
         for _ in range(5):
             time.sleep(remote.FRESH_SECONDS)
             assert here.directory.alive(member) and there.directory.alive(member)

@@ -223,7 +223,7 @@ for _ in range(5):
     sfm.recv()
     sfm.recv()
     time.sleep(0.5)
-    sfm.recv(5)
+    sfm.recv(8)  # less than the network thread sleeps
     sfm.send(dest="A")
 """
 

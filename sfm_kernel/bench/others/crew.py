@@ -154,19 +154,20 @@ def serve(path: str, rank: int, jobs: Mapping[str, Callable[..., Answer | None]]
         idle = threading.Event()
         args = (connection.fileno(), idle)
         threading.Thread(target=_end_after, args=args, daemon=True).start()
-        while True:
-            try:
+        try:
+            while True:
                 what, job = json.loads(connection.recv_bytes())
-            except (EOFError, OSError):
-                idle.set()
-                return
-            try:
-                answer = jobs[what](**job)
-            except Exception as error:
-                connection.send_bytes(json.dumps({"failed": repr(error)}).encode())
-                raise
-            if rank == 0:
-                connection.send_bytes(json.dumps(answer or {}).encode())
+                try:
+                    answer = jobs[what](**job)
+                except Exception as error:
+                    connection.send_bytes(json.dumps({"failed": repr(error)}).encode())
+                    raise
+                if rank == 0:
+                    connection.send_bytes(json.dumps(answer or {}).encode())
+        except (EOFError, OSError):
+            pass  # the driver has gone
+        finally:
+            idle.set()  # whoever ends what it has started itself (a cluster) gets the time
 
 
 def _end_after(descriptor: int, idle: threading.Event) -> None:

@@ -88,7 +88,7 @@ fn cores_are_free() -> bool {
     static LOOKED: AtomicU64 = AtomicU64::new(0);
     static BUSY: AtomicU32 = AtomicU32::new(0);
     let now = START.get_or_init(Instant::now).elapsed().as_nanos() as u64 + FRESH;
-    if now - LOOKED.load(Ordering::Relaxed) >= FRESH {
+    if now.saturating_sub(LOOKED.load(Ordering::Relaxed)) >= FRESH {
         LOOKED.store(now, Ordering::Relaxed);
         BUSY.store(
             u32::from(runnable().is_none_or(|wanting| wanting > cores())),

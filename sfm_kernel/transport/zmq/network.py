@@ -31,9 +31,10 @@ TICK = 0.25
 """Seconds between looks at lines that are down."""
 IDLE_TICK = 10.0
 CLOSE_SECONDS = 5.0
-CLOSE_BYTES_PER_SECOND = 1 << 20
+CLOSE_SECONDS_AT_MOST = 60.0
+CLOSE_BYTES_PER_SECOND = 2 << 20
 """How long ``close`` waits for peers that do not confirm that all has come: so long, and longer by
-what is under way to them, over a slow line."""
+what may be under way to one of them, over a slow line."""
 NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 
 
@@ -91,9 +92,9 @@ class Network:
                     # ZeroMQ's linger knows less: only what the kernel took, and it waits in vain
                     # for a peer that has gone as well.
                     self._parting = self._exchange.say_goodbye()
-                    under_way = sum(link.waiting for link in self._parting)
+                    under_way = max((link.waiting for link in self._parting), default=0)
                     patience = CLOSE_SECONDS + under_way / CLOSE_BYTES_PER_SECOND
-                    self._close_by = time.monotonic() + patience
+                    self._close_by = time.monotonic() + min(patience, CLOSE_SECONDS_AT_MOST)
                     self._hear_news()
         finally:
             self._shut()

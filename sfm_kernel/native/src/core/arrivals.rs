@@ -83,7 +83,7 @@ impl Core {
     }
 
     /// Take in what was announced.
-    pub(super) fn take_in(&self) {
+    pub fn take_in(&self) {
         let mut state = self.lock();
         self.pump(&mut state, false);
         self.tell_senders(&mut state);

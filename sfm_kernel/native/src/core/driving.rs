@@ -73,20 +73,20 @@ impl Core {
 
     /// Sleep until `news()`, for at most `limit`; for what may come through sockets.
     pub fn drive_or_sleep(&self, limit: Duration, news: impl Fn() -> bool) -> Woken {
+        self.take_in();
+        let news = || news() || self.shared().has_arrivals();
         match self.drive(limit, &news) {
             Some(woken) => woken,
-            None => self.wait_as_sender(limit, news),
+            None => self.spin_then_sleep(limit, news),
         }
     }
 
-    /// Sleep until `news()`, for at most `limit`; for a call that sends. While callbacks are
-    /// registered only the network thread takes in what arrives: when that is the one who waits
-    /// here, because a callback sends, two such threads that wait for each other's room would
-    /// wait for ever.
+    /// Sleep until `news()`, for at most `limit`; for a call that sends through shared memory.
+    ///
+    /// It takes in what arrives. Else the network thread does; but when that is the one who waits
+    /// here, because a callback sends, two such threads that wait for each other's room would wait
+    /// for ever.
     pub fn wait_as_sender(&self, limit: Duration, news: impl Fn() -> bool) -> Woken {
-        if self.shared().callbacks.load(Ordering::SeqCst) == 0 {
-            return self.spin_then_sleep(limit, news);
-        }
         self.take_in();
         self.spin_then_sleep(limit, || news() || self.shared().has_arrivals())
     }

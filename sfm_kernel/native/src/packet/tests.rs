@@ -130,3 +130,23 @@ fn an_array_says_how_long_its_buffer_is() {
     assert!(!array(b'f', 8, b'C', &[u64::MAX, u64::MAX], 48)); // overflow
     assert!(!array(b'i', 1, b'C', &[1; 33], 1)); // too many dimensions
 }
+
+#[test]
+fn a_buffer_is_one_values_and_no_others() {
+    let bytes = [1u8; 100];
+    let packet = |second: u32| {
+        let mut builder = Builder::new();
+        let first = builder.buffer(bytes.as_ptr(), bytes.len());
+        let _ = builder.buffer(bytes.as_ptr(), bytes.len());
+        builder.attribute("a", Kind::BigBytes, &[&first.to_le_bytes()]).unwrap();
+        builder.attribute("b", Kind::BigBytes, &[&second.to_le_bytes()]).unwrap();
+        // SAFETY: `bytes` outlives it.
+        let gather = unsafe { builder.finish() };
+        let mut whole = vec![0; gather.len()];
+        // SAFETY: all of it.
+        unsafe { gather.copy(0, whole.as_mut_ptr(), whole.len()) };
+        whole
+    };
+    assert!(validate_foreign(&packet(1)).is_ok());
+    assert!(validate_foreign(&packet(0)).is_err());
+}

@@ -42,6 +42,7 @@ fn validate_tables(bytes: &[u8], least: u64, total: u64) -> Result<(), String> {
     let end = HEADER + u32_at(bytes, 8) as usize;
     let buffers = u32_at(bytes, 12) as u64;
     let mut at = HEADER;
+    let mut used = 0;
     for nth in 0..count {
         let damaged = || format!("attribute {nth} of {count} is damaged");
         if at + ENTRY > end {
@@ -79,15 +80,22 @@ fn validate_tables(bytes: &[u8], least: u64, total: u64) -> Result<(), String> {
                     })
             }
         };
-        if !fits {
+        // Each buffer is one value's: values are writable at the receiver.
+        let (first, more) = match kind {
+            Kind::BigStr | Kind::BigBytes | Kind::Array if fits => (u32_at(value, 0), 1),
+            Kind::Pickle | Kind::BigPickle if fits => (u32_at(value, 0), u32_at(value, 4)),
+            _ => (used, 0),
+        };
+        if !fits || (more > 0 && first != used) {
             return Err(damaged());
         }
+        used += more;
     }
     if at != end {
         return Err(format!("the table has {} bytes too many", end - at));
     }
     let least = least.max(end as u64 + buffers * DESCRIPTOR as u64);
-    // Values are writable at the receiver, so two of them must never share memory.
+    // Nor may two of them share memory.
     let mut free = least;
     for nth in 0..buffers as usize {
         let (offset, length) = descriptor(bytes, end, nth);

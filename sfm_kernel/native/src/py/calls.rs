@@ -38,7 +38,7 @@ struct Wires {
     rings: Py<PyDict>,
     /// Rank -> name: what `src=rank` in a template means.
     ranks: Py<PyDict>,
-    /// How many had ever sent us something when `ranks` was empty.
+    /// How many had ever sent us something when `ranks` was made or renewed.
     ranks_as_of: AtomicU64,
 }
 
@@ -214,14 +214,16 @@ fn canonical_src<'py>(
     let py = slf.py();
     match arguments.find(intern!(py, "src"))? {
         Some(value) if value.is_exact_instance_of::<PyInt>() => {
-            let (ranks, senders) = (wires.ranks.bind(py), wires.core.senders_ever());
-            // Somebody new has sent something: a dead one's rank may be theirs now.
-            if wires.ranks_as_of.swap(senders, Ordering::Relaxed) != senders {
-                ranks.clear();
+            let core = &wires.core;
+            if core.shared().has_arrivals() {
+                core.take_in();
             }
-            match ranks.get_item(value)? {
-                Some(known) => Ok(Some(known)),
-                None => slf.call_method1(intern!(py, "_canonical"), (value,)).map(Some),
+            // Has somebody new sent something? A dead one's rank may be theirs now.
+            let senders = core.senders_ever();
+            let news = wires.ranks_as_of.swap(senders, Ordering::Relaxed) != senders;
+            match wires.ranks.bind(py).get_item(value)? {
+                Some(known) if !news => Ok(Some(known)),
+                _ => slf.call_method1(intern!(py, "_canonical"), (value, news)).map(Some),
             }
         }
         _ => Ok(None),

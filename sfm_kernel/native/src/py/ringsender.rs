@@ -137,6 +137,7 @@ impl RingSender {
             py.check_signals()?;
         }
         if sender.is_refused(writing) {
+            let _held = sender.holder.enter();
             return Err(self.refused(py));
         }
         let mut progress = Progress::default();

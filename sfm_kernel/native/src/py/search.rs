@@ -5,12 +5,15 @@ use std::time::{Duration, Instant};
 use pyo3::prelude::*;
 
 use super::blocked::{Blocked, TICK};
-use super::errors::{closed, packet_error};
+use super::errors::{self, closed, packet_error};
 use super::template::Template;
 use crate::bell::Woken;
 use crate::core::{Core, Found};
 use crate::matching::Taken;
 use crate::segment::Doing;
+
+/// How long callbacks may take to decide whether what a dead peer had sent is for them.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A search that remembers what it has seen.
 pub struct Search<'a, 'py> {
@@ -77,16 +80,18 @@ impl<'a, 'py> Search<'a, 'py> {
         let mut blocked: Option<(Blocked<'_>, Bound<'_, PyAny>)> = None;
         let mut waiter = Some(waiter);
         let mut all = false;
-        let mut failed: Option<(PyErr, u64)> = None;
+        let mut lost: Option<(PyErr, u64, Instant)> = None;
         loop {
             open(py, core)?;
             // What a dead peer had sent before is still received, also if callbacks, which are
             // asked first, take their time.
-            let last = failed.take_if(|(_, arrived)| core.is_decided(*arrived));
+            let last = lost.take_if(|(_, arrived, since)| {
+                core.is_decided(*arrived) || since.elapsed() > PATIENCE
+            });
             if let Some(taken) = self.next(py, true, all)? {
                 return Ok(Waited::Taken(taken.expect("taken")));
             }
-            if let Some((failure, _)) = last {
+            if let Some((failure, ..)) = last {
                 return Err(failure);
             }
             let version = self.version;
@@ -101,9 +106,12 @@ impl<'a, 'py> Search<'a, 'py> {
             } else if let Some((blocked, tick)) = &mut blocked {
                 if blocked.ticks(limit) {
                     py.check_signals()?;
-                    if failed.is_none() {
+                    if lost.is_none() {
                         if let Err(failure) = tick.call0() {
-                            failed = Some((failure, core.take_in_all()));
+                            if !errors::is(py, &failure, "PeerLost") {
+                                return Err(failure);
+                            }
+                            lost = Some((failure, core.take_in_all(), Instant::now()));
                             continue;
                         }
                     }

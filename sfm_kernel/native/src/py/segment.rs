@@ -58,7 +58,7 @@ pub fn read_segment<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, 
         segment.wishes.fetch_add(1, Ordering::SeqCst);
         segment.network.0.ring();
         py.detach(|| {
-            let deadline = Instant::now() + Duration::from_millis(50);
+            let deadline = Instant::now() + Duration::from_millis(200);
             while segment.summary.version() == version && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_micros(200));
             }

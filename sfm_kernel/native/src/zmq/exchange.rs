@@ -264,8 +264,9 @@ impl Exchange {
                 let address = lock(&self.sources).get(&uid).map(|source| source.address.clone());
                 if let Some(address) = address {
                     let leaving = self.link(uid, &address);
+                    // It will not receive any more. First: when it has our answer it is gone.
+                    leaving.lose("");
                     leaving.control(Kind::Done, 0);
-                    leaving.lose(""); // it will not receive any more
                 }
             }
             Kind::Ack => {

@@ -27,6 +27,7 @@ impl Driver for Exchange {
             return false;
         }
         let Ok(mut role) = self.role.try_lock() else { return false };
+        self.wake_attendant();
         let before = self.heard_at.load(Ordering::Relaxed);
         self.receive(&mut role, &|| false);
         self.driven_at.store(now(), Ordering::SeqCst);
@@ -49,11 +50,7 @@ impl Driver for Exchange {
         };
         let router = role.router.as_ref()?.fd;
         self.driving.store(true, Ordering::SeqCst);
-        if self.attending.load(Ordering::Relaxed) {
-            // The network thread sleeps until the socket wakes it. Who reads first takes that news
-            // from the other, and when this thread is gone nobody would be woken any more.
-            self.core.poke();
-        }
+        self.wake_attendant();
         let deadline = Instant::now() + limit;
         let woken = loop {
             if !role.drained && self.receive(&mut role, news) {
@@ -82,6 +79,15 @@ impl Driver for Exchange {
 }
 
 impl Exchange {
+    /// With the role taken over: the network thread may sleep until the socket wakes it. Who reads
+    /// first takes that news from the other, and when this thread is gone nobody would be woken
+    /// any more. Awake, it looks in once per `GRACE`.
+    fn wake_attendant(&self) {
+        if self.attending.load(Ordering::Relaxed) {
+            self.core.poke();
+        }
+    }
+
     pub(super) fn poke_driver(&self) {
         // SAFETY: writes eight bytes to our own eventfd; a full counter is as good as a write.
         unsafe { libc::write(self.alarm.as_raw_fd(), 1u64.to_ne_bytes().as_ptr().cast(), 8) };
@@ -144,8 +150,9 @@ impl Exchange {
     pub fn tend(&self, limit: Duration) -> Vec<i32> {
         let deadline = Instant::now() + limit;
         loop {
-            let (attends, more) = self.attend();
+            // First what takes the pokes, then what a poke may undo: see `drive`.
             self.acknowledge();
+            let (attends, more) = self.attend();
             if self.rung.swap(false, Ordering::SeqCst) || self.has_news() {
                 return Vec::new();
             }
