@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Any
@@ -16,6 +17,10 @@ from sfm_kernel.transport.base import Directory, Member, Name, Route, Transport
 LOOK_EVERY = 10
 """A blocked receive looks up every 100 ms for signals, and so many times less often for the death
 of whom it waits for: with cold caches asking takes some 0.2 ms, and waiting must cost no CPU."""
+
+
+ASK_EVERY = 2.0
+"""Seconds until the directory is asked again whether a name has the rank that is waited for."""
 
 
 class Peers:
@@ -48,6 +53,7 @@ class Peers:
         self._routes: dict[Name, Route] = {}
         self.rings: dict[Name, Any] = {}
         self.ranks: dict[int, Name] = {}
+        self._unknown: dict[int, _UnknownRank] = {}
         self._given_up: set[str] = set()  # the uids to which a way has failed
         self._lock = threading.RLock()
 
@@ -199,7 +205,9 @@ class Peers:
             except (SFMError, OSError):  # those who know each other go on without a directory
                 if src not in self.ranks:
                     raise
-        return self.ranks[src] if src in self.ranks else _UnknownRank(self, src)
+        if src in self.ranks:
+            return self.ranks[src]
+        return self._unknown.setdefault(src, _UnknownRank(self, src))
 
     def watch(self, template: dict[str, Any]) -> Callable[[], None]:
         """What a blocked receive calls now and then: raises PeerLost when its ``src`` is dead.
@@ -244,11 +252,14 @@ class _UnknownRank:
 
     def __init__(self, peers: Peers, rank: int) -> None:
         self._peers, self.rank = peers, rank
+        self._asked: dict[Any, float] = {}  # when the directory was asked because of a name
 
     def __eq__(self, name: object) -> bool:
         if name == self.rank:
             return True
-        if self.rank not in self._peers.ranks:
+        now = time.monotonic()
+        if self.rank not in self._peers.ranks and now > self._asked.get(name, 0.0) + ASK_EVERY:
+            self._asked[name] = now
             try:
                 self._peers.members()
             except (SFMError, OSError):

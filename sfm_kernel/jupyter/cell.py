@@ -90,23 +90,26 @@ class CellRunner(ParallelMagics):
             signal_on_interrupt=_signal(args.signal_on_interrupt),
         )
         if args.local:
-            self.shell.run_cell(cell)
+            ran = self.shell.run_cell(cell)
             if blocks:
-                self._wait(result, args)
+                self._wait(result, args, isinstance(ran.error_in_exec, KeyboardInterrupt))
         return None if blocks else result
 
-    def _wait(self, result: Any, args: Any) -> None:
-        """Wait for the engines of a cell that has run here as well."""
+    def _wait(self, result: Any, args: Any, interrupted: bool) -> None:
+        """Wait for the engines of a cell that has run (or was interrupted) here as well."""
         try:
+            if interrupted:
+                raise KeyboardInterrupt
             result.get()
         except KeyboardInterrupt:
             signal = _signal(args.signal_on_interrupt) or "SIGINT"
             self.view.send_signal(signal, self.view.targets, True)
             self._after_interrupt()
         except error.CompositeError as failed:
-            result.display_outputs(args.groupby)
             raise CellFailed(_summary(failed.elist)) from None
-        result.display_outputs(args.groupby)
+        finally:
+            result.wait_for_output(1)
+            result.display_outputs(args.groupby)
 
     def parallel_execute(self, cell: str, **options: Any) -> Any:
         """As ipyparallel's; errors are shown once, and an interrupt stays one."""

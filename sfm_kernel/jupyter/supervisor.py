@@ -87,6 +87,7 @@ class _Supervisor:
         self._connection = connection
         self._engines: dict[int, int] = {}  # pid -> rank
         self._messengers: set[int] = set()  # processes that tell the controller
+        self._bereaved: dict[int, float] = {}  # groups whose engine has ended -> when to kill them
 
     def fork(self, rank: int) -> bool:
         """Whether this is still the supervisor; False in the new engine."""
@@ -104,8 +105,8 @@ class _Supervisor:
         return True
 
     def watch(self, parent: int) -> None:
-        """Return when all engines have ended."""
-        while self._engines:
+        """Return when all engines have ended, and what they had started."""
+        while self._engines or self._messengers or self._bereaved:
             # The signals are blocked and taken here: no handler, and none is missed.
             got = signal.sigtimedwait(_SIGNALS, _LOOK)
             number = got.si_signo if got else None
@@ -117,12 +118,13 @@ class _Supervisor:
                     os.kill(pid, signal.SIGINT)
             for rank in self._reap():
                 self._unregister(rank)
-        while self._messengers:
-            signal.sigtimedwait({signal.SIGCHLD}, _LOOK)
-            self._reap()
+            due = [group for group, at in self._bereaved.items() if time.monotonic() > at]
+            kill_groups(due, signal.SIGKILL)
+            for group in due:
+                del self._bereaved[group]
 
     def _stop(self) -> None:
-        groups = [*self._engines, *self._messengers]
+        groups = [*self._engines, *self._messengers, *self._bereaved]
         kill_groups(groups, signal.SIGTERM)
         deadline = time.monotonic() + GRACE
         while self._engines and (rest := deadline - time.monotonic()) > 0:
@@ -145,12 +147,15 @@ class _Supervisor:
             if not found:
                 return ended
             pid = found.si_pid
-            # What its cells had started ends with it; while it is not reaped, its id is its own.
-            kill_groups([pid], signal.SIGKILL)
+            # What its cells had started ends with it, in its own time; until it is reaped, the
+            # group's number is nobody else's.
+            kill_groups([pid], signal.SIGTERM)
             _, status = os.waitpid(pid, 0)
             if pid in self._messengers:
                 self._messengers.remove(pid)
                 continue
+            if _is_group(pid):
+                self._bereaved[pid] = time.monotonic() + GRACE
             ended.append(rank := self._engines.pop(pid))
             code = os.waitstatus_to_exitcode(status)
             print(f"sfm: engine {rank} (pid {pid}) ended: {code}", file=sys.stderr, flush=True)
@@ -210,6 +215,14 @@ def die_with(parent: int) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died before the call
         os._exit(1)
+
+
+def _is_group(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def kill_groups(groups: Iterable[int], number: int) -> None:

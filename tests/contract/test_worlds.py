@@ -142,3 +142,28 @@ def test_a_forked_child_can_join_and_talk_to_its_parent(join: Join, kind: str, w
     parent.send(dest="child", n=2)
     assert parent.recv(20, src="child").n == 3
     os.waitpid(pid, 0)
+
+
+def test_a_forked_child_takes_nothing_from_its_parent(join: Join, kind: str) -> None:
+    a, b = join("A"), join("B")
+    a.send(dest="B", n=0)
+    assert b.recv(20, src=0).n == 0
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            os.read(read, 1)
+            for call in (b.recv_nb, b.peek, b.recv):
+                with pytest.raises(sfm_kernel.EndpointClosed):
+                    call(src=0)
+            status = 0
+        finally:
+            os._exit(status)
+    a.send(dest="B", n=1)
+    os.write(write, b"!")
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    a.send(dest="B", n=2)
+    assert [b.recv(20, src=0).n for _ in range(2)] == [1, 2]
+    os.close(read)
+    os.close(write)

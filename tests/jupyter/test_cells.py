@@ -103,7 +103,14 @@ def test_stop_ends_a_cell_that_runs_in_the_notebook_as_well(book: Notebook) -> N
     book.wait(message, lambda cell: "home is done" in cell.text)
     wait_until_blocked(1)
     book.interrupt()
-    assert "A was in recv(never=1)" in book.wait(message).error
+    cell = book.wait(message)
+    assert "A was in recv(never=1)" in cell.error
+    message = book.send("%%sfm A --local\nprint('in', sfm.name)\nrecv(never=1)")
+    book.wait(message, lambda cell: "in home" in cell.text)
+    wait_until_blocked(2)
+    book.interrupt()
+    cell = book.wait(message)
+    assert "A was in recv(never=1)" in cell.error and "in A" in cell.text
     assert "on A: ZeroDivisionError" in book.run("%%sfm A --local\nrank and 1 / 0 or 1 / 0").error
     assert "alive" in book.run("%%sfm\nprint('alive')").ok().text
 

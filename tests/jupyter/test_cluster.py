@@ -81,6 +81,23 @@ sum(range(10**13))"""
         assert "0 2 A" in book.run("%%sfm A\nprint(rank, size, sfm.name)").ok().text
 
 
+def test_what_an_engine_had_started_ends_with_it() -> None:
+    start = "import subprocess; print('helper', subprocess.Popen(['sleep', '1000']).pid)"
+    with notebook("%sfm start A B") as book:
+        text = book.run(f"%%sfm A\n{start}").ok().text
+        helper = psutil.Process(int(text.split("helper")[1].split()[0]))
+        os.kill(engine_pid(book, "A"), signal.SIGKILL)
+
+        def ended() -> bool:
+            try:
+                return helper.status() == psutil.STATUS_ZOMBIE
+            except psutil.NoSuchProcess:
+                return True
+
+        wait_for(ended, "the end of what A had started")
+        assert "started again: A" in book.run("%sfm restart A").ok().text
+
+
 def test_an_engine_that_will_not_stop_is_started_again() -> None:
     stubborn = "%%sfm 1\nprint('in')\nimport time\nwhile True:\n    try:\n        time.sleep(60)\n"
     stubborn += "    except KeyboardInterrupt:\n        pass"

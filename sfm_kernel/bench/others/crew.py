@@ -156,7 +156,10 @@ def serve(path: str, rank: int, jobs: Mapping[str, Callable[..., Answer | None]]
         threading.Thread(target=_end_after, args=args, daemon=True).start()
         try:
             while True:
-                what, job = json.loads(connection.recv_bytes())
+                try:
+                    what, job = json.loads(connection.recv_bytes())
+                except (EOFError, OSError):  # the driver has gone
+                    return
                 try:
                     answer = jobs[what](**job)
                 except Exception as error:
@@ -164,8 +167,6 @@ def serve(path: str, rank: int, jobs: Mapping[str, Callable[..., Answer | None]]
                     raise
                 if rank == 0:
                     connection.send_bytes(json.dumps(answer or {}).encode())
-        except (EOFError, OSError):
-            pass  # the driver has gone
         finally:
             idle.set()  # whoever ends what it has started itself (a cluster) gets the time
 

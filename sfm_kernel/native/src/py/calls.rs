@@ -215,15 +215,22 @@ fn canonical_src<'py>(
     match arguments.find(intern!(py, "src"))? {
         Some(value) if value.is_exact_instance_of::<PyInt>() => {
             let core = &wires.core;
+            if core.is_closed() {
+                return Err(errors::closed(py)); // and in a forked child the rings are the parent's
+            }
             if core.shared().has_arrivals() {
                 core.take_in();
             }
             // Has somebody new sent something? A dead one's rank may be theirs now.
             let senders = core.senders_ever();
-            let news = wires.ranks_as_of.swap(senders, Ordering::Relaxed) != senders;
+            let news = wires.ranks_as_of.load(Ordering::Relaxed) != senders;
             match wires.ranks.bind(py).get_item(value)? {
                 Some(known) if !news => Ok(Some(known)),
-                _ => slf.call_method1(intern!(py, "_canonical"), (value, news)).map(Some),
+                _ => {
+                    let name = slf.call_method1(intern!(py, "_canonical"), (value, news))?;
+                    wires.ranks_as_of.store(senders, Ordering::Relaxed);
+                    Ok(Some(name))
+                }
             }
         }
         _ => Ok(None),
