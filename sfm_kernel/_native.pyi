@@ -126,16 +126,9 @@ class Inbox:
 
     def __new__(cls, segment: Segment | None = None) -> Inbox: ...
     def lane(self, uid: str, outflow: Outflow | None = None) -> int:
-        """Open the account of what peer ``uid`` brings by ``deliver``; same uid, same lane.
+        """Open the account of what peer ``uid`` brings outside the rings; same uid, same lane.
 
         With ``outflow``, an account of this process, the sender's credit is updated directly.
-        """
-
-    def deliver(self, lane: int, packet: Buffer, ack: bool = False) -> None:
-        """Add a packet, copied, as arrived now on ``lane``. From any thread.
-
-        With ``ack`` it is reported by ``acks`` as soon as it is received. Raises PacketError
-        (nothing is added), EndpointClosed.
         """
 
     def serve(self, choose: Callable[[Message], Callable[[Message], object] | None]) -> None:
@@ -191,7 +184,6 @@ class Outflow:
         ``check()`` is called about every 100 ms of a wait, and where ``inbox`` is closed: it ends
         the call by raising.
         """
-        """Cost of what was sent and is not yet received."""
 
 @final
 class RingSender:

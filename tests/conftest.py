@@ -21,6 +21,7 @@ import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -43,21 +44,13 @@ GRACE = 15.0  # s after the first watchdog, which needs the GIL, until the secon
 SLOW_BY_NATURE = (hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large)
 """Complaints that depend on the machine, or on the seed; packets are large."""
 
-hypothesis.settings.register_profile(
-    "fast",
-    max_examples=60,
-    deadline=None,
-    derandomize=IN_CI,
-    print_blob=True,
-    suppress_health_check=SLOW_BY_NATURE,
-)
-hypothesis.settings.register_profile(
-    "slow",
-    max_examples=5000,
-    deadline=None,
-    print_blob=True,
-    suppress_health_check=SLOW_BY_NATURE,
-)
+_either: dict[str, Any] = {
+    "deadline": None,
+    "print_blob": True,
+    "suppress_health_check": SLOW_BY_NATURE,
+}
+hypothesis.settings.register_profile("fast", max_examples=60, derandomize=IN_CI, **_either)
+hypothesis.settings.register_profile("slow", max_examples=5000, **_either)
 hypothesis.settings.load_profile("slow" if LONG else "fast")
 
 

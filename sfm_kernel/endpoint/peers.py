@@ -18,7 +18,6 @@ LOOK_EVERY = 10
 """A blocked receive looks up every 100 ms for signals, and so many times less often for the death
 of whom it waits for: with cold caches asking takes some 0.2 ms, and waiting must cost no CPU."""
 
-
 ASK_EVERY = 2.0
 """Seconds until the directory is asked again whether a name has the rank that is waited for."""
 

@@ -20,6 +20,7 @@ It never runs a user's code and has one thread, so nothing a cell does can stop 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import importlib
@@ -154,7 +155,7 @@ class _Supervisor:
             if pid in self._messengers:
                 self._messengers.remove(pid)
                 continue
-            if _is_group(pid):
+            if kill_groups([pid], 0):
                 self._bereaved[pid] = time.monotonic() + GRACE
             ended.append(rank := self._engines.pop(pid))
             code = os.waitstatus_to_exitcode(status)
@@ -217,21 +218,17 @@ def die_with(parent: int) -> None:
         os._exit(1)
 
 
-def _is_group(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
+def kill_groups(groups: Iterable[int], number: int) -> list[int]:
+    """Send a signal to engines (each leads its own group) and to what they have started.
 
-
-def kill_groups(groups: Iterable[int], number: int) -> None:
-    """Send a signal to engines (each leads its own group) and to what they have started."""
+    Returns the groups in which there is somebody.
+    """
+    found = []
     for group in groups:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(group, number)
-        except ProcessLookupError:
-            pass
+            found.append(group)
+    return found
 
 
 def _tell_controller(connection: dict[str, Any], rank: int) -> None:

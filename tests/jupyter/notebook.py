@@ -154,6 +154,14 @@ def descendants(pid: int) -> list[psutil.Process]:
     return psutil.Process(pid).children(recursive=True)
 
 
+def runs(process: psutil.Process) -> bool:
+    """Whether it has not ended; one that waits to be reaped has."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 def wait_for(done: Callable[[], object], what: str) -> None:
     """Poll until ``done()``; fails after a long time."""
     deadline = time.monotonic() + PATIENCE

@@ -17,6 +17,7 @@ from tests.jupyter.notebook import (
     Notebook,
     descendants,
     notebook,
+    runs,
     wait_for,
     wait_until_blocked,
 )
@@ -87,14 +88,7 @@ def test_what_an_engine_had_started_ends_with_it() -> None:
         text = book.run(f"%%sfm A\n{start}").ok().text
         helper = psutil.Process(int(text.split("helper")[1].split()[0]))
         os.kill(engine_pid(book, "A"), signal.SIGKILL)
-
-        def ended() -> bool:
-            try:
-                return helper.status() == psutil.STATUS_ZOMBIE
-            except psutil.NoSuchProcess:
-                return True
-
-        wait_for(ended, "the end of what A had started")
+        wait_for(lambda: not runs(helper), "the end of what A had started")
         assert "started again: A" in book.run("%sfm restart A").ok().text
 
 

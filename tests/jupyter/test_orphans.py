@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from sfm_kernel import directory
-from tests.jupyter.notebook import Notebook, descendants, notebook, wait_for
+from tests.jupyter.notebook import Notebook, descendants, notebook, runs, wait_for
 
 pytestmark = pytest.mark.fault
 
@@ -50,19 +50,12 @@ class Cluster:
 
     def running(self) -> list[psutil.Process]:
         """Those of its processes that have not ended."""
-        return [one for one in self.processes if _runs(one)]
+        return [one for one in self.processes if runs(one)]
 
     def goes_away(self) -> None:
         """Fail unless all of it goes by itself."""
         wait_for(lambda: not self.running(), f"the end of {self.running()}")
         wait_for(lambda: not self.files(), f"the removal of {self.files()}")
-
-
-def _runs(process: psutil.Process) -> bool:
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 ENDS: dict[str, Callable[[Notebook], object]] = {

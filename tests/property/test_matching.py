@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from sfm_kernel._native import Calls
 from sfm_kernel.errors import WouldBlock
-from sfm_kernel.message import encode
+from sfm_kernel.message import pack
 from sfm_kernel.transport.shm import Inbox, Outflow
 
 NAMES = ["a", "b", "c"]
@@ -60,7 +60,8 @@ class QueueMachine(RuleBasedStateMachine):
         self.inbox = Inbox()
         self.calls = Receiver()
         self.calls._wire(self.inbox, {}, {})
-        self.lane = self.inbox.lane("0" * 32, Outflow(self.inbox, "itself", "0" * 32))
+        self.outflow = Outflow(self.inbox, "itself", "0" * 32)
+        self.lane = self.inbox.lane("0" * 32, self.outflow)
         self.list: list[tuple[int, dict[str, Any]]] = []
         self.count = 0
 
@@ -68,7 +69,8 @@ class QueueMachine(RuleBasedStateMachine):
     def arrive(self, attributes: dict[str, Any], times: int) -> None:
         for _ in range(times):
             self.count += 1
-            self.inbox.deliver(self.lane, encode(nth=self.count, **attributes))
+            packet = pack({"nth": self.count, **attributes})
+            self.outflow.send(self.inbox, self.lane, packet, 1 << 40, lambda: None)
             self.list.append((self.count, attributes))
 
     @rule(template=TEMPLATES)

@@ -68,6 +68,18 @@ unsafe impl Memory for Side {
     }
 }
 
+/// Write all of a packet, however often the ring is full.
+fn write(writer: &mut Writer<Side>, packet: &Packet) {
+    let mut done = 0;
+    while done < packet.len() {
+        let before = done;
+        done = writer.write(&Gather::of(packet.whole().unwrap()), done);
+        if done == before {
+            thread::yield_now();
+        }
+    }
+}
+
 fn packet(value: i64) -> Packet {
     let mut builder = Builder::new();
     builder.attribute("n", Kind::Int, &[&value.to_le_bytes()]).unwrap();
@@ -104,14 +116,7 @@ fn ring_hands_over_every_byte_in_order() {
             let mut writer = Writer::new(ring);
             for nth in 0..2 {
                 let packet = packet(nth);
-                let mut done = 0;
-                while done < packet.len() {
-                    let before = done;
-                    done = writer.write(&Gather::of(packet.whole().unwrap()), done);
-                    if done == before {
-                        thread::yield_now();
-                    }
-                }
+                write(&mut writer, &packet);
             }
         });
         let mut next = 0;
@@ -142,14 +147,7 @@ fn an_aborted_packet_leaves_no_trace() {
             assert!(done > 0 && done < given_up.len());
             writer.abort();
             let packet = packet(2);
-            let mut done = 0;
-            while done < packet.len() {
-                let before = done;
-                done = writer.write(&Gather::of(packet.whole().unwrap()), done);
-                if done == before {
-                    thread::yield_now();
-                }
-            }
+            write(&mut writer, &packet);
         });
         loop {
             match reader.read().unwrap() {
@@ -189,14 +187,7 @@ fn a_refusal_is_seen_before_the_end() {
             assert_eq!(writer.refused(), Refused::Nothing);
             // SAFETY: it has no buffers.
             let empty = unsafe { Builder::new().finish() }.to_packet().unwrap();
-            let mut done = 0;
-            while done < empty.len() {
-                let before = done;
-                done = writer.write(&Gather::of(empty.whole().unwrap()), done);
-                if done == before {
-                    thread::yield_now();
-                }
-            }
+            write(&mut writer, &empty);
         });
         loop {
             match reader.read().unwrap() {

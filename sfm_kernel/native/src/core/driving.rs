@@ -71,7 +71,7 @@ impl Core {
         self.remote.load(Ordering::Relaxed).then(|| self.drive(limit, news))?
     }
 
-    /// Sleep until `news()`, for at most `limit`; for what may come through sockets.
+    /// `wait_as_sender`, for what may come through sockets.
     pub fn drive_or_sleep(&self, limit: Duration, news: impl Fn() -> bool) -> Woken {
         self.take_in();
         let news = || news() || self.shared().has_arrivals();

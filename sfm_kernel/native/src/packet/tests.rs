@@ -142,9 +142,8 @@ fn a_buffer_is_one_values_and_no_others() {
         builder.attribute("b", Kind::BigBytes, &[&second.to_le_bytes()]).unwrap();
         // SAFETY: `bytes` outlives it.
         let gather = unsafe { builder.finish() };
-        let mut whole = vec![0; gather.len()];
-        // SAFETY: all of it.
-        unsafe { gather.copy(0, whole.as_mut_ptr(), whole.len()) };
+        let mut whole = Vec::new();
+        gather.each(0, gather.len(), |bytes| whole.extend_from_slice(bytes));
         whole
     };
     assert!(validate_foreign(&packet(1)).is_ok());

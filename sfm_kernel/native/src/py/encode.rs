@@ -13,8 +13,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 
 use super::arrays::numbers;
-use super::errors::{error, unfit};
-use crate::core::packet_from;
+use super::errors::error;
 use crate::packet::{Builder, Gather, Kind, Packet};
 
 /// Values up to this size stand in the table; larger ones are copied only once, out of band.
@@ -296,9 +295,4 @@ pub fn with_bytes<T>(
         return work(&[]);
     }
     work(bytes)
-}
-
-/// Whether `bytes` is a packet; its copy in memory of our own.
-pub fn copy_packet(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Arc<Packet>> {
-    with_bytes(data, |bytes| packet_from(bytes).map(Arc::new).map_err(|why| unfit(py, why)))
 }

@@ -8,8 +8,6 @@ use std::time::Duration;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use super::encode::copy_packet;
-use super::errors::closed;
 use super::message::queued_message;
 use super::outflow::PyOutflow;
 use super::segment::{parse_uid, PySegment};
@@ -46,22 +44,6 @@ impl Inbox {
     #[pyo3(signature = (uid, outflow=None))]
     fn lane(&self, uid: &str, outflow: Option<&Bound<'_, PyOutflow>>) -> PyResult<u32> {
         Ok(self.core.lane(parse_uid(uid)?, outflow.map(|outflow| outflow.get().outflow.clone())))
-    }
-
-    #[pyo3(signature = (lane, packet, ack=false))]
-    fn deliver(
-        &self,
-        py: Python<'_>,
-        lane: u32,
-        packet: &Bound<'_, PyAny>,
-        ack: bool,
-    ) -> PyResult<()> {
-        if self.core.is_closed() {
-            return Err(closed(py));
-        }
-        let packet = copy_packet(py, packet)?;
-        self.core.deliver(lane, packet, ack);
-        Ok(())
     }
 
     /// The network thread's work, until the endpoint closes: keeps rings from filling up, and

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 
 use super::blocked::{Blocked, TICK};
-use super::encode::{copy_packet, PyPacket};
-use super::errors::closed;
+use super::encode::PyPacket;
+use super::errors::{closed, unfit};
 use super::inbox::Inbox;
 use super::segment::parse_uid;
 use crate::bell::Woken;
-use crate::core::Core;
+use crate::core::{packet_from, Core};
 use crate::outflow::Outflow;
 use crate::packet::cost;
 use crate::segment::Doing;
@@ -92,9 +92,13 @@ impl PyOutflow {
             check.call0()?;
             return Err(closed(py));
         }
-        let copy = copy_packet(py, packet).inspect_err(|_| outflow.release(cost))?;
+        let bytes = packet.get().packet.whole().expect("packed into one place");
+        let copy = packet_from(bytes).map_err(|why| {
+            outflow.release(cost);
+            unfit(py, why)
+        })?;
         // One step with the counting, under the GIL: no other thread's packet comes between.
-        peer.deliver(lane, copy, false);
+        peer.deliver(lane, Arc::new(copy), false);
         outflow.count(nbytes);
         if buffering == 0 {
             self.drain(py, check)?;
