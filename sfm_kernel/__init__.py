@@ -17,10 +17,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sfm_kernel.endpoint import Callback, Endpoint
+from sfm_kernel.collectives import Group
+from sfm_kernel.endpoint import Callback, Context, Endpoint
 from sfm_kernel.errors import (
     AddressError,
     BadName,
+    CollectiveError,
+    CollectiveMismatch,
     DeadlockDetected,
     EncodeError,
     EndpointClosed,
@@ -52,10 +55,14 @@ __all__ = [
     "AddressError",
     "BadName",
     "Callback",
+    "CollectiveError",
+    "CollectiveMismatch",
+    "Context",
     "DeadlockDetected",
     "EncodeError",
     "Endpoint",
     "EndpointClosed",
+    "Group",
     "MatchError",
     "Message",
     "MessageTooLarge",

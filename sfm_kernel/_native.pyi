@@ -12,6 +12,7 @@ from typing import Any, Self, final
 from typing_extensions import Buffer, disjoint_base
 
 __all__ = [
+    "Board",
     "Calls",
     "Exchange",
     "Inbox",
@@ -60,8 +61,11 @@ class Message:
     def keys(self) -> list[str]:
         """The names of the attributes, as sent. Makes ``dict(message)`` work."""
 
-def pack(attributes: dict[str, Any], /) -> Packet:
-    """Encode ``attributes`` in their order. Raises EncodeError, which names the attribute."""
+def pack(attributes: dict[str, Any], /, context: int = 0) -> Packet:
+    """Encode ``attributes`` in their order, for the queue of ``context`` (0: the user's own).
+
+    Raises EncodeError, which names the attribute.
+    """
 
 def decode(data: Buffer, /) -> tuple[list[Message], bytes]:
     """Messages that are complete at the head of ``data``, and the leftover. Raises PacketError."""
@@ -109,13 +113,81 @@ class Calls:
 
     _buffering: int
     def __new__(cls, *args: Any, **kwargs: Any) -> Self: ...
-    def _wire(self, inbox: Inbox, rings: dict[Any, RingSender], ranks: dict[int, Any]) -> None:
-        """Connect the calls with an inbox, the rings by name, and the names by rank."""
+    def _wire(
+        self,
+        inbox: Inbox,
+        rings: dict[Any, RingSender],
+        ranks: dict[int, Any],
+        context: int = 0,
+    ) -> None:
+        """Connect the calls with an inbox, the rings by name, and the names by rank.
+
+        They send and receive in ``context``, 64 bits; 0 is the user's own.
+        """
 
     def send(self, /, **attributes: Any) -> None: ...
     def recv(self, timeout: float | None = None, /, **template: Any) -> Message: ...
     def recv_nb(self, /, **template: Any) -> Message: ...
     def peek(self, /, **template: Any) -> bool: ...
+
+@final
+class Board:
+    """Memory that the members of a group share, for barriers and small reductions.
+
+    A file that the first to come makes and the last to come unlinks.
+    """
+
+    room: int
+    """Bytes that a member can bring to a round."""
+
+    def __new__(cls, inbox: Inbox, path: _Path, fresh: _Path, members: int, place: int) -> Board:
+        """Map ``path``, made under the name ``fresh`` if there is none; ``place`` is the own one.
+
+        Raises SegmentFull, OSError; ValueError where ``path`` is no board for so many.
+        """
+
+    def meet(
+        self,
+        call: int,
+        detail: int,
+        op: int,
+        value: Any,
+        packed: bytes | None,
+        out: Any,
+        text: str,
+        tick: Callable[[list[int]], object],
+    ) -> tuple[int, Any]:
+        """One round of all members: returns when all have come, or it was broken off.
+
+        Args:
+            call, detail: 64 bits each, equal on all members.
+            op: what is done with numbers, by its code (native/src/board/fold.rs); 0: nothing.
+            value: a float, an int, a contiguous array, None; or what is ``packed``.
+            out: where value is an array: one of the same kind for the result.
+            text: what observers are told about the wait.
+            tick: called with the places of the missing about every 100 ms of a wait. What it
+                raises breaks the round off and is raised here.
+        Returns:
+            What it came to, by its code (fold.rs, and those in py/board.rs), and the result. With
+            code 100 the caller came last and has to ``conclude``; with 102 nothing was done,
+            since the value has to be packed.
+        """
+
+    def conclude(self, result: bytes, failed: bool) -> bool:
+        """The last to come, after its duty; false if the round was broken off meanwhile."""
+
+    def cells(self, raw: bool) -> list[Any]:
+        """What each member brought, numbers as such unless ``raw``; until the next ``meet``."""
+
+    def break_off(self) -> bool:
+        """Break off the round that this member is in; false if it was decided before."""
+
+    def abandon(self) -> bool:
+        """Break off the round that comes next."""
+
+    @property
+    def broken_by(self) -> int | None:
+        """The place of who has broken off this member's round."""
 
 @final
 class Inbox:

@@ -6,7 +6,7 @@ situation (``TimeoutError``, ``TypeError``, ``LookupError``), the error is of th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 
 class SFMError(Exception):
@@ -63,6 +63,34 @@ class MessageTooLarge(SFMError, MemoryError):
 
 class EndpointClosed(SFMError):
     """The endpoint was closed (or belongs to the parent of a forked process)."""
+
+
+class CollectiveError(SFMError):
+    """A collective call could not be completed. Every member of the group is told, once.
+
+    The group may be used again when all of them have been told.
+    """
+
+
+class CollectiveMismatch(CollectiveError):
+    """The members of a group are in different calls, or gave what does not belong together.
+
+    ``calls`` maps the names of members to what they called, as far as that is known.
+    """
+
+    def __init__(self, calls: Mapping[object, str]) -> None:
+        self.calls = dict(calls)
+        who: dict[str, list[str]] = {}
+        for name, what in self.calls.items():
+            who.setdefault(what, []).append(repr(name))
+        told = "; ".join(f"{', '.join(names)}: {what}" for what, names in who.items())
+        super().__init__(
+            f"the members of a group have to make the same calls in the same order, with the same "
+            f"root, operation, shape and type of numbers. They called: {told}"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.calls,)
 
 
 class DeadlockDetected(SFMError):

@@ -3,10 +3,12 @@
 endpoint    Endpoint: the calls that users make
 peers       who is in the world, and the ways to them
 callbacks   functions that the network thread calls
+messaging   what send and recv leave to Python; contexts
 calls       calls as texts
 """
 
 from sfm_kernel.endpoint.callbacks import Callback
 from sfm_kernel.endpoint.endpoint import BUFFERING, Endpoint
+from sfm_kernel.endpoint.messaging import Context
 
-__all__ = ["BUFFERING", "Callback", "Endpoint"]
+__all__ = ["BUFFERING", "Callback", "Context", "Endpoint"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import json
-import operator
 import os
 import threading
 import time
@@ -16,26 +15,24 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any
 
-from sfm_kernel._native import Calls
 from sfm_kernel.endpoint.callbacks import Callback, Callbacks
-from sfm_kernel.endpoint.calls import call, seconds
+from sfm_kernel.endpoint.calls import seconds
+from sfm_kernel.endpoint.messaging import Context, Messaging
 from sfm_kernel.endpoint.peers import Peers
 from sfm_kernel.errors import (
-    AddressError,
     EndpointClosed,
-    PeerLost,
     RecvTimeout,
     SFMError,
-    WouldBlock,
 )
-from sfm_kernel.message import Message, Packet, pack
-from sfm_kernel.transport.base import Directory, Member, Name, Route, Transport
+from sfm_kernel.message import Message
+from sfm_kernel.transport.base import Directory, Member, Name, Transport
+from sfm_kernel.transport.shm import Board
 
 BUFFERING = 64 << 20
 """Bytes of unreceived messages that one sender may leave in one inbox before ``send`` waits."""
 
 
-class Endpoint(Calls):
+class Endpoint(Messaging):
     """One process's end of a world. Made by ``sfm_kernel.join``; may be used from any thread.
 
     ``send``, ``recv``, ``recv_nb`` and ``peek`` are native (``native/src/py/calls.rs``).
@@ -58,6 +55,8 @@ class Endpoint(Calls):
         self._wire(inbox, self._peers.rings, self._peers.ranks)
         self._callbacks = Callbacks(inbox)
         self._size = size
+        self._contexts: dict[str, Context] = {}
+        self._lock = threading.Lock()
         self.buffering = buffering
         about = {key: getattr(member, key) for key in ("name", "rank", "pid", "host", "uid")}
         inbox.set_info(json.dumps(about))
@@ -99,26 +98,32 @@ class Endpoint(Calls):
         """The world's folder in shared memory, for observers."""
         return self._directory.folder
 
-    @property
-    def buffering(self) -> int:
-        """Bytes that may wait unreceived at one destination before ``send`` waits.
-
-        0 makes every ``send`` wait until its message was received, which shows what buffering
-        hides: programs that work only while messages are small.
-        """
-        return self._buffering
-
-    @buffering.setter
-    def buffering(self, nbytes: int) -> None:
-        nbytes = operator.index(nbytes)
-        if not 0 <= nbytes < 1 << 64:
-            raise ValueError(f"buffering is a number of bytes, 0 or more, not {nbytes}")
-        self._buffering = nbytes
+    def context(self, name: str) -> Context:
+        """The space of messages of this name, always the same; see ``Context``."""
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"a context's name is a text, not {name!r}")
+        with self._lock:
+            if name not in self._contexts:
+                self._contexts[name] = Context(self, name)
+            return self._contexts[name]
 
     @property
     def closed(self) -> bool:
         """Whether the endpoint has left its world."""
         return bool(self._inbox.closed)
+
+    @property
+    def uid(self) -> str:
+        """This incarnation: 32 hexadecimal digits, new each time that a process joins."""
+        return self._member.uid
+
+    def shares_memory_with(self, member: Member) -> bool:
+        """Whether files in ``folder`` can be mapped by both, and messages go through memory."""
+        return self._peers.is_near(member)
+
+    def board(self, path: str, fresh: str, members: int, place: int) -> Board:
+        """Memory for the barriers and small reductions of a group; see ``_native.Board``."""
+        return Board(self._inbox, path, fresh, members, place)
 
     def members(self) -> list[Member]:
         """Everybody in the world, the dead that nobody replaced among them, as known now."""
@@ -154,59 +159,6 @@ class Endpoint(Calls):
     def __repr__(self) -> str:
         state = "closed" if self.closed else f"rank {self.rank}"
         return f"<Endpoint {self.name!r} of world {self.world!r}, {state}>"
-
-    # ---- what the native send, recv, recv_nb and peek leave to Python ----
-
-    def _send_otherwise(self, dest: Any, attributes: dict[str, Any]) -> None:
-        """Send where there is no ring (yet): the first message to somebody, and other machines."""
-        try:
-            route = self._peers.route(dest)
-        except TypeError:
-            raise AddressError(f"dest is a name or a rank, not {dest!r}") from None
-        packet = self._pack(route, attributes)
-        try:
-            route.send(packet, self._buffering)
-        except PeerLost as lost:
-            self._send_after_loss(dest, attributes, lost, route)
-
-    def _send_after_loss(
-        self, dest: Name, attributes: dict[str, Any], lost: PeerLost, failed: Any
-    ) -> None:
-        """Send to the process that has taken the place of the lost one, if there is one.
-
-        ``failed`` is the way that led to the lost one, or that way's ring.
-        """
-        self._peers.give_up(dest, failed)
-        successor = self._peers.successor(dest)
-        if successor is None:
-            raise lost
-        successor.send(self._pack(successor, attributes), self._buffering)
-
-    def _pack(self, route: Route, attributes: dict[str, Any]) -> Packet:
-        return pack({"dest": route.peer.name, "src": self._member.name, **attributes})
-
-    def _canonical(self, src: Any, news: bool) -> Any:
-        return self._peers.canonical(src, news)
-
-    def _waiter(self, template: dict[str, Any]) -> tuple[str, Callable[[], None]]:
-        """Called when a receive is about to sleep: what it waits for, and what to check."""
-        if threading.current_thread() is self._network:
-            raise SFMError(
-                "a callback runs in the network thread, which brings the messages in: it cannot "
-                "wait for one. Use recv_nb, or let the callback set an event for another thread"
-            )
-        if "src" in template:
-            template["src"] = self._peers.canonical(template["src"])
-        return call("recv", template), self._peers.watch(template)
-
-    def _timed_out(self, timeout: float, template: dict[str, Any]) -> RecvTimeout:
-        return RecvTimeout(
-            f"no message matched {call('recv', template)} within {timeout:g} s; "
-            f"{self._inbox.depth} others are queued"
-        )
-
-    def _would_block(self, template: dict[str, Any]) -> WouldBlock:
-        return WouldBlock(f"no queued message matches {call('recv_nb', template)}")
 
     # ---- callbacks ----
 

@@ -91,6 +91,14 @@ class Peers:
             return False
         return self._directory.alive(member)
 
+    def is_near(self, member: Member) -> bool:
+        """Whether messages to it go through memory that both can map. Makes no way to it."""
+        return member.uid == self._own.uid or any(
+            transport.is_near(member)
+            for transport in self._transports
+            if transport.kind in self._kinds
+        )
+
     def _find(self, dest: Name) -> Member:
         member = self.lookup(dest)
         if member is not None and not self.alive(member):

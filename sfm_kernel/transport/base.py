@@ -152,6 +152,10 @@ class Transport(ABC):
         ``alive()`` says whether the peer's incarnation still lives.
         """
 
+    def is_near(self, peer: Member) -> bool:
+        """Whether ``peer`` is reached through memory, so that files of the folder are shared."""
+        return False
+
     def lost(self, peer: Member) -> bool:
         """Whether this medium itself has seen that the peer is gone (a refused connection)."""
         return False

@@ -38,6 +38,10 @@ class InprocTransport(Transport):
         outflow = self._outflow(self._inbox, repr(peer.name), peer.uid)
         return InprocRoute(peer, inbox, inbox.lane(self._uid, outflow), outflow)
 
+    def is_near(self, peer: Member) -> bool:
+        with _lock:
+            return peer.uid in _inboxes
+
     def close(self) -> None:
         with _lock:
             _inboxes.pop(self._uid, None)

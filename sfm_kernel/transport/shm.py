@@ -11,11 +11,11 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from sfm_kernel._native import Inbox, Outflow, RingSender, Segment
+from sfm_kernel._native import Board, Inbox, Outflow, RingSender, Segment
 from sfm_kernel.errors import PeerLost
 from sfm_kernel.transport.base import Member, Route, Transport
 
-__all__ = ["Inbox", "Outflow", "Segment", "ShmTransport", "segment_path"]
+__all__ = ["Board", "Inbox", "Outflow", "Segment", "ShmTransport", "segment_path"]
 
 RING_BYTES = 1 << 18
 """Default size of a ring. 256 KiB: eight engines and a notebook that all talk to each other need
@@ -89,6 +89,9 @@ class ShmTransport(Transport):
         except FileNotFoundError:
             return None
         return ShmRoute(peer, ring)
+
+    def is_near(self, peer: Member) -> bool:
+        return os.path.exists(segment_path(self._folder, peer.uid))
 
     def close(self) -> None:
         """Remove the segment, and the rings to this process that it never opened.

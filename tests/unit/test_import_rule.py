@@ -19,7 +19,7 @@ NATIVE = {
     "sfm_kernel.transport.shm",
     "sfm_kernel.transport.zmq.transport",
     "sfm_kernel.message",
-    "sfm_kernel.endpoint.endpoint",
+    "sfm_kernel.endpoint.messaging",
     "sfm_kernel.observe.snapshot",
 }
 """Who may import the compiled core."""

@@ -7,12 +7,14 @@
 //! shm, life, trace, segment,
 //! ring_file                        files in shared memory, and what observers find there
 //! core, outflow, sender, summary   the two halves of an endpoint
+//! board                            what members of a group share, for collectives
 //! zmq                              the same over ZeroMQ
 //! py/                              what Python sees (feature "python")
 //! ```
 
 pub mod arena;
 pub mod bell;
+pub mod board;
 pub mod packet;
 pub mod ring;
 pub mod sync;

@@ -27,6 +27,7 @@ pub enum Doing {
     Receiving = 2,
     Sending = 3,
     Left = 4,
+    Collective = 5,
 }
 
 impl Doing {
@@ -36,6 +37,7 @@ impl Doing {
             1 => "running",
             2 => "blocked in recv",
             3 => "blocked in send",
+            5 => "blocked in collective",
             _ => "left",
         }
     }

@@ -56,18 +56,50 @@ impl<T> Mapping<T> {
         init: impl FnOnce(&Mapping<T>),
     ) -> Result<Mapping<T>, ShmError> {
         let fresh = path.with_extension("new");
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .custom_flags(libc::O_CLOEXEC | libc::O_NOFOLLOW)
-            .open(&fresh)?;
+        let file = Self::fresh_file(&fresh)?;
         let made = Self::prepare(path, &fresh, file, len, more, init);
         if made.is_err() {
             let _ = std::fs::remove_file(&fresh);
         }
         made
+    }
+
+    /// Map `path`; where there is none, create it as `create` does, but without a lock, under the
+    /// name `fresh` first. Of several that do so at once, all get the same file.
+    pub fn create_or_open(
+        path: &Path,
+        fresh: &Path,
+        len: usize,
+        init: impl FnOnce(&Mapping<T>),
+    ) -> Result<Mapping<T>, ShmError> {
+        match Self::open(path, 0) {
+            Err(ShmError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
+            other => return other,
+        }
+        let file = Self::fresh_file(fresh)?;
+        let made =
+            reserve(&file, len, path).and_then(|()| Self::map(&file, len)).and_then(|made| {
+                init(&made);
+                match std::fs::hard_link(fresh, path) {
+                    Ok(()) => Ok(made),
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                        Self::open(path, 0)
+                    }
+                    Err(error) => Err(error.into()),
+                }
+            });
+        let _ = std::fs::remove_file(fresh);
+        made
+    }
+
+    fn fresh_file(path: &Path) -> io::Result<File> {
+        OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .custom_flags(libc::O_CLOEXEC | libc::O_NOFOLLOW)
+            .open(path)
     }
 
     fn prepare(

@@ -1,6 +1,6 @@
 //! What an observer is told about a queue: one line for each of the first messages.
 
-use crate::matching::Queue;
+use crate::core::Queues;
 use crate::packet::{u32_at, u64_at, Attribute, Kind, Packet, Shape};
 use crate::value::text;
 
@@ -9,7 +9,7 @@ const SHOWN: usize = 50;
 const LONGEST: usize = 40;
 
 /// One line a message: `name=value` pairs in Python's notation, separated by tabs.
-pub fn summary(queue: &Queue) -> String {
+pub fn summary(queue: &Queues) -> String {
     let mut lines = String::new();
     for packet in queue.iter().take(SHOWN) {
         lines.push_str(&line(packet));

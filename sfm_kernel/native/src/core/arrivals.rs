@@ -244,7 +244,8 @@ impl Core {
         let ticket = Ticket { lane, ack, paid: false, number: *number };
         // Behind a message that is not decided yet, or order would be lost.
         let active = self.shared().callbacks.load(Ordering::Relaxed) != 0;
-        if active || state.deciding > 0 || !state.undecided.is_empty() {
+        let undecided = active || state.deciding > 0 || !state.undecided.is_empty();
+        if undecided && packet.context() == 0 {
             state.undecided_ever += 1;
             state.undecided.push_back(Taken { seq: 0, packet, ticket });
         } else {

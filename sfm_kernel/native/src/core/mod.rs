@@ -7,9 +7,11 @@
 mod arrivals;
 mod driving;
 mod network;
+mod queues;
 mod receiving;
 
 pub use driving::Driver;
+pub use queues::Queues;
 pub use receiving::Found;
 
 use std::collections::{HashMap, VecDeque};
@@ -18,7 +20,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use crate::matching::{Queue, Taken};
+use crate::matching::Taken;
 use crate::outflow::Outflow;
 use crate::packet::{Body, Packet};
 use crate::ring::Reader;
@@ -53,7 +55,7 @@ struct Lane {
 
 #[derive(Default)]
 struct State {
-    queue: Queue,
+    queue: Queues,
     lanes: Vec<Lane>,
     /// The lane of the ring that each slot announced; NO_LANE where there is none.
     by_slot: Vec<u32>,

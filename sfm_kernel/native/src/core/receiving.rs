@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::driving::AT_ONCE;
 use super::{Core, Source, State};
-use crate::bell::Woken;
+use crate::bell::{Bell, Woken};
 use crate::matching::{Candidate, Taken, Template, Ticket};
 use crate::trace::What;
 
@@ -25,19 +25,20 @@ pub enum Found {
 }
 
 impl Core {
-    /// Look for the first match after `cursor`; take it if it is certain.
+    /// Look for the first match in a context after `cursor`; take it if it is certain.
     /// `near`: the slot of the message that has the number `cursor`, if the caller knows it.
     pub fn look(
         &self,
+        context: u64,
         template: &Template<'_>,
         cursor: u64,
         near: Option<u32>,
         take: bool,
         all: bool,
     ) -> Found {
-        match self.look_once(template, cursor, near, take, all) {
+        match self.look_once(context, template, cursor, near, take, all) {
             Found::Nothing { cursor, .. } if self.catch_up() => {
-                self.look_once(template, cursor, None, take, all)
+                self.look_once(context, template, cursor, None, take, all)
             }
             found => found,
         }
@@ -45,6 +46,7 @@ impl Core {
 
     fn look_once(
         &self,
+        context: u64,
         template: &Template<'_>,
         cursor: u64,
         near: Option<u32>,
@@ -56,8 +58,8 @@ impl Core {
             self.pump(&mut state, all);
         }
         let version = self.version.load(Ordering::SeqCst);
-        let found = match state.queue.find(template, cursor, near) {
-            None => Found::Nothing { cursor: state.queue.next_seq() - 1, version },
+        let found = match state.queue.find(context, template, cursor, near) {
+            None => Found::Nothing { cursor: state.queue.latest(context), version },
             Some(candidate) if candidate.certain && take => {
                 let taken = state.queue.take(&candidate).expect("found under the same lock");
                 self.account(&mut state, &taken);
@@ -150,12 +152,27 @@ impl Core {
         self.drive_for_message(limit, &news).unwrap_or_else(|| self.sleep(limit, news))
     }
 
-    /// Spin, then sleep on the own bell.
-    pub fn spin_then_sleep(&self, limit: Duration, news: impl Fn() -> bool) -> Woken {
+    /// A spin so short that the GIL need not be given back for it, for what others' memory shows.
+    pub fn glance_at(&self, news: impl Fn() -> bool) -> bool {
+        self.spin.glance(news)
+    }
+
+    /// Spin, then sleep on a bell that is not the own one.
+    pub fn rest(&self, bell: &Bell, limit: Duration, news: impl Fn() -> bool) -> Woken {
         if self.spin.until(&news) {
             return Woken::Rung;
         }
-        self.sleep(limit, news)
+        let start = Instant::now();
+        let woken = bell.sleep(limit, news);
+        if woken == Woken::Rung {
+            self.spin.slept(start.elapsed());
+        }
+        woken
+    }
+
+    /// Spin, then sleep on the own bell.
+    pub fn spin_then_sleep(&self, limit: Duration, news: impl Fn() -> bool) -> Woken {
+        self.rest(&self.shared().bell.0, limit, news)
     }
 
     fn sleep(&self, limit: Duration, news: impl Fn() -> bool) -> Woken {

@@ -90,6 +90,10 @@ impl Default for Queue {
 }
 
 impl Queue {
+    /// Its first message gets this number.
+    pub fn starting_at(next_seq: u64) -> Queue {
+        Queue { next_seq, ..Queue::default() }
+    }
     pub fn len(&self) -> usize {
         self.list.len()
     }
@@ -179,7 +183,7 @@ impl Queue {
             }
         }
         if self.is_empty() && self.list.capacity() > 4096 {
-            *self = Queue { next_seq: self.next_seq, ..Queue::default() }; // give a burst's memory back
+            *self = Queue::starting_at(self.next_seq); // give a burst's memory back
         }
         Some(taken)
     }

@@ -16,6 +16,7 @@ pub struct Builder {
     head: Vec<u8>,
     sources: Vec<Source>,
     count: usize,
+    context: u64,
 }
 
 impl Builder {
@@ -30,7 +31,12 @@ impl Builder {
         self.head.clear();
         self.head.resize(HEADER, 0);
         self.sources.clear();
-        self.count = 0;
+        (self.count, self.context) = (0, 0);
+    }
+
+    /// Say in which context the packet is matched.
+    pub fn set_context(&mut self, context: u64) {
+        self.context = context;
     }
 
     /// Announce an out-of-band buffer; its index. Its bytes are read when the packet is gathered.
@@ -102,6 +108,7 @@ impl Builder {
         header[8..12].copy_from_slice(&(table as u32).to_le_bytes());
         header[12..16].copy_from_slice(&(self.sources.len() as u32).to_le_bytes());
         header[16..24].copy_from_slice(&(end as u64).to_le_bytes());
+        header[24..32].copy_from_slice(&self.context.to_le_bytes());
         // SAFETY: the caller keeps the sources; the pieces are in order and do not overlap.
         unsafe { Gather::new(&self.head, pieces, end) }
     }

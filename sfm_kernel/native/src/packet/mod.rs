@@ -4,13 +4,14 @@
 //!
 //! ```text
 //!  0  magic     4 bytes  "SFP\xB5"   (the high byte catches transports that are not 8-bit clean)
-//!  4  version   u8       1
+//!  4  version   u8       2
 //!  5  flags     u8       0
 //!  6  count     u16      attributes
 //!  8  table     u32      bytes of the attribute table
 //! 12  buffers   u32      out-of-band buffers
 //! 16  total     u64      bytes of the whole packet
-//! 24  table:    count x { name length u16, kind u8, 0 u8, value length u32, name, value }
+//! 24  context   u64      whose message it is: 0 the user's own, else a context's (core/queues.rs)
+//! 32  table:    count x { name length u16, kind u8, 0 u8, value length u32, name, value }
 //!     buffers:  n x { offset u64, length u64 }, then the bytes, each at a multiple of 64
 //! ```
 //!
@@ -36,8 +37,8 @@ pub use validate::validate_foreign;
 use validate::{validate, validate_split};
 
 pub const MAGIC: [u8; 4] = *b"SFP\xB5";
-pub const VERSION: u8 = 1;
-pub const HEADER: usize = 24;
+pub const VERSION: u8 = 2;
+pub const HEADER: usize = 32;
 pub const ALIGN: usize = 64;
 const ENTRY: usize = 8;
 const DESCRIPTOR: usize = 16;
@@ -269,6 +270,10 @@ impl Packet {
     /// What it counts for in flow control.
     pub fn cost(&self) -> u64 {
         cost(self.len())
+    }
+    /// The space in which it is matched; 0 for messages of users.
+    pub fn context(&self) -> u64 {
+        u64_at(self.tables(), 24)
     }
     pub fn attributes(&self) -> impl Iterator<Item = Attribute<'_>> {
         table(self.tables())

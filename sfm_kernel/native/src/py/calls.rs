@@ -38,6 +38,8 @@ struct Wires {
     rings: Py<PyDict>,
     /// Rank -> name: what `src=rank` in a template means.
     ranks: Py<PyDict>,
+    /// The space in which messages are matched.
+    context: u64,
     /// How many had ever sent us something when `ranks` was made or renewed.
     ranks_as_of: AtomicU64,
 }
@@ -51,15 +53,17 @@ impl Calls {
     }
 
     /// Connect the calls with an inbox and with what is known of others.
+    #[pyo3(signature = (inbox, rings, ranks, context=0))]
     fn _wire(
         &self,
         py: Python<'_>,
         inbox: &Bound<'_, Inbox>,
         rings: Py<PyDict>,
         ranks: Py<PyDict>,
+        context: u64,
     ) -> PyResult<()> {
         let core = inbox.get().core.clone();
-        let wires = Wires { core, rings, ranks, ranks_as_of: AtomicU64::new(0) };
+        let wires = Wires { core, rings, ranks, context, ranks_as_of: AtomicU64::new(0) };
         self.wires.set(py, wires).map_err(|_| PyRuntimeError::new_err("wired already"))
     }
 
@@ -155,7 +159,8 @@ fn send<'py>(slf: Me<'_, 'py>, arguments: &Arguments<'_, 'py>) -> Result<'py> {
         return Err(error(py, "AddressError", (why,)));
     };
     // What cannot be looked up (a list) cannot be a name either: the slow way says so.
-    let ring = wires(slf)?.rings.bind(py).get_item(dest).unwrap_or(None);
+    let wires = wires(slf)?;
+    let ring = wires.rings.bind(py).get_item(dest).unwrap_or(None);
     let Some(ring) = ring else {
         let rest = arguments.dict("dest")?;
         if rest.contains(intern!(py, "src"))? {
@@ -165,6 +170,7 @@ fn send<'py>(slf: Me<'_, 'py>, arguments: &Arguments<'_, 'py>) -> Result<'py> {
     };
     let way = Way::of(&ring)?;
     let mut encoder = Encoder::new();
+    encoder.set_context(wires.context);
     encoder.extend(way.ends(), 2);
     for pair in arguments.named() {
         match pair? {
@@ -202,7 +208,7 @@ fn with_template<'py, T>(
         (pair, _) => Ok(pair),
     });
     let template = Template::new(pairs)?;
-    work(Search::new(&wires.core, template))
+    work(Search::new(&wires.core, wires.context, template))
 }
 
 /// A rank in `src=` means the process's name, which is what messages carry.

@@ -119,6 +119,11 @@ impl<'py> Encoder<'py> {
         self.builder.extend(entries, count);
     }
 
+    /// Say in which context the packet is matched.
+    pub fn set_context(&mut self, context: u64) {
+        self.builder.set_context(context);
+    }
+
     /// The table so far.
     pub fn entries(&self) -> &[u8] {
         self.builder.entries()
@@ -236,10 +241,11 @@ fn unpicklable(py: Python<'_>, name: &str, cause: PyErr) -> PyErr {
 
 /// Encode `attributes` in their order.
 #[pyfunction]
-#[pyo3(signature = (attributes, /))]
-pub fn pack(attributes: &Bound<'_, PyDict>) -> PyResult<PyPacket> {
+#[pyo3(signature = (attributes, /, context=0))]
+pub fn pack(attributes: &Bound<'_, PyDict>, context: u64) -> PyResult<PyPacket> {
     let py = attributes.py();
     let mut encoder = Encoder::new();
+    encoder.set_context(context);
     for (name, value) in attributes.iter() {
         encoder.add(text_of(name.cast::<PyString>()?)?, &value)?;
     }

@@ -2,6 +2,7 @@
 
 mod arrays;
 mod blocked;
+mod board;
 mod calls;
 mod decode;
 mod encode;
@@ -25,6 +26,8 @@ use pyo3::prelude::*;
 mod native {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use super::board::PyBoard;
     #[pymodule_export]
     use super::calls::Calls;
     #[pymodule_export]

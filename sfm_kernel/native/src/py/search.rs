@@ -18,6 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A search that remembers what it has seen.
 pub struct Search<'a, 'py> {
     core: &'a Core,
+    context: u64,
     template: Template<'a, 'py>,
     cursor: u64,
     /// Where the message number `cursor` stood.
@@ -33,8 +34,9 @@ pub enum Waited {
 }
 
 impl<'a, 'py> Search<'a, 'py> {
-    pub fn new(core: &'a Core, template: Template<'a, 'py>) -> Search<'a, 'py> {
-        Search { core, template, cursor: 0, near: None, rewinds: core.rewinds(), version: 0 }
+    pub fn new(core: &'a Core, context: u64, template: Template<'a, 'py>) -> Search<'a, 'py> {
+        let rewinds = core.rewinds();
+        Search { core, context, template, cursor: 0, near: None, rewinds, version: 0 }
     }
 
     /// Take the first match, if it is there.
@@ -133,7 +135,8 @@ impl<'a, 'py> Search<'a, 'py> {
             if rewinds != self.rewinds {
                 (self.rewinds, self.cursor, self.near) = (rewinds, 0, None);
             }
-            match self.core.look(&self.template.native, self.cursor, self.near, take, all) {
+            let (context, template) = (self.context, &self.template.native);
+            match self.core.look(context, template, self.cursor, self.near, take, all) {
                 Found::Taken(taken) => return Ok(Some(Some(taken))),
                 Found::Nothing { cursor, version } => {
                     (self.cursor, self.version) = (cursor, version);

@@ -220,9 +220,9 @@ mod tests {
     #[test]
     fn a_packet_in_parts_is_delivered_when_it_is_whole() {
         let (packet, mut source) = (packet(), Source::new(0, String::new(), 0.0));
-        let begun = source.take(&header(Kind::First, 1), message(&first(&packet, 30))).unwrap();
+        let begun = source.take(&header(Kind::First, 1), message(&first(&packet, 40))).unwrap();
         assert!(begun.packet.is_none() && begun.took == Some(1));
-        let whole = source.take(&header(Kind::Part, 2), message(&packet[30..])).unwrap();
+        let whole = source.take(&header(Kind::Part, 2), message(&packet[40..])).unwrap();
         assert_eq!(whole.packet.unwrap().0.whole(), Some(&packet[..]));
         assert_eq!(whole.took, Some(2));
     }
@@ -230,10 +230,10 @@ mod tests {
     #[test]
     fn an_aborted_packet_is_forgotten() {
         let (packet, mut source) = (packet(), Source::new(0, String::new(), 0.0));
-        source.take(&header(Kind::First, 1), message(&first(&packet, 30))).unwrap();
+        source.take(&header(Kind::First, 1), message(&first(&packet, 40))).unwrap();
         assert!(source.take(&header(Kind::Abort, 2), message(&[])).unwrap().packet.is_none());
         assert!(source.take(&header(Kind::Data, 3), message(&packet)).unwrap().packet.is_some());
-        assert!(source.take(&header(Kind::Part, 4), message(&packet[30..])).is_err());
+        assert!(source.take(&header(Kind::Part, 4), message(&packet[40..])).is_err());
     }
 
     #[test]
@@ -243,10 +243,10 @@ mod tests {
         assert!(fresh().take(&header(Kind::Data, 2), message(&packet)).is_err());
         assert!(fresh().take(&header(Kind::Data, 1), message(&packet[1..])).is_err());
         assert!(fresh().take(&header(Kind::First, 1), message(&packet[..4])).is_err());
-        let lie = [&u64::MAX.to_le_bytes()[..], &packet[..30]].concat();
+        let lie = [&u64::MAX.to_le_bytes()[..], &packet[..40]].concat();
         assert!(fresh().take(&header(Kind::First, 1), message(&lie)).is_err());
         let mut source = fresh();
-        source.take(&header(Kind::First, 1), message(&first(&packet, 30))).unwrap();
+        source.take(&header(Kind::First, 1), message(&first(&packet, 40))).unwrap();
         assert!(source.take(&header(Kind::Part, 2), message(&packet)).is_err());
     }
 }

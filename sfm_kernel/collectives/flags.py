@@ -1,0 +1,219 @@
+"""Flags: memory that the members share, and no messages at all.
+
+Every member puts what it brings into its own place and says so; whoever comes last at a node of a
+tree combines the places below and goes up; who completes the top sets the flag for which everybody
+waits. Nobody waits inside the tree. Where there are more processes than cores, each of them sleeps
+and wakes once in a reduction, however deep the tree is (native/src/board/).
+
+What is larger than a place (some 2000 bytes) goes through an area of larger places, in pieces:
+every member reduces its own part of the piece over all places, so that all cores work, and copies
+the whole result. A broadcast is written once there, and read by all.
+
+Messages: none. Depth: ceil(log4 p) combinations; for large arrays two rounds for each MB.
+
+Source: J. Van Iwaarden, J. Steinman, G. Blank, "A Combined Shared Memory and TCP/IP Implementation
+of the SPEEDES Communications Library", section 3.1 and Fig. 1; native/src/board/climb.rs tells
+what is done otherwise, and why.
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any, NoReturn
+
+from sfm_kernel.collectives import doubling, ring
+from sfm_kernel.collectives.area import pieces, reduce_in_area
+from sfm_kernel.collectives.call import Call
+from sfm_kernel.collectives.operations import NATIVE, OTHER, is_array, is_elementwise, native_codes
+from sfm_kernel.collectives.team import Team
+from sfm_kernel.errors import CollectiveError, CollectiveMismatch
+
+# What a round came to, and what is in a place: native/src/board/fold.rs, py/board.rs.
+NOTHING, INTS, FLOATS, BYTES, LARGE, MIXED, MISMATCH, RESULT, FAILURE = range(9)
+DUTY, BROKEN, STRANGE = 100, 101, 102
+KEEP = 0
+
+DESCRIBE = (1 << 64) - 1
+"""The mark of the round in which members say what they called, when that did not fit."""
+
+
+def barrier(call: Call) -> None:
+    meet(call, KEEP, None)
+
+
+def allreduce(call: Call, value: Any, out: Any = None) -> Any:
+    assert call.op is not None
+    if call.array:
+        return _reduce_arrays(call, value, out)
+    code, result = meet(call, NATIVE.get(call.op, OTHER), value)
+    if code == LARGE:
+        return doubling.allreduce(call, value)
+    return _fold(call, value) if code == DUTY else _content(code, result)
+
+
+def reduce(call: Call, value: Any, root: int, out: Any = None) -> Any:
+    total = allreduce(call, value, out if call.rank == root else None)
+    return total if call.rank == root else None
+
+
+def bcast(call: Call, value: Any, root: int) -> Any:
+    import numpy as np
+
+    own = call.rank == root
+    flat = None
+    if own and is_array(value) and not value.dtype.hasobject and value.nbytes > 1000:
+        about: tuple[Any, ...] = ("array", value.shape, value.dtype)
+        flat = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+    elif own:
+        packed = pickle.dumps(value, 5)
+        about = ("value", packed) if len(packed) < 1500 else ("pickle", len(packed))
+        flat = np.frombuffer(packed, np.uint8)
+    meet(call, KEEP, None, pickle.dumps(about, 5) if own else b"")
+    about = pickle.loads(call.team.board.cells(True)[root])
+    if about[0] == "value":
+        return value if own else pickle.loads(about[1])
+    if not own:
+        whole = np.empty(*about[1:]) if about[0] == "array" else np.empty(about[1], np.uint8)
+        flat = whole.reshape(-1).view(np.uint8)
+    assert flat is not None
+    for area, start, stop in pieces(call, meet, flat.size):
+        if own:
+            area.places[0][: stop - start] = flat[start:stop]
+        meet(call, KEEP, None, phase=2)
+        if not own:
+            flat[start:stop] = area.places[0][: stop - start]
+        meet(call, KEEP, None, phase=3)
+    if own:
+        return value
+    return whole if about[0] == "array" else pickle.loads(flat.data)
+
+
+def allgather(call: Call, value: Any) -> list[Any]:
+    code, _ = meet(call, KEEP, value, None if type(value) in (int, float) else _pack(value))
+    if code == LARGE:
+        return ring.allgather(call, value)
+    return _cells(call.team)
+
+
+def gather(call: Call, value: Any, root: int) -> list[Any] | None:
+    values = allgather(call, value)
+    return values if call.rank == root else None
+
+
+def scan(call: Call, value: Any) -> Any:
+    values = allgather(call, value)
+    total = values[0]
+    for part in values[1 : call.rank + 1]:
+        total = call.combine(total, part)
+    return total
+
+
+def meet(
+    call: Call, op: int, value: Any, packed: bytes | None = None, out: Any = None, phase: int = 0
+) -> tuple[int, Any]:
+    """One round of all members: what it came to, and the result as far as there is one.
+
+    ``phase`` tells the rounds of a call apart. Raises what has gone wrong elsewhere.
+    """
+    team = call.team
+    code, result = team.board.meet(
+        team.chain, phase, op, value, packed, out, call.what, team.tick_at_board
+    )
+    if code == STRANGE:
+        packed = _pack(value)
+        code, result = team.board.meet(
+            team.chain, phase, op, None, packed, out, call.what, team.tick_at_board
+        )
+    if code == FAILURE:
+        raise team.told(CollectiveError(pickle.loads(result)))
+    if code == MISMATCH:
+        _raise_mismatch(call)
+    if code == BROKEN:
+        team.raise_failure_of(result)
+    return code, result
+
+
+def _raise_mismatch(call: Call) -> NoReturn:
+    """All members are here, and have made different calls: each says which, the last first."""
+    board = call.team.board
+    made: dict[int, str] = {}
+    for number, what in reversed(call.team.calls.items()):
+        made[number] = what[:200]
+        said = _pack(made)
+        if len(said) > board.room - 300:
+            break
+    code, result = board.meet(
+        DESCRIBE, 0, KEEP, None, said, None, call.what, call.team.tick_at_board
+    )
+    if code == BROKEN:
+        call.team.raise_failure_of(result)
+    calls = [pickle.loads(one) for one in board.cells(True)]
+    if call.team.outer is None:  # all raise: nobody need be told
+        call.team.begin_epoch(call.team.epoch + 1)
+    try:
+        call.team.compare(dict(zip(call.team.names, calls, strict=True)))
+    except CollectiveMismatch as failure:
+        raise call.team.told(failure) from None
+    raise call.team.told(CollectiveError("the members of a group have made different calls"))
+
+
+def _pack(value: Any) -> bytes:
+    return pickle.dumps(value, 5)
+
+
+def _content(code: int, result: Any) -> Any:
+    """A value, from what a place holds: numbers as such, all else pickled."""
+    return pickle.loads(result) if code in (BYTES, RESULT) else result
+
+
+def _cells(team: Team) -> list[Any]:
+    return [pickle.loads(one) if type(one) is bytes else one for one in team.board.cells(False)]
+
+
+def _fold(call: Call, value: Any) -> Any:
+    """This member came last: it combines what all have brought, and all get the result.
+
+    What they brought are the bytes of arrays like ``value``, or other objects.
+    """
+    board = call.team.board
+    try:
+        if not call.array:
+            values = _cells(call.team)
+        else:
+            import numpy as np
+
+            shape = value.shape
+            values = [np.frombuffer(one, value.dtype).reshape(shape) for one in board.cells(True)]
+        total = values[0]
+        for part in values[1:]:
+            total = call.combine(total, part)
+        packed = _pack(total)
+    except BaseException as failure:  # noqa: BLE001 - told to all, and raised here
+        name = call.team.names[call.rank]
+        told = f"{name!r} could not combine in {call.what}: {type(failure).__name__}: {failure}"
+        board.conclude(_pack(told[:1000]), True)
+        raise call.team.told(failure) from None
+    if not board.conclude(packed, False):
+        call.team.raise_failure_of(board.broken_by or 0)
+    if len(packed) > board.room:  # the others are told that it found no room
+        return doubling.allreduce(call, value)
+    return total
+
+
+def _reduce_arrays(call: Call, value: Any, out: Any) -> Any:
+    import numpy as np
+
+    assert call.op is not None
+    value = np.ascontiguousarray(value).reshape(value.shape)
+    if value.nbytes > call.team.board.room:
+        if is_elementwise(call.op):
+            return reduce_in_area(call, meet, value, out)
+        return doubling.allreduce(call, value)
+    if out is None:
+        out = np.empty_like(value)
+    code, result = meet(call, native_codes().get(call.op, OTHER), value, None, out)
+    if code in (INTS, FLOATS):
+        return out
+    if code == LARGE:  # the result, once it was pickled
+        return doubling.allreduce(call, value)
+    return _fold(call, value) if code == DUTY else _content(code, result)

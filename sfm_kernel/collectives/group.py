@@ -1,0 +1,301 @@
+"""Group: some processes of a world, and the calls that they make together."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from sfm_kernel.collectives import (
+    binomial,
+    doubling,
+    flags,
+    linear,
+    rabenseifner,
+    ring,
+    two_level,
+)
+from sfm_kernel.collectives.call import Call
+from sfm_kernel.collectives.choice import check, choose
+from sfm_kernel.collectives.meeting import meet, resolve
+from sfm_kernel.collectives.operations import (
+    Op,
+    for_arrays,
+    is_array,
+    is_elementwise,
+    name_of,
+)
+from sfm_kernel.collectives.team import Team, Told
+from sfm_kernel.endpoint import Endpoint
+from sfm_kernel.errors import CollectiveError
+from sfm_kernel.transport.base import Name
+
+MODULES: dict[str, Any] = {
+    "flags": flags,
+    "linear": linear,
+    "binomial": binomial,
+    "recursive doubling": doubling,
+    "ring": ring,
+    "rabenseifner": rabenseifner,
+    "two-level": two_level,
+}
+
+
+class Group:
+    """Processes that compute together.
+
+    Each of them makes the group, with the same members; it is made when all have come.
+
+    All members make the same calls in the same order; each call returns on a member when that one
+    has what the call is for, and need not wait for the others. Values are any objects that can be
+    pickled, or NumPy arrays, which travel as their memory; what is returned belongs to the caller.
+    Messages of a group are seen by nobody else, and are not a user's messages: no ``recv`` takes
+    them. Stop (KeyboardInterrupt) ends a call, on all members.
+
+    Args:
+        sfm: this process's endpoint.
+        members: names or ranks, in the order of their places; all ranked processes, by rank, if
+            None.
+        name: groups of the same members and different names do not hear each other.
+    Raises:
+        UnknownName: nobody has this name.
+        ValueError: a member is listed twice, or this process is none.
+        PeerLost: a member has died.
+
+    Every call may raise
+        PeerLost: a member has died; on all others.
+        CollectiveMismatch: members make different calls, or give what does not fit together (other
+            roots, operations, shapes or types); on all of them. Its text says who calls what.
+        CollectiveError: another member could not go on; the text says which, where, and why.
+    Who is not in the call yet, or has left it already, hears of the failure at its next call. When
+    all have heard of it, the group may be used again; a new ``Group`` in any case.
+
+    ``algorithm`` is one of ``ALGORITHMS[call]``, the same on all members; chosen if None.
+    """
+
+    def __init__(
+        self, sfm: Endpoint, members: Sequence[Name] | None = None, *, name: str = ""
+    ) -> None:
+        found = resolve(sfm, members)
+        self._team = Team(sfm, found, meet(sfm, found, name))
+        self.name = name
+        self._texts: dict[Any, str] = {}
+
+    @property
+    def rank(self) -> int:
+        """The own place in the group: 0 … size - 1."""
+        return self._team.place
+
+    @property
+    def size(self) -> int:
+        """How many members there are."""
+        return self._team.size
+
+    @property
+    def members(self) -> list[Name]:
+        """The members' names, by place."""
+        return list(self._team.names)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether all members share memory."""
+        return self._team.is_local
+
+    def __repr__(self) -> str:
+        called = f" {self.name!r}" if self.name else ""
+        return f"<Group{called} of {self._team.names}, place {self.rank}>"
+
+    def barrier(self, *, algorithm: str | None = None) -> None:
+        """Return when all members have called it."""
+        chosen = self._algorithm("barrier", algorithm)
+        self._run(chosen, "barrier", "barrier()", ())
+
+    def bcast(self, value: Any = None, root: int = 0, *, algorithm: str | None = None) -> Any:
+        """The root's value, on every member."""
+        root = self._root(root)
+        chosen = self._algorithm("bcast", algorithm)
+        return self._run(chosen, "bcast", f"bcast(root={root})", (value, root))
+
+    def reduce(
+        self,
+        value: Any,
+        op: Op = operator.add,
+        root: int = 0,
+        *,
+        out: Any = None,
+        algorithm: str | None = None,
+    ) -> Any:
+        """All values combined, on the root; None elsewhere.
+
+        Args:
+            value: an object; or an array, which all members give in one shape and type.
+            op: a function of two values, associative: combined in the order of the members. For
+                arrays NumPy's ufuncs; ``operator.add``, ``mul``, ``min`` and ``max`` stand for
+                theirs.
+            out: an array for the result on the root, which may be ``value`` itself.
+        """
+        root = self._root(root)
+        return self._reduce("reduce", value, op, out, algorithm, root)
+
+    def allreduce(
+        self,
+        value: Any,
+        op: Op = operator.add,
+        *,
+        out: Any = None,
+        algorithm: str | None = None,
+    ) -> Any:
+        """All values combined, on every member; as ``reduce``."""
+        return self._reduce("allreduce", value, op, out, algorithm, None)
+
+    def scan(self, value: Any, op: Op = operator.add, *, algorithm: str | None = None) -> Any:
+        """The values of places 0 to the own one combined (an inclusive prefix); as ``reduce``."""
+        return self._reduce("scan", value, op, None, algorithm, None)
+
+    def gather(
+        self, value: Any, root: int = 0, *, algorithm: str | None = None
+    ) -> list[Any] | None:
+        """All values, by place, on the root; None elsewhere."""
+        root = self._root(root)
+        chosen = self._algorithm("gather", algorithm)
+        values: list[Any] | None = self._run(
+            chosen, "gather", f"gather(root={root})", (value, root)
+        )
+        return values
+
+    def scatter(
+        self, values: Sequence[Any] | None = None, root: int = 0, *, algorithm: str | None = None
+    ) -> Any:
+        """The own one of the root's values, of which it gives one for each place."""
+        root = self._root(root)
+        chosen = self._algorithm("scatter", algorithm)
+        what = f"scatter(root={root})"
+        if self.rank == root:
+            values = self._one_for_each(values, what)
+        return self._run(chosen, "scatter", what, (values, root))
+
+    def allgather(self, value: Any, *, algorithm: str | None = None) -> list[Any]:
+        """All values, by place, on every member."""
+        chosen = self._algorithm("allgather", algorithm)
+        values: list[Any] = self._run(chosen, "allgather", "allgather()", (value,))
+        return values
+
+    def alltoall(self, values: Sequence[Any], *, algorithm: str | None = None) -> list[Any]:
+        """Of every member the value that it gave for this place; ``values`` has one for each."""
+        chosen = self._algorithm("alltoall", algorithm)
+        given = self._one_for_each(values, "alltoall()")
+        received: list[Any] = self._run(chosen, "alltoall", "alltoall()", (given,))
+        return received
+
+    # ---- how ----
+
+    def _algorithm(
+        self,
+        call: str,
+        algorithm: str | None,
+        nbytes: int | None = None,
+        op: Op | None = None,
+    ) -> str:
+        team = self._team
+        if algorithm is None:
+            return choose(call, team.is_local, team.size, nbytes, op)
+        cuttable = nbytes is not None and op is not None and is_elementwise(op)
+        return check(call, algorithm, team.is_local, cuttable)
+
+    def _reduce(
+        self, call: str, value: Any, op: Op, out: Any, algorithm: str | None, root: int | None
+    ) -> Any:
+        if not callable(op):
+            raise TypeError(f"op is a function of two values, such as operator.add, not {op!r}")
+        array = is_array(value) and not value.dtype.hasobject
+        if array:
+            op = for_arrays(op)
+        if out is not None and (root is None or root == self.rank):
+            _check_out(out, value, array)
+        nbytes = value.nbytes if array else None
+        chosen = self._algorithm(call, algorithm, nbytes, op)
+        key = (call, op, root, array and (value.dtype, value.shape))
+        what = self._texts.get(key)
+        if what is None:
+            if len(self._texts) > 1000:
+                self._texts.clear()
+            parts = [f"{value.dtype}{list(value.shape)}"] if array else []
+            parts += [f"op={name_of(op)}"] + ([] if root is None else [f"root={root}"])
+            what = self._texts[key] = f"{call}({', '.join(parts)})"
+        arguments: tuple[Any, ...] = (value,) if root is None else (value, root)
+        if chosen == "flags" and out is not None and call != "scan":
+            return self._run(chosen, call, what, (*arguments, out), op, array)
+        result = self._run(chosen, call, what, arguments, op, array)
+        if result is value and array:
+            result = value.copy()  # a group of one
+        if out is not None and result is not None:
+            out[...] = result
+            return out
+        return result
+
+    def _run(
+        self,
+        algorithm: str,
+        call: str,
+        what: str,
+        arguments: tuple[Any, ...],
+        op: Op | None = None,
+        array: bool = False,
+    ) -> Any:
+        team = self._team
+        if not team.busy.acquire(blocking=False):
+            raise CollectiveError(
+                f"{what} was called while another thread of this process, or what a signal handler "
+                f"has interrupted, is in a collective of this group: one at a time"
+            )
+        try:
+            if algorithm != "flags":
+                team.look()  # memory tells by itself
+            number = team.begin(what)
+            team.context.doing = what
+            work = getattr(MODULES[algorithm], call)
+            return work(Call(team, number, what, op, array), *arguments)
+        except Told as told:
+            raise told.failure from None
+        except BaseException as failure:
+            team.fail(failure)
+            raise
+        finally:
+            team.busy.release()
+
+    # ---- checks ----
+
+    def _root(self, root: Any) -> int:
+        try:
+            place = operator.index(root)
+        except TypeError:
+            place = -1
+        if not 0 <= place < self.size:
+            raise ValueError(
+                f"root is a place in the group, 0 to {self.size - 1}, not {root!r}; "
+                f"its members are {self._team.names}"
+            )
+        return place
+
+    def _one_for_each(self, values: Any, what: str) -> list[Any]:
+        try:
+            given = list(values)
+        except TypeError:
+            given = []
+        if len(given) != self.size:
+            failure = ValueError(
+                f"{what} needs {self.size} values, one for each member, not {len(given)}"
+            )
+            self._team.begin(what)
+            self._team.fail(failure)  # the others are in the call, or will be
+            raise failure
+        return given
+
+
+def _check_out(out: Any, value: Any, array: bool) -> None:
+    fits = array and is_array(out) and out.shape == value.shape and out.dtype == value.dtype
+    if not fits or not out.flags.writeable or not out.flags.c_contiguous:
+        raise ValueError(
+            "out is a writable C-contiguous array of the value's shape and type, for values that "
+            "are arrays"
+        )

@@ -1,0 +1,149 @@
+"""How processes become a group: they meet.
+
+Making a group is a collective call itself. Every member sends a fresh number to the first; when it
+has one from each, it tells all of them all. The group's mark is made of these numbers, so that no
+message, memory or failure of an earlier group of the same members is ever taken for one of this:
+after Stop, or after an error on some of them, a new group begins anew.
+
+A member that gives up takes its number back. The first keeps numbers that came before it made the
+group; if it gives up, it tells those who wait.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import secrets
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from sfm_kernel.endpoint import BUFFERING, Context, Endpoint
+from sfm_kernel.errors import CollectiveError, PeerLost, SFMError, UnknownName, WouldBlock
+from sfm_kernel.transport.base import Member, Name
+
+
+def resolve(sfm: Endpoint, members: Sequence[Name] | None) -> list[Member]:
+    """The processes with these names or ranks; all that have a rank if None. See ``Group``."""
+    everybody = sfm.members()
+    if members is None:
+        ranked = [one for one in everybody if one.rank is not None]
+        found = sorted(ranked, key=lambda one: one.rank or 0)
+    else:
+        known: dict[Any, Member] = {one.rank: one for one in everybody if one.rank is not None}
+        known |= {one.name: one for one in everybody}
+        unknown = [one for one in members if one not in known]
+        if unknown:
+            raise UnknownName(unknown[0], [one.name for one in everybody], sfm.world)
+        found = [known[one] for one in members]
+    for nth, one in enumerate(found):
+        if one in found[:nth]:
+            raise ValueError(f"the group lists {one.name!r} twice: {list(members or ())}")
+    if not any(one.uid == sfm.uid for one in found):
+        names = [one.name for one in found]
+        raise ValueError(f"{sfm.name!r} is no member of {names}: only members make the group")
+    return found
+
+
+def meet(sfm: Endpoint, members: Sequence[Member], name: str) -> str:
+    """Return when all members have called it: the group's mark, equal on all of them.
+
+    Raises:
+        PeerLost: a member has died.
+        CollectiveError: the first member gave up.
+    """
+    text = "\n".join([name, *(one.uid for one in members)])
+    table = _table_of(sfm, hashlib.blake2b(text.encode(), digest_size=16).hexdigest())
+    if not table.busy.acquire(blocking=False):
+        raise CollectiveError("another thread of this process is making the same group")
+    try:
+        place = [one.uid for one in members].index(sfm.uid)
+        names = [one.name for one in members]
+        table.context.doing = f"making a group of {names}"
+        own = secrets.token_hex(8)
+        numbers = table.receive(names, own) if place == 0 else table.register(names, place, own)
+    finally:
+        table.busy.release()
+    return hashlib.blake2b("".join(numbers).encode(), digest_size=16).hexdigest()
+
+
+class _Table:
+    """Where the members of one group meet, again and again."""
+
+    def __init__(self, sfm: Endpoint, key: str) -> None:
+        self.context = Context(sfm, f"group {key}")
+        self.context.buffering = BUFFERING
+        self.busy = threading.Lock()
+        self._came: dict[Name, str] = {}
+
+    def register(self, names: list[Name], place: int, own: str) -> list[str]:
+        """What a member does."""
+        first = names[0]
+        try:
+            _send(self.context, first, number=own)
+            while True:
+                answer = self.context.recv(src=first)
+                if answer.numbers.get(names[place]) == own:  # else it is for an earlier attempt
+                    break
+        except BaseException:
+            with contextlib.suppress(SFMError, OSError):
+                self.context.send(dest=first, number=own, withdrawn=True)
+            raise
+        if answer.lost is not None:
+            raise PeerLost(answer.lost, f"and the group of {names} cannot be made without it")
+        if answer.failed is not None:
+            raise CollectiveError(answer.failed)
+        return [answer.numbers[name] for name in names]
+
+    def receive(self, names: list[Name], own: str) -> list[str]:
+        """What the first does."""
+        failed: str | None = None
+        lost: Any = None
+        try:
+            while self._look() or any(name not in self._came for name in names[1:]):
+                missing = [name for name in names[1:] if name not in self._came]
+                if missing:
+                    self._note(dict(self.context.recv(src=missing[0])))
+        except BaseException as failure:
+            lost = failure.peer if isinstance(failure, PeerLost) else None
+            failed = f"{names[0]!r} could not make the group of {names}: {type(failure).__name__}"
+            raise
+        finally:
+            numbers = {names[0]: own, **self._came}
+            self._came = {}
+            for name in numbers:
+                if name != names[0]:
+                    with contextlib.suppress(SFMError, OSError):  # who has died is noticed later
+                        self.context.send(dest=name, numbers=numbers, failed=failed, lost=lost)
+        return [numbers[name] for name in names]
+
+    def _look(self) -> bool:
+        """Take in what has come; whether a number was taken back."""
+        withdrawn = False
+        with contextlib.suppress(WouldBlock):
+            while True:
+                withdrawn |= self._note(dict(self.context.recv_nb()))
+        return withdrawn
+
+    def _note(self, message: dict[str, Any]) -> bool:
+        if "withdrawn" not in message:
+            self._came[message["src"]] = message["number"]
+            return False
+        if self._came.get(message["src"]) == message["number"]:
+            del self._came[message["src"]]
+        return True
+
+
+def _send(context: Context, name: Name, **attributes: Any) -> None:
+    try:
+        context.send(dest=name, **attributes)
+    except UnknownName:  # it was there when the group was made out
+        raise PeerLost(name, "and the group cannot be made without it") from None
+
+
+_tables: weakref.WeakKeyDictionary[Endpoint, dict[str, _Table]] = weakref.WeakKeyDictionary()
+
+
+def _table_of(sfm: Endpoint, key: str) -> _Table:
+    return _tables.setdefault(sfm, {}).setdefault(key, _Table(sfm, key))

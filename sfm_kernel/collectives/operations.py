@@ -1,0 +1,68 @@
+"""What a reduction does with two values.
+
+An operation is any function of two values. It must be associative: ``op(op(a, b), c)`` equals
+``op(a, op(b, c))``, up to rounding. Values are combined in the order of the members, so that it
+need not be commutative. NumPy's ufuncs (``numpy.add``, ``numpy.maximum``) work on arrays element by
+element, in place; Python's own ``operator.add`` and ``mul``, ``min`` and ``max`` do the same where
+the values are arrays.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Op = Callable[[Any, Any], Any]
+
+NATIVE: dict[Op, int] = {operator.add: 1, operator.mul: 2, min: 3, max: 4}
+"""Operations that the native core does on numbers, and their codes (native/src/board/fold.rs)."""
+
+OTHER = 7
+"""The code of all others."""
+
+
+@cache
+def _ufuncs() -> dict[Op, Op]:
+    import numpy as np
+
+    return {operator.add: np.add, operator.mul: np.multiply, min: np.minimum, max: np.maximum}
+
+
+@cache
+def native_codes() -> dict[Op, int]:
+    """As ``NATIVE``, with NumPy's ufuncs. Only called where there are arrays."""
+    import numpy as np
+
+    return {np.add: 1, np.multiply: 2, np.minimum: 5, np.maximum: 6}
+
+
+def is_array(value: Any) -> bool:
+    """Whether this is a NumPy array. Does not import NumPy: who has an array has done so."""
+    return type(value).__module__ == "numpy" and hasattr(value, "dtype") and hasattr(value, "flags")
+
+
+def for_arrays(op: Op) -> Op:
+    """The same operation, element by element."""
+    return _ufuncs().get(op, op)
+
+
+def is_elementwise(op: Op) -> bool:
+    """Whether it is a ufunc of two arguments: it may then be applied to parts of arrays."""
+    return getattr(op, "nin", None) == 2 and hasattr(op, "reduceat")
+
+
+def name_of(op: Op) -> str:
+    """How an operation is called in texts."""
+    return str(getattr(op, "__name__", None) or type(op).__name__)
+
+
+def combine(op: Op, left: Any, right: Any, into: NDArray[Any] | None = None) -> Any:
+    """``op(left, right)``; for ufuncs in ``into``, which may be either of them."""
+    if into is not None and is_elementwise(op):
+        return op(left, right, out=into)  # type: ignore[call-arg]
+    return op(left, right)

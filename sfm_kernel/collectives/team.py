@@ -1,0 +1,252 @@
+"""What the members of a group share: the numbers of their calls, failures, liveness.
+
+A call has a number, which all members count alike, and a *chain*: a hash of this call and all
+before it. Its messages carry both, so that a receiver sees at once when the other is in another
+call, or was: two calls that do not fit may both have come to their end, such as a broadcast and a
+reduction. Members that wait for each other for ever because their calls do not fit send no such
+messages; whoever has waited for 100 ms therefore *notes* to all others which calls it has made,
+and whoever reads a note compares.
+
+When a call fails on one member, that one notes it to all others and begins a new *epoch*; those
+who wait read it within 100 ms, raise, and begin the same epoch. Numbers start anew, and what is
+left of older epochs is thrown away. So every member is told once, and the group goes on.
+
+A member that dies is noticed by whoever waits for it, who fails with ``PeerLost``, and tells.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import os
+import secrets
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sfm_kernel.endpoint import BUFFERING, Context, Endpoint
+from sfm_kernel.errors import (
+    CollectiveError,
+    CollectiveMismatch,
+    PeerLost,
+    SFMError,
+    WouldBlock,
+)
+from sfm_kernel.transport.base import Member, Name
+
+if TYPE_CHECKING:
+    from sfm_kernel.collectives.area import Area
+    from sfm_kernel.transport.shm import Board
+
+LOOK_EVERY = 5
+"""A member that waits looks for notes every 100 ms, and so many times less often for deaths."""
+
+HISTORY = 64
+"""Calls that a member remembers, to compare them with what others note."""
+
+
+class Team:
+    """One member's share in a group.
+
+    Args:
+        token: what the group has for itself; see ``meeting``.
+        outer: the team of which this is a part, and which hears of its failures.
+    """
+
+    def __init__(
+        self, sfm: Endpoint, members: Sequence[Member], token: str, outer: Team | None = None
+    ) -> None:
+        self.sfm, self.members, self.outer = sfm, list(members), outer
+        self.names: list[Name] = [one.name for one in members]
+        self.size = len(self.members)
+        self.place = [one.uid for one in members].index(sfm.uid)
+        self.token = token
+        self.context = Context(sfm, f"collective {token}")
+        self.context.tick = self._tick
+        self._notes = Context(sfm, f"collective {token} notes")
+        # A program whose own messages are not buffered is to hang by those, not by ours.
+        self.context.buffering = self._notes.buffering = BUFFERING
+        self.is_local = all(sfm.shares_memory_with(one) for one in members)
+        self.epoch = self.count = self.chain = 0
+        self.calls: dict[int, str] = {}
+        self.busy = threading.Lock()
+        self.marks: dict[str, int] = {}
+        self._noted = -1
+        self._ticks, self._looks = itertools.count(1), itertools.count(1)
+        self._forget()
+
+    def _forget(self) -> None:
+        """What belongs to one epoch: memory, and teams inside this one."""
+        self._board: Board | None = None
+        self.area: Area | None = None
+        self.no_area: int | None = None
+        self.machines: list[list[int]] | None = None
+        self.inner: dict[str, Team] = {}
+
+    # ---- calls ----
+
+    def begin(self, what: str) -> int:
+        """The number of a call that begins now."""
+        self.count += 1
+        number = (self.epoch << 32) + self.count
+        self.calls[number] = what
+        self.chain = (self.chain * 0x9E3779B97F4A7C15 + self.mark(what)) & (1 << 64) - 1
+        if len(self.calls) > HISTORY:
+            del self.calls[next(iter(self.calls))]
+        return number
+
+    @property
+    def board(self) -> Board:
+        """The memory that the members share. Raises SegmentFull where there is no room for it."""
+        if self._board is None:
+            if not self.is_local:
+                raise CollectiveError("flags need members that share memory: name another way")
+            path = self.path("board", self.epoch)
+            self._board = self.sfm.board(path, self.fresh_path(), self.size, self.place)
+        return self._board
+
+    def path(self, kind: str, number: int) -> str:
+        """Where a file of the group is: named after its first member, with which it may go."""
+        mark = hashlib.blake2b(f"{self.token} {kind} {number}".encode(), digest_size=16)
+        return os.path.join(self.sfm.folder, f"{self.members[0].uid}-{mark.hexdigest()}.board")
+
+    def fresh_path(self) -> str:
+        """A name for a file that is not whole yet; it may go with its maker."""
+        return os.path.join(self.sfm.folder, f"{self.sfm.uid}-{secrets.token_hex(16)}.new")
+
+    def mark(self, what: str) -> int:
+        """A number by which the same call is known in all processes."""
+        if what not in self.marks:
+            if len(self.marks) > 1000:
+                self.marks.clear()
+            digest = hashlib.blake2b(what.encode(), digest_size=7).digest()
+            self.marks[what] = int.from_bytes(digest, "little")
+        return self.marks[what]
+
+    # ---- failures ----
+
+    def told(self, failure: BaseException) -> BaseException:
+        """What to raise where all members of this team know of the failure already."""
+        return failure if self.outer else Told(failure)
+
+    def fail(self, failure: BaseException) -> None:
+        """Tell all others that this member's call has failed, and begin a new epoch."""
+        lost = failure.peer if isinstance(failure, PeerLost) else None
+        calls = failure.calls if isinstance(failure, CollectiveMismatch) else None
+        what = self.calls.get((self.epoch << 32) + self.count, "a collective call")
+        told = f"{self.names[self.place]!r} could not go on in {what}: "
+        told += f"{type(failure).__name__}: {failure}".rstrip(": ")
+        if isinstance(failure, CollectiveError):
+            told = str(failure)
+        note = {"failed": told, "lost": lost, "calls": calls, "epoch": self.epoch}
+        boards = [self._board, *(inner._board for inner in self.inner.values())]
+        try:
+            self._tell(note)
+            for board in boards:
+                if board is not None:
+                    board.abandon()
+        finally:  # Stop may be pressed twice
+            self.begin_epoch(self.epoch + 1)
+
+    def _tell(self, note: dict[str, Any]) -> None:
+        for place, name in enumerate(self.names):
+            if place != self.place:
+                # The dead need not know; nor is a failure lost by another.
+                with contextlib.suppress(SFMError, OSError):
+                    self._notes.send(dest=name, **note)
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Begin to count anew; what is left of earlier epochs goes."""
+        self.epoch, self.count, self.chain = epoch, 0, 0
+        self._forget()
+        self.calls.clear()
+        begins = epoch << 32
+        with contextlib.suppress(WouldBlock):
+            while True:
+                self.context.recv_nb(call=lambda number: number < begins)
+
+    def raise_failure_of(self, place: int) -> None:
+        """This member has given up a call in which we are: raise why."""
+        deadline = time.monotonic() + 2.0  # it has told before it gave up
+        while time.monotonic() < deadline:
+            (self.outer or self).look()
+            if not self.sfm.alive(self.members[place]):
+                raise PeerLost(self.names[place], "and a collective call cannot go on without it")
+            time.sleep(0.005)
+        raise CollectiveError(f"{self.names[place]!r} has given up a collective call")
+
+    # ---- what is done while a member waits ----
+
+    def _tick(self) -> None:
+        team = self.outer or self
+        team.note()
+        team.look()
+        if next(self._ticks) % LOOK_EVERY == 0:
+            self._look_for_heirs()
+
+    def _look_for_heirs(self) -> None:
+        """Who has taken a dead member's name is alive, and knows nothing of this group."""
+        now = {one.name: one.uid for one in self.sfm.members()}
+        for one in self.members:
+            if now.get(one.name, one.uid) != one.uid:
+                raise PeerLost(one.name, "and who has its name now is no member of the group")
+
+    def note(self) -> None:
+        """Tell the others which call this member waits in; once for each call."""
+        number = (self.epoch << 32) + self.count
+        if self._noted != number and number in self.calls:
+            self._noted = number
+            self._tell({"made": self.calls})
+
+    def tick_at_board(self, missing: list[int]) -> None:
+        """Called every 100 ms while this member waits at the board; see ``Board.meet``."""
+        self._tick()
+        if next(self._looks) % LOOK_EVERY == 0:
+            # All have come, and it goes no further: who had to go on may be dead.
+            for place in missing or range(self.size):
+                if not self.sfm.alive(self.members[place]):
+                    raise PeerLost(self.names[place], "and a collective call waits for it")
+
+    def look(self) -> None:
+        """Read notes. Raises what they tell of the call that this member is in."""
+        for note in self._read_notes():
+            if "failed" in note:
+                self._hear_of_failure(note)
+            else:
+                names = self.names[self.place], note["src"]
+                self.compare(dict(zip(names, (self.calls, note["made"]), strict=True)))
+
+    @staticmethod
+    def compare(made: Mapping[object, Mapping[int, str]]) -> None:
+        """Raise CollectiveMismatch if these members have not made the same calls."""
+        for number in sorted(set.intersection(*(set(calls) for calls in made.values()))):
+            whats = {name: calls[number] for name, calls in made.items()}
+            if len(set(whats.values())) > 1:
+                raise CollectiveMismatch(whats)
+
+    def _hear_of_failure(self, note: dict[str, Any]) -> None:
+        if note["epoch"] < self.epoch:
+            return  # we have raised in that epoch, too
+        self.begin_epoch(note["epoch"] + 1)
+        if note["calls"] is not None:
+            raise Told(CollectiveMismatch(note["calls"]))
+        if note["lost"] is not None:
+            raise Told(PeerLost(note["lost"], "and a collective call cannot go on without it"))
+        raise Told(CollectiveError(note["failed"]))
+
+    def _read_notes(self) -> list[dict[str, Any]]:
+        notes = []
+        with contextlib.suppress(WouldBlock):
+            while True:
+                notes.append(dict(self._notes.recv_nb()))
+        return notes
+
+
+class Told(Exception):
+    """A failure that another member has told us: it is raised here and told to nobody else."""
+
+    def __init__(self, failure: BaseException) -> None:
+        super().__init__(failure)
+        self.failure = failure

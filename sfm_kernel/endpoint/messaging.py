@@ -1,0 +1,143 @@
+"""What the native ``send``, ``recv``, ``recv_nb`` and ``peek`` leave to Python; and contexts."""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sfm_kernel._native import Calls
+from sfm_kernel.endpoint.calls import call
+from sfm_kernel.errors import AddressError, PeerLost, RecvTimeout, SFMError, WouldBlock
+from sfm_kernel.message import Packet, pack
+from sfm_kernel.transport.base import Member, Name, Route
+
+if TYPE_CHECKING:
+    from sfm_kernel.endpoint.endpoint import Endpoint
+    from sfm_kernel.endpoint.peers import Peers
+
+
+class Messaging(Calls):
+    """``send``, ``recv``, ``recv_nb`` and ``peek`` (``native/src/py/calls.rs``), and their rest.
+
+    The rest is what is rare: the first message to somebody, waits, losses, errors.
+    """
+
+    _member: Member
+    _inbox: Any
+    _peers: Peers
+    _network: threading.Thread
+    _space = 0
+    """The context in which messages are matched; 0 for the user's own."""
+
+    @property
+    def buffering(self) -> int:
+        """Bytes that may wait unreceived at one destination before ``send`` waits.
+
+        0 makes every ``send`` wait until its message was received, which shows what buffering
+        hides: programs that work only while messages are small.
+        """
+        return self._buffering
+
+    @buffering.setter
+    def buffering(self, nbytes: int) -> None:
+        nbytes = operator.index(nbytes)
+        if not 0 <= nbytes < 1 << 64:
+            raise ValueError(f"buffering is a number of bytes, 0 or more, not {nbytes}")
+        self._buffering = nbytes
+
+    def _send_otherwise(self, dest: Any, attributes: dict[str, Any]) -> None:
+        """Send where there is no ring (yet): the first message to somebody, and other machines."""
+        try:
+            route = self._peers.route(dest)
+        except TypeError:
+            raise AddressError(f"dest is a name or a rank, not {dest!r}") from None
+        packet = self._pack(route, attributes)
+        try:
+            route.send(packet, self._buffering)
+        except PeerLost as lost:
+            self._send_after_loss(dest, attributes, lost, route)
+
+    def _send_after_loss(
+        self, dest: Name, attributes: dict[str, Any], lost: PeerLost, failed: Any
+    ) -> None:
+        """Send to the process that has taken the place of the lost one, if there is one.
+
+        ``failed`` is the way that led to the lost one, or that way's ring.
+        """
+        self._peers.give_up(dest, failed)
+        successor = self._peers.successor(dest)
+        if successor is None:
+            raise lost
+        successor.send(self._pack(successor, attributes), self._buffering)
+
+    def _pack(self, route: Route, attributes: dict[str, Any]) -> Packet:
+        ends = {"dest": route.peer.name, "src": self._member.name}
+        return pack(ends | attributes, self._space)
+
+    def _canonical(self, src: Any, news: bool) -> Any:
+        return self._peers.canonical(src, news)
+
+    def _waiter(self, template: dict[str, Any]) -> tuple[str, Callable[[], None]]:
+        """Called when a receive is about to sleep: what it waits for, and what to check."""
+        if threading.current_thread() is self._network:
+            raise SFMError(
+                "a callback runs in the network thread, which brings the messages in: it cannot "
+                "wait for one. Use recv_nb, or let the callback set an event for another thread"
+            )
+        if "src" in template:
+            template["src"] = self._peers.canonical(template["src"])
+        return call("recv", template), self._peers.watch(template)
+
+    def _timed_out(self, timeout: float, template: dict[str, Any]) -> RecvTimeout:
+        return RecvTimeout(
+            f"no message matched {call('recv', template)} within {timeout:g} s; "
+            f"{self._inbox.depth} others are queued"
+        )
+
+    def _would_block(self, template: dict[str, Any]) -> WouldBlock:
+        return WouldBlock(f"no queued message matches {call('recv_nb', template)}")
+
+
+class Context(Messaging):
+    """A space of messages of its own, on an endpoint's connections. Made by ``Endpoint.context``.
+
+    What is sent in a context is received in the context of the same name at its destination, and
+    nowhere else: not by the endpoint's own ``recv()``, not by its callbacks, not in another
+    context. Otherwise ``send``, ``recv``, ``recv_nb`` and ``peek`` are the endpoint's. Libraries
+    use it, so that their messages are never taken for their user's (MPI's communicators are
+    contexts too). It lives as long as its endpoint and costs nothing when it is not used.
+
+    Attributes:
+        buffering: its own, as the endpoint's was when the context was made.
+        doing: what observers are told that a receive here is for.
+        tick: called about every 100 ms while a receive here waits; what it raises ends the wait.
+    """
+
+    def __init__(self, endpoint: Endpoint, name: str) -> None:
+        self.name = name
+        self.doing = ""
+        self.tick: Callable[[], None] | None = None
+        self._member, self._inbox = endpoint._member, endpoint._inbox
+        self._peers, self._network = endpoint._peers, endpoint._network
+        self._buffering = endpoint.buffering
+        # 64 bits of a good hash: two of the few names of a world will not meet. Never 0.
+        digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
+        self._space = int.from_bytes(digest, "little") | 1
+        self._wire(self._inbox, self._peers.rings, self._peers.ranks, self._space)
+
+    def _waiter(self, template: dict[str, Any]) -> tuple[str, Callable[[], None]]:
+        text, check = super()._waiter(template)
+        tick = self.tick
+
+        def both() -> None:
+            check()
+            if tick is not None:
+                tick()
+
+        return (f"{self.doing}: {text}" if self.doing else text), both
+
+    def __repr__(self) -> str:
+        return f"<Context {self.name!r} of {self._member.name!r}>"

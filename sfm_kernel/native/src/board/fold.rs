@@ -1,0 +1,243 @@
+//! What members bring to a round, and how it is combined.
+
+use std::sync::atomic::AtomicU64;
+
+/// Bytes that one member can bring.
+pub const ROOM: usize = 2048 - FRONT;
+const FRONT: usize = 32;
+
+/// What is in a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Kind {
+    Nothing = 0,
+    /// i64s, which wrap around (arrays) or must not overflow (Python's numbers).
+    Ints = 1,
+    Floats = 2,
+    /// What Python has to look at.
+    Bytes = 3,
+    /// What found no room: it has to go another way.
+    Large = 4,
+    /// Different kinds, or a sum that fits no i64: Python has to combine what the members brought.
+    Mixed = 5,
+    /// The members are not in the same call.
+    Mismatch = 6,
+    /// The result of Python's combining.
+    Result = 7,
+    /// Python's combining has failed, and this is how.
+    Failure = 8,
+}
+
+impl Kind {
+    pub fn of(code: u32) -> Kind {
+        use Kind::*;
+        [Nothing, Ints, Floats, Bytes, Large, Mixed, Mismatch, Result, Failure]
+            .into_iter()
+            .find(|kind| *kind as u32 == code)
+            .unwrap_or(Mismatch) // damaged memory is as bad
+    }
+}
+
+/// What is done with numbers. The codes are those that Python gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Nothing: everybody looks at what the others brought.
+    Keep,
+    Add,
+    Multiply,
+    /// As Python's `min` and `max`: the first, unless the second is smaller (larger).
+    Min,
+    Max,
+    /// As NumPy's `minimum` and `maximum`: a NaN prevails.
+    Minimum,
+    Maximum,
+    /// Python does it.
+    Other,
+}
+
+impl Op {
+    pub fn of(code: u32) -> Op {
+        use Op::*;
+        [Keep, Add, Multiply, Min, Max, Minimum, Maximum]
+            .get(code as usize)
+            .copied()
+            .unwrap_or(Other)
+    }
+}
+
+/// The front of a cell, and the bytes behind it.
+#[repr(C, align(64))]
+pub struct Cell {
+    /// Which call this is, and its details: equal for all members, or they do not belong together.
+    pub call: [u64; 2],
+    kind: u32,
+    length: u32,
+    /// The round in which a member has written this.
+    pub round: AtomicU64,
+    bytes: [u8; ROOM],
+}
+
+impl Cell {
+    pub fn kind(&self) -> Kind {
+        Kind::of(self.kind)
+    }
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..(self.length as usize).min(ROOM)]
+    }
+
+    /// Write; what has no room becomes `Large`.
+    pub fn write(&mut self, call: [u64; 2], kind: Kind, bytes: &[u8]) {
+        self.call = call;
+        let fits = bytes.len() <= ROOM;
+        self.kind = if fits { kind } else { Kind::Large } as u32;
+        self.length = if fits { bytes.len() } else { 0 } as u32;
+        self.bytes[..self.length as usize].copy_from_slice(&bytes[..self.length as usize]);
+    }
+
+    /// Begin with what the first child has.
+    pub fn copy(&mut self, other: &Cell) {
+        self.call = other.call;
+        (self.kind, self.length) = (other.kind, other.length);
+        let length = other.bytes().len();
+        if matches!(other.kind(), Kind::Ints | Kind::Floats) {
+            self.bytes[..length].copy_from_slice(other.bytes());
+        }
+    }
+
+    /// Combine with the next child's, in the order of the members. `wraps`: as arrays of integers
+    /// do, and Python's integers do not.
+    pub fn combine(&mut self, other: &Cell, op: Op, wraps: bool) {
+        self.kind = if self.call != other.call {
+            Kind::Mismatch
+        } else {
+            match (self.kind(), other.kind()) {
+                (Kind::Mismatch, _) | (_, Kind::Mismatch) => Kind::Mismatch,
+                (Kind::Large, _) | (_, Kind::Large) => Kind::Large,
+                (mine, its) if mine != its || self.length != other.length => match (mine, its) {
+                    (Kind::Bytes, Kind::Bytes) => Kind::Bytes,
+                    _ => Kind::Mixed,
+                },
+                (kind @ (Kind::Ints | Kind::Floats), _) if op == Op::Keep => kind,
+                (Kind::Ints, _) => match self.ints(other, op, wraps) {
+                    true => Kind::Ints,
+                    false => Kind::Mixed,
+                },
+                (Kind::Floats, _) => self.floats(other, op),
+                (kind, _) => kind,
+            }
+        } as u32;
+    }
+
+    /// False where a sum or product fits no i64.
+    fn ints(&mut self, other: &Cell, op: Op, wraps: bool) -> bool {
+        let mut fits = true;
+        self.each(other, |mine, its| {
+            let (mine, its) = (i64::from_ne_bytes(mine), i64::from_ne_bytes(its));
+            let (value, over) = match op {
+                Op::Add => mine.overflowing_add(its),
+                Op::Multiply => mine.overflowing_mul(its),
+                Op::Min | Op::Minimum => (mine.min(its), false),
+                Op::Max | Op::Maximum => (mine.max(its), false),
+                Op::Keep | Op::Other => (mine, true),
+            };
+            fits &= !over || (wraps && op != Op::Other);
+            value.to_ne_bytes()
+        });
+        fits
+    }
+
+    fn floats(&mut self, other: &Cell, op: Op) -> Kind {
+        self.each(other, |mine, its| {
+            let (mine, its) = (f64::from_ne_bytes(mine), f64::from_ne_bytes(its));
+            let value = match op {
+                Op::Add => mine + its,
+                Op::Multiply => mine * its,
+                Op::Min if its < mine => its,
+                Op::Max if its > mine => its,
+                Op::Minimum if its < mine || its.is_nan() => its,
+                Op::Maximum if its > mine || its.is_nan() => its,
+                _ => mine,
+            };
+            value.to_ne_bytes()
+        });
+        if op == Op::Other {
+            Kind::Mixed
+        } else {
+            Kind::Floats
+        }
+    }
+
+    fn each(&mut self, other: &Cell, mut work: impl FnMut([u8; 8], [u8; 8]) -> [u8; 8]) {
+        let length = self.bytes().len();
+        let mine = self.bytes[..length].chunks_exact_mut(8);
+        for (mine, its) in mine.zip(other.bytes().chunks_exact(8)) {
+            let value = work((&*mine).try_into().expect("8"), its.try_into().expect("8"));
+            mine.copy_from_slice(&value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(kind: Kind, bytes: &[u8]) -> Cell {
+        // SAFETY: numbers and bytes, for which zero is a value.
+        let mut cell: Cell = unsafe { std::mem::zeroed() };
+        cell.write([1, 2], kind, bytes);
+        cell
+    }
+
+    fn combined(one: &Cell, two: &Cell, op: Op, wraps: bool) -> (Kind, Vec<u8>) {
+        let mut result = cell(Kind::Nothing, b"");
+        result.copy(one);
+        result.combine(two, op, wraps);
+        (result.kind(), result.bytes().to_vec())
+    }
+
+    fn floats(op: Op, one: f64, two: f64) -> f64 {
+        let (one, two) =
+            (cell(Kind::Floats, &one.to_ne_bytes()), cell(Kind::Floats, &two.to_ne_bytes()));
+        let (kind, bytes) = combined(&one, &two, op, false);
+        assert_eq!(kind, Kind::Floats);
+        f64::from_ne_bytes(bytes.try_into().unwrap())
+    }
+
+    #[test]
+    fn numbers_as_python_and_numpy_have_them() {
+        assert_eq!(floats(Op::Add, 1.5, 2.0), 3.5);
+        assert_eq!(floats(Op::Multiply, 1.5, 2.0), 3.0);
+        assert_eq!(floats(Op::Min, 1.5, f64::NAN), 1.5);
+        assert!(floats(Op::Min, f64::NAN, 1.5).is_nan());
+        assert!(floats(Op::Minimum, 1.5, f64::NAN).is_nan());
+        assert!(floats(Op::Maximum, f64::NAN, 1.5).is_nan());
+        assert_eq!(floats(Op::Max, 1.0, 2.0), 2.0);
+        assert!(floats(Op::Max, 0.0, -0.0).is_sign_positive());
+    }
+
+    #[test]
+    fn an_overflow_is_for_python_unless_arrays_wrap() {
+        let most = cell(Kind::Ints, &i64::MAX.to_ne_bytes());
+        assert_eq!(combined(&most, &most, Op::Add, false).0, Kind::Mixed);
+        let (kind, bytes) = combined(&most, &most, Op::Add, true);
+        assert_eq!((kind, bytes), (Kind::Ints, (-2i64).to_ne_bytes().to_vec()));
+        assert_eq!(combined(&most, &most, Op::Max, false).0, Kind::Ints);
+    }
+
+    #[test]
+    fn what_does_not_belong_together_is_seen() {
+        let (int, float) = (cell(Kind::Ints, &[0; 8]), cell(Kind::Floats, &[0; 8]));
+        let (text, other) = (cell(Kind::Bytes, b"abc"), cell(Kind::Bytes, b"abcd"));
+        assert_eq!(combined(&int, &float, Op::Add, false).0, Kind::Mixed);
+        assert_eq!(combined(&int, &int, Op::Other, true).0, Kind::Mixed);
+        assert_eq!(combined(&float, &float, Op::Other, true).0, Kind::Mixed);
+        assert_eq!(combined(&text, &other, Op::Other, false).0, Kind::Bytes);
+        assert_eq!(combined(&text, &int, Op::Other, false).0, Kind::Mixed);
+        let large = cell(Kind::Bytes, &[0; ROOM + 1]);
+        assert_eq!(large.kind(), Kind::Large);
+        assert_eq!(combined(&text, &large, Op::Other, false).0, Kind::Large);
+        let mut stranger = cell(Kind::Bytes, b"abc");
+        stranger.call = [9, 9];
+        assert_eq!(combined(&large, &stranger, Op::Other, false).0, Kind::Mismatch);
+    }
+}

@@ -1,0 +1,188 @@
+//! The board in shared memory.
+
+use std::mem::size_of;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::climb::{arrive, Count, Decision, Shape};
+use super::fold::{Cell, Kind, Op};
+use crate::bell::{Bell, Woken};
+use crate::core::Core;
+use crate::shm::{Mapping, ShmError};
+use crate::sync::Padded;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"SFMBRD\0\x01");
+
+#[repr(C)]
+struct Header {
+    magic: AtomicU64,
+    members: AtomicU32,
+    /// Members that have mapped it.
+    attached: AtomicU32,
+    decision: Decision,
+    bell: Padded<Bell>,
+}
+
+/// One member's view of a board.
+pub struct Board {
+    core: Arc<Core>,
+    mapping: Mapping<Header>,
+    shape: Shape,
+    members: usize,
+    place: usize,
+    /// The round that this member is in, or was in last.
+    round: u64,
+}
+
+impl Board {
+    /// The board at `path` for so many members, made if there is none; `place` is the own one.
+    pub fn open(
+        core: Arc<Core>,
+        path: &Path,
+        fresh: &Path,
+        members: usize,
+        place: usize,
+    ) -> Result<Board, ShmError> {
+        let shape = Shape::new(members);
+        let cells = 2 * (members + shape.nodes());
+        let length = Board::first_cell(&shape) + cells * size_of::<Cell>();
+        let mapping: Mapping<Header> = Mapping::create_or_open(path, fresh, length, |header| {
+            let header: &Header = header;
+            header.members.store(members as u32, Ordering::Relaxed);
+            header.magic.store(MAGIC, Ordering::Release);
+        })?;
+        let fits = mapping.magic.load(Ordering::Acquire) == MAGIC
+            && mapping.members.load(Ordering::Relaxed) == members as u32
+            && mapping.len() >= length;
+        if !fits {
+            return Err(ShmError::Invalid(format!("{} is no such board", path.display())));
+        }
+        if mapping.attached.fetch_add(1, Ordering::AcqRel) as usize + 1 == members {
+            // Without a name it vanishes with its members, however they end.
+            let _ = std::fs::remove_file(path);
+        }
+        Ok(Board { core, mapping, shape, members, place, round: 0 })
+    }
+
+    fn first_cell(shape: &Shape) -> usize {
+        (size_of::<Header>() + shape.nodes() * size_of::<Count>()).next_multiple_of(4096)
+    }
+
+    pub fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+    pub fn members(&self) -> usize {
+        self.members
+    }
+
+    fn counts(&self) -> &[Count] {
+        // SAFETY: behind the header, as many as the shape has nodes; atomics.
+        unsafe {
+            let at = self.mapping.as_ptr().add(size_of::<Header>()).cast::<Count>();
+            std::slice::from_raw_parts(at, self.shape.nodes())
+        }
+    }
+
+    /// The cell of a member (or, behind them, of a node) in this round.
+    fn at(&self, index: usize) -> *mut Cell {
+        assert!(index < self.members + self.shape.nodes());
+        let nth = 2 * index + (self.round % 2) as usize;
+        // SAFETY: inside the mapping, whose length was checked.
+        unsafe { self.mapping.as_ptr().add(Board::first_cell(&self.shape)).cast::<Cell>().add(nth) }
+    }
+
+    /// Begin the next round with this in the own cell. True: this member is the last, and has to
+    /// `conclude`, or to combine what `cell` shows and `conclude_with` that.
+    pub fn enter(&mut self, call: [u64; 2], op: Op, wraps: bool, kind: Kind, bytes: &[u8]) -> bool {
+        self.round += 1;
+        // SAFETY: the own cell; whoever reads it waits until this member has arrived, and has
+        // read the last one in this place before that round's successor could end.
+        unsafe {
+            let own = self.at(self.place);
+            (*own).write(call, kind, bytes);
+            (*own).round.store(self.round, Ordering::Relaxed);
+        }
+        arrive(self.counts(), &self.shape, self.place, self.round, |node| {
+            let child = |nth: usize| {
+                let index = if node.lowest { nth } else { self.members + nth };
+                // SAFETY: all children have arrived, and nobody writes to their cells any more.
+                unsafe { &*self.at(index) }
+            };
+            // SAFETY: who completes a node is alone with its cell.
+            let own = unsafe { &mut *self.at(self.members + node.index) };
+            own.copy(child(node.first));
+            for nth in node.first + 1..node.first + node.children {
+                own.combine(child(nth), op, wraps);
+            }
+        })
+    }
+
+    /// What the round came to, as far as it was combined; for the last, or once it is decided.
+    pub fn result(&self) -> &Cell {
+        // SAFETY: only the last writes to it, before the decision.
+        unsafe { &*self.at(self.members + self.shape.nodes() - 1) }
+    }
+
+    /// What a member brought; for the last, or once the round is decided.
+    pub fn cell(&self, member: usize) -> &Cell {
+        assert!(member < self.members);
+        // SAFETY: it has arrived, and its cell stays as it is until all have read.
+        unsafe { &*self.at(member) }
+    }
+
+    /// The last member: put Python's result where all find it.
+    pub fn set_result(&self, kind: Kind, bytes: &[u8]) {
+        let call = self.result().call;
+        // SAFETY: the last is alone with the top's cell until the round is decided.
+        unsafe { (*self.at(self.members + self.shape.nodes() - 1)).write(call, kind, bytes) };
+    }
+
+    /// The last member: the round is complete. False if somebody has broken it off meanwhile.
+    pub fn conclude(&self) -> bool {
+        let done = self.mapping.decision.complete(self.round);
+        self.mapping.bell.0.ring();
+        done
+    }
+
+    /// End the round for all; false if it was decided before.
+    pub fn break_off(&self) -> bool {
+        let broken = self.mapping.decision.break_off(self.round, self.place);
+        self.mapping.bell.0.ring();
+        broken
+    }
+
+    /// End the board for all, between two rounds: nobody can complete the next one.
+    pub fn abandon(&mut self) -> bool {
+        self.round += 1;
+        self.break_off()
+    }
+
+    /// Who has broken off this member's round.
+    pub fn broken_by(&self) -> Option<usize> {
+        self.mapping.decision.broken_by(self.round)
+    }
+
+    pub fn is_decided(&self) -> bool {
+        self.mapping.decision.is_made(self.round)
+    }
+
+    /// Spin for a moment: whether the round was decided.
+    pub fn glance(&self) -> bool {
+        self.core.glance_at(|| self.is_decided())
+    }
+
+    /// Spin, then sleep, until the round is decided or the endpoint is closed.
+    pub fn wait(&self, limit: Duration) -> Woken {
+        let news = || self.is_decided() || self.core.is_closed();
+        self.core.rest(&self.mapping.bell.0, limit, news)
+    }
+
+    /// Members that have not come to this round.
+    pub fn missing(&self) -> Vec<usize> {
+        // SAFETY: an atomic; what else is in a cell may be written just now.
+        let came = |member| unsafe { (*self.at(member)).round.load(Ordering::Relaxed) };
+        (0..self.members).filter(|member| came(*member) != self.round).collect()
+    }
+}

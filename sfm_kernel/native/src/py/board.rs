@@ -1,0 +1,279 @@
+//! Board: barriers and small reductions in memory that the members of a group share.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::time::Duration;
+
+use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyFloat, PyInt, PyList};
+
+use super::arrays::{numbers, Numbers};
+use super::blocked::{Blocked, TICK};
+use super::errors::{closed, error, shm_error};
+use super::inbox::Inbox;
+use crate::bell::Woken;
+use crate::board::fold::{Cell, Kind, Op, ROOM};
+use crate::board::Board;
+use crate::segment::Doing;
+
+/// One member's end of a board.
+#[pyclass(name = "Board", module = "sfm_kernel._native", frozen)]
+pub struct PyBoard {
+    board: Mutex<Board>,
+}
+
+/// The last to come has to combine what all have brought.
+const DUTY: u32 = 100;
+/// The round was broken off.
+const BROKEN: u32 = 101;
+/// The value has to be pickled first; nothing was done.
+const STRANGE: u32 = 102;
+
+/// So long a wait is not shown to observers.
+const AT_ONCE: Duration = Duration::from_millis(1);
+
+#[pymethods]
+impl PyBoard {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        inbox: &Bound<'_, Inbox>,
+        path: PathBuf,
+        fresh: PathBuf,
+        members: usize,
+        place: usize,
+    ) -> PyResult<PyBoard> {
+        if members == 0 || members > crate::segment::SLOTS || place >= members {
+            return Err(PyValueError::new_err(format!("no place {place} among {members} members")));
+        }
+        let folder = path.parent().unwrap_or(&path).to_string_lossy().into_owned();
+        let core = inbox.get().core.clone();
+        let board = Board::open(core, &path, &fresh, members, place);
+        let board = board.map_err(|failure| shm_error(py, failure, &folder))?;
+        Ok(PyBoard { board: Mutex::new(board) })
+    }
+
+    /// One round: what is brought, and what it came to. See `_native.pyi`.
+    #[pyo3(signature = (call, detail, op, value, packed, out, text, tick))]
+    #[expect(clippy::too_many_arguments, reason = "one caller, which names them")]
+    fn meet<'py>(
+        &self,
+        py: Python<'py>,
+        call: u64,
+        detail: u64,
+        op: u32,
+        value: &Bound<'py, PyAny>,
+        packed: Option<&Bound<'py, PyBytes>>,
+        out: &Bound<'py, PyAny>,
+        text: &str,
+        tick: &Bound<'py, PyAny>,
+    ) -> PyResult<(u32, Bound<'py, PyAny>)> {
+        let op = Op::of(op);
+        let brought = match packed {
+            Some(packed) => Some(Brought::Bytes(packed.as_bytes())),
+            None => Brought::of(value, op),
+        };
+        let Some(brought) = brought else { return Ok((STRANGE, py.None().into_bound(py))) };
+        let mut guard = self.lock(py)?;
+        let board = &mut *guard;
+        if board.core().is_closed() {
+            return Err(closed(py));
+        }
+        let wraps = matches!(brought, Brought::Array(..));
+        let (kind, bytes) = brought.parts();
+        if board.enter([call, detail], op, wraps, kind, bytes) {
+            if op != Op::Keep && matches!(board.result().kind(), Kind::Bytes | Kind::Mixed) {
+                return Ok((DUTY, py.None().into_bound(py)));
+            }
+            board.conclude();
+        } else if !board.glance() {
+            wait(py, board, text, tick)?;
+        }
+        outcome(py, board, &brought, out)
+    }
+
+    /// The last, after its duty: this is the result (or, with `failed`, why there is none).
+    fn conclude<'py>(
+        &self,
+        py: Python<'py>,
+        result: &Bound<'py, PyBytes>,
+        failed: bool,
+    ) -> PyResult<bool> {
+        let board = self.lock(py)?;
+        let kind = if failed { Kind::Failure } else { Kind::Result };
+        board.set_result(kind, result.as_bytes());
+        Ok(board.conclude())
+    }
+
+    /// What each member has brought; for the last, and for all once the round is decided.
+    #[pyo3(signature = (raw))]
+    fn cells<'py>(&self, py: Python<'py>, raw: bool) -> PyResult<Bound<'py, PyList>> {
+        let board = self.lock(py)?;
+        let cells = (0..board.members()).map(|member| match board.cell(member) {
+            cell if raw => Ok(PyBytes::new(py, cell.bytes()).into_any()),
+            cell => content(py, cell),
+        });
+        PyList::new(py, cells.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// Break off the round that this member is in; false if it was decided before.
+    fn break_off(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.lock(py)?.break_off())
+    }
+
+    /// Break off the round that comes next.
+    fn abandon(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.lock(py)?.abandon())
+    }
+
+    #[classattr]
+    #[allow(non_upper_case_globals)]
+    const room: usize = ROOM;
+
+    #[getter]
+    fn broken_by(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+        Ok(self.lock(py)?.broken_by())
+    }
+}
+
+impl PyBoard {
+    /// A member does one thing at a time.
+    fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Board>> {
+        match self.board.try_lock() {
+            Ok(guard) => Ok(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => {
+                let why = "another thread of this process, or what a signal handler has \
+                           interrupted, is in a collective of this group: one at a time";
+                Err(error(py, "CollectiveError", (why,)))
+            }
+        }
+    }
+}
+
+/// What a member brings, where its bytes are.
+enum Brought<'a> {
+    Nothing,
+    Int([u8; 8]),
+    Float([u8; 8]),
+    Array(Kind, Numbers),
+    Bytes(&'a [u8]),
+}
+
+impl<'a> Brought<'a> {
+    /// Python's numbers, and arrays; None for what has to be pickled first.
+    fn of(value: &'a Bound<'_, PyAny>, op: Op) -> Option<Brought<'a>> {
+        // NumPy's float64 is a float; where it is only kept, it is to stay what it is.
+        let float = if op == Op::Keep { value.cast_exact() } else { value.cast::<PyFloat>() };
+        if let Ok(float) = float {
+            return Some(Brought::Float(float.value().to_ne_bytes()));
+        }
+        if let Ok(int) = value.cast_exact::<PyInt>() {
+            return Some(Brought::Int(int.extract::<i64>().ok()?.to_ne_bytes()));
+        }
+        if value.is_none() {
+            return (op == Op::Keep).then_some(Brought::Nothing);
+        }
+        let found = numbers(value)?;
+        Some(match &found.front[..2] {
+            [b'f', 8] => Brought::Array(Kind::Floats, found),
+            [b'i', 8] => Brought::Array(Kind::Ints, found),
+            _ => Brought::Array(Kind::Bytes, found),
+        })
+    }
+
+    fn parts(&self) -> (Kind, &[u8]) {
+        match self {
+            Brought::Nothing => (Kind::Nothing, &[]),
+            Brought::Int(bytes) => (Kind::Ints, bytes),
+            Brought::Float(bytes) => (Kind::Floats, bytes),
+            Brought::Bytes(bytes) => (Kind::Bytes, bytes),
+            Brought::Array(kind, found) if found.length == 0 => (*kind, &[]),
+            Brought::Array(kind, found) => {
+                // SAFETY: the array's memory, which lives as long as the value it was found in.
+                let bytes = unsafe { std::slice::from_raw_parts(found.from, found.length) };
+                (*kind, bytes)
+            }
+        }
+    }
+}
+
+/// Wait until the round is decided. What ends the wait breaks the round off, for all.
+fn wait(py: Python<'_>, board: &Board, text: &str, tick: &Bound<'_, PyAny>) -> PyResult<()> {
+    let core = board.core().clone();
+    let mut blocked: Option<Blocked<'_>> = None;
+    while !board.is_decided() {
+        let give_up = |failure: PyErr| match board.break_off() {
+            true => Err(failure),
+            // It was complete in that moment. What asked to stop is heard all the same.
+            false if failure.is_instance_of::<PyException>(py) && board.broken_by().is_none() => {
+                Ok(())
+            }
+            false => Err(failure),
+        };
+        if core.is_closed() {
+            give_up(closed(py))?;
+            continue;
+        }
+        let limit = if blocked.is_none() { AT_ONCE } else { TICK };
+        let woken = py.detach(|| board.wait(limit));
+        if woken == Woken::Rung {
+            continue;
+        }
+        let blocked = blocked.get_or_insert_with(|| Blocked::enter(&core, Doing::Collective, text));
+        let mut looked = py.check_signals();
+        if blocked.ticks(TICK) && looked.is_ok() {
+            looked = tick.call1((board.missing(),)).map(drop);
+        }
+        if let Err(failure) = looked {
+            give_up(failure)?;
+        }
+    }
+    Ok(())
+}
+
+/// The result of a round that is decided, as Python has it.
+fn outcome<'py>(
+    py: Python<'py>,
+    board: &Board,
+    brought: &Brought<'_>,
+    out: &Bound<'py, PyAny>,
+) -> PyResult<(u32, Bound<'py, PyAny>)> {
+    if let Some(who) = board.broken_by() {
+        return Ok((BROKEN, who.into_pyobject(py)?.into_any()));
+    }
+    let result = board.result();
+    let kind = result.kind();
+    let value = match (kind, brought) {
+        (Kind::Ints | Kind::Floats, Brought::Array(..)) => match numbers(out) {
+            Some(place) if place.length == result.bytes().len() => {
+                // SAFETY: an array of so many bytes, which the caller has checked for being
+                // writable and of the same numbers; the GIL is held.
+                unsafe {
+                    let to = place.from.cast_mut();
+                    std::ptr::copy_nonoverlapping(result.bytes().as_ptr(), to, place.length);
+                }
+                out.clone()
+            }
+            _ => return Err(PyValueError::new_err("out does not fit what was given")),
+        },
+        (Kind::Nothing | Kind::Large | Kind::Mismatch, _) => py.None().into_bound(py),
+        _ => content(py, result)?,
+    };
+    Ok((kind as u32, value))
+}
+
+/// What is in a cell: numbers alone as such, everything else as bytes.
+fn content<'py>(py: Python<'py>, cell: &Cell) -> PyResult<Bound<'py, PyAny>> {
+    let bytes = cell.bytes();
+    let number = <[u8; 8]>::try_from(bytes);
+    Ok(match (cell.kind(), number) {
+        (Kind::Nothing, _) => py.None().into_bound(py),
+        (Kind::Ints, Ok(bytes)) => i64::from_ne_bytes(bytes).into_pyobject(py)?.into_any(),
+        (Kind::Floats, Ok(bytes)) => f64::from_ne_bytes(bytes).into_pyobject(py)?.into_any(),
+        (Kind::Large, _) => intern!(py, "large").clone().into_any(),
+        _ => PyBytes::new(py, bytes).into_any(),
+    })
+}

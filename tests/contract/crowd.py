@@ -1,0 +1,53 @@
+"""Several endpoints of one world, each with a thread that runs its part of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import sfm_kernel
+from sfm_kernel import Endpoint, Group
+from tests.contract.conftest import Background
+
+Part = Callable[[Group], Any]
+
+
+class Crowd:
+    """Endpoints 0 … n-1. ``run`` gives each a group of all; what they return or raise."""
+
+    def __init__(self, world: str, n: int) -> None:
+        self.world = world
+        self.endpoints = [sfm_kernel.join(world) for _ in range(n)]
+
+    def start(self, part: Part, **options: Any) -> list[Background]:
+        def of(sfm: Endpoint) -> Callable[[], Any]:
+            return lambda: part(Group(sfm, **options))
+
+        return [Background(of(one)) for one in self.endpoints if not one.closed]
+
+    def run(self, part: Part, **options: Any) -> list[Any]:
+        return [outcome(one) for one in self.start(part, **options)]
+
+    def close(self) -> None:
+        for endpoint in self.endpoints:
+            endpoint.close()
+
+
+def outcome(background: Background) -> Any:
+    """What it returned, or the exception."""
+    try:
+        return background.result()
+    except Exception as error:
+        if isinstance(error, AssertionError):
+            raise
+        return error
+
+
+@contextmanager
+def crowd_of(world: str, n: int) -> Iterator[Crowd]:
+    crowd = Crowd(world, n)
+    try:
+        yield crowd
+    finally:
+        crowd.close()

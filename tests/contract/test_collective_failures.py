@@ -1,0 +1,278 @@
+"""What goes wrong in a collective is told to every member, once, and the group goes on."""
+
+from __future__ import annotations
+
+import operator
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfm_kernel import (
+    CollectiveError,
+    CollectiveMismatch,
+    EndpointClosed,
+    Group,
+    PeerLost,
+    UnknownName,
+)
+from sfm_kernel.collectives import ALGORITHMS
+from tests.contract.conftest import Background, eventually
+from tests.contract.crowd import Crowd, crowd_of, outcome
+
+N = 3
+
+
+@pytest.fixture
+def crowd(kind: str, world: str) -> Iterator[Crowd]:
+    with crowd_of(world, N) as made:
+        yield made
+
+
+def goes_on(crowd: Crowd) -> None:
+    """The same group works again, on all."""
+    assert crowd.run(lambda group: group.allreduce(group.rank)) == [N * (N - 1) // 2] * N
+
+
+Call = Callable[[Group], Any]
+
+MISMATCHES: dict[str, tuple[Call, Call]] = {
+    "calls": (lambda group: group.bcast(1, 0), lambda group: group.reduce(1)),
+    "calls of all": (lambda group: group.barrier(), lambda group: group.allreduce(1)),
+    "algorithms of messages and memory": (
+        lambda group: group.allgather(1),
+        lambda group: group.alltoall([1] * N),
+    ),
+    "roots": (
+        lambda group: group.gather(1, root=0, algorithm="linear"),
+        lambda group: group.gather(1, root=2, algorithm="linear"),
+    ),
+    "operations": (
+        lambda group: group.allreduce(1, max),
+        lambda group: group.allreduce(1, operator.add),
+    ),
+    "shapes": (
+        lambda group: group.allreduce(np.ones(3)),
+        lambda group: group.allreduce(np.ones(4)),
+    ),
+    "types": (
+        lambda group: group.allreduce(np.ones(50_000)),
+        lambda group: group.allreduce(np.ones(50_000, np.float32)),
+    ),
+    "shapes, by messages": (
+        lambda group: group.allreduce(np.ones(3), algorithm="recursive doubling"),
+        lambda group: group.allreduce(np.ones((3, 1)), algorithm="recursive doubling"),
+    ),
+    "an array and a number": (
+        lambda group: group.allreduce(np.ones(1)),
+        lambda group: group.allreduce(1.0),
+    ),
+}
+
+
+@pytest.mark.parametrize("odd", range(N))
+@pytest.mark.parametrize("name", MISMATCHES)
+def test_calls_that_do_not_fit(crowd: Crowd, name: str, odd: int) -> None:
+    usual, other = MISMATCHES[name]
+
+    def part(group: Group) -> Any:
+        try:
+            (other if group.rank == odd else usual)(group)
+        except CollectiveError:
+            raise
+        # It may have all that it is for already: then it hears of the failure at its next call.
+        return group.barrier()
+
+    results = crowd.run(part)
+    assert all(isinstance(one, CollectiveError) for one in results), results
+    told = [one for one in results if isinstance(one, CollectiveMismatch)]
+    assert told, results
+    for one in told:
+        assert len(one.calls) >= 2 and len(set(one.calls.values())) == 2, one.calls
+        assert repr(odd) in str(one) and "the same calls in the same order" in str(one)
+    goes_on(crowd)
+
+
+@pytest.mark.parametrize(
+    "algorithm", [None, "linear", "binomial", "recursive doubling", "two-level"]
+)
+def test_an_operation_that_raises(crowd: Crowd, algorithm: str | None) -> None:
+    def part(group: Group) -> Any:
+        return group.allreduce(group.rank, lambda a, b: a // 0, algorithm=algorithm)
+
+    results = crowd.run(part)
+    kinds = {type(one) for one in results}
+    assert kinds <= {ZeroDivisionError, CollectiveError}, results
+    assert all("ZeroDivisionError" in str(one) for one in results if type(one) is CollectiveError)
+    goes_on(crowd)
+
+
+def test_an_operation_that_raises_on_arrays_too_large_for_a_board(crowd: Crowd) -> None:
+    def part(group: Group) -> Any:
+        return group.allreduce(np.arange(50_000), np.true_divide)  # has no place for its result
+
+    assert all(isinstance(one, TypeError | CollectiveError) for one in crowd.run(part))
+    goes_on(crowd)
+
+
+def test_a_value_that_cannot_be_pickled(crowd: Crowd) -> None:
+    def part(group: Group) -> Any:
+        return group.allgather(threading.Lock() if group.rank == 1 else 1)
+
+    results = crowd.run(part)
+    assert isinstance(results[1], Exception)
+    assert all(isinstance(results[place], CollectiveError) for place in (0, 2))
+    assert "1 could not go on in allgather()" in str(results[0])
+    goes_on(crowd)
+
+
+def test_a_member_that_leaves_is_lost_for_all_others(kind: str, world: str) -> None:
+    for algorithm in ALGORITHMS["barrier"]:
+        if algorithm == "flags" and kind == "zmq":
+            continue
+        with crowd_of(world, 4) as crowd:
+            groups = crowd.run(lambda group: group)
+            del groups[2]
+            waiting = [Background(partial(one.barrier, algorithm=algorithm)) for one in groups]
+            crowd.endpoints[2].close()
+            results = [outcome(one) for one in waiting]
+            assert all(isinstance(one, PeerLost) and one.peer == 2 for one in results), results
+
+
+def test_a_group_of_which_somebody_is_gone(crowd: Crowd) -> None:
+    groups = crowd.run(lambda group: group)
+    crowd.endpoints[1].close()
+    for place in (0, 2):
+        with pytest.raises((PeerLost, CollectiveError)):
+            groups[place].allgather(1)
+
+
+def test_closing_the_endpoint_ends_the_call(crowd: Crowd) -> None:
+    groups = crowd.run(lambda group: group)
+    waiting = Background(groups[0].barrier)
+    eventually(groups[0]._team.busy.locked)
+    crowd.endpoints[0].close()
+    with pytest.raises(EndpointClosed):
+        waiting.result()
+
+
+@pytest.mark.parametrize("algorithm", ["flags", "linear", "recursive doubling"])
+def test_stop_ends_it_on_all(crowd: Crowd, kind: str, algorithm: str) -> None:
+    if algorithm == "flags" and kind == "zmq":
+        algorithm = "binomial"  # there is no shared memory
+    groups = crowd.run(lambda group: group)
+    other = Background(partial(groups[1].allreduce, 1, algorithm=algorithm))
+    timer = threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        groups[0].allreduce(1, algorithm=algorithm)
+    timer.join()
+    with pytest.raises(CollectiveError, match=r"0 could not go on in allreduce.*Interrupt"):
+        other.result()
+    # The one that had not come hears of it when it comes.
+    with pytest.raises(CollectiveError, match="KeyboardInterrupt"):
+        groups[2].allreduce(1, algorithm=algorithm)
+    goes_on(crowd)
+
+
+def test_a_new_group_begins_anew_after_a_stop(crowd: Crowd) -> None:
+    groups = crowd.run(lambda group: group)
+    timer = threading.Timer(0.2, signal.raise_signal, (signal.SIGINT,))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        groups[0].barrier()
+    timer.join()
+    eventually(lambda: all(one._team._notes.peek() for one in groups[1:]))
+    goes_on(crowd)  # which makes new groups
+
+
+def test_making_a_group_waits_for_all_and_can_be_stopped(crowd: Crowd) -> None:
+    for place in (0, 1):
+        timer = threading.Timer(0.2, signal.raise_signal, (signal.SIGINT,))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            Group(crowd.endpoints[place])
+        timer.join()
+    goes_on(crowd)
+
+
+def test_a_group_of_somebody_who_leaves_meanwhile(crowd: Crowd) -> None:
+    waiting = [Background(partial(Group, one)) for one in crowd.endpoints[:2]]
+    time.sleep(0.2)
+    crowd.endpoints[2].close()
+    for one in waiting:
+        with pytest.raises(PeerLost, match="2"):
+            one.result()
+
+
+def test_two_threads_of_a_member(crowd: Crowd) -> None:
+    groups = crowd.run(lambda group: group)
+    waiting = Background(groups[0].barrier)
+    eventually(groups[0]._team.busy.locked)
+    with pytest.raises(CollectiveError, match="one at a time"):
+        groups[0].barrier()
+    others = [Background(one.barrier) for one in groups[1:]]
+    for one in (waiting, *others):
+        one.result()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda group: group.bcast(1, root=3), ValueError, "root is a place in the group, 0 to 2"),
+        (lambda group: group.bcast(1, root=-1), ValueError, "not -1"),
+        (lambda group: group.gather(1, root="A"), ValueError, "not 'A'"),
+        (lambda group: group.reduce(1, root=1.5), ValueError, "root is a place"),
+        (lambda group: group.allreduce(1, "add"), TypeError, "op is a function of two values"),
+        (lambda group: group.barrier(algorithm="tree"), ValueError, "there are flags, linear"),
+        (lambda group: group.allreduce(1, algorithm="ring"), ValueError, "numpy.add"),
+        (
+            lambda group: group.allreduce(np.ones(2), lambda a, b: a, algorithm="rabenseifner"),
+            ValueError,
+            "a ufunc",
+        ),
+        (lambda group: group.allreduce(np.ones(2), out=np.ones(3)), ValueError, "out is"),
+        (lambda group: group.allreduce(1.0, out=np.ones(1)), ValueError, "out is"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_happens(
+    crowd: Crowd, call: Call, error: type[Exception], text: str
+) -> None:
+    results = crowd.run(call)
+    assert all(isinstance(one, error) and text in str(one) for one in results), results
+    goes_on(crowd)
+
+
+@pytest.mark.parametrize("values", [[1, 2], None, [1, 2, 3, 4]])
+def test_as_many_values_as_members(crowd: Crowd, values: Any) -> None:
+    def scatter(group: Group) -> Any:
+        return group.scatter(values if group.rank == 0 else None)
+
+    def alltoall(group: Group) -> Any:
+        return group.alltoall(values if group.rank == 1 else [1, 2, 3])
+
+    for part, wrong in ((scatter, 0), (alltoall, 1)):
+        results = crowd.run(part)
+        assert isinstance(results[wrong], ValueError)
+        assert "needs 3 values, one for each member" in str(results[wrong])
+        others = [one for place, one in enumerate(results) if place != wrong]
+        assert all(isinstance(one, CollectiveError) for one in others)
+        assert all("one for each member" in str(one) for one in others)
+        goes_on(crowd)
+
+
+def test_groups_that_cannot_be(crowd: Crowd) -> None:
+    sfm = crowd.endpoints[0]
+    with pytest.raises(ValueError, match="lists 1 twice"):
+        Group(sfm, [0, 1, 1])
+    with pytest.raises(UnknownName, match="'nobody'"):
+        Group(sfm, [0, "nobody"])
+    with pytest.raises(ValueError, match="0 is no member of"):
+        Group(sfm, [1, 2])
+    with pytest.raises(ValueError, match="no member"):
+        Group(sfm, [])

@@ -1,0 +1,227 @@
+"""Collectives give the same with every algorithm and transport, for any number of members."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfm_kernel import Group, WouldBlock
+from sfm_kernel.collectives import ALGORITHMS
+from tests.contract.crowd import Crowd, crowd_of
+
+SIZES = (1, 2, 3, 5)
+
+
+@pytest.fixture(params=SIZES)
+def crowd(request: pytest.FixtureRequest, kind: str, world: str) -> Iterator[Crowd]:
+    with crowd_of(world, request.param) as made:
+        yield made
+
+
+def algorithms(group: Group, call: str, cut: bool = True) -> list[str | None]:
+    """Those that can do it here; None for the one that is chosen."""
+    left_out = {"flags"} if not group.is_local else set()
+    left_out |= set() if cut else {"ring", "rabenseifner"}
+    return [None, *(name for name in ALGORITHMS[call] if name not in left_out)]
+
+
+def same(one: Any, other: Any) -> bool:
+    if isinstance(other, np.ndarray):
+        return (
+            isinstance(one, np.ndarray)
+            and (one.dtype, one.shape) == (other.dtype, other.shape)
+            and bool((one == other).all())
+        )
+    return bool(type(one) is type(other) and one == other)
+
+
+def concatenated(one: Any, other: Any) -> Any:
+    return one + other
+
+
+def affine(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+    """Composition of x -> a·x + b: associative, and not commutative."""
+    return one[0] * other[0] % 97, (one[1] * other[0] + other[1]) % 97
+
+
+OBJECTS: list[tuple[Callable[[int], Any], Callable[[Any, Any], Any]]] = [
+    (lambda place: place + 1, operator.add),
+    (lambda place: 2**62 + place, operator.add),
+    (lambda place: place if place % 2 else place / 2, max),
+    (float, min),
+    (lambda place: str(place) * place, concatenated),
+    (lambda place: [place] * 1000, concatenated),
+    (lambda place: (place + 2, place + 3), affine),
+    (lambda place: bytes([place]) * 3, concatenated),
+]
+
+
+def expected(values: Sequence[Any], op: Callable[[Any, Any], Any]) -> Any:
+    return reduce(op, values)
+
+
+def test_reductions_of_objects(crowd: Crowd) -> None:
+    def part(group: Group) -> None:
+        for value, op in OBJECTS:
+            values = [value(place) for place in range(group.size)]
+            mine = values[group.rank]
+            for algorithm in algorithms(group, "allreduce", cut=False):
+                got = group.allreduce(mine, op, algorithm=algorithm)
+                assert same(got, expected(values, op)), algorithm
+            for algorithm in algorithms(group, "scan"):
+                got = group.scan(mine, op, algorithm=algorithm)
+                assert same(got, expected(values[: group.rank + 1], op)), algorithm
+            for root in range(group.size):
+                for algorithm in algorithms(group, "reduce"):
+                    got = group.reduce(mine, op, root, algorithm=algorithm)
+                    wanted = expected(values, op) if group.rank == root else None
+                    assert same(got, wanted), (algorithm, root)
+
+    assert not any(crowd.run(part))
+
+
+ARRAYS = [(1, float), (7, np.int64), (1000, np.float32), (40_000, float), (3_001, np.int16)]
+
+
+def test_reductions_of_arrays(crowd: Crowd) -> None:
+    def part(group: Group) -> None:
+        for length, dtype in ARRAYS:
+            for op in (np.add, np.maximum):
+                values = [
+                    (np.arange(length) * (place + 1) % 100).astype(dtype)
+                    for place in range(group.size)
+                ]
+                mine, kept = values[group.rank], values[group.rank].copy()
+                for algorithm in algorithms(group, "allreduce"):
+                    out = np.empty_like(mine)
+                    got = group.allreduce(mine, op, algorithm=algorithm)
+                    assert same(got, expected(values, op)), (algorithm, length)
+                    assert group.allreduce(mine, op, out=out, algorithm=algorithm) is out
+                    assert same(out, got) and same(mine, kept) and got is not mine
+                for algorithm in algorithms(group, "scan"):
+                    got = group.scan(mine, op, algorithm=algorithm)
+                    assert same(got, expected(values[: group.rank + 1], op)), algorithm
+                for algorithm in algorithms(group, "reduce"):
+                    got = group.reduce(mine, op, group.size - 1, algorithm=algorithm)
+                    if group.rank == group.size - 1:
+                        assert same(got, expected(values, op)), algorithm
+                    else:
+                        assert got is None
+                in_place = mine.copy()
+                group.allreduce(in_place, op, out=in_place)
+                assert same(in_place, expected(values, op))
+
+    assert not any(crowd.run(part))
+
+
+def test_shapes_orders_and_operations_of_arrays(crowd: Crowd) -> None:
+    def part(group: Group) -> None:
+        base = np.arange(24.0).reshape(2, 3, 4) + group.rank
+        total = sum(np.arange(24.0).reshape(2, 3, 4) + place for place in range(group.size))
+        for algorithm in algorithms(group, "allreduce"):
+            for value in (base, np.asfortranarray(base), base[::-1][::-1], base.copy()):
+                assert same(group.allreduce(value, algorithm=algorithm), total), algorithm
+            scalar = group.allreduce(np.array(2.0), operator.mul, algorithm=algorithm)
+            assert same(np.asarray(scalar), np.array(2.0**group.size))
+            empty = group.allreduce(np.empty(0), algorithm=algorithm)
+            assert same(empty, np.empty(0)), algorithm
+        for algorithm in algorithms(group, "allreduce", cut=False):
+            # Any function of two arrays; it may not be commutative.
+            matrix = np.array([[1, group.rank], [0, 1]])
+            product = group.allreduce(matrix, lambda a, b: a @ b, algorithm=algorithm)
+            assert product.tolist() == [[1, sum(range(group.size))], [0, 1]]
+            things = group.allreduce(np.array([None, group.rank], object), lambda a, b: b)
+            assert things.tolist() == [None, group.size - 1]
+
+    assert not any(crowd.run(part))
+
+
+VALUES: list[Any] = [None, 5, True, "x" * 5000, b"bytes", {"a": [1, 2]}, np.arange(7.0)]
+
+
+def test_values_from_one_and_for_all(crowd: Crowd) -> None:
+    def part(group: Group) -> None:
+        large = np.arange(300_000).reshape(3, -1)
+        for root in range(group.size):
+            for value in (*VALUES, large):
+                for algorithm in algorithms(group, "bcast"):
+                    given = value if group.rank == root else "ignored"
+                    got = group.bcast(given, root, algorithm=algorithm)
+                    assert same(got, value), (algorithm, root)
+            values = [(place, "y" * 4000 * place) for place in range(group.size)]
+            for algorithm in algorithms(group, "gather"):
+                got = group.gather(values[group.rank], root, algorithm=algorithm)
+                assert got == (values if group.rank == root else None), (algorithm, root)
+            for algorithm in algorithms(group, "scatter"):
+                given = values if group.rank == root else None
+                got = group.scatter(given, root, algorithm=algorithm)
+                assert got == values[group.rank], (algorithm, root)
+
+    assert not any(crowd.run(part))
+
+
+def test_values_from_all_for_all(crowd: Crowd) -> None:
+    def part(group: Group) -> None:
+        for value in VALUES:
+            for algorithm in algorithms(group, "allgather"):
+                for got in group.allgather(value, algorithm=algorithm):
+                    assert same(got, value), algorithm
+        uneven = ["z" * 3000 * (place % 2) for place in range(group.size)]
+        for algorithm in algorithms(group, "allgather"):
+            assert group.allgather(uneven[group.rank], algorithm=algorithm) == uneven
+        for algorithm in algorithms(group, "alltoall"):
+            given = [(group.rank, place) for place in range(group.size)]
+            got = group.alltoall(given, algorithm=algorithm)
+            assert got == [(place, group.rank) for place in range(group.size)]
+
+    assert not any(crowd.run(part))
+
+
+def test_nobody_leaves_a_barrier_before_all_have_come(crowd: Crowd) -> None:
+    came: list[int] = []
+
+    def part(group: Group) -> None:
+        for nth, algorithm in enumerate(algorithms(group, "barrier")):
+            came.append(group.rank)
+            group.barrier(algorithm=algorithm)
+            assert len(came) >= (nth + 1) * group.size, algorithm
+            group.barrier(algorithm=algorithm)
+
+    assert not any(crowd.run(part))
+
+
+def test_groups_inside_and_beside_each_other(kind: str, world: str) -> None:
+    def part(group: Group) -> tuple[Any, ...]:
+        sfm = group._team.sfm
+        half = Group(sfm, [place for place in range(4) if place % 2 == group.rank % 2][::-1])
+        twin = Group(sfm, name="twin")
+        assert half.members == [2, 0] if group.rank % 2 == 0 else [3, 1]
+        first = half.allreduce(str(group.rank), concatenated)
+        a = group.allreduce(1)
+        b = twin.allreduce(10)
+        assert (half.rank, half.size) == (1 - group.rank // 2, 2)
+        return first, a, b, half.allgather(group.rank)
+
+    with crowd_of(world, 4) as crowd:
+        assert crowd.run(part) == [("20", 4, 40, [2, 0]), ("31", 4, 40, [3, 1])] * 2
+
+
+def test_messages_of_users_are_not_touched(kind: str, world: str) -> None:
+    def part(group: Group) -> Any:
+        sfm = group._team.sfm
+        seen: list[Any] = []
+        sfm.buffering = 0 if group.rank == 0 else sfm.buffering
+        with sfm.regcb(seen.append):
+            for algorithm in algorithms(group, "allreduce"):
+                group.allreduce(np.ones(5000), algorithm=algorithm)
+        with pytest.raises(WouldBlock):
+            sfm.recv_nb()
+        return seen
+
+    with crowd_of(world, 3) as crowd:
+        assert crowd.run(part) == [[], [], []]

@@ -1,0 +1,108 @@
+"""Contexts: spaces of messages that do not see each other, on one endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfm_kernel import Endpoint, PeerLost, RecvTimeout, WouldBlock
+from tests.contract.conftest import eventually
+
+
+def test_each_space_has_its_own_messages(pair: tuple[Endpoint, Endpoint]) -> None:
+    a, b = pair
+    a.context("one").send(dest="B", n=1)
+    a.send(dest="B", n=2)
+    a.context("two").send(dest="B", n=3)
+    assert b.recv().n == 2
+    assert b.context("two").recv().n == 3
+    message = b.context("one").recv(src="A")
+    assert dict(message) == {"dest": "B", "src": "A", "n": 1}
+    for space in (b, b.context("one"), b.context("two")):
+        assert not space.peek()
+        with pytest.raises(WouldBlock):
+            space.recv_nb()
+
+
+def test_the_same_name_is_the_same_space(pair: tuple[Endpoint, Endpoint]) -> None:
+    a, _ = pair
+    assert a.context("one") is a.context("one")
+    assert "one" in repr(a.context("one"))
+    with pytest.raises(ValueError, match="a context's name is a text, not ''"):
+        a.context("")
+
+
+def test_a_wait_in_a_context_ends_with_its_message_only(
+    pair: tuple[Endpoint, Endpoint], background: Callable[..., Any]
+) -> None:
+    a, b = pair
+    waiting = background(lambda: b.context("c").recv(src="A", tag="x"))
+    a.send(dest="B", tag="x", n=1)
+    a.context("d").send(dest="B", tag="x", n=2)
+    a.context("c").send(dest="B", tag="y", n=3)
+    a.context("c").send(dest="B", tag="x", n=4)
+    assert waiting.result().n == 4
+    assert b.recv(tag="x").n == 1
+    with pytest.raises(RecvTimeout):
+        b.context("c").recv(0.05, tag="x")
+
+
+def test_order_is_kept_for_any_size(pair: tuple[Endpoint, Endpoint]) -> None:
+    a, b = pair
+    for number in range(40):
+        a.context("c").send(dest="B", number=number, data=np.full(number * 997, number))
+    for number in range(40):
+        message = b.context("c").recv(src="A")
+        assert message.number == number and (message.data == number).all()
+
+
+def test_callbacks_do_not_see_what_is_in_a_context(
+    pair: tuple[Endpoint, Endpoint], background: Callable[..., Any]
+) -> None:
+    a, b = pair
+    seen: list[Any] = []
+    with b.regcb(lambda message: seen.append(message.n)):
+        waiting = background(lambda: b.context("c").recv())
+        for n in range(50):
+            a.send(dest="B", n=n)
+        a.context("c").send(dest="B", n="mine")
+        assert waiting.result().n == "mine"
+        a.send(dest="B", n="last")
+        eventually(lambda: "last" in seen)
+    assert seen == [*range(50), "last"]
+
+
+def test_a_peer_that_leaves_is_lost_in_a_context_too(
+    pair: tuple[Endpoint, Endpoint], background: Callable[..., Any]
+) -> None:
+    a, b = pair
+    a.context("c").send(dest="B", n=1)
+    waiting = background(lambda: [b.context("c").recv(src="A") for _ in range(2)])
+    eventually(lambda: not b.context("c").peek())
+    a.close()
+    with pytest.raises(PeerLost):
+        waiting.result()
+
+
+def test_a_context_has_its_own_buffering(
+    pair: tuple[Endpoint, Endpoint], background: Callable[..., Any]
+) -> None:
+    a, b = pair
+    context = a.context("c")
+    assert context.buffering == a.buffering
+    context.buffering = 0
+    a.send(dest="B")
+    sending = background(lambda: context.send(dest="B", n=1))
+    assert b.context("c").recv().n == 1
+    sending.result()
+
+
+def test_many_contexts(pair: tuple[Endpoint, Endpoint]) -> None:
+    a, b = pair
+    for number in range(100):
+        a.context(f"group {number}").send(dest="B", number=number)
+    for number in reversed(range(100)):
+        assert b.context(f"group {number}").recv().number == number
