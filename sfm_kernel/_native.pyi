@@ -14,8 +14,11 @@ from typing_extensions import Buffer, disjoint_base
 __all__ = [
     "Board",
     "Calls",
+    "Collectives",
     "Exchange",
     "Inbox",
+    "Known",
+    "Ledger",
     "Link",
     "Message",
     "Outflow",
@@ -188,6 +191,62 @@ class Board:
     @property
     def broken_by(self) -> int | None:
         """The place of who has broken off this member's round."""
+
+@final
+class Ledger:
+    """What one member of a group has called so far, and the group's board."""
+
+    board: Board | None
+    def __new__(cls) -> Ledger: ...
+    def enter(self) -> None:
+        """Begin a call: one at a time. Raises CollectiveError."""
+
+    def leave(self) -> None: ...
+    @property
+    def busy(self) -> bool: ...
+    def begin(self, made: Any, mark: int) -> None:
+        """Write down a call; ``mark`` is equal for equal calls."""
+
+    def made(self) -> list[Any]:
+        """The latest calls, as they were written down."""
+
+    def reset(self) -> None:
+        """Forget all calls, and the board."""
+
+    @property
+    def count(self) -> int: ...
+    @property
+    def chain(self) -> int:
+        """A hash of all calls."""
+
+@final
+class Known:
+    """What is known of a call before it is made."""
+
+    def __new__(cls, number: int, array: int, mark: int, made: tuple[str, str]) -> Known:
+        """``number`` and ``array``: the operation's codes (native/src/board/fold.rs), or 0."""
+
+@disjoint_base
+class Collectives:
+    """What a group inherits ``barrier`` and ``allreduce`` from.
+
+    Whoever inherits has the methods that they call where Python decides: ``_barrier_otherwise``,
+    ``_allreduce_otherwise``, ``_learn``, ``_settle``, ``_failed``.
+    """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self: ...
+    def _wire(
+        self, ledger: Ledger, tick: Callable[[list[int]], object], barrier: Known
+    ) -> None: ...
+    def barrier(self, *, algorithm: str | None = None) -> None: ...
+    def allreduce(
+        self,
+        value: Any,
+        op: Callable[[Any, Any], Any] | None = None,
+        *,
+        out: Any = None,
+        algorithm: str | None = None,
+    ) -> Any: ...
 
 @final
 class Inbox:

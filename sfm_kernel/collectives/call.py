@@ -36,11 +36,11 @@ class Call:
         "what",
     )
 
-    def __init__(self, team: Team, number: int, what: str, op: Op | None, array: bool) -> None:
+    def __init__(self, team: Team, what: str, op: Op | None, array: bool) -> None:
         self.team, self.what, self.op, self.array = team, what, op, array
         self.rank, self.size = team.place, team.size
-        self._context, self._names, self._number = team.context, team.names, number
-        self._chain = team.chain
+        self._context, self._names, self._number = team.context, team.names, team.number
+        self._chain = team.ledger.chain
 
     def send(self, place: int, value: Any = None) -> None:
         """Send a value to a member. It may be changed at once."""
@@ -66,7 +66,9 @@ class Call:
             if message.what != self.what:
                 raise CollectiveMismatch({own: self.what, name: message.what})
             self.team.note()  # an earlier call: whoever reads this finds out which
-            raise CollectiveMismatch({own: "this", name: "this too, and other calls before"})
+            before = list(self.team.calls.values())[-4:-1]
+            mine = f"{', '.join(before)} and then {self.what}" if before else self.what
+            raise CollectiveMismatch({own: mine, name: f"other calls, and then {self.what}"})
         return message.value
 
     def exchange(self, place: int, value: Any = None) -> Any:

@@ -27,11 +27,15 @@ from sfm_kernel.collectives.call import Call
 from sfm_kernel.collectives.operations import NATIVE, OTHER, is_array, is_elementwise, native_codes
 from sfm_kernel.collectives.team import Team
 from sfm_kernel.errors import CollectiveError, CollectiveMismatch
+from sfm_kernel.transport.shm import Board
 
 # What a round came to, and what is in a place: native/src/board/fold.rs, py/board.rs.
 NOTHING, INTS, FLOATS, BYTES, LARGE, MIXED, MISMATCH, RESULT, FAILURE = range(9)
 DUTY, BROKEN, STRANGE = 100, 101, 102
 KEEP = 0
+
+ROOM = Board.room
+"""Bytes that a member can bring to a round."""
 
 DESCRIBE = (1 << 64) - 1
 """The mark of the round in which members say what they called, when that did not fit."""
@@ -46,9 +50,20 @@ def allreduce(call: Call, value: Any, out: Any = None) -> Any:
     if call.array:
         return _reduce_arrays(call, value, out)
     code, result = meet(call, NATIVE.get(call.op, OTHER), value)
+    return settle(call, code, result, value)
+
+
+def settle(call: Call, code: int, result: Any, value: Any) -> Any:
+    """What an allreduce's round came to, where that is not simply the result.
+
+    Raises: what all members now know, or what the one who broke it off has told.
+    """
     if code == LARGE:
         return doubling.allreduce(call, value)
-    return _fold(call, value) if code == DUTY else _content(code, result)
+    if code == DUTY:
+        return _fold(call, value)
+    _raise_if_failed(call, code, result)
+    return pickle.loads(result) if code in (BYTES, RESULT) else result
 
 
 def reduce(call: Call, value: Any, root: int, out: Any = None) -> Any:
@@ -117,20 +132,24 @@ def meet(
     """
     team = call.team
     code, result = team.board.meet(
-        team.chain, phase, op, value, packed, out, call.what, team.tick_at_board
+        team.ledger.chain, phase, op, value, packed, out, call.what, team.tick_at_board
     )
     if code == STRANGE:
         packed = _pack(value)
         code, result = team.board.meet(
-            team.chain, phase, op, None, packed, out, call.what, team.tick_at_board
+            team.ledger.chain, phase, op, None, packed, out, call.what, team.tick_at_board
         )
+    _raise_if_failed(call, code, result)
+    return code, result
+
+
+def _raise_if_failed(call: Call, code: int, result: Any) -> None:
     if code == FAILURE:
-        raise team.told(CollectiveError(pickle.loads(result)))
+        raise call.team.told(CollectiveError(pickle.loads(result)))
     if code == MISMATCH:
         _raise_mismatch(call)
     if code == BROKEN:
-        team.raise_failure_of(result)
-    return code, result
+        call.team.raise_failure_of(result)
 
 
 def _raise_mismatch(call: Call) -> NoReturn:
@@ -140,7 +159,7 @@ def _raise_mismatch(call: Call) -> NoReturn:
     for number, what in reversed(call.team.calls.items()):
         made[number] = what[:200]
         said = _pack(made)
-        if len(said) > board.room - 300:
+        if len(said) > ROOM - 300:
             break
     code, result = board.meet(
         DESCRIBE, 0, KEEP, None, said, None, call.what, call.team.tick_at_board
@@ -159,11 +178,6 @@ def _raise_mismatch(call: Call) -> NoReturn:
 
 def _pack(value: Any) -> bytes:
     return pickle.dumps(value, 5)
-
-
-def _content(code: int, result: Any) -> Any:
-    """A value, from what a place holds: numbers as such, all else pickled."""
-    return pickle.loads(result) if code in (BYTES, RESULT) else result
 
 
 def _cells(team: Team) -> list[Any]:
@@ -195,7 +209,7 @@ def _fold(call: Call, value: Any) -> Any:
         raise call.team.told(failure) from None
     if not board.conclude(packed, False):
         call.team.raise_failure_of(board.broken_by or 0)
-    if len(packed) > board.room:  # the others are told that it found no room
+    if len(packed) > ROOM:  # the others are told that it found no room
         return doubling.allreduce(call, value)
     return total
 
@@ -205,15 +219,16 @@ def _reduce_arrays(call: Call, value: Any, out: Any) -> Any:
 
     assert call.op is not None
     value = np.ascontiguousarray(value).reshape(value.shape)
-    if value.nbytes > call.team.board.room:
+    if value.nbytes > ROOM:
         if is_elementwise(call.op):
             return reduce_in_area(call, meet, value, out)
         return doubling.allreduce(call, value)
-    if out is None:
+    given = out is not None
+    if not given:
         out = np.empty_like(value)
     code, result = meet(call, native_codes().get(call.op, OTHER), value, None, out)
-    if code in (INTS, FLOATS):
+    total = out if code in (INTS, FLOATS) else settle(call, code, result, value)
+    if total is not out and given:  # combined by Python
+        out[...] = total
         return out
-    if code == LARGE:  # the result, once it was pickled
-        return doubling.allreduce(call, value)
-    return _fold(call, value) if code == DUTY else _content(code, result)
+    return total

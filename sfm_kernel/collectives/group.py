@@ -19,16 +19,18 @@ from sfm_kernel.collectives.call import Call
 from sfm_kernel.collectives.choice import check, choose
 from sfm_kernel.collectives.meeting import meet, resolve
 from sfm_kernel.collectives.operations import (
+    NATIVE,
     Op,
     for_arrays,
     is_array,
     is_elementwise,
     name_of,
+    native_codes,
 )
-from sfm_kernel.collectives.team import Team, Told
+from sfm_kernel.collectives.team import Made, Team, Told, describe
 from sfm_kernel.endpoint import Endpoint
-from sfm_kernel.errors import CollectiveError
 from sfm_kernel.transport.base import Name
+from sfm_kernel.transport.shm import Collectives, Known
 
 MODULES: dict[str, Any] = {
     "flags": flags,
@@ -41,7 +43,10 @@ MODULES: dict[str, Any] = {
 }
 
 
-class Group:
+BARRIER: Made = ("barrier", "")
+
+
+class Group(Collectives):
     """Processes that compute together.
 
     Each of them makes the group, with the same members; it is made when all have come.
@@ -70,7 +75,8 @@ class Group:
     Who is not in the call yet, or has left it already, hears of the failure at its next call. When
     all have heard of it, the group may be used again; a new ``Group`` in any case.
 
-    ``algorithm`` is one of ``ALGORITHMS[call]``, the same on all members; chosen if None.
+    ``barrier`` and ``allreduce`` are native (``native/src/py/collectives.rs``). ``algorithm`` is
+    one of ``ALGORITHMS[call]``, the same on all members; chosen if None.
     """
 
     def __init__(
@@ -79,7 +85,9 @@ class Group:
         found = resolve(sfm, members)
         self._team = Team(sfm, found, meet(sfm, found, name))
         self.name = name
-        self._texts: dict[Any, str] = {}
+        team = self._team
+        barrier = Known(0, 0, team.mark(describe(*BARRIER)), BARRIER)
+        self._wire(team.ledger, team.tick_at_board, barrier)
 
     @property
     def rank(self) -> int:
@@ -105,16 +113,11 @@ class Group:
         called = f" {self.name!r}" if self.name else ""
         return f"<Group{called} of {self._team.names}, place {self.rank}>"
 
-    def barrier(self, *, algorithm: str | None = None) -> None:
-        """Return when all members have called it."""
-        chosen = self._algorithm("barrier", algorithm)
-        self._run(chosen, "barrier", "barrier()", ())
-
     def bcast(self, value: Any = None, root: int = 0, *, algorithm: str | None = None) -> Any:
         """The root's value, on every member."""
         root = self._root(root)
         chosen = self._algorithm("bcast", algorithm)
-        return self._run(chosen, "bcast", f"bcast(root={root})", (value, root))
+        return self._run(chosen, ("bcast", f"root={root}"), (value, root))
 
     def reduce(
         self,
@@ -137,17 +140,6 @@ class Group:
         root = self._root(root)
         return self._reduce("reduce", value, op, out, algorithm, root)
 
-    def allreduce(
-        self,
-        value: Any,
-        op: Op = operator.add,
-        *,
-        out: Any = None,
-        algorithm: str | None = None,
-    ) -> Any:
-        """All values combined, on every member; as ``reduce``."""
-        return self._reduce("allreduce", value, op, out, algorithm, None)
-
     def scan(self, value: Any, op: Op = operator.add, *, algorithm: str | None = None) -> Any:
         """The values of places 0 to the own one combined (an inclusive prefix); as ``reduce``."""
         return self._reduce("scan", value, op, None, algorithm, None)
@@ -158,9 +150,8 @@ class Group:
         """All values, by place, on the root; None elsewhere."""
         root = self._root(root)
         chosen = self._algorithm("gather", algorithm)
-        values: list[Any] | None = self._run(
-            chosen, "gather", f"gather(root={root})", (value, root)
-        )
+        made: Made = ("gather", f"root={root}")
+        values: list[Any] | None = self._run(chosen, made, (value, root))
         return values
 
     def scatter(
@@ -169,22 +160,23 @@ class Group:
         """The own one of the root's values, of which it gives one for each place."""
         root = self._root(root)
         chosen = self._algorithm("scatter", algorithm)
-        what = f"scatter(root={root})"
+        made: Made = ("scatter", f"root={root}")
         if self.rank == root:
-            values = self._one_for_each(values, what)
-        return self._run(chosen, "scatter", what, (values, root))
+            values = self._one_for_each(values, made)
+        return self._run(chosen, made, (values, root))
 
     def allgather(self, value: Any, *, algorithm: str | None = None) -> list[Any]:
         """All values, by place, on every member."""
         chosen = self._algorithm("allgather", algorithm)
-        values: list[Any] = self._run(chosen, "allgather", "allgather()", (value,))
+        values: list[Any] = self._run(chosen, ("allgather", ""), (value,))
         return values
 
     def alltoall(self, values: Sequence[Any], *, algorithm: str | None = None) -> list[Any]:
         """Of every member the value that it gave for this place; ``values`` has one for each."""
         chosen = self._algorithm("alltoall", algorithm)
-        given = self._one_for_each(values, "alltoall()")
-        received: list[Any] = self._run(chosen, "alltoall", "alltoall()", (given,))
+        made: Made = ("alltoall", "")
+        given = self._one_for_each(values, made)
+        received: list[Any] = self._run(chosen, made, (given,))
         return received
 
     # ---- how ----
@@ -214,18 +206,12 @@ class Group:
             _check_out(out, value, array)
         nbytes = value.nbytes if array else None
         chosen = self._algorithm(call, algorithm, nbytes, op)
-        key = (call, op, root, array and (value.dtype, value.shape))
-        what = self._texts.get(key)
-        if what is None:
-            if len(self._texts) > 1000:
-                self._texts.clear()
-            parts = [f"{value.dtype}{list(value.shape)}"] if array else []
-            parts += [f"op={name_of(op)}"] + ([] if root is None else [f"root={root}"])
-            what = self._texts[key] = f"{call}({', '.join(parts)})"
+        rest = f"op={name_of(op)}" + ("" if root is None else f", root={root}")
+        made: Made = (call, rest, value.dtype, value.shape) if array else (call, rest)
         arguments: tuple[Any, ...] = (value,) if root is None else (value, root)
         if chosen == "flags" and out is not None and call != "scan":
-            return self._run(chosen, call, what, (*arguments, out), op, array)
-        result = self._run(chosen, call, what, arguments, op, array)
+            return self._run(chosen, made, (*arguments, out), op)
+        result = self._run(chosen, made, arguments, op)
         if result is value and array:
             result = value.copy()  # a group of one
         if out is not None and result is not None:
@@ -234,34 +220,69 @@ class Group:
         return result
 
     def _run(
-        self,
-        algorithm: str,
-        call: str,
-        what: str,
-        arguments: tuple[Any, ...],
-        op: Op | None = None,
-        array: bool = False,
+        self, algorithm: str, made: Made, arguments: tuple[Any, ...], op: Op | None = None
     ) -> Any:
-        team = self._team
-        if not team.busy.acquire(blocking=False):
-            raise CollectiveError(
-                f"{what} was called while another thread of this process, or what a signal handler "
-                f"has interrupted, is in a collective of this group: one at a time"
-            )
+        """Make the call with this algorithm. What it raises is told to all others."""
+        team, what = self._team, describe(*made)
+        team.ledger.enter()
         try:
+            # Shapes and types of small arrays are compared at the board, as the native allreduce,
+            # in which other members may be, does it.
+            meets = (algorithm, made[0], len(made)) == ("flags", "allreduce", 4)
+            if meets and arguments[0].nbytes <= flags.ROOM:
+                mark = team.mark(describe(*made[:2]))
+            else:
+                mark = team.mark(what)
+            team.ledger.begin(made, mark)
             if algorithm != "flags":
                 team.look()  # memory tells by itself
-            number = team.begin(what)
             team.context.doing = what
-            work = getattr(MODULES[algorithm], call)
-            return work(Call(team, number, what, op, array), *arguments)
+            work = getattr(MODULES[algorithm], made[0])
+            return work(Call(team, what, op, len(made) > 2), *arguments)
         except Told as told:
             raise told.failure from None
         except BaseException as failure:
             team.fail(failure)
             raise
         finally:
-            team.busy.release()
+            team.ledger.leave()
+
+    # ---- what the native barrier and allreduce leave to Python ----
+
+    def _barrier_otherwise(self, algorithm: str | None) -> None:
+        self._run(self._algorithm("barrier", algorithm), BARRIER, ())
+
+    def _allreduce_otherwise(self, value: Any, op: Op, out: Any, algorithm: str | None) -> Any:
+        return self._reduce("allreduce", value, op, out, algorithm, None)
+
+    def _learn(self, op: Any) -> Known | None:
+        """What is known of an operation; None if it is none."""
+        if not callable(op):
+            return None
+        made = ("allreduce", f"op={name_of(op)}")
+        mark = self._team.mark(describe(*made))
+        return Known(NATIVE.get(op, 0), native_codes().get(for_arrays(op), 0), mark, made)
+
+    def _settle(self, code: int, result: Any, value: Any, op: Op | None, made: Made) -> Any:
+        """A round at the board has not simply come to its result."""
+        array = len(made) > 2
+        if array and op is not None:
+            op = for_arrays(op)
+        try:
+            call = Call(self._team, describe(*made), op, array)
+            return flags.settle(call, code, result, value)
+        except Told as told:
+            raise told.failure from None
+        except BaseException as failure:
+            self._team.fail(failure)
+            raise
+
+    def _failed(self, failure: BaseException) -> None:
+        """A round at the board was broken off."""
+        if isinstance(failure, Told):
+            raise failure.failure from None
+        self._team.fail(failure)
+        raise failure
 
     # ---- checks ----
 
@@ -277,16 +298,16 @@ class Group:
             )
         return place
 
-    def _one_for_each(self, values: Any, what: str) -> list[Any]:
+    def _one_for_each(self, values: Any, made: Made) -> list[Any]:
         try:
             given = list(values)
         except TypeError:
             given = []
         if len(given) != self.size:
             failure = ValueError(
-                f"{what} needs {self.size} values, one for each member, not {len(given)}"
+                f"{made[0]} needs {self.size} values, one for each member, not {len(given)}"
             )
-            self._team.begin(what)
+            self._team.ledger.begin(made, 0)
             self._team.fail(failure)  # the others are in the call, or will be
             raise failure
         return given

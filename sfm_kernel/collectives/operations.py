@@ -10,6 +10,7 @@ the values are arrays.
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -42,8 +43,9 @@ def native_codes() -> dict[Op, int]:
 
 
 def is_array(value: Any) -> bool:
-    """Whether this is a NumPy array. Does not import NumPy: who has an array has done so."""
-    return type(value).__module__ == "numpy" and hasattr(value, "dtype") and hasattr(value, "flags")
+    """Whether this is a NumPy array, and none of its subclasses, which may mean other things."""
+    numpy = sys.modules.get("numpy")  # who has an array has imported it
+    return numpy is not None and type(value) is numpy.ndarray
 
 
 def for_arrays(op: Op) -> Op:

@@ -21,7 +21,6 @@ import hashlib
 import itertools
 import os
 import secrets
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -35,16 +34,23 @@ from sfm_kernel.errors import (
     WouldBlock,
 )
 from sfm_kernel.transport.base import Member, Name
+from sfm_kernel.transport.shm import Board, Ledger
 
 if TYPE_CHECKING:
     from sfm_kernel.collectives.area import Area
-    from sfm_kernel.transport.shm import Board
 
 LOOK_EVERY = 5
 """A member that waits looks for notes every 100 ms, and so many times less often for deaths."""
 
-HISTORY = 64
-"""Calls that a member remembers, to compare them with what others note."""
+
+Made = tuple[Any, ...]
+"""A call as it was made: its name; what else must be equal; for arrays their type and shape."""
+
+
+def describe(call: str, rest: str, dtype: Any = None, shape: Any = None) -> str:
+    """The call as a text."""
+    array = "" if dtype is None else f"{dtype}{list(shape)}"
+    return f"{call}({', '.join(filter(None, (array, rest)))})"
 
 
 class Team:
@@ -69,9 +75,8 @@ class Team:
         # A program whose own messages are not buffered is to hang by those, not by ours.
         self.context.buffering = self._notes.buffering = BUFFERING
         self.is_local = all(sfm.shares_memory_with(one) for one in members)
-        self.epoch = self.count = self.chain = 0
-        self.calls: dict[int, str] = {}
-        self.busy = threading.Lock()
+        self.epoch = 0
+        self.ledger = Ledger()
         self.marks: dict[str, int] = {}
         self._noted = -1
         self._ticks, self._looks = itertools.count(1), itertools.count(1)
@@ -79,7 +84,6 @@ class Team:
 
     def _forget(self) -> None:
         """What belongs to one epoch: memory, and teams inside this one."""
-        self._board: Board | None = None
         self.area: Area | None = None
         self.no_area: int | None = None
         self.machines: list[list[int]] | None = None
@@ -87,25 +91,27 @@ class Team:
 
     # ---- calls ----
 
-    def begin(self, what: str) -> int:
-        """The number of a call that begins now."""
-        self.count += 1
-        number = (self.epoch << 32) + self.count
-        self.calls[number] = what
-        self.chain = (self.chain * 0x9E3779B97F4A7C15 + self.mark(what)) & (1 << 64) - 1
-        if len(self.calls) > HISTORY:
-            del self.calls[next(iter(self.calls))]
-        return number
+    @property
+    def number(self) -> int:
+        """The number of the call that this member is in, or was in last."""
+        return (self.epoch << 32) + self.ledger.count
+
+    @property
+    def calls(self) -> dict[int, str]:
+        """The latest calls by their numbers."""
+        made = self.ledger.made()
+        first = self.number - len(made) + 1
+        return {first + nth: describe(*one) for nth, one in enumerate(made)}
 
     @property
     def board(self) -> Board:
         """The memory that the members share. Raises SegmentFull where there is no room for it."""
-        if self._board is None:
+        if self.ledger.board is None:
             if not self.is_local:
                 raise CollectiveError("flags need members that share memory: name another way")
             path = self.path("board", self.epoch)
-            self._board = self.sfm.board(path, self.fresh_path(), self.size, self.place)
-        return self._board
+            self.ledger.board = self.sfm.board(path, self.fresh_path(), self.size, self.place)
+        return self.ledger.board
 
     def path(self, kind: str, number: int) -> str:
         """Where a file of the group is: named after its first member, with which it may go."""
@@ -135,13 +141,13 @@ class Team:
         """Tell all others that this member's call has failed, and begin a new epoch."""
         lost = failure.peer if isinstance(failure, PeerLost) else None
         calls = failure.calls if isinstance(failure, CollectiveMismatch) else None
-        what = self.calls.get((self.epoch << 32) + self.count, "a collective call")
+        what = self.calls.get(self.number, "a collective call")
         told = f"{self.names[self.place]!r} could not go on in {what}: "
         told += f"{type(failure).__name__}: {failure}".rstrip(": ")
         if isinstance(failure, CollectiveError):
             told = str(failure)
         note = {"failed": told, "lost": lost, "calls": calls, "epoch": self.epoch}
-        boards = [self._board, *(inner._board for inner in self.inner.values())]
+        boards = [self.ledger.board, *(inner.ledger.board for inner in self.inner.values())]
         try:
             self._tell(note)
             for board in boards:
@@ -159,9 +165,9 @@ class Team:
 
     def begin_epoch(self, epoch: int) -> None:
         """Begin to count anew; what is left of earlier epochs goes."""
-        self.epoch, self.count, self.chain = epoch, 0, 0
+        self.epoch = epoch
+        self.ledger.reset()
         self._forget()
-        self.calls.clear()
         begins = epoch << 32
         with contextlib.suppress(WouldBlock):
             while True:
@@ -195,9 +201,8 @@ class Team:
 
     def note(self) -> None:
         """Tell the others which call this member waits in; once for each call."""
-        number = (self.epoch << 32) + self.count
-        if self._noted != number and number in self.calls:
-            self._noted = number
+        if self._noted != self.number and self.ledger.count:
+            self._noted = self.number
             self._tell({"made": self.calls})
 
     def tick_at_board(self, missing: list[int]) -> None:

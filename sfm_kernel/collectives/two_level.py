@@ -107,4 +107,5 @@ def _inner(call: Call, places: list[int], level: str) -> Call:
         token = f"{team.token} {team.epoch} {level}"
         team.inner[level] = Team(team.sfm, members, token, outer=team)
     inner = team.inner[level]
-    return Call(inner, inner.begin(call.what), call.what, call.op, call.array)
+    inner.ledger.begin((call.what, ""), team.mark(call.what))
+    return Call(inner, call.what, call.op, call.array)

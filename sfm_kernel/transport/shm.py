@@ -11,11 +11,30 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from sfm_kernel._native import Board, Inbox, Outflow, RingSender, Segment
+from sfm_kernel._native import (
+    Board,
+    Collectives,
+    Inbox,
+    Known,
+    Ledger,
+    Outflow,
+    RingSender,
+    Segment,
+)
 from sfm_kernel.errors import PeerLost
 from sfm_kernel.transport.base import Member, Route, Transport
 
-__all__ = ["Board", "Inbox", "Outflow", "Segment", "ShmTransport", "segment_path"]
+__all__ = [
+    "Board",
+    "Collectives",
+    "Inbox",
+    "Known",
+    "Ledger",
+    "Outflow",
+    "Segment",
+    "ShmTransport",
+    "segment_path",
+]
 
 RING_BYTES = 1 << 18
 """Default size of a ring. 256 KiB: eight engines and a notebook that all talk to each other need

@@ -155,7 +155,7 @@ def test_a_group_of_which_somebody_is_gone(crowd: Crowd) -> None:
 def test_closing_the_endpoint_ends_the_call(crowd: Crowd) -> None:
     groups = crowd.run(lambda group: group)
     waiting = Background(groups[0].barrier)
-    eventually(groups[0]._team.busy.locked)
+    eventually(lambda: groups[0]._team.ledger.busy)
     crowd.endpoints[0].close()
     with pytest.raises(EndpointClosed):
         waiting.result()
@@ -213,7 +213,7 @@ def test_a_group_of_somebody_who_leaves_meanwhile(crowd: Crowd) -> None:
 def test_two_threads_of_a_member(crowd: Crowd) -> None:
     groups = crowd.run(lambda group: group)
     waiting = Background(groups[0].barrier)
-    eventually(groups[0]._team.busy.locked)
+    eventually(lambda: groups[0]._team.ledger.busy)
     with pytest.raises(CollectiveError, match="one at a time"):
         groups[0].barrier()
     others = [Background(one.barrier) for one in groups[1:]]

@@ -20,14 +20,18 @@ const GLANCE: Duration = Duration::from_micros(3);
 /// How old the knowledge about free cores may be, in nanoseconds.
 const FRESH: u64 = 10_000_000;
 
+/// Longest time, in nanoseconds, that a process gives way to others again and again.
+const LONGEST_TURNS: u32 = 1_000_000;
+
 /// One endpoint's experience with spinning.
 pub struct Spin {
     budget: AtomicU32,
+    turns: AtomicU32,
 }
 
 impl Default for Spin {
     fn default() -> Self {
-        Spin { budget: AtomicU32::new(LONGEST) }
+        Spin { budget: AtomicU32::new(LONGEST), turns: AtomicU32::new(LONGEST_TURNS) }
     }
 }
 
@@ -73,11 +77,39 @@ impl Spin {
         false
     }
 
+    /// Give way to whoever wants the core until `news()`; false where that did not pay off lately.
+    ///
+    /// For those who wait for each other, with more processes than cores: the one that is waited
+    /// for is then about to run here. Giving way takes a microsecond, a sleep and a wake-up
+    /// several, on both sides.
+    pub fn take_turns(&self, news: impl Fn() -> bool) -> bool {
+        if news() {
+            return true;
+        }
+        let budget = self.turns.load(Ordering::Relaxed);
+        let limit = Duration::from_nanos(u64::from(budget));
+        let start = Instant::now();
+        while start.elapsed() < limit {
+            std::thread::yield_now();
+            if news() {
+                self.turns.store((budget * 2).min(LONGEST_TURNS), Ordering::Relaxed);
+                return true;
+            }
+        }
+        self.turns.store((budget / 2).max(SHORTEST), Ordering::Relaxed);
+        false
+    }
+
     /// A sleep took so long until it was rung: was it a spin's length?
     pub fn slept(&self, time: Duration) {
         if time < Duration::from_nanos(u64::from(LONGEST)) {
             let budget = self.budget.load(Ordering::Relaxed);
             self.budget.store((budget * 4).min(LONGEST), Ordering::Relaxed);
+        }
+        // A round of many processes takes so much longer when all of them sleep and are woken.
+        if time < Duration::from_nanos(4 * u64::from(LONGEST_TURNS)) {
+            let turns = self.turns.load(Ordering::Relaxed);
+            self.turns.store((turns * 4).min(LONGEST_TURNS), Ordering::Relaxed);
         }
     }
 }

@@ -157,27 +157,29 @@ impl Core {
         self.spin.glance(news)
     }
 
-    /// Spin, then sleep on a bell that is not the own one.
+    /// Spin, give way to others for a while, then sleep on `bell`: for those who wait for each other.
     pub fn rest(&self, bell: &Bell, limit: Duration, news: impl Fn() -> bool) -> Woken {
-        if self.spin.until(&news) {
+        if self.spin.until(&news) || self.spin.take_turns(&news) {
             return Woken::Rung;
         }
-        let start = Instant::now();
-        let woken = bell.sleep(limit, news);
-        if woken == Woken::Rung {
-            self.spin.slept(start.elapsed());
-        }
-        woken
+        self.sleep_at(bell, limit, news)
     }
 
     /// Spin, then sleep on the own bell.
     pub fn spin_then_sleep(&self, limit: Duration, news: impl Fn() -> bool) -> Woken {
-        self.rest(&self.shared().bell.0, limit, news)
+        if self.spin.until(&news) {
+            return Woken::Rung;
+        }
+        self.sleep(limit, news)
     }
 
     fn sleep(&self, limit: Duration, news: impl Fn() -> bool) -> Woken {
+        self.sleep_at(&self.shared().bell.0, limit, news)
+    }
+
+    fn sleep_at(&self, bell: &Bell, limit: Duration, news: impl Fn() -> bool) -> Woken {
         let start = Instant::now();
-        let woken = self.shared().bell.0.sleep(limit, news);
+        let woken = bell.sleep(limit, news);
         if woken == Woken::Rung {
             self.spin.slept(start.elapsed());
         }

@@ -20,6 +20,7 @@ use crate::packet::{Shape, MAX_DIMENSIONS};
 pub struct Numbers {
     pub from: *const u8,
     pub length: usize,
+    pub writable: bool,
     /// kind, item size, order, dimensions
     pub front: [u8; 4],
     /// The extents, as the packet has them.
@@ -62,7 +63,8 @@ pub fn numbers(value: &Bound<'_, PyAny>) -> Option<Numbers> {
             extents.extend_from_slice(&(extent as u64).to_le_bytes());
         }
         let front = [kind, item, order, dimensions];
-        Some(Numbers { from: array.data.cast(), length, front, extents })
+        let writable = array.flags & NPY_ARRAY_WRITEABLE != 0;
+        Some(Numbers { from: array.data.cast(), length, writable, front, extents })
     }
 }
 

@@ -70,28 +70,13 @@ impl PyBoard {
         text: &str,
         tick: &Bound<'py, PyAny>,
     ) -> PyResult<(u32, Bound<'py, PyAny>)> {
-        let op = Op::of(op);
-        let brought = match packed {
-            Some(packed) => Some(Brought::Bytes(packed.as_bytes())),
-            None => Brought::of(value, op),
-        };
-        let Some(brought) = brought else { return Ok((STRANGE, py.None().into_bound(py))) };
-        let mut guard = self.lock(py)?;
-        let board = &mut *guard;
-        if board.core().is_closed() {
-            return Err(closed(py));
-        }
-        let wraps = matches!(brought, Brought::Array(..));
-        let (kind, bytes) = brought.parts();
-        if board.enter([call, detail], op, wraps, kind, bytes) {
-            if op != Op::Keep && matches!(board.result().kind(), Kind::Bytes | Kind::Mixed) {
-                return Ok((DUTY, py.None().into_bound(py)));
+        let packed = packed.map(|packed| packed.as_bytes());
+        match Meeting::of(value, packed, op, out) {
+            Some(meeting) => {
+                self.round(py, [call, detail], &meeting, out, &|| text.to_string(), tick)
             }
-            board.conclude();
-        } else if !board.glance() {
-            wait(py, board, text, tick)?;
+            None => Ok((STRANGE, py.None().into_bound(py))),
         }
-        outcome(py, board, &brought, out)
     }
 
     /// The last, after its duty: this is the result (or, with `failed`, why there is none).
@@ -138,7 +123,64 @@ impl PyBoard {
     }
 }
 
+/// What a member comes with.
+pub struct Meeting<'a> {
+    brought: Brought<'a>,
+    op: Op,
+}
+
+impl<'a> Meeting<'a> {
+    /// None where the value has to be pickled first, or `out` is no place for the result.
+    pub fn of(
+        value: &'a Bound<'_, PyAny>,
+        packed: Option<&'a [u8]>,
+        op: u32,
+        out: &Bound<'_, PyAny>,
+    ) -> Option<Meeting<'a>> {
+        let op = Op::of(op);
+        let brought = match packed {
+            Some(packed) => Brought::Bytes(packed),
+            None => Brought::of(value, op)?,
+        };
+        if let Brought::Array(_, found) = &brought {
+            if found.length > ROOM || (!out.is_none() && !fits(out, found)) {
+                return None;
+            }
+        }
+        Some(Meeting { brought, op })
+    }
+}
+
 impl PyBoard {
+    /// One round.
+    pub fn round<'py>(
+        &self,
+        py: Python<'py>,
+        [call, detail]: [u64; 2],
+        meeting: &Meeting<'_>,
+        out: &Bound<'py, PyAny>,
+        text: &dyn Fn() -> String,
+        tick: &Bound<'py, PyAny>,
+    ) -> PyResult<(u32, Bound<'py, PyAny>)> {
+        let Meeting { brought, op } = meeting;
+        let mut guard = self.lock(py)?;
+        let board = &mut *guard;
+        if board.core().is_closed() {
+            return Err(closed(py));
+        }
+        let wraps = matches!(brought, Brought::Array(..));
+        let (kind, bytes) = brought.parts();
+        if board.enter([call, detail ^ brought.mark()], *op, wraps, kind, bytes) {
+            if *op != Op::Keep && matches!(board.result().kind(), Kind::Bytes | Kind::Mixed) {
+                return Ok((DUTY, py.None().into_bound(py)));
+            }
+            board.conclude();
+        } else if !board.glance() {
+            wait(py, board, text, tick)?;
+        }
+        outcome(py, board, brought, out)
+    }
+
     /// A member does one thing at a time.
     fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Board>> {
         match self.board.try_lock() {
@@ -184,6 +226,15 @@ impl<'a> Brought<'a> {
         })
     }
 
+    /// What all members' arrays have in common, as a number; 0 for other values.
+    fn mark(&self) -> u64 {
+        let Brought::Array(_, found) = self else { return 0 };
+        let bytes = found.front.iter().chain(&found.extents);
+        bytes.fold(0xcbf2_9ce4_8422_2325, |mark, byte| {
+            (mark ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3) // FNV-1a
+        })
+    }
+
     fn parts(&self) -> (Kind, &[u8]) {
         match self {
             Brought::Nothing => (Kind::Nothing, &[]),
@@ -200,8 +251,20 @@ impl<'a> Brought<'a> {
     }
 }
 
+/// Whether results for these numbers can be put into `out`.
+fn fits(out: &Bound<'_, PyAny>, found: &Numbers) -> bool {
+    numbers(out).is_some_and(|place| {
+        place.writable && place.front == found.front && place.extents == found.extents
+    })
+}
+
 /// Wait until the round is decided. What ends the wait breaks the round off, for all.
-fn wait(py: Python<'_>, board: &Board, text: &str, tick: &Bound<'_, PyAny>) -> PyResult<()> {
+fn wait(
+    py: Python<'_>,
+    board: &Board,
+    text: &dyn Fn() -> String,
+    tick: &Bound<'_, PyAny>,
+) -> PyResult<()> {
     let core = board.core().clone();
     let mut blocked: Option<Blocked<'_>> = None;
     while !board.is_decided() {
@@ -222,7 +285,8 @@ fn wait(py: Python<'_>, board: &Board, text: &str, tick: &Bound<'_, PyAny>) -> P
         if woken == Woken::Rung {
             continue;
         }
-        let blocked = blocked.get_or_insert_with(|| Blocked::enter(&core, Doing::Collective, text));
+        let blocked =
+            blocked.get_or_insert_with(|| Blocked::enter(&core, Doing::Collective, &text()));
         let mut looked = py.check_signals();
         if blocked.ticks(TICK) && looked.is_ok() {
             looked = tick.call1((board.missing(),)).map(drop);
@@ -249,15 +313,14 @@ fn outcome<'py>(
     let value = match (kind, brought) {
         (Kind::Ints | Kind::Floats, Brought::Array(..)) => match numbers(out) {
             Some(place) if place.length == result.bytes().len() => {
-                // SAFETY: an array of so many bytes, which the caller has checked for being
-                // writable and of the same numbers; the GIL is held.
+                // SAFETY: a writable array of so many bytes (`fits`); the GIL is held.
                 unsafe {
                     let to = place.from.cast_mut();
                     std::ptr::copy_nonoverlapping(result.bytes().as_ptr(), to, place.length);
                 }
                 out.clone()
             }
-            _ => return Err(PyValueError::new_err("out does not fit what was given")),
+            _ => PyBytes::new(py, result.bytes()).into_any(),
         },
         (Kind::Nothing | Kind::Large | Kind::Mismatch, _) => py.None().into_bound(py),
         _ => content(py, result)?,

@@ -4,6 +4,7 @@ mod arrays;
 mod blocked;
 mod board;
 mod calls;
+mod collectives;
 mod decode;
 mod encode;
 mod errors;
@@ -30,6 +31,8 @@ mod native {
     use super::board::PyBoard;
     #[pymodule_export]
     use super::calls::Calls;
+    #[pymodule_export]
+    use super::collectives::{Collectives, Known, Ledger};
     #[pymodule_export]
     use super::decode::{decode, Region};
     #[pymodule_export]
