@@ -9,8 +9,9 @@
 In a notebook: ``%load_ext sfm_kernel``, then ``%sfm start 4``.
 
 The import rule (checked by import-linter, see pyproject.toml): each layer uses only those to its
-left, ``errors <- message <- transport <- directory <- endpoint <- world, launch <- bench, plots
-<- jupyter``. ``observe`` reads segments from outside and imports only ``errors`` and ``_native``.
+left, ``errors <- message <- transport <- directory <- endpoint <- world, launch <- collectives,
+mpi, speedes <- bench, plots <- jupyter``. ``observe`` reads segments from outside and imports only
+``errors`` and ``_native``.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from sfm_kernel.errors import (
     RecvTimeout,
     SegmentFull,
     SFMError,
+    TransferError,
     UnknownName,
     WorldAccess,
     WorldError,
@@ -74,6 +76,7 @@ __all__ = [
     "RecvTimeout",
     "SFMError",
     "SegmentFull",
+    "TransferError",
     "UnknownName",
     "WorldAccess",
     "WorldError",

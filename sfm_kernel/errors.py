@@ -93,6 +93,13 @@ class CollectiveMismatch(CollectiveError):
         return type(self), (self.calls,)
 
 
+class TransferError(SFMError):
+    """The two sides of a transfer do not fit together, or the other side has given it up.
+
+    The transfer is over on both sides; what it had brought before is in the destination.
+    """
+
+
 class DeadlockDetected(SFMError):
     """The processes of ``cycle`` wait for each other and no message is on its way."""
 

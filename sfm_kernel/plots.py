@@ -71,7 +71,7 @@ class Panel:
             if value not in self._series:
                 self._series[value] = _Series(self.axes, len(self._series), _label(self.by, value))
             self._series[value].draw(*self.shown(points))
-        _spread(self.axes, [series.label for series in self._series.values()])
+        spread(self.axes, [series.label for series in self._series.values()])
         return [artist for series in self._series.values() for artist in series.artists]
 
     def shown(self, points: Points) -> tuple[Points, dict[float, float]]:
@@ -368,12 +368,18 @@ def _short(number: int) -> str:
     return power if float(factor) == 1 else f"{float(factor):g}·{power}"
 
 
-def _spread(axes: Axes, labels: Sequence[Annotation], gap: float = 18.0) -> None:
+def spread(axes: Axes, labels: Sequence[Annotation], gap: float = 18.0) -> None:
     """Move labels apart that would stand on each other: at least ``gap`` points between two."""
     points = 72 / DOTS_PER_INCH
     height = {label: axes.transData.transform(label.xy)[1] * points for label in labels}
-    lowest = float("-inf")
-    for label in sorted(labels, key=height.__getitem__):
-        place = max(height[label], lowest)
-        label.xyann = (10, place - height[label])
-        lowest = place + gap
+    ordered = sorted(labels, key=height.__getitem__)
+    place, lowest = {}, float("-inf")
+    for label in ordered:
+        place[label] = max(height[label], lowest)
+        lowest = place[label] + gap
+    # Those that would leave the axes at the top move down again.
+    highest = max([axes.bbox.y1 * points - gap / 2, *height.values()])
+    for label in reversed(ordered):
+        place[label] = min(place[label], highest)
+        highest = place[label] - gap
+        label.xyann = (10, place[label] - height[label])

@@ -8,7 +8,18 @@ JSON file and a live plot (``sfm_kernel.plots``). ``python -m sfm_kernel.bench``
 from sfm_kernel.bench.machine import machine, usable_cores
 from sfm_kernel.bench.rows import Row, frame, table
 
-BENCHMARKS = ("cpi", "pingpong", "queue", "peers", "targets")
+BENCHMARKS = (
+    "cpi",
+    "pingpong",
+    "queue",
+    "peers",
+    "dot",
+    "chunks",
+    "reductions",
+    "speedes",
+    "collectives",
+    "targets",
+)
 """Modules of this package that ``python -m sfm_kernel.bench NAME`` runs."""
 
 __all__ = ["BENCHMARKS", "Row", "frame", "machine", "table", "usable_cores"]

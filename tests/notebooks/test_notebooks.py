@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from base64 import b64decode
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from nbclient import NotebookClient
 from PIL import Image
 
 from sfm_kernel.bench.demo import run_demo
+from sfm_kernel.collectives import ALGORITHMS
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -92,12 +94,21 @@ def kind(output: Any) -> str:
 
 
 def test_the_demo(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """All notebooks but the first, as `make demo` runs them: what they show, and their pictures."""
     assert run_demo(FOLDER, tmp_path / "demo") == 0
     printed = capfd.readouterr().out
-    check_cpi(nbformat.read(tmp_path / "demo/01-cpi.ipynb", as_version=4), printed)
-    check_ping_pong(nbformat.read(tmp_path / "demo/02-ping-pong.ipynb", as_version=4), printed)
-    for name in ("01-cpi", "02-ping-pong"):
-        for number in (1, 2):
+    checks: dict[str, tuple[Callable[[Any, str], None], int]] = {
+        "01-cpi": (check_cpi, 2),
+        "02-ping-pong": (check_ping_pong, 2),
+        "03-dot-product": (check_dot, 4),
+        "04-chunked-mpi": (check_chunked, 1),
+        "05-reduction-scaling": (check_reductions, 5),
+        "06-speedes": (check_speedes, 3),
+    }
+    assert set(checks) == {path.stem for path in NOTEBOOKS} - {"00-welcome"}
+    for name, (check, pictures_of) in checks.items():
+        check(nbformat.read(tmp_path / f"demo/{name}.ipynb", as_version=4), printed)
+        for number in range(1, pictures_of + 1):
             assert (tmp_path / f"demo/{name}-{number}.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -119,6 +130,78 @@ def check_ping_pong(notebook: Any, printed: str) -> None:
     then_and_now = text(notebook, "'times faster'")
     assert "97.0" in then_and_now and "984.0" in then_and_now  # SFM w/Q of the paper
     assert "SFM w/Q zmq" in then_and_now
+
+
+def check_dot(notebook: Any, printed: str) -> None:
+    sums = re.findall(r"engine \d: (\S+)", text(notebook, "def pdot(x, y):\n    result"))
+    assert len(sums) == 4 and len(set(sums)) == 1  # all engines have the same
+    for name in ("flags", "linear", "binomial", "recursive doubling", "two-level"):
+        assert re.search(rf"{name} +-?\d+\.\d+ +\d+\.\d µs", text(notebook, "REDUCTIONS[1:]"))
+    assert text(notebook, "products, np.add").count("the angle is 90.") == 4
+    assert re.search(r"7\d\d steps", text(notebook, "with live(Residual(760"))
+    for source in ("with live(Residual(760", "spsolve(matrix(m)"):
+        (picture,) = pictures(notebook, source)
+        assert picture.width > 500 and len(picture.convert("RGB").getcolors(1 << 24)) > 100
+    found = re.findall(r": +(\d\.\de-\d+)", text(notebook, "spsolve(matrix(m)"))
+    from_scipy, from_exact = map(float, found)
+    assert from_scipy < 1e-9 < from_exact < 1e-6
+    for source in ("with live(*(DotTime(", "with live(residual, share)"):
+        has_curves(notebook, source)
+    for source in (
+        "values='us'", "values='share')", "'different'", "values=['ms'", "'share_max'",
+        "'true_residual'",
+    ):  # fmt: skip
+        is_shown(notebook, source, printed)
+
+
+def check_chunked(notebook: Any, printed: str) -> None:
+    by_hand = text(notebook, "send_in_chunks(array, chunk")
+    assert len(re.findall(r"chunks of [ \d,]+ numbers: +[\d,]+ MB/s", by_hand)) == 4
+    assert "[-1 -1 10 11 12 13 14 15 -1 -1]" in text(notebook, "list(range(100)), 10, 6")
+    waiting = text(notebook, "sleep(0.5)")  # the window: three of ten chunks, and no more
+    assert re.search(r"^1 +3 ", waiting, flags=re.MULTILINE) and "start=200" in waiting
+    assert "Received(count=1000, src=0, tag='array')" in text(notebook, "buffer = np.zeros(1000)")
+    has_curves(notebook, "with live(Throughput(")
+    for source in ("values='mb_s'", "values='peak_kb'"):
+        is_shown(notebook, source, printed)
+    assert "never more than the window: True" in text(notebook, "table.bound_kb).max()")
+
+
+def check_reductions(notebook: Any, printed: str) -> None:
+    # Four engines add up 10 + rank: by hand in two ways, then by every algorithm.
+    for source in ("tag='mine'", "tag='up'"):
+        assert text(notebook, source).count("46.0") == 4
+    totals = text(notebook, "totals.items()")
+    assert totals.count("[46. 46.]") == len(ALGORITHMS["allreduce"])
+    for source in (
+        "with live(*growth)",
+        "'shm'))",
+        "'tcp'))",
+        "with live(*panels)",
+        "Model(model,",
+    ):
+        has_curves(notebook, source)
+    for source in (
+        "values='us'", "growth(reductions.summary(measured))", "spent.set_index",
+        "shared.set_index", "growth(reductions.summary(turns))",
+        "Prices of the model", "seconds (model)",
+    ):  # fmt: skip
+        is_shown(notebook, source, printed)
+    assert "messages over tcp" in text(notebook, "Prices of the model")
+
+
+def check_speedes(notebook: Any, printed: str) -> None:
+    assert "node 3 of 4" in text(notebook, "comm = start_up(sfm)")
+    received = text(notebook, "comm.multicast(Destination([1, 3])")
+    assert received.count("(0, 7, b'to all')") == 4
+    assert received.count("(0, 8, b'to 1 and 3')") == 2
+    assert "SimTime(2.5, 7, 0, 0, 0)\n6" in text(notebook, "earliest = comm.global_min(")
+    for source in ("show(gantt(", "show(space_time("):
+        (picture,) = pictures(notebook, source)
+        assert picture.width > 800 and len(picture.convert("RGB").getcolors(1 << 24)) > 50
+    has_curves(notebook, "with live(StepTime(")
+    is_shown(notebook, "table.pivot(index='other_ms'", printed)
+    assert "nothing has changed" in text(notebook, "except Exception as error")
 
 
 def has_curves(notebook: Any, source: str) -> None:

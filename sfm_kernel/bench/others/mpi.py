@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from mpi4py import MPI
 
+from sfm_kernel.bench import collectives
 from sfm_kernel.bench.mechanisms import Mechanism, Way, from_dict, ping, pong
 from sfm_kernel.bench.messages import Attributes
 from sfm_kernel.bench.others.crew import Answer, serve
@@ -117,9 +119,29 @@ def blocked(seconds: float) -> Answer | None:
     return {"share": share, "route": LIBRARY}
 
 
+def collective(call: str, count: int) -> Answer | None:
+    """A call of ``bench.collectives`` on all ranks."""
+    import numpy as np
+
+    one, one_out = np.ones(1), np.empty(1)
+    many, many_out = np.ones(collectives.LARGE // 8), np.empty(collectives.LARGE // 8)
+    calls: dict[str, Any] = {
+        collectives.BARRIER: COMM.Barrier,
+        collectives.SMALL: lambda: COMM.Allreduce(one, one_out),
+        collectives.OBJECT: lambda: COMM.allreduce(1.5),
+        collectives.ARRAY: lambda: COMM.Allreduce(many, many_out),
+        collectives.BCAST: lambda: COMM.Bcast(many, 0),
+    }
+    return {"seconds": collectives.timed(calls[call], COMM.Barrier, count), "route": LIBRARY}
+
+
+JOBS: dict[str, Callable[..., Answer | None]] = {
+    "pingpong": pingpong,
+    "pattern": pattern,
+    "queue": queue,
+    "blocked": blocked,
+    "collective": collective,
+}
+
 if __name__ == "__main__":
-    serve(
-        sys.argv[1],
-        RANK,
-        {"pingpong": pingpong, "pattern": pattern, "queue": queue, "blocked": blocked},
-    )
+    serve(sys.argv[1], RANK, JOBS)

@@ -1,0 +1,183 @@
+"""Items: what is sent from, and received into, lists, arrays and other buffers.
+
+``source`` and ``destination`` check what the user has given, before anything is sent. Chunks are
+then taken from, or put into, what they return; an item has the same number on both sides whatever
+the kinds of the two buffers.
+"""
+
+from __future__ import annotations
+
+import operator
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+KINDS = "biufcMmSU"
+"""Kinds of NumPy types that are items: numbers, dates, texts of one length."""
+
+LADDER = "buifc"
+"""Kinds of numbers; a list's numbers may become those of a later kind, and lose nothing."""
+
+
+def item_type(datatype: DTypeLike) -> np.dtype[Any]:
+    """The NumPy type that ``datatype`` names.
+
+    Raises:
+        TypeError: it names none, or one whose items are no numbers, dates or texts of one length.
+    """
+    try:
+        dtype = np.dtype(datatype if datatype is not None else "none")
+    except TypeError:
+        raise TypeError(
+            f"datatype {datatype!r} names no type of items: give a NumPy type, such as 'float64'"
+        ) from None
+    if dtype.kind not in KINDS or dtype.itemsize == 0:
+        raise TypeError(
+            f"items cannot be of type {dtype}: give numbers, dates, or texts of one length such as "
+            f"'S8'; records and others can be sent as their bytes, 'uint8'"
+        )
+    return dtype
+
+
+class Items(ABC):
+    """``count`` items of a buffer; they are numbered from 0, wherever in the buffer they are."""
+
+    def __init__(self, dtype: np.dtype[Any], count: int) -> None:
+        self.dtype, self.count = dtype, count
+
+    @abstractmethod
+    def get(self, start: int, end: int) -> NDArray[Any]:
+        """Items ``start`` … ``end`` - 1, contiguous; a view where that is possible."""
+
+    @abstractmethod
+    def put(self, start: int, end: int, chunk: NDArray[Any]) -> None:
+        """Replace items ``start`` … ``end`` - 1 by a copy of ``chunk``."""
+
+
+class _ListItems(Items):
+    def __init__(self, values: Any, dtype: np.dtype[Any], offset: int, count: int) -> None:
+        super().__init__(dtype, count)
+        self._values, self._offset = values, offset
+
+    def get(self, start: int, end: int) -> NDArray[Any]:
+        values = self._values[self._offset + start : self._offset + end]
+        if not values:
+            return np.empty(0, self.dtype)
+        found = np.asarray(values)
+        if found.ndim != 1 or not _becomes(found.dtype, self.dtype):
+            what = "lists" if found.ndim != 1 else f"of type {found.dtype}"
+            raise TypeError(
+                f"the items {self._offset + start} to {self._offset + end - 1} of the list are "
+                f"{what}, not {self.dtype}: name their type, or convert them"
+            )
+        items = found.astype(self.dtype)
+        if items.dtype.kind in "iu" and (items != found).any():
+            raise OverflowError(
+                f"a number among the items {self._offset + start} to {self._offset + end - 1} of "
+                f"the list does not fit into {self.dtype}: name a larger type"
+            )
+        return items
+
+    def put(self, start: int, end: int, chunk: NDArray[Any]) -> None:
+        self._values[self._offset + start : self._offset + end] = chunk.tolist()
+
+
+def _becomes(found: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
+    """Whether values may be sent as another type: numbers as numbers, texts where they fit."""
+    if found.kind in LADDER and wanted.kind in LADDER:
+        small_enough = LADDER.index(found.kind) <= LADDER.index(wanted.kind)
+        return small_enough or (found.kind, wanted.kind) == ("i", "u")  # unless one is negative
+    return found.kind == wanted.kind and found.itemsize <= wanted.itemsize
+
+
+class _ArrayItems(Items):
+    def __init__(self, array: NDArray[Any], offset: int, count: int) -> None:
+        super().__init__(array.dtype, count)
+        self._view = array[offset : offset + count]
+
+    def get(self, start: int, end: int) -> NDArray[Any]:
+        return np.ascontiguousarray(self._view[start:end])
+
+    def put(self, start: int, end: int, chunk: NDArray[Any]) -> None:
+        self._view[start:end] = chunk
+
+
+def source(buf: Any, offset: int, count: int, datatype: DTypeLike) -> Items:
+    """The items to send.
+
+    Args:
+        buf: a list or tuple of simple values; or an array, bytes, or anything with the buffer
+            protocol. Bytes are memory that holds items of any type.
+        offset, count: in items.
+    Raises:
+        TypeError: ``buf`` is none of these, or its items are of another type than ``datatype``.
+        ValueError: an item does not exist; the array is neither one-dimensional nor contiguous.
+    """
+    return _items(buf, offset, count, item_type(datatype), into=False)
+
+
+def destination(buf: Any, offset: int, count: int, datatype: DTypeLike) -> Items:
+    """The items to replace. As ``source``, but ``buf`` must be writable: no tuple, no bytes."""
+    return _items(buf, offset, count, item_type(datatype), into=True)
+
+
+def _items(buf: Any, offset: int, count: int, dtype: np.dtype[Any], *, into: bool) -> Items:
+    offset, count = whole(offset, "offset", 0), whole(count, "count", 0)
+    if isinstance(buf, list) or (isinstance(buf, tuple) and not into):
+        _check_range(len(buf), offset, count)
+        return _ListItems(buf, dtype, offset, count)
+    array = _array(buf, dtype)
+    if array.dtype != dtype:
+        raise TypeError(f"buf holds items of type {array.dtype}, and datatype says {dtype}")
+    if into and not array.flags.writeable:
+        raise ValueError("buf is read-only, and nothing can be received into it")
+    _check_range(len(array), offset, count)
+    return _ArrayItems(array, offset, count)
+
+
+def _array(buf: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The memory of ``buf`` as an array of one dimension."""
+    if isinstance(buf, np.ndarray):
+        array: NDArray[Any] = np.asarray(buf)
+    else:
+        try:
+            memory = memoryview(buf)
+        except TypeError:
+            raise TypeError(
+                f"buf is a list, an array, or something else with the buffer protocol that can "
+                f"hold items, not {type(buf).__name__}"
+            ) from None
+        if memory.format == "B" and memory.c_contiguous:
+            whole_items = memory.nbytes // dtype.itemsize
+            array = np.frombuffer(memory.cast("B"), np.uint8)
+            return array[: whole_items * dtype.itemsize].view(dtype)
+        array = np.asarray(memory)
+    if array.ndim == 1:
+        return array
+    if not array.flags.c_contiguous:
+        raise ValueError(
+            f"buf has {array.ndim} dimensions and its memory is not contiguous in C's order: send "
+            f"it row by row, or numpy.ascontiguousarray(buf)"
+        )
+    return array.reshape(-1)
+
+
+def _check_range(there: int, offset: int, count: int) -> None:
+    if offset + count > there:
+        raise ValueError(
+            f"offset {offset} and count {count} reach beyond the end of buf, which has {there} "
+            f"items of this type"
+        )
+
+
+def whole(value: Any, what: str, least: int) -> int:
+    """``value`` as an int of at least ``least``; the error names it otherwise."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what} is a whole number, not {value!r}") from None
+    if number < least:
+        raise ValueError(f"{what} must be at least {least}, not {number}")
+    return number

@@ -1,0 +1,79 @@
+"""SpeedesComm: 25 calls for parallel programs, after the library of the SPEEDES simulator.
+
+    >>> import sfm_kernel
+    >>> from sfm_kernel.speedes import start_up
+    >>> def work(sfm):
+    ...     with start_up(sfm) as comm:
+    ...         comm.broadcast(7, b"hello")
+    ...         comm.barrier_sync()
+    ...         return comm.global_max(comm.get_node_id())
+    >>> sfm_kernel.run(work, n=2)
+    [1, 1]
+
+A call of a ``SpeedesComm`` bears the name of the original, in Python's way of writing. What differs
+by argument types in C++ is one method here (sums of an int and of a float), or several that are
+named by what they do (send, multicast, broadcast). The paper counts 25 calls and lists 24; the sum
+of SimTimes, which it has only between machines (``SpComm_Net_Sum``), is the one that is missing.
+
+start_up              void SpComm_StartUp(int localNodes, int totalNodes, int groupID, char *infile)
+get_num_nodes         int SpComm_GetNumNodes()
+get_node_id           int SpComm_GetNodeId()
+barrier_sync          void SpComm_BarrierSync()
+global_min            int SpComm_GlobalMin(int ival)
+global_max            int SpComm_GlobalMax(int ival)
+global_sum            int SpComm_GlobalSum(int ival)
+global_min            double SpComm_GlobalMin(double dval)
+global_max            double SpComm_GlobalMax(double dval)
+global_sum            double SpComm_GlobalSum(double dval)
+global_min            SpSimTime SpComm_GlobalMin(SpSimTime simTime)
+global_max            SpSimTime SpComm_GlobalMax(SpSimTime simTime)
+global_sum            SpSimTime SpComm_GlobalSum(SpSimTime simTime)
+enter_fuzzy_barrier   void SpComm_EnterFuzzyBarrier()
+exit_fuzzy_barrier    int SpComm_ExitFuzzyBarrier()
+send                  void SpComm_Send(int dest, int type, int nbytes, void *buff)
+multicast             void SpComm_Send(SpDestination *dest, int type, int nbytes, void *buff)
+broadcast             void SpComm_Send(int type, int nbytes, void *buff)
+receive               void SpComm_Receive(void)
+receive               void *SpComm_Receive(int type, int &nbytes)
+get_pending_message   void *SpComm_GetPendingMessage(int type, int &nbytes)
+coordinated_send      void SpComm_CoordinatedSend(int dest, int nbytes, void *buff)
+coordinated_multicast void SpComm_CoordinatedSend(SpDestination *dest, int nbytes, void *buff)
+coordinated_broadcast void SpComm_CoordinatedSend(int nbytes, void *buff)
+coordinated_receive   void *SpComm_CoordinatedReceive(int &nbytes)
+
+Its classes: ``SpDestination`` is ``Destination``, ``SpSimTime`` is ``SimTime``, ``NET_INT`` and
+``NET_DOUBLE`` are NumPy dtypes.
+
+startup       start_up, the input file
+comm          SpeedesComm
+fuzzy         the fuzzy barrier
+coordinated   coordinated messages: cycles, and how their end is found
+wave          sums over all nodes that no call waits for
+post          how messages are sent and taken in
+blocks        memory that is written once and read by many
+contents      what a message carries
+machines      which nodes share a machine; the tree
+simtime, destination, nettypes   values
+
+Source: Van Iwaarden, Steinman, Blank, "A Combined Shared Memory and TCP/IP Implementation of the
+SPEEDES Communications Library".
+"""
+
+from sfm_kernel.speedes.comm import SpeedesComm
+from sfm_kernel.speedes.contents import Received
+from sfm_kernel.speedes.destination import Destination
+from sfm_kernel.speedes.nettypes import NET_DOUBLE, NET_INT, net_array, net_struct
+from sfm_kernel.speedes.simtime import SimTime
+from sfm_kernel.speedes.startup import start_up
+
+__all__ = [
+    "NET_DOUBLE",
+    "NET_INT",
+    "Destination",
+    "Received",
+    "SimTime",
+    "SpeedesComm",
+    "net_array",
+    "net_struct",
+    "start_up",
+]

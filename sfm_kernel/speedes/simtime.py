@@ -1,0 +1,95 @@
+"""Simulation time: a time, and four integers that break ties.
+
+Source: Van Iwaarden, Steinman, Blank, "A Combined Shared Memory and TCP/IP Implementation of the
+SPEEDES Communications Library", section 2.2 (SpSimTime).
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import astuple, dataclass
+from functools import total_ordering
+from numbers import Real
+from typing import Any
+
+
+@total_ordering
+@dataclass(frozen=True, eq=False, slots=True)
+class SimTime:
+    """When something happens in a simulation: ordered by time, then by each priority in turn.
+
+    Events at the same time get different priorities, so that every run takes them in the same
+    order. ``SimTime(2.5)`` has priorities 0, ``float(simtime)`` is the time alone, and a number
+    compares as the SimTime that is made of it. ``+`` adds the times and each of the priorities.
+
+    Args:
+        time: any number but NaN, which has no place in an order; in the simulation's unit.
+        priority1, priority2, priority3, priority4: integers.
+    Raises:
+        ValueError: the time is NaN. TypeError: it is no number, or a priority is no integer.
+    Source: section 2.2.
+    Example:
+        >>> min(SimTime(2.0, 1), SimTime(2.0, 0, 7), SimTime(3.0))
+        SimTime(2.0, 0, 7, 0, 0)
+    """
+
+    time: float = 0.0
+    priority1: int = 0
+    priority2: int = 0
+    priority3: int = 0
+    priority4: int = 0
+
+    def __post_init__(self) -> None:
+        given: Any = self.time
+        if not isinstance(given, Real):
+            raise TypeError(f"a SimTime's time is a number, not {given!r}")
+        time = float(given)
+        if math.isnan(time):
+            raise ValueError("a SimTime cannot be NaN, which is neither before nor after any other")
+        object.__setattr__(self, "time", time)
+        for name in ("priority1", "priority2", "priority3", "priority4"):
+            value = getattr(self, name)
+            try:
+                object.__setattr__(self, name, operator.index(value))
+            except TypeError:
+                raise TypeError(f"{name} is an integer, not {value!r}") from None
+
+    @property
+    def priorities(self) -> tuple[int, int, int, int]:
+        """The four that break ties, the first the strongest."""
+        return self.priority1, self.priority2, self.priority3, self.priority4
+
+    def __float__(self) -> float:
+        return self.time
+
+    def __add__(self, other: object) -> Any:
+        if (than := _as_tuple(other)) is None:
+            return NotImplemented
+        return SimTime(*map(operator.add, astuple(self), than))
+
+    __radd__ = __add__
+
+    def __eq__(self, other: object) -> Any:
+        than = _as_tuple(other)
+        return NotImplemented if than is None else astuple(self) == than
+
+    def __lt__(self, other: object) -> Any:
+        than = _as_tuple(other)
+        return NotImplemented if than is None else astuple(self) < than
+
+    def __hash__(self) -> int:
+        # What equals a number has that number's hash.
+        return hash(astuple(self) if any(self.priorities) else self.time)
+
+    def __repr__(self) -> str:
+        return f"SimTime{astuple(self)}" if any(self.priorities) else f"SimTime({self.time})"
+
+
+def _as_tuple(value: object) -> tuple[Any, ...] | None:
+    """What it is compared by; None for what is neither a SimTime nor a number, or is NaN."""
+    if isinstance(value, SimTime):
+        return astuple(value)
+    if isinstance(value, Real) and not math.isnan(value):
+        return value, 0, 0, 0, 0
+    return None

@@ -1,0 +1,177 @@
+"""Starting a group of nodes.
+
+Source: Van Iwaarden, Steinman, Blank, "A Combined Shared Memory and TCP/IP Implementation of the
+SPEEDES Communications Library", section 2.1.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+import tomllib
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sfm_kernel.collectives import Group
+from sfm_kernel.speedes.comm import SpeedesComm
+
+if TYPE_CHECKING:
+    from sfm_kernel.endpoint import Endpoint
+    from sfm_kernel.transport.base import Member, Name
+
+START_SECONDS = 60.0
+
+_started: weakref.WeakKeyDictionary[Endpoint, dict[int, _Start]]
+_started = weakref.WeakKeyDictionary()
+"""Endpoint -> group id -> the last start there."""
+
+
+class _Start(NamedTuple):
+    session: int
+    """How often the group was started."""
+    comm: weakref.ref[SpeedesComm]
+
+
+def start_up(
+    sfm: Endpoint,
+    local_nodes: int = 0,
+    total_nodes: int = 0,
+    group_id: int = 0,
+    infile: str | os.PathLike[str] | None = None,
+    *,
+    nodes: Sequence[Name] | None = None,
+    timeout: float = START_SECONDS,
+) -> SpeedesComm:
+    """Become a node of a group; every node of it calls this, with the same values.
+
+    A value that is 0 is read from the input file, if there is one. What is 0 there too, or is not
+    there, is taken from the world: all its ranked processes, those of them on this machine, group
+    0. The file is TOML:
+
+        local_nodes = 4     # nodes on this machine
+        total_nodes = 8     # nodes in all
+        group_id = 7
+
+    Groups with different ids do not hear each other. Starting a group again begins afresh: what
+    was left over from before is thrown away. (Processes are not made here, as in the paper by
+    forking: they are those of the world, each with its endpoint.)
+
+    Blocks: until all nodes have called it.
+    Args:
+        local_nodes: how many nodes are on this machine, to be checked; those who reach each
+            other's shared memory are.
+        total_nodes: how many there are in all.
+        group_id: 0 or more.
+        infile: path of the input file.
+        nodes: names or ranks of the processes, by node id. By default all ranked ones, by rank.
+        timeout: seconds to wait for processes to join.
+    Raises:
+        ValueError, TypeError: a value cannot be, contradicts another one or the world, or the
+            input file is no such file. FileNotFoundError: it is not there.
+        RecvTimeout: processes were missing after ``timeout`` seconds. PeerLost: one died.
+    Source: ``void SpComm_StartUp(int localNodes, int totalNodes, int groupID, char *infile)``,
+        section 2.1.
+    Example:
+        >>> with sfm_kernel.join("speedes-doc") as sfm, start_up(sfm) as comm:
+        ...     comm.get_node_id(), comm.get_num_nodes(), comm.global_sum(2.5)
+        (0, 1, 2.5)
+    """
+    given = {"local_nodes": local_nodes, "total_nodes": total_nodes, "group_id": group_id}
+    values = {name: _count(name, value) for name, value in given.items()}
+    if infile is not None:
+        read = _read(infile)
+        values = {name: value or read[name] for name, value in values.items()}
+    group_id = values["group_id"]
+    members = _members(sfm, values["total_nodes"], nodes, timeout)
+    node = next((n for n, one in enumerate(members) if one.name == sfm.name), None)
+    if node is None:
+        names = [one.name for one in members]
+        raise ValueError(f"process {sfm.name!r} is none of the group's nodes, which are {names}")
+    local = [n for n, one in enumerate(members) if n == node or sfm.shares_memory_with(one)]
+    _check_local(values["local_nodes"], len(local), len(members))
+
+    started = _started.setdefault(sfm, {})
+    session = 0
+    if group_id in started:
+        session = started[group_id].session
+        if (earlier := started[group_id].comm()) is not None:
+            earlier.close()
+    group = Group(sfm, [one.name for one in members], name=f"speedes {group_id}")
+    # Somebody may have started it more often: by himself, or interrupted.
+    agreed = group.allgather((session + 1, local[0]))
+    session = max(number for number, _ in agreed)
+    comm = SpeedesComm(sfm, group, group_id, session, members, [first for _, first in agreed])
+    started[group_id] = _Start(session, weakref.ref(comm))
+    return comm
+
+
+def _members(
+    sfm: Endpoint, total: int, nodes: Sequence[Name] | None, timeout: float
+) -> list[Member]:
+    """The processes of the nodes, when they have joined."""
+    names = range(total or sfm.size) if nodes is None else list(nodes)
+    if total and nodes is not None and len(names) != total:
+        raise ValueError(f"total_nodes is {total}, and there are {len(names)} names in {nodes!r}")
+    if not names:
+        raise ValueError("a group has one node at least")
+    sfm.wait_for(*names, timeout=timeout)
+    there = sfm.members()
+    known: dict[Name, Member] = {one.rank: one for one in there if one.rank is not None}
+    known |= {one.name: one for one in there}
+    ranked = [one for one in there if one.rank is not None and sfm.alive(one)]
+    if nodes is None and len(ranked) > len(names):
+        raise ValueError(
+            f"the world has {len(ranked)} ranked processes, and the group is to have {total} "
+            f"nodes: say which, nodes=[0, 1, …]"
+        )
+    members = [known[name] for name in names]
+    if len({one.uid for one in members}) < len(members):
+        raise ValueError(f"a process is named twice in {nodes!r}")
+    return members
+
+
+def _check_local(told: int, local: int, total: int) -> None:
+    if told > total:
+        raise ValueError(f"local_nodes is {told}, more than the {total} nodes in all")
+    if told and told != local:
+        raise ValueError(
+            f"local_nodes is {told}, and {local} of the {total} nodes are on this machine: give "
+            f"that number, or 0"
+        )
+
+
+def _count(name: str, value: Any) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is an integer, not {value!r}") from None
+    if number < 0:
+        raise ValueError(f"{name} is 0 or more, not {number}")
+    return number
+
+
+def _read(infile: str | os.PathLike[str]) -> dict[str, int]:
+    """The values of an input file; 0 for those that are not there."""
+    path = os.fspath(infile)
+    try:
+        with open(path, "rb") as file:
+            found = tomllib.load(file)
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"there is no input file {path!r} (looked in {os.getcwd()}): write one with "
+            f"local_nodes, total_nodes and group_id, or give these to start_up"
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(
+            f"the input file {path!r} is no TOML: {error}. Write lines such as total_nodes = 4"
+        ) from None
+    values = dict.fromkeys(("local_nodes", "total_nodes", "group_id"), 0)
+    if unknown := sorted(set(found) - set(values)):
+        raise ValueError(
+            f"the input file {path!r} has {unknown[0]!r}, which is none of {', '.join(values)}"
+        )
+    try:
+        return values | {name: _count(name, value) for name, value in found.items()}
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"the input file {path!r}: {error}") from None

@@ -1,0 +1,86 @@
+"""SpeedesComm over every transport. Each node is an endpoint of this process, in a thread."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sfm_kernel import Endpoint
+from sfm_kernel.speedes import (
+    Received,
+    SpeedesComm,
+    fuzzy,
+    start_up,
+)
+from tests.contract.conftest import Background, eventually
+
+LARGE = 200_000
+"""Bytes that are written once for several receivers."""
+
+Nodes = list[SpeedesComm]
+
+
+def together(calls: list[Callable[[], Any]]) -> list[Any]:
+    """What the calls give, each in a thread of its own."""
+    running = [Background(call) for call in calls]
+    return [one.result() for one in running]
+
+
+def at_all(nodes: Nodes, call: Callable[[SpeedesComm], Any]) -> list[Any]:
+    return together([lambda comm=comm: call(comm) for comm in nodes])
+
+
+def start(endpoints: list[Endpoint], *args: Any, **options: Any) -> Nodes:
+    return together([lambda sfm=sfm: start_up(sfm, *args, **options) for sfm in endpoints])
+
+
+@pytest.fixture
+def endpoints(join: Callable[..., Endpoint]) -> Callable[[int], list[Endpoint]]:
+    return lambda n: [join() for _ in range(n)]
+
+
+@pytest.fixture
+def group(endpoints: Callable[[int], list[Endpoint]]) -> Iterator[Callable[[int], Nodes]]:
+    """``group(n)``: the n nodes of a group; closed at the end."""
+    with contextlib.ExitStack() as stack:
+
+        def make(n: int) -> Nodes:
+            return [stack.enter_context(comm) for comm in start(endpoints(n))]
+
+        yield make
+
+
+def comes(comm: SpeedesComm, type: int) -> Received:
+    """The next message of a type, waited for."""
+    found: list[Received | None] = []
+    eventually(lambda: found.append(comm.receive(type)) or found[-1] is not None)
+    assert found[-1] is not None
+    return found[-1]
+
+
+def drain(comm: SpeedesComm, react: Callable[[Received], None] = lambda _: None) -> list[Received]:
+    """All coordinated messages of a cycle."""
+    got = []
+    while (message := comm.coordinated_receive()) is not None:
+        got.append(message)
+        react(message)
+    return got
+
+
+def multicast_files(comm: SpeedesComm) -> list[Path]:
+    return sorted(Path(comm._sfm.folder).glob("*.multicast*"))
+
+
+def written(path: Path) -> int:
+    """Bytes of memory that a file takes."""
+    return path.stat().st_blocks * 512
+
+
+@pytest.fixture(params=["each tells all", "tree"])
+def any_fuzzy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "tree":
+        monkeypatch.setattr(fuzzy, "EACH_TELLS_ALL", 0)
