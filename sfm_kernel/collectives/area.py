@@ -88,8 +88,9 @@ def area_for(call: Call, meet: Meet, nbytes: int) -> Area | None:
         made = Area(path, team.fresh_path(), call.size, wanted)
     except (OSError, ValueError):
         pass  # no room, or no address space
-    _, worked = meet(call, MIN, 1 if made else 0, phase=1)
-    if call.rank == 0:
+    try:
+        _, worked = meet(call, MIN, 1 if made else 0, phase=1)
+    finally:  # all have it, or it is of no use
         with contextlib.suppress(OSError):
             os.unlink(path)
     if worked == 0 or made is None:
@@ -120,7 +121,8 @@ def reduce_in_area(call: Call, meet: Meet, value: NDArray[Any], out: Any) -> NDA
             return np.asarray(doubling.allreduce(call, value))
         return np.asarray((rabenseifner if power else ring).allreduce(call, value))
     dtype, item = value.dtype, value.dtype.itemsize
-    result = np.empty_like(value) if out is None else out
+    fits = out is not None and (out is value or not np.may_share_memory(out, value))
+    result = out if fits else np.empty_like(value)
     source, target = value.reshape(-1), result.reshape(-1)
     places = [place[: area.nbytes // item * item].view(dtype) for place in area.places]
     shared = area.result[: area.nbytes // item * item].view(dtype)
@@ -142,4 +144,7 @@ def reduce_in_area(call: Call, meet: Meet, value: NDArray[Any], out: Any) -> NDA
             total = shared[low:high]
         meet(call, NOTHING, None, phase=3)
         whole[:] = shared[:count] if call.size > 1 else mine
+    if out is not None and result is not out:
+        out[...] = result
+        return np.asarray(out)
     return result

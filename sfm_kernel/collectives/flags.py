@@ -24,7 +24,14 @@ from typing import Any, NoReturn
 from sfm_kernel.collectives import doubling, ring
 from sfm_kernel.collectives.area import pieces, reduce_in_area
 from sfm_kernel.collectives.call import Call
-from sfm_kernel.collectives.operations import NATIVE, OTHER, is_array, is_elementwise, native_codes
+from sfm_kernel.collectives.operations import (
+    NATIVE,
+    OTHER,
+    is_array,
+    is_elementwise,
+    is_plain,
+    native_codes,
+)
 from sfm_kernel.collectives.team import Team
 from sfm_kernel.errors import CollectiveError, CollectiveMismatch
 from sfm_kernel.transport.shm import Board
@@ -191,13 +198,14 @@ def _fold(call: Call, value: Any) -> Any:
     """
     board = call.team.board
     try:
-        if not call.array:
+        if not call.array or not is_plain(value):
             values = _cells(call.team)
         else:
             import numpy as np
 
             shape = value.shape
-            values = [np.frombuffer(one, value.dtype).reshape(shape) for one in board.cells(True)]
+            cells = board.cells(True)
+            values = [np.frombuffer(one, value.dtype).reshape(shape).copy() for one in cells]
         total = values[0]
         for part in values[1:]:
             total = call.combine(total, part)
@@ -226,9 +234,12 @@ def _reduce_arrays(call: Call, value: Any, out: Any) -> Any:
     given = out is not None
     if not given:
         out = np.empty_like(value)
-    code, result = meet(call, native_codes().get(call.op, OTHER), value, None, out)
+    if is_plain(value):
+        code, result = meet(call, native_codes().get(call.op, OTHER), value, None, out)
+    else:
+        code, result = meet(call, OTHER, None, _pack(value))
     total = out if code in (INTS, FLOATS) else settle(call, code, result, value)
     if total is not out and given:  # combined by Python
-        out[...] = total
+        np.copyto(out, total, casting="same_kind")
         return out
     return total

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from sfm_kernel.collectives import (
@@ -24,6 +25,7 @@ from sfm_kernel.collectives.operations import (
     for_arrays,
     is_array,
     is_elementwise,
+    is_plain,
     name_of,
     native_codes,
 )
@@ -86,8 +88,9 @@ class Group(Collectives):
         self._team = Team(sfm, found, meet(sfm, found, name))
         self.name = name
         team = self._team
-        barrier = Known(0, 0, team.mark(describe(*BARRIER)), BARRIER)
-        self._wire(team.ledger, team.tick_at_board, barrier)
+        barrier = ("barrier", _by("", "flags"))
+        known = Known(0, 0, team.mark(describe(*barrier)), barrier)
+        self._wire(team.ledger, team.tick_at_board, known)
 
     @property
     def rank(self) -> int:
@@ -109,13 +112,23 @@ class Group(Collectives):
         """Whether all members share memory."""
         return self._team.is_local
 
+    @property
+    def on_wait(self) -> Callable[[], None] | None:
+        """Called about every 100 ms while this member waits in a call; what it raises ends it."""
+        return self._team.on_wait
+
+    @on_wait.setter
+    def on_wait(self, function: Callable[[], None] | None) -> None:
+        self._team.on_wait = function
+
     def __repr__(self) -> str:
         called = f" {self.name!r}" if self.name else ""
         return f"<Group{called} of {self._team.names}, place {self.rank}>"
 
     def bcast(self, value: Any = None, root: int = 0, *, algorithm: str | None = None) -> Any:
         """The root's value, on every member."""
-        root = self._root(root)
+        with self._refusing("bcast"):
+            root = self._root(root)
         chosen = self._algorithm("bcast", algorithm)
         return self._run(chosen, ("bcast", f"root={root}"), (value, root))
 
@@ -137,7 +150,6 @@ class Group(Collectives):
                 theirs.
             out: an array for the result on the root, which may be ``value`` itself.
         """
-        root = self._root(root)
         return self._reduce("reduce", value, op, out, algorithm, root)
 
     def scan(self, value: Any, op: Op = operator.add, *, algorithm: str | None = None) -> Any:
@@ -148,7 +160,8 @@ class Group(Collectives):
         self, value: Any, root: int = 0, *, algorithm: str | None = None
     ) -> list[Any] | None:
         """All values, by place, on the root; None elsewhere."""
-        root = self._root(root)
+        with self._refusing("gather"):
+            root = self._root(root)
         chosen = self._algorithm("gather", algorithm)
         made: Made = ("gather", f"root={root}")
         values: list[Any] | None = self._run(chosen, made, (value, root))
@@ -158,7 +171,8 @@ class Group(Collectives):
         self, values: Sequence[Any] | None = None, root: int = 0, *, algorithm: str | None = None
     ) -> Any:
         """The own one of the root's values, of which it gives one for each place."""
-        root = self._root(root)
+        with self._refusing("scatter"):
+            root = self._root(root)
         chosen = self._algorithm("scatter", algorithm)
         made: Made = ("scatter", f"root={root}")
         if self.rank == root:
@@ -192,18 +206,30 @@ class Group(Collectives):
         if algorithm is None:
             return choose(call, team.is_local, team.size, nbytes, op)
         cuttable = nbytes is not None and op is not None and is_elementwise(op)
-        return check(call, algorithm, team.is_local, cuttable)
+        with self._refusing(call):
+            return check(call, algorithm, team.is_local, cuttable)
+
+    @contextmanager
+    def _refusing(self, call: str) -> Iterator[None]:
+        """What is refused here is told to the others: they may have given what is right."""
+        try:
+            yield
+        except (ValueError, TypeError) as failure:
+            self._team.ledger.begin((call, "…"), 0)
+            self._team.fail(failure)
+            raise
 
     def _reduce(
         self, call: str, value: Any, op: Op, out: Any, algorithm: str | None, root: int | None
     ) -> Any:
-        if not callable(op):
-            raise TypeError(f"op is a function of two values, such as operator.add, not {op!r}")
         array = is_array(value) and not value.dtype.hasobject
-        if array:
-            op = for_arrays(op)
-        if out is not None and (root is None or root == self.rank):
-            _check_out(out, value, array)
+        with self._refusing(call):
+            if not callable(op):
+                raise TypeError(f"op is a function of two values, such as operator.add, not {op!r}")
+            op = for_arrays(op) if array else op
+            root = None if root is None else self._root(root)
+            if out is not None and (root is None or root == self.rank):
+                _check_out(out, value, array)
         nbytes = value.nbytes if array else None
         chosen = self._algorithm(call, algorithm, nbytes, op)
         rest = f"op={name_of(op)}" + ("" if root is None else f", root={root}")
@@ -214,22 +240,21 @@ class Group(Collectives):
         result = self._run(chosen, made, arguments, op)
         if result is value and array:
             result = value.copy()  # a group of one
-        if out is not None and result is not None:
-            out[...] = result
-            return out
-        return result
+        return result if out is None or result is None else _put(out, result)
 
     def _run(
         self, algorithm: str, made: Made, arguments: tuple[Any, ...], op: Op | None = None
     ) -> Any:
         """Make the call with this algorithm. What it raises is told to all others."""
-        team, what = self._team, describe(*made)
+        team = self._team
+        made = (made[0], _by(made[1], algorithm), *made[2:])
+        what = describe(*made)
         team.ledger.enter()
         try:
             # Shapes and types of small arrays are compared at the board, as the native allreduce,
             # in which other members may be, does it.
             meets = (algorithm, made[0], len(made)) == ("flags", "allreduce", 4)
-            if meets and arguments[0].nbytes <= flags.ROOM:
+            if meets and arguments[0].nbytes <= flags.ROOM and is_plain(arguments[0]):
                 mark = team.mark(describe(*made[:2]))
             else:
                 mark = team.mark(what)
@@ -259,18 +284,21 @@ class Group(Collectives):
         """What is known of an operation; None if it is none."""
         if not callable(op):
             return None
-        made = ("allreduce", f"op={name_of(op)}")
+        made = ("allreduce", _by(f"op={name_of(op)}", "flags"))
         mark = self._team.mark(describe(*made))
         return Known(NATIVE.get(op, 0), native_codes().get(for_arrays(op), 0), mark, made)
 
-    def _settle(self, code: int, result: Any, value: Any, op: Op | None, made: Made) -> Any:
+    def _settle(
+        self, code: int, result: Any, value: Any, op: Op | None, made: Made, out: Any
+    ) -> Any:
         """A round at the board has not simply come to its result."""
         array = len(made) > 2
         if array and op is not None:
             op = for_arrays(op)
         try:
             call = Call(self._team, describe(*made), op, array)
-            return flags.settle(call, code, result, value)
+            total = flags.settle(call, code, result, value)
+            return total if out is None else _put(out, total)
         except Told as told:
             raise told.failure from None
         except BaseException as failure:
@@ -303,14 +331,24 @@ class Group(Collectives):
             given = list(values)
         except TypeError:
             given = []
-        if len(given) != self.size:
-            failure = ValueError(
-                f"{made[0]} needs {self.size} values, one for each member, not {len(given)}"
-            )
-            self._team.ledger.begin(made, 0)
-            self._team.fail(failure)  # the others are in the call, or will be
-            raise failure
+        with self._refusing(made[0]):
+            if len(given) != self.size:
+                raise ValueError(
+                    f"{made[0]} needs {self.size} values, one for each member, not {len(given)}"
+                )
         return given
+
+
+def _by(rest: str, algorithm: str) -> str:
+    """What must be equal on all members, and the algorithm with it."""
+    return f"{rest}, by {algorithm}" if rest else f"by {algorithm}"
+
+
+def _put(out: Any, result: Any) -> Any:
+    import numpy as np
+
+    np.copyto(out, result, casting="same_kind")
+    return out
 
 
 def _check_out(out: Any, value: Any, array: bool) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import secrets
 import threading
 import weakref
@@ -22,6 +23,9 @@ from typing import Any
 from sfm_kernel.endpoint import BUFFERING, Context, Endpoint
 from sfm_kernel.errors import CollectiveError, PeerLost, SFMError, UnknownName, WouldBlock
 from sfm_kernel.transport.base import Member, Name
+
+ASK_AGAIN = 10
+"""Who waits for an answer looks around every 100 ms, and asks again so many times less often."""
 
 
 def resolve(sfm: Endpoint, members: Sequence[Name] | None) -> list[Member]:
@@ -62,7 +66,10 @@ def meet(sfm: Endpoint, members: Sequence[Member], name: str) -> str:
         names = [one.name for one in members]
         table.context.doing = f"making a group of {names}"
         own = secrets.token_hex(8)
-        numbers = table.receive(names, own) if place == 0 else table.register(names, place, own)
+        if place == 0:
+            numbers = table.receive(members, own)
+        else:
+            numbers = table.register(members, place, own)
     finally:
         table.busy.release()
     return hashlib.blake2b("".join(numbers).encode(), digest_size=16).hexdigest()
@@ -75,11 +82,21 @@ class _Table:
         self.context = Context(sfm, f"group {key}")
         self.context.buffering = BUFFERING
         self.busy = threading.Lock()
+        self._sfm = weakref.ref(sfm)  # which is the key of the table of tables
         self._came: dict[Name, str] = {}
+        self._used: dict[Name, str] = {}  # with these a group was made, or given up, before
 
-    def register(self, names: list[Name], place: int, own: str) -> list[str]:
+    def register(self, members: Sequence[Member], place: int, own: str) -> list[str]:
         """What a member does."""
-        first = names[0]
+        names = [one.name for one in members]
+        first, turns = names[0], itertools.count(1)
+
+        def tick() -> None:
+            self._look_for_heirs(members)
+            if next(turns) % ASK_AGAIN == 0:  # the first may have been interrupted
+                _send(self.context, first, number=own)
+
+        self.context.tick = tick
         try:
             _send(self.context, first, number=own)
             while True:
@@ -96,8 +113,10 @@ class _Table:
             raise CollectiveError(answer.failed)
         return [answer.numbers[name] for name in names]
 
-    def receive(self, names: list[Name], own: str) -> list[str]:
+    def receive(self, members: Sequence[Member], own: str) -> list[str]:
         """What the first does."""
+        names = [one.name for one in members]
+        self.context.tick = lambda: self._look_for_heirs(members)
         failed: str | None = None
         lost: Any = None
         try:
@@ -111,7 +130,7 @@ class _Table:
             raise
         finally:
             numbers = {names[0]: own, **self._came}
-            self._came = {}
+            self._came, self._used = {}, numbers
             for name in numbers:
                 if name != names[0]:
                     with contextlib.suppress(SFMError, OSError):  # who has died is noticed later
@@ -128,11 +147,21 @@ class _Table:
 
     def _note(self, message: dict[str, Any]) -> bool:
         if "withdrawn" not in message:
-            self._came[message["src"]] = message["number"]
+            if self._used.get(message["src"]) != message["number"]:
+                self._came[message["src"]] = message["number"]
             return False
         if self._came.get(message["src"]) == message["number"]:
             del self._came[message["src"]]
         return True
+
+    def _look_for_heirs(self, members: Sequence[Member]) -> None:
+        """A member that was replaced does not come: who has its name now meets elsewhere."""
+        sfm, now = self._sfm(), dict[Name, str]()
+        with contextlib.suppress(SFMError, OSError):  # members go on without a directory
+            now = {one.name: one.uid for one in sfm.members()} if sfm else now
+        for one in members:
+            if now.get(one.name, one.uid) != one.uid:
+                raise PeerLost(one.name, "and who has its name now is another process")
 
 
 def _send(context: Context, name: Name, **attributes: Any) -> None:

@@ -48,6 +48,12 @@ def is_array(value: Any) -> bool:
     return numpy is not None and type(value) is numpy.ndarray
 
 
+def is_plain(array: Any) -> bool:
+    """Whether its items are numbers that the native core has a name for."""
+    dtype = array.dtype
+    return dtype.kind in "biuf" and dtype.itemsize <= 8 and bool(dtype.isnative)
+
+
 def for_arrays(op: Op) -> Op:
     """The same operation, element by element."""
     return _ufuncs().get(op, op)

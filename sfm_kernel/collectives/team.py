@@ -22,7 +22,7 @@ import itertools
 import os
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.endpoint import BUFFERING, Context, Endpoint
@@ -71,14 +71,16 @@ class Team:
         self.token = token
         self.context = Context(sfm, f"collective {token}")
         self.context.tick = self._tick
-        self._notes = Context(sfm, f"collective {token} notes")
+        self._notes = Context(sfm, f"collective {token} notes", news=True)
         # A program whose own messages are not buffered is to hang by those, not by ours.
         self.context.buffering = self._notes.buffering = BUFFERING
         self.is_local = all(sfm.shares_memory_with(one) for one in members)
         self.epoch = 0
         self.ledger = Ledger()
         self.marks: dict[str, int] = {}
+        self.on_wait: Callable[[], None] | None = None
         self._noted = -1
+        self._failure: dict[str, Any] | None = None
         self._ticks, self._looks = itertools.count(1), itertools.count(1)
         self._forget()
 
@@ -146,13 +148,16 @@ class Team:
         told += f"{type(failure).__name__}: {failure}".rstrip(": ")
         if isinstance(failure, CollectiveError):
             told = str(failure)
-        note = {"failed": told, "lost": lost, "calls": calls, "epoch": self.epoch}
-        boards = [self.ledger.board, *(inner.ledger.board for inner in self.inner.values())]
+        self._failure = {"failed": told, "lost": lost, "calls": calls, "epoch": self.epoch}
+        boards = [(self, self.ledger.board)]
+        boards += [(inner, inner.ledger.board) for inner in self.inner.values()]
         try:
-            self._tell(note)
-            for board in boards:
+            self._tell(self._failure)
+            for team, board in boards:
                 if board is not None:
                     board.abandon()
+                    with contextlib.suppress(OSError):  # where not all members have come
+                        os.unlink(team.path("board", team.epoch))
         finally:  # Stop may be pressed twice
             self.begin_epoch(self.epoch + 1)
 
@@ -168,7 +173,11 @@ class Team:
         self.epoch = epoch
         self.ledger.reset()
         self._forget()
-        begins = epoch << 32
+        self._purge()
+
+    def _purge(self) -> None:
+        """Throw away what is left of calls of earlier epochs: its senders may wait for room."""
+        begins = self.epoch << 32
         with contextlib.suppress(WouldBlock):
             while True:
                 self.context.recv_nb(call=lambda number: number < begins)
@@ -186,28 +195,38 @@ class Team:
     # ---- what is done while a member waits ----
 
     def _tick(self) -> None:
-        team = self.outer or self
-        team.note()
-        team.look()
+        (self.outer or self).note()
+        self._look_around()
         if next(self._ticks) % LOOK_EVERY == 0:
             self._look_for_heirs()
 
+    def _look_around(self) -> None:
+        team = self.outer or self
+        team.look()
+        self._purge()
+        if team.on_wait is not None:
+            team.on_wait()
+
     def _look_for_heirs(self) -> None:
         """Who has taken a dead member's name is alive, and knows nothing of this group."""
-        now = {one.name: one.uid for one in self.sfm.members()}
+        now: dict[Name, str] = {}
+        with contextlib.suppress(SFMError, OSError):  # members go on without a directory
+            now = {one.name: one.uid for one in self.sfm.members()}
         for one in self.members:
             if now.get(one.name, one.uid) != one.uid:
                 raise PeerLost(one.name, "and who has its name now is no member of the group")
 
     def note(self) -> None:
-        """Tell the others which call this member waits in; once for each call."""
+        """Tell the others which calls this member has made, once for each in which it waits."""
         if self._noted != self.number and self.ledger.count:
             self._noted = self.number
-            self._tell({"made": self.calls})
+            self._tell({"made": self.calls, "epoch": self.epoch})
 
     def tick_at_board(self, missing: list[int]) -> None:
         """Called every 100 ms while this member waits at the board; see ``Board.meet``."""
-        self._tick()
+        # Without a note: members at a board see for themselves who is in another call there, and
+        # whoever waits for messages notes.
+        self._look_around()
         if next(self._looks) % LOOK_EVERY == 0:
             # All have come, and it goes no further: who had to go on may be dead.
             for place in missing or range(self.size):
@@ -216,12 +235,23 @@ class Team:
 
     def look(self) -> None:
         """Read notes. Raises what they tell of the call that this member is in."""
-        for note in self._read_notes():
+        while True:  # one by one: what the first says may end the call
+            try:
+                note = dict(self._notes.recv_nb())
+            except WouldBlock:
+                return
             if "failed" in note:
                 self._hear_of_failure(note)
+            elif note["epoch"] < self.epoch:  # it has not heard of the failure
+                self._tell_again(note["src"])
             else:
                 names = self.names[self.place], note["src"]
                 self.compare(dict(zip(names, (self.calls, note["made"]), strict=True)))
+
+    def _tell_again(self, name: Name) -> None:
+        if self._failure is not None:
+            with contextlib.suppress(SFMError, OSError):
+                self._notes.send(dest=name, **self._failure | {"epoch": self.epoch - 1})
 
     @staticmethod
     def compare(made: Mapping[object, Mapping[int, str]]) -> None:
@@ -234,6 +264,7 @@ class Team:
     def _hear_of_failure(self, note: dict[str, Any]) -> None:
         if note["epoch"] < self.epoch:
             return  # we have raised in that epoch, too
+        self._failure = {key: note[key] for key in ("failed", "lost", "calls", "epoch")}
         self.begin_epoch(note["epoch"] + 1)
         if note["calls"] is not None:
             raise Told(CollectiveMismatch(note["calls"]))
@@ -241,16 +272,12 @@ class Team:
             raise Told(PeerLost(note["lost"], "and a collective call cannot go on without it"))
         raise Told(CollectiveError(note["failed"]))
 
-    def _read_notes(self) -> list[dict[str, Any]]:
-        notes = []
-        with contextlib.suppress(WouldBlock):
-            while True:
-                notes.append(dict(self._notes.recv_nb()))
-        return notes
 
+class Told(BaseException):
+    """A failure that another member has told us: it is raised here and told to nobody else.
 
-class Told(Exception):
-    """A failure that another member has told us: it is raised here and told to nobody else."""
+    No Exception: the native core may overrule those, when the call was complete in that moment.
+    """
 
     def __init__(self, failure: BaseException) -> None:
         super().__init__(failure)

@@ -15,7 +15,6 @@ from sfm_kernel.message import Packet, pack
 from sfm_kernel.transport.base import Member, Name, Route
 
 if TYPE_CHECKING:
-    from sfm_kernel.endpoint.endpoint import Endpoint
     from sfm_kernel.endpoint.peers import Peers
 
 
@@ -47,6 +46,10 @@ class Messaging(Calls):
         if not 0 <= nbytes < 1 << 64:
             raise ValueError(f"buffering is a number of bytes, 0 or more, not {nbytes}")
         self._buffering = nbytes
+
+    def with_buffering(self, nbytes: int) -> Context:
+        """The same space of messages, for sending with another ``buffering``."""
+        return Context(self, None, nbytes)
 
     def _send_otherwise(self, dest: Any, attributes: dict[str, Any]) -> None:
         """Send where there is no ring (yet): the first message to somebody, and other machines."""
@@ -110,22 +113,34 @@ class Context(Messaging):
     use it, so that their messages are never taken for their user's (MPI's communicators are
     contexts too). It lives as long as its endpoint and costs nothing when it is not used.
 
+    Args:
+        news: messages count as received when they arrive, even if nobody ever looks at them: they
+            keep no sender waiting. For what is short.
     Attributes:
         buffering: its own, as the endpoint's was when the context was made.
         doing: what observers are told that a receive here is for.
         tick: called about every 100 ms while a receive here waits; what it raises ends the wait.
     """
 
-    def __init__(self, endpoint: Endpoint, name: str) -> None:
+    def __init__(
+        self,
+        endpoint: Messaging,
+        name: str | None,
+        buffering: int | None = None,
+        news: bool = False,
+    ) -> None:
         self.name = name
         self.doing = ""
         self.tick: Callable[[], None] | None = None
         self._member, self._inbox = endpoint._member, endpoint._inbox
         self._peers, self._network = endpoint._peers, endpoint._network
-        self._buffering = endpoint.buffering
-        # 64 bits of a good hash: two of the few names of a world will not meet. Never 0.
-        digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
-        self._space = int.from_bytes(digest, "little") | 1
+        self.buffering = endpoint.buffering if buffering is None else buffering
+        self._space = endpoint._space
+        if name is not None:
+            # 64 bits of a good hash: two of the few names of a world will not meet. Never 0.
+            digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
+            number = max(2, int.from_bytes(digest, "little"))
+            self._space = number & ~1 if news else number | 1  # queues.rs tells them by that
         self._wire(self._inbox, self._peers.rings, self._peers.ranks, self._space)
 
     def _waiter(self, template: dict[str, Any]) -> tuple[str, Callable[[], None]]:

@@ -34,8 +34,10 @@ def crowd(kind: str, world: str) -> Iterator[Crowd]:
         yield made
 
 
-def goes_on(crowd: Crowd) -> None:
-    """The same group works again, on all."""
+def goes_on(crowd: Crowd, groups: list[Group] | None = None) -> None:
+    """The same groups work again, and new ones."""
+    again = [Background(partial(one.allreduce, one.rank)) for one in groups or ()]
+    assert [one.result() for one in again] == [N * (N - 1) // 2] * len(again)
     assert crowd.run(lambda group: group.allreduce(group.rank)) == [N * (N - 1) // 2] * N
 
 
@@ -44,9 +46,13 @@ Call = Callable[[Group], Any]
 MISMATCHES: dict[str, tuple[Call, Call]] = {
     "calls": (lambda group: group.bcast(1, 0), lambda group: group.reduce(1)),
     "calls of all": (lambda group: group.barrier(), lambda group: group.allreduce(1)),
-    "algorithms of messages and memory": (
+    "memory and messages": (
         lambda group: group.allgather(1),
         lambda group: group.alltoall([1] * N),
+    ),
+    "algorithms": (
+        lambda group: group.allreduce(1),
+        lambda group: group.allreduce(1, algorithm="linear"),
     ),
     "roots": (
         lambda group: group.gather(1, root=0, algorithm="linear"),
@@ -127,7 +133,7 @@ def test_a_value_that_cannot_be_pickled(crowd: Crowd) -> None:
     results = crowd.run(part)
     assert isinstance(results[1], Exception)
     assert all(isinstance(results[place], CollectiveError) for place in (0, 2))
-    assert "1 could not go on in allgather()" in str(results[0])
+    assert "1 could not go on in allgather(" in str(results[0])
     goes_on(crowd)
 
 
@@ -246,6 +252,70 @@ def test_bad_input_is_refused_before_anything_happens(
     results = crowd.run(call)
     assert all(isinstance(one, error) and text in str(one) for one in results), results
     goes_on(crowd)
+
+
+REFUSED: list[tuple[Call, Call]] = [
+    (
+        lambda group: group.allreduce(np.ones(3), out=np.ones(3)),
+        lambda group: group.allreduce(np.ones(3), out=np.ones(4)),
+    ),
+    (
+        lambda group: group.reduce(np.ones(3), root=1),
+        lambda group: group.reduce(np.ones(3), root=1, out=np.ones(4)),
+    ),
+    (lambda group: group.bcast(1), lambda group: group.bcast(1, root=7)),
+    (lambda group: group.allreduce(1), lambda group: group.allreduce(1, "add")),
+    (lambda group: group.barrier(), lambda group: group.barrier(algorithm="magic")),
+]
+
+
+@pytest.mark.parametrize("nth", range(len(REFUSED)))
+def test_what_is_refused_on_one_member_is_told_to_the_others(crowd: Crowd, nth: int) -> None:
+    right, wrong = REFUSED[nth]
+    groups = crowd.run(lambda group: group)
+
+    def part(group: Group) -> Any:
+        (wrong if group.rank == 1 else right)(group)
+        return group.barrier()  # who had no need of the refused one hears of it now
+
+    running = [Background(partial(part, one)) for one in groups]
+    results = [outcome(one) for one in running]
+    assert isinstance(results[1], ValueError | TypeError) and results[1].__traceback__
+    assert all(type(one) is CollectiveError for one in (results[0], results[2])), results
+    goes_on(crowd, groups)
+
+
+def test_two_failures_before_anybody_looks(crowd: Crowd) -> None:
+    groups = crowd.run(lambda group: group)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="root"):
+            groups[0].bcast(1, root=9)
+    for group in groups[1:]:
+        for _ in range(2):
+            with pytest.raises(CollectiveError, match="root"):
+                group.allgather(1, algorithm="ring")
+    goes_on(crowd, groups)
+
+
+def test_waiting_for_a_slow_member_leaves_nothing_in_its_inbox(crowd: Crowd) -> None:
+    groups = crowd.run(lambda group: group)
+
+    def part(group: Group) -> None:
+        for _ in range(3):
+            if group.rank == 2:
+                time.sleep(0.3)
+            group.barrier()
+
+    for one in [Background(partial(part, group)) for group in groups]:
+        one.result()
+    sfm = crowd.endpoints[2]
+    sfm.peek(tag="never sent")  # takes in what has come
+    if groups[2].is_local:
+        assert sfm._inbox.depth == 0
+    crowd.endpoints[0].buffering = 0
+    sending = Background(lambda: crowd.endpoints[0].send(dest=2, text="hello"))
+    assert sfm.recv(20, src=0).text == "hello"
+    sending.result()
 
 
 @pytest.mark.parametrize("values", [[1, 2], None, [1, 2, 3, 4]])

@@ -85,7 +85,10 @@ def test_reductions_of_objects(crowd: Crowd) -> None:
     assert not any(crowd.run(part))
 
 
-ARRAYS = [(1, float), (7, np.int64), (1000, np.float32), (40_000, float), (3_001, np.int16)]
+ARRAYS: list[tuple[int, Any]] = [
+    *[(1, float), (7, np.int64), (7, np.float32), (3, np.longdouble), (9, bool)],
+    *[(1000, np.float32), (40_000, float), (3_001, np.int16)],
+]
 
 
 def test_reductions_of_arrays(crowd: Crowd) -> None:
@@ -126,6 +129,10 @@ def test_shapes_orders_and_operations_of_arrays(crowd: Crowd) -> None:
         for algorithm in algorithms(group, "allreduce"):
             for value in (base, np.asfortranarray(base), base[::-1][::-1], base.copy()):
                 assert same(group.allreduce(value, algorithm=algorithm), total), algorithm
+            swapped = group.allreduce(base.astype(">f8"), algorithm=algorithm)
+            assert np.array_equal(swapped, total), algorithm
+            number = group.allreduce(np.float64(0.5))
+            assert type(number) is np.float64 and number == group.size / 2
             scalar = group.allreduce(np.array(2.0), operator.mul, algorithm=algorithm)
             assert same(np.asarray(scalar), np.array(2.0**group.size))
             empty = group.allreduce(np.empty(0), algorithm=algorithm)
@@ -134,6 +141,7 @@ def test_shapes_orders_and_operations_of_arrays(crowd: Crowd) -> None:
             # Any function of two arrays; it may not be commutative.
             matrix = np.array([[1, group.rank], [0, 1]])
             product = group.allreduce(matrix, lambda a, b: a @ b, algorithm=algorithm)
+            product[0, 0] += 0  # it belongs to the caller
             assert product.tolist() == [[1, sum(range(group.size))], [0, 1]]
             things = group.allreduce(np.array([None, group.rank], object), lambda a, b: b)
             assert things.tolist() == [None, group.size - 1]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfm_kernel import Endpoint, PeerLost, RecvTimeout, WouldBlock
-from tests.contract.conftest import eventually
+from sfm_kernel import Context, Endpoint, PeerLost, RecvTimeout, WouldBlock
+from tests.contract.conftest import Background, eventually
 
 
 def test_each_space_has_its_own_messages(pair: tuple[Endpoint, Endpoint]) -> None:
@@ -94,10 +94,35 @@ def test_a_context_has_its_own_buffering(
     context = a.context("c")
     assert context.buffering == a.buffering
     context.buffering = 0
-    a.send(dest="B")
     sending = background(lambda: context.send(dest="B", n=1))
     assert b.context("c").recv().n == 1
     sending.result()
+
+
+def test_news_keep_nobody_waiting(pair: tuple[Endpoint, Endpoint], kind: str) -> None:
+    a, b = pair
+    news, heard = Context(a, "n", news=True), Context(b, "n", news=True)
+    for number in range(100):
+        news.send(dest="B", number=number)
+    a.send(dest="B", text="before")
+    assert b.recv().text == "before"
+    a.buffering = 0  # waits until all that counts was received
+    sending = Background(lambda: a.send(dest="B", text="after"))
+    assert b.recv(src="A").text == "after"
+    sending.result()
+    assert [heard.recv().number for _ in range(100)] == list(range(100))
+
+
+def test_another_buffering_for_the_same_messages(
+    pair: tuple[Endpoint, Endpoint], background: Callable[..., Any]
+) -> None:
+    a, b = pair
+    a.buffering = a.context("c").buffering = 0
+    a.with_buffering(1 << 20).send(dest="B", n=1)  # returns at once
+    a.context("c").with_buffering(1 << 20).send(dest="B", n=2)
+    assert (b.recv().n, b.context("c").recv().n) == (1, 2)
+    with pytest.raises(ValueError, match="buffering is a number of bytes"):
+        a.with_buffering(-1)
 
 
 def test_many_contexts(pair: tuple[Endpoint, Endpoint]) -> None:

@@ -153,9 +153,11 @@ impl Board {
         broken
     }
 
-    /// End the board for all, between two rounds: nobody can complete the next one.
+    /// End the board for all: this round, or if that is decided, the next one cannot be completed.
     pub fn abandon(&mut self) -> bool {
-        self.round += 1;
+        if self.is_decided() {
+            self.round += 1;
+        }
         self.break_off()
     }
 

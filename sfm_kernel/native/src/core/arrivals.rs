@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
+use super::queues::is_news;
 use super::{Core, Source, State, NO_LANE};
 use crate::clock::coarse;
 use crate::matching::{Taken, Ticket};
@@ -241,7 +242,12 @@ impl Core {
     fn admit(&self, state: &mut State, packet: Arc<Packet>, lane: u32, ack: bool) {
         let number = &mut state.lanes[lane as usize].arrived;
         *number += 1;
-        let ticket = Ticket { lane, ack, paid: false, number: *number };
+        // News that nobody looks at keep no sender waiting.
+        let ticket = Ticket { lane, ack, paid: is_news(packet.context()), number: *number };
+        if ticket.paid {
+            let cost = packet.cost();
+            self.credit(state, &ticket, cost);
+        }
         // Behind a message that is not decided yet, or order would be lost.
         let active = self.shared().callbacks.load(Ordering::Relaxed) != 0;
         let undecided = active || state.deciding > 0 || !state.undecided.is_empty();

@@ -12,6 +12,11 @@ use crate::packet::Packet;
 /// So many contexts keep their queue when it is empty.
 const KEPT: usize = 16;
 
+/// Whether a context is for news, which count as received when they arrive: their number is even.
+pub fn is_news(context: u64) -> bool {
+    context != 0 && context % 2 == 0
+}
+
 #[derive(Default)]
 pub struct Queues {
     own: Queue,

@@ -99,14 +99,20 @@ impl Core {
         let shared = self.shared();
         shared.received.fetch_add(1, Ordering::Relaxed);
         shared.set_depth(state.queue.len() + state.undecided.len(), state.queue.bytes());
-        let Ticket { lane: nth, ack, paid, number } = taken.ticket;
-        let lane = &mut state.lanes[nth as usize];
+        let Ticket { lane, paid, number, .. } = taken.ticket;
         let bytes = taken.packet.len() as u64;
-        shared.trace.record(What::Received, lane.uid as u64, number, bytes);
-        if paid {
-            return;
+        let uid = state.lanes[lane as usize].uid as u64;
+        shared.trace.record(What::Received, uid, number, bytes);
+        if !paid {
+            self.credit(state, &taken.ticket, taken.packet.cost());
         }
-        lane.taken += taken.packet.cost();
+    }
+
+    /// What a message cost its sender is free again.
+    pub(super) fn credit(&self, state: &mut State, ticket: &Ticket, cost: u64) {
+        let nth = ticket.lane;
+        let lane = &mut state.lanes[nth as usize];
+        lane.taken += cost;
         match &lane.source {
             Source::Ring { reader, .. } => {
                 reader.control().taken.0.store(lane.taken, Ordering::Release);
@@ -116,7 +122,7 @@ impl Core {
             }
             Source::Local(outflow) => outflow.credit(lane.taken),
             Source::Remote => {
-                if ack || lane.asked || lane.taken - lane.acknowledged >= ACK_EVERY {
+                if ticket.ack || lane.asked || lane.taken - lane.acknowledged >= ACK_EVERY {
                     self.owe(state, nth);
                 }
             }

@@ -11,6 +11,7 @@ use pyo3::types::{PyBytes, PyFloat, PyInt, PyList};
 
 use super::arrays::{numbers, Numbers};
 use super::blocked::{Blocked, TICK};
+use super::collectives::is_float64;
 use super::errors::{closed, error, shm_error};
 use super::inbox::Inbox;
 use crate::bell::Woken;
@@ -104,11 +105,11 @@ impl PyBoard {
     }
 
     /// Break off the round that this member is in; false if it was decided before.
-    fn break_off(&self, py: Python<'_>) -> PyResult<bool> {
+    pub fn break_off(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.lock(py)?.break_off())
     }
 
-    /// Break off the round that comes next.
+    /// Break off this round; if that is decided, the next one.
     fn abandon(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.lock(py)?.abandon())
     }
@@ -207,8 +208,11 @@ enum Brought<'a> {
 impl<'a> Brought<'a> {
     /// Python's numbers, and arrays; None for what has to be pickled first.
     fn of(value: &'a Bound<'_, PyAny>, op: Op) -> Option<Brought<'a>> {
-        // NumPy's float64 is a float; where it is only kept, it is to stay what it is.
-        let float = if op == Op::Keep { value.cast_exact() } else { value.cast::<PyFloat>() };
+        let float = match value.cast_exact::<PyFloat>() {
+            Ok(float) => Ok(float),
+            Err(_) if op != Op::Keep && is_float64(value) => value.cast::<PyFloat>(),
+            Err(failure) => Err(failure),
+        };
         if let Ok(float) = float {
             return Some(Brought::Float(float.value().to_ne_bytes()));
         }

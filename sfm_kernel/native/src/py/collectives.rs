@@ -206,7 +206,8 @@ impl Collectives {
         };
         let (none, known) = (py.None().into_bound(py), wires.barrier.get());
         let made = known.made.bind(py).as_any();
-        let done = quickly(slf, wires, board.get(), (known.mark, 0), &none, &none, &none, made)?;
+        let done =
+            quickly(slf, wires, board.get(), (known.mark, 0), &none, &none, (&none, None), made)?;
         Ok(done.unwrap_or(none))
     }
 
@@ -238,6 +239,13 @@ fn wires<'a>(slf: &'a Bound<'_, Collectives>) -> PyResult<&'a Wires> {
     wires.ok_or_else(|| PyRuntimeError::new_err("this group was never made"))
 }
 
+/// Whether this is a NumPy float64, which is a float, and to be one of NumPy's in the end.
+pub fn is_float64(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<PyFloat>()
+        && !value.is_exact_instance_of::<PyFloat>()
+        && value.get_type().fully_qualified_name().is_ok_and(|name| name == "numpy.float64")
+}
+
 /// An allreduce of numbers; None where it is no matter of numbers.
 fn allreduce<'py>(
     slf: &Bound<'py, Collectives>,
@@ -248,7 +256,9 @@ fn allreduce<'py>(
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = slf.py();
-    let alone = value.is_exact_instance_of::<PyFloat>() || value.is_exact_instance_of::<PyInt>();
+    let numpys = is_float64(value);
+    let alone =
+        numpys || value.is_exact_instance_of::<PyFloat>() || value.is_exact_instance_of::<PyInt>();
     let array = !alone && super::arrays::numbers(value).is_some();
     if !alone && !array || alone && out.is_some() {
         return Ok(None);
@@ -259,6 +269,10 @@ fn allreduce<'py>(
             let learnt = slf.call_method1(intern!(py, "_learn"), (op,))?;
             if learnt.is_none() {
                 return Ok(None);
+            }
+            let known = learnt.cast_exact::<Known>()?.get();
+            if known.number == 0 && known.array == 0 {
+                return Ok(None); // not remembered: there may be many, each with what it closes over
             }
             wires.known.bind(py).set_item(op, &learnt)?;
             learnt
@@ -272,7 +286,14 @@ fn allreduce<'py>(
     let made = known.made.bind(py);
     if alone {
         let none = py.None().into_bound(py);
-        return quickly(slf, wires, board, (known.mark, code), op, value, &none, made.as_any());
+        let ways = (known.mark, code);
+        let done = quickly(slf, wires, board, ways, op, value, (&none, None), made.as_any())?;
+        return match done {
+            Some(number) if numpys && number.is_exact_instance_of::<PyFloat>() => {
+                value.get_type().call1((number,)).map(Some)
+            }
+            done => Ok(done),
+        };
     }
     let about = (
         made.get_item(0)?,
@@ -285,7 +306,7 @@ fn allreduce<'py>(
         Some(out) => out.clone(),
         None => value.call_method1(intern!(py, "copy"), ("C",))?,
     };
-    quickly(slf, wires, board, (known.mark, code), op, value, &fresh, made.as_any())
+    quickly(slf, wires, board, (known.mark, code), op, value, (&fresh, out), made.as_any())
 }
 
 /// One round at the board, written down; None where nothing was done.
@@ -297,7 +318,7 @@ fn quickly<'py>(
     (mark, code): (u64, u32),
     op: &Bound<'py, PyAny>,
     value: &Bound<'py, PyAny>,
-    out: &Bound<'py, PyAny>,
+    (out, given): (&Bound<'py, PyAny>, Option<&Bound<'py, PyAny>>),
     made: &Bound<'py, PyAny>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = slf.py();
@@ -312,7 +333,11 @@ fn quickly<'py>(
         Ok((kind, result)) if kind <= Kind::Floats as u32 => Ok(Some(result)),
         Ok((kind, result)) => {
             let settle = intern!(py, "_settle");
-            slf.call_method1(settle, (kind, result, value, op, made)).map(Some)
+            let settled = slf.call_method1(settle, (kind, result, value, op, made, given));
+            if settled.is_err() {
+                board.break_off(py)?; // Stop may have come before it could; harmless else
+            }
+            settled.map(Some)
         }
         Err(failure) => slf.call_method1(intern!(py, "_failed"), (failure,)).map(Some),
     }
