@@ -298,19 +298,22 @@ def size_of(nbytes: int) -> str:
 
 
 def plot(measured: Sequence[Row]) -> Figure:
-    """Time against processes for each transport; beside them the model."""
+    """Time against processes for each transport; beside them the model.
+
+    Of the size that was asked for first: ``rows`` measures it first, and ``model_sizes`` last.
+    """
     from sfm_kernel.bench.reductions_curves import Growth, Model
     from sfm_kernel.plots import Panel, still
 
     cores = measured[0]["cores"]
-    smallest = min(row["bytes"] for row in measured)
+    nbytes = measured[0]["bytes"]
     processes = {row["processes"] for row in measured}
     panels: list[Panel] = [
-        Growth(transport, processes, nbytes=smallest, cores=cores)
+        Growth(transport, processes, nbytes=nbytes, cores=cores)
         for transport in dict.fromkeys(row["transport"] for row in measured)
     ]
     try:
-        panels.append(Model(model(measured), nbytes=smallest, cores=cores))
+        panels.append(Model(model(measured), nbytes=nbytes, cores=cores))
     except SFMError:  # nothing was measured that it can be fitted to
         pass
     return still(measured, *panels)
@@ -322,7 +325,9 @@ def plot(measured: Sequence[Row]) -> Figure:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of ``python -m sfm_kernel.bench reductions``."""
     parser.add_argument("--processes", type=numbers, metavar="p,p,…", help="how many")
-    parser.add_argument("--bytes", type=numbers, metavar="n,n,…", help="that each process gives")
+    parser.add_argument(
+        "--bytes", type=numbers, metavar="n,n,…", help="that each process gives; --plot: the first"
+    )
     parser.add_argument(
         "--only", type=names(ALGORITHMS["allreduce"], "algorithm"), metavar="NAME,…",
         help=f"algorithms, with * and ?: {', '.join(ALGORITHMS['allreduce'])}",

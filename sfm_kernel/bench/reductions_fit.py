@@ -27,6 +27,7 @@ import numpy.typing as npt
 
 from sfm_kernel.bench.rows import Row, grouped
 from sfm_kernel.collectives.area import PIECE
+from sfm_kernel.collectives.flags import ROOM
 from sfm_kernel.errors import SFMError
 
 # Laws of growth
@@ -155,12 +156,9 @@ def _flags(p: int, m: float) -> Bill:
     levels, below = 1, 4
     while below < p:
         levels, below = levels + 1, 4 * below
-    rounds = 1 if m <= PLACE else 2 * math.ceil(m / PIECE)
+    rounds = 1 if m <= ROOM else 2 * math.ceil(m / PIECE)
     return Bill(rounds * (levels + 1), 0, _beyond(m))
 
-
-PLACE = 2000
-"""Bytes that a member's own place in the tree of flags holds, about."""
 
 BILLS: dict[str, Callable[[int, float], Bill]] = {
     "linear": _linear,

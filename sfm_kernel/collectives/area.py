@@ -127,6 +127,8 @@ def reduce_in_area(call: Call, meet: Meet, value: NDArray[Any], out: Any) -> NDA
     places = [place[: area.nbytes // item * item].view(dtype) for place in area.places]
     shared = area.result[: area.nbytes // item * item].view(dtype)
     step = max(1, ALIGN // item)
+    # Results have a place of their own: it is written only when all have come to the next round,
+    # having read what they wanted. What members bring is read by nobody after the second round.
     for start in range(0, source.size, shared.size):
         count = min(shared.size, source.size - start)
         mine, whole = source[start : start + count], target[start : start + count]

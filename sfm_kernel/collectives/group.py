@@ -108,6 +108,11 @@ class Group(Collectives):
         return list(self._team.names)
 
     @property
+    def number(self) -> int:
+        """The number of the call that this member is in, or was in last; all count alike."""
+        return self._team.number
+
+    @property
     def is_local(self) -> bool:
         """Whether all members share memory."""
         return self._team.is_local

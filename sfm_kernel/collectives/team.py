@@ -81,6 +81,7 @@ class Team:
         self.on_wait: Callable[[], None] | None = None
         self._noted = -1
         self._failure: dict[str, Any] | None = None
+        self._ahead: list[dict[str, Any]] = []
         self._ticks, self._looks = itertools.count(1), itertools.count(1)
         self._forget()
 
@@ -148,7 +149,10 @@ class Team:
         told += f"{type(failure).__name__}: {failure}".rstrip(": ")
         if isinstance(failure, CollectiveError):
             told = str(failure)
-        self._failure = {"failed": told, "lost": lost, "calls": calls, "epoch": self.epoch}
+        # Who was in another call before, or has died, is of no use in earlier calls either.
+        for_all = lost is not None or isinstance(failure, CollectiveMismatch)
+        about = {"epoch": self.epoch, "number": 0 if for_all else self.number}
+        self._failure = {"failed": told, "lost": lost, "calls": calls, **about}
         boards = [(self, self.ledger.board)]
         boards += [(inner, inner.ledger.board) for inner in self.inner.values()]
         try:
@@ -235,6 +239,9 @@ class Team:
 
     def look(self) -> None:
         """Read notes. Raises what they tell of the call that this member is in."""
+        for note in [one for one in self._ahead if one["number"] <= self.number]:
+            self._ahead.remove(note)
+            self._hear_of_failure(note)
         while True:  # one by one: what the first says may end the call
             try:
                 note = dict(self._notes.recv_nb())
@@ -251,7 +258,8 @@ class Team:
     def _tell_again(self, name: Name) -> None:
         if self._failure is not None:
             with contextlib.suppress(SFMError, OSError):
-                self._notes.send(dest=name, **self._failure | {"epoch": self.epoch - 1})
+                about = {"epoch": self.epoch - 1, "number": 0}
+                self._notes.send(dest=name, **self._failure | about)
 
     @staticmethod
     def compare(made: Mapping[object, Mapping[int, str]]) -> None:
@@ -264,7 +272,12 @@ class Team:
     def _hear_of_failure(self, note: dict[str, Any]) -> None:
         if note["epoch"] < self.epoch:
             return  # we have raised in that epoch, too
-        self._failure = {key: note[key] for key in ("failed", "lost", "calls", "epoch")}
+        if note["number"] > self.number:
+            # In a call that this member has not made yet. Whoever is that far has given what the
+            # earlier ones need: those come to their end.
+            self._ahead.append(note)
+            return
+        self._failure = {key: note[key] for key in ("failed", "lost", "calls")}
         self.begin_epoch(note["epoch"] + 1)
         if note["calls"] is not None:
             raise Told(CollectiveMismatch(note["calls"]))

@@ -35,21 +35,21 @@ and takes any message with the right source and tag; here both say to which tran
 from __future__ import annotations
 
 import operator
-import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from numpy.typing import DTypeLike
 
-from sfm_kernel.errors import PeerLost, TransferError
+from sfm_kernel.errors import PeerLost, SFMError, TransferError
 from sfm_kernel.mpi.items import Items, destination, item_type, source, whole
 from sfm_kernel.mpi.leftovers import drop_later, drop_now, drop_what_came, tidy
 from sfm_kernel.mpi.numbers import is_orphan, new_transfer
 
 if TYPE_CHECKING:
-    from sfm_kernel.endpoint import Endpoint
+    from sfm_kernel.endpoint import Context, Endpoint
     from sfm_kernel.message import Message
     from sfm_kernel.mpi.namespace import Namespace
 
@@ -63,7 +63,8 @@ ANY = None
 """As ``src`` or ``tag`` of a receive: whoever sends, whatever the tag."""
 
 _UNBOUNDED = 1 << 62
-_speaking = threading.Lock()
+_speakers: WeakKeyDictionary[Endpoint, Context] = WeakKeyDictionary()
+"""For each endpoint, itself without a limit of buffering."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,8 @@ def mpi_send_buf(
         window: chunks that the receiver may have beside its buffer, at least 1.
     Raises:
         TypeError, ValueError: an argument is wrong; nothing was sent, and the receiver waits on.
+        TypeError, OverflowError: a value of a list is no item of this type. The list is looked at
+            chunk by chunk; if some have been sent, the receiver is told.
         TransferError: the receiver has less room, expects another type, or was interrupted.
         PeerLost: the receiver died. Otherwise as ``send``.
     Order, Cost: as ``send``; a copy of each chunk here and one there, a message and its
@@ -280,24 +283,27 @@ def _send_chunks(
     window: int,
 ) -> None:
     acks = {"src": to["dest"], "ack": about["transfer"]}
-    flying, sent = 0, 0
+    flying, sent, opened = 0, 0, False
     try:
         for start, end, last in plan(items.count, chunk):
             if flying == window:
                 _await_ack(sfm, acks)
                 flying -= 1
             buf = items.get(start, end)
+            opened = True
             sfm.send(**to, mtype="large", start=start, end=end, last=last, **about, buf=buf)
             flying, sent = flying + 1, end
         for _ in range(flying):
             _await_ack(sfm, acks)
     except BaseException as error:
-        # Without buffering, an interrupted first send may have left its message there or not.
+        # An interrupted first send may have sent its message or not. If not, this one is the
+        # first of the transfer, and the receiver passes it over.
         first = {} if sent else {"start": 0}
-        if sent < items.count and (sent or sfm.buffering == 0):
+        if opened and sent < items.count:
             mtype = "failed" if isinstance(error, Exception) else "interrupted"
-            _say(sfm, to | about, mtype=mtype, why=repr(error), last=True, **first)
-        if not isinstance(error, TransferError):
+            with suppress(SFMError):  # what has ended the transfer is raised, not this
+                _say(sfm, to | about, mtype=mtype, why=repr(error), last=True, **first)
+        if opened and not isinstance(error, TransferError):
             drop_later(sfm, acks)
         raise
 
@@ -316,14 +322,10 @@ def _say(sfm: Endpoint, about: dict[str, Any], /, **more: Any) -> None:
     An acknowledgement that waited, behind what this process has sent before, would wait for a
     process that may be waiting for the acknowledgement.
     """
-    with _speaking:
-        kept = sfm.buffering
-        try:
-            sfm.buffering = _UNBOUNDED
-            with suppress(PeerLost):  # what it had sent before is still received
-                sfm.send(**about, **more)
-        finally:
-            sfm.buffering = kept
+    if sfm not in _speakers:
+        _speakers[sfm] = sfm.with_buffering(_UNBOUNDED)
+    with suppress(PeerLost):  # what it had sent before is still received
+        _speakers[sfm].send(**about, **more)
 
 
 def _given_up(m: Message, why: str) -> str:

@@ -18,7 +18,10 @@ KINDS = "biufcMmSU"
 """Kinds of NumPy types that are items: numbers, dates, texts of one length."""
 
 LADDER = "buifc"
-"""Kinds of numbers; a list's numbers may become those of a later kind, and lose nothing."""
+"""Kinds of numbers; a list's numbers may become those of a later kind.
+
+An integer keeps its value and a finite number stays finite, or it is an error; floats are rounded.
+"""
 
 
 def item_type(datatype: DTypeLike) -> np.dtype[Any]:
@@ -72,11 +75,13 @@ class _ListItems(Items):
                 f"the items {self._offset + start} to {self._offset + end - 1} of the list are "
                 f"{what}, not {self.dtype}: name their type, or convert them"
             )
-        items = found.astype(self.dtype)
-        if items.dtype.kind in "iu" and (items != found).any():
+        with np.errstate(over="ignore"):  # _fits sees it
+            items = found.astype(self.dtype)
+        if not _fits(values, found, items):
             raise OverflowError(
                 f"a number among the items {self._offset + start} to {self._offset + end - 1} of "
-                f"the list does not fit into {self.dtype}: name a larger type"
+                f"the list does not fit into {self.dtype}: name a larger type, for large integers "
+                f"such as 'int64', or round them with float() first"
             )
         return items
 
@@ -90,6 +95,27 @@ def _becomes(found: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
         small_enough = LADDER.index(found.kind) <= LADDER.index(wanted.kind)
         return small_enough or (found.kind, wanted.kind) == ("i", "u")  # unless one is negative
     return found.kind == wanted.kind and found.itemsize <= wanted.itemsize
+
+
+def _fits(values: Any, found: NDArray[Any], items: NDArray[Any]) -> bool:
+    """Whether each integer of a list has kept its value, and each finite number is still finite.
+
+    ``found`` is what NumPy makes of ``values``, and ``items`` what is sent. If there are floats
+    among the values, even ``found`` may have lost the last digits of an integer.
+    """
+    if items.dtype.kind in "iu":
+        return bool((items == found).all())
+    if items.dtype.kind not in "fc":
+        return True
+    if (np.isfinite(found) & ~np.isfinite(items)).any():
+        return False
+    exact = 2.0 ** (np.finfo(items.dtype).nmant + 1)  # every integer up to here is a float
+    large = np.flatnonzero((found.real >= exact) | (found.real <= -exact))
+    return all(
+        int(items[place].real) == values[place]
+        for place in large
+        if isinstance(values[place], int | np.integer)
+    )
 
 
 class _ArrayItems(Items):

@@ -1,4 +1,4 @@
-"""SpeedesComm: 25 calls for parallel programs, after the library of the SPEEDES simulator.
+"""SpeedesComm: calls for parallel programs, after the library of the SPEEDES simulator.
 
     >>> import sfm_kernel
     >>> from sfm_kernel.speedes import start_up
@@ -12,8 +12,9 @@
 
 A call of a ``SpeedesComm`` bears the name of the original, in Python's way of writing. What differs
 by argument types in C++ is one method here (sums of an int and of a float), or several that are
-named by what they do (send, multicast, broadcast). The paper counts 25 calls and lists 24; the sum
-of SimTimes, which it has only between machines (``SpComm_Net_Sum``), is the one that is missing.
+named by what they do (send, multicast, broadcast). The paper counts 25 calls: 1 to start, 2 for the
+state, 11 for synchronisation, 11 for messages. It lists 24, only 10 of them for messages; which is
+the other, it does not say. These are the 24:
 
 start_up              void SpComm_StartUp(int localNodes, int totalNodes, int groupID, char *infile)
 get_num_nodes         int SpComm_GetNumNodes()
@@ -27,7 +28,6 @@ global_max            double SpComm_GlobalMax(double dval)
 global_sum            double SpComm_GlobalSum(double dval)
 global_min            SpSimTime SpComm_GlobalMin(SpSimTime simTime)
 global_max            SpSimTime SpComm_GlobalMax(SpSimTime simTime)
-global_sum            SpSimTime SpComm_GlobalSum(SpSimTime simTime)
 enter_fuzzy_barrier   void SpComm_EnterFuzzyBarrier()
 exit_fuzzy_barrier    int SpComm_ExitFuzzyBarrier()
 send                  void SpComm_Send(int dest, int type, int nbytes, void *buff)
@@ -41,15 +41,21 @@ coordinated_multicast void SpComm_CoordinatedSend(SpDestination *dest, int nbyte
 coordinated_broadcast void SpComm_CoordinatedSend(int nbytes, void *buff)
 coordinated_receive   void *SpComm_CoordinatedReceive(int &nbytes)
 
+One more is this library's own: ``global_sum`` of SimTimes, which the paper's nodes have only inside
+the library, between machines (``SpComm_Net_Sum``, section 3.4).
+
 Its classes: ``SpDestination`` is ``Destination``, ``SpSimTime`` is ``SimTime``, ``NET_INT`` and
 ``NET_DOUBLE`` are NumPy dtypes.
 
 startup       start_up, the input file
 comm          SpeedesComm
+reductions    minima, maxima and sums
 fuzzy         the fuzzy barrier
 coordinated   coordinated messages: cycles, and how their end is found
 wave          sums over all nodes that no call waits for
 post          how messages are sent and taken in
+whole         what may only happen as a whole
+members       sending to members, and to nobody who has taken a dead one's name
 blocks        memory that is written once and read by many
 contents      what a message carries
 machines      which nodes share a machine; the tree

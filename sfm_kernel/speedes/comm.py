@@ -6,13 +6,11 @@ SPEEDES Communications Library", section 2.
 
 from __future__ import annotations
 
-import math
 import operator
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from numbers import Integral, Real
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
@@ -22,6 +20,7 @@ from sfm_kernel.speedes.contents import Contents, Received
 from sfm_kernel.speedes.coordinated import Coordinated
 from sfm_kernel.speedes.fuzzy import FuzzyBarrier
 from sfm_kernel.speedes.post import Post
+from sfm_kernel.speedes.reductions import MAX, MIN, SUM, Reduction
 from sfm_kernel.speedes.simtime import SimTime
 
 if TYPE_CHECKING:
@@ -37,9 +36,14 @@ TYPES = 256
 class SpeedesComm:
     """One node of a group of nodes. Made by ``start_up``; for one thread; a context manager.
 
-    Sends never wait. What arrives is taken in by the node's own calls: by every receive, and by
-    ``exit_fuzzy_barrier`` and ``coordinated_receive``. So is what it has to pass on to others of
-    its machine.
+    Sends never wait. What arrives is taken in by the node's own calls: by every receive, by
+    ``exit_fuzzy_barrier`` and ``coordinated_receive``, and every 100 ms by a synchronisation call
+    that waits. So is what it has to pass on to others of its machine; a node that computes passes
+    nothing on.
+
+    A call that is ended in the middle of its work on messages (by Stop, or for want of memory) may
+    have lost some. Every later call of that node, but for the two of its state, is an SFMError
+    then, and the others get PeerLost where they would wait for it: start the group again on all.
 
     Attributes:
         group_id: which group. machines: the nodes of each machine, the lowest first.
@@ -61,7 +65,9 @@ class SpeedesComm:
         self._post.deliveries["message"] = partial(_queue, self._pending)
         self._fuzzy = FuzzyBarrier(self._post)
         self._coordinated = Coordinated(self._post)
-        self._end = weakref.finalize(self, self._post.close)
+        self._post.turn = lambda: group.number
+        group.on_wait = self._post.while_in_a_collective
+        self._end = weakref.finalize(self, _leave, self._post, group)
 
     @property
     def machines(self) -> list[list[int]]:
@@ -89,8 +95,10 @@ class SpeedesComm:
     def barrier_sync(self) -> None:
         """Return when every node has called it.
 
-        Blocks until then; Stop (KeyboardInterrupt) ends it.
-        Raises: PeerLost; SFMError in the middle of a coordinated cycle, and nothing is changed.
+        Blocks until then, and takes in meanwhile; Stop (KeyboardInterrupt) ends it.
+        Raises: PeerLost if a node died, or left before it made this call; CollectiveError if
+            another could not go on; SFMError in the middle of a coordinated cycle, and nothing is
+            changed.
         Source: ``void SpComm_BarrierSync()``, section 2.2.
         """
         self._synchronises("barrier_sync")
@@ -103,11 +111,12 @@ class SpeedesComm:
         either and a SimTime, it is a SimTime.
         Args:
             value: an int, a float that is not NaN, or a SimTime.
-        Raises: TypeError, ValueError for another value; otherwise as ``barrier_sync``.
+        Raises: TypeError, ValueError for another value, and nobody else hears of it; otherwise as
+            ``barrier_sync``.
         Source: ``int SpComm_GlobalMin(int)``, ``double SpComm_GlobalMin(double)``, ``SpSimTime
             SpComm_GlobalMin(SpSimTime)``, section 2.2.
         """
-        return cast(Value, self._reduce("global_min", value, min))
+        return cast(Value, self._reduce(MIN, value))
 
     def global_max(self, value: Value) -> Value:
         """The greatest of the values that the nodes give; otherwise as ``global_min``.
@@ -115,18 +124,19 @@ class SpeedesComm:
         Source: ``int SpComm_GlobalMax(int)``, ``double SpComm_GlobalMax(double)``, ``SpSimTime
             SpComm_GlobalMax(SpSimTime)``, section 2.2.
         """
-        return cast(Value, self._reduce("global_max", value, max))
+        return cast(Value, self._reduce(MAX, value))
 
     def global_sum(self, value: Value) -> Value:
         """The sum of the values that the nodes give; otherwise as ``global_min``.
 
         Of SimTimes, the times and each of the priorities are added. A float may be NaN here, and so
-        is the sum then.
-
+        is the sum then; but no SimTime is NaN.
+        Raises: ValueError at every node, when some gave SimTimes and the sum would be NaN: one gave
+            NaN, or one infinity and one its negative. The group goes on.
         Source: ``int SpComm_GlobalSum(int)``, ``double SpComm_GlobalSum(double)``, section 2.2; of
             SimTimes, ``SpComm_Net_Sum``, section 3.4.
         """
-        return cast(Value, self._reduce("global_sum", value, operator.add))
+        return cast(Value, self._reduce(SUM, value))
 
     def enter_fuzzy_barrier(self) -> None:
         """Say that this node has come to the fuzzy barrier, and go on.
@@ -144,7 +154,7 @@ class SpeedesComm:
 
         Never waits. Takes in what has arrived.
         Raises: SFMError if this node has not entered, or in the middle of a coordinated cycle;
-            PeerLost if a node died that had not entered.
+            PeerLost if a node died or left that had not entered.
         Order, Cost: with up to 16 nodes, who enters tells each of the others, so that the answer
             depends on nothing but that. With more, news goes along a tree of messages, and waits
             where a node calls nothing.
@@ -175,7 +185,9 @@ class SpeedesComm:
         """Send data to each node of a set: a ``Destination``, or anything else with nodes in it.
 
         On this machine 128 KiB and more are written once for all receivers. To each other machine
-        the data go once: the lowest receiver there passes them on with its next call.
+        the data go once: the lowest receiver there passes them on with its next call that takes in.
+        If it dies before that, those after it on its machine do not get the message, and nobody is
+        told so. (A coordinated one is missed: all get PeerLost, since its cycle cannot end.)
         Raises: as ``send``; PeerLost after all others were sent the message.
         Source: ``void SpComm_Send(SpDestination *dest, int type, int nbytes, void *buff)``,
             sections 2.3 and 3.2.
@@ -218,6 +230,7 @@ class SpeedesComm:
         Never looks at what has arrived since; otherwise as ``receive(type)``.
         Source: ``void *SpComm_GetPendingMessage(int type, int &nbytes)``, section 2.3.
         """
+        self._post.whole.check()
         queue = self._pending.get(_type(type))
         return queue.popleft() if queue else None
 
@@ -256,7 +269,7 @@ class SpeedesComm:
         that was sent was received. In answer to a message a node may send coordinated messages
         again, in the same cycle. After None the cycle is over; Stop ends a wait, and the next call
         goes on with it.
-        Raises: PeerLost if a node died: the cycle cannot end then.
+        Raises: PeerLost if a node died or left: the cycle cannot end then.
         Cost: at the end two sums over all nodes, about 4 · log2(nodes) messages one after another.
         Source: ``void *SpComm_CoordinatedReceive(int &nbytes)``, section 2.3.
         """
@@ -268,6 +281,8 @@ class SpeedesComm:
     def close(self) -> None:
         """Leave the group: what was sent is still received, what was not received is gone.
 
+        The others are told, and treat this node as they would if it had died: what they send to it
+        from then on, and what they wait for from it, is a PeerLost.
         Happens by itself when the object goes, the process ends, or the group is started anew.
         """
         self._end()
@@ -296,6 +311,7 @@ class SpeedesComm:
                 f"node {self._post.node} has left group {self.group_id}, or it was started anew: "
                 f"use what the last start_up has returned"
             )
+        self._post.whole.check()
 
     def _synchronises(self, call: str) -> None:
         self._open()
@@ -306,12 +322,11 @@ class SpeedesComm:
                 f"nothing has changed"
             )
 
-    def _reduce(self, call: str, value: Any, op: Callable[[Any, Any], Any]) -> Any:
-        self._synchronises(call)
-        rank, own = _ranked(call, value, may_be_nan=op is operator.add)
+    def _reduce(self, reduction: Reduction, value: Any) -> Any:
+        self._synchronises(reduction.call)
         # Checked before and promoted afterwards: nothing can go wrong at one node alone.
-        rank, result = self._group.allreduce((rank, own), _Ranked(op))
-        return result if isinstance(result, KINDS[rank]) else KINDS[rank](_float(result))
+        own = reduction.given(value)
+        return reduction.result(self._group.allreduce(own, reduction))
 
     def _send(self, dests: Sequence[int], type: int, data: Any) -> None:
         self._open()
@@ -341,47 +356,13 @@ class SpeedesComm:
         return sorted({self._known(node) for node in dests})
 
 
+def _leave(post: Post, group: Group) -> None:
+    group.on_wait = None
+    post.close()
+
+
 def _queue(pending: dict[int, deque[Received]], type: int, received: Received) -> None:
     pending.setdefault(type, deque()).append(received)
-
-
-KINDS: tuple[type, ...] = (int, float, SimTime)
-"""What can be reduced: each can be made of those before it."""
-
-
-def _ranked(call: str, value: Any, may_be_nan: bool) -> tuple[int, Any]:
-    """The value and which of ``KINDS`` it is. Raises TypeError, ValueError."""
-    if isinstance(value, SimTime):
-        return 2, value
-    if isinstance(value, Integral):
-        return 0, int(value)
-    if not isinstance(value, Real):
-        raise TypeError(f"{call} takes an int, a float or a SimTime, not {value!r:.60}")
-    number = float(value)
-    if math.isnan(number) and not may_be_nan:
-        raise ValueError(f"{call} cannot order NaN: check the value before")
-    return 1, number
-
-
-class _Ranked:
-    """An operation on such pairs, under its own name: nodes that call different ones are told."""
-
-    def __init__(self, op: Callable[[Any, Any], Any]) -> None:
-        self._op, self.__name__ = op, op.__name__
-
-    def __call__(self, one: tuple[int, Any], other: tuple[int, Any]) -> tuple[int, Any]:
-        if one[0] == other[0]:
-            return one[0], self._op(one[1], other[1])
-        values = (_float(value) if rank == 0 else value for rank, value in (one, other))
-        return max(one[0], other[0]), self._op(*values)
-
-
-def _float(number: Any) -> float:
-    """The float nearest to a number; infinite beyond all floats."""
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
 
 
 def _type(type: Any) -> int:

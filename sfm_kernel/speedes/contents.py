@@ -75,7 +75,7 @@ class Contents:
                 f"data are bytes or a NumPy array, not {data!r:.60}. Encode a text "
                 f"(text.encode()), and put numbers into an array (numpy.array, net_array)"
             ) from None
-        if view.nbytes >= LARGE and view.contiguous:
+        if view.nbytes >= LARGE and view.c_contiguous:
             self.payload = np.frombuffer(view, np.uint8)
         else:
             self.payload = bytes(view)

@@ -45,11 +45,12 @@ class Coordinated:
 
     def send(self, dests: Sequence[int], contents: Contents) -> None:
         """Send to these nodes in the current cycle, which begins with this if it has not."""
-        self.is_open = True
         # Counted first: what is sent and not counted could end a cycle too early, what could not
         # be sent (its receiver died) can only keep one from ending.
-        self._sent += len(dests)
-        self._post.send(dests, "coordinated", self._cycle, contents)
+        with self._post.whole:
+            self.is_open = True
+            self._sent += len(dests)
+            self._post.send(dests, "coordinated", self._cycle, contents)
 
     def receive(self) -> Received | None:
         """The next message of this cycle; None, and the cycle is over, when none is left.
@@ -59,23 +60,31 @@ class Coordinated:
         self.is_open = True
         while True:
             self._post.take_in()
-            if arrived := self._arrived.get(self._cycle):
-                self._received += 1
-                return arrived.popleft()
-            if not self._in_wave:
-                self._in_wave = True
-                self._waves += 1
-                self._wave.enter(self._waves, (self._sent, self._received))
-            sums = self._wave.result(self._waves)
-            if sums is None:
+            with self._post.whole:
+                if arrived := self._arrived.get(self._cycle):
+                    self._received += 1
+                    return arrived.popleft()
+                if self._is_over():
+                    return None
+            if self._in_wave:
                 self._post.wait("coordinated_receive()")
-                continue
-            self._in_wave = False
-            sent, received = sums
-            if sent == self._received_before:
-                self._end()
-                return None
-            self._received_before = received
+
+    def _is_over(self) -> bool:
+        """Take part in a sum, or see what has come of it; whether it has ended the cycle."""
+        if not self._in_wave:
+            self._in_wave = True
+            self._waves += 1
+            self._wave.enter(self._waves, (self._sent, self._received))
+        sums = self._wave.result(self._waves)
+        if sums is None:
+            return False
+        self._in_wave = False
+        sent, received = sums
+        if sent == self._received_before:
+            self._end()
+            return True
+        self._received_before = received
+        return False
 
     def _end(self) -> None:
         """All nodes come here after the same sum: the next cycle begins with none in transit."""

@@ -35,13 +35,14 @@ class FuzzyBarrier:
                 "this node is in the fuzzy barrier already: call exit_fuzzy_barrier() until it "
                 "returns True, then enter the next one"
             )
-        self._number += 1
-        self.entered = True
-        if self._wave is not None:
-            self._wave.enter(self._number, ())
-        else:
-            for node in self._post.others:
-                self._post.tell(node, "entered", number=self._number)
+        with self._post.whole:
+            self._number += 1
+            self.entered = True
+            if self._wave is not None:
+                self._wave.enter(self._number, ())
+            else:
+                for node in self._post.others:
+                    self._post.tell(node, "entered", number=self._number)
 
     def exit(self) -> bool:
         """Whether all have come. Once it is, the barrier is over for this node."""
@@ -56,8 +57,8 @@ class FuzzyBarrier:
         if missing:
             self._post.look_after(missing, "exit_fuzzy_barrier()")
             return False
+        self.entered = False  # first: without the rest of this nobody waits
         self._there.pop(self._number, None)
-        self.entered = False
         return True
 
     def _hear(self, message: Message) -> None:

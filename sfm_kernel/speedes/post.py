@@ -14,12 +14,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from itertools import repeat, starmap
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sfm_kernel.errors import PeerLost, SFMError, UnknownName, WouldBlock
 from sfm_kernel.speedes.blocks import Blocks, Place, Reader
 from sfm_kernel.speedes.contents import Contents, Received, from_bytes
 from sfm_kernel.speedes.machines import Tree, by_machine, tree
+from sfm_kernel.speedes.members import MembersOnly
+from sfm_kernel.speedes.whole import Whole
 
 if TYPE_CHECKING:
     from sfm_kernel.endpoint import Endpoint
@@ -37,18 +40,33 @@ is lost: what it sent before has come in by the second."""
 AT_ONCE = 10_000
 """Messages that one call takes in at most, so that it ends however fast others send."""
 
+AT_THE_END = 1_000_000
+"""And so many when the node leaves."""
+
 UNLIMITED = 1 << 62
 """Sends never wait until their receiver has received, as the paper says."""
 
 
+class _Left(NamedTuple):
+    """What a node that lives, but takes no further part, has told the others."""
+
+    turn: int  # the last call of the group's collectives that it was in
+    why: str
+
+
 class Post:
     """Sends and takes in the messages of one group. For one thread.
+
+    A message is lost to nobody when Stop ends a call: it waits in ``_taken`` until its handling
+    begins, and where the handling itself is cut short, the node is broken (``whole``).
 
     Attributes:
         node, size: which node this is, of how many. others: all but this one.
         machines: the nodes of each. tree: this node's place in the tree of all nodes.
         handlers: kind -> what is done with a message of this kind, such as a barrier's.
         deliveries: kind -> where data go: called with a number (the type) and what was received.
+        whole: what may only happen as a whole; if it does not, the others hear that we are gone.
+        turn: gives the number of this node's latest collective call, which all nodes count alike.
     Args:
         session: how often the group was started. Messages of earlier times are thrown away.
         members: the processes by node.
@@ -71,16 +89,25 @@ class Post:
         self._firsts = list(firsts)
         self.machines = by_machine(firsts)
         self.tree: Tree = tree(self.machines, self.node)
-        self._context = sfm.context(f"speedes {group}")
+        self._context = MembersOnly(sfm, f"speedes {group}", members)
         self._context.buffering = UNLIMITED
         self._context.tick = self._tick
         own = members[self.node]
-        self._blocks = Blocks(sfm.folder, own, group, sfm.alive)
+        nodes = {one.uid: node for node, one in enumerate(members)}
+        self._blocks = Blocks(sfm.folder, own, group, lambda one: self._is_there(nodes[one.uid]))
         self._reader = Reader(sfm.folder, own, group)
         self._to_self: deque[tuple[str, int, Received]] = deque()
+        self._taken: deque[Message] = deque()
+        self._left: dict[int, _Left] = {}
+        self._gone: set[int] = set()  # those dead to whom a message could not be sent
+        self.whole = Whole(f"node {self.node} of group {group}", self._leave)
+        self.turn: Callable[[], int] = int
         self._looked, self._dead = 0.0, frozenset[int]()
         self._lost: int | None = None
-        self.handlers: dict[str, Callable[[Message], None]] = {"lost": self._hear_of_loss}
+        self.handlers: dict[str, Callable[[Message], None]] = {
+            "lost": self._hear_of_loss,
+            "left": self._hear_who_left,
+        }
         self.deliveries: dict[str, Callable[[int, Received], None]] = {}
 
     # ---- sending ----
@@ -109,8 +136,9 @@ class Post:
         for there in elsewhere.values():
             self._send_to_machine(there, about, contents, lost)
         if lost:
-            gone = [node for node, name in enumerate(self._names) if name == lost[0].peer]
-            self._spread_news(gone[0])  # others may wait for it
+            gone = next(node for node, name in enumerate(self._names) if name == lost[0].peer)
+            if gone not in self._left:  # who left has told all others
+                self._spread_news(gone)  # they may wait for it
             raise lost[0]
 
     def _send_to_machine(
@@ -164,9 +192,16 @@ class Post:
 
     def _write(self, to: int, /, **attributes: Any) -> None:
         """Send to a node. Raises PeerLost."""
+        if to in self._left or to in self._gone:
+            why = f": {self._left[to].why}" if to in self._left else ""
+            raise PeerLost(self._names[to], f"and did not receive this message{why}")
         try:
             self._context.send(dest=self._names[to], session=self._session, **attributes)
-        except UnknownName:  # it was there
+        except (PeerLost, UnknownName) as error:  # it was there
+            if not self._sfm.alive(self._members[to]):
+                self._gone.add(to)
+            if isinstance(error, PeerLost):
+                raise
             raise PeerLost(self._names[to], "and did not receive this message") from None
 
     # ---- taking in ----
@@ -174,14 +209,8 @@ class Post:
     def take_in(self) -> None:
         """Take in what has arrived, ``AT_ONCE`` messages at most. Never waits."""
         self._blocks.tend()
-        while self._to_self:
-            kind, number, received = self._to_self.popleft()
-            self.deliveries[kind](number, received)
-        try:
-            for _ in range(AT_ONCE):
-                self._handle(self._context.recv_nb())
-        except WouldBlock:
-            pass
+        self._take(AT_ONCE)
+        self._handle_taken()
 
     def wait(self, call: str) -> None:
         """Take in one message, for which ``call`` waits.
@@ -190,8 +219,39 @@ class Post:
         another node is: then what is waited for never comes.
         """
         self._context.doing = call
-        self._handle(self._context.recv())
+        self._taken.extend(starmap(self._context.recv, repeat((), 1)))
+        self._handle_taken()
         self._raise_if_lost(call)
+
+    def while_in_a_collective(self) -> None:
+        """Called about every 100 ms while this node waits in a collective call of the group.
+
+        Takes in, since others may need what this node has to pass on before they come. Makes no
+        collective call. Raises PeerLost if a node has left that was never in this call.
+        """
+        self.take_in()
+        now = self.turn()
+        for node, left in self._left.items():
+            if left.turn < now:
+                raise PeerLost(self._names[node], f"while others waited for it: {left.why}")
+
+    def _take(self, most: int) -> None:
+        """Move what has arrived to ``_taken``.
+
+        Between the inbox and there no Python runs, so that no signal can come in between.
+        """
+        with contextlib.suppress(WouldBlock):
+            self._taken.extend(starmap(self._context.recv_nb, repeat((), most)))
+
+    def _handle_taken(self) -> None:
+        if not (self._to_self or self._taken):
+            return
+        with self.whole:
+            while self._to_self:
+                kind, number, received = self._to_self.popleft()
+                self.deliveries[kind](number, received)
+            while self._taken:
+                self._handle(self._taken.popleft())
 
     def _tick(self) -> None:
         """Called now and then while ``wait`` finds nothing."""
@@ -210,7 +270,7 @@ class Post:
         if now < self._looked + LOOK_EVERY:
             return
         self._looked = now
-        dead = frozenset(node for node in nodes if not self._sfm.alive(self._members[node]))
+        dead = frozenset(node for node in nodes if not self._is_there(node))
         gone, self._dead = dead & self._dead, dead
         if gone:
             self._spread_news(min(gone))
@@ -218,10 +278,18 @@ class Post:
 
     def _raise_if_lost(self, call: str) -> None:
         if self._lost is not None:
-            raise PeerLost(self._names[self._lost], f"while others waited for it in {call}")
+            why = f": {self._left[self._lost].why}" if self._lost in self._left else ""
+            raise PeerLost(self._names[self._lost], f"while others waited for it in {call}{why}")
+
+    def _is_there(self, node: int) -> bool:
+        """Whether a node lives and takes part."""
+        return node not in self._left and self._sfm.alive(self._members[node])
 
     def _hear_of_loss(self, message: Message) -> None:
         self._spread_news(message.lost)
+
+    def _hear_who_left(self, message: Message) -> None:
+        self._left[message.node] = _Left(message.turn, message.why)
 
     def _spread_news(self, lost: int) -> None:
         if self._lost is None:
@@ -252,11 +320,43 @@ class Post:
         type_ = about["number"] if about["kind"] == "message" else None
         return Received(data, type_, about["node"])
 
+    # ---- the end ----
+
     def close(self) -> None:
-        """Remove the files of blocks; what was sent is still received."""
+        """Leave: pass on what is to be passed on, throw away the rest, and tell the others.
+
+        What was sent is still received. Files of blocks go.
+        """
         self._context.tick = None
+        self._drain()
+        if not self.whole.broken:  # or they were told
+            self._leave("it has left the group")
         self._blocks.close()
         self._reader.close()
+
+    def _drain(self) -> None:
+        """Empty the inbox. Who is broken has told the others, who use their memory again: it must
+        not be read any more."""
+        self.deliveries = dict.fromkeys(self.deliveries, _throw_away)
+        self._to_self.clear()
+        with contextlib.suppress(SFMError, OSError):  # the endpoint may be closed
+            self._take(AT_THE_END)
+        while self._taken:
+            message = self._taken.popleft()
+            with contextlib.suppress(SFMError, OSError):
+                if not self.whole.broken:
+                    self._handle(message)
+
+    def _leave(self, why: str) -> None:
+        """Tell all others that this node takes no further part."""
+        for node in self.others:
+            with contextlib.suppress(SFMError, OSError):
+                if self._is_there(node):
+                    self.tell(node, "left", turn=self.turn(), why=why)
+
+
+def _throw_away(number: int, received: Received) -> None:
+    """Where data go that nobody will ask for."""
 
 
 @contextlib.contextmanager

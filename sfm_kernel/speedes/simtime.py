@@ -24,10 +24,12 @@ class SimTime:
     compares as the SimTime that is made of it. ``+`` adds the times and each of the priorities.
 
     Args:
-        time: any number but NaN, which has no place in an order; in the simulation's unit.
+        time: any number that a float can hold but NaN, which has no place in an order; in the
+            simulation's unit.
         priority1, priority2, priority3, priority4: integers.
     Raises:
-        ValueError: the time is NaN. TypeError: it is no number, or a priority is no integer.
+        ValueError: the time is NaN, or so large that no float can hold it; so of a sum. TypeError:
+            it is no number, or a priority is no integer.
     Source: section 2.2.
     Example:
         >>> min(SimTime(2.0, 1), SimTime(2.0, 0, 7), SimTime(3.0))
@@ -44,7 +46,13 @@ class SimTime:
         given: Any = self.time
         if not isinstance(given, Real):
             raise TypeError(f"a SimTime's time is a number, not {given!r}")
-        time = float(given)
+        try:
+            time = float(given)
+        except OverflowError:
+            raise ValueError(
+                f"a SimTime's time is a float, and this {type(given).__name__} is larger than any: "
+                f"use a coarser unit, or float('inf')"
+            ) from None
         if math.isnan(time):
             raise ValueError("a SimTime cannot be NaN, which is neither before nor after any other")
         object.__setattr__(self, "time", time)
@@ -66,7 +74,7 @@ class SimTime:
     def __add__(self, other: object) -> Any:
         if (than := _as_tuple(other)) is None:
             return NotImplemented
-        return SimTime(*map(operator.add, astuple(self), than))
+        return SimTime(*map(operator.add, astuple(self), astuple(SimTime(*than))))
 
     __radd__ = __add__
 
@@ -90,6 +98,6 @@ def _as_tuple(value: object) -> tuple[Any, ...] | None:
     """What it is compared by; None for what is neither a SimTime nor a number, or is NaN."""
     if isinstance(value, SimTime):
         return astuple(value)
-    if isinstance(value, Real) and not math.isnan(value):
+    if isinstance(value, Real) and value == value:
         return value, 0, 0, 0, 0
     return None

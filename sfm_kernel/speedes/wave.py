@@ -30,12 +30,13 @@ class Wave:
 
     def enter(self, number: int, values: Sums) -> None:
         """Take part in wave ``number`` with these values. Never waits."""
+        self._sums.pop(number - 1, None)
         self._own[number] = values
         self._advance(number)
 
     def result(self, number: int) -> Sums | None:
-        """The sums, once; None as long as they are not known here."""
-        return self._sums.pop(number, None)
+        """The sums, until the next wave is entered; None as long as they are not known here."""
+        return self._sums.get(number)
 
     def _from_child(self, message: Message) -> None:
         self._below.setdefault(message.number, []).append(message.values)

@@ -120,6 +120,66 @@ def test_what_was_sent_before_a_fuzzy_barrier_is_there_after_it(n: int, effort: 
     assert len(sfm_kernel.run(work, n, 50 * effort if n == 3 else 10, timeout=600)) == n
 
 
+def interrupted(sfm: Endpoint, rounds: int) -> tuple[int, list[str]]:
+    """Node 1 gets Stop at any moment of its cycles, and goes on as long as it is whole.
+
+    Returns how often it was stopped, and what has ended rounds before their time.
+    """
+    rng = random.Random(sfm.rank)
+    stops, ends = 0, list[str]()
+
+    def cycle(comm: SpeedesComm) -> int:
+        nonlocal stops
+        number = comm._coordinated._cycle
+
+        def is_over() -> bool:
+            return comm._coordinated._cycle != number or bool(comm._post.whole.broken)
+
+        def stop(*_: object) -> None:
+            if not is_over():
+                raise KeyboardInterrupt
+
+        got, sent = 0, False
+        while True:
+            try:
+                if sfm.rank == 1:
+                    signal.signal(signal.SIGALRM, stop)
+                    signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.0002, 0.005))
+                if not sent:
+                    sent = True
+                    comm.coordinated_broadcast(bytes(rng.choice([10, 150_000])))
+                while comm.coordinated_receive() is not None:
+                    got += 1
+                return got
+            except KeyboardInterrupt:
+                stops += 1
+                if comm._coordinated._cycle != number:
+                    return got  # it came when the call had just returned
+
+    sfm.send(dest=sfm.rank, x=np.zeros(3))  # whose first array imports more than it
+    assert not sfm.recv(10).x.any()
+    for _ in range(rounds):
+        with start_up(sfm) as comm:
+            try:
+                for _ in range(4):
+                    assert cycle(comm) <= comm.get_num_nodes()
+                assert comm.global_sum(1) == comm.get_num_nodes()
+            except sfm_kernel.SFMError as error:
+                ends.append(str(error))
+    return stops, ends
+
+
+@pytest.mark.parametrize("n", [2, 4])
+def test_stop_at_any_moment_leaves_nobody_waiting(kind: str, effort: int, n: int) -> None:
+    found = sfm_kernel.run(interrupted, n, 40 * effort, timeout=600)
+    assert found[1][0] > 0, "nothing was interrupted"
+    for node, (_, ends) in enumerate(found):
+        assert len(ends) == len(found[1][1])  # all hear of each
+        # Who hears of it first leaves, and may be the one whom another misses.
+        told = "KeyboardInterrupt has ended a call in" if node == 1 else "is gone"
+        assert [text for text in ends if told not in text] == []
+
+
 NODE = """
 import sys
 import sfm_kernel

@@ -106,6 +106,11 @@ def test_a_list_gets_pythons_own_values() -> None:
         ([1, 255], "uint8", [1, 255]),
         ([2**64 - 1], "uint64", [2**64 - 1]),
         ([1, 2.5], "complex64", [1, 2.5]),
+        ([2**53, -(2**53), 2**60, True], "float64", [2.0**53, -(2.0**53), 2.0**60, 1.0]),
+        ([2**53 + 2, 0.5], "float64", [2.0**53 + 2, 0.5]),
+        ([2**24, -(2**63)], "float32", [2.0**24, -(2.0**63)]),
+        ([1e300, float(2**53 + 1)], "float64", [1e300, 2.0**53]),
+        ([float("inf"), 16777217.0], "float32", [float("inf"), 16777216.0]),  # floats are rounded
         ((1, 2), "int64", [1, 2]),
         (["ab", "c"], "U3", ["ab", "c"]),
         ([b"ab"], "S2", [b"ab"]),
@@ -129,6 +134,18 @@ def test_lists_become_items(values: Any, datatype: str, as_sent: list[Any]) -> N
         ([np.int64(300)], "uint8", OverflowError),
         ([-1], "uint64", OverflowError),
         ([2**63], "int64", OverflowError),
+        ([2**53 + 1], "float64", OverflowError),  # the nearest float is another integer
+        ([-(2**53) - 1], "float64", OverflowError),
+        ([2**53 + 1, 0.5], "float64", OverflowError),
+        ([2**53 + 1, 1j], "complex128", OverflowError),
+        ([np.int64(2**63 - 1)], "float64", OverflowError),
+        ([2**64 - 1], "float64", OverflowError),
+        ([16777217], "float32", OverflowError),
+        ([2049], "float16", OverflowError),
+        ([65536], "float16", OverflowError),  # would be infinite
+        ([1e300], "float32", OverflowError),
+        ([1, -1e300], "float32", OverflowError),
+        ([1e300j], "complex64", OverflowError),
         ([2**70], "float64", TypeError),  # NumPy has no numbers as large
     ],
 )

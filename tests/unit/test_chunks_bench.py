@@ -21,8 +21,12 @@ from sfm_kernel.endpoint import Endpoint
 from sfm_kernel.errors import SFMError
 from sfm_kernel.plots import still
 
+SIZE = 16 << 20
+NOISE = 1 << 20
+"""Bytes: small objects of Python; and the kernel adds up what each processor has counted."""
+
 SMALL: dict[str, Any] = {
-    "sizes": (1 << 20,), "chunks": (1 << 16, 1 << 18), "windows": (1, 4), "count": 1,
+    "sizes": (SIZE,), "chunks": (1 << 16, 1 << 18), "windows": (1, 4), "count": 1,
 }  # fmt: skip
 
 
@@ -37,8 +41,8 @@ def test_a_row_for_each_chunk_window_and_round(measured: list[Row]) -> None:
     each = [(1 << 16, 1), (1 << 16, 4), (1 << 18, 1), (1 << 18, 4), (None, None)]
     assert configured == [(number, *one) for number in range(2) for one in each]
     for row in measured:
-        assert row["seconds"] > 0 and row["bytes"] == 1 << 20
-        assert row["mb_s"] == pytest.approx(1 / row["seconds"])
+        assert row["seconds"] > 0 and row["bytes"] == SIZE
+        assert row["mb_s"] == pytest.approx(16 / row["seconds"])
     assert [row["protocol"] for row in measured[:5]] == [
         "window 1", "window 4", "window 1", "window 4", "one send",
     ]  # fmt: skip
@@ -48,21 +52,20 @@ def test_the_receiver_never_needs_more_than_its_window(measured: list[Row]) -> N
     """The promise of chunked transfers, by the kernel's own account of the process."""
     if measured[0]["peak_bytes"] is None:
         pytest.skip("this kernel does not tell a process's peak memory")
-    noise = 64 << 10  # small objects of Python
     for row in measured:
-        assert row["peak_bytes"] <= row["bound_bytes"] + noise, row
+        assert row["peak_bytes"] <= row["bound_bytes"] + NOISE, row
     whole = [row["peak_bytes"] for row in measured if row["window"] is None]
-    assert min(whole) >= 1 << 20, "one send needs memory for all: the measurement sees that"
+    assert min(whole) >= 0.9 * SIZE, "one send needs memory for all: the measurement sees that"
 
 
 def test_the_receivers_memory_does_not_grow_with_the_array() -> None:
     rows = list(
-        chunks.rows(sizes=(1 << 20, 1 << 24), chunks=(1 << 16,), windows=(2,), repeat=1, count=1)
+        chunks.rows(sizes=(SIZE, 2 * SIZE), chunks=(1 << 16,), windows=(2,), repeat=1, count=1)
     )
     peaks = {row["bytes"]: row["peak_bytes"] for row in rows if row["window"] == 2}
     if None in peaks.values():
         pytest.skip("this kernel does not tell a process's peak memory")
-    assert max(peaks.values()) <= 2 * (1 << 16) + (64 << 10)
+    assert max(peaks.values()) <= 2 * (1 << 16) + NOISE
 
 
 def test_windows_that_the_array_does_not_fill_are_left_out() -> None:
@@ -75,7 +78,7 @@ def test_summary_and_plot(measured: list[Row]) -> None:
     assert len(summary) == 5
     first, last = summary[0], summary[-1]
     assert (first["protocol"], first["chunk_kb"], first["bound_kb"]) == ("window 1", 64, 64)
-    assert (last["protocol"], last["chunk_kb"], last["bound_kb"]) == ("one send", None, 1024)
+    assert (last["protocol"], last["chunk_kb"], last["bound_kb"]) == ("one send", None, 16384)
     throughput, memory = chunks.plot(measured).axes
     # One send is level, from the first chunk to the last.
     level = [line for line in throughput.lines if len(set(line.get_ydata())) == 1]
@@ -90,7 +93,7 @@ def test_where_the_kernel_does_not_tell_memory(
 ) -> None:
     blind = [row | {"peak_bytes": None} for row in measured]
     assert all(row["peak_kb"] is None for row in chunks.summary(blind))
-    still(blind, Throughput((1 << 16, 1 << 18)), Memory((1 << 16, 1 << 18), (1, 4), 1 << 20))
+    still(blind, Throughput((1 << 16, 1 << 18)), Memory((1 << 16, 1 << 18), (1, 4), SIZE))
     monkeypatch.setattr(chunks, "_status", lambda what: int("none"))
     assert chunks._reset_peak() is None
     monkeypatch.undo()

@@ -252,6 +252,23 @@ def test_a_quick_run_prints_and_draws(tmp_path: Path) -> None:
     assert over_tcp["points"] >= 6 and tree["prices of"] == "flags"
 
 
+@pytest.mark.parametrize("cores", [1, 2, 8])
+def test_the_size_that_was_asked_for_is_drawn(cores: int) -> None:
+    """Whether or not there are cores for the model's sizes on as many processes."""
+    algorithms, transports = ALGORITHMS["allreduce"], reductions.TRANSPORTS
+    asked = reductions._cells(
+        transports, algorithms, (2, 4, 8), (65536, 1024), reductions.MODEL_SIZES, cores
+    )
+    rows = [one.row() | {"cores": cores, "us": float(one.nbytes)} for one in asked]
+    assert min(row["bytes"] for row in rows) == 8
+    figure = reductions.plot([row | {"cpu_us": 1.0, "switches": 0} for row in rows])
+    assert [axes.get_ylabel() for axes in figure.axes] == [
+        "shm: µs for 64 kB", "tcp: µs for 64 kB", "tcp: µs for 64 kB",
+    ]  # fmt: skip
+    drawn = [line for line in figure.axes[0].lines if list(line.get_xdata()) == [2, 4, 8]]
+    assert drawn and all(set(line.get_ydata()) == {65536} for line in drawn)
+
+
 def test_what_is_measured_without_two_processes_has_no_model() -> None:
     rows = [row | {"cores": 2} for row in plotted() if row["processes"] > 2]
     assert "Prices of the model" not in reductions.tables(rows)

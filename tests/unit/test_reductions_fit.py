@@ -20,6 +20,7 @@ from sfm_kernel.bench.reductions_fit import (
     nonnegative,
     prices,
 )
+from sfm_kernel.collectives.flags import ROOM
 from sfm_kernel.errors import SFMError
 
 PROCESSES = (2, 4, 6, 8, 12, 16)
@@ -107,6 +108,8 @@ def test_the_table_says_which_law_fits_better() -> None:
         ("flags", 2, 8, (2, 0, 7)),
         ("flags", 4, 1, (2, 0, 0)),
         ("flags", 5, 1, (3, 0, 0)),
+        ("flags", 4, ROOM, (2, 0, ROOM - 1)),
+        ("flags", 4, ROOM + 1, (4, 0, ROOM)),
         ("flags", 16, 4096, (6, 0, 4095)),
         ("flags", 2, 3 << 20, (12, 0, (3 << 20) - 1)),
         (BACK_TO_BACK, 2, 101, (0, 1, 100)),

@@ -7,6 +7,7 @@ import itertools
 import pickle
 import random
 import re
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from sfm_kernel.speedes.startup import _read
 
 NAN = float("nan")
 
-# --- all 25 calls ------------------------------------------------------------------------------
+# --- all calls ---------------------------------------------------------------------------------
 
 
 def calls() -> list[tuple[str, str]]:
@@ -29,8 +30,24 @@ def calls() -> list[tuple[str, str]]:
     return [(name, original) for name, original in found]
 
 
-def test_all_25_calls_are_there() -> None:
-    assert len(calls()) == len({original for _, original in calls()}) == 25
+def test_all_calls_of_the_paper_are_there() -> None:
+    """It counts 25, and lists 24: of 11 for messages ("6 send and 4 receive"), 10."""
+    assert len({original for _, original in calls()}) == len(calls())
+    state, messages = ("get_num", "get_node"), ("send", "multicast", "broadcast", "receive")
+    listed = {"start": 0, "state": 0, "messages": 0, "synchronisation": 0}
+    for name, _ in calls():
+        if name == "start_up":
+            listed["start"] += 1
+        elif name.startswith(state):
+            listed["state"] += 1
+        elif name.removeprefix("coordinated_") in messages or name == "get_pending_message":
+            listed["messages"] += 1
+        else:
+            listed["synchronisation"] += 1
+    assert listed == {"start": 1, "state": 2, "messages": 10, "synchronisation": 11}
+    # The sum of SimTimes is none of them.
+    assert ("global_min", "SpSimTime SpComm_GlobalMin(SpSimTime simTime)") in calls()
+    assert ("global_sum", "SpSimTime SpComm_GlobalSum(SpSimTime simTime)") not in calls()
 
 
 @pytest.mark.parametrize(("name", "original"), calls(), ids=[original for _, original in calls()])
@@ -80,6 +97,14 @@ def test_simtime_and_numbers() -> None:
 def test_simtime_refuses_what_has_no_order() -> None:
     with pytest.raises(ValueError, match="NaN, which is neither before nor after"):
         SimTime(NAN)
+    for huge in (10**400, -(10**400), Fraction(10**400)):
+        with pytest.raises(ValueError, match=r"larger than any: use a coarser unit, or float"):
+            SimTime(huge)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="larger than any"):
+        SimTime(1.0) + 10**400
+    with pytest.raises(ValueError, match="cannot be NaN"):
+        SimTime(np.inf) + SimTime(-np.inf)
+    assert SimTime(1e308) < 10**400 and SimTime(1.0) != 10**400
     with pytest.raises(TypeError, match="time is a number, not '1'"):
         SimTime("1")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"priority2 is an integer, not 0\.5"):
@@ -167,6 +192,12 @@ def test_all_that_has_bytes_is_taken(nbytes: int) -> None:
         assert contents.copied() == data and isinstance(contents.copied(), bytearray)
     strided = Contents(memoryview(data)[::2])
     assert strided.copied() == data[::2] and strided.nbytes == len(data[::2])
+
+
+def test_a_memoryview_in_any_order_is_sent_by_its_rows() -> None:
+    numbers = np.arange(2000.0).reshape(40, 50)  # large enough to go as an array
+    for array in (numbers, np.asfortranarray(numbers), numbers[:, ::2], numbers[::-1]):
+        assert Contents(memoryview(array)).bytes.tobytes() == array.tobytes()
 
 
 def test_what_has_no_bytes_is_refused() -> None:

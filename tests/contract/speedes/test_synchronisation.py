@@ -78,6 +78,25 @@ def test_what_cannot_be_reduced_is_refused_before_anybody_waits(
     assert np.isnan(at_all(nodes, lambda comm: comm.global_sum(NAN))).all()
 
 
+@pytest.mark.parametrize(
+    "given",
+    [[NAN, SimTime(1.0), 2], [SimTime(np.inf), 1.0, -np.inf], [-(10**400), SimTime(np.inf), 0]],
+    ids=["NaN", "infinities", "a huge int"],
+)
+def test_simtimes_without_a_sum_are_told_to_all(
+    group: Callable[[int], Nodes], given: list[Any]
+) -> None:
+    nodes = group(3)
+
+    def told(comm: SpeedesComm) -> str:
+        with pytest.raises(ValueError, match="global_sum: these SimTimes have no sum") as error:
+            comm.global_sum(given[comm.get_node_id()])
+        return str(error.value)
+
+    assert len(set(at_all(nodes, told))) == 1
+    assert at_all(nodes, lambda comm: comm.global_sum(SimTime(1.0))) == [SimTime(3.0)] * 3
+
+
 def test_nobody_passes_the_barrier_before_all_are_there(group: Callable[[int], Nodes]) -> None:
     nodes = group(3)
     passed: list[int] = []

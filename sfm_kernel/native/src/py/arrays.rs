@@ -144,6 +144,9 @@ pub unsafe fn array<'py>(
         dimensions += 1;
     }
     let order = if shape.order == b'F' { NPY_ARRAY_F_CONTIGUOUS } else { 0 };
+    // Imported here, where Stop can end it: the API below panics where its import fails.
+    static IMPORTED: PyOnceLock<()> = PyOnceLock::new();
+    IMPORTED.get_or_try_init(py, || py.import("numpy").map(drop))?;
     // SAFETY: the arguments are as NumPy wants them; it takes over the reference to the descriptor
     // and, in SetBaseObject, the one to the owner.
     unsafe {

@@ -112,7 +112,7 @@ fn check(model: impl Fn() + Sync + Send + 'static) {
 #[test]
 fn ring_hands_over_every_byte_in_order() {
     check(|| {
-        let ring = Side::new(64);
+        let ring = Side::new(128);
         let mut reader = Reader::new(ring.clone());
         let sender = thread::spawn(move || {
             let mut writer = Writer::new(ring);

@@ -1,0 +1,231 @@
+"""Nodes that take no further part: they have left, or a call of theirs was cut short."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sfm_kernel import Endpoint, PeerLost, SFMError
+from sfm_kernel.speedes import SpeedesComm, blocks
+from tests.contract.conftest import Background, eventually
+from tests.contract.speedes.conftest import (
+    LARGE,
+    Nodes,
+    at_all,
+    comes,
+    drain,
+    multicast_files,
+    start,
+    written,
+)
+from tests.contract.speedes.test_memory import in_memory
+
+
+def stop(*_: Any, **__: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def lost_to(comm: SpeedesComm, node: int, call: Callable[[], Any]) -> None:
+    with pytest.raises(PeerLost, match=f"process {node} is gone") as error:
+        call()
+    assert error.value.peer == node
+
+
+# --- left --------------------------------------------------------------------------------------
+
+
+def test_a_node_that_has_left_is_gone_for_the_others(group: Callable[[int], Nodes]) -> None:
+    """Its process lives."""
+    nodes = group(4)
+    at_all(nodes, lambda comm: comm.barrier_sync())
+    nodes[3].send(0, 1, b"the last word")
+    nodes[3].close()
+    assert comes(nodes[0], 1).data == b"the last word"
+    eventually(lambda: [nodes[0].receive(), 3 in nodes[0]._post._left][1])
+    lost_to(nodes[0], 3, lambda: nodes[0].send(3, 1, b"x"))
+    with pytest.raises(PeerLost, match="it has left the group"):
+        nodes[0].broadcast(2, b"to the rest")
+    for comm in nodes[:3]:
+        assert comes(comm, 2).data == b"to the rest"
+    waiting = [Background(lambda comm=comm: drain(comm)) for comm in nodes[:3]]
+    for comm, one in zip(nodes, waiting, strict=False):
+        lost_to(comm, 3, one.result)
+
+
+@pytest.mark.usefixtures("any_fuzzy")
+def test_a_fuzzy_barrier_does_not_wait_for_it(group: Callable[[int], Nodes]) -> None:
+    nodes = group(3)
+    for comm in nodes:
+        comm.enter_fuzzy_barrier()
+    inside = list(nodes)
+    eventually(
+        lambda: [inside.remove(c) for c in inside[:] if c.exit_fuzzy_barrier()] and not inside
+    )
+    nodes[1].close()
+    nodes[0].enter_fuzzy_barrier()
+    nodes[2].enter_fuzzy_barrier()
+
+    def lost() -> bool:
+        try:
+            return nodes[0].exit_fuzzy_barrier()
+        except PeerLost as error:
+            return error.peer == 1
+
+    eventually(lost)
+
+
+def test_a_barrier_ends_for_those_who_were_in_it_with_one_who_left(
+    group: Callable[[int], Nodes],
+) -> None:
+    """Who left was in the last call; and is missed in the next one."""
+    nodes = group(3)
+    at_all(nodes, lambda comm: comm.barrier_sync())
+    nodes[2].close()
+    eventually(lambda: [nodes[0].receive(), 2 in nodes[0]._post._left][1])
+    nodes[0]._post.while_in_a_collective()  # as if it were still waiting
+    waiting = [Background(lambda comm=comm: comm.barrier_sync()) for comm in nodes[:2]]
+    for comm, one in zip(nodes, waiting, strict=False):
+        lost_to(comm, 2, one.result)
+
+
+def test_who_closes_at_once_hurts_nobody(group: Callable[[int], Nodes]) -> None:
+    for _ in range(4):
+        nodes = group(4)
+
+        def work(comm: SpeedesComm) -> int:
+            comm.coordinated_broadcast(b"x")
+            got = len(drain(comm))
+            comm.enter_fuzzy_barrier()
+            while not comm.exit_fuzzy_barrier():
+                pass
+            total = comm.global_sum(got)
+            comm.close()
+            return total
+
+        assert at_all(nodes, work) == [16] * 4
+        for comm in nodes:
+            comm._sfm.close()
+
+
+def test_what_was_not_received_is_no_longer_kept(group: Callable[[int], Nodes]) -> None:
+    nodes = group(2)
+    for _ in range(20):
+        nodes[0].send(1, 1, bytes(LARGE))
+    eventually(lambda: nodes[1]._post._context.peek(number=1))
+    nodes[0].send(1, 2, b"last")
+    eventually(lambda: nodes[1]._post._context.peek(number=2))
+    nodes[1].close()
+    assert not nodes[1]._post._context.peek()
+
+
+@in_memory
+def test_memory_that_it_has_not_read_is_free(
+    group: Callable[[int], Nodes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "WARM", 0.0)
+    nodes = group(4)
+    for told in (False, True):  # before it leaves, and before the sender knows
+        if told:
+            nodes[3].close()
+        nodes[0].multicast([1, 2, 3], 1, bytes(LARGE))
+        for comm in nodes[1:3]:
+            assert comes(comm, 1).nbytes == LARGE
+    own = Path(nodes[0]._post._blocks.path)
+    assert own in multicast_files(nodes[0])
+    eventually(lambda: [nodes[0].receive(), written(own)][1] == 0)
+
+
+# --- cut short ---------------------------------------------------------------------------------
+
+
+def receive(comm: SpeedesComm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(comm._post.deliveries, "coordinated", stop)
+    comm.coordinated_send(comm.get_node_id(), b"x")
+    comm.receive(1)
+
+
+def coordinated_receive(comm: SpeedesComm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comm._coordinated._wave, "enter", stop)
+    comm.coordinated_receive()
+
+
+def coordinated_send(comm: SpeedesComm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comm._post, "send", stop)
+    comm.coordinated_broadcast(b"x")
+
+
+def enter_fuzzy_barrier(comm: SpeedesComm, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = []
+    tell = comm._post.tell
+
+    def once(node: int, kind: str, **attributes: Any) -> None:
+        told.append(node)
+        tell(node, kind, **attributes)
+        if len(told) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(comm._post, "tell", once)
+    comm.enter_fuzzy_barrier()
+
+
+def barrier_sync(comm: SpeedesComm, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(comm._post.deliveries, "message", stop)
+    comm.send(comm.get_node_id(), 1, b"x")
+    comm.barrier_sync()
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [receive, coordinated_receive, coordinated_send, enter_fuzzy_barrier, barrier_sync],
+    ids=lambda cut: cut.__name__,
+)
+def test_a_call_that_is_cut_short_leaves_nobody_waiting(
+    endpoints: Callable[[int], list[Endpoint]],
+    monkeypatch: pytest.MonkeyPatch,
+    cut: Callable[[SpeedesComm, pytest.MonkeyPatch], None],
+) -> None:
+    ends = endpoints(4)
+    nodes = start(ends)
+    with monkeypatch.context() as patches, pytest.raises(KeyboardInterrupt):
+        cut(nodes[3], patches)
+    for call in (
+        nodes[3].receive, nodes[3].coordinated_receive, nodes[3].barrier_sync,
+        nodes[3].enter_fuzzy_barrier, nodes[3].exit_fuzzy_barrier,
+        lambda: nodes[3].receive(1), lambda: nodes[3].get_pending_message(1),
+        lambda: nodes[3].send(0, 1, b""), lambda: nodes[3].coordinated_broadcast(b""),
+        lambda: nodes[3].global_max(1),
+    ):  # fmt: skip
+        with pytest.raises(SFMError, match=r"KeyboardInterrupt .*: call start_up again on all"):
+            call()
+    waiting = [Background(lambda comm=comm: drain(comm)) for comm in nodes[:3]]
+    for comm, one in zip(nodes, waiting, strict=False):
+        lost_to(comm, 3, one.result)
+    again = start(ends)
+    assert at_all(again, lambda comm: comm.global_sum(1)) == [4] * 4
+    assert at_all(again, lambda comm: len(drain(comm))) == [0] * 4
+    for comm in again:
+        comm.close()
+
+
+def test_stop_while_a_node_waits_cuts_nothing_short(group: Callable[[int], Nodes]) -> None:
+    a, b = group(2)
+    tick = b._post._context.tick
+    b._post._context.tick = stop
+    with pytest.raises(KeyboardInterrupt):
+        b.coordinated_receive()
+    b._post._context.tick = tick
+    a.coordinated_send(1, b"x")
+    waiting = Background(lambda: drain(a))
+    assert [message.data for message in drain(b)] == [b"x"] and waiting.result() == []
+
+
+def test_stop_between_inbox_and_node_loses_nothing(group: Callable[[int], Nodes]) -> None:
+    a, b = group(2)
+    a.send(1, 1, b"x")
+    eventually(lambda: b._post._context.peek(number=1))
+    b._post._take(10)  # and here it comes
+    message = b.receive(1)
+    assert message is not None and message.data == b"x"
