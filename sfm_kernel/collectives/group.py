@@ -231,13 +231,13 @@ class Group(Collectives):
         with self._refusing(call):
             if not callable(op):
                 raise TypeError(f"op is a function of two values, such as operator.add, not {op!r}")
-            op = for_arrays(op) if array else op
             root = None if root is None else self._root(root)
+            rest = f"op={name_of(op)}" + ("" if root is None else f", root={root}")
+            op = for_arrays(op) if array else op
             if out is not None and (root is None or root == self.rank):
                 _check_out(out, value, array)
         nbytes = value.nbytes if array else None
         chosen = self._algorithm(call, algorithm, nbytes, op)
-        rest = f"op={name_of(op)}" + ("" if root is None else f", root={root}")
         made: Made = (call, rest, value.dtype, value.shape) if array else (call, rest)
         arguments: tuple[Any, ...] = (value,) if root is None else (value, root)
         if chosen == "flags" and out is not None and call != "scan":

@@ -129,6 +129,8 @@ def test_shapes_orders_and_operations_of_arrays(crowd: Crowd) -> None:
         for algorithm in algorithms(group, "allreduce"):
             for value in (base, np.asfortranarray(base), base[::-1][::-1], base.copy()):
                 assert same(group.allreduce(value, algorithm=algorithm), total), algorithm
+            mixed = base if group.rank % 2 else np.asfortranarray(base)
+            assert same(group.allreduce(mixed, min, algorithm=algorithm), base - group.rank)
             swapped = group.allreduce(base.astype(">f8"), algorithm=algorithm)
             assert np.array_equal(swapped, total), algorithm
             number = group.allreduce(np.float64(0.5))
