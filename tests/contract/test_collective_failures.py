@@ -16,12 +16,13 @@ import pytest
 from sfm_kernel import (
     CollectiveError,
     CollectiveMismatch,
+    Endpoint,
     EndpointClosed,
     Group,
     PeerLost,
     UnknownName,
 )
-from sfm_kernel.collectives import ALGORITHMS
+from sfm_kernel.collectives import ALGORITHMS, meeting
 from tests.contract.conftest import Background, eventually
 from tests.contract.crowd import Crowd, crowd_of, outcome
 
@@ -209,7 +210,11 @@ def test_making_a_group_waits_for_all_and_can_be_stopped(crowd: Crowd) -> None:
 
 def test_a_group_of_somebody_who_leaves_meanwhile(crowd: Crowd) -> None:
     waiting = [Background(partial(Group, one)) for one in crowd.endpoints[:2]]
-    time.sleep(0.2)
+
+    def is_meeting(sfm: Endpoint) -> bool:  # it knows by then who is to come
+        return any(table.busy.locked() for table in meeting._tables.get(sfm, {}).values())
+
+    eventually(lambda: all(map(is_meeting, crowd.endpoints[:2])))
     crowd.endpoints[2].close()
     for one in waiting:
         with pytest.raises(PeerLost, match="2"):
