@@ -122,6 +122,7 @@ def test_a_transfer_that_stops_with_its_first_chunk_is_passed_over(
     first_send_stops(lambda: b.peek(start=0))
     with pytest.raises(KeyboardInterrupt):
         send(a)
+    eventually(lambda: b.peek(mtype="interrupted"))  # a receive before that is told of it
     receiving = background(lambda: receive(b))
     sending = background(lambda: send(a, NUMBERS + 1))
     assert receiving.result() == (NUMBERS + 1).tolist()
