@@ -138,14 +138,11 @@ def meet(
     ``phase`` tells the rounds of a call apart. Raises what has gone wrong elsewhere.
     """
     team = call.team
-    code, result = team.board.meet(
-        team.ledger.chain, phase, op, value, packed, out, call.what, team.tick_at_board
-    )
+    board, chain, tick = team.board, team.ledger.chain, team.tick_at_board
+    code, result = board.meet(chain, phase, op, value, packed, out, call.what, tick)
     if code == STRANGE:
         packed = _pack(value)
-        code, result = team.board.meet(
-            team.ledger.chain, phase, op, None, packed, out, call.what, team.tick_at_board
-        )
+        code, result = board.meet(chain, phase, op, None, packed, out, call.what, tick)
     _raise_if_failed(call, code, result)
     return code, result
 

@@ -156,12 +156,19 @@ class _Table:
 
     def _look_for_heirs(self, members: Sequence[Member]) -> None:
         """A member that was replaced does not come: who has its name now meets elsewhere."""
-        sfm, now = self._sfm(), dict[Name, str]()
-        with contextlib.suppress(SFMError, OSError):  # members go on without a directory
-            now = {one.name: one.uid for one in sfm.members()} if sfm else now
-        for one in members:
-            if now.get(one.name, one.uid) != one.uid:
-                raise PeerLost(one.name, "and who has its name now is another process")
+        sfm = self._sfm()
+        if sfm is not None:
+            check_for_heirs(sfm, members, "and who has its name now is another process")
+
+
+def check_for_heirs(sfm: Endpoint, members: Sequence[Member], why: str) -> None:
+    """Raise PeerLost if somebody else has a member's name now: who had it is dead."""
+    now: dict[Name, str] = {}
+    with contextlib.suppress(SFMError, OSError):  # members go on without a directory
+        now = {one.name: one.uid for one in sfm.members()}
+    for one in members:
+        if now.get(one.name, one.uid) != one.uid:
+            raise PeerLost(one.name, why)
 
 
 def _send(context: Context, name: Name, **attributes: Any) -> None:

@@ -25,6 +25,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sfm_kernel.collectives.meeting import check_for_heirs
 from sfm_kernel.endpoint import BUFFERING, Context, Endpoint
 from sfm_kernel.errors import (
     CollectiveError,
@@ -202,7 +203,9 @@ class Team:
         (self.outer or self).note()
         self._look_around()
         if next(self._ticks) % LOOK_EVERY == 0:
-            self._look_for_heirs()
+            # An heir is alive, and knows nothing of this group.
+            why = "and who has its name now is no member of the group"
+            check_for_heirs(self.sfm, self.members, why)
 
     def _look_around(self) -> None:
         team = self.outer or self
@@ -210,15 +213,6 @@ class Team:
         self._purge()
         if team.on_wait is not None:
             team.on_wait()
-
-    def _look_for_heirs(self) -> None:
-        """Who has taken a dead member's name is alive, and knows nothing of this group."""
-        now: dict[Name, str] = {}
-        with contextlib.suppress(SFMError, OSError):  # members go on without a directory
-            now = {one.name: one.uid for one in self.sfm.members()}
-        for one in self.members:
-            if now.get(one.name, one.uid) != one.uid:
-                raise PeerLost(one.name, "and who has its name now is no member of the group")
 
     def note(self) -> None:
         """Tell the others which calls this member has made, once for each in which it waits."""

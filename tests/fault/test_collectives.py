@@ -19,11 +19,11 @@ from sfm_kernel.collectives import ALGORITHMS
 from tests.contract.conftest import Background
 
 MEMBER = """
-import sys, os, signal, time
+import sys, os
 import numpy as np
 import sfm_kernel
 from sfm_kernel import CollectiveError, Group, PeerLost
-world, rank, size, algorithm, fatal = sys.argv[1], *map(int, sys.argv[2:4]), *sys.argv[4:]
+world, rank, size, algorithm = sys.argv[1], *map(int, sys.argv[2:4]), sys.argv[4]
 sfm = sfm_kernel.join(world, rank=rank)
 sfm.wait_for(*range(size))
 group = Group(sfm)
@@ -59,7 +59,7 @@ def test_a_killed_member_is_lost_for_all_others(
     home: Endpoint, world: str, kind: str, algorithm: str
 ) -> None:
     size, victim = 4, random.randrange(4)
-    arguments = [world, None, str(size), algorithm, str(victim)]
+    arguments = [world, None, str(size), algorithm]
     processes = []
     try:
         for rank in range(size):
