@@ -29,7 +29,7 @@ class LocalDirectory:
     """
 
     def __init__(self, world: str, create: bool = True) -> None:
-        self._seen: tuple[tuple[int, int] | None, bytes] = (None, b"")
+        self._seen: tuple[tuple[int, int] | None, frozenset[str]] = (None, frozenset())
         self._folder = WorldFolder(world, create=create)
         try:
             self._key = self._read_key(create)
@@ -101,26 +101,30 @@ class LocalDirectory:
         """All entries by slot, the dead that nobody replaced among them."""
         return self._table().members
 
+    def departed(self) -> list[Member]:
+        """Who left lately, by name the last one."""
+        return self._table().departed
+
     def alive(self, member: Member) -> bool:
         """Whether it holds its segment's lock and has not left."""
-        return is_alive(member.segment) and member.uid.encode() in self._listed()
+        return is_alive(member.segment) and member.uid in self._listed()
 
-    def _listed(self) -> bytes:
-        """The table's text; read again only if it was replaced, because waiters ask often."""
+    def _listed(self) -> frozenset[str]:
+        """The table's uids; read again only if it was replaced, because waiters ask often."""
         stamp = self._folder.stamp("members.json")
-        seen, text = self._seen
+        seen, uids = self._seen
         if stamp is None:
-            return b""
+            return frozenset()
         if stamp != seen:
             try:
-                text = self._folder.read("members.json") or b""
+                uids = frozenset(one.uid for one in self._table().members)
             except (WorldGone, EndpointClosed):
-                return b""
+                return frozenset()
             except OSError:  # no descriptor left: what was known before has to do
-                return text
-            # The stamp is older than the text or as old: a newer table is noticed next time.
-            self._seen = stamp, text
-        return text
+                return uids
+            # The stamp is older than the table or as old: a newer one is noticed next time.
+            self._seen = stamp, uids
+        return uids
 
     def close(self) -> None:
         """Let go of the folder. Idempotent; does not leave.

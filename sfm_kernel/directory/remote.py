@@ -54,6 +54,7 @@ class RemoteDirectory:
         self._server: str | None = None
         self._version = -1
         self._members: list[Member] = []
+        self._departed: list[Member] = []
         self._living: frozenset[str] = frozenset()
         self._asked_at = 0.0
         keys = Keys(key, PURPOSE)
@@ -125,6 +126,11 @@ class RemoteDirectory:
         self._refresh(ANSWER_SECONDS)
         return list(self._members)
 
+    def departed(self) -> list[Member]:
+        """Who left lately, by name the last one."""
+        self._refresh(ANSWER_SECONDS)
+        return list(self._departed)
+
     def alive(self, member: Member) -> bool:
         """Whether it runs and has not left; while the server is silent, what it said last."""
         own = os.path.join(self.folder, f"{member.uid}.seg")
@@ -143,6 +149,7 @@ class RemoteDirectory:
             answer = self._ask("state", limit, version=self._version)
             if "members" in answer:
                 self._members = [Member.from_json(one) for one in answer["members"]]
+                self._departed = [Member.from_json(one) for one in answer["departed"]]
                 self._living = frozenset(one.uid for one in self._members) - set(answer["dead"])
             self._version = answer["version"]
             self._asked_at = time.monotonic()

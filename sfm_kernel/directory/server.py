@@ -156,12 +156,13 @@ class DirectoryServer:
         return {}
 
     def _state(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """Everybody, and who of them is dead; nothing if the asker knows this version."""
+        """Everybody, who is dead, and who left; nothing if the asker knows this version."""
         if asked.get("version") == self._version:
             return {"version": self._version}
         return {
             "version": self._version,
             "members": [one.to_json() for one in self._table.members],
+            "departed": [one.to_json() for one in self._table.departed],
             "dead": [uid for uid, watch in self._watches.items() if watch.dead],
         }
 

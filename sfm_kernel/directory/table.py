@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from sfm_kernel.errors import BadName, NameInUse, WorldError, WorldFull
 from sfm_kernel.transport.base import MAX_MEMBERS, Member, Name
 
+MAX_DEPARTED = 64
 UID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -73,11 +74,21 @@ class Table:
 
     The dead stay until somebody takes their name or rank, so that a restarted process gets back
     what it had and others can see who died.
+
+    Attributes:
+        departed: who left, by name the last one, at most ``MAX_DEPARTED``; for those who wait for
+            one of them.
     """
 
-    def __init__(self, members: Iterable[Member] = (), next_slot: int = 0) -> None:
+    def __init__(
+        self,
+        members: Iterable[Member] = (),
+        next_slot: int = 0,
+        departed: Iterable[Member] = (),
+    ) -> None:
         self.members = sorted(members, key=lambda member: member.slot)
         self._next_slot = next_slot
+        self.departed = list(departed)
 
     def admit(self, wish: Wish, lives: Callable[[Member], bool]) -> Member:
         """Enter a newcomer as ``Directory.join`` says. On an error the table is unchanged."""
@@ -148,22 +159,30 @@ class Table:
 
     def remove(self, uid: str) -> bool:
         """Take an entry out; whether it was there."""
-        kept = [one for one in self.members if one.uid != uid]
-        gone = len(kept) < len(self.members)
-        self.members = kept
-        return gone
+        gone = [one for one in self.members if one.uid == uid]
+        self.members = [one for one in self.members if one.uid != uid]
+        for one in gone:
+            others = [other for other in self.departed if other.name != one.name]
+            self.departed = [*others, replace(one, info={})][-MAX_DEPARTED:]
+        return bool(gone)
 
     def dumps(self) -> bytes:
         """The table as text, for a file."""
-        members = [one.to_json() for one in self.members]
-        return json.dumps({"next_slot": self._next_slot, "members": members}).encode()
+        record = {
+            "next_slot": self._next_slot,
+            "members": [one.to_json() for one in self.members],
+            "departed": [one.to_json() for one in self.departed],
+        }
+        return json.dumps(record).encode()
 
     @classmethod
     def loads(cls, text: bytes) -> Table:
         """The table that ``dumps`` wrote; raises WorldError if it is damaged."""
         try:
             record = json.loads(text)
-            return cls(map(Member.from_json, record["members"]), record["next_slot"])
+            members = [Member.from_json(one) for one in record["members"]]
+            departed = [Member.from_json(one) for one in record["departed"]]
+            return cls(members, record["next_slot"], departed)
         except (ValueError, TypeError, KeyError) as error:
             raise WorldError(
                 f"the world's table is damaged ({error}). End its processes, then run "

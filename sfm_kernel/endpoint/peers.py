@@ -49,6 +49,7 @@ class Peers:
         self._kinds = tuple(kinds)
         self._known: dict[Name, Member] = {}
         self._left: dict[Name, Member] = {}  # who had names that nobody has now
+        self._before = frozenset(one.uid for one in directory.departed())
         self._routes: dict[Name, Route] = {}
         self.rings: dict[Name, Any] = {}
         self.ranks: dict[int, Name] = {}
@@ -61,9 +62,11 @@ class Peers:
     def members(self) -> list[Member]:
         """Everybody in the world, the dead that nobody replaced among them, as of now."""
         members = self._directory.members()
-        known: dict[Name, Member] = {one.rank: one for one in members if one.rank is not None}
-        known |= {one.name: one for one in members}  # a name goes before a rank
-        left = self._left | self._known
+        known = _by_name(members)
+        # Also who came and left while nobody here looked: what a wait for it does must not depend
+        # on when this endpoint has looked.
+        departed = [one for one in self._directory.departed() if one.uid not in self._before]
+        left = self._left | self._known | _by_name(departed)
         self._known = known
         self._left = {name: one for name, one in left.items() if name not in known}
         self.ranks |= {one.rank: one.name for one in members if one.rank is not None}
@@ -221,7 +224,7 @@ class Peers:
 
         A process that dies while somebody waits for it is lost for that wait, even if another
         takes its place at once: the new one does not know what was asked of the old one. So is one
-        whom this endpoint knew and who has left before; a name that it does not know is waited for.
+        who has left before, but since this endpoint joined; a name that nobody had is waited for.
         """
         src: Any = template.get("src")
         if isinstance(src, _UnknownRank):
@@ -252,6 +255,13 @@ class Peers:
                 raise PeerLost(src, f"while {self._own.name!r} waited for it in {waiting}")
 
         return check
+
+
+def _by_name(members: Iterable[Member]) -> dict[Name, Member]:
+    """By rank and by name; a name goes before a rank."""
+    members = list(members)
+    known: dict[Name, Member] = {one.rank: one for one in members if one.rank is not None}
+    return known | {one.name: one for one in members}
 
 
 class _UnknownRank:

@@ -104,6 +104,12 @@ class Directory(Protocol):
         Raises: as ``join``.
         """
 
+    def departed(self) -> list[Member]:
+        """Who left lately, by name the last one; not who died and was replaced.
+
+        Raises: as ``join``.
+        """
+
     def alive(self, member: Member) -> bool:
         """Whether this incarnation still runs and has not left; cheap enough for every 100 ms."""
 

@@ -95,7 +95,6 @@ def test_waiting_for_one_who_has_left(
     a, b = pair
     a.send(dest="B", n=1)
     assert b.recv(20, src="A").n == 1
-    b.send(dest="A")  # now b knows who that is
     a.send(dest="B", n=2)
     a.close()
     with pytest.raises(PeerLost, match="'A'"):
@@ -108,3 +107,22 @@ def test_waiting_for_one_who_has_left(
     assert b.recv(20, src="A").n == 3
     join("D").send(dest="B", n=4)
     assert waiting.result().n == 4
+
+
+def test_waiting_for_one_who_came_and_left_while_nobody_looked(
+    join: Join, background: Callable[..., Any]
+) -> None:
+    b = join("B")
+    c = join("C")
+    assert c.rank == 1
+    c.close()
+    for src in ("C", 1):
+        with pytest.raises(PeerLost, match=str(src)):
+            b.recv(20, src=src)
+    d = join("D")  # for which it is as if there had never been a C
+    waiting = background(lambda: d.recv(20, src="C"))
+    c = join("C")
+    c.send(dest="D", n=1)
+    c.send(dest="B", n=2)
+    assert waiting.result().n == 1
+    assert b.recv(20, src="C").n == 2

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sfm_kernel.directory.table import Table, Wish
+from sfm_kernel.directory.table import MAX_DEPARTED, Table, Wish
 from sfm_kernel.errors import BadName, NameInUse, WorldError, WorldFull
 from sfm_kernel.transport.base import MAX_MEMBERS, Member
 
@@ -148,7 +148,21 @@ def test_info_travels_as_json() -> None:
         world.join(info={"engine": object()})
 
 
-@pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"members": [{}], "next_slot": 0}'])
+@pytest.mark.parametrize(
+    "text", [b"", b"{", b"[]", b'{"members": [{}], "next_slot": 0, "departed": []}']
+)
 def test_a_damaged_table_says_so(text: bytes) -> None:
     with pytest.raises(WorldError, match="clean"):
         Table.loads(text)
+
+
+def test_who_left_is_kept_once_by_name() -> None:
+    world = Members()
+    for n in range(3 * MAX_DEPARTED):
+        world.table.remove(world.join(name=f"p{n % (2 * MAX_DEPARTED)}", info={"n": n}).uid)
+        last = world.join(name="again").uid
+        world.table.remove(last)
+    departed = Table.loads(world.table.dumps()).departed
+    assert len({one.name for one in departed}) == len(departed) == MAX_DEPARTED
+    assert departed[-1].uid == last
+    assert all(one.info == {} for one in departed)
