@@ -22,6 +22,7 @@ binomial     a tree in which everybody passes on what he has
 doubling     in step k everybody talks with who is 2^k away
 ring         arrays in parts, each goes round
 rabenseifner arrays, halved in each step, then doubled again
+sparse       everybody talks with those whom it names
 flags        memory that the members share: no messages at all
 two_level    flags inside each machine, messages between one representative of each
 """

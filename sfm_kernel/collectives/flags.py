@@ -224,18 +224,19 @@ def _reduce_arrays(call: Call, value: Any, out: Any) -> Any:
 
     assert call.op is not None
     value = np.ascontiguousarray(value).reshape(value.shape)
+    given = out is not None
     if value.nbytes > ROOM:
         if is_elementwise(call.op):
             return reduce_in_area(call, meet, value, out)
-        return doubling.allreduce(call, value)
-    given = out is not None
-    if not given:
-        out = np.empty_like(value)
-    if is_plain(value):
-        code, result = meet(call, native_codes().get(call.op, OTHER), value, None, out)
+        total = doubling.allreduce(call, value)
     else:
-        code, result = meet(call, OTHER, None, _pack(value))
-    total = out if code in (INTS, FLOATS) else settle(call, code, result, value)
+        if not given:
+            out = np.empty_like(value)
+        if is_plain(value):
+            code, result = meet(call, native_codes().get(call.op, OTHER), value, None, out)
+        else:
+            code, result = meet(call, OTHER, None, _pack(value))
+        total = out if code in (INTS, FLOATS) else settle(call, code, result, value)
     if total is not out and given:  # combined by Python
         np.copyto(out, total, casting="same_kind")
         return out

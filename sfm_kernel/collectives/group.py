@@ -14,6 +14,7 @@ from sfm_kernel.collectives import (
     linear,
     rabenseifner,
     ring,
+    sparse,
     two_level,
 )
 from sfm_kernel.collectives.call import Call
@@ -41,6 +42,7 @@ MODULES: dict[str, Any] = {
     "recursive doubling": doubling,
     "ring": ring,
     "rabenseifner": rabenseifner,
+    "sparse": sparse,
     "two-level": two_level,
 }
 
@@ -64,6 +66,7 @@ class Group(Collectives):
         members: names or ranks, in the order of their places; all ranked processes, by rank, if
             None.
         name: groups of the same members and different names do not hear each other.
+        on_wait: what ``on_wait`` will be; called while the others are waited for, too.
     Raises:
         UnknownName: nobody has this name.
         ValueError: a member is listed twice, or this process is none.
@@ -82,10 +85,16 @@ class Group(Collectives):
     """
 
     def __init__(
-        self, sfm: Endpoint, members: Sequence[Name] | None = None, *, name: str = ""
+        self,
+        sfm: Endpoint,
+        members: Sequence[Name] | None = None,
+        *,
+        name: str = "",
+        on_wait: Callable[[], None] | None = None,
     ) -> None:
         found = resolve(sfm, members)
-        self._team = Team(sfm, found, meet(sfm, found, name))
+        self._team = Team(sfm, found, meet(sfm, found, name, on_wait))
+        self._team.on_wait = on_wait
         self.name = name
         team = self._team
         barrier = ("barrier", _by("", "flags"))
@@ -198,6 +207,19 @@ class Group(Collectives):
         received: list[Any] = self._run(chosen, made, (given,))
         return received
 
+    def exchange(self, values: Sequence[tuple[int, Any]], sources: Sequence[int]) -> list[Any]:
+        """Give values to some members, and take some from others: what neighbours do.
+
+        Args:
+            values: to which places which values.
+            sources: from which places this member is given values: one for each, and as often as
+                it is given one. From one member they come in the order in which it gave them.
+        Returns:
+            What was given, for each of ``sources``.
+        """
+        received: list[Any] = self._run("sparse", ("exchange", ""), (values, sources))
+        return received
+
     # ---- how ----
 
     def _algorithm(
@@ -283,7 +305,10 @@ class Group(Collectives):
         self._run(self._algorithm("barrier", algorithm), BARRIER, ())
 
     def _allreduce_otherwise(self, value: Any, op: Op, out: Any, algorithm: str | None) -> Any:
-        return self._reduce("allreduce", value, op, out, algorithm, None)
+        total = self._reduce("allreduce", value, op, out, algorithm, None)
+        if type(total) is float and type(value).__module__ == "numpy":
+            return type(value)(total)  # the board knows numbers, and not whose they were
+        return total
 
     def _learn(self, op: Any) -> Known | None:
         """What is known of an operation; None if it is none."""

@@ -17,7 +17,7 @@ import itertools
 import secrets
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sfm_kernel.endpoint import BUFFERING, Context, Endpoint
@@ -50,8 +50,15 @@ def resolve(sfm: Endpoint, members: Sequence[Name] | None) -> list[Member]:
     return found
 
 
-def meet(sfm: Endpoint, members: Sequence[Member], name: str) -> str:
+def meet(
+    sfm: Endpoint,
+    members: Sequence[Member],
+    name: str,
+    on_wait: Callable[[], None] | None = None,
+) -> str:
     """Return when all members have called it: the group's mark, equal on all of them.
+
+    ``on_wait`` is called about every 100 ms; what it raises ends the wait.
 
     Raises:
         PeerLost: a member has died.
@@ -65,6 +72,7 @@ def meet(sfm: Endpoint, members: Sequence[Member], name: str) -> str:
         place = [one.uid for one in members].index(sfm.uid)
         names = [one.name for one in members]
         table.context.doing = f"making a group of {names}"
+        table.on_wait = on_wait
         own = secrets.token_hex(8)
         if place == 0:
             numbers = table.receive(members, own)
@@ -82,6 +90,7 @@ class _Table:
         self.context = Context(sfm, f"group {key}")
         self.context.buffering = BUFFERING
         self.busy = threading.Lock()
+        self.on_wait: Callable[[], None] | None = None
         self._sfm = weakref.ref(sfm)  # which is the key of the table of tables
         self._came: dict[Name, str] = {}
         self._used: dict[Name, str] = {}  # with these a group was made, or given up, before
@@ -92,7 +101,7 @@ class _Table:
         first, turns = names[0], itertools.count(1)
 
         def tick() -> None:
-            self._look_for_heirs(members)
+            self._look_around(members)
             if next(turns) % ASK_AGAIN == 0:  # the first may have been interrupted
                 _send(self.context, first, number=own)
 
@@ -116,7 +125,7 @@ class _Table:
     def receive(self, members: Sequence[Member], own: str) -> list[str]:
         """What the first does."""
         names = [one.name for one in members]
-        self.context.tick = lambda: self._look_for_heirs(members)
+        self.context.tick = lambda: self._look_around(members)
         failed: str | None = None
         lost: Any = None
         try:
@@ -154,8 +163,10 @@ class _Table:
             del self._came[message["src"]]
         return True
 
-    def _look_for_heirs(self, members: Sequence[Member]) -> None:
+    def _look_around(self, members: Sequence[Member]) -> None:
         """A member that was replaced does not come: who has its name now meets elsewhere."""
+        if self.on_wait is not None:
+            self.on_wait()
         sfm = self._sfm()
         if sfm is not None:
             check_for_heirs(sfm, members, "and who has its name now is another process")

@@ -26,6 +26,9 @@ NATIVE: dict[Op, int] = {operator.add: 1, operator.mul: 2, min: 3, max: 4}
 OTHER = 7
 """The code of all others."""
 
+PLAIN = frozenset("?bhilqBHILQefdFD")
+"""NumPy's characters for the types of numbers that the native core knows."""
+
 
 @cache
 def _ufuncs() -> dict[Op, Op]:
@@ -49,9 +52,8 @@ def is_array(value: Any) -> bool:
 
 
 def is_plain(array: Any) -> bool:
-    """Whether its items are numbers that the native core has a name for."""
-    dtype = array.dtype
-    return dtype.kind in "biuf" and dtype.itemsize <= 8 and bool(dtype.isnative)
+    """Whether its items are numbers that the native core has a name for (py/arrays.rs)."""
+    return array.dtype.char in PLAIN and bool(array.dtype.isnative)
 
 
 def for_arrays(op: Op) -> Op:

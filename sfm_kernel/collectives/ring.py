@@ -31,6 +31,9 @@ from sfm_kernel.collectives.operations import is_array
 PIECE = 1 << 17
 """Bytes of a broadcast's piece: large enough that a message costs little beside its bytes."""
 
+AHEAD = 1 << 14
+"""Bytes of an array up to which an alltoall sends it before its turn."""
+
 
 def bcast(call: Call, value: Any, root: int) -> Any:
     import numpy as np
@@ -86,9 +89,19 @@ def allgather(call: Call, value: Any) -> list[Any]:
 
 
 def alltoall(call: Call, values: Sequence[Any]) -> list[Any]:
+    # Large arrays take turns, so that the memory for messages holds them. All else is sent ahead:
+    # whoever waits for it then does not wait for those whose turn comes before.
     result = list(values)
-    for step in range(1, call.size):
-        to, of = (call.rank + step) % call.size, (call.rank - step) % call.size
-        call.send(to, values[to])
+    turns = [
+        ((call.rank + step) % call.size, (call.rank - step) % call.size)
+        for step in range(1, call.size)
+    ]
+    waiting = {to for to, _ in turns if is_array(values[to]) and values[to].nbytes > AHEAD}
+    for to, _ in turns:
+        if to not in waiting:
+            call.send(to, values[to])
+    for to, of in turns:
+        if to in waiting:
+            call.send(to, values[to])
         result[of] = call.recv(of)
     return result

@@ -9,6 +9,6 @@ calls       calls as texts
 
 from sfm_kernel.endpoint.callbacks import Callback
 from sfm_kernel.endpoint.endpoint import BUFFERING, Endpoint
-from sfm_kernel.endpoint.messaging import Context
+from sfm_kernel.endpoint.messaging import Busy, Context, Direct, add_direct
 
-__all__ = ["BUFFERING", "Callback", "Context", "Endpoint"]
+__all__ = ["BUFFERING", "Busy", "Callback", "Context", "Direct", "Endpoint", "add_direct"]

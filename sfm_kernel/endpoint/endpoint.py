@@ -240,6 +240,11 @@ _open: set[Endpoint] = set()
 still be sending to others, or serving callbacks."""
 
 
+def open_endpoints() -> list[Endpoint]:
+    """Those that this process has open."""
+    return list(_open)
+
+
 @atexit.register
 def _close_all() -> None:
     for endpoint in list(_open):

@@ -1,12 +1,14 @@
 //! Looking, taking, waiting: what a receive does.
 
 use std::sync::atomic::Ordering;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::driving::AT_ONCE;
 use super::{Core, Source, State};
 use crate::bell::{Bell, Woken};
 use crate::matching::{Candidate, Taken, Template, Ticket};
+use crate::packet::Packet;
 use crate::trace::What;
 
 /// A lane without asked-for acknowledgements still owes one after so many bytes.
@@ -69,6 +71,60 @@ impl Core {
         };
         self.tell_senders(&mut state);
         found
+    }
+
+    /// Of several receives that wait in this order, the first for which there is a message, and
+    /// that message; it leaves the queue with `take`. All are looked at at one instant: what comes
+    /// meanwhile could otherwise go to a later one, though an earlier one wants it too. Only what
+    /// can be compared without Python is found.
+    pub fn look_for_any(
+        &self,
+        context: u64,
+        templates: &[&Template<'_>],
+        take: bool,
+    ) -> Option<(usize, Arc<Packet>, Option<Taken>)> {
+        match self.look_for_any_once(context, templates, take) {
+            None if self.catch_up() => self.look_for_any_once(context, templates, take),
+            found => found,
+        }
+    }
+
+    fn look_for_any_once(
+        &self,
+        context: u64,
+        templates: &[&Template<'_>],
+        take: bool,
+    ) -> Option<(usize, Arc<Packet>, Option<Taken>)> {
+        let mut state = self.lock();
+        if self.shared().callbacks.load(Ordering::SeqCst) == 0 {
+            self.pump(&mut state, false);
+        }
+        let mut found = None;
+        for (nth, template) in templates.iter().enumerate() {
+            let candidate = state.queue.find(context, template, 0, None);
+            if let Some(candidate) = candidate.filter(|one| one.certain) {
+                let taken = take.then(|| state.queue.take(&candidate).expect("under the lock"));
+                if let Some(taken) = &taken {
+                    self.account(&mut state, taken);
+                }
+                found = Some((nth, candidate.packet, taken));
+                break;
+            }
+        }
+        self.tell_senders(&mut state);
+        found
+    }
+
+    /// Wake whoever waits here, to look again.
+    pub fn wake(&self) {
+        self.version.fetch_add(1, Ordering::SeqCst);
+        self.shared().bell.0.ring();
+        self.poke_driver();
+    }
+
+    /// What `wait` is told, read before a look.
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::SeqCst)
     }
 
     /// Take what Python has agreed to; None if another thread was faster.

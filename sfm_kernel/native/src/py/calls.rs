@@ -1,25 +1,23 @@
 //! The calls that users make: `send`, `recv`, `recv_nb`, `peek`.
 //!
-//! They take their arguments as the interpreter has them (METH_FASTCALL), since making a dict of
-//! the attributes and calling through Python would cost as much as all the rest. What is rare is
-//! left to methods of the Python class that inherits from this one: `_send_otherwise`,
-//! `_send_after_loss`, `_canonical`, `_waiter`, `_timed_out`, `_would_block`.
+//! What is rare is left to methods of the Python class that inherits from this one:
+//! `_send_otherwise`, `_send_after_loss`, `_canonical`, `_waiter`, `_timed_out`, `_would_block`.
 
-use std::ffi::CStr;
-use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyInt, PyString, PyTuple, PyType};
-use pyo3::{ffi, intern};
+use pyo3::types::{PyDict, PyInt, PyList, PyString, PyTuple, PyType};
+use smallvec::SmallVec;
 
-use super::encode::{text_of, Encoder};
+use super::encode::Encoder;
 use super::errors::{self, error};
+use super::fastcall::{add_methods, method, Arguments, Outcome};
 use super::inbox::Inbox;
-use super::message::received_message;
+use super::message::{queued_message, received_message, Message};
 use super::search::{duration, Search, Waited};
 use super::template::Template;
 use super::way::Way;
@@ -32,14 +30,14 @@ pub struct Calls {
     buffering: AtomicU64,
 }
 
-struct Wires {
-    core: Arc<Core>,
+pub(super) struct Wires {
+    pub core: Arc<Core>,
     /// Name or rank -> RingSender or ZmqSender: the ways that this module uses by itself.
-    rings: Py<PyDict>,
+    pub rings: Py<PyDict>,
     /// Rank -> name: what `src=rank` in a template means.
     ranks: Py<PyDict>,
     /// The space in which messages are matched.
-    context: u64,
+    pub context: u64,
     /// How many had ever sent us something when `ranks` was made or renewed.
     ranks_as_of: AtomicU64,
 }
@@ -67,8 +65,46 @@ impl Calls {
         self.wires.set(py, wires).map_err(|_| PyRuntimeError::new_err("wired already"))
     }
 
+    /// Of several receives that wait in this order (a list of dicts), the place of the first for
+    /// which there is a message, and the message; None if there is none. It stays queued without
+    /// `take`.
+    fn _any(
+        slf: &Bound<'_, Self>,
+        templates: &Bound<'_, PyList>,
+        take: bool,
+    ) -> PyResult<Option<(usize, Py<Message>)>> {
+        let py = slf.py();
+        let wires = wires(slf)?;
+        if wires.core.is_closed() {
+            return Err(errors::closed(py));
+        }
+        let mut pairs = SmallVec::<[_; 16]>::new();
+        let mut ends = SmallVec::<[usize; 8]>::new();
+        for template in templates {
+            pairs.extend(template.cast_into::<PyDict>()?.iter());
+            ends.push(pairs.len());
+        }
+        let mut parsed = SmallVec::<[Template<'_, '_>; 8]>::new();
+        let mut from = 0;
+        for end in ends {
+            let pairs = pairs[from..end].iter();
+            parsed.push(Template::new(
+                pairs.map(|(name, value)| Ok((name.cast::<PyString>()?.to_str()?, value))),
+            )?);
+            from = end;
+        }
+        let natives: SmallVec<[_; 8]> = parsed.iter().map(|one| &one.native).collect();
+        let found = wires.core.look_for_any(wires.context, &natives, take);
+        let Some((nth, packet, taken)) = found else { return Ok(None) };
+        let message = match taken {
+            Some(taken) => received_message(&wires.core, taken),
+            None => queued_message(&packet),
+        };
+        Ok(Some((nth, Py::new(py, message)?)))
+    }
+
     #[getter(_buffering)]
-    fn get_buffering(&self) -> u64 {
+    pub fn get_buffering(&self) -> u64 {
         self.buffering.load(Ordering::Relaxed)
     }
 
@@ -78,81 +114,15 @@ impl Calls {
     }
 }
 
-/// The arguments of a call, as the interpreter passes them.
-struct Arguments<'a, 'py> {
-    py: Python<'py>,
-    positional: &'a [Bound<'py, PyAny>],
-    names: Option<&'a Bound<'py, PyTuple>>,
-    values: &'a [Bound<'py, PyAny>],
-}
-
-impl<'a, 'py> Arguments<'a, 'py> {
-    /// The named ones.
-    fn named(
-        &self,
-    ) -> impl Iterator<Item = PyResult<(&'a str, &'a Bound<'py, PyAny>)>> + use<'a, 'py> {
-        let names = self.names;
-        self.values.iter().enumerate().map(move |(nth, value)| {
-            let names = names.expect("as many names as values");
-            let name = names.get_borrowed_item(nth)?;
-            let name = name.cast::<PyString>()?;
-            let name: &str = text_of(&name)?;
-            // SAFETY: the tuple of names holds the text at least as long as 'a: for the call.
-            Ok((unsafe { &*(name as *const str) }, value))
-        })
-    }
-
-    /// The one called `name`.
-    fn find(&self, name: &Bound<'py, PyString>) -> PyResult<Option<&'a Bound<'py, PyAny>>> {
-        let Some(names) = self.names else { return Ok(None) };
-        // Names in a program's text are interned, as ours is: comparing pointers finds them.
-        for (nth, value) in self.values.iter().enumerate() {
-            if names.get_borrowed_item(nth)?.is(name) {
-                return Ok(Some(value));
-            }
-        }
-        let wanted = name.to_str()?;
-        for pair in self.named() {
-            let (name, value) = pair?;
-            if name == wanted {
-                return Ok(Some(value));
-            }
-        }
-        Ok(None)
-    }
-
-    /// The named ones but `left_out`, as a dict.
-    fn dict(&self, left_out: &str) -> PyResult<Bound<'py, PyDict>> {
-        let dict = PyDict::new(self.py);
-        for pair in self.named() {
-            let (name, value) = pair?;
-            if name != left_out {
-                dict.set_item(name, value)?;
-            }
-        }
-        Ok(dict)
-    }
-
-    fn no_positional(&self, call: &str) -> PyResult<()> {
-        match self.positional {
-            [] => Ok(()),
-            _ => Err(PyTypeError::new_err(format!(
-                "{call} takes attributes by name only: {call}(tag='x', ...)"
-            ))),
-        }
-    }
-}
-
 type Me<'a, 'py> = &'a Bound<'py, Calls>;
-type Result<'py> = PyResult<Bound<'py, PyAny>>;
 
-fn wires<'a>(slf: Me<'a, '_>) -> PyResult<&'a Wires> {
+pub(super) fn wires<'a>(slf: Me<'a, '_>) -> PyResult<&'a Wires> {
     let wires = slf.get().wires.get(slf.py());
     wires.ok_or_else(|| PyRuntimeError::new_err("this endpoint was never opened"))
 }
 
-fn send<'py>(slf: Me<'_, 'py>, arguments: &Arguments<'_, 'py>) -> Result<'py> {
-    let py = slf.py();
+fn send<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome<'py> {
+    let (slf, py) = (slf.cast::<Calls>()?, slf.py());
     arguments.no_positional("send")?;
     let Some(dest) = arguments.find(intern!(py, "dest"))? else {
         let why = "send needs a destination: send(dest='B', ...)";
@@ -243,8 +213,8 @@ fn canonical_src<'py>(
     }
 }
 
-fn recv<'py>(slf: Me<'_, 'py>, arguments: &Arguments<'_, 'py>) -> Result<'py> {
-    let py = slf.py();
+fn recv<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome<'py> {
+    let (slf, py) = (slf.cast::<Calls>()?, slf.py());
     let given = match arguments.positional {
         [] => None,
         [timeout] if timeout.is_none() => None,
@@ -278,8 +248,8 @@ fn recv<'py>(slf: Me<'_, 'py>, arguments: &Arguments<'_, 'py>) -> Result<'py> {
     }
 }
 
-fn recv_nb<'py>(slf: Me<'_, 'py>, arguments: &Arguments<'_, 'py>) -> Result<'py> {
-    let py = slf.py();
+fn recv_nb<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome<'py> {
+    let (slf, py) = (slf.cast::<Calls>()?, slf.py());
     arguments.no_positional("recv_nb")?;
     match with_template(slf, arguments, |mut search| search.take(py))? {
         Some(taken) => message(slf, taken),
@@ -290,103 +260,25 @@ fn recv_nb<'py>(slf: Me<'_, 'py>, arguments: &Arguments<'_, 'py>) -> Result<'py>
     }
 }
 
-fn peek<'py>(slf: Me<'_, 'py>, arguments: &Arguments<'_, 'py>) -> Result<'py> {
-    let py = slf.py();
+fn peek<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome<'py> {
+    let (slf, py) = (slf.cast::<Calls>()?, slf.py());
     arguments.no_positional("peek")?;
     let found = with_template(slf, arguments, |mut search| search.peek(py))?;
     Ok(pyo3::types::PyBool::new(py, found).to_owned().into_any())
 }
 
-fn message<'py>(slf: Me<'_, 'py>, taken: crate::matching::Taken) -> Result<'py> {
+fn message<'py>(slf: Me<'_, 'py>, taken: crate::matching::Taken) -> Outcome<'py> {
     let core = &wires(slf)?.core;
     Ok(Bound::new(slf.py(), received_message(core, taken))?.into_any())
 }
 
-/// From the interpreter's way of calling to ours.
-///
-/// # Safety
-/// Called by the interpreter as a METH_FASTCALL | METH_KEYWORDS method of `Calls`.
-unsafe fn enter(
-    slf: *mut ffi::PyObject,
-    arguments: *const *mut ffi::PyObject,
-    positional: ffi::Py_ssize_t,
-    names: *mut ffi::PyObject,
-    call: for<'py> fn(Me<'_, 'py>, &Arguments<'_, 'py>) -> Result<'py>,
-) -> *mut ffi::PyObject {
-    Python::attach(|py| {
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            // SAFETY: the interpreter keeps all of these for the time of the call: `slf`, of a type
-            // that the method descriptor has checked; the tuple of names or null; and as many
-            // arguments as positional ones and names together. `Bound` is a transparent pointer.
-            unsafe {
-                let slf = Bound::from_borrowed_ptr(py, slf).cast_into_unchecked::<Calls>();
-                let names = Bound::from_borrowed_ptr_or_opt(py, names)
-                    .map(|names| names.cast_into_unchecked::<PyTuple>());
-                let named = names.as_ref().map_or(0, |names| names.len());
-                let positional = positional as usize;
-                let all: &[Bound<'_, PyAny>] = match positional + named {
-                    0 => &[],
-                    count => std::slice::from_raw_parts(arguments.cast(), count),
-                };
-                let (positional, values) = all.split_at(positional);
-                call(&slf, &Arguments { py, positional, names: names.as_ref(), values })
-            }
-        }));
-        match outcome {
-            Ok(Ok(result)) => result.into_ptr(),
-            Ok(Err(failure)) => {
-                failure.restore(py);
-                std::ptr::null_mut()
-            }
-            Err(_) => {
-                PyRuntimeError::new_err("the native core panicked; see stderr").restore(py);
-                std::ptr::null_mut()
-            }
-        }
-    })
-}
-
-macro_rules! method {
-    ($name:ident, $doc:literal) => {{
-        unsafe extern "C" fn entry(
-            slf: *mut ffi::PyObject,
-            arguments: *const *mut ffi::PyObject,
-            positional: ffi::Py_ssize_t,
-            names: *mut ffi::PyObject,
-        ) -> *mut ffi::PyObject {
-            // SAFETY: the interpreter calls it as `enter` wants.
-            unsafe { enter(slf, arguments, positional, names, $name) }
-        }
-        const DOC: &str = concat!(include_str!($doc), "\0");
-        (concat!(stringify!($name), "\0"), DOC, entry as ffi::PyCFunctionFastWithKeywords)
-    }};
-}
-
-/// Give `Calls` its methods. pyo3 has no way to write them that passes arguments on as they are.
-pub fn add_methods(class: &Bound<'_, PyType>) -> PyResult<()> {
-    let py = class.py();
+/// Give `Calls` its methods.
+pub fn add_calls(class: &Bound<'_, PyType>) -> PyResult<()> {
     let methods = [
-        method!(send, "docs/send.txt"),
-        method!(recv, "docs/recv.txt"),
-        method!(recv_nb, "docs/recv_nb.txt"),
-        method!(peek, "docs/peek.txt"),
+        method!("send", send, "docs/send.txt"),
+        method!("recv", recv, "docs/recv.txt"),
+        method!("recv_nb", recv_nb, "docs/recv_nb.txt"),
+        method!("peek", peek, "docs/peek.txt"),
     ];
-    for (name, doc, function) in methods {
-        let text =
-            |text: &'static str| CStr::from_bytes_with_nul(text.as_bytes()).expect("one NUL");
-        // The interpreter refers to it for ever.
-        let definition = Box::leak(Box::new(ffi::PyMethodDef {
-            ml_name: text(name).as_ptr(),
-            ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: function },
-            ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
-            ml_doc: text(doc).as_ptr(),
-        }));
-        // SAFETY: a type object and a definition that stays.
-        let method = unsafe {
-            let made = ffi::PyDescr_NewMethod(class.as_type_ptr(), definition);
-            Bound::from_owned_ptr_or_err(py, made)?
-        };
-        class.setattr(text(name).to_str().expect("ASCII"), method)?;
-    }
-    Ok(())
+    add_methods(class, &methods)
 }

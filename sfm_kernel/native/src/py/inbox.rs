@@ -3,14 +3,17 @@
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
+use super::blocked::{Blocked, TICK};
+use super::errors;
 use super::message::queued_message;
 use super::outflow::PyOutflow;
 use super::segment::{parse_uid, PySegment};
+use crate::bell::Woken;
 use crate::core::Core;
 use crate::matching::Taken;
 use crate::segment::Doing;
@@ -71,6 +74,69 @@ impl Inbox {
                 }
             }
         }
+    }
+
+    /// Wait until `look()` is true; it is called whenever something has come. `text` is what
+    /// observers see, where it is not empty; `tick()` is called about every 100 ms, and what it raises ends the wait.
+    fn wait_until(
+        &self,
+        py: Python<'_>,
+        look: &Bound<'_, PyAny>,
+        text: &str,
+        tick: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let core = &*self.core;
+        let mut blocked: Option<Blocked<'_>> = None;
+        let mut ticked = Instant::now();
+        let mut spins = 100; // where other messages stream in, nobody here looks for signals
+        loop {
+            let version = core.version();
+            if core.is_closed() {
+                return Err(errors::closed(py));
+            }
+            if look.call0()?.is_truthy()? {
+                return Ok(());
+            }
+            if spins > 0 && (core.glance(version) || py.detach(|| core.spin(version))) {
+                spins -= 1;
+                continue;
+            }
+            if blocked.is_none() && !text.is_empty() {
+                blocked = Some(Blocked::enter(core, Doing::Receiving, text));
+            }
+            if ticked.elapsed() >= TICK {
+                ticked = Instant::now();
+                py.check_signals()?;
+                if let Err(failure) = tick.call0() {
+                    // What a dead peer had sent before is still received.
+                    if errors::is(py, &failure, "PeerLost") {
+                        core.take_in_all();
+                        if look.call0()?.is_truthy()? {
+                            return Ok(());
+                        }
+                    }
+                    return Err(failure);
+                }
+            }
+            if py.detach(|| core.wait(version, TICK)) == Woken::Signal {
+                py.check_signals()?;
+            }
+        }
+    }
+
+    /// Wait until something has come, for at most so many microseconds.
+    fn rest(&self, py: Python<'_>, limit: u64) -> PyResult<()> {
+        let core = &*self.core;
+        let version = core.version();
+        if py.detach(|| core.wait(version, Duration::from_micros(limit))) == Woken::Signal {
+            py.check_signals()?;
+        }
+        Ok(())
+    }
+
+    /// Wake all who wait in `wait_until`, to look again.
+    fn wake(&self) {
+        self.core.wake();
     }
 
     /// Whether callbacks are registered.

@@ -54,6 +54,17 @@ impl Message {
         Ok(Some(values.put(&one, value)))
     }
 
+    /// The message that nobody has looked at goes back to its place in its queue.
+    pub fn put_back(&self) {
+        if self.touched.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let Some(Origin { core, seq, ticket }) = &self.origin else { return };
+        if let Some(core) = core.upgrade() {
+            core.put_back(Taken { seq: *seq, packet: self.packet.clone(), ticket: *ticket });
+        }
+    }
+
     fn names(&self) -> Vec<&str> {
         self.packet.attributes().map(|one| one.name).collect()
     }
@@ -73,20 +84,27 @@ impl Drop for Message {
         if *self.touched.get_mut() {
             return;
         }
-        let Some(Origin { core, seq, ticket }) = self.origin.take() else { return };
+        if self.origin.is_none() {
+            return;
+        }
         // SAFETY: only Python drops messages that were received, with the GIL.
         let interrupted = unsafe {
             !ffi::PyErr_Occurred().is_null()
                 && ffi::PyErr_ExceptionMatches(ffi::PyExc_KeyboardInterrupt) != 0
         };
-        if let (true, Some(core)) = (interrupted, core.upgrade()) {
-            core.put_back(Taken { seq, packet: self.packet.clone(), ticket });
+        if interrupted {
+            self.put_back();
         }
     }
 }
 
 #[pymethods]
 impl Message {
+    #[pyo3(name = "_put_back")]
+    fn put_back_from_python(&self) {
+        self.put_back();
+    }
+
     /// Attributes of the message go before what every object has; not `keys`, which makes
     /// `dict(message)` work, and not names that begin with an underscore. (As `__getattr__` alone
     /// it would be called after an AttributeError was made in vain, which costs a microsecond.)

@@ -6,12 +6,17 @@ mod board;
 mod calls;
 mod collectives;
 mod decode;
+mod direct;
 mod encode;
+mod ends;
 mod errors;
+mod fastcall;
 mod inbox;
 mod kept;
+mod memory;
 mod message;
 mod outflow;
+mod parts;
 mod ringsender;
 mod search;
 mod segment;
@@ -36,7 +41,11 @@ mod native {
     #[pymodule_export]
     use super::decode::{decode, Region};
     #[pymodule_export]
+    use super::direct::add_direct;
+    #[pymodule_export]
     use super::encode::{pack, PyPacket};
+    #[pymodule_export]
+    use super::ends::{Busy, Direct};
     #[pymodule_export]
     use super::inbox::Inbox;
     #[pymodule_export]
@@ -56,6 +65,6 @@ mod native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        super::calls::add_methods(&module.py().get_type::<Calls>())
+        super::calls::add_calls(&module.py().get_type::<Calls>())
     }
 }
