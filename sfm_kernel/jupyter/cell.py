@@ -44,6 +44,7 @@ class CellInterrupted(KeyboardInterrupt):
 @argument(
     "--local", action="store_true", help="run the cell in this notebook too, after sending it"
 )
+@argument("--mpi", action="store_true", help="`import mpi4py` gives SFM's MPI on these engines")
 @argument("names", nargs="*", help="names or ranks of engines: A, 0, 0,2, 0:2 (default: all)")
 def options(line: str) -> Any:
     """The options of ``%%sfm``, which are ipyparallel's, and the engines it names.

@@ -12,15 +12,20 @@ from __future__ import annotations
 import atexit
 import os
 import signal
+import sys
 import threading
+from contextlib import suppress
 from typing import Any
 
-from sfm_kernel.errors import NameInUse, WorldError
+from sfm_kernel.errors import NameInUse, SFMError, WorldError
 from sfm_kernel.jupyter.places import DIRECTORY, world_key, world_name
 
 EXTENSION = __name__
 NAMES = ("send", "recv", "recv_nb", "peek", "regcb")
 """The methods of an endpoint that cells call by name, in engines and notebooks."""
+
+MPI4PY = "SFM_MPI4PY"
+"""In the environment, "on": ``import mpi4py`` gives ``sfm_kernel.mpi`` from the start."""
 
 _endpoint: Any = None
 
@@ -41,9 +46,14 @@ def load_ipython_extension(shell: Any) -> None:
     _obey_sigterm(app)
     if not app.enable_nanny:
         kernel.control_handlers["signal_request"] = _signal_handler(kernel)
+    if os.environ.get(MPI4PY) == "on":
+        from sfm_kernel.mpi.launch import standin
+
+        standin.install()
     endpoint = _join(app)
     atexit.register(endpoint.close)
     shell.events.register("pre_run_cell", _Names(shell, endpoint).refresh)
+    shell.events.register("pre_run_cell", _refresh_mpi)
     # What observers see between and during cells; blocked calls say so by themselves.
     shell.events.register("pre_execute", lambda: endpoint.show_running(True))
     shell.events.register("post_execute", lambda: endpoint.show_running(False))
@@ -120,6 +130,13 @@ class _Names:
         for name, value in names.items():
             if name not in there or there[name] is self._given.get(name):
                 there[name] = self._given[name] = value
+
+
+def _refresh_mpi(info: object) -> None:
+    """Let MPI see that engines were restarted since the last cell, where it is used."""
+    if mpi := sys.modules.get("sfm_kernel.mpi.engine.process"):
+        with suppress(SFMError):  # the world has gone: the next call says so
+            mpi.refresh()
 
 
 def _obey_sigterm(app: Any) -> None:

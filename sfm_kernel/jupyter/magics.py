@@ -16,6 +16,7 @@ from IPython.display import display
 
 from sfm_kernel.errors import SFMError, UnknownName
 from sfm_kernel.jupyter import cell as cells
+from sfm_kernel.jupyter import mpi
 from sfm_kernel.jupyter.engine import NAMES
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.tables import Table
@@ -23,7 +24,7 @@ from sfm_kernel.transport.base import Member
 
 _DEFAULT_ENGINES = 4
 _MOST_ENGINES = 256
-_WITH_WORDS = ("start", "connect", "restart")
+_WITH_WORDS = ("start", "connect", "restart", "run", "mpi4py")
 
 HELP = """\
 %sfm start 4           start four engines, named 0 1 2 3
@@ -34,9 +35,12 @@ HELP = """\
 %sfm restart [A]       start an engine again (all without a name); it keeps its name and rank
 %sfm stop              end the engines
 %sfm clean             remove what killed processes left in shared memory
+%sfm run -n 4 prog.py  run an MPI program (mpi4py) in four processes of its own; also -m module
+%sfm mpi4py on         `from mpi4py import MPI` gives SFM's MPI on all engines; off: the installed
 
 %%sfm                  run the cell on all engines
 %%sfm A   %%sfm 0,2    run it on some; options are ipyparallel's: --noblock --out r --no-stream …
+%%sfm --mpi            run it where `from mpi4py import MPI` gives SFM's MPI
 
 In a cell of an engine and in the notebook (which is "home"):
   send(dest="B", tag="hello", data=[1, 2])     any attributes you like
@@ -53,6 +57,7 @@ class SFMMagics(Magics):
         super().__init__(shell)
         self._home: Home | None = None
         self._given: dict[str, object] = {}
+        self._standin = mpi.Mpi4py()
         self._commands = {
             "start": self._start,
             "connect": self._connect,
@@ -61,6 +66,8 @@ class SFMMagics(Magics):
             "restart": self._restart,
             "stop": self._stop,
             "clean": self._clean,
+            "run": self._run,
+            "mpi4py": self._mpi4py,
             "help": self._help,
         }
 
@@ -97,6 +104,8 @@ class SFMMagics(Magics):
             members = _usage("%%sfm", home, lambda: home.resolve(args.names))
             if not args.names and (ended := home.ended()):
                 print(f"without {', '.join(ended)}, which ended: `%sfm restart`", file=sys.stderr)
+            if args.mpi:
+                self._standin.install(home, members)
             runner = cells.CellRunner(self.shell, home, self._waits)
             return runner.run(cell, members, args)
 
@@ -151,6 +160,13 @@ class SFMMagics(Magics):
 
         removed = clean()
         print("\n".join(f"removed {path}" for path in removed) or "nothing to clean")
+
+    def _run(self, words: Sequence[str]) -> None:
+        home = None if self._home is None or self._ended(self._home) else self._home
+        mpi.run(words, len(home.engines()) if home is not None else 0)
+
+    def _mpi4py(self, words: Sequence[str]) -> None:
+        print(self._standin.switch(words, self._home))
 
     def _help(self, words: Sequence[str]) -> None:
         print(HELP)

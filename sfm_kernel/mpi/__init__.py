@@ -1,5 +1,20 @@
 """MPI on ``send`` and ``recv``.
 
+``from sfm_kernel.mpi import MPI`` is what ``from mpi4py import MPI`` is elsewhere, with no MPI
+installed and no mpiexec (MPI 4.1; mpi4py's documentation is its manual).
+
+MPI         every name of the interface
+base        handles, constants, errors, info, attributes
+datatypes   how elements lie in memory
+buffers     what calls send and receive: from a specification to memory
+ops         the operations of reductions
+engine      posted receives, transfers under way, and who waits for them
+requests    what is waited for and tested
+comm        communicators: groups, messages, collectives, topologies
+launch      python -m sfm_kernel.mpi -n 4 prog.py
+standin     what programs get that import mpi4py
+util, futures   the rest of mpi4py
+
 chunks      mpi_send_buf, mpi_recv_buf: small sends eagerly, large ones in acknowledged chunks
 items       what is sent and received: items of lists, arrays and other buffers
 namespace   which rank is which process
@@ -18,6 +33,7 @@ from sfm_kernel.mpi.chunks import (
     mpi_send_buf,
     plan,
 )
+from sfm_kernel.mpi.engine.process import buffering
 from sfm_kernel.mpi.namespace import Namespace
 
 __all__ = [
@@ -27,6 +43,7 @@ __all__ = [
     "Namespace",
     "Received",
     "TransferError",
+    "buffering",
     "mpi_getchunksize",
     "mpi_recv_buf",
     "mpi_send_buf",

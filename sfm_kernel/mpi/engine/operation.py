@@ -1,0 +1,76 @@
+"""Operations: what requests wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from sfm_kernel.mpi.base.constants import ANY_SOURCE, ANY_TAG
+from sfm_kernel.transport.base import Name
+
+if TYPE_CHECKING:
+    from sfm_kernel.mpi.engine.progress import Engine
+
+
+class Operation:
+    """Something under way, which is done once.
+
+    Attributes:
+        done: whether it has ended; nothing below changes afterwards.
+        failure: what it ended with, raised by whoever waits for it.
+        source, tag, count, cancelled: what the status says; count in bytes, or a function that
+            finds it out.
+        result: what ``wait`` gives: the object of a pickled receive.
+        comm: the communicator whose error handler is asked, if any.
+    """
+
+    __slots__ = (
+        "cancelled",
+        "comm",
+        "count",
+        "done",
+        "engine",
+        "failure",
+        "result",
+        "source",
+        "tag",
+        "text",
+    )
+
+    def __init__(self, engine: Engine | None = None, text: str = "", comm: Any = None) -> None:
+        self.engine, self.text, self.comm = engine, text, comm
+        self.done = self.cancelled = False
+        self.failure: BaseException | None = None
+        self.source, self.tag = ANY_SOURCE, ANY_TAG
+        self.count: int | Callable[[], int] = 0
+        self.result: Any = None
+
+    def finish(self, failure: BaseException | None = None) -> None:
+        """It has ended. From any thread; wakes who waits for it."""
+        self.failure = failure
+        self.done = True
+        if self.engine is not None:
+            self.engine.wake()
+
+    def peers(self) -> Iterable[Name]:
+        """Without whom it can never be done."""
+        return ()
+
+    def cancel(self) -> None:
+        """Give it up, if nothing has happened yet."""
+
+    def lost(self, failure: BaseException) -> None:
+        """One of its peers has died."""
+        self.finish(failure)
+
+    def settle(self, source: int, tag: int, count: int | Callable[[], int]) -> None:
+        """What the status will say."""
+        self.source, self.tag, self.count = source, tag, count
+
+
+def finished(source: int = ANY_SOURCE, tag: int = ANY_TAG, count: int = 0) -> Operation:
+    """An operation that is done."""
+    operation = Operation()
+    operation.settle(source, tag, count)
+    operation.done = True
+    return operation

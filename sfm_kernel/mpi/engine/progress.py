@@ -1,0 +1,284 @@
+"""The engine: moves all that is under way on, whichever call of MPI a process is in."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import TYPE_CHECKING, Any
+
+from sfm_kernel.endpoint import Busy, Context, Endpoint
+from sfm_kernel.errors import PeerLost, SFMError, TransferError
+from sfm_kernel.mpi.base.pickles import pickle
+from sfm_kernel.mpi.engine.operation import Operation
+from sfm_kernel.mpi.engine.section import Section
+
+if TYPE_CHECKING:
+    from sfm_kernel.message import Message
+    from sfm_kernel.mpi.engine.communicator import CommState
+    from sfm_kernel.mpi.engine.receives import Receive, Template
+    from sfm_kernel.mpi.engine.sends import Send
+
+_UNBOUNDED = 1 << 62
+
+_ATTENDED = nullcontext()
+
+PATIENCE = 20
+"""So many tests in vain, one after the other, only give way to other processes; the next ones rest
+until something comes."""
+
+REST = 500
+"""Microseconds of such a rest: a program that computes between its tests loses so little."""
+
+LOOK_EVERY = 0.5
+"""Seconds between two looks for the dead, of a process that tests again and again."""
+
+
+class Engine:
+    """All sends and receives of this process that are not over. Thread-safe.
+
+    Nothing happens by itself: whoever is in a call of MPI, in whatever thread, moves all of them
+    on. (MPI allows that: it promises progress to a process that waits for the other side in a
+    call of MPI; MPI 4.1, section 3.5.)
+
+    Attributes:
+        outgoing, incoming: by transfer; a receive is there from its first chunk to its last.
+        communicators: all of this process.
+        busy: true unless a native send or receive may look after itself alone.
+    """
+
+    def __init__(self, sfm: Endpoint) -> None:
+        self.sfm = sfm
+        self.outgoing: dict[str, Send] = {}
+        self.incoming: dict[str, Receive] = {}
+        self.communicators: weakref.WeakSet[CommState] = weakref.WeakSet()
+        self._posted: dict[CommState, None] = {}  # that have posted receives
+        self._flow = Context(sfm, "mpi transfers", _UNBOUNDED)
+        self._section = Section()
+        self._streams: list[Send] = []  # whose receivers wait for all the rest
+        self._numbers = itertools.count()
+        self._looked = 0.0
+        self._waiters = 0
+        self._in_vain = 0  # tests, one after the other, that found nothing
+        self.busy = Busy()
+        pickle.changed = self.note
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is under way: a call may wait without looking after anything else."""
+        return not (self._posted or self.outgoing or self.incoming)
+
+    def note(self) -> None:
+        """Tell the native calls whether they may look after themselves alone."""
+        self.busy.set(not self.idle or not pickle.is_default)
+
+    def new_transfer(self) -> str:
+        """A name that no other transfer of any process has."""
+        return f"{self.sfm.uid[:12]}-{next(self._numbers)}"
+
+    def tell(self, dest: Any, **what: Any) -> None:
+        """Send something about a transfer to the engine at its other end, which may have died."""
+        with suppress(PeerLost):
+            self._flow.send(dest=dest, **what)
+
+    # ---- what is under way ----
+
+    def start(self, begin: Callable[[], None]) -> None:
+        """Begin an operation, alone with the engine."""
+        with self._section:
+            begin()
+            self.note()
+
+    def post(self, receive: Receive) -> None:
+        """Post a receive, and give it its message if that is there."""
+        with self._section:
+            posted = receive.state.posted
+            posted.append(receive)
+            posted.match()
+            if posted:
+                self._posted[receive.state] = None
+            self.note()
+
+    def withdraw(self, receive: Receive) -> bool:
+        """Take a posted receive back; false if it has got its message."""
+        with self._section:
+            found = receive.state.posted.remove(receive)
+            if not receive.state.posted:
+                self._posted.pop(receive.state, None)
+            self.note()
+            return found
+
+    def progress(self) -> None:
+        """Move on what can move on now. Never waits."""
+        if self.idle:
+            return
+        with self._section:
+            for state in list(self._posted):
+                state.posted.match()
+                if not state.posted:
+                    del self._posted[state]
+            if self.outgoing or self.incoming:
+                self._serve()
+            self.note()
+        while self._streams:
+            self._run_stream()
+
+    def _serve(self) -> None:
+        while (found := self._flow._any([{}], True)) is not None:
+            m = found[1]
+            if "ack" in m:
+                send = self.outgoing.get(m.ack)
+                if send is not None:
+                    send.acknowledged(m)
+            else:
+                receive = self.incoming.get(m.to)
+                if receive is not None:
+                    receive.go_on(m)
+            del m, found  # memory of a chunk goes back before the next is looked for
+
+    def stream(self, send: Send) -> None:
+        """Let this send stream, when the caller has let go of the engine."""
+        self._streams.append(send)
+
+    def _run_stream(self) -> None:
+        send = None
+        try:
+            with self._section:
+                if self._streams:
+                    send = self._streams.pop()
+            if send is not None:
+                send.stream()
+        except BaseException:
+            if send is not None and not send.done:
+                with self._section:
+                    send.give_up(TransferError("interrupted while its data were on their way"))
+            raise
+        finally:
+            self.note()
+
+    def probe(self, state: CommState, wanted: Template, take: bool) -> Message | None:
+        """The message that a receive which was posted now would get."""
+        with self._section:
+            self.progress()
+            return state.posted.look(wanted, take)
+
+    # ---- waiting ----
+
+    def wake(self) -> None:
+        """Something is done: let those who wait look."""
+        if self._waiters:
+            self.sfm._inbox.wake()
+
+    def wait(self, operations: Sequence[Operation], text: str = "", some: bool = False) -> None:
+        """Return when all are done; with ``some``, when one is. They may have failed."""
+        enough = any if some else all
+
+        def done() -> bool:
+            return enough(one.done for one in operations)
+
+        if done():
+            return
+        self.wait_until(done, text or operations[0].text, operations)
+
+    def wait_until(
+        self, done: Callable[[], object], text: str, operations: Iterable[Operation] = ()
+    ) -> None:
+        """Return when ``done()`` is true; looked at whenever something was moved on.
+
+        Operations whose peer dies meanwhile end with PeerLost.
+        """
+
+        def look() -> object:
+            self.progress()
+            return done()
+
+        operations = list(operations)
+        self._waiters += 1
+        try:
+            while True:
+                try:
+                    self.sfm._inbox.wait_until(look, text, lambda: self._check(operations))
+                    return
+                except PeerLost as lost:
+                    if not self._bury(operations, lost):
+                        raise
+        finally:
+            self._waiters -= 1
+
+    def attended(self) -> AbstractContextManager[object]:
+        """While the caller waits in something else, a thread moves on what is under way.
+
+        For calls that wait natively: with a receive posted or a large send under way, others may
+        wait for this process meanwhile. Costs nothing if there is nothing.
+        """
+        return _ATTENDED if self.idle else _Attendant(self)
+
+    def poll(self, operations: Sequence[Operation]) -> None:
+        """For who only tests: move on, and now and then look for the dead."""
+        self.progress()
+        if all(one.done for one in operations):
+            self._in_vain = 0
+            return
+        # Who tests in a loop would keep the one that it waits for from the core.
+        self._in_vain += 1
+        if self._in_vain < PATIENCE:
+            os.sched_yield()
+        else:
+            self.sfm._inbox.rest(REST)
+        now = time.monotonic()
+        if now - self._looked > LOOK_EVERY:
+            self._looked = now
+            try:
+                self._check(operations)
+            except PeerLost as lost:
+                self.progress()  # what it had sent before is still received
+                self._bury(operations, lost)
+
+    def _check(self, operations: Iterable[Operation]) -> None:
+        for one in operations:
+            if not one.done:
+                for name in one.peers():
+                    self.check_peer(name)
+
+    def check_peer(self, name: Any) -> None:
+        """Raise PeerLost if this process has died or left."""
+        member = self.sfm._peers.lookup(name)
+        if member is not None and self.sfm.alive(member):
+            return
+        living = [one for one in self.sfm.members() if one.name == name and self.sfm.alive(one)]
+        if not living:
+            raise PeerLost(name)
+
+    def _bury(self, operations: Iterable[Operation], lost: PeerLost) -> bool:
+        """End those that wait for the lost one; whether there are any."""
+        found = False
+        with self._section:
+            for one in operations:
+                if not one.done and lost.peer in list(one.peers()):
+                    found = True
+                    one.lost(lost)
+        return found
+
+
+class _Attendant:
+    """A thread that moves on what is under way, from ``with`` to its end."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine, self._over = engine, False
+        self._thread = threading.Thread(target=self._run, name="sfm-mpi-progress", daemon=True)
+
+    def _run(self) -> None:
+        with suppress(SFMError):  # whoever waits for the operation is told
+            self._engine.wait_until(lambda: self._over or self._engine.idle, "")
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over = True
+        self._engine.wake()
+        self._thread.join()

@@ -1,0 +1,175 @@
+"""The command line of the launcher: ``python -m sfm_kernel.mpi -n 4 prog.py arguments``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple, NoReturn
+
+from sfm_kernel.errors import SFMError
+from sfm_kernel.mpi.launch import program
+from sfm_kernel.mpi.launch.crew import Crew
+
+DEFAULT_SIZE = 4
+MOST_RANKS = 512
+"""A world holds no more processes."""
+
+COMMAND = "python -m sfm_kernel.mpi"
+_DESCRIPTION = """\
+Runs an MPI program in several processes of this machine. In them `from mpi4py import MPI` gives
+sfm_kernel's MPI: no MPI library and no mpiexec is needed. PROGRAM is one of
+
+  prog.py      a script, or a folder or archive with a __main__.py
+  -m MODULE    a module, as `python -m MODULE` runs it
+  -c TEXT      a text, as `python -c TEXT` runs it
+
+After a colon comes another program, whose ranks follow.
+"""
+_EPILOG = """\
+Rank 0 reads stdin, the others read its end. The exit status is 0 if that of all ranks is 0, else
+that of the rank that failed first: 1 if it raised, n after sys.exit(n) or Abort(n), 128 + n if
+signal n killed it. A rank that fails ends the others. Ctrl-C ends all; twice, at once.
+"""
+
+
+class Wish(NamedTuple):
+    """What a command line asks for."""
+
+    programs: list[tuple[int, list[str]]]
+    label: bool = False
+    timeout: float | None = None
+    lifeline: int | None = None
+
+
+class WrongUsage(SFMError):
+    """A command line that cannot be understood; the text says what to write."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the launcher; its exit status."""
+    _open_standard_streams()
+    try:
+        wish = parse(sys.argv[1:] if arguments is None else arguments)
+        crew = Crew(wish.programs, label=wish.label, timeout=wish.timeout, lifeline=wish.lifeline)
+        return crew.run()
+    except WrongUsage as problem:
+        print(f"{COMMAND}: {problem}", file=sys.stderr)
+        return 2
+    except (OSError, SFMError) as problem:
+        print(f"{COMMAND}: the ranks could not be started: {problem}", file=sys.stderr)
+        return 1
+
+
+def _open_standard_streams() -> None:
+    """Give those that are closed to nobody, lest pipes get their numbers."""
+    for fd in range(3):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
+def parse(arguments: Sequence[str], command: str = COMMAND) -> Wish:
+    """What the words of a command line mean; ``-h`` prints the help and raises SystemExit.
+
+    Args:
+        arguments: what follows the command.
+        command: how the user calls the launcher, for the help.
+    Raises:
+        WrongUsage: a word is no option, or is missing; there is no such program.
+    """
+    options, parser = argparse.Namespace(), _parser(command)
+    programs = []
+    for part in _split(arguments):
+        options.size = DEFAULT_SIZE
+        first = _first_of_program(part)
+        parser.parse_args(part[:first], options)
+        words = _program(part[first:])
+        if problem := program.missing(words):
+            parser.error(problem)
+        programs.append((options.size, words))
+    if (size := sum(size for size, _ in programs)) > MOST_RANKS:
+        parser.error(f"{size} ranks are too many: a world holds {MOST_RANKS}")
+    return Wish(programs, options.label, options.timeout, options.lifeline)
+
+
+def _split(arguments: Sequence[str]) -> list[list[str]]:
+    """The command line at its colons."""
+    parts: list[list[str]] = [[]]
+    for word in arguments:
+        if word == ":":
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return parts
+
+
+def _program(words: list[str]) -> list[str]:
+    """The words of a program, without those that are there by habit."""
+    if words[:1] == ["--"]:
+        words = words[1:]
+    if words and _is_python(words[0]):  # mpiexec needs it
+        words = words[1:]
+    return words
+
+
+def _is_python(word: str) -> bool:
+    named = re.fullmatch(r"python[\d.]*", os.path.basename(word))
+    return bool(named) and (os.path.dirname(word) != "" or not os.path.exists(word))
+
+
+def _first_of_program(arguments: Sequence[str]) -> int:
+    position = 0
+    while position < len(arguments):
+        word = arguments[position]
+        if word in ("-m", "-c", "-", "--") or not word.startswith("-"):
+            break
+        position += 2 if word in _WITH_VALUE else 1
+    return position
+
+
+_WITH_VALUE = ("-n", "-np", "--np", "--timeout", "--lifeline")
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise WrongUsage(f"{message}. For example: {self.prog} -n {DEFAULT_SIZE} prog.py")
+
+
+def _parser(command: str) -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog=command,
+        usage=f"{command} [-n N] [options] PROGRAM [argument ...] [: [-n N] PROGRAM ...]",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    size = f"how many processes, 1 to {MOST_RANKS}; default {DEFAULT_SIZE}"
+    parser.add_argument(
+        "-n", "-np", "--np", dest="size", type=_size, default=DEFAULT_SIZE, help=size
+    )
+    parser.add_argument("-l", "--label", action="store_true", help="begin each line with its rank")
+    limit = "end all after so many seconds, and tell where they were"
+    parser.add_argument("--timeout", type=_seconds, metavar="S", help=limit)
+    parser.add_argument("--lifeline", type=int, help=argparse.SUPPRESS)  # see Crew
+    return parser
+
+
+def _size(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= MOST_RANKS:
+        raise argparse.ArgumentTypeError(f"a number from 1 to {MOST_RANKS}, not {text!r}")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"a number of seconds above 0, not {text!r}")
+    return seconds

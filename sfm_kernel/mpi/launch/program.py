@@ -1,0 +1,109 @@
+"""Runs a script, a module or a text as ``__main__``, as Python itself would."""
+
+from __future__ import annotations
+
+import io
+import os
+import runpy
+import sys
+import sysconfig
+import traceback
+from collections.abc import Sequence
+from importlib.machinery import SourceFileLoader
+from pkgutil import get_importer
+from types import ModuleType, TracebackType
+from typing import Any
+
+import sfm_kernel
+
+_PACKAGE = os.path.dirname(sfm_kernel.__file__)
+
+
+_run_module = runpy._run_module_as_main  # type: ignore[attr-defined]
+"""What Python itself calls: the module's names are those of ``__main__``, and stay there."""
+
+
+def run(words: Sequence[str]) -> None:
+    """Run ``prog.py``, ``-m module``, ``-c text`` or ``-`` (from stdin), with its arguments.
+
+    ``sys.argv``, ``sys.path`` and ``__main__`` are then the program's, and stay so. ``sys.path[0]``
+    is replaced: it is this Python's own.
+
+    Raises: what the program raises; ``without_frames`` takes our frames out of its traceback.
+    """
+    kind, *arguments = words
+    main = _new_main()
+    if kind == "-m":
+        sys.argv = arguments
+        _set_path(os.getcwd())
+        _run_module(arguments[0])
+    elif kind == "-c":
+        sys.argv = ["-c", *arguments[1:]]
+        _set_path("")
+        exec(compile(arguments[0], "<string>", "exec", dont_inherit=True), main.__dict__)
+    elif kind == "-":
+        sys.argv = list(words)
+        _set_path("")
+        exec(compile(sys.stdin.read(), "<stdin>", "exec", dont_inherit=True), main.__dict__)
+    else:
+        sys.argv = list(words)
+        _run_file(kind, main)
+
+
+def missing(words: Sequence[str]) -> str:
+    """What is wrong with these words; empty if they can be a program."""
+    if not words:
+        return "no program: give a script, -m MODULE or -c TEXT"
+    if words[0] in ("-m", "-c") and len(words) < 2:
+        return f"{words[0]} needs {'the name of a module' if words[0] == '-m' else 'a text'}"
+    if words[0].startswith("-") and words[0] not in ("-m", "-c", "-"):
+        return f"there is no option {words[0]}"
+    if not words[0].startswith("-") and not os.path.exists(words[0]):
+        return f"there is no file {words[0]!r}"
+    return ""
+
+
+def without_frames(trace: TracebackType | None) -> TracebackType | None:
+    """The traceback from the program's first frame on; None if it has none (a SyntaxError)."""
+    ours = {__file__, "<frozen runpy>", runpy.__file__}
+    while trace is not None and trace.tb_frame.f_code.co_filename in ours:
+        trace = trace.tb_next
+    return trace
+
+
+def place(error: BaseException) -> str:
+    """The line of the program, not of a library, in which it was raised."""
+    libraries = (_PACKAGE, sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), "<frozen")
+    frames = traceback.extract_tb(without_frames(error.__traceback__))
+    own = [frame for frame in frames if not frame.filename.startswith(libraries)]
+    if not own:
+        return "before its first line"
+    last = own[-1]
+    line = f": {last.line}" if last.line else ""
+    return f"{last.filename}, line {last.lineno}, in {last.name}{line}"
+
+
+def _new_main() -> ModuleType:
+    main = ModuleType("__main__")
+    names: dict[str, Any] = main.__dict__
+    names["__builtins__"] = sys.modules["builtins"]
+    sys.modules["__main__"] = main
+    return main
+
+
+def _run_file(path: str, main: ModuleType) -> None:
+    if get_importer(path) is not None:  # a folder, or an archive, with a __main__.py
+        _set_path(path)
+        _run_module("__main__", False)
+        return
+    _set_path(os.path.dirname(os.path.realpath(path)))
+    loader = SourceFileLoader("__main__", path)
+    main.__dict__.update(__file__=os.path.abspath(path), __cached__=None, __loader__=loader)
+    with io.open_code(os.path.abspath(path)) as file:
+        code = compile(file.read(), path, "exec", dont_inherit=True)
+    exec(code, main.__dict__)
+
+
+def _set_path(first: str) -> None:
+    if not sys.flags.safe_path:
+        sys.path[0] = first

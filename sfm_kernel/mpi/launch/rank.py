@@ -1,0 +1,166 @@
+"""A process of an MPI program: ``python -m sfm_kernel.mpi.launch PARENT REPORTS PROGRAM``.
+
+The launcher starts it. PARENT is the launcher's process, REPORTS the descriptor of the socket to
+report on; who this process is stands in the environment: SFM_MPI_WORLD, SFM_MPI_RANK, SFM_MPI_SIZE.
+It joins the world when the program first uses MPI, and leaves it when all ranks are done.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import io
+import os
+import signal
+import socket
+import sys
+import traceback
+from collections.abc import Sequence
+from contextlib import redirect_stderr, suppress
+from typing import NoReturn
+
+from sfm_kernel.mpi.launch import program, reports, standin
+from sfm_kernel.mpi.launch.reports import Report
+
+_PR_SET_PDEATHSIG = 1
+
+_launcher: socket.socket | None = None
+
+
+def main(arguments: Sequence[str]) -> NoReturn:
+    """Run the program; the exit status is the program's, or 1 if it raises."""
+    global _launcher
+    parent, reports_fd, *words = arguments
+    _die_with(int(parent))
+    os.environ["SFM_MPI_PID"] = str(os.getpid())  # what it starts is no rank
+    _launcher = socket.socket(fileno=int(reports_fd))
+    _launcher.set_inheritable(False)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # the launcher decides who gets it
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A pipe, but somebody reads along; and whole lines, which no other rank's can split.
+            stream.reconfigure(line_buffering=True, write_through=False)
+    os.register_at_fork(after_in_child=_forget)
+    atexit.register(_leave)  # the first one runs last: the program's may still use MPI
+    standin.install()
+    try:
+        _tell(Report(reports.STARTED))
+        program.run(words)
+    except BaseException as error:  # noqa: BLE001 - whatever it is, the launcher shows it
+        report = _report(error)
+    else:
+        report = Report(reports.FINISHED)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # from here on there is nothing to interrupt
+    if report.status:
+        _flush()
+        _tell(report)
+        if engine := sys.modules.get("sfm_kernel.mpi.engine.process"):
+            atexit.unregister(engine.finalize)  # what it has sent may never be received
+    sys.exit(report.status)
+
+
+def finish() -> None:
+    """Tell the launcher that this rank needs nobody any more; it stays for those that send to it.
+
+    Blocks: until all ranks have said so, or ended. Does nothing without a launcher.
+    """
+    if _launcher is not None:
+        _tell(Report(reports.FINISHED))
+        _wait_for_end()
+
+
+def abort(status: int) -> NoReturn:
+    """End all processes of the program, and this one, with an exit status: what Abort does.
+
+    Without a launcher it ends this process. Nothing that the program left for its exit is run.
+    """
+    _flush()
+    if _launcher is not None:
+        _tell(Report(reports.ABORTED, status & 255))
+        _wait_for_end()
+    os._exit(status & 255)
+
+
+def set_abort_status(status: object) -> None:
+    """Make this process abort with a status when it ends, unless that is 0.
+
+    Args:
+        status: a number, or what ended the program: a SystemExit, a KeyboardInterrupt.
+    """
+    if isinstance(status, SystemExit):
+        status = status.code
+    elif isinstance(status, KeyboardInterrupt):
+        status = 128 + signal.SIGINT
+    if number := exit_status(status):
+        atexit.register(abort, number)
+
+
+def exit_status(code: object) -> int:
+    """What Python's exit status is after ``sys.exit(code)``."""
+    if isinstance(code, int):
+        return code & 255
+    return 0 if code is None else 1
+
+
+def _leave() -> None:
+    """Nobody leaves before all are done, whether they have used MPI or not."""
+    _flush()
+    finish()
+
+
+def _forget() -> None:
+    """A process that the program forks is no rank."""
+    global _launcher
+    if _launcher is not None:
+        _launcher.close()
+        _launcher = None
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):  # the program may have closed it, or put anything there
+            stream.flush()
+
+
+def _tell(report: Report) -> None:
+    if _launcher is not None:
+        reports.send(_launcher, report)
+
+
+def _wait_for_end() -> None:
+    if _launcher is not None:
+        with suppress(OSError):
+            _launcher.recv(1)
+
+
+def _die_with(parent: int) -> None:
+    """Have the system kill this process when the launcher dies, even one that holds the GIL."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before the call
+        os._exit(1)
+
+
+def _report(error: BaseException) -> Report:
+    """What the launcher learns about what ended the program."""
+    if isinstance(error, SystemExit):
+        status = exit_status(error.code)
+        text = "" if isinstance(error.code, int) else f"{error.code}\n"
+        return Report(reports.EXITED if status else reports.FINISHED, status, text)
+    if error.__traceback__ is not None:
+        error.__traceback__ = error.__traceback__.tb_next  # this file's frame
+    if isinstance(error, KeyboardInterrupt):
+        status = 128 + signal.SIGINT
+        return Report(reports.INTERRUPTED, status, program.place(error))
+    kind = reports.LOST if reports.is_lost(error) else reports.RAISED
+    return Report(kind, 1, _traceback(error))
+
+
+def _traceback(error: BaseException) -> str:
+    """What Python, or the program's own ``sys.excepthook``, prints for an error."""
+    trace = program.without_frames(error.__traceback__)
+    with redirect_stderr(io.StringIO()) as text:
+        try:
+            sys.excepthook(type(error), error.with_traceback(trace), trace)
+        except Exception:  # noqa: BLE001 - a hook of the program that fails itself
+            traceback.print_exception(error)
+    return text.getvalue()

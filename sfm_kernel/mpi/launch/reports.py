@@ -1,0 +1,75 @@
+"""What a rank tells the launcher, and the launcher a rank.
+
+They share a pair of sockets that keeps messages whole. A rank reports; the launcher only shuts down
+its side, which means: all are done, leave the world. A rank that sees it while it runs has lost its
+launcher, and is about to be killed.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from typing import NamedTuple
+
+from sfm_kernel.errors import PeerLost
+
+STARTED = "started"  # it can be interrupted
+FINISHED = "finished"  # it waits for the others
+EXITED = "exited"  # it called sys.exit, or did what comes to that
+RAISED = "raised"
+LOST = "lost"  # it raised since another rank is gone, which may be the real failure
+ABORTED = "aborted"
+INTERRUPTED = "interrupted"
+
+_LONGEST = 50_000
+"""Characters of a text; a message of the sockets must be whole."""
+
+
+class Report(NamedTuple):
+    """What happened to a rank.
+
+    Attributes:
+        kind: one of the above.
+        status: its exit status.
+        text: what is to be shown, such as the traceback; for INTERRUPTED, the line of the program
+            in which it was.
+    """
+
+    kind: str
+    status: int = 0
+    text: str = ""
+
+
+def pair() -> tuple[socket.socket, socket.socket]:
+    """The launcher's end and the rank's."""
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+
+def send(end: socket.socket, report: Report) -> None:
+    """Tell the launcher; if it has died, nobody needs to know."""
+    if len(report.text) > _LONGEST:
+        half = _LONGEST // 2
+        text = f"{report.text[:half]}\n…\n{report.text[-half:]}"
+        report = report._replace(text=text)
+    try:
+        end.sendall(json.dumps(report).encode())
+    except OSError:
+        pass
+
+
+def receive(end: socket.socket) -> Report | None:
+    """The next report of a rank; None when it has ended."""
+    try:
+        packet = end.recv(1 << 20)
+    except ConnectionResetError:
+        packet = b""
+    return Report(*json.loads(packet)) if packet else None
+
+
+def is_lost(error: BaseException | None) -> bool:
+    """Whether an error came of another process's end."""
+    while error is not None:
+        if isinstance(error, PeerLost):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

@@ -1,0 +1,5 @@
+"""Operations of reductions.
+
+op           Op, and what every operation knows
+predefined   SUM, MAX, MINLOC, …
+"""

@@ -1,0 +1,261 @@
+"""python -m sfm_kernel.mpi: what a program gets, and what is seen of it."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from sfm_kernel.mpi.launch.mpiexec import DEFAULT_SIZE, MOST_RANKS, Wish, WrongUsage, parse
+from tests.mpi.launching import LAUNCHER, RANK, launched, run, status, wait_for
+
+SHOW = RANK + "import sys; print(rank, __name__, sys.argv, sys.path[0])\n"
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    return tmp_path / "prog.py"
+
+
+# ---- the program
+
+
+def test_a_script_runs_as_with_python(script: Path) -> None:
+    script.write_text(SHOW + "print(__file__)")
+    done = run("-n", "3", str(script), "-n", "7", "--label")
+    arguments = [str(script), "-n", "7", "--label"]
+    expected = [f"{rank} __main__ {arguments} {script.parent}" for rank in range(3)]
+    assert sorted(done.stdout.splitlines()) == sorted(expected + [str(script)] * 3)
+    assert (done.stderr, done.returncode) == ("", 0)
+
+
+def test_a_module_runs_as_with_python(tmp_path: Path) -> None:
+    (tmp_path / "apart.py").write_text(SHOW)
+    here = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+    done = run("-n", "1", "-m", "apart", "x", cwd=tmp_path, env={**os.environ, "PYTHONPATH": here})
+    assert done.stdout == f"0 __main__ {[str(tmp_path / 'apart.py'), 'x']} {tmp_path}\n"
+
+
+def test_a_text_runs_as_with_python() -> None:
+    assert run("-n", "1", "-c", SHOW, "x").stdout == "0 __main__ ['-c', 'x'] \n"
+
+
+def test_a_text_from_stdin() -> None:
+    assert run("-n", "1", "-", "x", stdin=SHOW).stdout == "0 __main__ ['-', 'x'] \n"
+
+
+def test_folders_and_archives_run_too(tmp_path: Path) -> None:
+    (tmp_path / "__main__.py").write_text("import beside; print(__name__)")
+    (tmp_path / "beside.py").write_text("print('beside')")
+    archive = tmp_path / "archive.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        for name in ("__main__.py", "beside.py"):
+            file.write(tmp_path / name, name)
+    for program in (tmp_path, archive):
+        assert run("-n", "1", str(program)).stdout == "beside\n__main__\n"
+
+
+def test_main_lives_until_the_end(script: Path) -> None:
+    script.write_text(
+        "import atexit, pickle, sys\n"
+        "class A: pass\n"
+        "atexit.register(lambda: print(type(pickle.loads(pickle.dumps(A()))).__module__))\n"
+        "assert sys.modules['__main__'].A is A"
+    )
+    assert run("-n", "1", str(script)).stdout == "__main__\n"
+
+
+def test_several_programs() -> None:
+    text = RANK + "print(rank, os.environ['SFM_MPI_SIZE'], os.environ['SFM_MPI_APPNUM'])"
+    done = run("-n", "2", "-c", text, ":", "-n", "1", "-c", text)
+    assert sorted(done.stdout.splitlines()) == ["0 3 0", "1 3 0", "2 3 1"]
+
+
+def test_processes_of_the_program_are_no_ranks(script: Path) -> None:
+    script.write_text(
+        "import multiprocessing as mp, os\n"
+        "def work(x): return 2 * x\n"
+        "if __name__ == '__main__':\n"
+        "    print(mp.get_context('fork').Pool(1).map(work, [1, 2]))\n"
+        "    if not os.fork():\n"
+        "        raise SystemExit(3)\n"
+        "    print(os.waitstatus_to_exitcode(os.wait()[1]))\n"
+    )
+    done = run("-n", "1", str(script))
+    assert (done.stdout, done.stderr, done.returncode) == ("[2, 4]\n3\n", "", 0)
+
+
+# ---- output and input
+
+
+def test_stdout_and_stderr_stay_apart() -> None:
+    done = run("-n", "2", "--label", "-c", RANK + "import sys; print('o'); sys.stderr.write('e')")
+    assert sorted(done.stdout.splitlines()) == ["[0] o", "[1] o"]
+    assert sorted(done.stderr.replace("e[", "e\n[").splitlines()) == ["[0] e", "[1] e"]
+
+
+@pytest.mark.parametrize("first", ["", "MPI.COMM_WORLD.Barrier()\n"])
+def test_a_process_that_a_rank_starts_is_no_rank(first: str) -> None:
+    inner = "from sfm_kernel.mpi import MPI; print(MPI.COMM_WORLD.Get_size())"
+    outer = (
+        f"import subprocess, sys\nfrom mpi4py import MPI\n{first}"
+        f"subprocess.run([sys.executable, '-c', {inner!r}], check=True)\n"
+        "print(MPI.COMM_WORLD.allreduce(1))"
+    )
+    done = run("-n", "2", "-c", outer)
+    assert (sorted(done.stdout.split()), done.stderr) == (["1", "1", "2", "2"], "")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_lines_stay_whole_and_nothing_is_lost(unbuffered: str) -> None:
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    text = RANK + "for number in range(8000): print(f'{rank} {number} ' + 'x' * 200)"
+    done = run("-n", "3", "-c", text, env=environment)
+    found: dict[int, list[int]] = {0: [], 1: [], 2: []}
+    for line in done.stdout.splitlines():
+        rank, number, rest = line.split()
+        assert rest == "x" * 200
+        found[int(rank)].append(int(number))
+    assert all(numbers == list(range(8000)) for numbers in found.values())
+
+
+def test_a_line_longer_than_any_buffer() -> None:
+    done = run("-n", "1", "-c", "print('x' * 3_000_000)")
+    assert done.stdout == "x" * 3_000_000 + "\n"
+
+
+def test_output_that_is_no_text() -> None:
+    text = "import sys; sys.stdout.buffer.write(bytes(range(256)))"
+    done = subprocess.run([*LAUNCHER, "-n", "1", "-c", text], capture_output=True)
+    assert done.stdout == bytes(range(256))
+
+
+def test_output_comes_while_the_program_runs() -> None:
+    with launched("-n", "1", "-c", "print('before'); input(); print('after')") as process:
+        assert process.stdout and process.stdin
+        assert process.stdout.readline() == "before\n"
+        process.stdin.write("\n")
+        process.stdin.close()
+        assert process.stdout.read() == "after\n"
+
+
+def test_rank_0_reads_stdin() -> None:
+    text = RANK + "import sys; print(rank, repr(input('name? ') if not rank else sys.stdin.read()))"
+    done = run("-n", "2", "-c", text, stdin="Ada\n")
+    assert sorted(done.stdout.replace("name? ", "").splitlines()) == ["0 'Ada'", "1 ''"]
+
+
+def test_without_any_standard_streams() -> None:
+    done = subprocess.run(["bash", "-c", 'exec "$@" <&- >&- 2>&-', "-", *LAUNCHER, "-c", SHOW])
+    assert done.returncode == 0
+
+
+class Terminal:
+    """A launcher in a terminal, in the foreground as a shell puts it there."""
+
+    def __init__(self, *words: str) -> None:
+        self.fd, end = pty.openpty()
+        take = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+        take += "os.execv(sys.argv[1], sys.argv[1:])"
+        self.process = subprocess.Popen(
+            [LAUNCHER[0], "-c", take, *LAUNCHER, *words],
+            stdin=end,
+            stdout=end,
+            stderr=end,
+            start_new_session=True,
+        )
+        os.close(end)
+        self.shown = b""
+
+    def wait_for(self, text: bytes, times: int = 1) -> None:
+        while self.shown.count(text) < times:
+            self.shown += os.read(self.fd, 1000)
+
+    def type(self, keys: bytes) -> None:
+        os.write(self.fd, keys)
+
+
+@pytest.fixture
+def terminals() -> Iterator[list[Terminal]]:
+    made: list[Terminal] = []
+    yield made
+    for one in made:
+        one.process.kill()
+        one.process.wait()
+        os.close(one.fd)
+
+
+def test_questions_in_a_terminal(terminals: list[Terminal]) -> None:
+    text = RANK + "import sys\nif not rank: print(input('name? ') + '!', repr(sys.stdin.read()))"
+    terminals.append(one := Terminal("-n", "2", "-c", text))
+    one.wait_for(b"name? ")
+    one.type(b"Ada\n")
+    one.type(b"more\n\x04")
+    one.wait_for(b"Ada! 'more\\n'")
+    assert one.process.wait() == 0
+
+
+def test_keys_that_stop_and_end_in_a_terminal(terminals: list[Terminal]) -> None:
+    text = "import os, signal; print('in', os.getpid(), flush=True); signal.pause()"
+    terminals.append(one := Terminal("-n", "2", "-c", text))
+    one.wait_for(b"in ", 2)
+    one.wait_for(b"\n", 2)
+    every = [one.process.pid, *(int(line.split()[1]) for line in one.shown.splitlines())]
+    one.type(b"\x1a")
+    wait_for(lambda: all(status(pid) == psutil.STATUS_STOPPED for pid in every), "all stop")
+    one.process.send_signal(signal.SIGCONT)
+    wait_for(lambda: all(status(pid) == psutil.STATUS_SLEEPING for pid in every), "all go on")
+    one.type(b"\x03")
+    assert one.process.wait() == 130
+
+
+# ---- usage
+
+
+def test_the_words_of_a_command_line() -> None:
+    assert parse(["-c", "1", "-n", "2"]) == Wish([(DEFAULT_SIZE, ["-c", "1", "-n", "2"])])
+    assert parse(["-np", "2", "-c", "1"]).programs == [(2, ["-c", "1"])]
+    assert parse(["-n3", "--", "-c", "1"]).programs == [(3, ["-c", "1"])]
+    wish = parse(["--timeout=2.5", "-l", "-m", "a.b", ":", "--np", "1", "python3", "-c", "1"])
+    assert wish.programs == [(DEFAULT_SIZE, ["-m", "a.b"]), (1, ["-c", "1"])]
+    assert (wish.timeout, wish.label) == (2.5, True)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("", "no program: give a script, -m MODULE or -c TEXT"),
+        ("-n 0 -c 1", "a number from 1 to"),
+        ("-n many -c 1", "a number from 1 to"),
+        ("-n", "expected one argument"),
+        ("-n 2", "no program"),
+        ("-x prog.py", "unrecognized arguments: -x"),
+        ("-n 2 nothing.py", "there is no file 'nothing.py'"),
+        ("-n 2 -m", "-m needs the name of a module"),
+        ("-c", "-c needs a text"),
+        ("--timeout 0 -c 1", "a number of seconds above 0"),
+        ("-c 1 :", "no program"),
+        (f"-n {MOST_RANKS} -c 1 : -n 1 -c 1", "too many"),
+    ],
+)
+def test_what_is_wrong_is_told_with_what_to_write(line: str, says: str) -> None:
+    with pytest.raises(WrongUsage, match=r"python -m sfm_kernel.mpi") as caught:
+        parse(line.split())
+    assert says in str(caught.value)
+
+
+def test_wrong_usage_is_one_line_and_status_2() -> None:
+    done = run("-n", "0", "-c", "1")
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+
+
+def test_help() -> None:
+    done = run("-h")
+    assert done.returncode == 0 and "prog.py" in done.stdout and "lifeline" not in done.stdout

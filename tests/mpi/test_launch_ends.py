@@ -1,0 +1,238 @@
+"""python -m sfm_kernel.mpi: how all ranks end, whatever ends one; nothing is left."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.mpi.launching import RANK, launched, lines, lives, mpi_worlds, run, wait_for
+
+STAY = "import signal; print('in', flush=True)\nwhile True: signal.pause()\n"
+MPI = "from mpi4py import MPI; comm = MPI.COMM_WORLD; rank = comm.rank\n"
+
+
+@pytest.mark.parametrize(
+    ("fails", "status", "says"),
+    [
+        ("1 / 0", 1, "ZeroDivisionError: division by zero\nsfm: rank 1 raised this; the other"),
+        ("raise SystemExit(7)", 7, "sfm: rank 1 ended with exit status 7; the other"),
+        ("raise SystemExit('why')", 1, "why\nsfm: rank 1 ended with exit status 1; the other"),
+        ("os._exit(5)", 5, "sfm: rank 1 ended with exit status 5; the other"),
+        ("os.kill(os.getpid(), 9)", 137, "sfm: rank 1 was killed by SIGKILL; the other"),
+        ("raise KeyboardInterrupt", 130, "sfm: rank 1 was interrupted in <string>, line 2, in <m"),
+    ],
+)
+def test_a_rank_that_fails_ends_the_others(fails: str, status: int, says: str) -> None:
+    done = run("-n", "3", "-c", f"{RANK}if rank == 1: {fails}\n{STAY}")
+    assert done.returncode == status
+    assert says in done.stderr
+    assert done.stderr.count("sfm:") == 1
+    assert done.stderr.count("Traceback") == ("1 / 0" in fails)
+
+
+def test_a_traceback_has_the_programs_frames_only(tmp_path: Path) -> None:
+    script = tmp_path / "prog.py"
+    script.write_text("def f():\n    1 / 0\nf()\n")
+    done = run("-n", "1", str(script))
+    shown = done.stderr.splitlines()
+    assert shown[0] == "Traceback (most recent call last):"
+    assert shown[1] == f'  File "{script}", line 3, in <module>'
+    assert sum("File" in line for line in shown) == 2
+
+
+def test_a_syntax_error_is_shown_once(tmp_path: Path) -> None:
+    script = tmp_path / "prog.py"
+    script.write_text("x = = 1\n")
+    done = run("-n", "2", str(script))
+    assert done.stderr.count("SyntaxError") == 1 and "program.py" not in done.stderr
+
+
+def test_what_all_raise_is_shown_once() -> None:
+    done = run("-n", "3", "-c", "none")
+    assert done.stderr.count("NameError") == 1 and done.returncode == 1
+
+
+def test_a_hook_of_the_program_shows_its_errors() -> None:
+    text = "import sys\nsys.excepthook = lambda *error: print('hook', file=sys.stderr)\n1 / 0"
+    done = run("-n", "1", "-c", text)
+    assert done.stderr == "hook\n"
+
+
+def test_what_a_failed_rank_had_written_comes_first() -> None:
+    done = run("-n", "1", "-c", "import sys; sys.stderr.write('last words'); 1 / 0")
+    assert done.stderr.startswith("last words\nTraceback")
+
+
+def test_the_end_of_a_program_that_exits_well() -> None:
+    text = f"{RANK}import atexit, sys; atexit.register(print, 'bye', rank); sys.exit(rank and None)"
+    done = run("-n", "2", "-c", text)
+    assert sorted(done.stdout.splitlines()) == ["bye 0", "bye 1"]
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# ---- with MPI
+
+
+def test_hello_world() -> None:
+    text = MPI + "print(f'hello from {rank} of {comm.size}: {comm.allreduce(rank)}')"
+    done = run("-n", "3", "-c", text)
+    assert sorted(done.stdout.splitlines()) == [f"hello from {rank} of 3: 3" for rank in range(3)]
+    assert (done.returncode, done.stderr, mpi_worlds()) == (0, "", [])
+
+
+def test_who_is_done_early_can_still_be_sent_to(tmp_path: Path) -> None:
+    text = f"""{MPI}
+import atexit, os, sys, time
+if rank == 0:
+    atexit.register(print, "done")
+    sys.exit()
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.01)
+comm.send(b"x" * 100_000, dest=0)
+print("sent")
+"""
+    flag = tmp_path / "flag"
+    with launched("-n", "3", "-c", text, str(flag)) as process:
+        assert lines(process, 1) == ["done\n"]
+        flag.touch()
+        assert lines(process, 2) == ["sent\n"] * 2
+        assert process.wait() == 0
+
+
+def test_what_was_sent_arrives_when_its_sender_is_done() -> None:
+    text = f"{MPI}if rank: print(len(comm.recv(source=0)))\nelse: comm.isend(b'x' * 10**6, dest=1)"
+    done = run("-n", "2", "-c", text)
+    assert (done.stdout, done.returncode) == ("1000000\n", 0)
+
+
+def test_who_waits_for_a_killed_rank_says_nothing() -> None:
+    text = f"{MPI}comm.Barrier()\nif rank == 1: import os; os.kill(os.getpid(), 9)\n"
+    done = run("-n", "3", "-c", text + "comm.recv(source=1)")
+    assert done.stderr == "sfm: rank 1 was killed by SIGKILL; the other ranks were ended\n"
+    assert done.returncode == 137
+
+
+def test_who_lost_a_rank_that_left_says_so() -> None:
+    text = f"{MPI}comm.Barrier()\nif rank == 1: import os; os._exit(0)\ncomm.recv(source=1)"
+    done = run("-n", "2", "-c", text)
+    assert done.returncode == 1
+    assert done.stderr.count("Traceback") >= 1 and "sfm: rank 0 raised this" in done.stderr
+
+
+def test_abort_gives_the_exit_status() -> None:
+    text = f"{MPI}comm.Barrier()\nprint('in')\nif rank == 1: comm.Abort(9)\ncomm.recv(source=1)"
+    done = run("-n", "3", "-c", text)
+    assert done.returncode == 9
+    assert done.stderr == "sfm: rank 1 called Abort(9); the other ranks were ended\n"
+    assert done.stdout.count("in") >= 1
+
+
+def test_interrupted_in_recv_tells_where() -> None:
+    text = f"{MPI}print('in', flush=True)\ncomm.recv(source=1 - rank)"
+    with launched("-n", "2", "-c", text) as process:
+        assert lines(process, 2) == ["in\n"] * 2
+        process.send_signal(signal.SIGINT)
+        _, shown = process.communicate()
+    for rank, line in enumerate(sorted(shown.splitlines())):
+        assert re.fullmatch(rf"sfm: rank {rank} was in <string>, line [23], in <module>", line)
+    assert process.returncode == 130
+
+
+# ---- ended from outside
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_all(number: signal.Signals) -> None:
+    with launched("-n", "2", "-c", STAY) as process:
+        assert lines(process, 2) == ["in\n"] * 2
+        process.send_signal(number)
+        assert process.wait() == 128 + number
+
+
+def test_a_second_interrupt_kills() -> None:
+    text = "import signal; signal.signal(signal.SIGINT, lambda *_: print('no', flush=True))\n"
+    with launched("-n", "2", "-c", text + STAY) as process:
+        assert lines(process, 2) == ["in\n"] * 2
+        process.send_signal(signal.SIGINT)
+        assert lines(process, 2) == ["no\n"] * 2
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 130
+
+
+def test_one_interrupt_ends_even_who_ignores_it() -> None:
+    text = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+    with launched("-n", "1", "-c", text + STAY) as process:
+        lines(process, 1)
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 130
+
+
+def test_an_interrupt_lets_a_program_tidy_up() -> None:
+    text = (
+        "import signal\ntry:\n  print('in', flush=True)\n  signal.pause()\nfinally: print('tidy')"
+    )
+    with launched("-n", "2", "-c", text) as process:
+        assert lines(process, 2) == ["in\n"] * 2
+        process.send_signal(signal.SIGINT)
+        assert process.communicate()[0] == "tidy\n" * 2
+
+
+def test_a_time_limit() -> None:
+    done = run("-n", "2", "--timeout", "1", "-c", STAY)
+    assert done.returncode == 124
+    assert "sfm: the ranks are ended after 1 s" in done.stderr
+
+
+def test_the_end_of_its_reader_ends_the_program() -> None:
+    with launched("-n", "2", "-c", "while True: print('y')") as process:
+        assert lines(process, 2) == ["y\n"] * 2
+        assert process.stdout
+        process.stdout.close()
+        assert process.wait() == 128 + signal.SIGPIPE
+
+
+def test_the_end_of_the_lifeline_ends_the_program() -> None:
+    read, write = os.pipe()
+    with launched("-n", "2", "--lifeline", str(read), "-c", STAY, pass_fds=(read,)) as process:
+        os.close(read)
+        assert lines(process, 2) == ["in\n"] * 2
+        os.close(write)
+        assert process.wait() == 128 + signal.SIGTERM
+
+
+def test_what_the_ranks_leave_running_is_ended() -> None:
+    text = "import subprocess; print(subprocess.Popen(['sleep', '1000']).pid)"
+    done = run("-n", "2", "-c", text)
+    pids = [int(line) for line in done.stdout.splitlines()]
+    assert len(pids) == 2 and not any(map(lives, pids))
+
+
+HOLDS = "import ctypes, os, subprocess\n"
+HOLDS += "print(subprocess.Popen(['sleep', '1000']).pid, os.getpid(), flush=True)\n"
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize(
+    "holds", ["ctypes.CDLL(None).sleep(1000)", "ctypes.PyDLL(None).sleep(1000)"]
+)
+def test_a_killed_launcher_takes_everything_with_it(holds: str) -> None:
+    """Also ranks that hold the GIL (PyDLL), and what they have started."""
+    with launched("-n", "2", "-c", f"{MPI}comm.Barrier()\n{HOLDS}{holds}") as process:
+        pids = [int(pid) for line in lines(process, 2) for pid in line.split()]
+        assert len(mpi_worlds()) == 1
+        process.kill()
+    wait_for(lambda: not any(map(lives, pids)), "all processes have ended")
+    wait_for(lambda: not mpi_worlds(), "the world is removed")
+
+
+@pytest.mark.fault
+def test_a_rank_that_holds_the_gil_is_killed() -> None:
+    text = "import ctypes; print('in', flush=True); ctypes.PyDLL(None).pause()"
+    with launched("-n", "1", "-c", f"while True:\n  {text}") as process:
+        lines(process, 1)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait() == 128 + signal.SIGTERM

@@ -1,0 +1,12 @@
+"""Where each process's part of a common list begins: Exscan of the lengths."""
+
+import numpy as np
+from mpi4py import MPI
+
+comm = MPI.COMM_WORLD
+mine = list("abcdefghij")[: comm.rank + 2]
+length, begin = np.array([len(mine)]), np.zeros(1, int)
+comm.Exscan(length, begin)  # rank 0 has no one before it
+end = comm.scan(len(mine))
+assert end == begin[0] + len(mine)
+print(f"rank {comm.rank}: {begin[0]} to {end}")
