@@ -18,6 +18,7 @@ BENCHMARKS = (
     "reductions",
     "speedes",
     "collectives",
+    "mpi",
     "targets",
 )
 """Modules of this package that ``python -m sfm_kernel.bench NAME`` runs."""

@@ -104,6 +104,7 @@ def test_the_demo(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         "04-chunked-mpi": (check_chunked, 1),
         "05-reduction-scaling": (check_reductions, 5),
         "06-speedes": (check_speedes, 3),
+        "07-mpi": (check_mpi, 2),
     }
     assert set(checks) == {path.stem for path in NOTEBOOKS} - {"00-welcome"}
     for name, (check, pictures_of) in checks.items():
@@ -202,6 +203,24 @@ def check_speedes(notebook: Any, printed: str) -> None:
     has_curves(notebook, "with live(StepTime(")
     is_shown(notebook, "table.pivot(index='other_ms'", printed)
     assert "nothing has changed" in text(notebook, "except Exception as error")
+
+
+def check_mpi(notebook: Any, printed: str) -> None:
+    assert text(notebook, "Hello, I am").count(" of 4") == 4
+    assert "['home of the list', 1, 2, 3]" in text(notebook, "home of the list")
+    assert re.search(r"'n': 1000000, 'error': 8\.\d+e-14", text(notebook, "def middles"))
+    product = text(notebook, "def master")
+    assert (
+        "960 rows at a time, right: True" in product and "\n40 rows at a time, right: T" in product
+    )
+    for source in ("with live(Error(", "rows_over_time({"):
+        (picture,) = pictures(notebook, source)
+        assert picture.width > 500 and len(picture.convert("RGB").getcolors(1 << 24)) > 100
+    buffered, hung = (text(notebook, f"%sfm run -n 4{rest}") for rest in
+                      (" exchange.py", " --timeout 3 exchange.py"))  # fmt: skip
+    assert buffered.count("greetings from") == 4
+    assert hung.count("in <module>: comm.send(f'greetings from {comm.rank}', dest=partner)") == 4
+    assert text(notebook, "--timeout 60 exchange.py 0").count("once more") == 4
 
 
 def has_curves(notebook: Any, source: str) -> None:

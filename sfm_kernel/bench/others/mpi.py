@@ -14,8 +14,8 @@ from typing import Any
 from mpi4py import MPI
 
 from sfm_kernel.bench import collectives
-from sfm_kernel.bench.mechanisms import Mechanism, Way, from_dict, ping, pong
-from sfm_kernel.bench.messages import Attributes
+from sfm_kernel.bench.communicator import Buffers, Pickled, calls_of
+from sfm_kernel.bench.mechanisms import Mechanism, from_dict, ping, pong
 from sfm_kernel.bench.others.crew import Answer, serve
 from sfm_kernel.bench.patterns import PATTERNS, WORK, Talk
 
@@ -25,33 +25,10 @@ LIBRARY = " ".join(MPI.Get_library_version().replace("Version:", "").split()[:2]
 WORK_TAG, ANSWER_TAG, REST_TAG = range(3)
 
 
-class Pickled:
-    """Lower-case ``send`` and ``recv``: any object, pickled."""
-
-    route = LIBRARY
-
-    def way(self, attributes: Attributes) -> Way:
-        peer, send, recv = 1 - RANK, COMM.send, COMM.recv
-        return Way(
-            lambda: send(attributes, dest=peer), lambda: recv(source=peer), from_dict(attributes)
-        )
-
-
-class Buffers:
-    """``Send`` and ``Recv`` of memory that both ends have made before."""
-
-    route = LIBRARY
-
-    def way(self, attributes: Attributes) -> Way:
-        peer, data = 1 - RANK, attributes["data"]
-        memory = bytearray(len(data)) if isinstance(data, bytes) else data.copy()
-        send, recv = COMM.Send, COMM.Recv
-        return Way(
-            lambda: send(data, dest=peer), lambda: recv(memory, source=peer), lambda _: memory
-        )
-
-
-MECHANISMS: dict[str, Mechanism] = {"mpi4py pickled": Pickled(), "mpi4py buffers": Buffers()}
+MECHANISMS: dict[str, Mechanism] = {
+    "mpi4py pickled": Pickled(COMM, LIBRARY),
+    "mpi4py buffers": Buffers(COMM, LIBRARY),
+}
 
 
 def pingpong(mechanism: str, message: str, count: int, warm_up: int) -> Answer | None:
@@ -121,18 +98,8 @@ def blocked(seconds: float) -> Answer | None:
 
 def collective(call: str, count: int) -> Answer | None:
     """A call of ``bench.collectives`` on all ranks."""
-    import numpy as np
-
-    one, one_out = np.ones(1), np.empty(1)
-    many, many_out = np.ones(collectives.LARGE // 8), np.empty(collectives.LARGE // 8)
-    calls: dict[str, Any] = {
-        collectives.BARRIER: COMM.Barrier,
-        collectives.SMALL: lambda: COMM.Allreduce(one, one_out),
-        collectives.OBJECT: lambda: COMM.allreduce(1.5),
-        collectives.ARRAY: lambda: COMM.Allreduce(many, many_out),
-        collectives.BCAST: lambda: COMM.Bcast(many, 0),
-    }
-    return {"seconds": collectives.timed(calls[call], COMM.Barrier, count), "route": LIBRARY}
+    seconds = collectives.timed(calls_of(COMM)[call], COMM.Barrier, count)
+    return {"seconds": seconds, "route": LIBRARY}
 
 
 JOBS: dict[str, Callable[..., Answer | None]] = {
