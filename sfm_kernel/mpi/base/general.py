@@ -28,10 +28,13 @@ from sfm_kernel.mpi.base.constants import (
 )
 from sfm_kernel.mpi.base.errors import fail, translated
 from sfm_kernel.mpi.base.info import INFO_NULL, Info
-from sfm_kernel.mpi.base.options import option
+from sfm_kernel.mpi.base.options import option, read_options
+from sfm_kernel.mpi.base.pickles import read_environment
 from sfm_kernel.mpi.buffers.buffer import buffer
 from sfm_kernel.mpi.engine import process as engine
 
+read_options()
+read_environment()
 _phase: Literal["before", "active", "after"] = "active" if option("initialize") else "before"
 _main_thread = threading.get_ident()
 _abort_status = 0

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sfm_kernel.mpi.buffers.buffer import buffer
 
-PROTOCOL = int(os.environ.get("MPI4PY_PICKLE_PROTOCOL") or python.HIGHEST_PROTOCOL)
-THRESHOLD = int(os.environ.get("MPI4PY_PICKLE_THRESHOLD") or 2**18)
+PROTOCOL = python.HIGHEST_PROTOCOL
+THRESHOLD = 2**18
+"""The defaults, unless the environment has others."""
 
 Dumps = Callable[..., bytes]
 Loads = Callable[..., Any]
@@ -37,8 +38,8 @@ class Pickle:
 
     _dumps: Dumps = staticmethod(python.dumps)
     _loads: Loads = staticmethod(python.loads)
-    _protocol: int | None = PROTOCOL
-    _threshold = THRESHOLD
+    _protocol: int | None
+    _threshold: int
     is_default = True
     changed: Callable[[], None] = staticmethod(_ignored)
     """Called when ``is_default`` may have changed."""
@@ -113,3 +114,12 @@ class Pickle:
 
 
 pickle = Pickle()
+
+
+def read_environment() -> None:
+    """Take the defaults from the environment, as it is when MPI is imported."""
+    global PROTOCOL, THRESHOLD
+    PROTOCOL = int(os.environ.get("MPI4PY_PICKLE_PROTOCOL") or PROTOCOL)
+    THRESHOLD = int(os.environ.get("MPI4PY_PICKLE_THRESHOLD") or THRESHOLD)
+    pickle.PROTOCOL = None
+    pickle.THRESHOLD = None

@@ -8,7 +8,6 @@ call: it is a fresh one that the first of them gives.
 from __future__ import annotations
 
 import hashlib
-import operator
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
@@ -29,6 +28,7 @@ from sfm_kernel.mpi.base.errors import fail
 from sfm_kernel.mpi.base.handle import Handle
 from sfm_kernel.mpi.base.info import INFO_NULL, Info
 from sfm_kernel.mpi.base.keyvals import HasAttributes
+from sfm_kernel.mpi.base.scalars import scalar
 from sfm_kernel.mpi.comm.driver import Driver, Work, blocking, started
 from sfm_kernel.mpi.comm.groups import Group
 from sfm_kernel.mpi.comm.intercomm_creation import common_name
@@ -128,7 +128,7 @@ class Creation(HasAttributes, Handle[CommState]):
             The null communicator for UNDEFINED. (On an intercommunicator also where nobody of the
             other group gives this colour.)
         """
-        return self._related(blocking(self, split, operator.index(color), operator.index(key)))
+        return self._related(blocking(self, split, scalar(color), scalar(key)))
 
     def Split_type(self, split_type: int, key: int = 0, info: Info = INFO_NULL) -> Any:
         """A communicator for each machine, of the processes that share its memory.
@@ -142,8 +142,8 @@ class Creation(HasAttributes, Handle[CommState]):
         Returns:
             The null communicator where there is no such part.
         """
-        key = operator.index(key)
-        shared = blocking(self, _split_by_memory, operator.index(split_type), key, info)
+        key = scalar(key)
+        shared = blocking(self, _split_by_memory, scalar(split_type), key, info)
         if split_type == COMM_TYPE_HW_UNGUIDED and shared is not None and info:
             info.Set(RESOURCE, SHARED_MEMORY)
         return self._related(shared)
@@ -185,7 +185,7 @@ class CreationFromGroups(Handle[CommState]):
         _check_members(state, names)
         if state.process.sfm.name not in names:
             return Intracomm._of(None)
-        purpose = f"mpi {state.cid} create {operator.index(tag)}"
+        purpose = f"mpi {state.cid} create {scalar(tag)}"
         return Intracomm._of(blocking(self, _met, names, purpose))
 
     @classmethod

@@ -18,6 +18,7 @@ from sfm_kernel.mpi.base.constants import (
 from sfm_kernel.mpi.base.errors import fail, translated
 from sfm_kernel.mpi.base.handle import Handle
 from sfm_kernel.mpi.base.pickles import pickle
+from sfm_kernel.mpi.base.scalars import scalar
 from sfm_kernel.mpi.buffers import Elements, for_recv, for_send
 from sfm_kernel.mpi.datatypes.predefined import BYTE
 from sfm_kernel.mpi.engine.communicator import CommState
@@ -59,6 +60,7 @@ class Ends(Handle[CommState]):
         standard: bool = False,
     ) -> Operation:
         """Begin to send."""
+        dest, tag = scalar(dest), scalar(tag)
         if dest == PROC_NULL or elements is None:
             return finished(PROC_NULL)
         state = self._peer(dest, tag)
@@ -69,6 +71,7 @@ class Ends(Handle[CommState]):
         return send
 
     def _send_buffered(self, buf: Any, dest: int, tag: int) -> Operation:
+        dest, tag = scalar(dest), scalar(tag)
         elements = self._elements(buf, dest)
         if elements is None:
             return finished(PROC_NULL)
@@ -78,6 +81,7 @@ class Ends(Handle[CommState]):
         return finished(dest, tag)
 
     def _send_object_buffered(self, obj: Any, dest: int, tag: int) -> Operation:
+        dest, tag = scalar(dest), scalar(tag)
         if dest != PROC_NULL:
             room_for(self._peer(dest, tag), len(pickle.dumps(obj)))
         return self._send_object(obj, dest, tag)
@@ -90,6 +94,7 @@ class Ends(Handle[CommState]):
         sync: bool = False,
         standard: bool = False,
     ) -> Operation:
+        dest, tag = scalar(dest), scalar(tag)
         if dest == PROC_NULL:
             return finished(PROC_NULL)
         state = self._peer(dest, tag)
@@ -124,6 +129,7 @@ class Ends(Handle[CommState]):
         return receive
 
     def _wanted(self, state: CommState, source: int, tag: int) -> dict[str, Any]:
+        source, tag = scalar(source), scalar(tag)
         if source != ANY_SOURCE and not 0 <= source < len(state.peers):
             fail(ERR_RANK, f"{_range(state)}, or ANY_SOURCE, not {source}", state)
         if tag != ANY_TAG and not 0 <= tag <= TAG_UB:

@@ -18,6 +18,7 @@ from sfm_kernel.mpi.base.constants import (
 )
 from sfm_kernel.mpi.base.errors import fail
 from sfm_kernel.mpi.base.handle import Handle
+from sfm_kernel.mpi.base.scalars import scalar
 from sfm_kernel.mpi.base.sessions import SELF, WORLD, Session
 from sfm_kernel.mpi.engine.process import process
 from sfm_kernel.transport.base import Name
@@ -203,7 +204,7 @@ class Group(Handle[Members]):
     def _in_ranges(self, ranges: Sequence[tuple[int, int, int]]) -> list[int]:
         found: list[int] = []
         for triple in ranges:
-            first, last, step = (operator.index(one) for one in triple)
+            first, last, step = (scalar(one) for one in triple)
             if step == 0 or (last - first) // step < 0:
                 fail(ERR_ARG, f"the range from {first} to {last} in steps of {step} has no end")
             steps = (last - first) // step

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.mpi.base.constants import ERR_COMM, ERR_RANK
 from sfm_kernel.mpi.base.errors import fail
 from sfm_kernel.mpi.base.handle import Handle
+from sfm_kernel.mpi.base.scalars import scalar
 from sfm_kernel.mpi.comm.driver import Driver, Work, blocking, state_of
 from sfm_kernel.mpi.engine.communicator import CommState
 from sfm_kernel.mpi.engine.hidden import recv_hidden, send_hidden
@@ -48,19 +48,19 @@ class IntercommCreation(Handle[CommState]):
 def _between(
     state: CommState, local_leader: int, peer_comm: Comm, remote_leader: int, tag: int
 ) -> Work:
-    leader = operator.index(local_leader)
+    leader = scalar(local_leader)
     if not 0 <= leader < state.size:
         text = f"local_leader is a rank of this communicator, 0 to {state.size - 1}, not {leader}"
         fail(ERR_RANK, text, state)
 
     def exchange() -> tuple[Any, str]:
         """The other group's names, and a fresh name for the communicator; on the leader."""
-        peers, other = state_of(peer_comm), operator.index(remote_leader)
+        peers, other = state_of(peer_comm), scalar(remote_leader)
         if not 0 <= other < len(peers.peers):
             text = f"remote_leader is a rank of peer_comm, 0 to {len(peers.peers) - 1}, not {other}"
             fail(ERR_RANK, text, state)
         own = (state.names, state.fresh_id())
-        label = f"create intercomm {operator.index(tag)}"
+        label = f"create intercomm {scalar(tag)}"
         send_hidden(peers, own, other, label)
         theirs = recv_hidden(peers, other, label)
         return theirs[0], common_name(own[1], theirs[1])

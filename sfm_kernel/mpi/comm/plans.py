@@ -6,12 +6,12 @@ which side a process is on, and the driver what is done.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from sfm_kernel.mpi.base.constants import ERR_ROOT, PROC_NULL, ROOT
 from sfm_kernel.mpi.base.errors import MPIError
+from sfm_kernel.mpi.base.scalars import scalar
 from sfm_kernel.mpi.buffers import Blocks, Elements, calls
 from sfm_kernel.mpi.comm.driver import PyOp, Work
 from sfm_kernel.mpi.engine.communicator import CommState
@@ -23,11 +23,11 @@ Spec = Any
 Counts = Sequence[int] | None
 
 
-def check_root(state: CommState, root: int) -> None:
-    """Raise ERR_ROOT where the root is nobody."""
-    place = operator.index(root)
+def root_of(state: CommState, root: int) -> int:
+    """The root's rank, or ROOT or PROC_NULL; raises ERR_ROOT where it is nobody."""
+    place = scalar(root)
     if 0 <= place < len(state.peers) or (state.remote is not None and place in (ROOT, PROC_NULL)):
-        return
+        return place
     also = "" if state.remote is None else ", or ROOT or PROC_NULL in the root's own group"
     raise MPIError(
         ERR_ROOT,
@@ -43,19 +43,19 @@ def barrier(state: CommState) -> Work:
 
 
 def bcast(state: CommState, buf: Spec, root: int) -> Work:
-    check_root(state, root)
+    root = root_of(state, root)
     data = calls.bcast(buf, root, state)
     return lambda driver: driver.bcast(data, root)
 
 
 def gather(state: CommState, sendbuf: Spec, recvbuf: Spec, root: int, vector: bool) -> Work:
-    check_root(state, root)
+    root = root_of(state, root)
     send, receive = calls.gather(sendbuf, recvbuf, root, state, vector=vector)
     return lambda driver: driver.gather(send, receive, root, not vector)
 
 
 def scatter(state: CommState, sendbuf: Spec, recvbuf: Spec, root: int, vector: bool) -> Work:
-    check_root(state, root)
+    root = root_of(state, root)
     send, receive = calls.scatter(sendbuf, recvbuf, root, state, vector=vector)
     return lambda driver: driver.scatter(send, receive, root, not vector)
 
@@ -76,7 +76,7 @@ def alltoallw(state: CommState, sendbuf: Spec, recvbuf: Spec) -> Work:
 
 
 def reduce(state: CommState, sendbuf: Spec, recvbuf: Spec, op: Op, root: int) -> Work:
-    check_root(state, root)
+    root = root_of(state, root)
     send, receive = calls.reduce(sendbuf, recvbuf, root, state)
     function = on_elements(op, send or receive)
     return lambda driver: driver.reduce(send, receive, function, root)
@@ -123,17 +123,17 @@ def exscan(state: CommState, sendbuf: Spec, recvbuf: Spec, op: Op) -> Work:
 
 
 def bcast_object(state: CommState, value: Any, root: int) -> Work:
-    check_root(state, root)
+    root = root_of(state, root)
     return lambda driver: driver.bcast_object(value, root)
 
 
 def gather_objects(state: CommState, value: Any, root: int) -> Work:
-    check_root(state, root)
+    root = root_of(state, root)
     return lambda driver: driver.gather_objects(value, root)
 
 
 def scatter_objects(state: CommState, values: Sequence[Any] | None, root: int) -> Work:
-    check_root(state, root)
+    root = root_of(state, root)
     gives = root == (state.rank if state.remote is None else ROOT)
     given = one_for_each(state, values) if gives else None
     return lambda driver: driver.scatter_objects(given, root)
@@ -149,7 +149,7 @@ def alltoall_objects(state: CommState, values: Sequence[Any] | None) -> Work:
 
 
 def reduce_objects(state: CommState, value: Any, op: Op | PyOp, root: int) -> Work:
-    check_root(state, root)
+    root = root_of(state, root)
     function = on_objects(op)
     return lambda driver: driver.reduce_objects(value, function, root)
 

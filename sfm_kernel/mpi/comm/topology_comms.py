@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import ClassVar
 
 from sfm_kernel.mpi.base.constants import CART, DIST_GRAPH, ERR_ARG, ERR_RANK, GRAPH, PROC_NULL
 from sfm_kernel.mpi.base.errors import fail
+from sfm_kernel.mpi.base.scalars import scalar
 from sfm_kernel.mpi.comm.comm import Intracomm
 from sfm_kernel.mpi.comm.creation import split
 from sfm_kernel.mpi.comm.driver import blocking
@@ -66,7 +66,7 @@ class Topocomm(Intracomm, Neighbours):
 
     def _check_rank(self, rank: int) -> int:
         size = self._live.size
-        if not 0 <= operator.index(rank) < size:
+        if not 0 <= scalar(rank) < size:
             fail(ERR_RANK, f"there is no rank {rank}: ranks are 0 to {size - 1}", self)
         return rank
 

@@ -27,7 +27,7 @@ from sfm_kernel.mpi.launch.child import Child
 from sfm_kernel.mpi.launch.relay import Output
 from sfm_kernel.mpi.launch.reports import Report
 
-GRACE = 2.0
+GRACE = 5.0
 """Seconds between asking a rank to end and killing it."""
 
 _DOUBT = 1.0
