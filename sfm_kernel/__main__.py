@@ -1,4 +1,4 @@
-"""``python -m sfm_kernel clean | worlds | queues WORLD``: SFM from a shell."""
+"""``python -m sfm_kernel clean | worlds | queues WORLD | why WORLD``: SFM from a shell."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import sys
 
 from sfm_kernel import directory
 from sfm_kernel.errors import SFMError
-from sfm_kernel.observe.snapshot import snapshot
+from sfm_kernel.observe.explain import explain
+from sfm_kernel.observe.snapshot import message_text, snapshot
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -18,6 +19,8 @@ def main(arguments: list[str] | None = None) -> int:
     commands.add_parser("worlds", help="list your worlds on this machine")
     queues = commands.add_parser("queues", help="show what the processes of a world are doing")
     queues.add_argument("world")
+    why = commands.add_parser("why", help="say why a world does not go on")
+    why.add_argument("world")
     options = parser.parse_args(arguments)
     try:
         if options.command == "clean":
@@ -25,8 +28,10 @@ def main(arguments: list[str] | None = None) -> int:
             print("\n".join(removed) if removed else "nothing to remove")
         elif options.command == "worlds":
             print("\n".join(directory.worlds()) or "no worlds")
-        else:
+        elif options.command == "queues":
             _queues(options.world)
+        else:
+            _why(options.world)
     except SFMError as error:
         print(error, file=sys.stderr)
         return 1
@@ -40,7 +45,13 @@ def _queues(world: str) -> None:
         state = one["state"] if one["alive"] else "dead"
         print(f"{one['name']!s:>8}  {state:16} {one['waits'] or ''}  {one['depth']} queued")
         for message in one["messages"]:
-            print(f"{'':10}{', '.join(message)}")
+            print(f"{'':10}{message_text(message)}")
+
+
+def _why(world: str) -> None:
+    with directory.LocalDirectory(world, create=False) as found:
+        diagnosis = explain(found.folder, patience=1.0)
+    print("\n".join([diagnosis["title"], *diagnosis["sentences"]]))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ KeyboardInterrupt within 100 ms of a signal, and with EndpointClosed when its in
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self, final
 
 from typing_extensions import Buffer, disjoint_base
@@ -31,10 +31,14 @@ __all__ = [
     "ZmqSender",
     "add_direct",
     "decode",
+    "judge",
     "matches",
     "pack",
-    "read_segment",
+    "read_pulses",
+    "read_segments",
     "read_trace",
+    "set_bystanders",
+    "set_locator",
 ]
 
 _Path = str | os.PathLike[str]
@@ -82,23 +86,42 @@ def decode(data: Buffer, /) -> tuple[list[Message], bytes]:
 def matches(message: Message, template: dict[str, Any], /) -> bool:
     """Whether ``message`` has every attribute of ``template``. Raises as ``recv``."""
 
-def read_segment(path: _Path, /) -> dict[str, Any]:
-    """State, counters and inbox summary of another process, read without its help.
+def read_segments(paths: Sequence[_Path], /, inboxes: bool = True) -> list[dict[str, Any] | None]:
+    """State and counters of other processes, read without their help; None where there is none.
 
-    Waits up to 50 ms for the process's network thread to write the summary anew. Raises OSError or
-    ValueError where ``path`` is no segment of this version and user.
+    With ``inboxes`` waits up to 50 ms for their network threads to write down what is queued.
     """
+
+def read_pulses(paths: Sequence[_Path], /) -> list[int]:
+    """For each segment a number that changes when anything in it does; 0 where there is none."""
 
 def read_trace(
     path: _Path, start: int = 0, /
-) -> tuple[list[tuple[int, float, str, str, int, int]], int]:
-    """The events of another process's trace, read without its help, and the place of the next.
+) -> tuple[
+    list[tuple[int, float, str, str, int, int, int, int, list[tuple[str, str]]]],
+    int,
+    list[tuple[int, str]],
+]:
+    """The events of another process's trace, the place of the next, and the texts of codes.
 
-    An event is ``(place, time, what, peer, number, nbytes)``: its place in the process's history,
-    seconds since 1970, "sent", "received" or a state, the last 16 digits of the peer's uid, which
-    message of that pair, its bytes. Only events from ``start`` on that are still there. Raises as
-    ``read_segment``.
+    An event is ``(place, time, what, peer, number, nbytes, code, line, attributes)``: its place in
+    the process's history, seconds since 1970, "sent", "received" or a state, the last 16 digits of
+    the peer's uid, which message of that pair, its bytes, where in the program, and the message's
+    first attributes as texts. Only events from ``start`` on that are still there; none where there
+    is no segment.
     """
+
+def judge(path: _Path, call: int, judgement: str, /) -> bool:
+    """End a blocked call of another process with DeadlockDetected; False if it is over already.
+
+    ``call`` is its number, ``judgement`` JSON with "cycle" (names) and "why".
+    """
+
+def set_bystanders(function: Callable[[], str], /) -> None:
+    """Ask ``function`` which other threads of this process could go on while a call is blocked."""
+
+def set_locator(function: Callable[[str, str], str | None], /) -> None:
+    """Ask ``function(filename, name)`` for the text of a piece of code; None: not to be shown."""
 
 @final
 class Segment:
@@ -367,6 +390,15 @@ class Inbox:
 
     def set_running(self, running: bool) -> None:
         """Show observers "running" or "idle"."""
+
+    def set_waiting(self, text: str, facts: str) -> None:
+        """Show observers that this process waits for others to end a cell."""
+
+    def set_others(self, others: str) -> None:
+        """See ``set_waiting``: the threads that could go on meanwhile."""
+
+    def end_waiting(self) -> None:
+        """It waits no more."""
 
     def trace_off(self) -> None:
         """Record no events from now on."""

@@ -16,6 +16,7 @@ import traceback
 
 import cloudpickle
 
+from sfm_kernel.endpoint.seen import bystanders
 from sfm_kernel.launch import END, GO, JOINED
 from sfm_kernel.world import join
 
@@ -34,6 +35,8 @@ def main(report: int) -> None:
             go.wait()
             function, args, kwargs = cloudpickle.loads(work)
             value = cloudpickle.dumps(function(sfm, *args, **kwargs))
+            if not bystanders():
+                sfm.show_running(False)  # observers see that nothing more is to be expected of it
             _tell(report, True, value, "")
             end.wait()
     except Exception as error:  # noqa: BLE001 - whatever the user's function raises is reported

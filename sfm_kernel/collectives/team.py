@@ -26,10 +26,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.collectives.meeting import check_for_heirs
-from sfm_kernel.endpoint import BUFFERING, Context, Endpoint
+from sfm_kernel.endpoint import BUFFERING, Context, Endpoint, facts
 from sfm_kernel.errors import (
     CollectiveError,
     CollectiveMismatch,
+    DeadlockDetected,
     PeerLost,
     SFMError,
     WouldBlock,
@@ -81,6 +82,7 @@ class Team:
         self.marks: dict[str, int] = {}
         self.on_wait: Callable[[], None] | None = None
         self._noted = -1
+        self._looked = 0.0
         self._failure: dict[str, Any] | None = None
         self._ahead: list[dict[str, Any]] = []
         self._ticks, self._looks = itertools.count(1), itertools.count(1)
@@ -145,15 +147,16 @@ class Team:
         """Tell all others that this member's call has failed, and begin a new epoch."""
         lost = failure.peer if isinstance(failure, PeerLost) else None
         calls = failure.calls if isinstance(failure, CollectiveMismatch) else None
+        cycle = failure.cycle if isinstance(failure, DeadlockDetected) else None
         what = self.calls.get(self.number, "a collective call")
         told = f"{self.names[self.place]!r} could not go on in {what}: "
         told += f"{type(failure).__name__}: {failure}".rstrip(": ")
-        if isinstance(failure, CollectiveError):
+        if isinstance(failure, (CollectiveError, DeadlockDetected)):
             told = str(failure)
         # Who was in another call before, or has died, is of no use in earlier calls either.
         for_all = lost is not None or isinstance(failure, CollectiveMismatch)
         about = {"epoch": self.epoch, "number": 0 if for_all else self.number}
-        self._failure = {"failed": told, "lost": lost, "calls": calls, **about}
+        self._failure = {"failed": told, "lost": lost, "calls": calls, "cycle": cycle, **about}
         boards = [(self, self.ledger.board)]
         boards += [(inner, inner.ledger.board) for inner in self.inner.values()]
         try:
@@ -220,8 +223,11 @@ class Team:
             self._noted = self.number
             self._tell({"made": self.calls, "epoch": self.epoch})
 
-    def tick_at_board(self, missing: list[int]) -> None:
-        """Called every 100 ms while this member waits at the board; see ``Board.meet``."""
+    def tick_at_board(self, missing: list[int]) -> str:
+        """Called every 100 ms while this member waits at the board; see ``Board.meet``.
+
+        Returns what observers are to know: who is missing.
+        """
         # Without a note: members at a board see for themselves who is in another call there, and
         # whoever waits for messages notes.
         self._look_around()
@@ -230,6 +236,11 @@ class Team:
             for place in missing or range(self.size):
                 if not self.sfm.alive(self.members[place]):
                     raise PeerLost(self.names[place], "and a collective call waits for it")
+        waited_for = [self.names[place] for place in missing]
+        purpose = describe(self.ledger.made()[-1][0], "")
+        # Who is missing was found out after the last time that this was called.
+        known, self._looked = self._looked, time.time()
+        return facts("collective", waited_for, every=True, purpose=purpose, known=known)
 
     def look(self) -> None:
         """Read notes. Raises what they tell of the call that this member is in."""
@@ -271,12 +282,14 @@ class Team:
             # earlier ones need: those come to their end.
             self._ahead.append(note)
             return
-        self._failure = {key: note[key] for key in ("failed", "lost", "calls")}
+        self._failure = {key: note[key] for key in ("failed", "lost", "calls", "cycle")}
         self.begin_epoch(note["epoch"] + 1)
         if note["calls"] is not None:
             raise Told(CollectiveMismatch(note["calls"]))
         if note["lost"] is not None:
             raise Told(PeerLost(note["lost"], "and a collective call cannot go on without it"))
+        if note["cycle"] is not None:
+            raise Told(DeadlockDetected(note["cycle"], note["failed"]))
         raise Told(CollectiveError(note["failed"]))
 
 

@@ -9,11 +9,16 @@ they go on when it is gone.
     table     the members, and what a newcomer gets
     local     the directory in a folder
     cleaning  removes what the dead left
-    server, remote, watch    the directory between machines (only these import zmq)
+    server, watch, client, remote    the directory between machines
+    relays, pictures, elsewhere      what observers see of processes on other machines
+    signals   interrupts a process of this machine
+
+Only ``server`` and ``client`` import zmq.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +28,16 @@ from sfm_kernel.directory.local import LocalDirectory
 from sfm_kernel.errors import WorldError
 
 if TYPE_CHECKING:
+    from sfm_kernel.directory.client import Client
+    from sfm_kernel.directory.elsewhere import Elsewhere
     from sfm_kernel.directory.remote import RemoteDirectory
     from sfm_kernel.directory.server import DirectoryServer
     from sfm_kernel.transport.base import Directory
 
 __all__ = [
+    "Client",
     "DirectoryServer",
+    "Elsewhere",
     "LocalDirectory",
     "RemoteDirectory",
     "clean",
@@ -74,12 +83,14 @@ def open_directory(
 
 def __getattr__(name: str) -> Any:
     # Importing zmq takes 50 ms, which a process that meets others through a folder does not need.
-    if name == "DirectoryServer":
-        from sfm_kernel.directory.server import DirectoryServer
-
-        return DirectoryServer
-    if name == "RemoteDirectory":
-        from sfm_kernel.directory.remote import RemoteDirectory
-
-        return RemoteDirectory
+    if name in _WITH_ZMQ:
+        return getattr(importlib.import_module(f"{__name__}.{_WITH_ZMQ[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+_WITH_ZMQ = {
+    "Client": "client",
+    "DirectoryServer": "server",
+    "Elsewhere": "elsewhere",
+    "RemoteDirectory": "remote",
+}

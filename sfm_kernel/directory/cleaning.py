@@ -28,7 +28,7 @@ UNFINISHED_SECONDS = 60.0
 """A file that is still under its temporary name after this was abandoned by a dead process."""
 
 _OURS = re.compile(r"(?P<uid>[0-9a-f]{32})(-(?P<receiver>[0-9a-f]{32}))?\.(?P<kind>\w+)")
-_TABLE_FILES = ("members.json.new", "members.json", "key.new", "key", "lock")
+_TABLE_FILES = ("members.json.new", "members.json", "key.new", "key", "relay", "lock")
 
 
 def worlds() -> list[str]:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 import secrets
 import select
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import zmq
 
 from sfm_kernel.directory.folders import check_world
+from sfm_kernel.directory.pictures import MOST_PACKED
+from sfm_kernel.directory.relays import Relays
 from sfm_kernel.directory.table import Table, Wish
 from sfm_kernel.directory.watch import Watch
 from sfm_kernel.errors import SFMError, WorldError
@@ -24,13 +28,17 @@ from sfm_kernel.transport.zmq.wake import Wake
 PURPOSE = b"sfm directory"
 TICK_MS = 50
 
+_NONSENSE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
+"""What reading a request raises that says something else than it should."""
+
 
 class DirectoryServer:
     """Keeps the table of ``world`` and serves it from a thread until ``close``.
 
-    A request is one JSON object, {"number", "ask": "hello" | "join" | "leave" | "state", ...}; its
-    answer has the same number, and "server", which differs for each server that ever ran. Only
-    who knows the key can ask. What members say about files is stored and never opened.
+    A request is one JSON object, {"number", "ask": "hello" | "join" | "leave" | "state" | "relay" |
+    "pictures" | "order", ...}; its answer has the same number, and "server", which differs for each
+    server that ever ran. Pictures go with it as they are. Only who knows the key can ask. What
+    members say about files is stored and never opened.
 
     Args:
         world: its name, which clients must give as well.
@@ -48,6 +56,7 @@ class DirectoryServer:
         self._table = Table()
         self._version = 0
         self._watches: dict[str, Watch] = {}
+        self._relays = Relays()
         self._closing = False
         keys = Keys(key, PURPOSE)
         self._context: Context = zmq.Context()
@@ -55,6 +64,7 @@ class DirectoryServer:
         self._router = self._context.socket(zmq.ROUTER)
         self._router.linger = 500
         self._router.backlog = MAX_MEMBERS
+        self._router.maxmsgsize = 2 * MOST_PACKED
         keys.serve(self._router)
         try:
             self._router.bind(bind)
@@ -86,9 +96,10 @@ class DirectoryServer:
             while not self._closing:
                 self._gate.serve()
                 while has_mail(self._router):
-                    client, request = self._router.recv_multipart()[:2]
-                    self._router.send_multipart([client, self._answer(request)])
-                self._wait()  # the last look at each ZeroMQ socket found nothing
+                    client, request, *rest = self._router.recv_multipart()
+                    self._serve_one(client, request, rest[0] if rest else b"")
+                if not self._relays.release():
+                    self._wait()  # the last look at each ZeroMQ socket found nothing
         finally:
             for watch in self._watches.values():
                 watch.close()
@@ -98,7 +109,7 @@ class DirectoryServer:
             self._wake.close()
 
     def _wait(self) -> None:
-        """Sleep until there is a request or news of a member."""
+        """Sleep until there is a request, news of a member, or an answer is due."""
         poller = select.poll()
         for fd in (self._wake.fd, descriptor(self._gate.socket), descriptor(self._router)):
             poller.register(fd, select.POLLIN)
@@ -107,7 +118,10 @@ class DirectoryServer:
             if watch.fileno() >= 0:
                 poller.register(watch, select.POLLIN | (0 if watch.settled else select.POLLOUT))
         restless = not all(watch.settled for watch in watches)
-        poller.poll(TICK_MS if restless else None)
+        due = self._relays.next()
+        limits = [TICK_MS] if restless else []
+        limits += [] if due is None else [math.ceil(1000 * due)]
+        poller.poll(min(limits, default=None))
         for watch in watches:
             self._check(watch)
 
@@ -119,17 +133,36 @@ class DirectoryServer:
 
     # ---- requests ----
 
-    def _answer(self, request: bytes) -> bytes:
-        answer: dict[str, Any] = {"server": self._name}
+    def _serve_one(self, client: bytes, request: bytes, body: bytes) -> None:
+        """Answer a request, now or later."""
+        about: dict[str, Any] = {"server": self._name}
+        reply = partial(self._reply, client, about)
         try:
             asked = json.loads(request)
-            answer["number"] = asked["number"]
-            answer |= self._handlers[asked["ask"]](self, asked)
+            about["number"] = asked["number"]
+            if asked["ask"] == "relay":
+                self._relays.hear(asked, body, reply)
+            elif asked["ask"] == "order":
+                self._relays.order(asked, reply)
+            elif asked["ask"] == "pictures":
+                listed = frozenset(one.uid for one in self._table.members)
+                shown, bodies = self._relays.show(asked, listed)
+                reply(shown | self._state(asked), bodies)
+            else:
+                reply(self._handlers[asked["ask"]](self, asked))
         except SFMError as error:
-            answer |= {"error": type(error).__name__, "message": str(error)}
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            answer |= {"error": "WorldError", "message": f"request not understood: {error!r}"}
-        return json.dumps(answer).encode()
+            reply({"error": type(error).__name__, "message": str(error)})
+        except _NONSENSE as error:
+            reply({"error": "WorldError", "message": f"request not understood: {error!r}"})
+
+    def _reply(
+        self,
+        client: bytes,
+        about: dict[str, Any],
+        answer: dict[str, Any],
+        bodies: Sequence[bytes] = (),
+    ) -> None:
+        self._router.send_multipart([client, json.dumps(about | answer).encode(), *bodies])
 
     def _hello(self, asked: dict[str, Any]) -> dict[str, Any]:
         return {"world": self.world}

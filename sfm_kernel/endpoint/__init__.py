@@ -5,10 +5,22 @@ peers       who is in the world, and the ways to them
 callbacks   functions that the network thread calls
 messaging   what send and recv leave to Python; contexts
 calls       calls as texts
+seen        what observers are told besides
 """
 
 from sfm_kernel.endpoint.callbacks import Callback
 from sfm_kernel.endpoint.endpoint import BUFFERING, Endpoint
-from sfm_kernel.endpoint.messaging import Busy, Context, Direct, add_direct
+from sfm_kernel.endpoint.messaging import UNBOUNDED, Busy, Context, Direct, add_direct
+from sfm_kernel.endpoint.seen import facts
 
-__all__ = ["BUFFERING", "Busy", "Callback", "Context", "Direct", "Endpoint", "add_direct"]
+__all__ = [
+    "BUFFERING",
+    "UNBOUNDED",
+    "Busy",
+    "Callback",
+    "Context",
+    "Direct",
+    "Endpoint",
+    "add_direct",
+    "facts",
+]

@@ -6,6 +6,7 @@ import contextlib
 import sys
 import threading
 import traceback
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -46,6 +47,12 @@ class Callbacks:
         self._inbox = inbox
         self._all: tuple[Callback, ...] = ()  # replaced, never changed: read without the lock
         self._changing = threading.Lock()
+        _owners.add(self)
+
+    @property
+    def active(self) -> bool:
+        """Whether a message that comes may be given to a function."""
+        return bool(self._all) and not self._inbox.closed
 
     def add(self, function: Callable[[Message], object], template: dict[str, Any]) -> Callback:
         """Register; the network thread receives from now on."""
@@ -71,6 +78,14 @@ class Callbacks:
             except Exception:  # noqa: BLE001 - whatever a user's predicate raises
                 _report(callback, "a predicate for")
         return None
+
+
+_owners: weakref.WeakSet[Callbacks] = weakref.WeakSet()
+
+
+def are_registered() -> bool:
+    """Whether any endpoint of this process has callbacks: what they do is not foreseen."""
+    return any(one.active for one in list(_owners))
 
 
 def _report(callback: Callback, what: str) -> None:

@@ -16,13 +16,15 @@ def seconds(timeout: Any) -> float:
     return number
 
 
+def short(value: Any) -> str:
+    """A value as the user wrote it, short enough for a table; a predicate by its name."""
+    if callable(value):
+        name = str(getattr(value, "__name__", "predicate"))
+        return name if name.startswith("<") else f"<{name}>"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
 def call(function: str, template: dict[str, Any]) -> str:
-    """The call as the user wrote it, short enough for a table."""
-
-    def short(value: Any) -> str:
-        if callable(value):
-            return f"<{getattr(value, '__name__', 'predicate')}>"
-        text = repr(value)
-        return text if len(text) <= 60 else text[:57] + "..."
-
+    """The call as the user wrote it."""
     return f"{function}({', '.join(f'{k}={short(v)}' for k, v in template.items())})"

@@ -11,7 +11,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -19,6 +19,7 @@ from sfm_kernel.endpoint.callbacks import Callback, Callbacks
 from sfm_kernel.endpoint.calls import seconds
 from sfm_kernel.endpoint.messaging import Context, Messaging
 from sfm_kernel.endpoint.peers import Peers
+from sfm_kernel.endpoint.seen import bystanders, facts
 from sfm_kernel.errors import (
     EndpointClosed,
     RecvTimeout,
@@ -58,8 +59,8 @@ class Endpoint(Messaging):
         self._contexts: dict[str, Context] = {}
         self._lock = threading.Lock()
         self.buffering = buffering
-        about = {key: getattr(member, key) for key in ("name", "rank", "pid", "host", "uid")}
-        inbox.set_info(json.dumps(about))
+        self._about = {key: getattr(member, key) for key in ("name", "rank", "pid", "host", "uid")}
+        self.describe(kind="process", size=size)
         self._network = threading.Thread(
             target=inbox.serve,
             args=(self._callbacks.choose,),
@@ -184,9 +185,41 @@ class Endpoint(Messaging):
             template["src"] = self._peers.canonical(template["src"])
         return self._callbacks.add(function, template)
 
+    def describe(self, **about: Any) -> None:
+        """Tell observers more about this process.
+
+        Args:
+            about: what JSON can hold. ``kind`` is "engine" (runs cells), "notebook" (its user types
+                cells) or "process"; ``size``: how many ranked processes there will ever be.
+        """
+        self._about |= about
+        self._inbox.set_info(json.dumps(self._about))
+
     def show_running(self, running: bool) -> None:
         """Tell observers whether user code is running ("running") or not ("idle")."""
         self._inbox.set_running(running)
+
+    @contextlib.contextmanager
+    def waiting_for_cell(self) -> Iterator[Callable[[Sequence[Name]], None]]:
+        """Observers see this notebook wait for a cell on engines.
+
+        Gives a function to be called now and then with the names of those that have not ended it.
+        """
+
+        told: list[Name] | None = None
+
+        def tell(names: Sequence[Name]) -> None:
+            nonlocal told
+            if list(names) != told:
+                told = list(names)
+                waits = f"the cell on {', '.join(map(str, names))}"
+                self._inbox.set_waiting(waits, facts("cell", names, every=True))
+            self._inbox.set_others(bystanders())
+
+        try:
+            yield tell
+        finally:
+            self._inbox.end_waiting()
 
     # ---- end ----
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfm_kernel._native import Busy, Calls, Direct, add_direct
 from sfm_kernel.endpoint.calls import call
+from sfm_kernel.endpoint.seen import facts
 from sfm_kernel.errors import AddressError, PeerLost, RecvTimeout, SFMError, WouldBlock
 from sfm_kernel.message import Packet, pack
 from sfm_kernel.transport.base import Member, Name, Route
@@ -31,7 +32,6 @@ class Messaging(Calls):
     _peers: Peers
     _network: threading.Thread
     _space = 0
-    """The context in which messages are matched; 0 for the user's own."""
 
     @property
     def buffering(self) -> int:
@@ -48,6 +48,11 @@ class Messaging(Calls):
         if not 0 <= nbytes < 1 << 64:
             raise ValueError(f"buffering is a number of bytes, 0 or more, not {nbytes}")
         self._buffering = nbytes
+
+    @property
+    def space(self) -> int:
+        """The number of the context in which messages are matched; 0 for the user's own."""
+        return self._space
 
     def with_buffering(self, nbytes: int) -> Context:
         """The same space of messages, for sending with another ``buffering``."""
@@ -85,8 +90,11 @@ class Messaging(Calls):
     def _canonical(self, src: Any, news: bool) -> Any:
         return self._peers.canonical(src, news)
 
-    def _waiter(self, template: dict[str, Any]) -> tuple[str, Callable[[], None]]:
-        """Called when a receive is about to sleep: what it waits for, and what to check."""
+    def _waiter(self, template: dict[str, Any]) -> tuple[str, Callable[[], str | None]]:
+        """Called when a receive is about to sleep: what it waits for, and what to check then.
+
+        The check returns, once, what observers are to know besides.
+        """
         if threading.current_thread() is self._network:
             raise SFMError(
                 "a callback runs in the network thread, which brings the messages in: it cannot "
@@ -94,7 +102,23 @@ class Messaging(Calls):
             )
         if "src" in template:
             template["src"] = self._peers.canonical(template["src"])
-        return call("recv", template), self._peers.watch(template)
+        check, told = self._peers.watch(template), False
+
+        def tick() -> str | None:
+            nonlocal told
+            check()
+            if told:
+                return None
+            told = True
+            return self._facts(template)
+
+        return call("recv", template), tick
+
+    def _facts(self, template: dict[str, Any], purpose: str = "") -> str:
+        src = template.get("src")
+        anybody = "src" not in template or callable(src)
+        peers = None if anybody else [src]
+        return facts("recv", peers, template=template, space=self._space, purpose=purpose)
 
     def _timed_out(self, timeout: float, template: dict[str, Any]) -> RecvTimeout:
         return RecvTimeout(
@@ -104,6 +128,10 @@ class Messaging(Calls):
 
     def _would_block(self, template: dict[str, Any]) -> WouldBlock:
         return WouldBlock(f"no queued message matches {call('recv_nb', template)}")
+
+
+UNBOUNDED = 1 << 62
+"""``buffering`` of sends that must not wait for their receiver."""
 
 
 class Context(Messaging):
@@ -121,6 +149,7 @@ class Context(Messaging):
     Attributes:
         buffering: its own, as the endpoint's was when the context was made.
         doing: what observers are told that a receive here is for.
+        title: says what the context is called for them.
         tick: called about every 100 ms while a receive here waits; what it raises ends the wait.
     """
 
@@ -133,6 +162,7 @@ class Context(Messaging):
     ) -> None:
         self.name = name
         self.doing = ""
+        self.title: Callable[[], str] | None = None
         self.tick: Callable[[], None] | None = None
         self._member, self._inbox = endpoint._member, endpoint._inbox
         self._peers, self._network = endpoint._peers, endpoint._network
@@ -145,16 +175,22 @@ class Context(Messaging):
             self._space = number & ~1 if news else number | 1  # queues.rs tells them by that
         self._wire(self._inbox, self._peers.rings, self._peers.ranks, self._space)
 
-    def _waiter(self, template: dict[str, Any]) -> tuple[str, Callable[[], None]]:
+    def _waiter(self, template: dict[str, Any]) -> tuple[str, Callable[[], str | None]]:
         text, check = super()._waiter(template)
         tick = self.tick
 
-        def both() -> None:
-            check()
+        def both() -> str | None:
+            told = check()
             if tick is not None:
                 tick()
+            return told
 
+        if self.title is not None:
+            text = f"{text} of {self.title()}"
         return (f"{self.doing}: {text}" if self.doing else text), both
+
+    def _facts(self, template: dict[str, Any], purpose: str = "") -> str:
+        return super()._facts(template, purpose or self.doing)
 
     def __repr__(self) -> str:
         return f"<Context {self.name!r} of {self._member.name!r}>"

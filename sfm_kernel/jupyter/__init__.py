@@ -5,12 +5,16 @@ their own module.
 
     magics       %sfm and %%sfm in the notebook
     cell         runs a cell on engines, with ipyparallel's options
+    observed     what is seen meanwhile: deadlocks, messages that nobody received
+    lines        which cell a line of code stands in
     home         the notebook in the engines' world
     cluster      ipyparallel clusters are started, ended, found
     supervisor   the parent of this machine's engines
     engine       the IPython extension that gives an engine its queue
     controller   what ipyparallel's controller does for SFM
     places       the world, key and files of a cluster
+    names        which names engines may have
+    server       the Jupyter server's extension, for the panel
     tables       small tables in HTML and text
     live         plots that are drawn while a cell runs
 """

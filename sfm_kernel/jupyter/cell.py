@@ -17,9 +17,11 @@ from IPython.core.error import UsageError
 from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 
-from sfm_kernel.errors import SFMError
+from sfm_kernel.errors import DeadlockDetected, SFMError
 from sfm_kernel.jupyter.home import Home
-from sfm_kernel.transport.base import Member
+from sfm_kernel.jupyter.lines import Lines
+from sfm_kernel.jupyter.observed import observed
+from sfm_kernel.transport.base import Member, Name
 
 _LOOK = 0.5
 """Seconds between two looks at the controller."""
@@ -45,6 +47,9 @@ class CellInterrupted(KeyboardInterrupt):
     "--local", action="store_true", help="run the cell in this notebook too, after sending it"
 )
 @argument("--mpi", action="store_true", help="`import mpi4py` gives SFM's MPI on these engines")
+@argument(
+    "--no-detect", action="store_true", help="let a deadlock stand: see the panel, `%%sfm why`"
+)
 @argument("names", nargs="*", help="names or ranks of engines: A, 0, 0,2, 0:2 (default: all)")
 def options(line: str) -> Any:
     """The options of ``%%sfm``, which are ipyparallel's, and the engines it names.
@@ -66,10 +71,12 @@ class CellRunner(ParallelMagics):
 
     progress_after_seconds = -1  # a bar for a cell that waits in recv says nothing
 
-    def __init__(self, shell: Any, home: Home, waits: Callable[[], Mapping[str, str]]) -> None:
+    def __init__(
+        self, shell: Any, home: Home, lines: Lines, waits: Callable[[], Mapping[str, str]]
+    ) -> None:
         """``waits()`` says in which call each process is blocked, by name."""
         super().__init__(shell, None)
-        self._home, self._waits = home, waits
+        self._home, self._lines, self._waits = home, lines, waits
 
     def run(self, cell: str, members: list[Member], args: Any) -> Any:
         """Run the cell; returns the AsyncResult if it does not block.
@@ -79,7 +86,15 @@ class CellRunner(ParallelMagics):
             CellInterrupted: it was interrupted here, and so the engines were.
             WorldGone: the controller has ended, so that no answer can come.
         """
-        self.view = _View(self._home, members, self._waits)
+        label = self._lines.label(before=1)  # the magic's own line
+        self.view = _View(self._home, members, self._waits, label)
+        blocks = args.block is not False
+        if not blocks:
+            return self._run(cell, args)
+        with observed(self._home, members, detect=not args.no_detect):
+            return self._run(cell, args)
+
+    def _run(self, cell: str, args: Any) -> Any:
         blocks = args.block is not False
         result = self.parallel_execute(
             cell,
@@ -91,6 +106,8 @@ class CellRunner(ParallelMagics):
             signal_on_interrupt=_signal(args.signal_on_interrupt),
         )
         if args.local:
+            self._lines.note(cell, (*self._lines.cell, 1))
+            self._home.sfm.show_running(True)
             ran = self.shell.run_cell(cell)
             if blocks:
                 self._wait(result, args, isinstance(ran.error_in_exec, KeyboardInterrupt))
@@ -156,12 +173,18 @@ class CellResult(AsyncResult):
     def wait(self, timeout: float | None = -1, return_when: str | None = None) -> Any:
         forever = timeout is None or timeout < 0
         while True:
+            if not self._ready:
+                self._home.show_waiting(self._awaited())
             done = super().wait(_LOOK if forever else timeout, return_when)
             if self._ready or return_when is not None:
                 return done
             self._home.check_controller()
             if not forever:
                 return done
+
+    def _awaited(self) -> list[Name]:
+        """Engines that have something of this notebook to do, of this cell or another."""
+        return [one.name for one in self._home.engines() if self._home.has_work(one)]
 
     def get(self, timeout: float | None = None, **kwargs: Any) -> Any:
         self.wait(timeout)
@@ -231,16 +254,21 @@ class _View:
     block = True
 
     def __init__(
-        self, home: Home, members: list[Member], waits: Callable[[], Mapping[str, str]]
+        self,
+        home: Home,
+        members: list[Member],
+        waits: Callable[[], Mapping[str, str]],
+        label: Mapping[str, Any],
     ) -> None:
         self.client = self
+        self._label = label
         self.targets = [member.info["engine_id"] for member in members]
         self.waited: dict[str, str] = {}
         self._home, self._members, self._waits = home, members, waits
 
     def execute(self, cell: str, silent: bool, block: bool) -> CellResult:
         view = self._home.client.direct_view(self.targets)
-        result = view.execute(cell, silent=silent, block=block)
+        result = view.execute(cell, silent=silent, block=block, label=self._label)
         return CellResult(self._home, result, self._members)
 
     def send_signal(self, signal: int | str, targets: Any, block: bool) -> None:
@@ -268,5 +296,7 @@ def _signal(text: str | None) -> int | str | None:
 def _summary(failed: Any) -> str:
     where: dict[str, list[str]] = {}
     for name, value, _, engine in failed:
+        if name == DeadlockDetected.__name__:  # the rest was told once, and differs
+            value = value.partition("\n")[0]
         where.setdefault(f"{name}: {value}", []).append(str(engine["engine_id"]))
     return "; ".join(f"on {', '.join(engines)}: {what}" for what, engines in where.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -15,12 +16,15 @@ from typing import Any
 import ipyparallel as ipp
 from ipyparallel.cluster.cluster import ClusterManager
 from ipyparallel.cluster.launcher import EngineLauncher, LocalProcessLauncher
+from ipyparallel.error import CompositeError
 from traitlets import Integer, List
 
-from sfm_kernel.errors import WorldError
-from sfm_kernel.jupyter import supervisor
+from sfm_kernel.directory import open_directory, remove_world
+from sfm_kernel.errors import SFMError, UnknownName, WorldError, WorldGone
+from sfm_kernel.jupyter import engine, supervisor
 from sfm_kernel.jupyter.controller import PARENT
-from sfm_kernel.jupyter.places import remove_files
+from sfm_kernel.jupyter.names import engine_names
+from sfm_kernel.jupyter.places import DIRECTORY, remove_files, world_key, world_name
 from sfm_kernel.transport.base import Member
 
 PATIENCE = 60.0
@@ -126,6 +130,191 @@ def end_cluster(cluster: Any) -> None:
         if wait_until(lambda: not any(one.process.is_running() for one in launchers), seconds):
             break
     remove_files(cluster.profile_dir, cluster.cluster_id)
+
+
+class Engines:
+    """The engines of a cluster, started here or by somebody else, and their world.
+
+    Has no place in the world itself: ``home`` adds the notebook's.
+
+    Attributes:
+        cluster, client: ipyparallel's.
+        names: the engines' names by rank; empty if somebody else started them.
+        directory: who is in the world.
+        world, key, url: the world's name and secret, and where its directory is served, if it is.
+    """
+
+    def __init__(self, cluster: Any, names: Sequence[str] = ()) -> None:
+        self.cluster, self.names = cluster, list(names)
+        self.client: Any = None
+        self.directory: Any = None
+        self.world, self.key = "", b""
+        self.url: str | None = None
+        self._launcher: Any = None
+
+    @classmethod
+    def starting(cls, names: Sequence[str]) -> Engines:
+        """Engines of a new cluster on this machine; ``open`` and ``settle`` go on.
+
+        Args:
+            names: by rank; "0", "1", … for engines without names.
+        """
+        return cls(start_controller(len(names)), names)
+
+    @property
+    def own(self) -> bool:
+        """Whether this process started the engines."""
+        return bool(self.names)
+
+    def open(self) -> None:
+        """Reach the cluster and the world's directory; own engines start meanwhile."""
+        if self.own:
+            self._launcher = self._launch(range(len(self.names)))
+        self.client = self.cluster.connect_client_sync()
+        known = connection(self.cluster)
+        self.world, self.key = world_name(known), world_key(known)
+        self.url = known.get(DIRECTORY)
+        self.directory = open_directory(self.world, create=True, url=self.url, key=self.key)
+
+    def settle(self) -> None:
+        """Return when all engines are in the world.
+
+        Raises:
+            WorldError: an engine could not join.
+        """
+        if self.own:
+            ranks = range(len(self.names))
+            wait_for_engines(self.client, ranks, self._launcher)
+            self._verify(ranks)
+        else:
+            # Only those: an engine that runs a cell would not answer before its end.
+            known = {one.info.get("engine_id") for one in self.directory.members()}
+            self._verify([identity for identity in self.client.ids if identity not in known])
+
+    def living(self) -> list[Member]:
+        """The living engines by rank."""
+        ranked = {one.rank: one for one in self.directory.members() if one.rank is not None}
+        return [ranked[rank] for rank in sorted(ranked) if self.directory.alive(ranked[rank])]
+
+    def ended(self) -> list[str]:
+        """The names of engines that were started here and do not live."""
+        living = {member.rank for member in self.living()}
+        return [name for rank, name in enumerate(self.names) if rank not in living]
+
+    def check_controller(self) -> None:
+        """Raise WorldGone if no answer can come from the engines any more."""
+        controller = self.cluster.controller
+        # For a cluster of another notebook, ipyparallel learns of its end between our cells only.
+        process = getattr(controller, "process", None)
+        if controller.state == "after" or (process is not None and not process.is_running()):
+            raise WorldGone("the cluster's controller has ended: `%sfm stop`, then `%sfm start`")
+
+    def ranks(self, words: Sequence[str]) -> list[int]:
+        """The ranks of own engines, also of the dead, by their names and ranks; all if empty.
+
+        Raises:
+            UnknownName: one of them is no engine that was started here.
+        """
+        known = {name: rank for rank, name in enumerate(self.names)}
+        known |= {str(rank): rank for rank in range(len(self.names))}
+        for word in words:
+            if word not in known:
+                raise UnknownName(word, self.names)
+        return sorted({known[word] for word in words or known})
+
+    def restart(self, ranks: Sequence[int]) -> list[Member]:
+        """End own engines, if they live, and start them again with their ranks and names."""
+        self.check_controller()
+        end_engines(self.cluster, self.client, ranks, self._living(ranks))
+        return self._start(ranks)
+
+    def end(self, ranks: Sequence[int]) -> None:
+        """End own engines, if they live; ``restart`` brings them back."""
+        self.check_controller()
+        gone = [one for one in self.directory.members() if one.rank in ranks]
+        end_engines(self.cluster, self.client, ranks, self._living(ranks))
+        for member in gone:  # who was killed could not leave
+            self.directory.leave(member)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(member.segment)
+
+    def rescale(self, count: int) -> None:
+        """Have that many own engines: the next ranks start, or the highest ones end.
+
+        Raises:
+            BadName: there cannot be so many.
+            WorldError: an engine could not join. There are as many as before.
+        """
+        engine_names(count)
+        before = len(self.names)
+        if count < before:
+            self.end(range(count, before))
+            del self.names[count:]
+        elif fresh := range(before, count):
+            self.check_controller()
+            self.names += map(str, fresh)
+            try:
+                self._start(fresh)
+            except BaseException:
+                self.end(fresh)
+                del self.names[before:]
+                raise
+
+    def close(self) -> None:
+        """Let go of the cluster; if it is an own one, end it, even blocked engines.
+
+        Leaves no process and no file of an own cluster. Harmless when repeated.
+        """
+        deserted = self._is_deserted()
+        if self.directory:
+            self.directory.close()
+        if self.client:
+            self.client.close(linger=0)
+        if self.own:
+            end_cluster(self.cluster)
+        if self.world and deserted:
+            remove_world(self.world)
+
+    def _is_deserted(self) -> bool:
+        """Whether no engine lives, or none will after an own cluster has ended."""
+        try:
+            return self.own or not self.directory or not self.living()
+        except SFMError:  # the directory's server has ended
+            return True
+
+    def _living(self, ranks: Sequence[int]) -> list[Member]:
+        return [member for member in self.living() if member.rank in ranks]
+
+    def _launch(self, ranks: Sequence[int]) -> Any:
+        named = [name for name in self.names if not name.isdigit()]
+        return start_engines(self.cluster, ranks, {"SFM_NAMES": ",".join(named)})
+
+    def _start(self, ranks: Sequence[int]) -> list[Member]:
+        wait_for_engines(self.client, ranks, self._launch(ranks))
+        self._verify(ranks)
+        return self._living(ranks)
+
+    def _verify(self, identities: Sequence[int]) -> None:
+        """Ask engines whether they joined; IPython would only log that one did not."""
+        if not identities:
+            return
+        try:
+            for _ in range(5):
+                answers = self.client[list(identities)].apply_async(engine.report)
+                reports = answers.get(timeout=PATIENCE)
+                if answers.wait_for_output(1):
+                    break  # or the first cell's output might be lost: its way is not there yet
+        except CompositeError as failed:
+            name, value, _, where = failed.elist[0]
+            raise WorldError(
+                f"engine {where.get('engine_id')} has not joined the world. There: {name}: {value}"
+            ) from failed
+        here = {(one.info.get("engine_id"), one.rank) for one in self.directory.members()}
+        for identity, rank in set(reports) - here:
+            raise WorldError(
+                f"engine {identity} joined with rank {rank} on a machine that cannot be reached "
+                f"from here. Start the controller for other machines too: ipcluster start --ip=*"
+            )
 
 
 def running_clusters() -> list[Any]:

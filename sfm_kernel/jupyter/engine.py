@@ -17,7 +17,9 @@ import threading
 from contextlib import suppress
 from typing import Any
 
+from sfm_kernel import relay
 from sfm_kernel.errors import NameInUse, SFMError, WorldError
+from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.jupyter.places import DIRECTORY, world_key, world_name
 
 EXTENSION = __name__
@@ -51,9 +53,15 @@ def load_ipython_extension(shell: Any) -> None:
 
         standin.install()
     endpoint = _join(app)
+    if url := app.connection_info.get(DIRECTORY):  # observers may be on other machines
+        relay.start(endpoint.world, url, world_key(app.connection_info), endpoint.folder)
     atexit.register(endpoint.close)
     shell.events.register("pre_run_cell", _Names(shell, endpoint).refresh)
     shell.events.register("pre_run_cell", _refresh_mpi)
+    lines = Lines(shell)
+    lines.publish()
+    shell.events.register("pre_run_cell", lines.of_engine)
+    endpoint.describe(kind="engine")
     # What observers see between and during cells; blocked calls say so by themselves.
     shell.events.register("pre_execute", lambda: endpoint.show_running(True))
     shell.events.register("post_execute", lambda: endpoint.show_running(False))
@@ -67,6 +75,11 @@ def unload_ipython_extension(shell: Any) -> None:
     if _endpoint is not None:
         _endpoint.close()
         _endpoint = None
+
+
+def is_engine() -> bool:
+    """Whether this process is an engine in a world."""
+    return _endpoint is not None
 
 
 def report() -> tuple[int, int]:

@@ -6,18 +6,15 @@ import atexit
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from ipyparallel.error import CompositeError
-
 import sfm_kernel
-from sfm_kernel.directory import open_directory, remove_world
-from sfm_kernel.errors import NameInUse, SFMError, UnknownName, WorldError, WorldGone
+from sfm_kernel import relay
+from sfm_kernel.errors import NameInUse, UnknownName, WorldGone
 from sfm_kernel.jupyter import cluster as clusters
-from sfm_kernel.jupyter import engine
-from sfm_kernel.jupyter.places import DIRECTORY, world_key, world_name
-from sfm_kernel.transport.base import Member
+from sfm_kernel.transport.base import Member, Name
 
 
 class Home:
@@ -25,17 +22,13 @@ class Home:
 
     Attributes:
         sfm: the notebook's endpoint.
-        client: ipyparallel's client.
-        names: the engines' names by rank; empty if somebody else started them.
     """
 
-    def __init__(self, cluster: Any, names: Sequence[str] = ()) -> None:
-        self.cluster, self.names = cluster, list(names)
-        self.client: Any = None
+    def __init__(self, engines: clusters.Engines) -> None:
         self.sfm: Any = None
-        self._directory: Any = None
-        self._world = ""
+        self._engines = engines
         self._process = os.getpid()
+        self._tell_waiting: Callable[[Sequence[Name]], None] | None = None
 
     @classmethod
     def start(cls, names: Sequence[str]) -> Home:
@@ -47,8 +40,7 @@ class Home:
         Raises:
             WorldError: an engine could not join. Nothing keeps running.
         """
-        home = cls(clusters.start_controller(len(names)), names)
-        return home._join(range(len(names)))
+        return cls(clusters.Engines.starting(names))._join()
 
     @classmethod
     def connect(cls, cluster_id: str | None = None) -> Home:
@@ -61,22 +53,30 @@ class Home:
         chosen = [one for one in running if cluster_id in (None, one.cluster_id)]
         if len(chosen) != 1:
             raise UnknownName(cluster_id, [one.cluster_id for one in running])
-        return cls(chosen[0])._join([])
+        return cls(clusters.Engines(chosen[0]))._join()
+
+    @property
+    def client(self) -> Any:
+        """ipyparallel's client."""
+        return self._engines.client
+
+    @property
+    def names(self) -> list[str]:
+        """The engines' names by rank; empty if somebody else started them."""
+        return self._engines.names
 
     @property
     def own(self) -> bool:
         """Whether this notebook started the engines."""
-        return bool(self.names)
+        return self._engines.own
 
     def engines(self) -> list[Member]:
         """The living engines by rank."""
-        ranked = {one.rank: one for one in self._directory.members() if one.rank is not None}
-        return [ranked[rank] for rank in sorted(ranked) if self._directory.alive(ranked[rank])]
+        return self._engines.living()
 
     def ended(self) -> list[str]:
         """The names of engines that were started here and do not live."""
-        living = {member.rank for member in self.engines()}
-        return [name for rank, name in enumerate(self.names) if rank not in living]
+        return self._engines.ended()
 
     def resolve(self, words: Sequence[str]) -> list[Member]:
         """The engines that the words name: ``A``, ``0``, ``0,2``, ``A,B``, ``0:2``, ``all``.
@@ -110,11 +110,7 @@ class Home:
 
     def check_controller(self) -> None:
         """Raise WorldGone if no answer can come from the engines any more."""
-        controller = self.cluster.controller
-        # For a cluster of another notebook, ipyparallel learns of its end between our cells only.
-        process = getattr(controller, "process", None)
-        if controller.state == "after" or (process is not None and not process.is_running()):
-            raise WorldGone("the cluster's controller has ended: `%sfm stop`, then `%sfm start`")
+        self._engines.check_controller()
 
     def restart(self, words: Sequence[str] = ()) -> list[Member]:
         """End engines, if they live, and start them again with their ranks and names.
@@ -126,18 +122,41 @@ class Home:
             UnknownName: one of them is no engine that was started here.
         """
         self.check_controller()
-        known = {name: rank for rank, name in enumerate(self.names)}
-        known |= {str(rank): rank for rank in range(len(self.names))}
         words = [word for text in words for word in text.split(",")]
-        for word in words:
-            if word not in known:
-                raise UnknownName(word, self.names)
-        ranks = sorted({known[word] for word in words or known})
-        living = [member for member in self.engines() if member.rank in ranks]
-        clusters.end_engines(self.cluster, self.client, ranks, living)
-        clusters.wait_for_engines(self.client, ranks, self._launch(ranks))
-        self._verify(ranks)
-        return [member for member in self.engines() if member.rank in ranks]
+        return self._engines.restart(self._engines.ranks(words))
+
+    def rescale(self, count: int) -> None:
+        """Have that many engines; see ``cluster.Engines.rescale``."""
+        self._engines.rescale(count)
+
+    def pictures(self, fresh: bool = False) -> list[dict[str, Any]]:
+        """What the world's processes on other machines do, for observers; see ``Elsewhere``."""
+        return list(self._engines.directory.pictures(fresh))
+
+    def judge(self, uid: str, call: int, judgement: str) -> bool:
+        """End a blocked call on another machine; see ``observe.watch.end_calls``."""
+        return bool(self._engines.directory.judge(uid, call, judgement))
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Observers see that this notebook waits for engines; see ``show_waiting``."""
+        with self.sfm.waiting_for_cell() as tell:
+            self._tell_waiting = tell
+            try:
+                yield
+            finally:
+                self._tell_waiting = None
+
+    def show_waiting(self, names: Sequence[Name]) -> None:
+        """Tell observers which engines this notebook waits for, in ``waiting``."""
+        if self._tell_waiting is not None:
+            self._tell_waiting(names)
+
+    def has_work(self, member: Member) -> bool:
+        """Whether this notebook awaits an answer of that engine."""
+        client = self.client
+        engine = client._engines.get(member.info.get("engine_id"))
+        return bool(engine is not None and client._outstanding_dict.get(engine))
 
     def stop(self) -> None:
         """End what was started here, even blocked engines; leave no process and no file.
@@ -147,81 +166,32 @@ class Home:
         if os.getpid() != self._process:  # a fork of the notebook's kernel exits
             return
         atexit.unregister(self.stop)
-        deserted = self._is_deserted()
         if self.sfm:
             self.sfm.close()
-        if self._directory:
-            self._directory.close()
-        if self.client:
-            self.client.close(linger=0)
-        if self.own:
-            clusters.end_cluster(self.cluster)
-        if self._world and deserted:
-            remove_world(self._world)
+        self._engines.close()
 
-    def _is_deserted(self) -> bool:
-        """Whether no engine lives, or none will after this notebook has left."""
-        try:
-            return self.own or not self._directory or not self.engines()
-        except SFMError:  # the directory's server has ended
-            return True
-
-    def _join(self, ranks: Sequence[int]) -> Home:
-        """Start engines if there are ``ranks``, and join their world."""
+    def _join(self) -> Home:
+        """Join the world; engines that are to be started start meanwhile."""
         atexit.register(self.stop)
         try:
-            if ranks:
-                launcher = self._launch(ranks)
-            self.client = self.cluster.connect_client_sync()
-            connection = clusters.connection(self.cluster)
-            self._world, key = world_name(connection), world_key(connection)
-            url = connection.get(DIRECTORY)
-            self._directory = open_directory(self._world, create=True, url=url, key=key)
-            self.sfm = _join_as_home(self._world, url, key)
-            if ranks:
-                clusters.wait_for_engines(self.client, ranks, launcher)
-                self._verify(ranks)
-            else:
-                # Only those: an engine that runs a cell would not answer before its end.
-                known = {one.info.get("engine_id") for one in self._directory.members()}
-                self._verify([identity for identity in self.client.ids if identity not in known])
+            self._engines.open()
+            self.sfm = _join_as_home(self._engines)
+            if url := self._engines.url:  # so that observers elsewhere see this notebook
+                relay.start(self._engines.world, url, self._engines.key, self.sfm.folder)
+            self._engines.settle()
         except BaseException:
             self.stop()
             raise
         return self
 
-    def _launch(self, ranks: Sequence[int]) -> Any:
-        named = [name for name in self.names if not name.isdigit()]
-        return clusters.start_engines(self.cluster, ranks, {"SFM_NAMES": ",".join(named)})
 
-    def _verify(self, identities: Sequence[int]) -> None:
-        """Ask engines whether they joined; IPython would only log that one did not."""
-        if not identities:
-            return
-        try:
-            for _ in range(5):
-                answers = self.client[list(identities)].apply_async(engine.report)
-                reports = answers.get(timeout=clusters.PATIENCE)
-                if answers.wait_for_output(1):
-                    break  # or the first cell's output might be lost: its way is not there yet
-        except CompositeError as failed:
-            name, value, _, where = failed.elist[0]
-            raise WorldError(
-                f"engine {where.get('engine_id')} has not joined the world. There: {name}: {value}"
-            ) from failed
-        here = {(one.info.get("engine_id"), one.rank) for one in self._directory.members()}
-        for identity, rank in set(reports) - here:
-            raise WorldError(
-                f"engine {identity} joined with rank {rank} on a machine that cannot be reached "
-                f"from here. Start the controller for other machines too: ipcluster start --ip=*"
-            )
-
-
-def _join_as_home(world: str, url: str | None, key: bytes) -> Any:
+def _join_as_home(engines: clusters.Engines) -> Any:
     number = 1
     while True:
         name = "home" if number == 1 else f"home{number}"
         try:
-            return sfm_kernel.join(world, name=name, guest=True, directory=url, key=key)
+            return sfm_kernel.join(
+                engines.world, name=name, guest=True, directory=engines.url, key=engines.key
+            )
         except NameInUse:  # another notebook
             number += 1

@@ -6,7 +6,7 @@ import difflib
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,17 +14,23 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 from IPython.display import display
 
-from sfm_kernel.errors import SFMError, UnknownName
+from sfm_kernel.errors import BadName, SFMError, UnknownName
 from sfm_kernel.jupyter import cell as cells
 from sfm_kernel.jupyter import mpi
-from sfm_kernel.jupyter.engine import NAMES
+from sfm_kernel.jupyter.engine import NAMES, is_engine
 from sfm_kernel.jupyter.home import Home
-from sfm_kernel.jupyter.tables import Table
+from sfm_kernel.jupyter.lines import Lines
+from sfm_kernel.jupyter.names import engine_names
+from sfm_kernel.jupyter.tables import Diagnosis, Table
+from sfm_kernel.observe import explain, snapshot, timeline
+from sfm_kernel.observe.places import words
+from sfm_kernel.observe.snapshot import message_text
 from sfm_kernel.transport.base import Member
 
 _DEFAULT_ENGINES = 4
-_MOST_ENGINES = 256
-_WITH_WORDS = ("start", "connect", "restart", "run", "mpi4py")
+_JUDGE = 1.0
+"""Seconds that `%sfm why` waits for calls that have begun to wait just now."""
+_WITH_WORDS = ("start", "connect", "scale", "restart", "run", "mpi4py", "timeline")
 
 HELP = """\
 %sfm start 4           start four engines, named 0 1 2 3
@@ -32,6 +38,9 @@ HELP = """\
 %sfm connect [ID]      use a cluster that runs already (a second notebook, ipcluster)
 %sfm status            who runs, and what each one waits for
 %sfm queues            the messages that nobody has received yet
+%sfm why               why nothing goes on: who waits for whom, and which message nearly fits
+%sfm timeline          what happened in the last run, message by message; FILE.json: for Perfetto
+%sfm scale 6           have six engines: more are started, or the highest ranks end
 %sfm restart [A]       start an engine again (all without a name); it keeps its name and rank
 %sfm stop              end the engines
 %sfm clean             remove what killed processes left in shared memory
@@ -40,6 +49,7 @@ HELP = """\
 
 %%sfm                  run the cell on all engines
 %%sfm A   %%sfm 0,2    run it on some; options are ipyparallel's: --noblock --out r --no-stream …
+%%sfm --no-detect      let a deadlock stand (else it is ended after two seconds, and explained)
 %%sfm --mpi            run it where `from mpi4py import MPI` gives SFM's MPI
 
 In a cell of an engine and in the notebook (which is "home"):
@@ -58,11 +68,15 @@ class SFMMagics(Magics):
         self._home: Home | None = None
         self._given: dict[str, object] = {}
         self._standin = mpi.Mpi4py()
+        self._lines = Lines(shell)
         self._commands = {
             "start": self._start,
             "connect": self._connect,
             "status": self._status,
             "queues": self._queues,
+            "why": self._why,
+            "timeline": self._timeline,
+            "scale": self._scale,
             "restart": self._restart,
             "stop": self._stop,
             "clean": self._clean,
@@ -106,7 +120,7 @@ class SFMMagics(Magics):
                 print(f"without {', '.join(ended)}, which ended: `%sfm restart`", file=sys.stderr)
             if args.mpi:
                 self._standin.install(home, members)
-            runner = cells.CellRunner(self.shell, home, self._waits)
+            runner = cells.CellRunner(self.shell, home, self._lines, self._waits)
             return runner.run(cell, members, args)
 
     # ---- commands
@@ -138,10 +152,34 @@ class SFMMagics(Magics):
     def _queues(self, words: Sequence[str]) -> None:
         display(_queue_table(self._processes()))
 
-    def _restart(self, words: Sequence[str]) -> None:
+    def _why(self, words: Sequence[str]) -> None:
         home = self._running()
-        if not home.own:
-            raise UsageError("%sfm restart works in the notebook that started the engines")
+        display(Diagnosis(explain(home.sfm, patience=_JUDGE, elsewhere=home.pictures)))
+
+    def _timeline(self, words: Sequence[str]) -> None:
+        if len(words) > 1:
+            raise UsageError("%sfm timeline takes at most one file: `%sfm timeline run.json`")
+        found = timeline(self._running().sfm)
+        if words:
+            found.to_chrome(words[0])
+            print(f"{words[0]}: open it in https://ui.perfetto.dev, or chrome://tracing")
+        else:
+            display(found)
+
+    def _scale(self, words: Sequence[str]) -> None:
+        home = self._owned("scale")
+        if len(words) != 1 or not words[0].isdigit():
+            raise UsageError(
+                "%sfm scale takes the number of engines there are to be: `%sfm scale 6`"
+            )
+        try:
+            home.rescale(int(words[0]))
+        except BadName as problem:
+            raise UsageError(f"%sfm scale takes {problem}") from None
+        print(self._engines_text())
+
+    def _restart(self, words: Sequence[str]) -> None:
+        home = self._owned("restart")
         began = time.monotonic()
         restarted = _usage("%sfm restart", home, lambda: home.restart(words))
         names = ", ".join(_title(member) for member in restarted)
@@ -173,8 +211,32 @@ class SFMMagics(Magics):
 
     # ---- the notebook's cluster
 
+    def watch_cells(self) -> None:
+        """From now on observers see which cell of this notebook runs, and whether one does."""
+        self._lines.publish()
+        events = self.shell.events
+        events.register("pre_run_cell", self._lines.of_notebook)
+        events.register("pre_execute", self._begin)
+        events.register("post_execute", self._end)
+
+    def unwatch_cells(self) -> None:
+        """Undo ``watch_cells``."""
+        events = self.shell.events
+        events.unregister("pre_run_cell", self._lines.of_notebook)
+        events.unregister("pre_execute", self._begin)
+        events.unregister("post_execute", self._end)
+
+    def _begin(self) -> None:
+        if self._home is not None:
+            self._home.sfm.show_running(True)
+
+    def _end(self) -> None:
+        if self._home is not None:
+            self._home.sfm.show_running(False)
+
     def _enter(self, home: Home) -> None:
         self._home = home
+        home.sfm.describe(kind="notebook")
         self._given = {"sfm": home.sfm} | {name: getattr(home.sfm, name) for name in NAMES}
         self.shell.push(self._given, interactive=False)
 
@@ -190,16 +252,22 @@ class SFMMagics(Magics):
             raise UsageError("no engines: `%sfm start 4` starts four, `%sfm help` shows more")
         return self._home
 
-    def _processes(self) -> list[dict[str, Any]]:
-        from sfm_kernel.observe.snapshot import snapshot
+    def _owned(self, command: str) -> Home:
+        home = self._running()
+        if not home.own:
+            raise UsageError(f"%sfm {command} works in the notebook that started the engines")
+        return home
 
-        processes: list[dict[str, Any]] = snapshot(self._running().sfm.folder)["processes"]
+    def _processes(self) -> list[dict[str, Any]]:
+        home = self._running()
+        processes: list[dict[str, Any]] = snapshot(home.sfm, home.pictures())["processes"]
         return processes
 
     def _waits(self) -> dict[str, str]:
         """In which call each process is blocked, by name."""
         try:
-            return {str(one["name"]): one["waits"] for one in self._processes()}
+            ones = [one for one in self._processes() if one["waits"]]
+            return {str(one["name"]): _call(one) for one in ones}
         except OSError:  # the world is gone; an interrupt must work nevertheless
             return {}
 
@@ -229,12 +297,18 @@ class SFMMagics(Magics):
 
 def load(shell: Any) -> None:
     """What ``%load_ext sfm_kernel`` does."""
-    shell.register_magics(SFMMagics(shell))
+    magics = SFMMagics(shell)
+    shell.register_magics(magics)
+    if not is_engine():  # which tells observers itself
+        magics.watch_cells()
 
 
 def unload(shell: Any) -> None:
     """What ``%unload_ext sfm_kernel`` does."""
-    shell.magics_manager.registry["SFMMagics"].leave()
+    magics = shell.magics_manager.registry["SFMMagics"]
+    if not is_engine():
+        magics.unwatch_cells()
+    magics.leave()
 
 
 def _engine_names(words: Sequence[str]) -> list[str]:
@@ -242,17 +316,13 @@ def _engine_names(words: Sequence[str]) -> list[str]:
     usage = "%sfm start takes a number (`%sfm start 4`) or names (`%sfm start A B`)"
     if not words:
         words = [str(_DEFAULT_ENGINES)]
+    wanted: int | Sequence[str] = words
     if len(words) == 1 and words[0].lstrip("+-").isdigit():
-        count = int(words[0])
-        if not 0 < count <= _MOST_ENGINES:
-            raise UsageError(f"{usage}; a number from 1 to {_MOST_ENGINES}, not {count}")
-        return [str(rank) for rank in range(count)]
-    for name in words:
-        if not name.isidentifier() or name.startswith("home") or name == "all":
-            raise UsageError(f"{usage}; {name!r} is no name: take letters and digits, not home")
-    if len(set(words)) < len(words):
-        raise UsageError(f"{usage}; a name is there twice")
-    return list(words)
+        wanted = int(words[0])
+    try:
+        return engine_names(wanted)
+    except BadName as problem:
+        raise UsageError(f"{usage}; {problem}") from None
 
 
 def _usage(magic: str, home: Home, call: Callable[[], list[Member]]) -> list[Member]:
@@ -289,6 +359,12 @@ def _title(member: Member) -> str:
     return f"{member.name} (rank {member.rank})" if named else str(member.name)
 
 
+def _call(process: Mapping[str, Any]) -> str:
+    """In which call it is blocked, and where."""
+    where = words(process["where"])
+    return f"{process['waits']} ({where})" if where else str(process["waits"])
+
+
 def _status_table(processes: Sequence[dict[str, Any]]) -> Table:
     now = time.time()
     rows = [
@@ -298,6 +374,7 @@ def _status_table(processes: Sequence[dict[str, Any]]) -> Table:
             one["state"] if one["alive"] else "ended",
             f"{max(0.0, now - one['since']):.1f} s",
             one["waits"],
+            words(one["where"]) if one["waits"] else None,
             one["depth"],
             one["sent"],
             one["received"],
@@ -305,15 +382,15 @@ def _status_table(processes: Sequence[dict[str, Any]]) -> Table:
         ]
         for one in processes
     ]
-    headings = ["name", "rank", "state", "for", "waits in", "queued", "sent", "received", "pid"]
-    return Table(headings, rows)
+    front = ["name", "rank", "state", "for", "waits in", "where"]
+    return Table([*front, "queued", "sent", "received", "pid"], rows)
 
 
 def _queue_table(processes: Sequence[dict[str, Any]]) -> Table:
     rows: list[list[object]] = []
     for one in processes:
         rows.append([one["name"], one["depth"], one["bytes"], None])
-        texts = [", ".join(attributes) for attributes in one["messages"]]
+        texts = [message_text(message) for message in one["messages"]]
         if texts:
             rows[-1][-1] = texts[0]
             rows += [[None, None, None, text] for text in texts[1:]]

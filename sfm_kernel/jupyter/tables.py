@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
+from typing import Any
 
 _LONGEST = 60
 """Characters of a value in the text form; the HTML form shows all."""
@@ -45,6 +46,34 @@ class Table:
             side = "right" if right else "left"
             cells.append(f'<{tag} style="text-align:{side}">{escape(_text(value))}</{tag}>')
         return f"<tr>{''.join(cells)}</tr>"
+
+
+class Diagnosis:
+    """Why a world does not go on: a title and sentences."""
+
+    def __init__(self, diagnosis: Mapping[str, Any]) -> None:
+        self.title: str = diagnosis["title"]
+        self.sentences: list[str] = diagnosis["sentences"]
+
+    def __repr__(self) -> str:
+        return "\n".join([self.title, *(f"  {one}" for one in self.sentences)])
+
+    def _repr_html_(self) -> str:
+        items = "".join(f"<li>{escape(one)}</li>" for one in self.sentences)
+        return f"<b>{escape(self.title)}</b><ul>{items}</ul>"
+
+
+class Note:
+    """A remark below a cell: text, and small in a notebook."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return f'<div style="opacity: 0.75; white-space: pre-wrap">{escape(self.text)}</div>'
 
 
 def _text(value: object) -> str:

@@ -43,6 +43,7 @@ from weakref import WeakKeyDictionary
 
 from numpy.typing import DTypeLike
 
+from sfm_kernel.endpoint import UNBOUNDED
 from sfm_kernel.errors import PeerLost, SFMError, TransferError
 from sfm_kernel.mpi.items import Items, destination, item_type, source, whole
 from sfm_kernel.mpi.leftovers import drop_later, drop_now, drop_what_came, tidy
@@ -62,7 +63,6 @@ WINDOW = 4
 ANY = None
 """As ``src`` or ``tag`` of a receive: whoever sends, whatever the tag."""
 
-_UNBOUNDED = 1 << 62
 _speakers: WeakKeyDictionary[Endpoint, Context] = WeakKeyDictionary()
 """For each endpoint, itself without a limit of buffering."""
 
@@ -323,7 +323,7 @@ def _say(sfm: Endpoint, about: dict[str, Any], /, **more: Any) -> None:
     process that may be waiting for the acknowledgement.
     """
     if sfm not in _speakers:
-        _speakers[sfm] = sfm.with_buffering(_UNBOUNDED)
+        _speakers[sfm] = sfm.with_buffering(UNBOUNDED)
     with suppress(PeerLost):  # what it had sent before is still received
         _speakers[sfm].send(**about, **more)
 

@@ -1,1 +1,19 @@
-"""Seeing what processes do, from outside and without their help."""
+"""Seeing what processes do, from outside and without their help.
+
+    snapshot    what each process does now, and what is in its inbox
+    explain     why a world does not go on
+    timeline    what happened, message by message
+    watch       proof of a deadlock, and its end
+    events      the traces that the timeline is made of
+    places      lines of programs
+    schema.json the shape of it all
+
+A world is given by its folder in shared memory (``Endpoint.folder``) or by an endpoint in it.
+"""
+
+from sfm_kernel.observe.explain import explain
+from sfm_kernel.observe.snapshot import snapshot
+from sfm_kernel.observe.timeline import timeline
+from sfm_kernel.observe.watch import Watch
+
+__all__ = ["Watch", "explain", "snapshot", "timeline"]

@@ -7,80 +7,241 @@ stopped (its inbox is then as it last was), and after it died.
 
 from __future__ import annotations
 
-import contextlib
+import ast
 import json
 import os
-from collections.abc import Mapping
-from typing import Any
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
 
 from sfm_kernel import _native
+from sfm_kernel.observe.places import place
+
+UNSETTLED = (1 << 64) - 1
+"""A blocked call has not looked at what has arrived, or the other side can end it by itself."""
+
+SHARED = ""
+"""The uid of peers that are not told apart, since there were too many."""
+
+State = Mapping[str, Any]
+"""What a segment says, see ``states``."""
+
+Elsewhere = Callable[[bool], Sequence[State]]
+"""Gives the states of processes on other machines, with "here": False. Called with True it shows
+what is not known to have been so after the call began in such a way that it proves nothing."""
+
+_UNIT = "\x1f"  # between name and value, in native/src/summary.rs
 
 
-def snapshot(folder: str) -> dict[str, Any]:
-    """What the processes of the world in ``folder`` are doing now.
+def snapshot(world: Any, elsewhere: Iterable[State] = ()) -> dict[str, Any]:
+    """What the processes of a world are doing now.
 
     Args:
-        folder: the world's folder on this machine, ``Endpoint.folder``.
+        world: its folder on this machine, ``Endpoint.folder``, or an endpoint in it.
+        elsewhere: states of processes on other machines; one that is here as well is left out.
     Returns:
-        ``{"world": name, "processes": [...]}``, ordered by rank, guests last. Each process has
-        ``name``, ``rank`` (None for a guest), ``pid``, ``host``, ``uid``, ``alive``, ``state``
-        ("idle", "running", "blocked in recv", "blocked in send", "left"), ``since`` (s since
-        1970), ``waits`` (what a blocked call waits for), ``depth`` (messages in the inbox),
-        ``bytes``, ``sent``, ``received`` (messages so far), ``messages`` (a list of the first
-        ones, each a list of "name=value" texts).
+        As ``schema.json`` has it, "snapshot": ``world``, ``time`` and ``processes``, by rank, those
+        without a rank last.
     Raises:
         FileNotFoundError: there is no such folder.
-    Cost: some 50 us for each process; 50 ms for one that is stopped.
+    Cost: some 60 us for each process; 50 ms if one of them is stopped.
     """
-    processes = []
-    for entry in sorted(os.listdir(folder)):
-        if entry.endswith(".seg"):
-            # A process may leave while we look: then it is not in the picture.
-            with contextlib.suppress(OSError, ValueError):
-                processes.append(_process(os.path.join(folder, entry)))
+    folder = folder_of(world)
+    read = [_Process(one) for one in _all(states(folder), elsewhere)]
+    names = {one.uid[16:]: one.name for one in read}
+    taken = {(one.uid[16:], peer): count for one in read for peer, count in one.taken()}
+    since = {one.uid[16:]: one.state["since"] for one in read if one.state["alive"]}
+    processes = [one.shown(names, taken, since) for one in read]
     processes.sort(key=lambda one: (one["rank"] is None, one["rank"] or 0, str(one["name"])))
-    return {"world": os.path.basename(folder.rstrip("/")), "processes": processes}
+    world_name = os.path.basename(folder.rstrip("/"))
+    return {"world": world_name, "time": time.time(), "processes": processes}
 
 
-def events(folder: str, since: Mapping[str, int] | None = None) -> list[dict[str, Any]]:
-    """The latest events of the world's processes, by time.
+def pulse(world: Any) -> int:
+    """A number that changes whenever anything in the world's snapshot does but its time.
 
-    Args:
-        folder: as for ``snapshot``.
-        since: how far each process was read before, by uid: the ``place`` of its last event.
-            Events up to there are left out.
-    Returns:
-        For each event ``uid`` (the process), ``place`` (in its history, from 0 on), ``time`` (s
-        since 1970), ``what`` ("sent", "received", or the state that began then), ``peer`` (uid),
-        ``number`` (which message of this pair: the same at both ends) and ``nbytes``. A process
-        keeps its last 4096 events.
+    Cost: some 10 us for each process, of which the processes notice nothing.
     """
-    files = [entry for entry in os.listdir(folder) if entry.endswith(".seg")]
-    uids = {file[16:32]: file[:32] for file in files}
-    found = []
-    for file in files:
-        uid = file[:32]
-        start = since[uid] + 1 if since and uid in since else 0
-        with contextlib.suppress(OSError, ValueError):  # it may leave while we look
-            for place, time, what, peer, number, nbytes in _native.read_trace(
-                os.path.join(folder, file), start
-            )[0]:
-                event = {"uid": uid, "place": place, "time": time, "what": what}
-                event |= {"peer": uids.get(peer, peer), "number": number, "nbytes": nbytes}
-                found.append(event)
-    return sorted(found, key=lambda one: (one["time"], one["place"]))
+    paths = segments(folder_of(world))
+    return hash((tuple(paths), tuple(_native.read_pulses(list(paths.values())))))
 
 
-def _process(path: str) -> dict[str, Any]:
-    state = _native.read_segment(path)
-    about = json.loads(state.pop("info") or "{}")
-    summary = state.pop("summary") or ""
-    messages = [line.split("\t") for line in summary.split("\n") if line]
+def states(folder: str) -> list[dict[str, Any]]:
+    """What the segments in a folder say: for ``snapshot``, perhaps on another machine."""
+    read = _native.read_segments(list(segments(folder).values()))
+    return [one for one in read if one is not None]
+
+
+def calls(folder: str, elsewhere: Iterable[State] = ()) -> dict[str, tuple[int, str]]:
+    """The number of each process's latest blocked call, and its state, by uid; asks nobody."""
+    read = _native.read_segments(list(segments(folder).values()), inboxes=False)
+    found = _all((one for one in read if one is not None), elsewhere)
+    return {one["uid"]: (one["call"], one["state"]) for one in found}
+
+
+def _all(here: Iterable[State], elsewhere: Iterable[State]) -> Iterable[State]:
+    """Each process once: what is seen here goes before what is told."""
+    return ({one["uid"]: one for one in elsewhere} | {one["uid"]: one for one in here}).values()
+
+
+def folder_of(world: Any) -> str:
+    """The folder of a world that is given by it, or by an endpoint."""
+    return os.fspath(cast("str | os.PathLike[str]", getattr(world, "folder", world)))
+
+
+def segments(folder: str) -> dict[str, str]:
+    """The segments of the world's processes: paths by uid."""
+    entries = sorted(entry for entry in os.listdir(folder) if entry.endswith(".seg"))
+    return {entry[:32]: os.path.join(folder, entry) for entry in entries}
+
+
+def message_text(message: Mapping[str, Any]) -> str:
+    """A message of an inbox in one line, as the schema has it."""
+    return ", ".join(f"{name}={value}" for name, value in message["attributes"])
+
+
+class _Process:
+    """What one segment says."""
+
+    def __init__(self, state: Mapping[str, Any]) -> None:
+        self.state = state
+        self.uid: str = state["uid"]
+        self.about = _json(state["info"])
+        self.name = self.about.get("name", self.uid[:8])
+
+    def taken(self) -> Iterable[tuple[str, int]]:
+        """What it has taken in of each peer, as flow control counts."""
+        return ((uid, taken) for uid, _, _, _, taken in self.state["peers"])
+
+    def shown(
+        self,
+        names: Mapping[str, Any],
+        taken: Mapping[tuple[str, str], int],
+        since: Mapping[str, float],
+    ) -> dict[str, Any]:
+        """The process as the schema has it.
+
+        Args:
+            names: of all processes, by the last digits of their uids.
+            taken: what the first has taken in of the second.
+            since: when those who live began what they do.
+        """
+        state, about = self.state, self.about
+        blocked = state["alive"] and state["state"].startswith("blocked")
+        wait = self._wait() if blocked else None
+        ended = "left" if state["state"] == "left" else "dead"
+        return {
+            "uid": self.uid,
+            "name": self.name,
+            "rank": about.get("rank"),
+            "kind": about.get("kind", "process"),
+            "size": about.get("size"),
+            "host": about.get("host"),
+            "pid": about.get("pid"),
+            "here": state.get("here", True),
+            "alive": state["alive"],
+            "state": state["state"] if state["alive"] else ended,
+            "since": state["since"],
+            "call": state["call"],
+            "waits": state["waits"] or None,
+            "wait": wait,
+            "where": place(state["code"], state["line"]),
+            "settled": wait is not None and self._is_settled(wait, names, taken, since),
+            "depth": state["depth"],
+            "bytes": state["bytes"],
+            "sent": state["sent"],
+            "received": state["received"],
+            "peers": [
+                {
+                    "uid": uid,
+                    "name": names.get(uid),
+                    "sent": sent,
+                    "arrived": arrived,
+                    "received": received,
+                }
+                for uid, sent, arrived, received, _ in state["peers"]
+            ],
+            "messages": [_message(line) for line in _lines(state["summary"])],
+        }
+
+    def _wait(self) -> dict[str, Any] | None:
+        """What it waits for; None in the first moment of a wait, in which it has not said it."""
+        facts = _json(self.state["facts"])
+        if not facts:
+            return None
+        if facts["kind"] == "send":
+            facts |= {"peers": [_value(facts.pop("peer"))], "template": [], "all": False}
+        template = [
+            {"name": name, "value": value, "predicate": predicate}
+            for name, value, predicate in facts["template"]
+        ]
+        others = self.state["others"] or ""
+        return {
+            "kind": facts["kind"],
+            "text": self.state["waits"] or "",
+            "template": template,
+            "peers": facts["peers"],
+            "all": facts["all"],
+            "until": self.state["until"] or None,
+            "space": facts.get("space", ""),
+            "purpose": facts.get("purpose", ""),
+            "others": others.split(", ") if others else [],
+        }
+
+    def _is_settled(
+        self,
+        wait: Mapping[str, Any],
+        names: Mapping[str, Any],
+        taken: Mapping[tuple[str, str], int],
+        since: Mapping[str, float],
+    ) -> bool:
+        examined = self.state["examined"]
+        if examined == UNSETTLED:
+            return False
+        if wait["kind"] in ("recv", "other"):
+            return bool(examined == self.state["arrived"])
+        if wait["kind"] == "send":
+            own = self.uid[16:]
+            there = [uid for uid, name in names.items() if name in wait["peers"]]
+            return any(taken.get((uid, own), 0) == examined for uid in there)
+        if wait["kind"] == "collective":
+            # Who was missing may have come and gone on since; not who was there already.
+            known = _json(self.state["facts"]).get("known", 0.0)
+            missing = [uid for uid, name in names.items() if name in wait["peers"]]
+            return all(since.get(uid, 0.0) < known for uid in missing)
+        return True
+
+
+def _lines(summary: str | None) -> list[str]:
+    """A line for each message; the last one may be cut in its front, which tells nothing."""
+    return [line for line in (summary or "").split("\n") if "\t" in line]
+
+
+def _message(line: str) -> dict[str, Any]:
+    space, nbytes, *pairs = line.split("\t")
+    attributes = [pair.split(_UNIT, 1) for pair in pairs if _UNIT in pair]
+    src = next((value for name, value in attributes if name == "src"), None)
     return {
-        "name": about.get("name", state["uid"][:8]),
-        "rank": about.get("rank"),
-        "pid": about.get("pid"),
-        "host": about.get("host"),
-        **state,
-        "messages": messages,
+        "src": None if src is None else _value(src),
+        "space": "" if space == "0" else space,
+        "bytes": int(nbytes) if nbytes.isdigit() else 0,
+        "attributes": attributes,
     }
+
+
+def _json(text: str | None) -> dict[str, Any]:
+    """What a segment's text holds; empty where it was being written, or cut."""
+    try:
+        found = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _value(text: str) -> Any:
+    """A name, from Python's notation."""
+    try:
+        found = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+    return found if isinstance(found, (str, int)) else text

@@ -42,13 +42,13 @@ def mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mount]:
 
 def test_no_room(mount: Mount, world: str) -> None:
     """On a file system that is full: a clear error, no SIGBUS, and nothing left behind."""
-    mount("600k")
+    mount("1500k")
     code = (
         "import sfm_kernel, os\n"
         f"a, b = [sfm_kernel.join('{world}', n) for n in 'AB']\n"
         "try:\n    a.send(dest='B', n=1)\nexcept sfm_kernel.SegmentFull as error:\n"
         "    print(error)\n"
-        "    assert error.needed > error.free and error.limit == 600 * 1024\n"
+        "    assert error.needed > error.free and error.limit == 1500 * 1024\n"
         "a.close(); b.close()\nprint(sorted(os.listdir(os.environ['SFM_DIR'])))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -10,6 +10,7 @@ from IPython.core.error import UsageError
 
 from sfm_kernel.errors import UnknownName, WorldAccess
 from sfm_kernel.jupyter.cell import options
+from sfm_kernel.jupyter.cluster import Engines
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.magics import _engine_names
 from sfm_kernel.jupyter.places import world_key, world_name
@@ -36,9 +37,9 @@ class Directory:
 @pytest.fixture
 def home() -> Home:
     cluster: Any = SimpleNamespace(n=3)
-    home = Home(cluster, ["A", "B", "2"])
-    home._directory = Directory()
-    return home
+    engines = Engines(cluster, ["A", "B", "2"])
+    engines.directory = Directory()
+    return Home(engines)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -127,10 +128,12 @@ def interrupted(sfm: Endpoint, rounds: int) -> tuple[int, list[str]]:
     """
     rng = random.Random(sfm.rank)
     stops, ends = 0, list[str]()
+    lasted = 0.0025  # the latest cycle, in seconds: Stop is to come while one runs
 
     def cycle(comm: SpeedesComm) -> int:
-        nonlocal stops
+        nonlocal stops, lasted
         number = comm._coordinated._cycle
+        began = time.perf_counter()
 
         def is_over() -> bool:
             return comm._coordinated._cycle != number or bool(comm._post.whole.broken)
@@ -144,12 +147,13 @@ def interrupted(sfm: Endpoint, rounds: int) -> tuple[int, list[str]]:
             try:
                 if sfm.rank == 1:
                     signal.signal(signal.SIGALRM, stop)
-                    signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.0002, 0.005))
+                    signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.00002, 2 * lasted))
                 if not sent:
                     sent = True
                     comm.coordinated_broadcast(bytes(rng.choice([10, 150_000])))
                 while comm.coordinated_receive() is not None:
                     got += 1
+                lasted = time.perf_counter() - began
                 return got
             except KeyboardInterrupt:
                 stops += 1
@@ -171,7 +175,7 @@ def interrupted(sfm: Endpoint, rounds: int) -> tuple[int, list[str]]:
 
 @pytest.mark.parametrize("n", [2, 4])
 def test_stop_at_any_moment_leaves_nobody_waiting(kind: str, effort: int, n: int) -> None:
-    found = sfm_kernel.run(interrupted, n, 40 * effort, timeout=600)
+    found = sfm_kernel.run(interrupted, n, 24 * effort, timeout=600)
     assert found[1][0] > 0, "nothing was interrupted"
     for node, (_, ends) in enumerate(found):
         assert len(ends) == len(found[1][1])  # all hear of each

@@ -20,7 +20,10 @@ NATIVE = {
     "sfm_kernel.transport.zmq.transport",
     "sfm_kernel.message",
     "sfm_kernel.endpoint.messaging",
+    "sfm_kernel.endpoint.seen",
+    "sfm_kernel.observe.events",
     "sfm_kernel.observe.snapshot",
+    "sfm_kernel.observe.watch",
 }
 """Who may import the compiled core."""
 

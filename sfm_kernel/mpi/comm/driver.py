@@ -34,12 +34,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sfm_kernel.collectives import Group
-from sfm_kernel.endpoint import Context
+from sfm_kernel.endpoint import UNBOUNDED, Context
 from sfm_kernel.errors import PeerLost, SFMError, UnknownName
 from sfm_kernel.mpi.base.constants import ERR_COMM
 from sfm_kernel.mpi.base.errors import MPIError, report, translated
 from sfm_kernel.mpi.comm.worker import Worker
-from sfm_kernel.mpi.engine.communicator import UNBOUNDED, CommState
+from sfm_kernel.mpi.engine.communicator import CommState
 from sfm_kernel.mpi.engine.operation import Operation
 from sfm_kernel.transport.base import Name
 

@@ -238,6 +238,9 @@ class _Probe(Operation):
     def peers(self) -> tuple[Any, ...]:
         return (self._wanted["src"],) if "src" in self._wanted else ()
 
+    def wanted(self) -> tuple[dict[str, Any], int]:
+        return self._wanted, self.comm.context.space
+
 
 class Both(Operation):
     """A send and a receive, of which the receive says how it ended."""

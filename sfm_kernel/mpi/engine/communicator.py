@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.collectives import Group
-from sfm_kernel.endpoint import Busy, Context, Direct
+from sfm_kernel.endpoint import UNBOUNDED, Busy, Context, Direct
 from sfm_kernel.errors import PeerLost
 from sfm_kernel.mpi.base.constants import ANY_SOURCE, ANY_TAG
 from sfm_kernel.mpi.engine.receives import Posted
@@ -15,10 +15,6 @@ from sfm_kernel.transport.base import Name
 
 if TYPE_CHECKING:
     from sfm_kernel.mpi.engine.process import Process
-
-UNBOUNDED = 1 << 62
-"""``buffering`` of sends that must not wait: those that do not block, and those of a process that
-has to move other transfers on meanwhile."""
 
 LOOK_EVERY = 1.0
 """Seconds between two looks at whether anybody is left who could still send."""
@@ -57,13 +53,14 @@ class CommState:
         self.ranks = {name: rank for rank, name in enumerate(self.peers)}
         self.context = Context(process.sfm, f"mpi {cid}", process.buffering)
         self.context.tick = self._look
+        self.context.title = self._title
         self.loose = self.context.with_buffering(UNBOUNDED)
         self.posted = Posted(self.context)
         engine = process.engine
         self._parts = Context(process.sfm, f"mpi {cid} parts", UNBOUNDED)
         self.direct = self._ends(engine.busy)
         self.attributes: dict[Any, Any] = {}
-        self.name = ""
+        self.name: str = ""
         self.errhandler: Any = None
         self.topology: Any = None
         self.info: Any = None
@@ -126,6 +123,9 @@ class CommState:
         busy.set(True)
         self.direct = self._ends(busy)
         self.process.engine.communicators.discard(self)
+
+    def _title(self) -> str:
+        return self.name or "a communicator without a name"
 
     def _look(self) -> None:
         """Raise PeerLost where nobody is left who could send; called while a receive waits."""

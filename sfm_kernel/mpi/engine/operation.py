@@ -56,6 +56,10 @@ class Operation:
         """Without whom it can never be done."""
         return ()
 
+    def wanted(self) -> tuple[dict[str, Any], int]:
+        """For observers: which message it waits for, and in which space; 0 if for none."""
+        return {}, 0
+
     def cancel(self) -> None:
         """Give it up, if nothing has happened yet."""
 

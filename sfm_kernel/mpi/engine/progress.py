@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
-from sfm_kernel.endpoint import Busy, Context, Endpoint
+from sfm_kernel.endpoint import UNBOUNDED, Busy, Context, Endpoint, facts
 from sfm_kernel.errors import PeerLost, SFMError, TransferError
 from sfm_kernel.mpi.base.pickles import pickle
 from sfm_kernel.mpi.engine.operation import Operation
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from sfm_kernel.mpi.engine.communicator import CommState
     from sfm_kernel.mpi.engine.receives import Receive, Template
     from sfm_kernel.mpi.engine.sends import Send
-
-_UNBOUNDED = 1 << 62
 
 _ATTENDED = nullcontext()
 
@@ -57,7 +55,7 @@ class Engine:
         self.incoming: dict[str, Receive] = {}
         self.communicators: weakref.WeakSet[CommState] = weakref.WeakSet()
         self._posted: dict[CommState, None] = {}  # that have posted receives
-        self._flow = Context(sfm, "mpi transfers", _UNBOUNDED)
+        self._flow = Context(sfm, "mpi transfers", UNBOUNDED)
         self._section = Section()
         self._streams: list[Send] = []  # whose receivers wait for all the rest
         self._numbers = itertools.count()
@@ -196,12 +194,16 @@ class Engine:
             self.progress()
             return done()
 
+        def check() -> str:
+            self._check(operations)
+            return _facts(text, operations)
+
         operations = list(operations)
         self._waiters += 1
         try:
             while True:
                 try:
-                    self.sfm._inbox.wait_until(look, text, lambda: self._check(operations))
+                    self.sfm._inbox.wait_until(look, text, check)
                     return
                 except PeerLost as lost:
                     if not self._bury(operations, lost):
@@ -262,6 +264,15 @@ class Engine:
                     found = True
                     one.lost(lost)
         return found
+
+
+def _facts(text: str, operations: Iterable[Operation]) -> str:
+    """What observers are told of a wait for these."""
+    open_ones = [one for one in operations if not one.done]
+    peers = [list(one.peers()) for one in open_ones]
+    known = [name for names in peers for name in names] if peers and all(peers) else None
+    wanted, space = open_ones[0].wanted() if len(open_ones) == 1 else ({}, 0)
+    return facts("recv" if space else "other", known, template=wanted, space=space, purpose=text)
 
 
 class _Attendant:

@@ -66,6 +66,9 @@ class Receive(Operation):
         src = self.template.get("src")
         return () if src is None else (src,)
 
+    def wanted(self) -> tuple[Template, int]:
+        return self.template, self.state.context.space
+
     def lost(self, failure: BaseException) -> None:
         self.state.process.engine.withdraw(self)
         self.state.process.engine.incoming.pop(self._transfer, None)

@@ -16,9 +16,8 @@ from concurrent.futures import BrokenExecutor, Future
 from contextlib import suppress
 from typing import Any
 
-from sfm_kernel.endpoint import Context, Endpoint
+from sfm_kernel.endpoint import UNBOUNDED, Context, Endpoint
 from sfm_kernel.errors import PeerLost, SFMError
-from sfm_kernel.mpi.engine.communicator import UNBOUNDED
 from sfm_kernel.mpi.futures.managing import Options, Pool
 from sfm_kernel.mpi.futures.tasks import pack, read_outcome
 from sfm_kernel.transport.base import Name

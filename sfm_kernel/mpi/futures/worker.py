@@ -10,10 +10,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from sfm_kernel.endpoint import Context, Endpoint
+from sfm_kernel.endpoint import UNBOUNDED, Context, Endpoint
 from sfm_kernel.errors import PeerLost, SFMError
 from sfm_kernel.message import Message
-from sfm_kernel.mpi.engine.communicator import UNBOUNDED
 from sfm_kernel.mpi.futures import main_program
 from sfm_kernel.mpi.futures.managing import Task
 from sfm_kernel.mpi.futures.tasks import outcome, unpack

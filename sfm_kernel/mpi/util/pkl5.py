@@ -8,7 +8,7 @@ only, and in having a ``pickle`` of its own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,9 @@ __all__ = ["Comm", "Intercomm", "Intracomm", "Message", "Pickle", "Request", "pi
 
 pickle = Pickle()
 """How objects become bytes and buffers; its functions may be changed, on all processes alike."""
+
+
+_Part = TypeVar("_Part")
 
 
 class _Packed:
@@ -53,22 +56,18 @@ class _BigMPI:
 _bigmpi = _BigMPI()
 
 
-class Request(tuple[MPI.Request, ...]):
-    """A request of one of these communicators: a tuple of one ``MPI.Request``."""
+class _Parts(tuple[_Part, ...]):
+    """Handles of MPI that are one here; equal to another of the same, and to its only part."""
 
     __slots__ = ()
 
-    def __new__(cls, request: MPI.Request | Iterable[MPI.Request] | None = None) -> Self:
-        """Without an argument, one that is complete."""
-        if request is None:
-            request = MPI.REQUEST_NULL
-        parts = (request,) if isinstance(request, MPI.Request) else request
-        return super().__new__(cls, parts)
+    _part: ClassVar[type]
+    """What the parts are."""
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Request):
+        if isinstance(other, type(self)):
             return tuple(self) == tuple(other)
-        if isinstance(other, MPI.Request):
+        if isinstance(other, self._part):
             return all(one == other for one in self)
         return NotImplemented
 
@@ -80,6 +79,21 @@ class Request(tuple[MPI.Request, ...]):
 
     def __bool__(self) -> bool:
         return any(self)
+
+
+class Request(_Parts[MPI.Request]):
+    """A request of one of these communicators: a tuple of one ``MPI.Request``."""
+
+    __slots__ = ()
+
+    _part = MPI.Request
+
+    def __new__(cls, request: MPI.Request | Iterable[MPI.Request] | None = None) -> Self:
+        """Without an argument, one that is complete."""
+        if request is None:
+            request = MPI.REQUEST_NULL
+        parts = (request,) if isinstance(request, MPI.Request) else request
+        return super().__new__(cls, parts)
 
     def Free(self) -> None:
         """Let go of it; what it stands for goes on to its end."""
@@ -133,10 +147,12 @@ def _parts(requests: Iterable[Request]) -> list[MPI.Request]:
     return [part for request in requests for part in request]
 
 
-class Message(tuple[MPI.Message, ...]):
+class Message(_Parts[MPI.Message]):
     """A message that ``mprobe`` has found: a tuple of one ``MPI.Message``."""
 
     __slots__ = ()
+
+    _part = MPI.Message
 
     def __new__(cls, message: MPI.Message | Iterable[MPI.Message] | None = None) -> Self:
         """Without an argument, one that was received."""
@@ -144,22 +160,6 @@ class Message(tuple[MPI.Message, ...]):
             message = MPI.MESSAGE_NULL
         parts = (message,) if isinstance(message, MPI.Message) else message
         return super().__new__(cls, parts)
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, Message):
-            return tuple(self) == tuple(other)
-        if isinstance(other, MPI.Message):
-            return all(one == other for one in self)
-        return NotImplemented
-
-    def __ne__(self, other: object) -> bool:
-        equal = self.__eq__(other)
-        return equal if equal is NotImplemented else not equal
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __bool__(self) -> bool:
-        return any(self)
 
     def free(self) -> None:
         """Does nothing: a message is there until it is received."""

@@ -12,10 +12,9 @@ import threading
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from sfm_kernel.endpoint import Context
+from sfm_kernel.endpoint import UNBOUNDED, Context
 from sfm_kernel.errors import EndpointClosed, PeerLost, SFMError
 from sfm_kernel.mpi.base.errors import translated
-from sfm_kernel.mpi.engine.communicator import UNBOUNDED
 from sfm_kernel.transport.base import Name
 
 LATER = object()

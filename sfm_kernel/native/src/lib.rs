@@ -4,8 +4,8 @@
 //! sync, clock, bell, packet,
 //! value                            atomics, time, sleeping, the wire format, comparable values
 //! ring, arena, matching            one-to-one byte stream; large values; arrival order, templates
-//! shm, life, trace, segment,
-//! ring_file                        files in shared memory, and what observers find there
+//! shm, life, text, places, peers,
+//! trace, segment, ring_file        files in shared memory, and what observers find there
 //! core, outflow, sender, summary   the two halves of an endpoint
 //! board                            what members of a group share, for collectives
 //! zmq                              the same over ZeroMQ
@@ -31,6 +31,10 @@ pub mod life;
 #[cfg(not(loom))]
 pub mod outflow;
 #[cfg(not(loom))]
+pub mod peers;
+#[cfg(not(loom))]
+pub mod places;
+#[cfg(not(loom))]
 pub mod reentry;
 #[cfg(not(loom))]
 pub mod ring_file;
@@ -44,6 +48,8 @@ pub mod shm;
 pub mod spin;
 #[cfg(not(loom))]
 pub mod summary;
+#[cfg(not(loom))]
+pub mod text;
 #[cfg(not(loom))]
 pub mod trace;
 

@@ -4,12 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use crate::core::Core;
-use crate::trace::What;
 
 /// The account of one peer: cost of the packets sent to it, and of those it has received.
 pub struct Outflow {
     core: Arc<Core>,
-    /// The peer in traces.
+    /// The peer, for observers.
     peer: u64,
     sent: AtomicU64,
     taken: AtomicU64,
@@ -59,12 +58,17 @@ impl Outflow {
         may_send(self.waiting(), cost, buffering)
     }
 
-    /// A packet of `nbytes` has left.
-    pub fn count(&self, nbytes: usize) {
+    /// A packet of `nbytes` has left; `about`: its attributes.
+    pub fn count(&self, nbytes: usize, about: &[u8]) {
         let number = self.count.fetch_add(1, Ordering::Relaxed) + 1;
         let shared = self.core.shared();
-        shared.sent.fetch_add(1, Ordering::Relaxed);
-        shared.trace.record(What::Sent, self.peer, number, nbytes as u64);
+        shared.peers.of(self.peer).sent.fetch_add(1, Ordering::Relaxed);
+        shared.record_sent(self.peer, number, nbytes, about);
+    }
+
+    /// What the peer has received, as far as is known here.
+    pub fn taken(&self) -> u64 {
+        self.taken.load(Ordering::SeqCst)
     }
 
     pub fn release(&self, cost: u64) {

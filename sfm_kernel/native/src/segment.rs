@@ -5,18 +5,21 @@
 //! it does while it hangs, holds the GIL, is stopped, or after it died.
 
 use std::path::Path;
-use std::sync::atomic::{fence, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::bell::Bell;
 use crate::clock::now;
 use crate::life::Life;
+use crate::peers::{bump, Peers};
+use crate::places::{here, Places};
 use crate::shm::{Mapping, ShmError};
 use crate::sync::Padded;
-use crate::trace::{Trace, What};
+use crate::text::Text;
+use crate::trace::{Event, Trace, What};
 
 /// Processes of one world: one bit each in `arrivals`. Also MAX_MEMBERS in transport/base.py.
 pub const SLOTS: usize = 512;
-const MAGIC: u64 = u64::from_le_bytes(*b"SFMSEG\0\x02");
+const MAGIC: u64 = u64::from_le_bytes(*b"SFMSEG\0\x03");
 
 /// What a process is doing, as its segment says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +31,8 @@ pub enum Doing {
     Sending = 3,
     Left = 4,
     Collective = 5,
+    /// A notebook waits for a cell on engines.
+    Cell = 6,
 }
 
 impl Doing {
@@ -38,8 +43,14 @@ impl Doing {
             2 => "blocked in recv",
             3 => "blocked in send",
             5 => "blocked in collective",
+            6 => "blocked in cell",
             _ => "left",
         }
+    }
+
+    /// Whether this is the state of a blocked call.
+    pub fn is_blocked(code: u32) -> bool {
+        Doing::name(code).starts_with("blocked")
     }
 }
 
@@ -70,15 +81,38 @@ pub struct Shared {
     pub bytes: AtomicU64,
     pub sent: AtomicU64,
     pub received: AtomicU64,
+    /// Messages that have come into the inbox, ever.
+    pub arrived: AtomicU64,
+    /// Where in its program the process made its last call.
+    pub at: AtomicU64,
+    /// Grows with each blocked call. What the next ones say is true of the call of this number.
+    pub call: AtomicU64,
+    /// Nanoseconds since 1970 at which the call ends by itself; 0 where it does not.
+    pub until: AtomicU64,
+    /// What the call had looked at when it went to sleep: `arrived` in a receive, what the peer had
+    /// taken in a send; UNSETTLED before that, and where the other side can end the wait by itself.
+    pub examined: AtomicU64,
+    /// The number of a call that is to end with `judgement`: an observer's verdict.
+    pub judged: AtomicU64,
+    pub judgement: Text<1024>,
+    /// What the call waits for: in one line, and as JSON; the latter comes after a tenth of a second.
+    pub waits: Text<128>,
+    pub facts: Text<256>,
+    /// Threads that could go on while the call waits; empty before they were looked for.
+    pub others: Text<32>,
     /// An observer wants `summary` written anew; counts wishes.
     pub wishes: AtomicU32,
-    pub waits: Text<128>,
     pub info: Text<512>,
     pub summary: Text<2048>,
+    pub peers: Peers,
+    pub places: Places,
     pub trace: Trace,
     /// The uid of the ring that the process in slot n sends through.
     rings: [[AtomicU64; 2]; SLOTS],
 }
+
+/// In `examined`: nothing is known.
+pub const UNSETTLED: u64 = u64::MAX;
 
 pub type Segment = Mapping<Shared>;
 
@@ -159,72 +193,52 @@ impl Shared {
     pub fn set_doing(&self, doing: Doing) {
         self.since.store(now(), Ordering::Relaxed);
         self.doing.0.store(doing as u32, Ordering::Release);
-        self.trace.record(What::Doing, 0, doing as u64, 0);
+        self.record(Event { number: doing as u64, ..Event::of(What::Doing) }, &[]);
+    }
+
+    /// Write down what happens at this thread's place; `about`: attributes, encoded.
+    pub fn record(&self, event: Event, about: &[u8]) {
+        let place = here();
+        self.at.store(place, Ordering::Relaxed);
+        self.places.note(place);
+        self.trace.record(Event { place, ..event }, about);
+    }
+
+    /// A message has gone to `peer`, the `number`th.
+    pub fn record_sent(&self, peer: u64, number: u64, bytes: usize, about: &[u8]) {
+        self.sent.fetch_add(1, Ordering::Relaxed);
+        let event = Event { peer, number, bytes: bytes as u64, ..Event::of(What::Sent) };
+        self.record(event, about);
+    }
+
+    /// A message of `peer` has left the inbox. By one thread at a time.
+    pub fn record_received(&self, peer: u64, number: u64, bytes: usize) {
+        bump(&self.received, 1);
+        let event = Event { peer, number, bytes: bytes as u64, ..Event::of(What::Received) };
+        self.record(event, &[]);
+    }
+
+    /// A call blocks from now on: its number.
+    pub fn begin_call(&self, doing: Doing, waits: &str, facts: &str, until: u64) -> u64 {
+        self.examined.store(UNSETTLED, Ordering::Relaxed);
+        let call = self.call.fetch_add(1, Ordering::AcqRel) + 1;
+        self.others.write("");
+        self.facts.write(facts);
+        self.waits.write(waits);
+        self.until.store(until, Ordering::Relaxed);
+        self.set_doing(doing);
+        call
+    }
+
+    /// The call has ended.
+    pub fn end_call(&self) {
+        self.set_doing(Doing::Running);
+        self.waits.write("");
+        self.facts.write("");
     }
 
     pub fn set_depth(&self, depth: usize, bytes: u64) {
         self.depth.store(depth as u64, Ordering::Relaxed);
         self.bytes.store(bytes, Ordering::Relaxed);
-    }
-}
-
-/// Text that one process writes and others read at any time: a sequence lock.
-///
-/// The writer makes `version` odd while it writes. A writer killed meanwhile leaves it odd, and
-/// readers give up instead of waiting for it.
-#[repr(C)]
-pub struct Text<const WORDS: usize> {
-    version: AtomicU32,
-    length: AtomicU32,
-    // Words, not bytes: fewer atomic operations; and atomics, because a racing read must be defined.
-    words: [AtomicU64; WORDS],
-}
-
-impl<const WORDS: usize> Text<WORDS> {
-    /// Replace the text; what does not fit is cut at a character. One writer at a time.
-    pub fn write(&self, text: &str) {
-        let mut length = text.len().min(WORDS * 8);
-        while !text.is_char_boundary(length) {
-            length -= 1;
-        }
-        let version = self.version.load(Ordering::Relaxed) | 1;
-        self.version.store(version, Ordering::Relaxed);
-        // SYNC POINT text: odd version before the words; the words before the even version.
-        fence(Ordering::Release);
-        self.length.store(length as u32, Ordering::Relaxed);
-        for (word, chunk) in self.words.iter().zip(text.as_bytes()[..length].chunks(8)) {
-            let mut bytes = [0u8; 8];
-            bytes[..chunk.len()].copy_from_slice(chunk);
-            word.store(u64::from_le_bytes(bytes), Ordering::Relaxed);
-        }
-        self.version.store(version.wrapping_add(1), Ordering::Release);
-    }
-
-    /// The text, or None if the writer was at it all the time (or died in it).
-    pub fn read(&self) -> Option<String> {
-        for _ in 0..1000 {
-            let version = self.version.load(Ordering::Acquire);
-            if version & 1 == 1 {
-                std::thread::yield_now();
-                continue;
-            }
-            let length = (self.length.load(Ordering::Relaxed) as usize).min(WORDS * 8);
-            let mut bytes = Vec::with_capacity(length + 8);
-            for word in &self.words[..length.div_ceil(8)] {
-                bytes.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
-            }
-            // SYNC POINT text: the words before the second look at the version.
-            fence(Ordering::Acquire);
-            if self.version.load(Ordering::Relaxed) == version {
-                bytes.truncate(length);
-                return Some(String::from_utf8_lossy(&bytes).into_owned());
-            }
-        }
-        None
-    }
-
-    /// Grows with each `write`.
-    pub fn version(&self) -> u32 {
-        self.version.load(Ordering::Acquire)
     }
 }

@@ -10,13 +10,13 @@ use crate::bell::Woken;
 use crate::clock::coarse;
 use crate::core::Core;
 use crate::outflow::may_send;
-use crate::packet::{cost, Gather};
+use crate::packet::{cost, entries_behind_ends, Gather};
+use crate::peers::bump;
 use crate::reentry::Holder;
 use crate::ring::{Refused, Writer, LEAST};
 use crate::ring_file::RingFile;
-use crate::segment::Segment;
+use crate::segment::{Segment, UNSETTLED};
 use crate::shm::{room, ShmError};
-use crate::trace::What;
 
 /// How long a sender trusts that its peer lives.
 const TRUST: u64 = 250_000_000; // ns
@@ -29,7 +29,7 @@ const ARENA_FROM: usize = 8 << 10;
 pub struct Sender {
     pub core: Arc<Core>,
     peer: Segment,
-    /// The peer in traces.
+    /// The peer, for observers.
     peer_id: u64,
     slot: usize,
     folder: PathBuf,
@@ -45,6 +45,9 @@ pub struct Writing {
     /// Cost of what was sent, ever; and how many packets that was.
     sent: u64,
     count: u64,
+    /// What the peer had taken when that was too little; UNSETTLED while something else is waited
+    /// for: room in the ring, which the peer's own thread makes.
+    pub seen: u64,
     /// When, by the coarse clock, it was last asked whether the peer lives.
     checked: u64,
 }
@@ -108,8 +111,8 @@ impl Sender {
         peer.announce_ring(slot, own);
         let writer = Writer::new(Arc::new(RingFile::create(&path, capacity, arena)?));
         let now = Instant::now();
-        let writing =
-            Writing { writer, arena: None, used: now, sent: 0, count: 0, checked: coarse() };
+        let (seen, checked) = (UNSETTLED, coarse());
+        let writing = Writing { writer, arena: None, used: now, sent: 0, count: 0, seen, checked };
         let sender = Arc::new(Sender {
             core,
             peer,
@@ -158,9 +161,16 @@ impl Sender {
     ) -> Step {
         if !progress.is_started() {
             let (sent, cost) = (writing.sent, cost(packet.len()));
-            if !writing.writer.has_taken(|taken| may_send(sent - taken, cost, buffering)) {
+            let seen = std::cell::Cell::new(0);
+            let enough = |taken| {
+                seen.set(taken);
+                may_send(sent - taken, cost, buffering)
+            };
+            if !writing.writer.has_taken(enough) {
+                writing.seen = seen.get();
                 return Step::Blocked;
             }
+            writing.seen = UNSETTLED;
             progress.block = writing.place(packet, &self.folder);
         }
         if let Some(block) = progress.block {
@@ -195,9 +205,9 @@ impl Sender {
         writing.count += 1;
         self.peer.announce_arrival(self.slot);
         // The peer is on its way; what observers want to know is written meanwhile.
-        let shared = self.core.shared();
-        shared.sent.fetch_add(1, Ordering::Relaxed);
-        shared.trace.record(What::Sent, self.peer_id, writing.count, packet.len() as u64);
+        let (shared, about) = (self.core.shared(), entries_behind_ends(packet.head()));
+        bump(&shared.peers.of(self.peer_id).sent, 1);
+        shared.record_sent(self.peer_id, writing.count, packet.len(), about);
     }
 
     /// Sleep until there may be room or credit.
@@ -237,8 +247,9 @@ impl Sender {
     }
 
     /// Everything sent was received.
-    pub fn drained(&self, writing: &Writing) -> bool {
-        writing.writer.taken() == writing.sent
+    pub fn drained(&self, writing: &mut Writing) -> bool {
+        writing.seen = writing.writer.taken();
+        writing.seen == writing.sent
     }
 
     pub fn wait_drained(&self, writing: &mut Writing) -> Woken {

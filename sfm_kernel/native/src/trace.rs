@@ -3,17 +3,21 @@
 //! Written by the process's own threads, read by others without its help; what was overwritten is
 //! gone. A message's number is the same at both ends (the nth from this sender to this receiver),
 //! so that an observer can draw it from its sending to its receipt. An event takes one look at the
-//! clock and five stores.
+//! clock and a few stores on two cache lines.
 
 use std::sync::atomic::{fence, AtomicU32, AtomicU64, Ordering};
 
 use crate::clock::now;
+use crate::places::Place;
 use crate::sync::Padded;
 
 /// Events that are kept.
 pub const EVENTS: usize = 4096;
 
 const BUSY: u64 = u64::MAX;
+
+/// Words for a message's first attributes.
+const ABOUT: usize = 9;
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +40,7 @@ impl What {
 /// One event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Nanoseconds since 1970.
+    /// Nanoseconds since 1970; 0: when it is recorded.
     pub time: u64,
     pub what: What,
     /// The lower half of the peer's uid; 0 where there is no peer.
@@ -45,9 +49,18 @@ pub struct Event {
     pub number: u64,
     /// Bytes of the packet.
     pub bytes: u64,
+    /// Where in the program it happened.
+    pub place: Place,
 }
 
-#[repr(C)]
+impl Event {
+    /// One of which nothing else is known; it gets its time when it is recorded.
+    pub fn of(what: What) -> Event {
+        Event { time: 0, what, peer: 0, number: 0, bytes: 0, place: 0 }
+    }
+}
+
+#[repr(C, align(128))]
 struct Slot {
     /// Its event's place in the history, from 1 on, times 256, plus `What`; BUSY while it is written.
     stamp: AtomicU64,
@@ -55,6 +68,10 @@ struct Slot {
     peer: AtomicU64,
     number: AtomicU64,
     bytes: AtomicU64,
+    place: AtomicU64,
+    /// Bytes of `about` that belong to the event.
+    length: AtomicU64,
+    about: [AtomicU64; ABOUT],
 }
 
 #[repr(C)]
@@ -71,15 +88,12 @@ impl Trace {
         self.off.store(1, Ordering::Relaxed);
     }
 
-    /// Record an event that happens now. From any thread of the process.
-    pub fn record(&self, what: What, peer: u64, number: u64, bytes: u64) {
+    /// Write an event down, with the beginning of a message's attributes (packet/mod.rs: the table).
+    /// From any thread of the process.
+    pub fn record(&self, event: Event, about: &[u8]) {
         if self.off.load(Ordering::Relaxed) != 0 {
             return;
         }
-        self.write(Event { time: now(), what, peer, number, bytes });
-    }
-
-    fn write(&self, event: Event) {
         let nth = self.count.0.fetch_add(1, Ordering::Relaxed);
         let slot = &self.slots[nth as usize % EVENTS];
         if slot.stamp.swap(BUSY, Ordering::Relaxed) == BUSY {
@@ -87,24 +101,38 @@ impl Trace {
         }
         // SYNC POINT trace: the busy stamp before the event, the event before the new stamp.
         fence(Ordering::Release);
-        slot.time.store(event.time, Ordering::Relaxed);
+        let time = if event.time == 0 { now() } else { event.time };
+        slot.time.store(time, Ordering::Relaxed);
         slot.peer.store(event.peer, Ordering::Relaxed);
         slot.number.store(event.number, Ordering::Relaxed);
         slot.bytes.store(event.bytes, Ordering::Relaxed);
+        slot.place.store(event.place, Ordering::Relaxed);
+        let about = &about[..about.len().min(ABOUT * 8)];
+        slot.length.store(about.len() as u64, Ordering::Relaxed);
+        for (word, chunk) in slot.about.iter().zip(about.chunks(8)) {
+            let eight = <[u8; 8]>::try_from(chunk).unwrap_or_else(|_| {
+                let mut eight = [0; 8];
+                eight[..chunk.len()].copy_from_slice(chunk);
+                eight
+            });
+            word.store(u64::from_le_bytes(eight), Ordering::Relaxed);
+        }
         slot.stamp.store((nth + 1) << 8 | event.what as u64, Ordering::Release);
+        // The history is larger than a cache: have the next slot there when it is wanted.
+        prefetch(&self.slots[(nth as usize + 1) % EVENTS]);
     }
 
     /// Events from the `from`th on (0 is the first ever) that are still there, each with its
     /// place; and the place of the next.
-    pub fn read(&self, from: u64) -> (Vec<(u64, Event)>, u64) {
+    pub fn read(&self, from: u64) -> (Vec<(u64, Event, Vec<u8>)>, u64) {
         let next = self.count.0.load(Ordering::Acquire);
         let first = from.max(next.saturating_sub(EVENTS as u64));
-        let events = (first..next).filter_map(|nth| Some((nth, self.event(nth)?))).collect();
+        let events = (first..next).filter_map(|nth| self.event(nth)).collect();
         (events, next)
     }
 
     /// The nth event; None where it is overwritten, or being written.
-    fn event(&self, nth: u64) -> Option<Event> {
+    fn event(&self, nth: u64) -> Option<(u64, Event, Vec<u8>)> {
         let slot = &self.slots[nth as usize % EVENTS];
         let stamp = slot.stamp.load(Ordering::Acquire);
         let event = Event {
@@ -113,12 +141,28 @@ impl Trace {
             peer: slot.peer.load(Ordering::Relaxed),
             number: slot.number.load(Ordering::Relaxed),
             bytes: slot.bytes.load(Ordering::Relaxed),
+            place: slot.place.load(Ordering::Relaxed),
         };
+        let words = slot.about.iter().map(|word| word.load(Ordering::Relaxed).to_le_bytes());
+        let mut about: Vec<u8> = words.flatten().collect();
+        about.truncate(slot.length.load(Ordering::Relaxed) as usize);
         // SYNC POINT trace: the event before the second look at the stamp.
         fence(Ordering::Acquire);
         let same = slot.stamp.load(Ordering::Relaxed) == stamp && stamp >> 8 == nth + 1;
-        same.then_some(event)
+        same.then_some((nth, event, about))
     }
+}
+
+/// Fetch a slot into the cache.
+fn prefetch(slot: &Slot) {
+    #[cfg(target_arch = "x86_64")]
+    for line in 0..2 {
+        use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
+        // SAFETY: a hint; the address is inside the slot.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>((slot as *const Slot).cast::<i8>().add(line * 64)) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = slot;
 }
 
 #[cfg(test)]
@@ -134,11 +178,13 @@ mod tests {
     fn the_latest_events_are_there_and_older_ones_are_not_made_up() {
         let trace = fresh();
         for number in 0..EVENTS as u64 + 10 {
-            trace.record(What::Sent, 7, number, 100);
+            trace.record(Event { peer: 7, number, ..Event::of(What::Sent) }, b"tag");
         }
         let (events, next) = trace.read(0);
         assert_eq!((events.len(), next), (EVENTS, EVENTS as u64 + 10));
-        assert!(events.iter().all(|(nth, event)| event.number == *nth && event.peer == 7));
+        assert!(events.iter().all(|(nth, event, about)| {
+            event.number == *nth && event.peer == 7 && about == b"tag"
+        }));
         // The clock may be set back a little while it is adjusted.
         let slack = 1_000_000;
         assert!(events.windows(2).all(|pair| pair[0].1.time <= pair[1].1.time + slack));
@@ -150,7 +196,7 @@ mod tests {
     fn nothing_is_recorded_while_it_is_off() {
         let trace = fresh();
         trace.switch_off();
-        trace.record(What::Doing, 0, 1, 0);
+        trace.record(Event::of(What::Doing), &[]);
         assert_eq!(trace.read(0), (vec![], 0));
     }
 
@@ -161,25 +207,31 @@ mod tests {
         std::thread::scope(|scope| {
             for writer in 1..=2u64 {
                 scope.spawn(move || {
-                    for n in 0..200_000 {
-                        let number = n * 2 + writer;
+                    for n in 0..200_000usize {
+                        let number = n as u64 * 2 + writer;
                         let event = Event {
                             time: number,
                             what: What::Received,
                             peer: number,
                             number,
                             bytes: number,
+                            place: number,
                         };
-                        trace.write(event);
+                        trace.record(event, &number.to_le_bytes().repeat(n % ABOUT));
                     }
                 });
             }
             let mut seen = 0;
             while seen < 400_000 {
                 let (events, next) = trace.read(seen);
-                for (_, event) in events {
-                    let Event { time, peer, number, bytes, .. } = event;
-                    assert!(time == number && peer == number && bytes == number, "{event:?}");
+                for (_, event, about) in events {
+                    let Event { time, peer, number, bytes, place, .. } = event;
+                    let same = [time, peer, bytes, place].iter().all(|one| *one == number);
+                    let words: Vec<_> = about.chunks(8).collect();
+                    assert!(
+                        same && words.iter().all(|one| *one == number.to_le_bytes()),
+                        "{event:?}"
+                    );
                 }
                 seen = next;
             }

@@ -56,6 +56,19 @@ class Cases:
         print(json.dumps(result, indent=0, ensure_ascii=False), flush=True)
 
 
+def call(comm: MPI.Comm, way: str, word: str, *args: Any) -> None:
+    """Make a collective call in one of three ways: blocking, non-blocking, persistent."""
+    if way == "":
+        getattr(comm, word)(*args)
+    elif way == "I":
+        getattr(comm, f"I{word.lower()}")(*args).Wait()
+    else:
+        request = getattr(comm, f"{word}_init")(*args)
+        request.Start()
+        request.Wait()
+        request.Free()
+
+
 def short(whole: str) -> str:
     if len(whole) <= MOST or WHOLE:
         return whole

@@ -7,25 +7,12 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from cases import CODES, LARGE, SIZES, Cases, blank, crowds, numbers
+from cases import CODES, LARGE, SIZES, Cases, blank, call, crowds, numbers
 from mpi4py import MPI
 
 cases = Cases()
 WAYS = ("", "I", "_init")
 Arguments = tuple[Any, ...]
-
-
-def call(comm: MPI.Intracomm, way: str, word: str, *args: Any) -> None:
-    """Make a collective call in one of three ways; a persistent one twice."""
-    if way == "":
-        getattr(comm, word)(*args)
-    elif way == "I":
-        getattr(comm, f"I{word.lower()}")(*args).Wait()
-    else:
-        request = getattr(comm, f"{word}_init")(*args)
-        request.Start()
-        request.Wait()
-        request.Free()
 
 
 def roots(comm: MPI.Intracomm) -> Iterator[tuple[int, bool]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from cases import Cases, blank, named, numbers
+from cases import Cases, blank, call, named, numbers
 from mpi4py import MPI
 
 cases = Cases()
@@ -73,18 +73,6 @@ def messages(name: str, inter: MPI.Intercomm) -> None:
         cases.add(f"Sendrecv{name}", memory)
     inter.Send(b"", MPI.PROC_NULL)
     cases.error(f"rank{name}", inter.Isend, b"", n)
-
-
-def call(comm: MPI.Comm, way: str, word: str, *args: Any) -> None:
-    if way == "":
-        getattr(comm, word)(*args)
-    elif way == "I":
-        getattr(comm, f"I{word.lower()}")(*args).Wait()
-    else:
-        request = getattr(comm, f"{word}_init")(*args)
-        request.Start()
-        request.Wait()
-        request.Free()
 
 
 def collectives(name: str, inter: MPI.Intercomm, left: bool, way: str) -> None:

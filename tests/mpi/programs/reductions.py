@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from cases import CODES, LARGE, Cases, blank, crowds, numbers, raised
+from cases import CODES, LARGE, Cases, blank, call, crowds, numbers, raised
 from mpi4py import MPI
 
 cases = Cases()
@@ -24,19 +24,6 @@ OPERATIONS = {
     "BOR": WHOLE,
     "BXOR": WHOLE,
 }
-
-
-def call(comm: MPI.Intracomm, way: str, word: str, *args: Any) -> None:
-    """Make a collective call in one of three ways."""
-    if way == "":
-        getattr(comm, word)(*args)
-    elif way == "I":
-        getattr(comm, f"I{word.lower()}")(*args).Wait()
-    else:
-        request = getattr(comm, f"{word}_init")(*args)
-        request.Start()
-        request.Wait()
-        request.Free()
 
 
 def every_call(case: str, comm: MPI.Intracomm, way: str, op: MPI.Op, data: Any) -> None:

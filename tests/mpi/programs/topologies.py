@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from cases import Cases, blank, crowds, named, numbers, raised, rank
+from cases import Cases, blank, call, crowds, named, numbers, raised, rank
 from mpi4py import MPI
 
 cases = Cases()
@@ -124,42 +124,30 @@ def about(case: str, graph: MPI.Distgraphcomm) -> None:
     cases.add(case, graph.degrees, graph.inedges, graph.outedges, graph.inoutedges)
 
 
-def call(comm: MPI.Topocomm, way: str, word: str, *args: Any) -> None:
-    if way == "":
-        getattr(comm, f"Neighbor_{word}")(*args)
-    elif way == "I":
-        getattr(comm, f"Ineighbor_{word}")(*args).Wait()
-    else:
-        request = getattr(comm, f"Neighbor_{word}_init")(*args)
-        request.Start()
-        request.Wait()
-        request.Free()
-
-
 def neighbours(case: str, comm: MPI.Topocomm) -> None:
     sources, targets = comm.indegree, comm.outdegree
     own = numbers("i", 3, 10 * comm.rank)
     each = numbers("i", 3 * targets, comm.rank)
     for way in WAYS if comm.size == MPI.COMM_WORLD.size else WAYS[:1]:
         memory = blank("i", 3 * sources)
-        call(comm, way, "allgather", own, memory)
+        call(comm, way, "Neighbor_allgather", own, memory)
         cases.add(f"neighbours {case}", memory)
         memory = blank("i", 4 * sources)
         places = [4 * one for one in range(sources)]
-        call(comm, way, "allgatherv", own, [memory, ([3] * sources, places)])
+        call(comm, way, "Neighbor_allgatherv", own, [memory, ([3] * sources, places)])
         cases.add(f"neighbours {case}", memory)
         memory = blank("i", 3 * sources)
-        call(comm, way, "alltoall", each, memory)
+        call(comm, way, "Neighbor_alltoall", each, memory)
         cases.add(f"neighbours {case}", memory)
         memory = blank("i", 3 * sources)
         layout = [2] * targets, [3 * one for one in range(targets)]
         into = [2] * sources, [3 * one for one in range(sources)]
-        call(comm, way, "alltoallv", [each, layout], [memory, into])
+        call(comm, way, "Neighbor_alltoallv", [each, layout], [memory, into])
         cases.add(f"neighbours {case}", memory)
         memory = blank("i", 3 * sources)
         sent = [each, [1] * targets, [12 * one for one in range(targets)], [MPI.INT] * targets]
         got = [memory, [1] * sources, [12 * one for one in range(sources)], [MPI.INT] * sources]
-        call(comm, way, "alltoallw", sent, got)
+        call(comm, way, "Neighbor_alltoallw", sent, got)
         cases.add(f"neighbours {case}", memory)
     cases.add(f"neighbours {case}", comm.neighbor_allgather((comm.rank, "object")))
     given = [(comm.rank, one) for one in range(targets)]

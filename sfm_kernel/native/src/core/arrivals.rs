@@ -11,6 +11,7 @@ use crate::clock::coarse;
 use crate::matching::{Taken, Ticket};
 use crate::outflow::Outflow;
 use crate::packet::Packet;
+use crate::peers::bump;
 use crate::ring::{wants_wake, Arrival, Reader};
 use crate::ring_file::RingFile;
 use crate::segment::{self, SLOTS};
@@ -240,10 +241,13 @@ impl Core {
     }
 
     fn admit(&self, state: &mut State, packet: Arc<Packet>, lane: u32, ack: bool) {
-        let number = &mut state.lanes[lane as usize].arrived;
-        *number += 1;
+        let from = &mut state.lanes[lane as usize];
+        from.arrived += 1;
+        let (number, shared) = (from.arrived, self.shared());
+        bump(&shared.arrived, 1);
+        bump(&shared.peers.of(from.uid as u64).arrived, 1);
         // News that nobody looks at keep no sender waiting.
-        let ticket = Ticket { lane, ack, paid: is_news(packet.context()), number: *number };
+        let ticket = Ticket { lane, ack, paid: is_news(packet.context()), number };
         if ticket.paid {
             let cost = packet.cost();
             self.credit(state, &ticket, cost);

@@ -9,7 +9,7 @@ use super::{Core, Source, State};
 use crate::bell::{Bell, Woken};
 use crate::matching::{Candidate, Taken, Template, Ticket};
 use crate::packet::Packet;
-use crate::trace::What;
+use crate::peers::bump;
 
 /// A lane without asked-for acknowledgements still owes one after so many bytes.
 const ACK_EVERY: u64 = 1 << 20;
@@ -23,6 +23,8 @@ pub enum Found {
     Nothing {
         cursor: u64,
         version: u64,
+        /// Messages that had arrived by then, but for those that callbacks have not decided on.
+        examined: u64,
     },
 }
 
@@ -61,7 +63,10 @@ impl Core {
         }
         let version = self.version.load(Ordering::SeqCst);
         let found = match state.queue.find(context, template, cursor, near) {
-            None => Found::Nothing { cursor: state.queue.latest(context), version },
+            None => {
+                let examined = self.decided(&state);
+                Found::Nothing { cursor: state.queue.latest(context), version, examined }
+            }
             Some(candidate) if candidate.certain && take => {
                 let taken = state.queue.take(&candidate).expect("found under the same lock");
                 self.account(&mut state, &taken);
@@ -122,6 +127,17 @@ impl Core {
         self.poke_driver();
     }
 
+    /// How much has arrived that callbacks have decided on.
+    pub fn arrived(&self) -> u64 {
+        let state = self.lock();
+        self.decided(&state)
+    }
+
+    fn decided(&self, state: &State) -> u64 {
+        let open = (state.undecided.len() + state.deciding) as u64;
+        self.shared().arrived.load(Ordering::Relaxed).wrapping_sub(open)
+    }
+
     /// What `wait` is told, read before a look.
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::SeqCst)
@@ -140,7 +156,10 @@ impl Core {
     pub fn put_back(&self, mut taken: Taken) {
         let mut state = self.lock();
         taken.ticket.paid = true;
-        self.shared().received.fetch_sub(1, Ordering::Relaxed);
+        let shared = self.shared();
+        bump(&shared.received, 1u64.wrapping_neg());
+        let uid = state.lanes[taken.ticket.lane as usize].uid as u64;
+        bump(&shared.peers.of(uid).received, 1u64.wrapping_neg());
         state.queue.put_back(taken);
         self.rewinds.fetch_add(1, Ordering::SeqCst);
         self.after_arrival(&state);
@@ -153,12 +172,11 @@ impl Core {
     /// A message has left for the user: its sender's credit grows.
     pub(super) fn account(&self, state: &mut State, taken: &Taken) {
         let shared = self.shared();
-        shared.received.fetch_add(1, Ordering::Relaxed);
         shared.set_depth(state.queue.len() + state.undecided.len(), state.queue.bytes());
         let Ticket { lane, paid, number, .. } = taken.ticket;
-        let bytes = taken.packet.len() as u64;
         let uid = state.lanes[lane as usize].uid as u64;
-        shared.trace.record(What::Received, uid, number, bytes);
+        bump(&shared.peers.of(uid).received, 1);
+        shared.record_received(uid, number, taken.packet.len());
         if !paid {
             self.credit(state, &taken.ticket, taken.packet.cost());
         }
@@ -169,6 +187,7 @@ impl Core {
         let nth = ticket.lane;
         let lane = &mut state.lanes[nth as usize];
         lane.taken += cost;
+        bump(&self.shared().peers.of(lane.uid as u64).taken, cost);
         match &lane.source {
             Source::Ring { reader, .. } => {
                 reader.control().taken.0.store(lane.taken, Ordering::Release);

@@ -26,12 +26,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 mod body;
 mod builder;
 mod gather;
+mod peek;
 mod shape;
 mod validate;
 
 pub use body::{Body, Tail};
 pub use builder::Builder;
 pub use gather::Gather;
+pub use peek::{entries_behind_ends, next_entry};
 pub use shape::{Shape, MAX_DIMENSIONS};
 pub use validate::validate_foreign;
 use validate::{validate, validate_split};

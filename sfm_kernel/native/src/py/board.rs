@@ -289,15 +289,23 @@ fn wait(
         if woken == Woken::Rung {
             continue;
         }
-        let blocked =
-            blocked.get_or_insert_with(|| Blocked::enter(&core, Doing::Collective, &text()));
+        let blocked = blocked
+            .get_or_insert_with(|| Blocked::enter(&core, Doing::Collective, &text(), "", None));
         let mut looked = py.check_signals();
         if blocked.ticks(TICK) && looked.is_ok() {
-            looked = tick.call1((board.missing(),)).map(drop);
+            let facts = tick.call1((board.missing(),)).and_then(|facts| facts.extract());
+            looked = facts.and_then(|facts: Option<String>| blocked.tell(py, facts.as_deref()));
         }
+        // Who is missing decides by coming: nothing that arrives here does.
+        blocked.settle(0);
+        let looked = looked.and_then(|()| blocked.judged(py));
         if let Err(failure) = looked {
             give_up(failure)?;
         }
+    }
+    // Somebody else who is stuck, too, may have been faster.
+    if let (Some(blocked), Some(_)) = (&blocked, board.broken_by()) {
+        blocked.judged(py)?;
     }
     Ok(())
 }

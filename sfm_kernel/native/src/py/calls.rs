@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 use super::encode::Encoder;
 use super::errors::{self, error};
 use super::fastcall::{add_methods, method, Arguments, Outcome};
+use super::here;
 use super::inbox::Inbox;
 use super::message::{queued_message, received_message, Message};
 use super::search::{duration, Search, Waited};
@@ -74,6 +75,7 @@ impl Calls {
         take: bool,
     ) -> PyResult<Option<(usize, Py<Message>)>> {
         let py = slf.py();
+        here::mark(py);
         let wires = wires(slf)?;
         if wires.core.is_closed() {
             return Err(errors::closed(py));
@@ -123,6 +125,7 @@ pub(super) fn wires<'a>(slf: Me<'a, '_>) -> PyResult<&'a Wires> {
 
 fn send<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome<'py> {
     let (slf, py) = (slf.cast::<Calls>()?, slf.py());
+    here::mark(py);
     arguments.no_positional("send")?;
     let Some(dest) = arguments.find(intern!(py, "dest"))? else {
         let why = "send needs a destination: send(dest='B', ...)";
@@ -213,8 +216,22 @@ fn canonical_src<'py>(
     }
 }
 
+/// What a wait in this context is told: see `Search::wait`.
+pub(super) fn waiter<'a, 'py: 'a>(
+    context: &Bound<'py, Calls>,
+    template: impl Iterator<Item = (&'a str, &'a Bound<'py, PyAny>)>,
+) -> PyResult<(String, Bound<'py, PyAny>)> {
+    let py = context.py();
+    let wanted = PyDict::new(py);
+    for (name, value) in template {
+        wanted.set_item(name, value)?;
+    }
+    context.call_method1(intern!(py, "_waiter"), (wanted,))?.extract()
+}
+
 fn recv<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome<'py> {
     let (slf, py) = (slf.cast::<Calls>()?, slf.py());
+    here::mark(py);
     let given = match arguments.positional {
         [] => None,
         [timeout] if timeout.is_none() => None,
@@ -250,6 +267,7 @@ fn recv<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome
 
 fn recv_nb<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome<'py> {
     let (slf, py) = (slf.cast::<Calls>()?, slf.py());
+    here::mark(py);
     arguments.no_positional("recv_nb")?;
     match with_template(slf, arguments, |mut search| search.take(py))? {
         Some(taken) => message(slf, taken),

@@ -16,6 +16,7 @@ use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use super::board::{Meeting, PyBoard};
 use super::errors::error;
+use super::here;
 use crate::board::fold::Kind;
 
 /// Calls that a member remembers, to compare them with those of others.
@@ -196,6 +197,7 @@ impl Collectives {
         algorithm: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
+        here::mark(py);
         let wires = wires(slf)?;
         let board = match algorithm {
             None => wires.ledger.get().board(py),
@@ -221,6 +223,7 @@ impl Collectives {
         algorithm: Option<&Bound<'py, PyString>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
+        here::mark(py);
         let wires = wires(slf)?;
         let op = op.unwrap_or(wires.add.bind(py));
         if algorithm.is_none() {

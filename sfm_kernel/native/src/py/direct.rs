@@ -10,21 +10,21 @@ use std::sync::atomic::Ordering;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple, PyType};
+use pyo3::types::{PyString, PyTuple, PyType};
 
-use super::calls::wires;
+use super::calls::{waiter, wires};
 use super::decode::value_of;
 use super::encode::Encoder;
 use super::ends::{send_memory, write, Direct};
 use super::errors;
 use super::fastcall::{add_methods, method, Arguments, Outcome};
+use super::here;
 use super::memory::{number, Memory};
 use super::message::received_message;
-use super::parts::{receive_parts, size_of_parts};
+use super::parts::{data_of, receive_parts, size_of_parts};
 use super::search::{Search, Waited};
 use super::template::Template;
 use crate::matching::Taken;
-use crate::packet::{u32_at, Kind};
 
 /// Where a simple call goes: None where Python has to look at it.
 fn direct<'py>(slf: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, Direct>>> {
@@ -93,6 +93,7 @@ fn translated<'py>(slf: &Bound<'py, PyAny>, outcome: Outcome<'py>) -> Outcome<'p
 
 fn send<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome<'py> {
     let py = slf.py();
+    here::mark(py);
     let names = [intern!(py, "obj"), intern!(py, "dest"), intern!(py, "tag")];
     if let (Some(direct), Some([Some(obj), Some(dest), tag])) =
         (direct(slf)?, named(arguments, names)?)
@@ -115,6 +116,7 @@ fn send<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome
 #[expect(non_snake_case, reason = "MPI's name")]
 fn Send<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome<'py> {
     let py = slf.py();
+    here::mark(py);
     let names = [intern!(py, "buf"), intern!(py, "dest"), intern!(py, "tag")];
     if let (Some(direct), Some([Some(buf), Some(dest), tag])) =
         (direct(slf)?, named(arguments, names)?)
@@ -138,6 +140,7 @@ fn Send<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome
 
 fn recv<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome<'py> {
     let py = slf.py();
+    here::mark(py);
     let names =
         [intern!(py, "buf"), intern!(py, "source"), intern!(py, "tag"), intern!(py, "status")];
     if let (Some(direct), Some([buf, source, tag, status])) =
@@ -165,6 +168,7 @@ fn recv<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome
 #[expect(non_snake_case, reason = "MPI's name")]
 fn Recv<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome<'py> {
     let py = slf.py();
+    here::mark(py);
     let names =
         [intern!(py, "buf"), intern!(py, "source"), intern!(py, "tag"), intern!(py, "status")];
     if let (Some(direct), Some([Some(buf), source, tag, status])) =
@@ -189,18 +193,14 @@ fn Recv<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome
                     }
                 }
                 let simple = simple && size.is_none();
-                if let (true, Some(memory), Some(one)) = (simple, memory, taken.packet.find("data"))
-                {
-                    if one.kind == Kind::Array {
-                        let data = taken.packet.buffer_bytes(u32_at(one.value, 0) as usize);
-                        if data.len() <= memory.length {
-                            // SAFETY: an array's memory of at least this length, held by the
-                            // caller; a packet is no array's memory that anybody writes.
-                            unsafe {
-                                std::ptr::copy_nonoverlapping(data.as_ptr(), memory.at, data.len());
-                            }
-                            return Ok(py.None().into_bound(py));
+                if let (true, Some(memory), Some(data)) = (simple, memory, data_of(&taken.packet)) {
+                    if data.len() <= memory.length {
+                        // SAFETY: an array's memory of at least this length, held by the caller; a
+                        // packet is no array's memory that anybody writes.
+                        unsafe {
+                            std::ptr::copy_nonoverlapping(data.as_ptr(), memory.at, data.len());
                         }
+                        return Ok(py.None().into_bound(py));
                     }
                 }
                 return received(slf, direct, taken, Some(buf), status);
@@ -247,17 +247,12 @@ fn take<'py>(
     };
     let context = direct.context.bind(py);
     let wires = wires(context)?;
-    let pairs = src.iter().map(|src| Ok(("src", src))).chain(tag.map(|tag| Ok(("tag", tag))));
+    let wanted = [("src", src.as_ref()), ("tag", tag)];
+    let pairs = wanted.into_iter().filter_map(|(name, value)| Some(Ok((name, value?))));
     let mut search = Search::new(&wires.core, wires.context, Template::new(pairs)?);
     let waiter = || {
-        let template = PyDict::new(py);
-        if let Some(src) = &src {
-            template.set_item(intern!(py, "src"), src)?;
-        }
-        if let Some(tag) = tag {
-            template.set_item(intern!(py, "tag"), tag)?;
-        }
-        context.call_method1(intern!(py, "_waiter"), (template,))?.extract()
+        let given = wanted.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        waiter(context, given)
     };
     match search.wait(py, None, waiter)? {
         Waited::Taken(taken) => Ok(Some(taken)),

@@ -12,6 +12,7 @@ use super::memory::Memory;
 use super::message::Message;
 use super::parts::{
     abandon, give_up, receive_parts, receive_stream, send_parts, size_of_parts, stream, PART,
+    UNBOUNDED,
 };
 use super::way::Way;
 
@@ -115,7 +116,7 @@ impl Direct {
     ) -> PyResult<()> {
         let (memory, ring) = self.stream_ends(py, dest, data)?;
         let transfer = Some((transfer, total));
-        send_parts(py, self, &Way::of(&ring)?, tag, &memory, transfer, u64::MAX >> 1)
+        send_parts(py, self, &Way::of(&ring)?, tag, &memory, transfer, UNBOUNDED)
     }
 
     /// Stream data to the receiver of a transfer, which waits for it; see `_native.pyi`.

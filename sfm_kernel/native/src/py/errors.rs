@@ -62,6 +62,16 @@ pub fn too_large(py: Python<'_>, peer: &Py<PyAny>, nbytes: usize) -> PyErr {
     error(py, "MessageTooLarge", (peer, nbytes))
 }
 
+/// An observer has found a deadlock: `judgement` says in JSON whose, and why.
+pub fn deadlock(py: Python<'_>, judgement: &str) -> PyErr {
+    let read = || -> PyResult<(Vec<Py<PyAny>>, String)> {
+        let found = py.import("json")?.call_method1("loads", (judgement,))?;
+        Ok((found.get_item("cycle")?.extract()?, found.get_item("why")?.extract()?))
+    };
+    let (cycle, why) = read().unwrap_or_default(); // two observers may have written at once
+    error(py, "DeadlockDetected", (cycle, why))
+}
+
 pub fn closed(py: Python<'_>) -> PyErr {
     error(py, "EndpointClosed", ("this endpoint is closed: join the world again",))
 }

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 
 use super::blocked::{Blocked, TICK};
 use super::errors;
+use super::here;
 use super::message::queued_message;
 use super::outflow::PyOutflow;
 use super::segment::{parse_uid, PySegment};
@@ -77,7 +78,8 @@ impl Inbox {
     }
 
     /// Wait until `look()` is true; it is called whenever something has come. `text` is what
-    /// observers see, where it is not empty; `tick()` is called about every 100 ms, and what it raises ends the wait.
+    /// observers see, where it is not empty; `tick()` is called about every 100 ms, and what it
+    /// raises ends the wait.
     fn wait_until(
         &self,
         py: Python<'_>,
@@ -85,12 +87,13 @@ impl Inbox {
         text: &str,
         tick: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
+        here::mark(py);
         let core = &*self.core;
         let mut blocked: Option<Blocked<'_>> = None;
         let mut ticked = Instant::now();
         let mut spins = 100; // where other messages stream in, nobody here looks for signals
         loop {
-            let version = core.version();
+            let (version, examined) = (core.version(), core.arrived());
             if core.is_closed() {
                 return Err(errors::closed(py));
             }
@@ -102,12 +105,16 @@ impl Inbox {
                 continue;
             }
             if blocked.is_none() && !text.is_empty() {
-                blocked = Some(Blocked::enter(core, Doing::Receiving, text));
+                blocked = Some(Blocked::enter(core, Doing::Receiving, text, "", None));
             }
             if ticked.elapsed() >= TICK {
                 ticked = Instant::now();
                 py.check_signals()?;
-                if let Err(failure) = tick.call0() {
+                let told = tick.call0().and_then(|facts| facts.extract::<Option<String>>());
+                if let (Ok(facts), Some(blocked)) = (&told, &mut blocked) {
+                    blocked.tell(py, facts.as_deref())?;
+                }
+                if let Err(failure) = told {
                     // What a dead peer had sent before is still received.
                     if errors::is(py, &failure, "PeerLost") {
                         core.take_in_all();
@@ -117,6 +124,10 @@ impl Inbox {
                     }
                     return Err(failure);
                 }
+            }
+            if let Some(blocked) = &mut blocked {
+                blocked.judged(py)?;
+                blocked.settle(examined);
             }
             if py.detach(|| core.wait(version, TICK)) == Woken::Signal {
                 py.check_signals()?;
@@ -147,6 +158,23 @@ impl Inbox {
     /// Say what the process is doing between calls.
     fn set_running(&self, running: bool) {
         self.core.shared().set_doing(if running { Doing::Running } else { Doing::Idle });
+    }
+
+    /// Say that this process waits for others to end a cell: a line, and JSON, for observers.
+    fn set_waiting(&self, text: &str, facts: &str) {
+        let shared = self.core.shared();
+        shared.begin_call(Doing::Cell, text, facts, 0);
+        shared.examined.store(0, Ordering::Release);
+    }
+
+    /// See `set_waiting`; the threads that could go on meanwhile.
+    fn set_others(&self, others: &str) {
+        self.core.shared().others.write(others);
+    }
+
+    /// It waits no more.
+    fn end_waiting(&self) {
+        self.core.shared().end_call();
     }
 
     fn trace_off(&self) {
@@ -184,6 +212,7 @@ fn show(py: Python<'_>, core: &Core, news: Taken, choose: &Bound<'_, PyAny>) -> 
         Ok((function, message)) if !function.is_none() => {
             // Received from here on: its sender, with `buffering` 0, may be waiting for that, and
             // the function for an answer of that sender.
+            crate::places::set_here(0); // no line of a program
             core.consumed(&news);
             let outcome = function.call1((message,));
             drop(news.packet.forget_decoded());

@@ -11,10 +11,12 @@ mod encode;
 mod ends;
 mod errors;
 mod fastcall;
+mod here;
 mod inbox;
 mod kept;
 mod memory;
 mod message;
+mod observer;
 mod outflow;
 mod parts;
 mod ringsender;
@@ -33,6 +35,8 @@ mod native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use super::blocked::set_bystanders;
+    #[pymodule_export]
     use super::board::PyBoard;
     #[pymodule_export]
     use super::calls::Calls;
@@ -47,15 +51,19 @@ mod native {
     #[pymodule_export]
     use super::ends::{Busy, Direct};
     #[pymodule_export]
+    use super::here::set_locator;
+    #[pymodule_export]
     use super::inbox::Inbox;
     #[pymodule_export]
     use super::message::Message;
+    #[pymodule_export]
+    use super::observer::{judge, read_pulses, read_segments, read_trace};
     #[pymodule_export]
     use super::outflow::PyOutflow;
     #[pymodule_export]
     use super::ringsender::RingSender;
     #[pymodule_export]
-    use super::segment::{read_segment, read_trace, PySegment};
+    use super::segment::PySegment;
     #[pymodule_export]
     use super::template::matches;
     #[pymodule_export]

@@ -7,12 +7,13 @@ use pyo3::prelude::*;
 use super::blocked::{Blocked, TICK};
 use super::encode::PyPacket;
 use super::errors::{closed, unfit};
+use super::here;
 use super::inbox::Inbox;
 use super::segment::parse_uid;
 use crate::bell::Woken;
 use crate::core::{packet_from, Core};
 use crate::outflow::Outflow;
-use crate::packet::cost;
+use crate::packet::{cost, entries_behind_ends};
 use crate::segment::Doing;
 
 /// The account of one peer: bytes sent and not yet received there.
@@ -22,23 +23,50 @@ pub struct PyOutflow {
     peer: String,
 }
 
+/// What observers are told of a wait for `peer`, as Python writes its name.
+pub fn facts_of_send(peer: &str) -> String {
+    format!("{{\"kind\": \"send\", \"peer\": {}}}", quoted(peer))
+}
+
+/// A text in JSON.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from('"');
+    for one in text.chars() {
+        match one {
+            '"' | '\\' => quoted.extend(['\\', one]),
+            one if one.is_control() => quoted.push_str(&format!("\\u{:04x}", one as u32)),
+            one => quoted.push(one),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
 /// Wait until `ready()` gives something: interruptible, checking on the peer, seen by observers.
+/// `seen()`: what the peer had taken when it was not ready; UNSETTLED where the peer need not
+/// receive anything for it to become so.
+#[expect(clippy::too_many_arguments, reason = "what a wait has")]
 pub fn block_until<T>(
     py: Python<'_>,
     core: &Core,
     text: &str,
+    peer: &str,
     check: &Bound<'_, PyAny>,
+    seen: impl Fn() -> u64,
     mut ready: impl FnMut() -> Option<T>,
     mut wait: impl FnMut() -> Woken + Send,
 ) -> PyResult<T> {
-    let mut blocked = Blocked::enter(core, Doing::Sending, text);
+    let mut blocked = Blocked::enter(core, Doing::Sending, text, &facts_of_send(peer), None);
     loop {
         if core.is_closed() {
             return Err(closed(py));
         }
+        let examined = seen();
         if let Some(result) = ready() {
             return Ok(result);
         }
+        blocked.judged(py)?;
+        blocked.settle(examined);
         let woken = py.detach(&mut wait);
         if woken == Woken::Signal {
             py.check_signals()?;
@@ -46,6 +74,7 @@ pub fn block_until<T>(
         if blocked.ticks(TICK) {
             py.check_signals()?;
             check.call0()?;
+            blocked.tell(py, None)?;
         }
     }
 }
@@ -69,6 +98,7 @@ impl PyOutflow {
         buffering: u64,
         check: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
+        here::mark(py);
         let outflow = &self.outflow;
         let core = outflow.core();
         let peer = &inbox.get().core;
@@ -85,7 +115,8 @@ impl PyOutflow {
                     outflow.may_acquire(cost, buffering) || core.is_closed()
                 })
             };
-            block_until(py, core, &text, check, ready, wait)?;
+            let seen = || outflow.taken();
+            block_until(py, core, &text, &self.peer, check, seen, ready, wait)?;
         }
         if peer.is_closed() {
             outflow.release(cost);
@@ -99,7 +130,7 @@ impl PyOutflow {
         })?;
         // One step with the counting, under the GIL: no other thread's packet comes between.
         peer.deliver(lane, Arc::new(copy), false);
-        outflow.count(nbytes);
+        outflow.count(nbytes, entries_behind_ends(bytes));
         if buffering == 0 {
             self.drain(py, check)?;
         }
@@ -115,6 +146,7 @@ impl PyOutflow {
         let text = format!("{} to receive it (buffering=0)", self.peer);
         let ready = || (outflow.waiting() == 0).then_some(());
         let wait = || core.wait_as_sender(TICK, || outflow.waiting() == 0 || core.is_closed());
-        block_until(py, core, &text, check, ready, wait)
+        let seen = || outflow.taken();
+        block_until(py, core, &text, &self.peer, check, seen, ready, wait)
     }
 }

@@ -18,9 +18,8 @@ use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
-use super::calls::{wires, Calls};
+use super::calls::{waiter, wires, Calls};
 use super::decode::value_of;
 use super::encode::Encoder;
 use super::ends::Direct;
@@ -41,7 +40,7 @@ const WINDOW: usize = 4 * STEP;
 /// How long an interrupted receive waits for parts that nobody wants any more.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-const UNBOUNDED: u64 = 1 << 62;
+pub const UNBOUNDED: u64 = 1 << 62;
 
 /// A place in the context of parts, and a way there.
 struct Line<'a, 'py> {
@@ -336,15 +335,9 @@ impl<'a, 'py> Awaited<'a, 'py> {
 
     /// Wait for the next one; None if it does not come in time.
     fn next(&mut self, timeout: Option<Duration>) -> PyResult<Option<Taken>> {
-        let py = self.parts.py();
-        let waiter = || {
-            let template = PyDict::new(py);
-            for (name, value) in self.pairs {
-                template.set_item(name, value)?;
-            }
-            self.parts.call_method1("_waiter", (template,))?.extract()
-        };
-        match self.search.wait(py, timeout, waiter)? {
+        let (parts, pairs) = (self.parts, self.pairs);
+        let waiter = || waiter(parts, pairs.into_iter());
+        match self.search.wait(parts.py(), timeout, waiter)? {
             Waited::Taken(taken) => Ok(Some(taken)),
             Waited::TimedOut => Ok(None),
         }
@@ -365,7 +358,8 @@ unsafe fn copy(packet: &Packet, to: *mut u8, room: usize) -> Option<usize> {
     (length > 0).then_some(length)
 }
 
-fn data_of(packet: &Packet) -> Option<&[u8]> {
+/// The bytes of a packet's `data`, if it is an array.
+pub fn data_of(packet: &Packet) -> Option<&[u8]> {
     let data = packet.find("data").filter(|one| one.kind == Kind::Array)?;
     Some(packet.buffer_bytes(u32_at(data.value, 0) as usize))
 }

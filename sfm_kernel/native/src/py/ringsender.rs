@@ -10,7 +10,9 @@ use pyo3::prelude::*;
 use super::blocked::{Blocked, TICK};
 use super::encode::{Encoder, PyPacket, DETACH_FROM};
 use super::errors::{closed, error, reentered, shm_error, too_large};
+use super::here;
 use super::inbox::Inbox;
+use super::outflow::facts_of_send;
 use super::segment::parse_uid;
 use crate::bell::Woken;
 use crate::packet::Gather;
@@ -95,6 +97,7 @@ impl RingSender {
 
     /// Write the packet; see `Route.send`.
     fn send(&self, py: Python<'_>, packet: &Bound<'_, PyPacket>, buffering: u64) -> PyResult<()> {
+        here::mark(py);
         let bytes = packet.get().packet.whole().expect("packed into one place");
         self.write(py, &Gather::of(bytes), buffering)
     }
@@ -171,13 +174,15 @@ impl RingSender {
         }
         let text = format!("room at {} for {} bytes", self.peer, packet.len());
         let _held = sender.holder.enter();
-        let mut blocked = Blocked::enter(core, Doing::Sending, &text);
+        let facts = facts_of_send(&self.peer);
+        let mut blocked = Blocked::enter(core, Doing::Sending, &text, &facts, None);
         loop {
             let (step, woken) =
                 py.detach(|| match sender.step(writing, packet, &mut progress, buffering) {
                     Step::Done => (Step::Done, Woken::Rung),
                     Step::Refused => (Step::Refused, Woken::Rung),
                     Step::Blocked => {
+                        blocked.settle(writing.seen);
                         (Step::Blocked, sender.wait(writing, packet, &progress, buffering))
                     }
                 });
@@ -198,11 +203,13 @@ impl RingSender {
         let sender = &*self.sender;
         let text = format!("{} to receive it (buffering=0)", self.peer);
         let _held = sender.holder.enter();
-        let mut blocked = Blocked::enter(&sender.core, Doing::Sending, &text);
+        let facts = facts_of_send(&self.peer);
+        let mut blocked = Blocked::enter(&sender.core, Doing::Sending, &text, &facts, None);
         while !sender.drained(writing) {
             if sender.is_refused(writing) {
                 return Err(self.refused(py));
             }
+            blocked.settle(writing.seen);
             let woken = py.detach(|| sender.wait_drained(writing));
             self.look_up(py, &mut blocked, woken)?;
         }
@@ -224,7 +231,8 @@ impl RingSender {
         if blocked.ticks(TICK) {
             py.check_signals()?;
             self.check.call0(py)?;
+            blocked.tell(py, None)?;
         }
-        Ok(())
+        blocked.judged(py)
     }
 }

@@ -25,6 +25,8 @@ pub struct Search<'a, 'py> {
     near: Option<u32>,
     rewinds: u64,
     version: u64,
+    /// What had arrived when nothing was found.
+    examined: u64,
 }
 
 /// What `Search::wait` gave.
@@ -36,7 +38,7 @@ pub enum Waited {
 impl<'a, 'py> Search<'a, 'py> {
     pub fn new(core: &'a Core, context: u64, template: Template<'a, 'py>) -> Search<'a, 'py> {
         let rewinds = core.rewinds();
-        Search { core, context, template, cursor: 0, near: None, rewinds, version: 0 }
+        Search { core, context, template, cursor: 0, near: None, rewinds, version: 0, examined: 0 }
     }
 
     /// Take the first match, if it is there.
@@ -52,8 +54,8 @@ impl<'a, 'py> Search<'a, 'py> {
     }
 
     /// Take the first match, waiting for it for at most `timeout`. Before the first sleep
-    /// `waiter()` gives a text for observers and a function that is called about every 100 ms;
-    /// what either raises ends the wait.
+    /// `waiter()` gives a text for observers and a function that is called about every 100 ms, and
+    /// may return what observers are to know besides (as JSON); what either raises ends the wait.
     pub fn wait(
         &mut self,
         py: Python<'py>,
@@ -103,21 +105,27 @@ impl<'a, 'py> Search<'a, 'py> {
             }
             if let Some(waiter) = waiter.take() {
                 let (text, tick) = waiter()?;
-                blocked = Some((Blocked::enter(core, Doing::Receiving, &text), tick));
+                let limit = left();
+                blocked = Some((Blocked::enter(core, Doing::Receiving, &text, "", limit), tick));
                 // Between the look and the sleep nothing is lost: the version decides.
             } else if let Some((blocked, tick)) = &mut blocked {
                 if blocked.ticks(limit) {
                     py.check_signals()?;
                     if lost.is_none() {
-                        if let Err(failure) = tick.call0() {
-                            if !errors::is(py, &failure, "PeerLost") {
-                                return Err(failure);
+                        match tick.call0().and_then(|facts| facts.extract::<Option<String>>()) {
+                            Ok(facts) => blocked.tell(py, facts.as_deref())?,
+                            Err(failure) if errors::is(py, &failure, "PeerLost") => {
+                                lost = Some((failure, core.take_in_all(), Instant::now()));
+                                continue;
                             }
-                            lost = Some((failure, core.take_in_all(), Instant::now()));
-                            continue;
+                            Err(failure) => return Err(failure),
                         }
                     }
                 }
+            }
+            if let Some((blocked, _)) = &mut blocked {
+                blocked.judged(py)?;
+                blocked.settle(self.examined);
             }
             let woken = py.detach(|| core.wait(version, limit));
             all = woken != Woken::Rung;
@@ -138,8 +146,8 @@ impl<'a, 'py> Search<'a, 'py> {
             let (context, template) = (self.context, &self.template.native);
             match self.core.look(context, template, self.cursor, self.near, take, all) {
                 Found::Taken(taken) => return Ok(Some(Some(taken))),
-                Found::Nothing { cursor, version } => {
-                    (self.cursor, self.version) = (cursor, version);
+                Found::Nothing { cursor, version, examined } => {
+                    (self.cursor, self.version, self.examined) = (cursor, version, examined);
                     self.near = None;
                     // A predicate of ours may have let another thread put a message back.
                     if self.core.rewinds() == self.rewinds {

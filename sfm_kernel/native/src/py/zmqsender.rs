@@ -9,10 +9,12 @@ use pyo3::prelude::*;
 use super::blocked::TICK;
 use super::encode::{Encoder, PyPacket};
 use super::errors::{closed, reentered, too_large};
+use super::here;
 use super::outflow::block_until;
 use super::zmq::Link;
 use crate::core::Core;
-use crate::packet::{cost, Gather};
+use crate::packet::{cost, entries_behind_ends, Gather};
+use crate::segment::UNSETTLED;
 use crate::zmq::{self, WHOLE};
 
 /// The way to a peer through its link.
@@ -47,6 +49,7 @@ impl ZmqSender {
 
     /// Send the packet; see `Route.send`.
     fn send(&self, py: Python<'_>, packet: &Bound<'_, PyPacket>, buffering: u64) -> PyResult<()> {
+        here::mark(py);
         let bytes = packet.get().packet.whole().expect("packed into one place");
         self.write(py, &Gather::of(bytes), buffering)
     }
@@ -82,7 +85,7 @@ impl ZmqSender {
             link.outflow.release(cost);
             return Err(failure);
         }
-        link.outflow.count(packet.len());
+        link.outflow.count(packet.len(), entries_behind_ends(packet.head()));
         if link.lost().is_some() {
             self.check.call0(py)?; // lost meanwhile: it went nowhere
         }
@@ -104,7 +107,8 @@ impl ZmqSender {
         };
         let over = || link.outflow.may_acquire(cost, buffering) || link.lost().is_some();
         let wait = || core.drive_or_sleep(TICK, || over() || core.is_closed());
-        block_until(py, core, &self.room_for(length), self.check.bind(py), ready, wait)
+        let (text, check) = (self.room_for(length), self.check.bind(py));
+        block_until(py, core, &text, &self.peer, check, || link.outflow.taken(), ready, wait)
     }
 
     fn wait_until_received(&self, py: Python<'_>) -> PyResult<()> {
@@ -112,7 +116,8 @@ impl ZmqSender {
         let text = format!("{} to receive it (buffering=0)", self.peer);
         let over = || link.outflow.waiting() == 0;
         let wait = || core.drive_or_sleep(TICK, || over() || core.is_closed());
-        block_until(py, core, &text, self.check.bind(py), || over().then_some(()), wait)
+        let (ready, check) = (|| over().then_some(()), self.check.bind(py));
+        block_until(py, core, &text, &self.peer, check, || link.outflow.taken(), ready, wait)
     }
 
     /// Send a packet in parts, each when there is room for it. If it fails, the packet will not
@@ -156,7 +161,8 @@ impl ZmqSender {
             let over = || link.has_room() || link.lost().is_some();
             let wait = || core.drive_or_sleep(TICK, || over() || core.is_closed());
             let ready = || over().then_some(());
-            block_until(py, core, &self.room_for(length), self.check.bind(py), ready, wait)?;
+            let (text, check) = (self.room_for(length), self.check.bind(py));
+            block_until(py, core, &text, &self.peer, check, || UNSETTLED, ready, wait)?;
         }
         if link.lost().is_some() {
             self.check.call0(py)?;

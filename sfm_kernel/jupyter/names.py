@@ -1,0 +1,28 @@
+"""Which names engines may have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sfm_kernel.errors import BadName
+
+MOST_ENGINES = 256
+
+
+def engine_names(wanted: int | Sequence[str]) -> list[str]:
+    """The engines' names by rank: those that are wanted, or "0", "1", … for a number of engines.
+
+    Raises BadName, which says what is wrong with them.
+    """
+    if isinstance(wanted, int):
+        if not 0 < wanted <= MOST_ENGINES:
+            raise BadName(f"a number from 1 to {MOST_ENGINES}, not {wanted}")
+        return [str(rank) for rank in range(wanted)]
+    if not 0 < len(wanted) <= MOST_ENGINES:
+        raise BadName(f"from 1 to {MOST_ENGINES} names, not {len(wanted)}")
+    for name in wanted:
+        if not name.isidentifier() or name.startswith("home") or name == "all":
+            raise BadName(f"{name!r} is no name: take letters and digits, not home")
+    if len(set(wanted)) < len(wanted):
+        raise BadName("a name is there twice")
+    return list(wanted)

@@ -1,0 +1,117 @@
+"""What is seen while a cell runs on engines: deadlocks, and messages that nobody received."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from IPython.display import display
+
+from sfm_kernel.errors import SFMError
+from sfm_kernel.jupyter.home import Home
+from sfm_kernel.jupyter.tables import Note
+from sfm_kernel.observe import Watch, snapshot
+from sfm_kernel.observe.watch import end_calls
+from sfm_kernel.transport.base import Member
+
+_LOOK_EVERY = 0.25
+"""Seconds between two looks at a world in which a cell runs."""
+
+_SHOWN = 3
+"""Messages that a note quotes of each inbox."""
+
+
+@contextmanager
+def observed(home: Home, members: Sequence[Member], *, detect: bool) -> Iterator[None]:
+    """A cell runs on engines, and this notebook waits for it.
+
+    ``detect``: a deadlock that has stood for two seconds is told here, and ends the calls that are
+    stuck with DeadlockDetected. Afterwards messages are listed that the cell has left.
+    """
+    before = _Left(home)
+    watcher = _Watcher(home) if detect else None
+    try:
+        with home.waiting():
+            yield
+    finally:
+        if watcher is not None:
+            watcher.stop()
+        with suppress(OSError, SFMError):  # the world may be gone
+            if note := _Left(home).since(before):
+                display(Note(note))
+
+
+class _Watcher:
+    """A thread that looks for deadlocks."""
+
+    def __init__(self, home: Home) -> None:
+        self._home, self._over = home, threading.Event()
+        self._thread = threading.Thread(target=self._run, name="sfm-watch", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        watch = Watch(self._home.sfm, elsewhere=self._home.pictures)
+        while not self._over.wait(_LOOK_EVERY):
+            try:
+                found = watch.look()
+                if found is not None and self._end(found):
+                    print("\n".join([f"{found['title']}.", *found["sentences"]]), file=sys.stderr)
+            except (OSError, SFMError):  # the world is gone
+                return
+
+    def _end(self, found: dict[str, Any]) -> list[Any]:
+        return end_calls(self._home.sfm, found, brief=True, elsewhere=self._home.judge)
+
+    def stop(self) -> None:
+        self._over.set()
+        self._thread.join()
+
+
+class _Left:
+    """What is in a world's inboxes, and what was lost with the dead."""
+
+    def __init__(self, home: Home) -> None:
+        seen = snapshot(home.sfm, home.pictures(True))["processes"]
+        self._processes = {one["uid"]: one for one in seen}
+
+    def since(self, before: _Left) -> str:
+        """What has come to that, in words; "" if nothing."""
+        told = []
+        for uid, one in self._processes.items():
+            earlier = before._processes.get(uid)
+            if one["alive"]:
+                told.append(_waiting(one, earlier))
+            elif earlier is not None and earlier["alive"] and (one["here"] or one["peers"]):
+                told.append(_lost(one, self._processes.values()))
+        return "\n".join(filter(None, told))
+
+
+def _waiting(now: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> str:
+    fresh = list((_texts(now) - (_texts(earlier) if earlier else Counter())).elements())
+    if not fresh:
+        return ""
+    more = "" if len(fresh) <= _SHOWN else f" and {len(fresh) - _SHOWN} more"
+    verb = "message waits" if len(fresh) == 1 else "messages wait"
+    return f"{len(fresh)} {verb} in {now['name']}'s inbox: {'; '.join(fresh[:_SHOWN])}{more}"
+
+
+def _lost(dead: Mapping[str, Any], processes: Any) -> str:
+    """Messages to a process that died in this cell, which it had not received."""
+    own = dead["uid"][16:]
+    sent = sum(peer["sent"] for one in processes for peer in one["peers"] if peer["uid"] == own)
+    lost = sent - sum(peer["received"] for peer in dead["peers"])
+    if lost <= 0:
+        return ""
+    what = "message was" if lost == 1 else "messages were"
+    return f"{lost} {what} lost with {dead['name']}, which had not received them"
+
+
+def _texts(process: Mapping[str, Any]) -> Counter[str]:
+    """The user's own messages in an inbox; those of libraries are received by their later calls."""
+    own = [one["attributes"] for one in process["messages"] if not one["space"]]
+    shown = [[(name, value) for name, value in one if name != "dest"] for one in own]
+    return Counter(", ".join(f"{name}={value}" for name, value in one) for one in shown)

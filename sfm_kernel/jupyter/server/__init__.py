@@ -1,0 +1,38 @@
+"""The Jupyter server's extension: it shows this user's worlds while their processes are blocked.
+
+It reads the segments in shared memory itself and asks neither kernels nor engines, so that the
+picture stays live whatever they do. Authenticated REST calls and a websocket, ``sfm/stream``, lead
+here; ``observe/schema.json`` says what the websocket's texts look like.
+
+    handlers    the REST calls
+    stream      the websocket
+    service     puts together what follows
+    hub         who watches what; one reader for each world that is watched
+    reader      reads one world for all who watch it
+    client      what one websocket still has to send
+    worlds      the worlds of this user, each with its newest picture
+    listing     the list of worlds: whose they are, and how many run
+    origin      which cluster or kernel a world belongs to
+    signals     interrupts processes, and never a stranger
+    keepers     the clusters that were started from here
+    keeper      the process that holds one of them
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def _jupyter_server_extension_points() -> list[dict[str, str]]:
+    """What jupyter_server asks a package for."""
+    return [{"module": __name__}]
+
+
+def _load_jupyter_server_extension(app: Any) -> None:
+    """Add the handlers to a server that starts."""
+    from sfm_kernel.jupyter.server import handlers, service, stream
+
+    one = service.Service(app)
+    app.web_app.add_handlers(
+        ".*$", [*handlers.routes(app.base_url, one), stream.route(app.base_url, one)]
+    )

@@ -1,0 +1,25 @@
+"""What one Jupyter server needs for its panel."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from sfm_kernel.jupyter.server.hub import Hub
+from sfm_kernel.jupyter.server.keepers import Keepers
+from sfm_kernel.jupyter.server.listing import Listing
+from sfm_kernel.jupyter.server.worlds import Worlds
+
+_THREADS = 4
+"""Some worlds may make their reader wait: those with processes that are stopped."""
+
+
+class Service:
+    """The parts, connected."""
+
+    def __init__(self, app: Any) -> None:
+        self.executor = ThreadPoolExecutor(_THREADS, "sfm-read")  # no thread before it is needed
+        self.worlds = Worlds()
+        self.keepers = Keepers(app.log)
+        self.listing = Listing(app, self.worlds, self.keepers.clusters, self.executor)
+        self.hub = Hub(self.worlds, self.listing.entries, self.executor, app.log)

@@ -1,0 +1,84 @@
+"""Interrupts processes of a world, and never anybody else."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from sfm_kernel.directory.folders import is_alive
+
+
+class NotInterrupted(Exception):
+    """Some processes could not be interrupted; tells which, and why."""
+
+
+def interrupt(
+    folder: str, processes: Sequence[dict[str, Any]], uids: Collection[str] | None
+) -> list[str]:
+    """Send SIGINT, as a notebook's Stop button does; returns the uids of who got it.
+
+    Args:
+        folder: the world's folder.
+        processes: those of the world's snapshot.
+        uids: whom to interrupt. None: all who compute or are blocked, but for notebooks, whose
+            cells end with those of their engines.
+    Raises:
+        NotInterrupted: somebody did not get it. All others did.
+    """
+    if uids is None:
+        busy = [one for one in processes if one["alive"] and one["state"] != "idle"]
+        chosen = [one for one in busy if one["kind"] != "notebook" or one["state"] in _OWN_CALLS]
+        problems = []
+    else:
+        chosen = [one for one in processes if one["uid"] in uids]
+        unknown = set(uids) - {one["uid"] for one in chosen}
+        problems = [f"{uid} is no process of this world (any more)" for uid in sorted(unknown)]
+    done = []
+    for one in chosen:
+        if problem := _interrupt(folder, one):
+            problems.append(problem)
+        else:
+            done.append(one)
+    if problems:
+        names = ", ".join(str(one["name"]) for one in done)
+        raise NotInterrupted("; ".join(problems) + (f". Interrupted: {names}" if names else ""))
+    return [one["uid"] for one in done]
+
+
+_OWN_CALLS = ("blocked in recv", "blocked in send", "blocked in collective")
+
+
+def _interrupt(folder: str, process: dict[str, Any]) -> str:
+    """Why it did not get the signal; empty if it did."""
+    name, pid = process["name"], process["pid"]
+    if not process["here"]:
+        return (
+            f"{name} runs on {process['host']}, which cannot be reached from here: "
+            f"press Stop in the notebook that uses it"
+        )
+    segment = os.path.join(folder, f"{process['uid']}.seg")
+    if not process["alive"] or not pid or not is_alive(segment):
+        return f"{name} has ended"
+    try:
+        # Held from before the check on: the number cannot become a stranger's in between.
+        descriptor = os.pidfd_open(pid)
+    except OSError as error:
+        return f"{name} (pid {pid}) cannot be reached: {error.strerror}"
+    try:
+        if not _has_mapped(pid, segment):
+            return f"{name} is not process {pid} of this machine: it runs in another container"
+        signal.pidfd_send_signal(descriptor, signal.SIGINT)
+    except OSError as error:
+        return f"{name} (pid {pid}) cannot be reached: {error.strerror}"
+    finally:
+        os.close(descriptor)
+    return ""
+
+
+def _has_mapped(pid: int, path: str) -> bool:
+    """Whether the process has this file in its memory."""
+    # By its name, which nobody else's has: inodes are not the same everywhere (overlay, btrfs).
+    with open(f"/proc/{pid}/maps", errors="surrogateescape") as maps:
+        return any(line.rstrip("\n").endswith(f" {os.path.realpath(path)}") for line in maps)

@@ -1,0 +1,67 @@
+//! The beginning of a packet's table, as it stands in a trace: cut somewhere, and not checked.
+
+use super::{u16_at, u32_at, Attribute, Kind, Shape, ENTRY, HEADER};
+
+/// Of a packet's front: the entries of its attributes behind the first two, which are `dest` and
+/// `src` in every message.
+pub fn entries_behind_ends(front: &[u8]) -> &[u8] {
+    let end = front.len().min(HEADER + u32_at(front, 8) as usize);
+    let mut at = HEADER;
+    for _ in 0..2 {
+        if at + ENTRY <= end {
+            at += ENTRY + usize::from(u16_at(front, at)) + u32_at(front, at + 4) as usize;
+        }
+    }
+    &front[at.min(end)..end]
+}
+
+/// The first entry, whether its value is whole and valid, and what is behind it. None where not
+/// even its name is there.
+pub fn next_entry(entries: &[u8]) -> Option<(Attribute<'_>, bool, &[u8])> {
+    let (front, behind) = entries.split_at_checked(ENTRY)?;
+    let (name, behind) = behind.split_at_checked(usize::from(u16_at(front, 0)))?;
+    let (kind, name) = (Kind::from_u8(front[2])?, std::str::from_utf8(name).ok()?);
+    let length = u32_at(front, 4) as usize;
+    let (value, rest) = behind.split_at_checked(length).unwrap_or((behind, &[]));
+    let valid = value.len() == length
+        && match kind {
+            Kind::Int | Kind::Float => length == 8,
+            Kind::Str => std::str::from_utf8(value).is_ok(),
+            Kind::BigStr | Kind::BigBytes => length >= 4,
+            Kind::Pickle | Kind::BigPickle => length >= 8,
+            Kind::Array => Shape::of(value).is_some(),
+            Kind::None | Kind::False | Kind::True | Kind::BigInt | Kind::Bytes => true,
+        };
+    Some((Attribute { name, kind, value }, valid, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Builder, Kind};
+    use super::*;
+
+    #[test]
+    fn what_is_cut_is_shown_as_far_as_it_is_there() {
+        let mut builder = Builder::new();
+        for (name, text) in [("dest", "B"), ("src", "A"), ("tag", "x"), ("long", "0123456789")] {
+            builder.attribute(name, Kind::Str, &[text.as_bytes()]).unwrap();
+        }
+        // SAFETY: no sources.
+        let packet = unsafe { builder.finish() }.to_packet().unwrap();
+        let entries = entries_behind_ends(packet.whole().unwrap());
+        let names = |entries: &[u8]| {
+            let (mut names, mut rest) = (Vec::new(), entries.to_vec());
+            while let Some((one, whole, behind)) = next_entry(&rest) {
+                names.push((one.name.to_string(), whole));
+                rest = behind.to_vec();
+            }
+            names
+        };
+        let pair = |name: &str, whole| (name.to_string(), whole);
+        assert_eq!(names(entries), [pair("tag", true), pair("long", true)]);
+        assert_eq!(names(&entries[..entries.len() - 1]), [pair("tag", true), pair("long", false)]);
+        for end in 0..entries.len() {
+            assert!(names(&entries[..end]).len() <= 2);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Text in shared memory, which one process writes and others read at any time: a sequence lock.
+
+use std::sync::atomic::{fence, AtomicU32, AtomicU64, Ordering};
+
+/// The writer makes `version` odd while it writes. A writer killed meanwhile leaves it odd, and
+/// readers give up instead of waiting for it.
+#[repr(C)]
+pub struct Text<const WORDS: usize> {
+    version: AtomicU32,
+    length: AtomicU32,
+    // Words, not bytes: fewer atomic operations; and atomics, because a racing read must be defined.
+    words: [AtomicU64; WORDS],
+}
+
+impl<const WORDS: usize> Text<WORDS> {
+    /// Replace the text; what does not fit is cut at a character. One writer at a time.
+    pub fn write(&self, text: &str) {
+        let mut length = text.len().min(WORDS * 8);
+        while !text.is_char_boundary(length) {
+            length -= 1;
+        }
+        let version = self.version.load(Ordering::Relaxed) | 1;
+        self.version.store(version, Ordering::Relaxed);
+        // SYNC POINT text: odd version before the words; the words before the even version.
+        fence(Ordering::Release);
+        self.length.store(length as u32, Ordering::Relaxed);
+        for (word, chunk) in self.words.iter().zip(text.as_bytes()[..length].chunks(8)) {
+            let mut bytes = [0u8; 8];
+            bytes[..chunk.len()].copy_from_slice(chunk);
+            word.store(u64::from_le_bytes(bytes), Ordering::Relaxed);
+        }
+        self.version.store(version.wrapping_add(1), Ordering::Release);
+    }
+
+    /// The text, or None if the writer was at it all the time (or died in it).
+    pub fn read(&self) -> Option<String> {
+        for _ in 0..1000 {
+            let version = self.version.load(Ordering::Acquire);
+            if version & 1 == 1 {
+                std::thread::yield_now();
+                continue;
+            }
+            let length = (self.length.load(Ordering::Relaxed) as usize).min(WORDS * 8);
+            let mut bytes = Vec::with_capacity(length + 8);
+            for word in &self.words[..length.div_ceil(8)] {
+                bytes.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+            }
+            // SYNC POINT text: the words before the second look at the version.
+            fence(Ordering::Acquire);
+            if self.version.load(Ordering::Relaxed) == version {
+                bytes.truncate(length);
+                return Some(String::from_utf8_lossy(&bytes).into_owned());
+            }
+        }
+        None
+    }
+
+    /// Grows with each `write`.
+    pub fn version(&self) -> u32 {
+        self.version.load(Ordering::Acquire)
+    }
+}

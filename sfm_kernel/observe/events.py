@@ -1,0 +1,39 @@
+"""The latest events of a world's processes, from the traces in their segments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sfm_kernel import _native
+from sfm_kernel.observe.places import place
+from sfm_kernel.observe.snapshot import segments
+
+
+def events(folder: str, since: Mapping[str, int] | None = None) -> list[dict[str, Any]]:
+    """The latest events of the world's processes, by time.
+
+    Args:
+        folder: as for ``snapshot``.
+        since: how far each process was read before, by uid: the ``nth`` of its last event.
+            Events up to there are left out.
+    Returns:
+        For each event ``uid`` (the process), ``nth`` (its place in the process's history, from 0
+        on), ``time`` (s since 1970), ``what`` ("sent", "received", or the state that began then),
+        ``peer`` (uid), ``number`` (which message of this pair: the same at both ends), ``nbytes``,
+        ``where`` (a place, see ``schema.json``, or None), ``attributes`` (of messages that were
+        sent: names and values as texts, the first ones). A process keeps its last 4096 events.
+    """
+    paths = segments(folder)
+    uids = {uid[16:]: uid for uid in paths}
+    found = []
+    for uid, path in paths.items():
+        start = since[uid] + 1 if since and uid in since else 0
+        read, _, codes = _native.read_trace(path, start)
+        texts = dict(codes)
+        for nth, time, what, peer, number, nbytes, code, line, attributes in read:
+            event = {"uid": uid, "nth": nth, "time": time, "what": what}
+            event |= {"peer": uids.get(peer, peer), "number": number, "nbytes": nbytes}
+            event |= {"where": place(texts.get(code), line), "attributes": attributes}
+            found.append(event)
+    return sorted(found, key=lambda one: (one["time"], one["nth"]))

@@ -1,0 +1,270 @@
+"""Who waits for whom, and who can never go on.
+
+A blocked process waits for others: a receive for any of those who could send to it, a collective
+call for all who have not come. Who computes, or waits only for a time, can act by itself. Who
+cannot act and is waited for by nobody who can, is *stuck*: found as the greatest set of processes
+that have only each other to wait for. Sources: Holt, "Some Deadlock Properties of Computer Systems"
+(1972), for waits for any of several (the knot); Chandy, Misra and Haas, "Distributed Deadlock
+Detection" (1983), for messages; the two looks at all counters are Mattern's, "Algorithms for
+Distributed Termination Detection" (1987): a process that is in the same blocked call in both was
+in it in between, when all the others were in theirs.
+
+Doubts are for the process: where anything is not known for certain, it can act.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sfm_kernel.observe.snapshot import SHARED
+
+YOUNG = 0.3
+"""Seconds of a wait in which what it waits for may not have been written down, or be out of date:
+a blocked call does that every 0.1 s."""
+
+Name = Any
+Process = Mapping[str, Any]
+
+
+@dataclass
+class Node:
+    """A living process, and what it waits for.
+
+    Attributes:
+        acts: why it can go on by itself; "" if it cannot.
+        needs: the uids of those who could make it go on.
+        every: all of them are needed.
+        absent: names that it waits for and nobody has.
+        young: its wait has only begun, so that nothing is known yet.
+    """
+
+    process: Process
+    acts: str = ""
+    needs: frozenset[str] = frozenset()
+    every: bool = False
+    absent: list[Name] = field(default_factory=list)
+    young: bool = False
+
+    @property
+    def uid(self) -> str:
+        uid: str = self.process["uid"]
+        return uid
+
+    @property
+    def name(self) -> Name:
+        return self.process["name"]
+
+    @property
+    def kind(self) -> str:
+        """What its wait is: "recv", "send", "collective", "cell", "other"; "idle" for an engine."""
+        if self.process["state"] == "idle":
+            return "idle"
+        return str((self.process["wait"] or {"kind": "other"})["kind"])
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether it is in a call of its own that could be ended with an error."""
+        return not self.acts and self.kind in ("recv", "send", "collective", "other")
+
+
+class Graph:
+    """The wait-for graph of a snapshot.
+
+    Args:
+        before: an earlier look: for each uid the number of its latest blocked call, and its state.
+    """
+
+    def __init__(
+        self, snapshot: Mapping[str, Any], before: Mapping[str, tuple[int, str]] | None = None
+    ) -> None:
+        self.time: float = snapshot["time"]
+        self.processes: list[Process] = snapshot["processes"]
+        self._before = before
+        living = [one for one in self.processes if one["alive"]]
+        self._by_name: dict[Name, list[Process]] = {}
+        for one in living:
+            self._by_name.setdefault(one["name"], []).append(one)
+        for one in living:  # a name goes before a rank
+            if one["rank"] not in self._by_name:
+                self._by_name[one["rank"]] = [one]
+        self._counts = {
+            (one["uid"][16:], peer["uid"]): peer for one in self.processes for peer in one["peers"]
+        }
+        self._notebooks = [one for one in living if one["kind"] == "notebook"]
+        # Engines whose answer a notebook awaits.
+        self._awaited = {
+            name
+            for one in self._notebooks
+            if one["wait"] is not None and one["wait"]["kind"] == "cell"
+            for name in one["wait"]["peers"] or ()
+        }
+        self.nodes = {one["uid"]: self._node(one) for one in living}
+        self.stuck = self._stuck()
+
+    # ---- what each one waits for ----
+
+    def _node(self, one: Process) -> Node:
+        if one["state"] == "idle":
+            return self._idle(one)
+        if not one["state"].startswith("blocked"):
+            return Node(one, acts="it computes")
+        wait = one["wait"]
+        if wait is None:
+            return Node(one, acts="its wait has only begun", young=True)
+        if wait["kind"] == "cell":
+            return self._notebook(one, wait)
+        if doubt := self._doubt(one, wait):
+            young = self.time - one["since"] < YOUNG or not one["settled"]
+            return Node(one, acts=doubt, young=young and not wait["others"] and not wait["until"])
+        if wait["peers"] is None:
+            return self._for_anybody(one)
+        found = [self._by_name.get(name, []) for name in wait["peers"]]
+        absent = [name for name, ones in zip(wait["peers"], found, strict=True) if not ones]
+        needs = frozenset(peer["uid"] for ones in found for peer in ones)
+        node = Node(one, needs=needs, every=wait["all"], absent=absent)
+        dead = [one["name"] for one in self.processes if not one["alive"]]
+        if absent and not self._is_closed():
+            node.acts = f"{', '.join(map(repr, absent))} may still join"
+        elif wait["all"] and (absent or not needs):
+            node.acts = "a member of the collective call has died, or all have come"
+        elif any(self._on_its_way(uid, one) for uid in self._senders(needs, absent)):
+            node.acts = "a message is on its way"
+        elif any(name in dead for name in absent):
+            node.acts = f"it will be told that {', '.join(map(str, absent))} has died"
+        return node
+
+    def _idle(self, one: Process) -> Node:
+        """An engine waits for a notebook's next cell; a program that has ended waits for nobody."""
+        if one["kind"] == "process":
+            return Node(one)
+        if one["kind"] == "notebook" or not self._notebooks:
+            return Node(one, acts="it is idle")
+        if one["name"] in self._awaited:
+            return Node(one, acts="its cell is about to begin, or has just ended")
+        if any(notebook["state"] != "blocked in cell" for notebook in self._notebooks):
+            return Node(one, acts="it is idle, and may be given a cell")
+        return Node(one, needs=frozenset(notebook["uid"] for notebook in self._notebooks))
+
+    def _notebook(self, one: Process, wait: Mapping[str, Any]) -> Node:
+        if wait["others"]:
+            return Node(one, acts=f"other threads could go on: {', '.join(wait['others'])}")
+        engines = [peer for name in wait["peers"] or () for peer in self._by_name.get(name, [])]
+        busy = frozenset(peer["uid"] for peer in engines if peer["state"] != "idle")
+        if not busy:
+            return Node(one, acts="its cell has just ended")
+        return Node(one, needs=busy, every=True)
+
+    def _doubt(self, one: Process, wait: Mapping[str, Any]) -> str:
+        """Why it may go on whatever others do; "" if it cannot."""
+        if wait["until"]:
+            return "its wait ends by itself"
+        if wait["others"]:
+            return f"other threads of it could go on: {', '.join(wait['others'])}"
+        if self.time - one["since"] < YOUNG:
+            return "its wait has only begun"
+        if not one["settled"]:
+            return "it has not looked at all that has come"
+        now = one["call"], one["state"]
+        if self._before is not None and self._before.get(one["uid"]) != now:
+            return "it has just gone on"
+        return ""
+
+    def _for_anybody(self, one: Process) -> Node:
+        others = [uid for uid in (peer["uid"] for peer in self.processes) if uid != one["uid"]]
+        node = Node(one, needs=frozenset(uid for uid in others if self._lives(uid)))
+        if any(self._on_its_way(uid, one) for uid in others):
+            node.acts = "a message is on its way"
+        elif not self._is_closed():
+            node.acts = "somebody may still join"
+        return node
+
+    def _lives(self, uid: str) -> bool:
+        return any(one["uid"] == uid and one["alive"] for one in self.processes)
+
+    def _is_closed(self) -> bool:
+        """Whether nobody is to be expected any more: a cluster, or as many as there will be."""
+        if any(one["kind"] == "engine" for one in self.processes):
+            return True
+        sizes = [one["size"] for one in self.processes if one["size"]]
+        ranks = {one["rank"] for one in self.processes if one["rank"] is not None}
+        return bool(sizes) and len(ranks) >= max(sizes)
+
+    def _senders(self, needs: frozenset[str], absent: Sequence[Name]) -> list[str]:
+        """Those of whom a message may be on its way: also the dead."""
+        dead = [one["uid"] for one in self.processes if not one["alive"] and one["name"] in absent]
+        return [*needs, *dead]
+
+    def _on_its_way(self, sender: str, receiver: Process) -> bool:
+        """Whether it has sent what has not arrived, or that cannot be told."""
+        there, here = sender[16:], receiver["uid"][16:]
+        if (there, SHARED) in self._counts or (here, SHARED) in self._counts:
+            return True
+        sent = self._counts.get((there, here), {"sent": 0})["sent"]
+        arrived = self._counts.get((here, there), {"arrived": 0})["arrived"]
+        # Who was killed may not have counted its last message.
+        return bool(sent > arrived or (sent < arrived and self._lives(sender)))
+
+    # ---- who is stuck ----
+
+    def _stuck(self) -> frozenset[str]:
+        """The greatest set of those who cannot act and have only each other to wait for."""
+        stuck = {uid for uid, node in self.nodes.items() if not node.acts}
+        while True:
+            freed = {uid for uid in stuck if self._is_freed(self.nodes[uid], stuck)}
+            if not freed:
+                break
+            stuck -= freed
+        # Engines without a cell, and who waits for cells, are not stuck by themselves.
+        if not any(self.nodes[uid].is_blocked for uid in stuck):
+            return frozenset()
+        return frozenset(stuck)
+
+    @staticmethod
+    def _is_freed(node: Node, stuck: set[str]) -> bool:
+        if node.every:
+            return not node.needs & stuck
+        return bool(node.needs - stuck)
+
+    def blocked(self) -> list[Node]:
+        """The stuck ones that are in a call of their own, by rank."""
+        return [node for uid, node in self.nodes.items() if uid in self.stuck and node.is_blocked]
+
+    def cycle(self) -> list[Node]:
+        """Those of the stuck ones who wait for each other, in a ring where it is one.
+
+        Empty where they wait for nobody who is in a call: for idle engines, or for nobody at all.
+        """
+        among = {node.uid: node for node in self.blocked()}
+        edges = {uid: sorted(node.needs & among.keys()) for uid, node in among.items()}
+        reach = {uid: _reachable(uid, edges) for uid in among}
+        knots = [frozenset(one for one in reach[uid] if uid in reach[one]) for uid in among]
+        # By rank; before others one out of which no wait leads.
+        for closed in (True, False):
+            for uid, knot in zip(among, knots, strict=True):
+                if uid in knot and (reach[uid] == knot or not closed):
+                    return [among[one] for one in _ring(uid, knot, edges)]
+        return []
+
+
+def _reachable(start: str, edges: Mapping[str, Sequence[str]]) -> frozenset[str]:
+    found: set[str] = set()
+    ahead = list(edges[start])
+    while ahead:
+        uid = ahead.pop()
+        if uid not in found:
+            found.add(uid)
+            ahead += edges[uid]
+    return frozenset(found)
+
+
+def _ring(start: str, knot: frozenset[str], edges: Mapping[str, Sequence[str]]) -> list[str]:
+    """The members: where each waits for one of them, in that order; else by rank."""
+    inside = {uid: [one for one in edges[uid] if one in knot] for uid in edges if uid in knot}
+    if any(len(ones) != 1 for ones in inside.values()):
+        return list(inside)
+    order = [start]
+    while (following := inside[order[-1]][0]) != start:
+        order.append(following)
+    return order

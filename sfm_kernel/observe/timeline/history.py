@@ -1,0 +1,354 @@
+"""What the events of a world's processes tell: spans of states, and messages in flight.
+
+Events come in readings. Within a process they are taken in the order of its history; between
+processes the order in which they are read does not matter: what is kept of a message's two ends
+depends on the history of one process each, and `late` puts the two together.
+
+A process writes down a sending just after the message has left, so that a fast receiver's receipt
+may be the earlier of the two. No message is received before it is sent: the receipt's time then
+stands for both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from operator import itemgetter
+from typing import Any
+
+from sfm_kernel.observe.timeline.late import Flight, Span
+from sfm_kernel.observe.timeline.runs import Runs
+
+Event = Mapping[str, Any]
+"""One event, as ``sfm_kernel.observe.events.events`` gives it."""
+
+SPANS = FLIGHTS = 20_000
+"""How many of each are kept: some 30 MB when there are as many. The oldest are dropped."""
+
+FEW = 1000
+"""How many places where events are missing are told apart."""
+
+PATIENCE = 5.0
+"""s for which what ended before the last run stays: another process's events, which are read a
+little later, may show that the run began earlier."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read at ``time``: the processes of a snapshot, and then new events."""
+
+    time: float
+    processes: Iterable[Mapping[str, Any]]
+    events: Iterable[Event]
+
+
+@dataclass(eq=False)
+class Row:
+    """One process: what is known of its history so far."""
+
+    uid: str
+    name: str | int = ""
+    rank: int | None = None
+    nth: int = -1  # the last event that was read
+    first: float = math.inf  # its first event's time
+    time: float = -math.inf  # its last event's time
+    alive: float = -math.inf  # when it was last seen alive
+    gone: bool = False  # with its file, before it was read to its end
+    gap: float = -math.inf  # the first event after those that were overwritten
+    spans: deque[Span] = field(default_factory=deque)
+    span: Span | None = None  # the one that lasts
+    ended: Flight | None = None  # the message that came or went last while it lasts
+    last_sent: Flight | None = None
+    counts: bool = False  # for where runs begin
+    works: float | None = None  # since when it has not been idle
+    cell: float | None = None  # since when it waits for a cell that others run
+
+
+class History:
+    """Spans and flights of a world, from readings. Not for several threads at once."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, Row] = {}
+        self.time = -math.inf  # of the last reading
+        self.begin = self.end = -math.inf
+        """Of the last run. Its end is the last reading's time while it lasts."""
+        self._runs = Runs()
+        self._restful = False  # somebody says when nothing runs
+        self._talked = -math.inf  # the last sending or receipt
+        self._over = -math.inf  # what ended before is dropped
+        self._uids: dict[str, str] = {}  # by their last 16 digits, which events have of a peer
+        self._flights: dict[tuple[str, str, int], Flight] = {}
+        self._talkers: dict[str, float] = {}  # when a message of theirs was last seen
+        self._missing: list[tuple[float, int]] = []
+        self._new_spans: dict[int, Span] = {}
+        self._new_flights: dict[int, Flight] = {}
+        self._told = math.inf  # the begin of the run that was told last
+
+    # ---- taking in ----
+
+    def since(self) -> dict[str, int]:
+        """How far each process was read."""
+        return {row.uid: row.nth for row in self.rows.values() if row.nth >= 0}
+
+    def take(self, reading: Reading) -> None:
+        """Take in a reading. Events that were read before are passed over."""
+        self.time = max(self.time, reading.time)
+        present = {one["uid"]: one for one in reading.processes}
+        for uid, one in present.items():
+            row = self._row(uid)
+            row.name, row.rank = one["name"], one["rank"]
+        heard = set()
+        for event in sorted(reading.events, key=itemgetter("uid", "nth")):
+            row = self._row(event["uid"])
+            if event["nth"] > row.nth:
+                heard.add(row.uid)
+                self._add(row, event)
+        for row in self.rows.values():
+            if row.uid in present and present[row.uid]["alive"]:
+                row.alive = max(row.alive, reading.time)
+            elif row.span is not None and (row.uid in present or row.uid not in heard):
+                # It was killed, or has left: it lived as long as there is a sign of it. (Who is
+                # heard of, and was not there just before, has joined meanwhile.)
+                row.gone = row.uid not in present
+                self._leave(row, max(row.time, row.alive))
+        self.begin, self.end = self._bounds()
+        self._forget(present)
+
+    def _row(self, uid: str) -> Row:
+        uid = self._uids.get(uid[-16:], uid)
+        if uid not in self.rows:
+            self.rows[uid] = Row(uid, name=uid[:8])
+            self._uids[uid[-16:]] = uid
+        return self.rows[uid]
+
+    def _add(self, row: Row, event: Event) -> None:
+        # Threads of a process, and a clock that is adjusted, may write times out of order.
+        time = max(event["time"], row.time)
+        if event["nth"] > row.nth + 1:
+            self._gap(row, event["nth"] - row.nth - 1, time)
+        row.nth, row.time, row.first = event["nth"], time, min(row.first, time)
+        what = event["what"]
+        if what not in ("sent", "received"):
+            self._state(row, what, time, event["where"])
+            return
+        self._talked = max(self._talked, time)
+        for uid in (row.uid[-16:], event["peer"][-16:]):
+            self._talkers[uid] = max(time, self._talkers.get(uid, time))
+        if row.span is None:  # after a gap: a process that sends or receives was running
+            self._state(row, "running", time, None)
+        if what == "sent":
+            self._sent(row, event, time)
+        else:
+            self._received(row, event, time)
+
+    def _gap(self, row: Row, count: int, time: float) -> None:
+        """Events were overwritten: what the process did between is not known."""
+        self._missing.append((time, count))
+        if row.nth < 0:
+            row.counts = True  # it has been there for long: it does not start up
+        self._close(row, row.time)
+        row.last_sent = None
+        row.gap = time
+
+    def _sent(self, row: Row, event: Event, time: float) -> None:
+        flight = self._flight(row.uid, event["peer"], event["number"])
+        flight.sent, flight.sent_at = time, event["where"]
+        flight.nbytes = event["nbytes"]
+        flight.attributes = [tuple(pair) for pair in event["attributes"]]
+        if row.span is not None and row.span.state == "blocked in send":
+            if row.last_sent is not None and row.last_sent.drain is row.span:
+                row.last_sent.drain = None  # the wait was for room for this one
+                self._changed(row.last_sent)
+            if row.ended is not None:
+                row.ended.room = None
+                self._changed(row.ended)
+            flight.room, row.ended = row.span, flight
+        row.last_sent = flight
+        self._changed(flight)
+
+    def _received(self, row: Row, event: Event, time: float) -> None:
+        flight = self._flight(event["peer"], row.uid, event["number"])
+        flight.received, flight.received_at = time, event["where"]
+        flight.nbytes = event["nbytes"]
+        flight.wait = None
+        if row.span is not None and row.span.state == "blocked in recv":
+            if row.ended is not None and row.ended is not flight:
+                row.ended.wait = None  # a callback took it; the wait went on
+                self._changed(row.ended)
+            flight.wait, row.ended = row.span, flight
+        self._changed(flight)
+
+    def _state(self, row: Row, state: str, time: float, where: Any) -> None:
+        span = row.span
+        if span is not None and span.state == state and where in (None, span.where):
+            return
+        self._close(row, time)
+        if state == "left":
+            row.gone = False
+            self._leave(row, time)
+            return
+        told = False
+        if row.spans and row.spans[-1].begin == time:
+            # A span is known by its begin: this one takes the place of one without length.
+            told = row.spans[-1].told
+            self._new_spans.pop(id(row.spans.pop()), None)
+        row.span = span = Span(row.uid, time, None, state, where, told)
+        row.spans.append(span)
+        self._new_spans[id(span)] = span
+        if state == "blocked in send" and row.last_sent is not None:
+            row.last_sent.drain = span
+            self._changed(row.last_sent)
+        self._work(row, state, time)
+
+    def _close(self, row: Row, time: float) -> None:
+        if row.span is not None:
+            row.span.end = time
+            self._new_spans[id(row.span)] = row.span
+            if row.last_sent is not None and row.last_sent.drain is row.span:
+                self._changed(row.last_sent)
+        row.span = row.ended = None
+
+    def _flight(self, src: str, dest: str, number: int) -> Flight:
+        key = (src[-16:], dest[-16:], number)
+        if key not in self._flights:
+            self._flights[key] = Flight(*key)
+        return self._flights[key]
+
+    def _changed(self, flight: Flight) -> None:
+        self._new_flights[id(flight)] = flight
+
+    # ---- runs ----
+
+    def _work(self, row: Row, state: str, time: float) -> None:
+        """Note what decides where a run begins; see ``Runs``."""
+        if state != "blocked in cell" and row.cell is not None:
+            self._runs.add(row.cell, time)
+            row.cell = None
+        elif state == "blocked in cell" and row.cell is None:
+            row.cell = time
+            self._restful = True
+        if row.rank is None:
+            return
+        if state == "idle":
+            if row.works is not None:
+                self._runs.add(row.works, time)
+            row.works, row.counts, self._restful = None, True, True
+        elif row.counts and row.works is None:
+            row.works = time
+
+    def _leave(self, row: Row, time: float) -> None:
+        """The process has ended, and with it its span, its work and its wait for a cell."""
+        self._close(row, time)
+        for since in (row.works, row.cell):
+            if since is not None:
+                self._runs.add(since, time)
+        row.works = row.cell = None
+
+    def _open(self) -> Iterator[float]:
+        """Since when those are at work who are."""
+        for row in self.rows.values():
+            yield from (since for since in (row.works, row.cell) if since is not None)
+
+    def _bounds(self) -> tuple[float, float]:
+        """Begin and end of the last run: of the whole history where nobody says when it rests."""
+        begin, end = self._runs.last(self._open()) if self._restful else (math.nan, math.nan)
+        if math.isnan(begin):
+            rows = self.rows.values()
+            begin = min((row.first for row in rows if row.nth >= 0), default=self.time)
+            lasts = any(row.span and row.span.state != "idle" for row in rows)
+            end = math.inf if lasts else max((row.time for row in rows), default=begin)
+        # A notebook may receive what the last process has sent, when that is idle again.
+        return begin, self.time if end == math.inf else max(end, self._talked)
+
+    # ---- giving out ----
+
+    def full(self, uid: str) -> str:
+        """The whole uid, of which an event may have the last 16 digits."""
+        return self._uids.get(uid[-16:], uid)
+
+    @property
+    def missing(self) -> int:
+        """Events of the last run that were overwritten, or dropped."""
+        return sum(count for time, count in self._missing if time >= self.begin)
+
+    def spans(self) -> Iterator[Span]:
+        """Those of the last run, by process and time."""
+        return (span for row in self.rows.values() for span in row.spans if self.in_run(span))
+
+    def flights(self) -> Iterator[Flight]:
+        """Those of the last run: also what was sent before it, and received in it."""
+        return filter(self.in_run, self._flights.values())
+
+    def parties(self) -> set[str]:
+        """The uids of those who have a part in the last run."""
+        talkers = {self.full(uid) for uid, time in self._talkers.items() if time >= self.begin}
+        rows = self.rows.values()
+        return talkers | {row.uid for row in rows if row.spans and self.in_run(row.spans[-1])}
+
+    def in_run(self, one: Span | Flight) -> bool:
+        """Whether it belongs to the last run."""
+        return one.last > self.begin if isinstance(one, Span) else one.last >= self.begin
+
+    def news(self) -> tuple[list[Span], list[Flight]]:
+        """What is new in the run, or has changed, since the last call of this.
+
+        All of the run if it turns out to have begun earlier than was said then.
+        """
+        if self.begin < self._told:
+            self._new_spans |= {id(span): span for span in self.spans()}
+            self._new_flights |= {id(flight): flight for flight in self.flights()}
+        self._told = self.begin
+        spans = [one for one in self._new_spans.values() if one.told or self.in_run(one)]
+        flights = [one for one in self._new_flights.values() if self.in_run(one)]
+        for span in spans:
+            span.told = True
+        self._new_spans, self._new_flights = {}, {}
+        return spans, flights
+
+    # ---- forgetting ----
+
+    def _forget(self, present: Container[str]) -> None:
+        """Drop what was before the last run, and the oldest where there is too much."""
+        over = self.begin - PATIENCE
+        if over != self._over:
+            self._over = over
+            self._drop_spans(over)
+            for key, flight in list(self._flights.items()):
+                if flight.received is not None and flight.last < over:  # others may yet come
+                    del self._flights[key]
+                    self._new_flights.pop(id(flight), None)
+            self._talkers = {uid: time for uid, time in self._talkers.items() if time >= over}
+            self._missing = [one for one in self._missing if one[0] >= over]
+            for row in list(self.rows.values()):
+                if not row.spans and row.uid not in present:
+                    del self.rows[row.uid], self._uids[row.uid[-16:]]
+        surplus = sum(len(row.spans) for row in self.rows.values()) - SPANS
+        if surplus > 0:
+            # A tenth at once, so that this is rare.
+            ends = sorted(span.last for row in self.rows.values() for span in row.spans)
+            over = ends[surplus + SPANS // 10]
+            self._missing.append((min(over, self.time), self._drop_spans(over)))
+        surplus = len(self._flights) - FLIGHTS
+        if surplus > 0:
+            for key in list(islice(self._flights, surplus + FLIGHTS // 10)):
+                flight = self._flights.pop(key)
+                self._new_flights.pop(id(flight), None)
+                known = sum(time is not None for time in (flight.sent, flight.received))
+                self._missing.append((flight.last, known))
+        if len(self._missing) > FEW:
+            time = self._missing[-1][0]
+            self._missing = [(time, sum(count for _, count in self._missing))]
+
+    def _drop_spans(self, over: float) -> int:
+        """Drop those that ended before ``over``; how many that were."""
+        count = 0
+        for row in self.rows.values():
+            while row.spans and row.spans[0].last < over:
+                span = row.spans.popleft()
+                if not span.told:
+                    self._new_spans.pop(id(span), None)
+                count += 1
+        return count

@@ -1,0 +1,101 @@
+"""Who let whom wait: late senders and late receivers, and what they cost.
+
+A *late sender*: a receiver was blocked in ``recv`` before the message was sent. It waited for the
+sender from the begin of that span until the sending::
+
+    cost = sent - begin of the blocked span
+
+A message belongs to the blocked span in which it was received, as the last one in it: that one
+ended the wait (others may have gone to callbacks). So the cost is at most the span's length. A
+receive that gave up after its timeout, and began anew, counts from its last beginning on.
+
+A *late receiver*: a sender was blocked in ``send`` because the receiver had not received. Two kinds
+of wait count, one before the sending and one after it:
+
+* for room: the inbox was full, and the message was sent at the end of the blocked span;
+  ``cost = sent - begin of the blocked span``
+* for the receipt (``buffering=0``): the sender's next blocked ``send`` span after the sending, in
+  which nothing else was sent; ``cost = received - begin of the blocked span``, at most the span,
+  and nothing where the receiver was there first, which is a late sender's case.
+
+Where both are found, one after the other, the message is marked with the greater. While an end of
+the message is not known, or a wait lasts, there is no verdict. Waits in collective calls are
+nobody's: they concern all processes, and no single message.
+
+Source: F. Wolf and B. Mohr, Automatic performance analysis of hybrid MPI/OpenMP applications,
+Journal of Systems Architecture 49 (2003); M. Geimer, F. Wolf, B. Wylie, E. Abraham, D. Becker and
+B. Mohr, The Scalasca performance toolset architecture, Concurrency and Computation: Practice and
+Experience 22 (2010). They count from the begin of the call; we see a call only once it blocks.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Place = dict[str, Any] | None
+
+Late = Literal["sender", "receiver"]
+
+
+@dataclass(slots=True, eq=False)
+class Span:
+    """A time in which a process was in one state; ``end`` is None while it lasts."""
+
+    uid: str
+    begin: float
+    end: float | None
+    state: str
+    where: Place
+    told: bool = False  # somebody waits for its end
+
+    @property
+    def last(self) -> float:
+        """When it ended, for comparisons."""
+        return math.inf if self.end is None else self.end
+
+
+@dataclass(slots=True, eq=False)
+class Flight:
+    """A message from its sending to its receipt, as far as it is known."""
+
+    src: str  # the last 16 digits of the sender's uid
+    dest: str  # and of the receiver's
+    number: int
+    sent: float | None = None
+    received: float | None = None
+    nbytes: int = 0
+    attributes: list[tuple[str, str]] = field(default_factory=list)
+    sent_at: Place = None
+    received_at: Place = None
+    wait: Span | None = None  # the receiver was blocked until it came
+    room: Span | None = None  # the sender was blocked until it could be sent
+    drain: Span | None = None  # the sender was blocked after it was sent
+
+    @property
+    def left(self) -> float | None:
+        """When it was sent: a sending that was written down after the receipt is put right."""
+        if self.sent is None or self.received is None:
+            return self.sent
+        return min(self.sent, self.received)
+
+    @property
+    def last(self) -> float:
+        """Its receipt, or what else is known of it."""
+        times = (self.received, self.sent, -math.inf)
+        return next(time for time in times if time is not None)
+
+
+def judge(flight: Flight) -> tuple[Late | None, float]:
+    """Who was late for this message, if anybody, and the seconds that the other waited."""
+    left = flight.left
+    if left is None or flight.received is None:
+        return None, 0.0
+    early = max(0.0, left - flight.wait.begin) if flight.wait else 0.0
+    behind = max(0.0, left - flight.room.begin) if flight.room else 0.0
+    if flight.drain and not early:
+        behind += max(0.0, min(flight.received, flight.drain.last) - flight.drain.begin)
+    if early >= behind:
+        return ("sender", early) if early else (None, 0.0)
+    return "receiver", behind

@@ -1,0 +1,58 @@
+"""SVG as text: elements whose texts and attributes are escaped, whatever is in them."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from unicodedata import east_asian_width
+
+# XML has no way to write these; a message may contain them.
+_UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class Markup(str):
+    """Text that is SVG already."""
+
+    __slots__ = ()
+
+
+def element(name: str, /, *children: str, **attributes: str | float | None) -> Markup:
+    """``<name attributes>children</name>``.
+
+    Children that are no Markup are texts. Of an attribute's name a trailing ``_`` is dropped, other
+    ``_`` become ``-``; an attribute that is None is left out. Numbers get two decimals at most.
+    """
+    shown = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{clean(number(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    inside = "".join(child if isinstance(child, Markup) else clean(child) for child in children)
+    return Markup(f"<{name}{shown}>{inside}</{name}>" if inside else f"<{name}{shown}/>")
+
+
+def clean(text: str) -> str:
+    """Escaped, and without the characters that XML cannot have."""
+    return escape(_UNWRITABLE.sub("\ufffd", text))
+
+
+def number(value: str | float) -> str:
+    """A number as short as it may be; a text as it is."""
+    if isinstance(value, str):
+        return value
+    return f"{round(value, 2) + 0.0:.2f}".rstrip("0").rstrip(".")  # + 0.0: no "-0"
+
+
+def length(text: str, size: float = 11) -> float:
+    """How wide a text is in a font of ``size``, rather too much than too little."""
+    wide = sum(east_asian_width(letter) in "WF" for letter in text)
+    return (len(text) + wide * 0.8) * size * 0.53
+
+
+def cut(text: str, width: float, size: float = 11) -> str:
+    """The text, shortened to ``width`` with an ellipsis where it is longer."""
+    if length(text, size) <= width:
+        return text
+    while text and length(text + "…", size) > width:
+        text = text[:-1]
+    return text + "…"

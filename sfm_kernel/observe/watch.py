@@ -1,0 +1,128 @@
+"""Proof of a deadlock, and its end.
+
+A diagnosis is true of one moment. Whoever acts on it wants more: the same processes in the same
+calls, look after look, for seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+from sfm_kernel import _native
+from sfm_kernel.observe.explain import explain
+from sfm_kernel.observe.snapshot import Elsewhere, calls, folder_of, segments
+
+PROOF = 2.0
+"""Seconds for which a deadlock has to stand before it is broken."""
+
+
+class Watch:
+    """Looks at a world again and again, and tells when a deadlock is proven.
+
+    Args:
+        world: its folder on this machine, or an endpoint in it.
+        proof: seconds for which the same calls must have been stuck.
+        clock: for tests.
+        elsewhere: gives the processes on other machines, see ``explain``.
+    """
+
+    def __init__(
+        self,
+        world: Any,
+        proof: float = PROOF,
+        clock: Callable[[], float] = time.monotonic,
+        elsewhere: Elsewhere | None = None,
+    ) -> None:
+        self._folder, self._proof, self._clock = folder_of(world), proof, clock
+        self._elsewhere = elsewhere
+        self._blocked: frozenset[tuple[str, int]] = frozenset()
+        self._stuck: dict[str, int] = {}
+        self._since = self._looked = 0.0
+
+    def look(self) -> dict[str, Any] | None:
+        """The diagnosis, once its deadlock is proven; None before that.
+
+        To be called several times a second; a longer pause begins the proof anew.
+        """
+        before, self._blocked = self._blocked, _blocked(self._folder, self._elsewhere)
+        looked, self._looked = self._looked, self._clock()
+        if self._looked - looked > self._proof / 2:
+            self._stuck = {}
+        if not before & self._blocked:  # who goes on all the time is not looked at closely
+            self._stuck = {}
+            return None
+        diagnosis = explain(self._folder, elsewhere=self._elsewhere)
+        stuck = {
+            one["uid"]: one["call"] for one in diagnosis["processes"] if one["verdict"] == "stuck"
+        }
+        if not stuck or stuck != self._stuck:
+            self._stuck, self._since = stuck, self._clock()
+            return None
+        return diagnosis if self._clock() - self._since >= self._proof else None
+
+
+def _blocked(folder: str, elsewhere: Elsewhere | None) -> frozenset[tuple[str, int]]:
+    """Processes that are in a blocked call, each with its number."""
+    known = calls(folder, elsewhere(False) if elsewhere else ()).items()
+    return frozenset((uid, call) for uid, (call, state) in known if state.startswith("blocked"))
+
+
+Judge = Callable[[str, int, str], bool]
+"""``judge`` for processes on other machines."""
+
+
+def end_calls(
+    world: Any, diagnosis: dict[str, Any], brief: bool = False, elsewhere: Judge | None = None
+) -> list[Any]:
+    """End the blocked calls of a deadlock with DeadlockDetected.
+
+    Args:
+        brief: the errors tell of their own process only, not the whole diagnosis.
+        elsewhere: ends the calls of processes that are not on this machine.
+    Returns:
+        The names of the processes whose calls it was. A message that a call was to send or receive
+        is where it was: in the inbox, or not sent.
+    """
+    here = segments(folder_of(world))
+    ended = []
+    for one in diagnosis["processes"]:
+        if one["verdict"] != "stuck":
+            continue
+        uid, call = one["uid"], one["call"]
+        judgement = _judgement(diagnosis, [one["text"]] if brief else diagnosis["sentences"])
+        if uid in here:
+            is_ended = _native.judge(here[uid], call, judgement)
+        else:
+            is_ended = elsewhere is not None and elsewhere(uid, call, judgement)
+        if is_ended:
+            ended.append(one["name"])
+    return ended
+
+
+def judge(folder: str, uid: str, call: int, judgement: str) -> bool:
+    """End the blocked call number ``call`` of a process that has its segment here.
+
+    False if that call is over. ``judgement``: JSON, with "cycle" and "why".
+    """
+    path = segments(folder).get(uid)
+    return path is not None and _native.judge(path, call, judgement)
+
+
+def _judgement(diagnosis: dict[str, Any], told: list[str]) -> str:
+    """The cycle, and why, as JSON that fits into a segment."""
+    cycle = diagnosis["cycle"] or diagnosis["stuck"]
+    for length in range(len(told), -1, -1):
+        rest = [] if length == len(told) else [f"… and {len(told) - length} lines more"]
+        why = "\n".join([diagnosis["title"] + ".", *told[:length], *rest])
+        judgement = json.dumps({"cycle": cycle, "why": why}, ensure_ascii=False)
+        if len(judgement.encode()) <= _LONGEST:
+            return judgement
+    short = {"cycle": cycle[:5], "why": diagnosis["title"][:200]}  # very long names
+    return json.dumps(short, ensure_ascii=False)
+
+
+_LONGEST = 8192
+"""Bytes of the text that a segment has room for (``judgement`` in native/src/segment.rs)."""

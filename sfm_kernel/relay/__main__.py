@@ -1,0 +1,79 @@
+"""``python -m sfm_kernel.relay``: shows this machine's processes of a world to other machines.
+
+The world comes from SFM_WORLD, SFM_DIRECTORY and SFM_KEY, as ``python -m sfm_kernel.directory``
+prints them. It ends when no process of the world lives here any more, or the server is gone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import threading
+
+from sfm_kernel.directory.client import Client
+from sfm_kernel.directory.folders import WorldFolder
+from sfm_kernel.errors import SFMError
+from sfm_kernel.relay import DETACHED
+from sfm_kernel.relay.watching import relay
+
+FIRST_SECONDS = 60.0
+"""A relay that was started by hand waits so long for the first process."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Serve until there is nothing to do; the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m sfm_kernel.relay", description=__doc__)
+    parser.add_argument(DETACHED, action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.detached:
+        about = json.load(sys.stdin)
+        _detach()
+    else:
+        about = _from_environment()
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    try:
+        client = Client(about["world"], about["url"], bytes.fromhex(about["key"]))
+    except (SFMError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    try:
+        patience = 0.0 if options.detached else FIRST_SECONDS
+        if not relay(client, about["folder"], stop, patience):
+            print("a relay of this world runs on this machine already", file=sys.stderr)
+    finally:
+        client.close()
+    return 0
+
+
+def _detach() -> None:
+    """Go on in a process that is nobody's child, in no folder, and that holds nobody's pipe."""
+    if os.fork():
+        os._exit(0)
+    os.chdir("/")
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.close(null)
+
+
+def _from_environment() -> dict[str, str]:
+    try:
+        names = {"world": "SFM_WORLD", "url": "SFM_DIRECTORY", "key": "SFM_KEY"}
+        about = {field: os.environ[name] for field, name in names.items()}
+    except KeyError as error:
+        raise SystemExit(
+            f"{error.args[0]} is not set: copy what the directory server has printed"
+        ) from None
+    try:
+        with WorldFolder(about["world"], create=True) as folder:
+            return about | {"folder": folder.path}
+    except SFMError as error:
+        raise SystemExit(str(error)) from None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

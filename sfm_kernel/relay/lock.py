@@ -1,0 +1,63 @@
+"""That there is one relay of a world on a machine: a lock on a file in the world's folder.
+
+The kernel drops it with the process. The file goes with the relay; one that a killed relay has left
+is taken over by the next.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import time
+
+from sfm_kernel.directory.folders import is_alive
+
+FILE = "relay"
+"""Its name; ``directory.cleaning`` knows it as a part of a world's folder."""
+
+_ATTEMPTS = 20
+_PAUSE = 0.005
+
+
+class Lock:
+    """The right to be the relay. Made by ``acquire``."""
+
+    def __init__(self, path: str, fd: int) -> None:
+        self._path, self._fd = path, fd
+
+    @classmethod
+    def acquire(cls, folder: str) -> Lock | None:
+        """The lock; None if a living relay has it.
+
+        Raises FileNotFoundError where there is no such folder.
+        """
+        path = os.path.join(folder, FILE)
+        for _ in range(_ATTEMPTS):  # who looks whether it is held, holds it for a moment
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            lock = cls(path, fd)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if lock.is_valid():
+                    return lock
+            except BlockingIOError:
+                time.sleep(_PAUSE)
+            os.close(fd)
+        return None
+
+    def is_valid(self) -> bool:
+        """Whether the file is still the folder's: somebody may have removed the world."""
+        with contextlib.suppress(OSError):
+            return os.path.samestat(os.fstat(self._fd), os.lstat(self._path))
+        return False
+
+    def release(self) -> None:
+        """Give the lock up, and remove the file."""
+        if self.is_valid():
+            os.unlink(self._path)
+        os.close(self._fd)
+
+
+def is_held(folder: str) -> bool:
+    """Whether a living relay has the lock."""
+    return is_alive(os.path.join(folder, FILE))

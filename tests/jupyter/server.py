@@ -1,0 +1,235 @@
+"""A real Jupyter server with the extension, its clients, and processes for it to see."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import websocket
+
+from sfm_kernel import directory
+from sfm_kernel.observe import __file__ as observe
+from tests.jupyter.notebook import PATIENCE, wait_for
+
+TOKEN = "for-tests"
+OTHERS = ("ipyparallel", "jupyter_lsp", "jupyter_server_terminals", "jupyterlab", "notebook_shim")
+"""Extensions that are not needed here, and would take seconds to start."""
+
+_SCHEMA = json.loads(Path(observe).with_name("schema.json").read_text())
+
+
+def check(kind: str, value: object) -> Any:
+    """The value itself; fails unless it has the schema's shape of that name."""
+    schema = {"$defs": _SCHEMA["$defs"], "$ref": f"#/$defs/{kind}"}
+    jsonschema.Draft202012Validator(schema).validate(value)
+    return value
+
+
+class Server:
+    """A server's process, and the REST calls to it."""
+
+    def __init__(self, folder: Path) -> None:
+        extensions = {"sfm_kernel.jupyter.server": True} | dict.fromkeys(OTHERS, False)
+        self.process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "jupyter_server", "--allow-root", "--no-browser"),
+                f"--ServerApp.port={_free_port()}",  # or one near it
+                f"--ServerApp.root_dir={folder}",
+                f"--IdentityProvider.token={TOKEN}",
+                f"--ServerApp.jpserver_extensions={extensions}",
+            ],
+            cwd=folder,
+        )
+        self._info = Path(os.environ["JUPYTER_RUNTIME_DIR"], f"jpserver-{self.process.pid}.json")
+        wait_for(lambda: self._info.exists() or self.process.poll() is not None, "the server runs")
+        self.url = json.loads(self._info.read_text())["url"]
+        wait_for(lambda: self.get("api/status")[0] == 200, "the server answers")
+
+    def call(
+        self,
+        path: str,
+        body: object = None,
+        *,
+        method: str = "GET",
+        headers: Mapping[str, str] = {"Authorization": f"token {TOKEN}"},
+    ) -> tuple[int, Any]:
+        """The status and the answer, decoded where it is JSON."""
+        data = json.dumps(body).encode() if method == "POST" else None
+        request = urllib.request.Request(self.url + path, data, dict(headers), method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+                status, text = answer.status, answer.read()
+        except urllib.error.HTTPError as error:
+            status, text = error.code, error.read()
+        except urllib.error.URLError:  # it does not listen yet
+            return 0, None
+        try:
+            return status, json.loads(text)
+        except ValueError:
+            return status, text
+
+    def get(self, path: str) -> tuple[int, Any]:
+        """What a GET gives."""
+        return self.call(path)
+
+    def post(self, path: str, body: object) -> tuple[int, Any]:
+        """What a POST gives."""
+        return self.call(path, body, method="POST")
+
+    def done(self, path: str, body: object) -> Any:
+        """The answer to a POST that succeeds."""
+        status, answer = self.post(path, body)
+        assert status in (200, 201), answer
+        return answer
+
+    def worlds(self) -> dict[str, Any]:
+        """The list of worlds, by name."""
+        status, answer = self.get("sfm/worlds")
+        assert status == 200, answer
+        return {one["world"]: check("world", one) for one in answer["worlds"]}
+
+    @contextmanager
+    def stream(self) -> Iterator[Stream]:
+        """A client of the websocket."""
+        one = Stream(self.url.replace("http", "ws", 1) + f"sfm/stream?token={TOKEN}")
+        try:
+            yield one
+        finally:
+            one.socket.close()
+
+    def close(self) -> None:
+        """End it as Ctrl-C does; harmless when repeated."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        self.process.wait(PATIENCE)
+
+
+class Stream:
+    """A client of the websocket; what comes is checked against the schema."""
+
+    def __init__(self, url: str, **options: Any) -> None:
+        self.socket = websocket.create_connection(url, timeout=PATIENCE, **options)
+
+    def watch(self, world: str | None, *parts: str, rate: float = 20) -> None:
+        """Say what to send from now on."""
+        wish = {"type": "watch", "world": world, "rate": rate, "parts": list(parts)}
+        self.socket.send(json.dumps(wish))
+
+    def next(self) -> dict[str, Any]:
+        """The next message, whatever it is."""
+        message: dict[str, Any] = json.loads(self.socket.recv())
+        kind = message["type"]
+        if kind == "worlds":
+            for one in message["worlds"]:
+                check("world", one)
+        elif kind in ("snapshot", "diagnosis", "timeline"):
+            check(kind, message[kind])
+        else:
+            assert kind in ("gone", "error")
+        return message
+
+    def until(self, kind: str, fits: Callable[[Any], object] = lambda content: True) -> Any:
+        """The content of the first message of this kind that fits."""
+        while True:
+            message = self.next()
+            content = message.get({"error": "text", "gone": "world"}.get(kind, kind))
+            if message["type"] == kind and fits(content):
+                return content
+
+    def until_silence(self, seconds: float = 1.5) -> list[dict[str, Any]]:
+        """What still comes, until nothing has come for so long."""
+        came = []
+        self.socket.settimeout(seconds)
+        try:
+            while True:
+                came.append(self.next())
+        except websocket.WebSocketTimeoutException:
+            return came
+        finally:
+            self.socket.settimeout(PATIENCE)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        return int(one.getsockname()[1])
+
+
+@contextmanager
+def server(folder: Path) -> Iterator[Server]:
+    """A server whose notebooks are in ``folder``."""
+    one = Server(folder)
+    try:
+        yield one
+    finally:
+        one.close()
+
+
+class Program:
+    """A process of a world that runs ``body`` (``sfm`` is its endpoint, ``say`` prints)."""
+
+    _FRAME = """
+import ctypes, os, signal, sys, time
+import sfm_kernel
+def say(text):
+    print(text, flush=True)
+sfm = sfm_kernel.join(sys.argv[1], sys.argv[2])
+try:
+    say("joined")
+    exec(sys.argv[3])
+finally:
+    sfm.close()
+"""
+
+    def __init__(self, world: str, name: str, body: str) -> None:
+        command = [sys.executable, "-c", self._FRAME, world, name, body]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert self.line() == "joined"
+
+    def line(self) -> str:
+        """The next line that it says; empty when it has ended."""
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def tell(self, text: str) -> None:
+        """Write a line to its standard input."""
+        assert self.process.stdin is not None
+        print(text, file=self.process.stdin, flush=True)
+
+    def close(self) -> None:
+        """Kill it; harmless when repeated."""
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+
+@contextmanager
+def programs(world: str, **bodies: str) -> Iterator[dict[str, Program]]:
+    """Processes of a world by name."""
+    running: dict[str, Program] = {}
+    try:
+        for name, body in bodies.items():
+            running[name] = Program(world, name, body)
+        yield running
+    finally:
+        for one in running.values():
+            one.close()
+        directory.remove_world(world)  # what the killed left; others may go on
+
+
+def processes(content: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The processes of a snapshot by name."""
+    return {one["name"]: one for one in content["processes"]}

@@ -1,0 +1,253 @@
+"""Clusters: those that the panel starts, and those of notebooks."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+from jupyter_client.blocking import BlockingKernelClient
+
+from tests.jupyter.notebook import PATIENCE, descendants, runs, wait_for
+from tests.jupyter.server import Server, processes, server
+
+pytestmark = [pytest.mark.keeps("one server for some of them"), pytest.mark.fault]
+
+KEEPER = "sfm_kernel.jupyter.server.keeper"
+
+
+def names(one: Server, world: str) -> dict[str | int, str]:
+    """The uids of a world's living processes by name."""
+    with one.stream() as stream:
+        stream.watch(world, "snapshot")
+        seen = processes(stream.until("snapshot"))
+        return {name: process["uid"] for name, process in seen.items() if process["alive"]}
+
+
+def files(sfm_dir: Path) -> list[Path]:
+    """What there is of any cluster."""
+    profile = Path(os.environ["IPYTHONDIR"]) / "profile_default"
+    return [*sfm_dir.glob("ipp-*"), *profile.glob("*/*sfm-*")]
+
+
+def test_a_cluster_from_the_panel(tmp_path: Path, sfm_dir: Path) -> None:
+    with server(tmp_path) as one:
+        status, answer = one.post("sfm/worlds", {"names": ["A", "B"]})
+        assert status == 201
+        world, cluster = answer["world"], answer["cluster"]
+        entry = one.worlds()[world]
+        assert (entry["cluster"], entry["owner"], entry["title"]) == (cluster, "server", cluster)
+        assert (entry["engines"], entry["running"], entry["dead"]) == (2, 0, 0)
+        # Nobody but the engines: an idle guest would be taken for one who may still send.
+        before = names(one, world)
+        assert list(before) == ["A", "B"]
+        # An idle engine has nothing to interrupt.
+        assert one.done(f"sfm/worlds/{world}/interrupt", {"uids": None}) == {"interrupted": []}
+        one.done(f"sfm/worlds/{world}/interrupt", {"uids": list(before.values())})
+        assert names(one, world) == before
+
+        one.done(f"sfm/worlds/{world}/rescale", {"engines": 4})
+        four = names(one, world)
+        assert list(four) == ["A", "B", 2, 3] and before.items() <= four.items()
+        one.done(f"sfm/worlds/{world}/rescale", {"engines": 1})
+        assert names(one, world) == {"A": before["A"]}
+        assert one.worlds()[world]["engines"] == 1  # the others are not among the dead
+        one.done(f"sfm/worlds/{world}/rescale", {"engines": 3})
+        three = names(one, world)
+        assert list(three) == ["A", 1, 2]
+
+        one.done(f"sfm/worlds/{world}/restart", {"uids": [three[1]]})
+        again = names(one, world)
+        assert list(again) == ["A", 1, 2] and again[1] != three[1]
+        assert again["A"] == three["A"] and again[2] == three[2]
+
+        one.done(f"sfm/worlds/{world}/stop", {"uids": [again["A"]]})
+        assert list(names(one, world)) == [1, 2]
+        one.done(f"sfm/worlds/{world}/restart", {"uids": None})
+        everybody = names(one, world)
+        assert list(everybody) == ["A", 1, 2] and not everybody.items() & again.items()
+
+        status, answer = one.post(f"sfm/worlds/{world}/restart", {"uids": [again["A"]]})
+        assert status == 409 and again["A"] in answer["message"]
+
+        one.done(f"sfm/worlds/{world}/stop", {"uids": None})
+        assert not one.worlds() and not descendants(one.process.pid) and not files(sfm_dir)
+        assert one.post(f"sfm/worlds/{world}/stop", {})[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"engines": 0}, "from 1 to"),
+        ({"engines": 10**6}, "from 1 to"),
+        ({"engines": True}, "send"),
+        ({"engines": 2, "names": ["A"]}, "send"),
+        ({"names": []}, "names"),
+        ({"names": ["A", "A"]}, "twice"),
+        ({"names": ["home"]}, "'home' is no name"),
+        ({"names": ["A;rm"]}, "is no name"),
+        ({}, "send"),
+        ([], "send"),
+    ],
+)
+def test_what_cannot_be_started(shared: Server, body: object, words: str) -> None:
+    status, answer = shared.post("sfm/worlds", body)
+    assert status == 400 and words in answer["message"]
+    assert not descendants(shared.process.pid)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with server(tmp_path_factory.mktemp("notebooks")) as running:
+        yield running
+
+
+ENDS: dict[str, Callable[[Server], object]] = {
+    "killed": lambda one: one.process.kill(),
+    "terminated": lambda one: one.close(),
+}
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS.keys())
+def test_the_end_of_the_server_ends_its_clusters(
+    tmp_path: Path, sfm_dir: Path, end: Callable[[Server], object]
+) -> None:
+    with server(tmp_path) as one:
+        one.done("sfm/worlds", {"engines": 2})
+        found = descendants(one.process.pid)
+        # keeper, controller, heart monitor, supervisor, two engines
+        assert len(found) >= 6 and len(files(sfm_dir)) >= 4
+        end(one)
+        goes_away(found, sfm_dir)
+
+
+def goes_away(found: list[psutil.Process], sfm_dir: Path) -> None:
+    """Fail unless the processes and all files of clusters go by themselves."""
+    wait_for(lambda: not [one for one in found if runs(one)], f"the end of {found}")
+    wait_for(lambda: not files(sfm_dir), f"the removal of {files(sfm_dir)}")
+
+
+def test_the_server_is_killed_while_engines_start(tmp_path: Path, sfm_dir: Path) -> None:
+    with server(tmp_path) as one:
+        ask = threading.Thread(target=lambda: suppressed(one), name="asks")
+        ask.start()
+        wait_for(lambda: len(descendants(one.process.pid)) >= 2, "the keeper starts a controller")
+        found = descendants(one.process.pid)
+        one.process.kill()
+        goes_away(found, sfm_dir)
+        ask.join()
+
+
+def suppressed(one: Server) -> None:
+    """Ask for engines, of a server that does not live to answer."""
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        one.post("sfm/worlds", {"engines": 2})
+
+
+def test_a_keeper_is_killed(shared: Server, sfm_dir: Path) -> None:
+    world = shared.done("sfm/worlds", {"engines": 1})["world"]
+    found = descendants(shared.process.pid)
+    (keeper,) = [one for one in found if KEEPER in one.cmdline()]
+    keeper.kill()
+    goes_away(found, sfm_dir)
+    wait_for(lambda: world not in shared.worlds(), "the list has heard of it")
+    assert shared.post(f"sfm/worlds/{world}/restart", {"uids": None})[0] == 404
+
+
+def test_a_keeper_that_nobody_tells_to_start() -> None:
+    command = [sys.executable, "-m", KEEPER]
+    lines = [{"do": "restart"}, {"do": "start", "engines": "four"}, {"do": "dance"}]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    with subprocess.Popen(command, text=True, stdin=-1, stdout=-1) as keeper:
+        assert keeper.stdin is not None and keeper.stdout is not None
+        keeper.stdin.write(text)
+        keeper.stdin.flush()
+        answers = [json.loads(keeper.stdout.readline()) for _ in lines]
+        keeper.stdin.close()
+        assert keeper.wait(PATIENCE) == 0
+    assert all("error" in answer for answer in answers)
+    assert "comes before 'start'" in answers[0]["error"]
+
+
+# ---- notebooks of the same server
+
+
+class Notebook:
+    """A kernel that the server has started for a file."""
+
+    def __init__(self, one: Server, path: str) -> None:
+        kernel = {"name": "python3"}
+        body = {"path": path, "name": path, "type": "notebook", "kernel": kernel}
+        self.id = one.done("api/sessions", body)["kernel"]["id"]
+        file = Path(os.environ["JUPYTER_RUNTIME_DIR"], f"kernel-{self.id}.json")
+        self.client = BlockingKernelClient(connection_file=str(file))
+        self.client.load_connection_file()
+        self.client.start_channels()
+        # Not wait_for_ready: on a busy machine it takes a slow heartbeat for a dead kernel.
+        self.client.kernel_info(reply=True, timeout=PATIENCE)
+        self.run("%load_ext sfm_kernel")
+
+    def run(self, code: str) -> None:
+        """Run a cell that succeeds."""
+        reply = self.client.execute(code, reply=True, timeout=PATIENCE)["content"]
+        assert reply["status"] == "ok", reply
+
+
+@contextmanager
+def notebook(one: Server, path: str) -> Iterator[Notebook]:
+    book = Notebook(one, path)
+    try:
+        yield book
+    finally:
+        book.client.stop_channels()
+        one.call(f"api/kernels/{book.id}", method="DELETE")
+
+
+def test_a_notebook_and_its_cluster(shared: Server, sfm_dir: Path) -> None:
+    with notebook(shared, "sub/lesson.ipynb") as book, notebook(shared, "other.ipynb") as other:
+        book.run("%sfm start 2")
+        ((world, entry),) = shared.worlds().items()
+        assert (entry["owner"], entry["title"]) == ("notebook", "lesson.ipynb")
+        assert entry["kernels"] == [book.id] and entry["engines"] == 2
+
+        other.run(f"%sfm connect {entry['cluster']}")
+        entry = shared.worlds()[world]
+        assert entry["kernels"] == sorted([book.id, other.id])
+        assert (entry["owner"], entry["title"]) == ("notebook", "lesson.ipynb")
+
+        for action in ("stop", "restart", "rescale"):
+            status, answer = shared.post(f"sfm/worlds/{world}/{action}", {"engines": 1})
+            assert status == 409 and f"%sfm {action}".removesuffix("rescale") in answer["message"]
+        assert shared.worlds()[world]["engines"] == 2
+
+        book.run("%%sfm --noblock\nimport os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+        wait_for(lambda: shared.worlds()[world]["dead"] == 2, "both engines are dead")
+        assert shared.worlds()[world]["owner"] == "notebook"
+        other.run("%sfm stop")  # it only leaves
+        book.run("%sfm stop")
+        wait_for(lambda: world not in shared.worlds(), "the end of the world")
+
+
+def test_a_notebook_joins_a_cluster_from_the_panel(shared: Server) -> None:
+    started = shared.done("sfm/worlds", {"engines": 1})
+    world, cluster = started["world"], started["cluster"]
+    with notebook(shared, "lesson.ipynb") as book:
+        book.run(f"%sfm connect {cluster}")
+        entry = shared.worlds()[world]
+        assert (entry["owner"], entry["title"]) == ("server", cluster)
+        assert entry["kernels"] == [book.id] and entry["engines"] == 1
+        assert "home" in names(shared, world)
+        book.run("send(dest=0, n=41)")
+        book.run("%%sfm\nsend(dest='home', n=recv().n + 1)")
+        book.run("assert recv().n == 42")
+    shared.done(f"sfm/worlds/{world}/stop", {})
+    assert not shared.worlds()

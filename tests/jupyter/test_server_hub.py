@@ -1,0 +1,291 @@
+"""What the extension reads, when, and for whom; without a server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import json
+import logging
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+import sfm_kernel
+from sfm_kernel import Endpoint
+from sfm_kernel.jupyter.server import views
+from sfm_kernel.jupyter.server.client import BadWish, Client, Wish, timeline_text
+from sfm_kernel.jupyter.server.hub import Hub
+from sfm_kernel.jupyter.server.worlds import Worlds
+from tests.jupyter.server import check
+
+explaining = importlib.import_module("sfm_kernel.observe.explain")  # the package has functions of
+snapshots = importlib.import_module("sfm_kernel.observe.snapshot")  # these names
+
+Sent = list[dict[str, Any]]
+
+
+@contextlib.asynccontextmanager
+async def hub() -> AsyncIterator[Hub]:
+    """A hub that lists no worlds."""
+
+    async def entries() -> list[dict[str, Any]]:
+        return []
+
+    with ThreadPoolExecutor(2, "sfm-read") as executor:
+        yield Hub(Worlds(), entries, executor, logging.getLogger("test"))
+
+
+@contextlib.asynccontextmanager
+async def client(hub: Hub) -> AsyncIterator[tuple[Client, Sent]]:
+    """A client, and what it is sent."""
+    sent: Sent = []
+
+    async def write(text: str) -> None:
+        sent.append(json.loads(text))
+
+    one = Client(write)
+    task = asyncio.create_task(one.run())
+    hub.join(one)
+    try:
+        yield one, sent
+    finally:
+        hub.leave(one)
+        task.cancel()
+
+
+async def until(done: Callable[[], object]) -> None:
+    """Wait until it is so; the watchdog ends what never is."""
+    while not done():
+        await asyncio.sleep(0.01)
+
+
+def readers() -> int:
+    """How many tasks read worlds."""
+    names = [getattr(task.get_coro(), "__qualname__", "") for task in asyncio.all_tasks()]
+    return names.count("Reader._run")
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The folders that were looked at, one entry for each look."""
+    found: list[str] = []
+    real = snapshots.pulse
+
+    def pulse(folder: str) -> int:
+        found.append(folder)
+        return real(folder)
+
+    monkeypatch.setattr(snapshots, "pulse", pulse)
+    return found
+
+
+def test_one_reader_for_all_and_none_for_nobody(world: str, looks: list[str]) -> None:
+    async def story() -> None:
+        async with hub() as one, client(one) as (first, ours), client(one) as (second, theirs):
+            await asyncio.sleep(0.2)
+            assert readers() == 0 and not looks
+            first.shown["snapshot"] = -1
+            one.watch(first, Wish(world, 20, frozenset({"snapshot"})))
+            await until(lambda: "snapshot" in [it["type"] for it in ours])
+            alone = readers()
+            one.watch(second, Wish(world, 20, frozenset({"snapshot"})))
+            await until(lambda: "snapshot" in [it["type"] for it in theirs])
+            assert alone == readers() > 0
+
+            one.watch(first, Wish(world, 20, frozenset()))
+            one.watch(second, Wish(None, 20, frozenset({"snapshot"})))
+            await until(lambda: readers() == 0)
+            looks.clear()
+            await asyncio.sleep(0.3)
+            assert not looks
+
+            one.watch(first, Wish(world, 20, frozenset({"snapshot"})))
+            await until(lambda: [it["type"] for it in ours].count("snapshot") == 2)
+
+    with sfm_kernel.join(world, "A"):
+        asyncio.run(story())
+
+
+def test_a_picture_is_not_taken_again_while_nothing_moves(
+    world: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken, real, now = [], snapshots.snapshot, [0.0]
+    monkeypatch.setattr(snapshots, "snapshot", lambda folder: taken.append(1) or real(folder))
+    monkeypatch.setattr(views.time, "monotonic", lambda: now[0])
+    with sfm_kernel.join(world, "A") as sfm:
+        picture = views.Picture(sfm.folder)
+        settle(picture)
+        version, count = picture.version, len(taken)
+        for _ in range(100):
+            picture.look()
+        assert len(taken) == count and picture.version == version
+        now[0] += views.HEARTBEAT  # what pulses do not tell is seen now
+        picture.look()
+        assert len(taken) == count + 1 and picture.version == version
+        sfm.send(dest="A", n=1)
+        picture.look()
+        assert picture.version > version
+        newest = check("snapshot", picture.newest)
+        assert newest["processes"][0]["depth"] == 1
+
+
+def settle(picture: views.Picture) -> None:
+    """Look until the picture stays the same, and once more for the pulse that it has then."""
+    version = -1
+    while version != picture.version:
+        version = picture.version
+        picture.look()
+    picture.look()
+
+
+def test_a_diagnosis_is_made_at_most_so_often(world: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, now, verdict = [], [0.0], ["running"]
+
+    def explain(folder: str) -> dict[str, Any]:
+        made.append(folder)
+        sentence = f"A computes, since {now[0]} s."
+        judgement = {"name": "A", "verdict": verdict[0], "text": sentence}
+        texts = {"title": "", "sentences": [sentence]}
+        return {"time": now[0], "verdict": verdict[0], "processes": [judgement], **texts}
+
+    monkeypatch.setattr(explaining, "explain", explain)
+    monkeypatch.setattr(views.time, "monotonic", lambda: now[0])
+    with sfm_kernel.join(world, "A") as sfm:
+        picture = views.Picture(sfm.folder)
+        diagnosis = views.Diagnosis(sfm.folder, picture)
+
+        def during(seconds: float, act: Callable[[], object]) -> int:
+            made.clear()
+            for _ in range(round(seconds * 100)):
+                now[0] += 0.01
+                act()
+                diagnosis.look()
+            return len(made)
+
+        settle(picture)
+        assert during(10, lambda: touch(sfm)) <= 10 / views.PAUSE + 1
+        during(views.CALM + views.PAUSE, lambda: None)
+        assert 1 <= during(10, lambda: None) <= 10 / views.SECOND_THOUGHT + 1
+        version = diagnosis.version
+        during(10, lambda: None)
+        assert diagnosis.version == version, "that it takes longer is no news"
+        verdict[0] = "deadlock"
+        during(10, lambda: None)
+        assert diagnosis.version == version + 1
+
+
+def touch(sfm: Endpoint) -> None:
+    """Something happens."""
+    sfm.send(dest=sfm.name, n=1)
+    sfm.recv(n=1)
+
+
+def test_who_reads_slowly_gets_the_newest(world: str) -> None:
+    async def story() -> None:
+        sent, free = [], asyncio.Event()
+
+        async def write(text: str) -> None:
+            sent.append(text)
+            await free.wait()
+
+        one = Client(write)
+        one.want(Wish(world, 20, frozenset({"snapshot"})))
+        task = asyncio.create_task(one.run())
+        for number in range(5):
+            one.post("snapshot", lambda number=number: f"snapshot {number}")  # type: ignore[misc]
+            await asyncio.sleep(0.01)
+        free.set()
+        await until(lambda: len(sent) == 2)
+        assert sent == ["snapshot 0", "snapshot 4"]
+        one.post("snapshot", lambda: "of another world")
+        one.want(Wish("other", 20, frozenset({"snapshot"})))
+        one.post("gone", lambda: "last")
+        await until(lambda: "last" in sent)
+        assert "of another world" not in sent
+        task.cancel()
+
+    asyncio.run(story())
+
+
+def timeline(begin: float, *ends: float | None, ids: tuple[str, ...] = ()) -> dict[str, Any]:
+    """One with a span for each end, and flights."""
+    spans = [
+        {"uid": "a", "begin": float(n), "end": end, "state": "running", "where": None}
+        for n, end in enumerate(ends)
+    ]
+    flight: dict[str, Any] = dict.fromkeys(("received", "sent_at", "received_at", "late"))
+    flight |= {"src": "a", "dest": "b", "number": 1, "sent": 0.0, "bytes": 1, "cost": 0.0}
+    return {
+        "world": "w",
+        "begin": begin,
+        "end": begin + 9,
+        "missing": 0,
+        "processes": [{"uid": "a", "name": "A", "rank": 0}],
+        "spans": spans,
+        "flights": [{**flight, "id": one, "attributes": []} for one in ids],
+    }
+
+
+def test_what_waits_of_a_timeline_is_merged() -> None:
+    parts = [timeline(0, None, ids=("1", "2")), timeline(1, 5.0, None, ids=("2", "3"))]
+    told = json.loads(timeline_text(parts))
+    assert told["type"] == "timeline"
+    merged = check("timeline", told["timeline"])
+    assert [one["end"] for one in merged["spans"]] == [5.0, None]
+    assert [one["id"] for one in merged["flights"]] == ["1", "2", "3"]
+    assert merged["begin"] == 1
+    large = timeline(0, ids=tuple(map(str, range(1001))))
+    assert json.loads(timeline_text([large])) == {"type": "timeline", "timeline": large}
+    assert json.loads(timeline_text([timeline(0)]))["timeline"]["flights"] == []
+
+
+def test_who_falls_behind_gets_all_of_the_timeline_anew() -> None:
+    async def nothing(text: str) -> None: ...
+
+    async def story() -> None:
+        one = Client(nothing)
+        one.shown["timeline"] = 1
+        for _ in range(1000):
+            one.post_timeline(timeline(0))
+            if "timeline" not in one.shown:
+                return
+        pytest.fail("it piles up")
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(("asked", "given"), [(0.001, 1.0), (5, 5.0), (10**9, 20.0)])
+def test_the_rate_has_limits(asked: float, given: float) -> None:
+    text = json.dumps({"type": "watch", "world": "w", "rate": asked, "parts": ["snapshot"]})
+    assert Wish.parse(text) == Wish("w", given, frozenset({"snapshot"}))
+
+
+@pytest.mark.parametrize("rate", ["NaN", "Infinity", "true", '"5"', "null"])
+def test_what_is_no_rate(rate: str) -> None:
+    with pytest.raises(BadWish):
+        Wish.parse('{"type": "watch", "world": null, "parts": [], "rate": ' + rate + "}")
+
+
+def test_a_reader_outlives_what_it_cannot_read(world: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, broken = snapshots.snapshot, [True]
+
+    def snapshot(folder: str) -> dict[str, Any]:
+        if broken:
+            raise ValueError("a damaged segment")
+        return real(folder)
+
+    monkeypatch.setattr(snapshots, "snapshot", snapshot)
+
+    async def story() -> None:
+        async with hub() as one, client(one) as (first, sent):
+            one.watch(first, Wish(world, 20, frozenset({"snapshot"})))
+            await until(lambda: "error" in [it["type"] for it in sent])
+            assert "a damaged segment" in next(it["text"] for it in sent if it["type"] == "error")
+            broken.clear()
+            await until(lambda: "snapshot" in [it["type"] for it in sent])
+
+    with sfm_kernel.join(world, "A"):
+        asyncio.run(story())

@@ -1,0 +1,131 @@
+"""Made-up snapshots, for tests of what is concluded from them. All are valid by the schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from importlib.resources import files
+from typing import Any
+
+import jsonschema
+
+Dict = dict[str, Any]
+
+SCHEMA = json.loads(files("sfm_kernel.observe").joinpath("schema.json").read_text())
+
+NOW = 1000.0
+"""When they were taken; waits have begun one second before."""
+
+
+def check(what: str, value: Any) -> None:
+    """Raise ValidationError where the value is not what the schema says of "what"."""
+    jsonschema.Draft202012Validator({**SCHEMA, "$ref": f"#/$defs/{what}"}).validate(value)
+
+
+def picture(*processes: Dict) -> Dict:
+    """A snapshot of these; ranks and uids are given by their order."""
+    shown = []
+    for nth, one in enumerate(processes):
+        rank = None if one["kind"] == "notebook" else nth
+        shown.append({"rank": rank, "uid": uid(one["name"]), **one})
+    found = {"world": "made-up", "time": NOW, "processes": shown}
+    check("snapshot", found)
+    return found
+
+
+def uid(name: object) -> str:
+    return f"{name!s:x>32}"
+
+
+def process(name: object, state: str = "running", **changes: Any) -> Dict:
+    """One that computes and has never sent or received anything, in a world of three."""
+    return {
+        "name": name,
+        "kind": "process",
+        "size": 3,
+        "host": "here",
+        "pid": 1,
+        "here": True,
+        "alive": True,
+        "state": state,
+        "since": NOW - 1,
+        "call": 7,
+        "waits": None,
+        "wait": None,
+        "where": None,
+        "settled": False,
+        "depth": 0,
+        "bytes": 0,
+        "sent": 0,
+        "received": 0,
+        "peers": [],
+        "messages": [],
+        **changes,
+    }
+
+
+PARTS = {"text", "template", "all", "until", "space", "purpose", "others"}
+"""What ``blocked`` takes for the wait."""
+
+
+def blocked(name: object, what: str, whom: Iterable[object] | None, /, **changes: Any) -> Dict:
+    """One in a call that waits for these; ``changes`` are of the wait, or of the process."""
+    wait: Dict = {
+        "kind": what,
+        "text": "the text",
+        "template": [],
+        "peers": None if whom is None else list(whom),
+        "all": what in ("collective", "cell"),
+        "until": None,
+        "space": "",
+        "purpose": "",
+        "others": [],
+    }
+    wait |= {key: changes.pop(key) for key in PARTS & changes.keys()}
+    state = "blocked in recv" if what == "other" else f"blocked in {what}"
+    about: Dict = {"wait": wait, "waits": wait["text"], "settled": True}
+    return process(name, state, **(about | changes))
+
+
+def recv(name: object, *peers: object, **changes: Any) -> Dict:
+    """One that waits for a message from any of these; from anybody, if there are none."""
+    template = changes.pop("template", {})
+    conditions = [
+        {"name": key, "value": str(value), "predicate": str(value).startswith("<")}
+        for key, value in template.items()
+    ]
+    return blocked(name, "recv", peers or None, template=conditions, **changes)
+
+
+def send(name: object, peer: object, **changes: Any) -> Dict:
+    return blocked(name, "send", [peer], **changes)
+
+
+def collective(name: object, *missing: object, **changes: Any) -> Dict:
+    return blocked(name, "collective", missing, **changes)
+
+
+def idle(name: object, **changes: Any) -> Dict:
+    """An engine without a cell, or (``kind="process"``) a program that has come to its end."""
+    return process(name, "idle", **({"kind": "engine"} | changes))
+
+
+def notebook(name: object, *engines: object, **changes: Any) -> Dict:
+    """A notebook that waits for its cell on these."""
+    return blocked(name, "cell", engines, kind="notebook", **changes)
+
+
+def dead(name: object, state: str = "dead", **changes: Any) -> Dict:
+    return process(name, state, alive=False, **changes)
+
+
+def peer(name: object, sent: int = 0, arrived: int = 0, received: int = 0) -> Dict:
+    """What went between a process and this one."""
+    counts = {"sent": sent, "arrived": arrived, "received": received}
+    return {"uid": uid(name)[16:], "name": name, **counts}
+
+
+def message(src: object, space: str = "", **attributes: object) -> Dict:
+    """A message as it is shown; values are given as their texts."""
+    pairs = [[name, str(value)] for name, value in ({"src": repr(src)} | attributes).items()]
+    return {"src": src, "space": space, "bytes": 100, "attributes": pairs}

@@ -1,0 +1,155 @@
+"""Correct programs that look for a while as if nobody could go on."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+from sfm_kernel import Endpoint, Group, Message, PeerLost
+
+LONG = 0.9
+"""Seconds: far more than a wait has to last before it is judged."""
+
+
+def a_callback_takes_its_time(sfm: Endpoint) -> None:
+    """Its process waits for the one who has asked."""
+    if sfm.name == "A":
+        sfm.recv(src="B", ready=True)
+        sfm.send(dest="B", tag="question")
+        sfm.recv(src="B", tag="answer")
+        sfm.send(dest="B", tag="end")
+    elif sfm.name == "B":
+        with sfm.regcb(lambda m: _answer(sfm, m), tag="question"):
+            sfm.send(dest="A", ready=True)
+            sfm.recv(src="A", tag="end")
+
+
+def a_callback_goes_on_when_its_program_has_ended(sfm: Endpoint) -> None:
+    if sfm.name == "A":
+        sfm.recv(src="B", ready=True)
+        sfm.send(dest="B", tag="question")
+        sfm.recv(src="B", tag="answer")
+    elif sfm.name == "B":
+        sfm.regcb(lambda m: _answer(sfm, m), tag="question")
+        sfm.send(dest="A", ready=True)
+
+
+def _answer(sfm: Endpoint, question: Message) -> None:
+    time.sleep(LONG)
+    sfm.send(dest=question.src, tag="answer")
+
+
+def a_predicate_takes_its_time(sfm: Endpoint) -> None:
+    if sfm.name == "A":
+        sfm.recv(n=_is_two)
+        sfm.send(dest="B", tag="end")
+    elif sfm.name == "B":
+        for n in range(3):
+            sfm.send(dest="A", n=n)
+        sfm.recv(src="A")
+
+
+def _is_two(n: int) -> bool:
+    time.sleep(LONG / 2)
+    return n == 2
+
+
+def a_thread_sends_later(sfm: Endpoint) -> None:
+    """And its process waits for what comes back, or has ended."""
+    if sfm.name == "A":
+        threading.Timer(LONG, sfm.send, (), {"dest": "B"}).start()
+        sfm.recv(src="B")
+        threading.Timer(LONG, sfm.send, (), {"dest": "B"}).start()
+    elif sfm.name == "B":
+        sfm.recv(src="A")
+        sfm.send(dest="A")
+        sfm.recv(src="A")
+
+
+def a_timer_sends(sfm: Endpoint) -> None:
+    if sfm.name == "A":
+        signal.signal(signal.SIGALRM, lambda *_: sfm.send(dest="B"))
+        signal.setitimer(signal.ITIMER_REAL, LONG)
+        sfm.recv(src="B")
+    elif sfm.name == "B":
+        sfm.recv(src="A")
+        sfm.send(dest="A")
+
+
+def a_receive_ends_by_itself(sfm: Endpoint) -> None:
+    if sfm.name == "A":
+        try:
+            sfm.recv(LONG, src="B", tag="never")
+        except TimeoutError:
+            sfm.send(dest="B")
+    elif sfm.name == "B":
+        sfm.recv(src="A")
+
+
+def one_ends_right_after_a_barrier(sfm: Endpoint) -> None:
+    """Those who still are in it may not have noticed that all have come."""
+    group = Group(sfm)
+    for _ in range(3):
+        if sfm.name == "A":
+            time.sleep(LONG / 2)
+        group.barrier()
+
+
+WORKER = """
+import sys, time, sfm_kernel
+sfm = sfm_kernel.join(sys.argv[1], "worker", guest=True)
+sfm.send(dest="A", tag="ready")
+time.sleep(60)
+"""
+
+
+def one_waits_for_somebody_who_dies(sfm: Endpoint) -> None:
+    """It is told of the death."""
+    if sfm.name == "A":
+        sfm.wait_for("worker")
+        sfm.recv(tag="ready")
+        try:
+            sfm.recv(src="worker", tag="result")
+        except PeerLost:
+            return
+        raise AssertionError("it was not told")
+    if sfm.name == "B":
+        with subprocess.Popen([sys.executable, "-c", WORKER, sfm.world]) as worker:
+            sfm.wait_for("worker")
+            time.sleep(LONG)
+            worker.kill()
+
+
+ALL = [one for name, one in list(globals().items()) if name.startswith(("a_", "one_"))]
+
+
+def meet_and_go_on(sfm: Endpoint) -> None:
+    """For a test that stops A while it is in the barrier."""
+    group = Group(sfm)
+    if sfm.name == "A":
+        group.barrier()
+        sfm.send(dest="B")
+    else:
+        time.sleep(LONG)
+        group.barrier()
+        sfm.recv(src="A")
+
+
+def ask_around(sfm: Endpoint) -> None:
+    """For a test that stops B while it waits for A; C's question is then on its way to B."""
+    if sfm.name == "A":
+        sfm.recv(src="C")
+        sfm.send(dest="B")
+    elif sfm.name == "B":
+        with sfm.regcb(lambda m: sfm.send(dest=m.src, tag="answer"), tag="question"):
+            sfm.send(dest="C", ready=True)
+            sfm.recv(src="A")
+    else:
+        sfm.recv(src="B", ready=True)
+        time.sleep(LONG)
+        sfm.send(dest="B", tag="question")
+        sfm.recv(src="B", tag="answer")
+        sfm.send(dest="A")

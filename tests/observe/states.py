@@ -1,0 +1,67 @@
+"""Programs whose processes are in every state, and have whatever may be in a message."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from typing import Any
+
+import numpy as np
+
+from sfm_kernel import Endpoint, Group
+
+HTML = "<img src=x onerror=alert(1)>"
+NASTY: dict[str, Any] = {
+    "html": HTML,
+    "control": "a\tb\nc\x1b[31m\x1f\x00",
+    "long": "x" * 100_000,
+    "wide": "→€😀" * 50,
+    "quotes": 'it\'s "quoted" \\ ',
+    "lone": "\ud800",
+    "array": np.zeros((30, 40)),
+    "scalar": np.float32(1.5),
+    "strange": np.zeros(3, dtype=[("a", "i4"), ("b", "f8")]),
+    "raw": b"\x00\xff" * 5,
+    "big": 1 << 200,
+    "inf": float("-inf"),
+    "nan": float("nan"),
+    "none": None,
+    "nested": {"a": [1, {2: "3"}]},
+    "n" * 500: "a long name",
+    "tab\tand\nline": "names, too",
+}
+
+
+def nasty(sfm: Endpoint) -> None:
+    if sfm.rank == 0:
+        for n in range(60):
+            sfm.send(dest=1, n=n, **(NASTY if n % 20 == 0 else {}))
+        sfm.recv(**{name: NASTY[name] for name in ("html", "control", "long", "wide", "none")})
+    else:
+        sfm.recv(**{HTML: HTML, "f": lambda value: value == HTML, "big": 1 << 200})
+
+
+STATES = {
+    "holds the GIL": "running",
+    "computes": "running",
+    "receives": "blocked in recv",
+    "sends": "blocked in send",
+    "meets": "blocked in collective",
+}
+"""The processes of ``occupied``, and what each is seen to do."""
+
+
+def occupied(sfm: Endpoint) -> None:
+    group = Group(sfm)
+    group.barrier()
+    if sfm.name == "holds the GIL":
+        ctypes.PyDLL(None).sleep(60)
+    elif sfm.name == "computes":
+        while True:
+            time.sleep(0.01)
+    elif sfm.name == "receives":
+        sfm.recv(tag="never")
+    elif sfm.name == "sends":
+        sfm.with_buffering(0).send(dest="receives", tag="other", data=np.ones(10))
+    else:
+        group.barrier()

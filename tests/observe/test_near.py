@@ -1,0 +1,191 @@
+"""Which messages nearly fit, and what is said to be different about them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sfm_kernel.endpoint.calls import short
+from sfm_kernel.observe.explain import diagnose
+from sfm_kernel.observe.explain.graph import Graph
+from sfm_kernel.observe.explain.near import fits, near_misses
+from tests.observe.pictures import Dict, idle, message, picture, recv
+
+
+def near(template: Dict, *messages: Dict) -> list[tuple[Any, list[tuple[str, Any, str]]]]:
+    """For each that nearly fits: who has sent it; and name, what it has, what is wanted."""
+    found = near_misses(recv("A", template=template, messages=list(messages)))
+    return [
+        (
+            one["message"]["src"],
+            [(miss["name"], miss["has"], miss["wants"]) for miss in one["misses"]],
+        )
+        for one in found
+    ]
+
+
+def test_another_value() -> None:
+    assert near({"tag": 2}, message("B", tag=3)) == [("B", [("tag", "3", "2")])]
+
+
+def test_a_missing_attribute() -> None:
+    template = {"src": "'B'", "tag": 2}
+    assert near(template, message("B", tagg=2)) == [("B", [("tag", None, "2")])]
+
+
+def test_nothing_in_common_is_not_near() -> None:
+    assert near({"tag": 2}, message("B", n=2)) == []
+    assert near({}, message("B", n=2)) == []
+
+
+def test_the_best_come_first_and_the_worse_are_left_out() -> None:
+    template = {"a": 1, "b": 1, "c": 1}
+    messages = [message("B", a=1), message("C", a=1, b=1), message("D", a=1, c=1, b=2)]
+    assert near(template, *messages) == [("C", [("c", None, "1")]), ("D", [("b", "2", "1")])]
+
+
+def test_at_most_three_the_oldest() -> None:
+    messages = [message(name, tag=3) for name in "BCDEF"]
+    assert [src for src, _ in near({"tag": 2}, *messages)] == ["B", "C", "D"]
+
+
+def test_messages_of_another_context_are_not_near() -> None:
+    assert near({"tag": 2}, message("B", space="1f", tag=3)) == []
+    process = recv("A", space="1f", template={"tag": 2}, messages=[message("B", "1f", tag=3)])
+    assert len(near_misses(process)) == 1
+
+
+LONG = "x" * 100
+
+
+@pytest.mark.parametrize(
+    ("wanted", "shown"),
+    [
+        (2, "2"),
+        (2, "2.0"),
+        (1, "True"),
+        (0.5, "0.5"),
+        (1e22, "1e22"),
+        (None, "None"),
+        ("it's", '"it\'s"'),
+        ("a\\b", "'a\\b'"),
+        ("päth → €", "'päth → €'"),
+    ],
+)
+def test_equal_values(wanted: Any, shown: str) -> None:
+    template = [{"name": "tag", "value": short(wanted), "predicate": False}]
+    assert (
+        near_misses(recv("A", template={"tag": short(wanted)}, messages=[message("B", tag=shown)]))
+        == []
+    )
+    assert fits(template, message("B", tag=shown))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "shown"),
+    [
+        ([1, 2], "<object: 30 bytes>"),
+        (b"abc", "<bytes: 3>"),
+        (1 << 70, "<int of 9 bytes>"),
+        (LONG, f"'{LONG[:40]}…'"),
+        ("x" * 41, f"'{LONG[:40]}…'"),
+        ("a\tb", "'a b'"),
+        ({"key": LONG}, "<object: 130 bytes>"),
+    ],
+)
+def test_of_values_that_are_not_shown_whole_nothing_is_claimed(wanted: Any, shown: str) -> None:
+    """Neither that they differ nor that they are equal; what does differ is still told."""
+    template = {"data": short(wanted), "tag": 2}
+    about = [("tag", "3", "2")]
+    assert near(template, message("B", data=shown, tag=3)) == [("B", about)]
+    assert near({"data": short(wanted)}, message("B", data=shown)) == []
+    assert not fits(
+        [{"name": "data", "value": short(wanted), "predicate": False}], message("B", data=shown)
+    )
+
+
+@pytest.mark.parametrize(
+    ("wanted", "shown"),
+    [
+        (2, "3"),
+        (2, "'2'"),
+        ("2", "2"),
+        (None, "0"),
+        ("", "23"),
+        ("tag", "'tagg'"),
+        ("tag", "'Tag'"),
+        ((1 << 53) + 1, str(1 << 53)),
+        ("short", f"'{LONG[:40]}…'"),
+        ("y" * 41, f"'{LONG[:40]}…'"),
+    ],
+)
+def test_different_values(wanted: Any, shown: str) -> None:
+    assert near({"tag": short(wanted)}, message("B", tag=shown)) == [
+        ("B", [("tag", shown, short(wanted))])
+    ]
+
+
+def test_a_predicate_is_only_blamed_where_nothing_else_is() -> None:
+    """It may never have been asked."""
+    template = {"tag": 2, "n": "<is_large>"}
+    assert near(template, message("B", tag=2, n=1)) == [("B", [("n", "1", "<is_large>")])]
+    assert near(template, message("B", tag=3, n=1)) == [("B", [("tag", "3", "2")])]
+    assert near(template, message("B", tag=2)) == [("B", [("n", None, "<is_large>")])]
+    assert (
+        near({"data": "[1, 2]", "n": "<is_large>"}, message("B", data="<object: 9 bytes>", n=1))
+        == []
+    )
+    # Of two, one has refused.
+    assert near({"m": "<f>", "n": "<g>"}, message("B", m=1, n=1)) == []
+
+
+def told(template: Dict, *messages: Dict, depth: int | None = None) -> str:
+    """What is said of a receive."""
+    about = {"messages": list(messages), "depth": len(messages) if depth is None else depth}
+    stuck = recv("A", template=template, **about)
+    found = diagnose(Graph(picture(stuck, idle("B", kind="process"), idle("C", kind="process"))))
+    text: str = found["sentences"][0]
+    assert text.startswith("A waits for the text.")
+    return text.removeprefix("A waits for the text.").strip()
+
+
+def test_what_is_said() -> None:
+    assert told({"tag": 2}) == ""
+    one = "A's inbox holds 1 message that nearly fits: tag is 3, not 2."
+    assert told({"tag": 2}, message("B", tag=3)) == one
+    two = "A's inbox holds 2 messages that nearly fit: tag is 3, not 2; it has no n."
+    template = {"tag": 2, "n": 1}
+    assert told(template, message("B", tag=3, n=1), message("B", tag=2)) == two
+    both = "A's inbox holds 1 message that nearly fits: tag is 3, not 2 and n is 2, not 1."
+    assert told(template, message("B", tag=3, n=2)) == both
+    asked = "n is 2, which <is_large> does not accept."
+    assert told({"n": "<is_large>"}, message("B", n=2)).endswith(asked)
+    none = "A's inbox holds 2 messages, of which none fits."
+    assert told({"tag": 2}, message("B", n=1), message("B", n=2)) == none
+    many = "A's inbox holds at least 3 messages that nearly fit: tag is 3, not 2."
+    assert told({"tag": 2}, *[message("B", tag=3)] * 5) == many
+    # Only the first 50 are looked at.
+    assert told({"tag": 2}, *[message("B", n=1)] * 50, depth=70).startswith("A's inbox holds 70")
+
+
+def test_a_message_that_went_to_somebody_else() -> None:
+    def said(template: Dict, space: str = "") -> list[str]:
+        stuck = recv("A", template=template)
+        other = idle(
+            "B", kind="process", messages=[message("C", space, tag=2, data="<object: 9 bytes>")]
+        )
+        found = diagnose(Graph(picture(stuck, other, idle("C", kind="process"))))
+        return [text for text in found["sentences"] if "lies in" in text]
+
+    text = "A message that would fit A's receive lies in B's inbox: C has sent it there."
+    assert said({"tag": 2}) == said({"src": "'C'", "tag": 2}) == [text]
+    for template in (
+        {"tag": 3},
+        {"n": 1},
+        {"n": "<f>"},
+        {"tag": 2, "data": "[1]"},
+        {"src": "'D'", "tag": 2},
+    ):
+        assert said(template) == []
+    assert said({"tag": 2}, space="1f") == []

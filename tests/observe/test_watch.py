@@ -1,0 +1,263 @@
+"""A deadlock is proven when the same calls were stuck all the time; then the calls are ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import sfm_kernel
+from sfm_kernel import DeadlockDetected, Endpoint
+from sfm_kernel.observe import snapshot
+from sfm_kernel.observe import watch as watching
+from sfm_kernel.observe.explain import Graph, diagnose
+from sfm_kernel.observe.watch import Watch, end_calls
+from tests.contract.conftest import Background, eventually
+from tests.observe.pictures import Dict, idle, picture, process, recv
+
+# ---- proof, in a made-up world ----
+
+
+class World:
+    """What a watch sees, and its clock."""
+
+    def __init__(self, *processes: Dict) -> None:
+        self.processes = list(processes)
+        self.time = 0.0
+        self.explained = 0
+
+    def calls(self, *_: Any) -> dict[str, tuple[int, str]]:
+        shown = picture(*self.processes)["processes"]
+        return {one["uid"]: (one["call"], one["state"]) for one in shown}
+
+    def explain(self, *_: Any, **__: Any) -> Dict:
+        self.explained += 1
+        return diagnose(Graph(picture(*self.processes)))
+
+
+@pytest.fixture
+def world_of_two(monkeypatch: pytest.MonkeyPatch) -> World:
+    world = World(recv("A", "B"), recv("B", "A"), process("C"))
+    monkeypatch.setattr(watching, "calls", world.calls)
+    monkeypatch.setattr(watching, "explain", world.explain)
+    return world
+
+
+Look = Callable[..., bool]
+
+
+@pytest.fixture
+def look(world_of_two: World) -> Look:
+    """``look(after=seconds)``: whether a watch that wants 2 s of proof has it then."""
+    watch = Watch("/nowhere", 2.0, clock=lambda: world_of_two.time)
+    found = None
+
+    def look(after: float = 0.5) -> bool:
+        nonlocal found
+        world_of_two.time += after
+        found = watch.look()
+        return found is not None
+
+    return look
+
+
+def looks_until_proven(look: Look) -> int:
+    """How many looks, 0.5 s apart, a proof takes from now on."""
+    for nth in range(1, 20):
+        if look():
+            return nth
+    return 0
+
+
+WHOLE = 4
+"""Looks of a proof, after the one that saw the deadlock first."""
+
+
+def test_it_is_proven_after_a_while(look: Look) -> None:
+    assert WHOLE < looks_until_proven(look) <= WHOLE + 2
+    assert look(), "and stays so"
+
+
+def test_the_diagnosis_is_given(world_of_two: World) -> None:
+    watch = Watch("/nowhere", 0.0, clock=lambda: world_of_two.time)
+    found = [watch.look() for _ in range(5)][-1]
+    assert found is not None and found["cycle"] == ["A", "B"]
+
+
+CHANGES: dict[str, Callable[[World], object]] = {
+    "another call of the same kind": lambda world: world.processes[1].update(call=8),
+    "one more is stuck": lambda world: world.processes.__setitem__(2, recv("C", "A")),
+    "no longer certain": lambda world: world.processes[1].update(settled=False),
+    "one computes": lambda world: world.processes[1].update(process("B")),
+    "all compute": lambda world: [world.processes[n].update(process("AB"[n])) for n in range(2)],
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_any_change_begins_it_anew(
+    look: Look, world_of_two: World, change: Callable[[World], object]
+) -> None:
+    assert looks_until_proven(look)
+    before = [dict(one) for one in world_of_two.processes]
+    change(world_of_two)
+    assert not look()
+    world_of_two.processes[:] = before
+    assert looks_until_proven(look) > WHOLE, "nothing is left of the first proof"
+
+
+def test_what_lasts_from_the_change_on_is_proven_as_well(look: Look, world_of_two: World) -> None:
+    assert looks_until_proven(look)
+    CHANGES["one more is stuck"](world_of_two)
+    assert looks_until_proven(look) == WHOLE + 1
+
+
+def test_a_pause_begins_it_anew(look: Look) -> None:
+    """What was in between was not seen."""
+    assert looks_until_proven(look)
+    assert not look(after=60.0)
+    assert looks_until_proven(look) == WHOLE
+
+
+def test_where_nobody_is_blocked_nothing_is_explained(look: Look, world_of_two: World) -> None:
+    world_of_two.processes[:] = [process("A"), idle("B"), process("C")]
+    assert not looks_until_proven(look)
+    assert world_of_two.explained == 0
+
+
+# ---- the end of calls, in a real one ----
+
+
+@pytest.fixture
+def alone(world: str) -> Iterator[Endpoint]:
+    """The only process of a world of one."""
+    with sfm_kernel.join(world, "A", size=1) as endpoint:
+        yield endpoint
+
+
+def blocked(endpoint: Endpoint, call: Callable[[], Any]) -> tuple[Background, Dict]:
+    """Start a call in another thread, and the process as it is seen when the call waits."""
+    background = Background(call)
+    eventually(lambda: snapshot(endpoint)["processes"][0]["wait"] is not None)
+    found: Dict = snapshot(endpoint)["processes"][0]
+    return background, found
+
+
+def judgement(process: Dict, *sentences: str, call: int | None = None, **more: Any) -> Dict:
+    """A diagnosis that finds this process stuck."""
+    one = {"uid": process["uid"], "name": process["name"], "verdict": "stuck"}
+    one |= {"call": process["call"] if call is None else call, "text": "A waits."}
+    return {
+        "cycle": [],
+        "stuck": ["A"],
+        "title": "Deadlock: A waits for itself",
+        "sentences": list(sentences),
+        "processes": [one],
+        **more,
+    }
+
+
+def test_a_call_ends_with_the_whole_diagnosis(alone: Endpoint) -> None:
+    call, process = blocked(alone, lambda: alone.recv(src="A", tag=1))
+    assert end_calls(alone.folder, judgement(process, "One.", "Two.")) == ["A"]
+    with pytest.raises(DeadlockDetected) as failure:
+        call.result()
+    assert str(failure.value) == "Deadlock: A waits for itself.\nOne.\nTwo."
+    assert failure.value.cycle == ["A"]
+
+
+def test_or_with_what_is_said_of_its_own_process(alone: Endpoint) -> None:
+    call, process = blocked(alone, lambda: alone.recv(src="A", tag=1))
+    assert end_calls(alone, judgement(process, "One.", "Two."), brief=True) == ["A"]
+    with pytest.raises(DeadlockDetected, match=r"^Deadlock: A waits for itself\.\nA waits\.$"):
+        call.result()
+
+
+def test_a_call_that_came_after_it_goes_on(alone: Endpoint) -> None:
+    """The diagnosis was of an earlier one."""
+    call, process = blocked(alone, lambda: alone.recv(tag=1))
+    old = judgement(process)
+    alone.send(dest="A", tag=1)
+    call.result()
+    call, process = blocked(alone, lambda: alone.recv(tag=1))
+    assert process["call"] > old["processes"][0]["call"]
+    assert end_calls(alone, old) == []
+    assert end_calls(alone, judgement(process, call=process["call"] + 1)) == []
+    time.sleep(0.3)  # three times as long as a judged call needs to see it
+    assert call.is_alive()
+    alone.send(dest="A", tag=1, n=5)
+    assert call.result().n == 5
+
+
+def test_who_is_not_stuck_is_left_alone(alone: Endpoint) -> None:
+    call, process = blocked(alone, lambda: alone.recv(tag=1))
+    found = judgement(process)
+    found["processes"][0]["verdict"] = "waits"
+    assert end_calls(alone, found) == []
+    alone.send(dest="A", tag=1)
+    call.result()
+
+
+def test_it_is_harmless_when_the_process_has_gone(world: str) -> None:
+    with sfm_kernel.join(world, "A", size=1) as endpoint:
+        call, process = blocked(endpoint, lambda: endpoint.recv(tag=1))
+        found = judgement(process)
+        endpoint.send(dest="A", tag=1)
+        call.result()
+        with sfm_kernel.join(world, "other", guest=True) as other:
+            endpoint.close()
+            assert end_calls(other.folder, found) == []
+
+
+def test_messages_stay_where_they_are(alone: Endpoint) -> None:
+    alone.send(dest="A", tag=3)
+    call, process = blocked(alone, lambda: alone.recv(tag=1))
+    end_calls(alone, judgement(process))
+    with pytest.raises(DeadlockDetected):
+        call.result()
+    assert alone.recv(5, tag=3).tag == 3
+
+    alone.send(dest="A", tag=4)
+    call, process = blocked(alone, lambda: alone.with_buffering(1).send(dest="A", tag=5))
+    end_calls(alone, judgement(process))
+    with pytest.raises(DeadlockDetected):
+        call.result()
+    assert alone.recv(5, tag=4).tag == 4
+    assert not alone.peek(), "it was not sent"
+
+    call, process = blocked(alone, lambda: alone.with_buffering(0).send(dest="A", tag=6))
+    end_calls(alone, judgement(process))
+    with pytest.raises(DeadlockDetected):
+        call.result()
+    assert alone.recv(5).tag == 6, "it was sent, and not received"
+    alone.with_buffering(1).send(dest="A", tag=7)  # there is room again
+    assert alone.recv(5).tag == 7
+
+
+@pytest.mark.parametrize(
+    ("count", "length"), [(100, 60), (2, 5000), (2000, 10)], ids=["many", "long", "short"]
+)
+def test_a_long_diagnosis_is_cut_at_a_line(alone: Endpoint, count: int, length: int) -> None:
+    sentences = [f"{nth} → ".ljust(length, "é") for nth in range(count)]
+    call, process = blocked(alone, lambda: alone.recv(tag=1))
+    end_calls(alone, judgement(process, *sentences))
+    with pytest.raises(DeadlockDetected) as failure:
+        call.result()
+    title, *told, rest = str(failure.value).splitlines()
+    assert title == "Deadlock: A waits for itself."
+    assert told == sentences[: len(told)]
+    assert rest == f"… and {count - len(told)} lines more"
+    assert failure.value.cycle == ["A"]
+
+
+def test_a_long_cycle_is_told(alone: Endpoint) -> None:
+    """Sixty processes whose names are as long as names may be."""
+    cycle = [f"{nth:é>64}" for nth in range(60)]
+    call, process = blocked(alone, lambda: alone.recv(tag=1))
+    title = f"Deadlock: {' → '.join(cycle)}"
+    end_calls(alone, judgement(process, "One.", cycle=cycle, title=title))
+    with pytest.raises(DeadlockDetected) as failure:
+        call.result()
+    assert str(failure.value).startswith(f"Deadlock: {cycle[0]}")
+    assert failure.value.cycle[0] == cycle[0]

@@ -1,0 +1,82 @@
+"""Wrong programs get the explanation that they must get, and their calls end with it."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import time
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from sfm_kernel import ProcessFailed
+from sfm_kernel.observe import Watch
+from sfm_kernel.observe.watch import end_calls
+from tests.observe import zoo
+from tests.observe.harness import Run, running, said
+from tests.observe.zoo import outcome
+
+FOUND = [
+    importlib.import_module(f"{zoo.__name__}.{found.name}")
+    for found in pkgutil.iter_modules(zoo.__path__)
+]
+PROGRAMS = [one for one in FOUND if hasattr(one, "SAID")]
+REFUSED = [one for one in FOUND if hasattr(one, "RAISES")]
+PROOF = 0.5
+
+
+def test_the_zoo_is_there() -> None:
+    assert len(PROGRAMS) >= 12 and REFUSED and len(PROGRAMS + REFUSED) == len(FOUND)
+
+
+def name_of(program: ModuleType) -> str:
+    return program.__name__.rpartition(".")[2]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=name_of)
+def test_it_is_explained_and_ended(program: ModuleType) -> None:
+    title, *sentences = said(program)
+    stuck = getattr(program, "STUCK", program.CYCLE)
+    with running(outcome, len(program.NAMES), program.program, names=program.NAMES) as run:
+        found = look(run, stuck, lambda one: one["sentences"] == sentences)
+        assert found["sentences"] == sentences
+        assert (found["title"], found["verdict"]) == (title, "deadlock")
+        assert (found["cycle"], set(found["stuck"])) == (program.CYCLE, set(stuck))
+
+        watch, proven = Watch(run.folder, PROOF), None
+        while proven is None:
+            assert run.running, "it has ended before the deadlock was proven"
+            proven = watch.look()
+            time.sleep(0.05)
+        assert proven["sentences"] == sentences
+        assert set(end_calls(run.folder, proven)) == set(stuck)
+        told = "\n".join([f"{title}.", *sentences])
+        for name, ended in zip(program.NAMES, run.results(), strict=True):
+            assert (ended is not None) == (name in stuck)
+            # A member of a group may hear of it from another one, before it has looked itself.
+            if ended and not (ended[0] == "CollectiveError" and ended[2].endswith(told)):
+                assert ended == ("DeadlockDetected", program.CYCLE or stuck, told)
+
+
+def look(
+    run: Run, stuck: list[str], enough: Callable[[dict[str, Any]], bool], limit: float = 10.0
+) -> dict[str, Any]:
+    """The first diagnosis that is ``enough``, or the last one. None claims too much."""
+    deadline = time.monotonic() + limit
+    while True:
+        found = run.explain()
+        assert set(found["stuck"]) <= set(stuck)
+        if enough(found) or time.monotonic() > deadline:
+            return found
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("program", REFUSED, ids=name_of)
+def test_some_mistakes_are_refused_by_the_calls_themselves(program: ModuleType) -> None:
+    with running(program.program, len(program.NAMES), names=program.NAMES) as run:
+        with pytest.raises(ProcessFailed) as failure:
+            run.results()
+    for text in program.RAISES:
+        assert text in str(failure.value)

@@ -1,0 +1,28 @@
+"""One is in a barrier, the other waits for what comes after it."""
+
+from sfm_kernel import Endpoint, Group
+
+NAMES = ["A", "B", "C"]
+
+
+def program(sfm: Endpoint) -> None:
+    group = Group(sfm)
+    if sfm.name == "C":
+        sfm.recv(src="A", tag="start")  # receive
+        group.barrier()
+    else:
+        group.barrier()  # barrier
+        sfm.send(dest="C", tag="start")
+
+
+CYCLE = ["A", "C"]
+STUCK = ["A", "B", "C"]
+SAID = """
+Deadlock: A → C → A
+A is in barrier() and waits for C in {barrier}.
+C waits for recv(src='A', tag='start') in {receive}.
+B is in barrier() and waits for C in {barrier}.
+No message is on its way.
+A and C wait for each other, so that none of them can ever go on.
+B waits for them.
+"""

@@ -1,0 +1,28 @@
+"""A server answers all requests but one."""
+
+from sfm_kernel import Endpoint
+
+NAMES = ["server", "A", "B", "C"]
+NUMBERS = {"A": 4, "B": 9, "C": 0}
+
+
+def program(sfm: Endpoint) -> None:
+    if sfm.name == "server":
+        while True:
+            request = sfm.recv(tag="request")  # serve
+            if request.n > 0:  # 0 was forgotten
+                sfm.send(dest=request.src, tag="reply", root=request.n**0.5)
+    else:
+        sfm.send(dest="server", tag="request", n=NUMBERS[str(sfm.name)])
+        sfm.recv(src="server", tag="reply")  # ask
+
+
+CYCLE = ["server", "C"]
+SAID = """
+Deadlock: server → C → server
+server waits for recv(tag='request') in {serve}.
+C waits for recv(src='server', tag='reply') in {ask}.
+A and B have come to the end.
+No message is on its way.
+server and C wait for each other, so that none of them can ever go on.
+"""

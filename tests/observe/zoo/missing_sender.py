@@ -1,0 +1,23 @@
+"""One receives more results than there are others to send them."""
+
+from sfm_kernel import Endpoint
+
+NAMES = ["A", "B", "C"]
+
+
+def program(sfm: Endpoint) -> None:
+    if sfm.name != "A":
+        sfm.send(dest="A", tag="result", value=sfm.rank)
+        return
+    for _ in range(sfm.size):  # one of them is A itself
+        sfm.recv(tag="result")  # here
+
+
+CYCLE: list[str] = []
+STUCK = ["A"]
+SAID = """
+Deadlock: A waits for a message that nobody will send
+A waits for recv(tag='result') in {here}.
+B and C have come to the end.
+No message is on its way.
+"""

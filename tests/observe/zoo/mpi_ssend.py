@@ -1,0 +1,25 @@
+"""MPI: both send with a call that returns when a receive has matched."""
+
+import numpy as np
+
+from sfm_kernel import Endpoint
+
+NAMES = ["A", "B"]
+
+
+def program(sfm: Endpoint) -> None:
+    from sfm_kernel.mpi import MPI
+
+    comm, data = MPI.COMM_WORLD, np.zeros(3)
+    comm.Ssend(data, dest=1 - comm.rank)  # here
+    comm.Recv(data, source=1 - comm.rank)
+
+
+CYCLE = ["A", "B"]
+SAID = """
+Deadlock: A → B → A
+A is in Send and waits for B in {here}.
+B is in Send and waits for A in {here}.
+No message is on its way.
+A and B wait for each other, so that none of them can ever go on.
+"""

@@ -1,0 +1,21 @@
+"""A message to oneself cannot be received while one waits until it is."""
+
+from sfm_kernel import Endpoint
+
+NAMES = ["A", "B"]
+
+
+def program(sfm: Endpoint) -> None:
+    sfm.buffering = 0
+    if sfm.name == "A":
+        sfm.send(dest="A", note="remember")  # here
+        sfm.recv(src="A")
+
+
+CYCLE = ["A"]
+SAID = """
+Deadlock: A waits for itself
+A is in send: it waits for 'A' to receive it (buffering=0) in {here}.
+B has come to the end.
+No message is on its way.
+"""

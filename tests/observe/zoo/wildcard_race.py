@@ -1,0 +1,28 @@
+"""A receive from anybody takes the message that the next receive needs."""
+
+from sfm_kernel import Endpoint
+
+NAMES = ["master", "A", "B"]
+
+
+def program(sfm: Endpoint) -> None:
+    if sfm.name == "A":
+        sfm.send(dest="master", tag="data", value=1)
+    elif sfm.name == "B":
+        sfm.recv(src="master")  # so that it is the slower one
+        sfm.send(dest="master", tag="data", value=2)
+    else:
+        sfm.recv(tag="data")  # it was meant for B's
+        sfm.send(dest="B", go=True)
+        sfm.recv(src="A", tag="data")  # here
+
+
+CYCLE: list[str] = []
+STUCK = ["master"]
+SAID = """
+Deadlock: master waits for a message that nobody will send
+master waits for recv(src='A', tag='data') in {here}. A is idle and sends nothing. \
+master's inbox holds 1 message that nearly fits: src is 'B', not 'A'.
+A and B have come to the end.
+No message is on its way.
+"""

@@ -1,0 +1,105 @@
+"""Generated deadlocks: the cycle is told exactly, and so is who cannot go on because of it."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from sfm_kernel.observe import snapshot
+from sfm_kernel.observe.explain.graph import YOUNG
+from sfm_kernel.observe.watch import end_calls
+from tests.contract.conftest import eventually
+from tests.observe.harness import Run, running
+from tests.observe.rounds import Round, make, play
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("size", [2, 4, 6])
+def test_generated_deadlocks(size: int, effort: int, tmp_path: Path) -> None:
+    for nth in range(effort):
+        folder = tmp_path / str(nth)
+        folder.mkdir()
+        go_through(size, random.randrange(1 << 32), folder)
+
+
+def go_through(size: int, seed: int, folder: Path) -> None:
+    rounds = [make(f"{seed} {nth}", size) for nth in range(6)]
+    with running(play, size, rounds, str(folder)) as run:
+        for nth, one in enumerate(rounds):
+            print(f"make('{seed} {nth}', {size}) == {one}")  # shown where the test fails
+            (folder / f"{nth} begins").touch()
+            check(run, one)
+            (folder / f"{nth} ends").touch()
+            wait_for(folder, "* done by *", (nth + 1) * size)
+        told = [sum(rank in one.stuck for one in rounds) for rank in range(size)]
+        assert run.results() == told
+
+
+def wait_for(folder: Path, pattern: str, count: int) -> None:
+    eventually(lambda: len(list(folder.glob(pattern))) == count)
+
+
+def check(run: Run, one: Round) -> None:
+    """All that is told is true, at all times; in the end all is told. Ends the deadlock."""
+    limit = time.monotonic() + 15
+    last = False
+    while True:
+        assert time.monotonic() < limit
+        known = last
+        last = is_old(run, one)
+        found = run.explain()
+        assert set(found["stuck"]) <= one.stuck, found["sentences"]
+        if known and set(found["stuck"]) == one.stuck:
+            break
+        time.sleep(0.02)
+    assert found["verdict"] == expected_verdict(run, one)
+    begin = found["cycle"].index(one.cycle[0]) if one.cycle else 0
+    assert found["cycle"][begin:] + found["cycle"][:begin] == one.cycle
+    ring = {(edge["from"], edge["to"]) for edge in found["edges"] if edge["cycle"]}
+    assert ring == {(rank, one.waits[rank]) for rank in one.cycle}
+    verdicts = {judged["name"]: judged["verdict"] for judged in found["processes"]}
+    assert {rank for rank, verdict in verdicts.items() if verdict == "stuck"} == one.stuck
+    assert {rank for rank, verdict in verdicts.items() if verdict == "idle"} == one.ended
+    waiting = {rank for rank, verdict in verdicts.items() if verdict == "waits"}
+    assert waiting == one.waits.keys() - one.stuck
+    assert set(end_calls(run.folder, found)) == one.stuck
+
+
+def is_old(run: Run, one: Round) -> bool:
+    """Whether all are where they will be, for so long that all can be judged."""
+    now = snapshot(run.folder)
+    for process in now["processes"]:
+        if process["rank"] in one.waits:
+            blocked = process["state"].startswith("blocked") and process["settled"]
+            if not blocked or now["time"] - process["since"] < 2 * YOUNG:
+                return False
+        elif process["state"] != ("idle" if process["rank"] in one.ended else "running"):
+            return False
+    return True
+
+
+def expected_verdict(run: Run, one: Round) -> str:
+    if one.stuck:
+        return "deadlock"
+    if one.waits:
+        return "waiting"
+    return "idle" if len(one.ended) == len(snapshot(run.folder)["processes"]) else "running"
+
+
+def test_rounds_are_of_many_kinds() -> None:
+    """What is generated has all that is to be found."""
+    rounds = [make(str(seed), 2 + seed % 5) for seed in range(300)]
+    assert {len(one.cycle) for one in rounds} == {0, 1, 2, 3, 4, 5}
+    assert any(one.cycle and one.sends & set(one.cycle) < set(one.cycle) for one in rounds)
+    assert any(None in one.waits.values() for one in rounds)
+    assert any(one.stuck and not one.cycle for one in rounds)
+    assert any(one.waits.keys() - one.stuck and one.stuck for one in rounds)
+    # Some wait for those who wait for the cycle.
+    assert any(
+        one.waits[rank] in one.stuck - set(one.cycle)
+        for one in rounds
+        for rank in one.stuck - set(one.cycle)
+    )

@@ -1,0 +1,148 @@
+"""What an observer makes of what a directory server tells him, and who is interrupted."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sfm_kernel
+from sfm_kernel.directory import Elsewhere, LocalDirectory, elsewhere
+from sfm_kernel.directory.pictures import UNSETTLED, State, pack
+from sfm_kernel.directory.signals import interrupt
+from sfm_kernel.errors import WorldError, WorldGone
+from sfm_kernel.observe.snapshot import snapshot
+from sfm_kernel.transport.base import Member
+from tests.unit.states import RELAY, UID, state
+
+pytestmark = pytest.mark.zmq
+
+
+class FakeServer:
+    """Answers an observer with what ``rows`` and ``members`` hold."""
+
+    def __init__(self) -> None:
+        self.rows: list[list[Any]] = []
+        self.bodies: list[bytes] = []
+        self.members: list[Member] = []
+        self.dead: list[str] = []
+        self.wish = 0
+        self.gone = False
+
+    def exchange(self, what: str, **asked: Any) -> tuple[dict[str, Any], list[bytes]]:
+        assert what == "pictures"
+        if self.gone:
+            raise WorldGone("gone")
+        self.wish += asked["wish"]
+        members = [one.to_json() for one in self.members]
+        answer = {"wish": self.wish, "version": 1, "members": members, "dead": self.dead}
+        return answer | {"relays": self.rows}, self.bodies
+
+    def tell(self, *told: State, seen: int = 0, silent: bool = False, clock: float = 0.0) -> None:
+        number = self.rows[0][1] + 1 if self.rows else 1
+        self.rows = [[RELAY, number, seen, clock or time.time(), 0.0, silent, True]]
+        self.bodies = [pack(told)]
+
+
+@pytest.fixture
+def server() -> FakeServer:
+    return FakeServer()
+
+
+@pytest.fixture
+def seen(server: FakeServer) -> Callable[..., dict[str, Any]]:
+    observer = Elsewhere(server)  # type: ignore[arg-type]
+
+    def look(fresh: bool = False) -> dict[str, Any]:
+        (one,) = observer.pictures(fresh)
+        return one
+
+    return look
+
+
+def test_only_what_was_seen_after_the_wish_proves_anything(
+    server: FakeServer, seen: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(elsewhere, "FRESH_SECONDS", 0.01)
+    server.tell(state())
+    assert seen()["examined"] == 0 and seen(True)["examined"] == UNSETTLED
+    server.tell(state(), seen=server.wish + 1)
+    assert seen(True)["examined"] == 0
+    for what in ("idle", "blocked in cell"):
+        server.tell(state(state=what), seen=server.wish)
+        assert seen()["state"] == what and seen(True)["state"] == "running"
+    server.members = [Member(UID, 0, 1, "B", 7, "there", "", "")]
+    server.tell(state(), seen=server.wish + 9, silent=True)
+    assert seen()["examined"] == UNSETTLED and seen()["alive"]
+    server.dead = [UID]
+    assert not seen()["alive"]
+
+
+def test_the_last_that_was_seen_is_shown_when_the_server_is_gone(
+    server: FakeServer, seen: Callable[..., dict[str, Any]]
+) -> None:
+    server.members = [Member(UID, 0, 1, "B", 7, "there", "", "")]
+    server.tell(state(), seen=9)
+    assert seen(True)["examined"] == 0
+    server.gone = True
+    for fresh in (False, True):
+        assert seen(fresh)["examined"] == UNSETTLED and seen(fresh)["alive"]
+
+
+def test_times_are_of_this_machines_clock(
+    server: FakeServer, seen: Callable[..., dict[str, Any]]
+) -> None:
+    theirs = 5000.0  # when it looked, as its clock shows
+    server.tell(state(since=theirs - 60, until=theirs + 30), seen=9, clock=theirs)
+    for fresh in (False, True):
+        one = seen(fresh)
+        assert 59 < time.time() - one["since"] < 90 and 29 < one["until"] - one["since"] - 60 < 31
+    # A wait that had just begun when the relay looked is young, however late we hear of it.
+    server.rows[0][4] = 0.9
+    server.tell(state(since=theirs), seen=9, clock=theirs)
+    assert time.time() - seen(True)["since"] < 0.2
+
+
+def test_a_member_that_nobody_shows_computes(
+    server: FakeServer, seen: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    server.members = [Member(UID, 0, 1, "B", 7, "there", "", "", {"engine_id": 3})]
+    one = seen()
+    assert one["state"] == "running" and one["alive"] and one["since"] == seen()["since"]
+    (shown,) = snapshot(tmp_path, [one])["processes"]
+    assert (shown["name"], shown["kind"], shown["host"], shown["here"]) == (
+        "B", "engine", "there", False)  # fmt: skip
+    server.dead = [UID]
+    assert not seen()["alive"]
+
+
+def test_a_world_of_one_machine_has_nobody_elsewhere(world: str) -> None:
+    with LocalDirectory(world) as here:
+        assert (here.pictures(), here.pulse(), here.judge(UID, 1, "{}")) == ([], 0, False)
+        with pytest.raises(WorldError, match="only one"):
+            here.interrupt(UID)
+
+
+# ---- interrupting ----------------------------------------------------------------------------
+
+
+def test_no_stranger_is_interrupted(world: str, tmp_path: Path) -> None:
+    with sfm_kernel.join(world, "A") as a:
+        segment = os.path.join(a.folder, f"{a.uid}.seg")
+        got: list[int] = []
+        before = signal.signal(signal.SIGINT, lambda number, _: got.append(number))
+        try:
+            assert interrupt(segment, os.getpid()) == ""
+            while not got:
+                time.sleep(0.001)
+        finally:
+            signal.signal(signal.SIGINT, before)
+        assert "another container" in interrupt(segment, os.getppid())
+        assert "ended" in interrupt(segment, None)
+        assert "cannot be reached" in interrupt(segment, (1 << 22) - 1)
+    assert "ended" in interrupt(segment, os.getpid())

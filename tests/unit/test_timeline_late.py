@@ -1,0 +1,127 @@
+"""Who was late for a message, and what it cost: each rule by a history that shows it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.unit.timelines import Histories, carried_out, told
+
+
+def lateness(data: dict[str, Any]) -> list[tuple[str | None, float]]:
+    return [(one["late"], round(one["cost"], 3)) for one in data["flights"]]
+
+
+def test_a_late_sender() -> None:
+    """It costs the time from the receiver's blocking to the sending."""
+    h = Histories(2)
+    h.state(1, (1, "blocked in recv"))
+    number = h.sent(0, 1, 4)
+    h.received(0, 1, 4.5, number)
+    h.state(1, (4.6, "running"))
+    assert lateness(told(h)) == [("sender", 3)]
+
+
+def test_who_receives_without_waiting_found_nobody_late() -> None:
+    h = Histories(2)
+    number = h.sent(0, 1, 1)
+    h.state(1, (2, "running"))
+    h.received(0, 1, 3, number)
+    assert lateness(told(h)) == [(None, 0)]
+
+
+def test_only_the_last_message_of_a_wait_ended_it() -> None:
+    """The others went to a callback."""
+    h = Histories(2)
+    h.state(1, (1, "blocked in recv"))
+    first, second = h.sent(0, 1, 3), h.sent(0, 1, 5)
+    h.received(0, 1, 3.1, first)
+    h.received(0, 1, 5.1, second)
+    h.state(1, (5.2, "running"))
+    assert lateness(told(h)) == [(None, 0), ("sender", 4)]
+
+
+def test_a_message_that_was_there_before_the_wait_is_not_late() -> None:
+    """It waited in the inbox, and a callback or another thread had it meanwhile."""
+    h = Histories(2)
+    number = h.sent(0, 1, 0.5)
+    h.state(1, (1, "blocked in recv"))
+    h.received(0, 1, 2, number)
+    assert lateness(told(h)) == [(None, 0)]
+
+
+def test_a_late_receiver_keeps_a_sender_without_buffer() -> None:
+    h = Histories(2)
+    number = h.sent(0, 1, 1)
+    h.state(0, (1.25, "blocked in send"))
+    h.received(0, 1, 4, number)
+    h.state(0, (4.25, "running"))
+    assert lateness(told(h)) == [("receiver", 2.75)]
+
+
+def test_a_late_receiver_whose_inbox_is_full() -> None:
+    """The wait was for room, before the sending; what the message then waits is nobody's loss."""
+    h = Histories(2)
+    first = h.sent(0, 1, 0.5)
+    h.state(0, (1, "blocked in send"))
+    second = h.sent(0, 1, 3)
+    h.state(0, (3.1, "running"))
+    h.received(0, 1, 2.9, first)
+    h.received(0, 1, 9, second)
+    assert lateness(told(h)) == [(None, 0), ("receiver", 2)]
+
+
+def test_room_and_receipt_are_added() -> None:
+    h = Histories(2)
+    h.state(0, (1, "blocked in send"))
+    number = h.sent(0, 1, 3)
+    h.state(0, (3, "running"), (3.5, "blocked in send"))
+    h.received(0, 1, 7, number)
+    h.state(0, (7.5, "running"))
+    assert lateness(told(h)) == [("receiver", 2 + 3.5)]
+
+
+def test_a_receiver_who_was_there_first_is_not_late() -> None:
+    """Without a buffer the sender is blocked for a moment, even if it was the late one."""
+    h = Histories(2)
+    h.state(1, (1, "blocked in recv"))
+    number = h.sent(0, 1, 2)
+    h.state(0, (2.01, "blocked in send"))
+    h.received(0, 1, 2.5, number)
+    h.state(0, (2.6, "running"))
+    assert lateness(told(h)) == [("sender", 1)]
+
+
+def test_both_were_late_one_after_the_other() -> None:
+    """The sender waited for room for 5 s; then the receiver, who had made it, for 0.5 s."""
+    h = Histories(2)
+    h.state(0, (1, "blocked in send"))
+    h.state(1, (5.5, "blocked in recv"))
+    number = h.sent(0, 1, 6)
+    h.received(0, 1, 6.1, number)
+    assert lateness(told(h)) == [("receiver", 5)]
+
+
+def test_there_is_no_verdict_before_the_receipt() -> None:
+    h = Histories(2)
+    h.sent(0, 1, 1)
+    h.state(0, (1.1, "blocked in send"))
+    assert lateness(told(h)) == [(None, 0)]
+
+
+def test_a_collective_call_makes_nobody_late() -> None:
+    h = Histories(2)
+    h.state(1, (1, "blocked in collective"))
+    number = h.sent(0, 1, 4)
+    h.received(0, 1, 4.1, number)
+    assert lateness(told(h)) == [(None, 0)]
+
+
+def test_a_program_without_buffers() -> None:
+    """Process 1 computes for 1 s and then receives; its answer comes 2 s later."""
+    h = carried_out(
+        [[("ssend", 1), ("recv", 1)], [("compute", 1), ("recv", 0), ("compute", 2), ("send", 0)]]
+    )
+    assert [(late, round(cost)) for late, cost in lateness(told(h))] == [
+        ("receiver", 1),
+        ("sender", 2),
+    ]
