@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from typing import Any
@@ -98,4 +99,4 @@ class Hub:
             await asyncio.sleep(LIST_PAUSE)
 
     def _list_text(self) -> str:
-        return json.dumps({"type": "worlds", "worlds": self._list})
+        return json.dumps({"type": "worlds", "time": time.time(), "worlds": self._list})

@@ -1,0 +1,24 @@
+import type { CommandRegistry } from '@lumino/commands';
+import type { Store } from '../model/store';
+import { ID } from './ids';
+
+/** Have buttons and menus look again when a command may have become possible, or impossible. */
+export function tellChanges(store: Store, commands: CommandRegistry): void {
+  let known = '';
+  store.changed.connect(() => {
+    const key = keyOf(store);
+    if (key !== known) {
+      known = key;
+      Object.values(ID).forEach(id => commands.notifyCommandChanged(id));
+    }
+  });
+}
+
+/** All that any `isEnabled` and `isToggled` of the commands looks at. */
+function keyOf(store: Store): string {
+  const { connected, diagnosis, kernel, pinned, selected, snapshot, world, worlds } = store;
+  const listed = worlds.map(one => [one.world, one.owner, one.kernels, one.engines]);
+  const process = selected && [selected.uid, selected.alive, selected.where === null];
+  const judged = [diagnosis?.verdict, diagnosis?.stuck, snapshot !== null];
+  return JSON.stringify([connected, kernel, pinned, world?.world, listed, process, judged]);
+}

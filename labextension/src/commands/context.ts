@@ -1,0 +1,51 @@
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+import { showErrorMessage } from '@jupyterlab/apputils';
+import type { Client } from '../model/client';
+import type { Store } from '../model/store';
+import type { Process, World } from '../model/types';
+import type { Notebooks } from '../notebook/notebooks';
+
+/** What the commands work on. */
+export interface Context {
+  readonly app: JupyterFrontEnd;
+  readonly store: Store;
+  readonly client: Client;
+  readonly notebooks: Notebooks;
+}
+
+/** What a command is called with. */
+export type Args = { readonly [name: string]: unknown };
+
+/** The world that the arguments name, else the one that is shown. */
+export function worldOf({ store }: Context, args: Args): World | null {
+  const name = args['world'];
+  return name === undefined
+    ? store.world
+    : (store.worlds.find(one => one.world === name) ?? null);
+}
+
+/** The process that the arguments name, else the one that is selected. */
+export function processOf({ store }: Context, args: Args): Process | null {
+  const uid = args['uid'];
+  return uid === undefined
+    ? store.selected
+    : (store.snapshot?.processes.find(one => one.uid === uid) ?? null);
+}
+
+/** Whether the engines' starter can be asked for more: the server, or a notebook that is open. */
+export function manageable({ notebooks }: Context, world: World | null): world is World {
+  return (
+    world !== null &&
+    (world.owner === 'server' ||
+      (world.owner === 'notebook' && notebooks.of(world.kernels).length > 0))
+  );
+}
+
+/** Do it; what it rejects with is shown to the user under the title. */
+export async function attempt(title: string, action: () => Promise<void>): Promise<void> {
+  try {
+    await action();
+  } catch (problem) {
+    await showErrorMessage(title, problem instanceof Error ? problem.message : String(problem));
+  }
+}

@@ -1,0 +1,22 @@
+/** The commands, and the category under which the palette lists them. */
+export const CATEGORY = 'SFM';
+
+export const ID = {
+  showPanel: 'sfm:show-panel',
+  /** With `kind`: the view. */
+  open: 'sfm:open',
+  start: 'sfm:start',
+  stop: 'sfm:stop',
+  restart: 'sfm:restart',
+  rescale: 'sfm:rescale',
+  interrupt: 'sfm:interrupt',
+  interruptStuck: 'sfm:interrupt-stuck',
+  interruptProcess: 'sfm:interrupt-process',
+  restartProcess: 'sfm:restart-process',
+  stopProcess: 'sfm:stop-process',
+  insert: 'sfm:insert-code',
+  pin: 'sfm:pin',
+  copyDiagnosis: 'sfm:copy-diagnosis',
+  jump: 'sfm:jump',
+  trace: 'sfm:download-trace'
+} as const;

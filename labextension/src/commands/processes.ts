@@ -1,0 +1,123 @@
+import { Clipboard, Notification } from '@jupyterlab/apputils';
+import {
+  closeIcon,
+  copyIcon,
+  jumpForwardIcon,
+  refreshIcon,
+  stopIcon
+} from '@jupyterlab/ui-components';
+import { diagnosisText } from '../model/text';
+import type { Place, Process, World } from '../model/types';
+import { jumpTo } from '../notebook/jump';
+import { Args, attempt, Context, manageable, processOf } from './context';
+import { ID } from './ids';
+import { magic } from './worlds';
+
+/** Interrupt, restart and stop one engine; what the diagnosis offers; jump to a line. */
+export function addProcessCommands(context: Context): void {
+  const { app, client, notebooks, store } = context;
+  const { commands } = app;
+
+  const engine = (args: Args): Process | null => {
+    const process = processOf(context, args);
+    return process?.kind === 'engine' ? process : null;
+  };
+  /** Do it to the engine; `done` says what did not happen if it fails. */
+  const act =
+    (done: string, action: (world: World, process: Process) => Promise<void>) =>
+    async (args: Args): Promise<void> => {
+      const { world } = store;
+      const process = engine(args);
+      if (world && process) {
+        await attempt(`${process.name} was not ${done}`, () => action(world, process));
+      }
+    };
+
+  commands.addCommand(ID.interruptProcess, {
+    label: 'Interrupt the Selected Engine',
+    caption: 'End what this engine runs, with KeyboardInterrupt',
+    icon: stopIcon,
+    isEnabled: args => engine(args)?.alive ?? false,
+    execute: act('interrupted', ({ world }, { uid }) => client.interrupt(world, [uid]))
+  });
+
+  commands.addCommand(ID.restartProcess, {
+    label: 'Restart the Selected Engine',
+    caption: 'Start this engine again; it keeps its name and rank and loses its variables',
+    icon: refreshIcon,
+    isEnabled: args => engine(args) !== null && manageable(context, store.world),
+    execute: act('restarted', (world, { uid, name }) =>
+      world.owner === 'server'
+        ? client.restart(world.world, [uid])
+        : magic(context, world, `%sfm restart ${name}`)
+    )
+  });
+
+  commands.addCommand(ID.stopProcess, {
+    label: 'Stop the Selected Engine',
+    caption: 'End this engine; only for engines that belong to the server',
+    icon: closeIcon,
+    isEnabled: args => (engine(args)?.alive ?? false) && store.world?.owner === 'server',
+    execute: act('stopped', ({ world }, { uid }) => client.stop(world, [uid]))
+  });
+
+  commands.addCommand(ID.interruptStuck, {
+    label: 'Interrupt the Engines of the Deadlock',
+    caption: 'End the calls that wait for each other, with KeyboardInterrupt',
+    icon: stopIcon,
+    isEnabled: () => stuckEngines(context).length > 0,
+    execute: async () => {
+      const { world } = store;
+      if (world) {
+        await attempt('Not all engines were interrupted', () =>
+          client.interrupt(world.world, stuckEngines(context))
+        );
+      }
+    }
+  });
+
+  commands.addCommand(ID.copyDiagnosis, {
+    label: 'Copy the Diagnosis',
+    caption: 'Copy why the world does not go on, as plain text',
+    icon: copyIcon,
+    isEnabled: () => store.diagnosis !== null,
+    execute: () => {
+      if (store.diagnosis) {
+        Clipboard.copyToSystem(diagnosisText(store.diagnosis));
+        Notification.success('The diagnosis is in the clipboard', { autoClose: 2000 });
+      }
+    }
+  });
+
+  commands.addCommand(ID.jump, {
+    label: 'Jump to Where the Selected Process Is',
+    caption: 'Show the cell and the line',
+    icon: jumpForwardIcon,
+    isEnabled: args => placeOf(context, args) !== null,
+    execute: async args => {
+      const place = placeOf(context, args);
+      if (place) {
+        const own = notebooks.of(store.world?.kernels ?? []);
+        await attempt('Cannot show this line', () =>
+          jumpTo(place, { own, all: notebooks.all() }, commands, id => app.shell.activateById(id))
+        );
+      }
+    }
+  });
+}
+
+/** The engines among those who cannot go on. */
+function stuckEngines({ store }: Context): string[] {
+  const { diagnosis, snapshot } = store;
+  if (diagnosis?.verdict !== 'deadlock') {
+    return [];
+  }
+  const stuck = diagnosis.processes.filter(one => one.verdict === 'stuck').map(one => one.uid);
+  const engines = snapshot?.processes.filter(one => one.kind === 'engine').map(one => one.uid);
+  return engines ? stuck.filter(uid => engines.includes(uid)) : stuck;
+}
+
+function placeOf(context: Context, args: Args): Place | null {
+  const place = args['place'] as Place | undefined;
+  return place ?? processOf(context, args)?.where ?? null;
+}

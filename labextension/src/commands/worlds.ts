@@ -1,0 +1,156 @@
+import { Dialog, InputDialog, showDialog } from '@jupyterlab/apputils';
+import {
+  addIcon,
+  closeIcon,
+  numberingIcon,
+  refreshIcon,
+  stopIcon
+} from '@jupyterlab/ui-components';
+import type { Engines } from '../model/client';
+import { plural } from '../model/text';
+import type { World } from '../model/types';
+import { insertIcon } from '../widgets/icons';
+import { connectCode, insertCode } from '../notebook/code';
+import { runInKernel } from '../notebook/run';
+import { Args, attempt, Context, manageable, worldOf } from './context';
+import { ID } from './ids';
+
+/** Start, stop, restart, rescale and interrupt whole worlds, and put their code into a notebook. */
+export function addWorldCommands(context: Context): void {
+  const { app, client, notebooks, store } = context;
+  const { commands } = app;
+
+  commands.addCommand(ID.start, {
+    label: 'Start Engines…',
+    caption: 'Start engines that belong to the server; any notebook can connect to them',
+    icon: addIcon,
+    isEnabled: () => store.connected,
+    execute: async () => {
+      const engines = await askEngines();
+      if (engines) {
+        await attempt('The engines were not started', async () => {
+          const { world } = await client.start(engines);
+          store.pinned = world;
+        });
+      }
+    }
+  });
+
+  commands.addCommand(ID.insert, {
+    label: 'Insert Code to Connect',
+    caption: 'Put the code that connects a notebook to the world into the current notebook',
+    icon: insertIcon,
+    isEnabled: () => notebooks.current !== null,
+    execute: async args => {
+      const panel = notebooks.current;
+      if (panel) {
+        app.shell.activateById(panel.id);
+        const world = args['world'] === null ? null : worldOf(context, args);
+        await insertCode(panel, connectCode(world));
+      }
+    }
+  });
+
+  /** Do it to the world; `failed` says what did not happen if it fails. */
+  const act =
+    (failed: string, action: (world: World) => Promise<void>) =>
+    async (args: Args): Promise<void> => {
+      const world = worldOf(context, args);
+      if (world) {
+        await attempt(failed, () => action(world));
+      }
+    };
+  /** By the server if the engines are its own, else in the notebook that started them. */
+  const by = (world: World, server: () => Promise<void>, line: string): Promise<void> =>
+    world.owner === 'server' ? server() : magic(context, world, line);
+
+  commands.addCommand(ID.interrupt, {
+    label: 'Interrupt All Engines',
+    caption: 'End what all engines of the world run, with KeyboardInterrupt',
+    icon: stopIcon,
+    isEnabled: args => (worldOf(context, args)?.engines ?? 0) > 0,
+    execute: act('Not all engines were interrupted', ({ world }) => client.interrupt(world, null))
+  });
+
+  commands.addCommand(ID.restart, {
+    label: 'Restart All Engines…',
+    caption: 'Start all engines of the world again; they keep their names and ranks',
+    icon: refreshIcon,
+    isEnabled: args => manageable(context, worldOf(context, args)),
+    execute: act('The engines were not restarted', async world => {
+      if (await confirm('Restart', world)) {
+        await by(world, () => client.restart(world.world, null), '%sfm restart');
+      }
+    })
+  });
+
+  commands.addCommand(ID.rescale, {
+    label: 'Change the Number of Engines…',
+    caption: 'Start more engines in the world, or end the last ones',
+    icon: numberingIcon,
+    isEnabled: args => manageable(context, worldOf(context, args)),
+    execute: act('The number of engines was not changed', async world => {
+      const engines = await askNumber(world);
+      if (engines) {
+        await by(world, () => client.rescale(world.world, engines), `%sfm scale ${engines}`);
+      }
+    })
+  });
+
+  commands.addCommand(ID.stop, {
+    label: 'Stop All Engines…',
+    caption: 'End all engines of the world',
+    icon: closeIcon,
+    isEnabled: args => manageable(context, worldOf(context, args)),
+    execute: act('The engines were not stopped', async world => {
+      if (await confirm('Stop', world)) {
+        await by(world, () => client.stop(world.world, null), '%sfm stop');
+      }
+    })
+  });
+}
+
+/** Run a line of %sfm in the notebook that started the engines: the one with the world's title. */
+export async function magic({ notebooks }: Context, world: World, line: string): Promise<void> {
+  const panels = notebooks.of(world.kernels);
+  const panel = panels.find(one => one.title.label === world.title) ?? panels[0];
+  if (!panel) {
+    throw new Error(`open ${world.title}, the notebook that started these engines, and try again`);
+  }
+  await runInKernel(panel, line);
+}
+
+async function askEngines(): Promise<Engines | null> {
+  const { value, button } = await InputDialog.getText({
+    title: 'Start Engines',
+    label: 'How many, or their names: 4, or A B C',
+    text: '4',
+    okLabel: 'Start',
+    pattern: '\\s*(\\d+|[A-Za-z_]\\w*(\\s+[A-Za-z_]\\w*)*)\\s*',
+    required: true
+  });
+  const text = button.accept ? value?.trim() : null;
+  if (!text) {
+    return null;
+  }
+  return /^\d+$/.test(text) ? { engines: Number(text) } : { names: text.split(/\s+/) };
+}
+
+async function askNumber(world: World): Promise<number | null> {
+  const { value, button } = await InputDialog.getNumber({
+    title: `Engines of ${world.title}`,
+    label: 'How many there shall be',
+    value: world.engines,
+    okLabel: 'Change'
+  });
+  return button.accept && value !== null && value >= 1 ? Math.round(value) : null;
+}
+
+async function confirm(verb: string, world: World): Promise<boolean> {
+  const { button } = await showDialog({
+    title: `${verb} ${plural(world.engines, 'engine')} of ${world.title}?`,
+    body: 'What they compute, and the variables in their memory, are lost.',
+    buttons: [Dialog.cancelButton(), Dialog.warnButton({ label: verb })]
+  });
+  return button.accept;
+}

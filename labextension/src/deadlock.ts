@@ -1,0 +1,40 @@
+import { Notification } from '@jupyterlab/apputils';
+import { verdictKey } from './announcer';
+import type { Store } from './model/store';
+
+/** What a notification shows of a title; the rest of the explanation is in the panel. */
+const LONGEST = 130;
+
+/**
+ * Tell the user of a deadlock in the way that the settings ask for: a notification where nothing
+ * else shows it, or the panel itself.
+ */
+export function followDeadlocks(store: Store, showPanel: () => void): void {
+  let known: string | null = null;
+  let shown: string | null = null;
+  store.judged.connect((_, diagnosis) => {
+    const deadlock = diagnosis?.verdict === 'deadlock' ? diagnosis : null;
+    const key = deadlock && verdictKey(deadlock);
+    if (key === known) {
+      return;
+    }
+    known = key;
+    if (shown !== null) {
+      Notification.dismiss(shown);
+      shown = null;
+    }
+    if (!deadlock || store.shows('diagnosis') || store.settings.deadlock === 'nothing') {
+      return;
+    }
+    if (store.settings.deadlock === 'open') {
+      showPanel();
+      return;
+    }
+    const { title } = deadlock;
+    const text = title.length > LONGEST ? `${title.slice(0, LONGEST - 1)}…` : title;
+    shown = Notification.warning(text, {
+      autoClose: false,
+      actions: [{ label: 'Why?', caption: 'Show the explanation', callback: showPanel }]
+    });
+  });
+}

@@ -1,0 +1,1 @@
+export { WaitGraph } from './view';

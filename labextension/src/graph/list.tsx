@@ -1,0 +1,50 @@
+import * as React from 'react';
+import { plural } from '../model/text';
+import type { Place } from '../model/types';
+import { PlaceButton } from '../widgets/button';
+import type { Graph } from './model';
+
+/** A list that is longer than this tells how much is left out. */
+const LONGEST = 200;
+
+/** The graph as a list of sentences: for a screen reader, and for who likes to read. */
+export function WaitList(props: {
+  readonly graph: Graph;
+  readonly onJump: (place: Place) => void;
+}): JSX.Element {
+  const { graph, onJump } = props;
+  const [open, setOpen] = React.useState(false);
+  const { lines } = graph;
+  const nodes = new Map(graph.nodes.map(node => [node.key, node]));
+  const title = lines.length ? `As text: ${plural(lines.length, 'wait')}` : 'Nobody waits';
+  return (
+    <details
+      className="sfm-Graph-list"
+      open={open}
+      onToggle={event => setOpen(event.currentTarget.open)}
+    >
+      <summary>{title}</summary>
+      {open && (
+        <ul>
+          {lines.slice(0, LONGEST).map(line => {
+            const from = nodes.get(line.from);
+            return (
+              <li key={line.key}>
+                {`${from?.name} waits for ${nodes.get(line.to)?.name}: `}
+                <code>{line.label}</code>
+                {line.cycle && ' (in the deadlock)'}
+                {from?.where && (
+                  <>
+                    {', '}
+                    <PlaceButton place={from.where} onJump={onJump} />
+                  </>
+                )}
+              </li>
+            );
+          })}
+          {lines.length > LONGEST && <li>{`and ${lines.length - LONGEST} more`}</li>}
+        </ul>
+      )}
+    </details>
+  );
+}

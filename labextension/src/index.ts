@@ -1,0 +1,148 @@
+import {
+  ILabShell,
+  ILayoutRestorer,
+  JupyterFrontEnd,
+  JupyterFrontEndPlugin
+} from '@jupyterlab/application';
+import { ICommandPalette, MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
+import type { DocumentRegistry } from '@jupyterlab/docregistry';
+import { INotebookTracker } from '@jupyterlab/notebook';
+import { ISettingRegistry } from '@jupyterlab/settingregistry';
+import { IStateDB } from '@jupyterlab/statedb';
+import { IStatusBar } from '@jupyterlab/statusbar';
+import { Announcer } from './announcer';
+import { tellChanges } from './commands/changes';
+import { CATEGORY, ID } from './commands/ids';
+import { addProcessCommands } from './commands/processes';
+import { addViewCommands } from './commands/views';
+import { addWorldCommands } from './commands/worlds';
+import { followDeadlocks } from './deadlock';
+import { KINDS, ViewKind } from './main/kinds';
+import { View } from './main/view';
+import { Client } from './model/client';
+import { DEFAULTS, Settings, Store } from './model/store';
+import { Stream } from './model/stream';
+import { Notebooks } from './notebook/notebooks';
+import { remember } from './panel/memory';
+import { Panel } from './panel/panel';
+import { StatusItem } from './status';
+import { ISfm } from './tokens';
+
+/** Pixels: two halves of a narrower window would both be too small. */
+const ROOM = 900;
+
+/** The worlds, as the server tells them, and the world of the focused notebook. */
+const worlds: JupyterFrontEndPlugin<ISfm> = {
+  id: '@sfm/labextension:plugin',
+  description: 'Follows the worlds of this user.',
+  autoStart: true,
+  provides: ISfm,
+  requires: [INotebookTracker],
+  optional: [ISettingRegistry],
+  activate: (app, tracker: INotebookTracker, registry: ISettingRegistry | null): ISfm => {
+    const { serverSettings } = app.serviceManager;
+    const stream = new Stream(serverSettings);
+    const store = new Store(stream);
+    const notebooks = new Notebooks(tracker);
+    const follow = () => {
+      store.kernel = notebooks.kernel;
+    };
+    notebooks.changed.connect(follow);
+    follow();
+    void new Announcer(store);
+    void registry?.load(worlds.id).then(settings => {
+      const apply = () => {
+        store.settings = { ...DEFAULTS, ...(settings.composite as unknown as Settings) };
+      };
+      settings.changed.connect(apply);
+      apply();
+    });
+    stream.connect();
+    return { app, store, client: new Client(serverSettings), notebooks };
+  }
+};
+
+/** The side panel, the views of the main area, and the commands. */
+const views: JupyterFrontEndPlugin<void> = {
+  id: '@sfm/labextension:views',
+  description: 'Shows the worlds: a side panel, views, and commands.',
+  autoStart: true,
+  requires: [ISfm, ILabShell],
+  optional: [ICommandPalette, ILayoutRestorer, IStateDB],
+  activate: (
+    app: JupyterFrontEnd,
+    sfm: ISfm,
+    shell: ILabShell,
+    palette: ICommandPalette | null,
+    restorer: ILayoutRestorer | null,
+    state: IStateDB | null
+  ) => {
+    const { commands } = app;
+    const { store } = sfm;
+    const panel = new Panel(store, commands);
+    const tracker = new WidgetTracker<MainAreaWidget<View>>({ namespace: 'sfm' });
+
+    const showPanel = () => shell.activateById(panel.id);
+    const showView = (kind: ViewKind) => {
+      let widget = tracker.find(one => one.content.kind === kind);
+      if (!widget) {
+        widget = new MainAreaWidget({ content: new View(kind, store, commands) });
+        widget.id = `sfm-${kind}`;
+        shell.add(widget, 'main', placeFor(tracker.currentWidget));
+        void tracker.add(widget);
+      }
+      shell.activateById(widget.id);
+    };
+
+    addWorldCommands(sfm);
+    addProcessCommands(sfm);
+    addViewCommands(sfm, { panel: showPanel, view: showView });
+    for (const command of Object.values(ID)) {
+      for (const args of command === ID.open ? Object.keys(KINDS).map(kind => ({ kind })) : [{}]) {
+        palette?.addItem({ command, args, category: CATEGORY });
+      }
+    }
+
+    shell.add(panel, 'right', { rank: 700, type: 'SFM' });
+    restorer?.add(panel, 'sfm-panel');
+    void restorer?.restore(tracker, {
+      command: ID.open,
+      args: widget => ({ kind: widget.content.kind }),
+      name: widget => widget.content.kind
+    });
+    followDeadlocks(store, showPanel);
+    if (state) {
+      void remember(state, store, panel);
+    }
+    tellChanges(store, commands);
+  }
+};
+
+/** Where a view opens: with the other views, else beside the notebook if there is room. */
+function placeFor(view: MainAreaWidget<View> | null): DocumentRegistry.IOpenOptions {
+  if (view) {
+    return { mode: 'tab-after', ref: view.id };
+  }
+  return { mode: window.innerWidth >= ROOM ? 'split-right' : 'tab-after' };
+}
+
+/** Engines running, blocked and dead, in the status bar. */
+const status: JupyterFrontEndPlugin<void> = {
+  id: '@sfm/labextension:status',
+  description: 'Counts engines in the status bar.',
+  autoStart: true,
+  requires: [ISfm, IStatusBar],
+  activate: (app: JupyterFrontEnd, { store }: ISfm, bar: IStatusBar) => {
+    const item = new StatusItem(store, () => void app.commands.execute(ID.showPanel));
+    bar.registerStatusItem(status.id, {
+      item,
+      align: 'left',
+      rank: 90,
+      priority: 1, // stays where the window is too narrow for all
+      isActive: () => item.active,
+      activeStateChanged: item.activeChanged
+    });
+  }
+};
+
+export default [worlds, views, status];

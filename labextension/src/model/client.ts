@@ -1,0 +1,81 @@
+import { URLExt } from '@jupyterlab/coreutils';
+import { ServerConnection } from '@jupyterlab/services';
+import type { World } from './types';
+
+/** How many engines to start, or their names. */
+export type Engines = { readonly engines: number } | { readonly names: readonly string[] };
+
+/**
+ * What the server extension does for worlds on request. Each call is done when it has answered,
+ * and rejects with the sentence that it answered with when it could not.
+ */
+export class Client {
+  constructor(settings: ServerConnection.ISettings) {
+    this._settings = settings;
+  }
+
+  async worlds(): Promise<readonly World[]> {
+    return (await this._ask<{ worlds: World[] }>('GET', [])).worlds;
+  }
+
+  /** Start a cluster whose owner is the server. */
+  async start(engines: Engines): Promise<{ world: string; cluster: string }> {
+    return this._ask('POST', [], engines);
+  }
+
+  /** Interrupt these engines, or all of the world. */
+  async interrupt(world: string, uids: readonly string[] | null): Promise<void> {
+    await this._ask('POST', [world, 'interrupt'], { uids });
+  }
+
+  /** Stop these engines, or the whole cluster. */
+  async stop(world: string, uids: readonly string[] | null): Promise<void> {
+    await this._ask('POST', [world, 'stop'], { uids });
+  }
+
+  async restart(world: string, uids: readonly string[] | null): Promise<void> {
+    await this._ask('POST', [world, 'restart'], { uids });
+  }
+
+  async rescale(world: string, engines: number): Promise<void> {
+    await this._ask('POST', [world, 'rescale'], { engines });
+  }
+
+  /** Where the world's trace can be downloaded, for Chrome's and Perfetto's viewers. */
+  traceUrl(world: string): string {
+    return this._url([world, 'trace']);
+  }
+
+  private _url(path: readonly string[]): string {
+    const parts = path.map(encodeURIComponent);
+    return URLExt.join(this._settings.baseUrl, 'sfm', 'worlds', ...parts);
+  }
+
+  private async _ask<T>(method: string, path: readonly string[], body?: object): Promise<T> {
+    const init = { method, body: body && JSON.stringify(body) };
+    const response = await ServerConnection.makeRequest(this._url(path), init, this._settings);
+    const text = await response.text();
+    if (!response.ok) {
+      throw new Error(message(text) ?? explanation(response));
+    }
+    return (text ? JSON.parse(text) : null) as T;
+  }
+
+  private _settings: ServerConnection.ISettings;
+}
+
+function message(text: string): string | null {
+  try {
+    const said = JSON.parse(text).message;
+    return typeof said === 'string' ? said : null;
+  } catch {
+    return null;
+  }
+}
+
+function explanation({ status, statusText }: Response): string {
+  return status === 404
+    ? 'the server does not know sfm-kernel: `jupyter server extension list` tells whether its ' +
+        'extension is enabled; then restart JupyterLab'
+    : `the server answered ${status} ${statusText}`;
+}

@@ -1,0 +1,62 @@
+import type { Snapshot } from './types';
+
+/** Messages a second. */
+export interface Rate {
+  readonly sent: number;
+  readonly received: number;
+}
+
+interface Counters extends Rate {
+  readonly time: number;
+}
+
+/** Seconds over which a rate is the mean. */
+const WINDOW = 2;
+
+/** Seconds for which a rate stands: digits that change faster cannot be read. */
+const STEP = 0.5;
+
+const NONE: Rate = { sent: 0, received: 0 };
+
+/**
+ * Rates from counters. Snapshots come only when something has changed: until the next one the
+ * counters stand still.
+ */
+export class Rates {
+  /** Take in the counters of a snapshot. Processes that it lacks are forgotten. */
+  add({ time, processes }: Snapshot): void {
+    const before = this._counters;
+    this._counters = new Map();
+    for (const { uid, sent, received } of processes) {
+      const past = before.get(uid) ?? [];
+      past.push({ time, sent, received });
+      // The last one before the window stays: it holds at the window's begin.
+      while (past.length > 1 && past[1]!.time <= time - WINDOW - STEP) {
+        past.shift();
+      }
+      this._counters.set(uid, past);
+    }
+  }
+
+  clear(): void {
+    this._counters.clear();
+  }
+
+  /** The mean of the seconds before `now`; of those since it was seen first, if they are fewer. */
+  of(uid: string, now: number): Rate {
+    const past = this._counters.get(uid) ?? [];
+    const end = Math.floor(now / STEP) * STEP;
+    const last = past.findLast(one => one.time <= end);
+    const first = past.findLast(one => one.time <= end - WINDOW) ?? past[0];
+    if (!first || !last || first === last) {
+      return NONE;
+    }
+    const span = Math.max(end - Math.max(first.time, end - WINDOW), STEP);
+    return {
+      sent: (last.sent - first.sent) / span,
+      received: (last.received - first.received) / span
+    };
+  }
+
+  private _counters = new Map<string, Counters[]>();
+}

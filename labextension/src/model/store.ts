@@ -1,0 +1,299 @@
+import { IDisposable, DisposableDelegate } from '@lumino/disposable';
+import { ISignal, Signal } from '@lumino/signaling';
+import { History } from './history';
+import { Rates } from './rates';
+import type { Stream } from './stream';
+import type { Diagnosis, Name, Part, Process, ServerText, Snapshot, World } from './types';
+
+/** What the user may set. */
+export interface Settings {
+  /** Updates a second, at most. */
+  readonly rate: number;
+  /** Seconds that the timeline keeps. */
+  readonly history: number;
+  readonly deadlock: 'announce' | 'open' | 'nothing';
+}
+
+export const DEFAULTS: Settings = { rate: 10, history: 120, deadlock: 'announce' };
+
+/** Updates a second while nothing but a deadlock is of interest. */
+const WATCHMAN = 1;
+
+/** Milliseconds for which somebody is blocked before the watchman looks: most waits are shorter. */
+const PATIENCE = 2000;
+
+/** Milliseconds between two looks at durations and rates while nothing else changes. */
+const TICK = 1000;
+
+/**
+ * What is known of the worlds, and of the one that is shown. Asks the stream for what somebody
+ * needs, and for nothing while nobody does or the page is hidden.
+ */
+export class Store implements IDisposable {
+  constructor(stream: Stream) {
+    this._stream = stream;
+    stream.received.connect(this._take, this);
+    stream.changed.connect(this._touch, this);
+    document.addEventListener('visibilitychange', this._ask);
+    this._ask();
+  }
+
+  worlds: readonly World[] = [];
+  /** The worlds have been told at least once. */
+  loaded = false;
+  snapshot: Snapshot | null = null;
+  diagnosis: Diagnosis | null = null;
+  readonly history = new History(DEFAULTS.history);
+  readonly rates = new Rates();
+  /** What the server complained about last. */
+  error: string | null = null;
+
+  /** Something is to be shown anew; at most once a frame, and never while the page is hidden. */
+  get changed(): ISignal<this, void> {
+    return this._changed;
+  }
+
+  /** A diagnosis came, or there is none any more. */
+  get judged(): ISignal<this, Diagnosis | null> {
+    return this._judged;
+  }
+
+  get connected(): boolean {
+    return this._stream.connected;
+  }
+
+  /** Connecting has failed more than once: no short interruption. */
+  get lost(): boolean {
+    return !this._stream.connected && this._stream.failures > 1;
+  }
+
+  get settings(): Settings {
+    return this._settings;
+  }
+  set settings(settings: Settings) {
+    this._settings = settings;
+    this.history.limit = settings.history;
+    this._ask();
+  }
+
+  /** The world that is shown. */
+  get world(): World | null {
+    return this._find(this._shown);
+  }
+
+  /** The world that is shown, once it is there, whatever notebook has the focus; or null. */
+  get pinned(): string | null {
+    return this._pinned;
+  }
+  set pinned(world: string | null) {
+    this._pinned = world;
+    this._follow();
+  }
+
+  /** The kernel of the notebook that has the focus; null where no notebook is open. */
+  get kernel(): string | null {
+    return this._kernel;
+  }
+  set kernel(kernel: string | null) {
+    this._kernel = kernel;
+    this._follow();
+  }
+
+  /** The process whose queue is shown. */
+  get selected(): Process | null {
+    return this.snapshot?.processes.find(one => one.uid === this._selected) ?? null;
+  }
+
+  select(uid: string | null): void {
+    this._selected = uid;
+    this._touch();
+  }
+
+  /** The process of that name; of several that had it in turn, the one that lives. */
+  named(name: Name): Process | null {
+    const those = this.snapshot?.processes.filter(one => one.name === name) ?? [];
+    return those.find(one => one.alive) ?? those.at(-1) ?? null;
+  }
+
+  /** The server's clock, in seconds since 1970. */
+  now(): number {
+    return Date.now() / 1000 + this._ahead;
+  }
+
+  /** Whether somebody who needs this part is visible. */
+  shows(part: Part): boolean {
+    return [...this._needs].some(need => need.parts.includes(part));
+  }
+
+  /** These parts are asked for until what is returned is disposed. */
+  need(parts: readonly Part[]): IDisposable {
+    const need = { parts };
+    this._needs.add(need);
+    this._ask();
+    return new DisposableDelegate(() => {
+      this._needs.delete(need);
+      this._ask();
+    });
+  }
+
+  get isDisposed(): boolean {
+    return this._disposed;
+  }
+
+  dispose(): void {
+    this._disposed = true;
+    document.removeEventListener('visibilitychange', this._ask);
+    cancelAnimationFrame(this._frame);
+    window.clearInterval(this._ticks);
+    window.clearTimeout(this._patience);
+    Signal.clearData(this);
+  }
+
+  private _take(_: Stream, text: ServerText): void {
+    switch (text.type) {
+      case 'worlds':
+        this.worlds = text.worlds;
+        this.loaded = true;
+        this._ahead = text.time - Date.now() / 1000;
+        this._follow();
+        break;
+      case 'snapshot':
+        if (text.snapshot.world === this._shown) {
+          this.snapshot = text.snapshot;
+          this.rates.add(text.snapshot);
+          this.error = null;
+        }
+        break;
+      case 'diagnosis':
+        if (text.diagnosis.world === this._shown) {
+          this._judge(text.diagnosis);
+        }
+        break;
+      case 'timeline':
+        if (text.timeline.world === this._shown) {
+          if (!this._whole) {
+            this.history.clear(); // the first part that comes has everything
+          }
+          this.history.add(text.timeline);
+          if (!this._whole) {
+            this._whole = true;
+            this.history.advance(this.now());
+          }
+        }
+        break;
+      case 'gone':
+        if (text.world === this._shown) {
+          this._forget();
+        }
+        break;
+      case 'error':
+        this.error = text.text;
+        break;
+    }
+    this._touch();
+  }
+
+  /** The pinned world, else the focused notebook's; without a notebook the only one there is. */
+  private _follow(): void {
+    const own = this.worlds.find(one => this._kernel && one.kernels.includes(this._kernel));
+    const only = this._kernel === null && this.worlds.length === 1 ? this.worlds[0] : undefined;
+    const shown = (this._find(this._pinned) ?? own ?? only)?.world ?? null;
+    if (shown !== this._shown) {
+      this._shown = shown;
+      this._forget();
+      this._guard(false);
+    }
+    this._guard((this.world?.blocked ?? 0) > 0);
+    this._ask();
+    this._touch();
+  }
+
+  private _find(name: string | null): World | null {
+    return this.worlds.find(one => one.world === name) ?? null;
+  }
+
+  private _forget(): void {
+    this.snapshot = null;
+    this.history.clear();
+    this.rates.clear();
+    this._selected = null;
+    this.error = null;
+    this._judge(null);
+  }
+
+  private _judge(diagnosis: Diagnosis | null): void {
+    this.diagnosis = diagnosis;
+    this._judged.emit(diagnosis);
+  }
+
+  private _ask = (): void => {
+    const world = this.world;
+    const parts = new Set<Part>();
+    let rate = this._settings.rate;
+    if (world && !document.hidden) {
+      this._needs.forEach(need => need.parts.forEach(part => parts.add(part)));
+      const unseen = parts.size === 0;
+      if (this._settings.deadlock !== 'nothing' && (!unseen || this._guards)) {
+        parts.add('diagnosis');
+        rate = unseen ? WATCHMAN : rate;
+      }
+    }
+    if (parts.has('timeline') && !this._timeline) {
+      this._whole = false;
+    }
+    this._timeline = parts.has('timeline');
+    this._stream.watch({ world: world?.world ?? null, rate, parts: [...parts].sort() });
+    window.clearInterval(this._ticks);
+    const lasts = parts.has('snapshot') || parts.has('timeline');
+    this._ticks = lasts ? window.setInterval(this._tick, TICK) : 0;
+  };
+
+  /** What is said of a process lasts until something else is said. */
+  private _tick = (): void => {
+    if (this._timeline) {
+      this.history.advance(this.now());
+    }
+    this._touch();
+  };
+
+  /** Look for deadlocks once somebody has been blocked for long enough to be in one. */
+  private _guard(blocked: boolean): void {
+    if (!blocked) {
+      window.clearTimeout(this._patience);
+      this._patience = 0;
+      this._guards = false;
+    } else if (!this._patience) {
+      this._patience = window.setTimeout(() => {
+        this._guards = true;
+        this._ask();
+      }, PATIENCE);
+    }
+  }
+
+  private _touch = (): void => {
+    if (!this._frame && !this._disposed) {
+      this._frame = requestAnimationFrame(() => {
+        this._frame = 0;
+        this._changed.emit();
+      });
+    }
+  };
+
+  private _stream: Stream;
+  private _settings = DEFAULTS;
+  private _needs = new Set<{ readonly parts: readonly Part[] }>();
+  private _shown: string | null = null;
+  private _pinned: string | null = null;
+  private _kernel: string | null = null;
+  private _selected: string | null = null;
+  private _timeline = false;
+  private _whole = false;
+  private _ahead = 0;
+  private _frame = 0;
+  private _ticks = 0;
+  private _guards = false;
+  private _patience = 0;
+  private _disposed = false;
+  private _changed = new Signal<this, void>(this);
+  private _judged = new Signal<this, Diagnosis | null>(this);
+}

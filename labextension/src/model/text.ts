@@ -1,0 +1,56 @@
+import type { Diagnosis, Name, Place } from './types';
+
+/** `cell 7 line 3`, or the end of the file's path with its line. */
+export function placeText({ file, line, cell }: Place): string {
+  return cell === null ? `${file.split('/').at(-1)}:${line}` : `cell ${cell} line ${line}`;
+}
+
+/** Rounded down: a text that changes more often cannot be read, and costs its drawing. */
+export function durationText(seconds: number): string {
+  const whole = Math.max(0, Math.floor(seconds));
+  const minutes = Math.floor(whole / 60);
+  if (minutes === 0) {
+    return whole === 0 ? '< 1 s' : `${whole} s`;
+  }
+  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h`;
+}
+
+const UNITS = ['B', 'kB', 'MB', 'GB', 'TB'];
+
+export function bytesText(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1000 && unit < UNITS.length - 1) {
+    value /= 1000;
+    unit++;
+  }
+  return `${unit && value < 10 ? value.toFixed(1) : Math.round(value)} ${UNITS[unit]}`;
+}
+
+/** Messages a second, in at most five characters. */
+export function rateText(rate: number): string {
+  if (rate >= 999.5) {
+    return `${(rate / 1000).toFixed(rate < 9950 ? 1 : 0)}k`;
+  }
+  return rate === 0 || rate >= 9.95 ? rate.toFixed(0) : rate.toFixed(1);
+}
+
+export function plural(count: number, one: string, several = `${one}s`): string {
+  return `${count} ${count === 1 ? one : several}`;
+}
+
+export function namesText(names: readonly Name[]): string {
+  return names.length < 2
+    ? names.join('')
+    : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+}
+
+/** The diagnosis as plain text, for a mail or an issue. */
+export function diagnosisText(diagnosis: Diagnosis): string {
+  const lines = [diagnosis.title, ...diagnosis.sentences.map(one => `- ${one}`), ''];
+  for (const { name, verdict, text, where } of diagnosis.processes) {
+    lines.push(`${name} (${verdict}): ${text}${where ? ` [${placeText(where)}]` : ''}`);
+  }
+  lines.push('', `World ${diagnosis.world}, ${new Date(diagnosis.time * 1000).toISOString()}`);
+  return lines.join('\n');
+}

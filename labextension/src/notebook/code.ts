@@ -1,0 +1,54 @@
+import type { ICodeCell } from '@jupyterlab/nbformat';
+import { NotebookActions, NotebookPanel } from '@jupyterlab/notebook';
+import { MimeData } from '@lumino/coreutils';
+import { Drag } from '@lumino/dragdrop';
+import type { World } from '../model/types';
+
+const CELLS = 'application/vnd.jupyter.cells';
+
+/** The code that brings a notebook into the world, or starts engines where there is none. */
+export function connectCode(world: World | null): string {
+  return world?.cluster
+    ? `%load_ext sfm_kernel\n%sfm connect ${world.cluster}`
+    : '%load_ext sfm_kernel\n%sfm start 4';
+}
+
+/** Put the code into a new cell below the active one, or into that if it is an empty code cell. */
+export async function insertCode(panel: NotebookPanel, code: string): Promise<void> {
+  const notebook = panel.content;
+  const active = notebook.activeCell;
+  if (active?.model.type !== 'code' || active.model.sharedModel.getSource().trim() !== '') {
+    NotebookActions.insertBelow(notebook);
+  }
+  notebook.activeCell?.model.sharedModel.setSource(code);
+  if (notebook.activeCell) {
+    await notebook.scrollToCell(notebook.activeCell);
+  }
+}
+
+/**
+ * Let the user drag the code, as a cell for a notebook and as text for anything else.
+ *
+ * Resolves when it was dropped, or the drag was given up.
+ */
+export async function dragCode(code: string, x: number, y: number): Promise<void> {
+  const cell: ICodeCell = {
+    cell_type: 'code',
+    source: code,
+    metadata: {},
+    outputs: [],
+    execution_count: null
+  };
+  const mimeData = new MimeData();
+  mimeData.setData(CELLS, [cell]);
+  mimeData.setData('text/plain', code);
+  const dragImage = document.createElement('pre');
+  dragImage.className = 'sfm-DragImage';
+  dragImage.textContent = code;
+  const drag = new Drag({ mimeData, dragImage, supportedActions: 'copy', proposedAction: 'copy' });
+  try {
+    await drag.start(x, y);
+  } finally {
+    drag.dispose();
+  }
+}

@@ -1,0 +1,27 @@
+import type { IStateDB } from '@jupyterlab/statedb';
+import type { Store } from '../model/store';
+import type { Panel } from './panel';
+
+const KEY = '@sfm/labextension:panel';
+
+interface Saved {
+  readonly closed?: string[];
+  readonly pinned?: string | null;
+}
+
+/** Keep which sections are closed and which world is pinned over a reload. */
+export async function remember(state: IStateDB, store: Store, panel: Panel): Promise<void> {
+  const saved = (await state.fetch(KEY)) as Saved | undefined;
+  panel.closed = saved?.closed ?? [];
+  store.pinned = saved?.pinned ?? null;
+  let text = '';
+  const save = (): void => {
+    const now = { closed: [...panel.closed], pinned: store.pinned };
+    if (JSON.stringify(now) !== text) {
+      text = JSON.stringify(now);
+      void state.save(KEY, now);
+    }
+  };
+  panel.onClosed = save;
+  store.changed.connect(save);
+}

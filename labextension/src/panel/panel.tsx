@@ -1,0 +1,102 @@
+import type { CommandRegistry } from '@lumino/commands';
+import * as React from 'react';
+import { ID } from '../commands/ids';
+import { KINDS } from '../main/kinds';
+import type { Store } from '../model/store';
+import { CommandButton } from '../widgets/button';
+import { Details } from '../widgets/details';
+import { sfmIcon } from '../widgets/icons';
+import { LiveWidget } from '../widgets/live';
+import { Notice } from '../widgets/notice';
+import { rowViews } from '../widgets/rows';
+import { Section } from '../widgets/section';
+import { ProcessTable } from '../widgets/table';
+import { Waits } from '../widgets/waits';
+import { Why } from '../widgets/why';
+import { Worlds } from '../widgets/worlds';
+
+/** The side panel. */
+export class Panel extends LiveWidget {
+  constructor(store: Store, commands: CommandRegistry) {
+    super(store, commands, ['snapshot', 'diagnosis']);
+    this.id = 'sfm-panel';
+    this.addClass('sfm-Panel');
+    this.title.icon = sfmIcon;
+    this.title.caption = 'SFM: worlds, processes, messages';
+    this.node.setAttribute('role', 'region');
+    this.node.setAttribute('aria-label', 'SFM');
+  }
+
+  /** The names of the sections that the user has closed. */
+  get closed(): readonly string[] {
+    return [...this._closed];
+  }
+  set closed(names: readonly string[]) {
+    this._closed = new Set(names);
+    this.touch();
+  }
+
+  /** Called after the user opened or closed a section. */
+  onClosed: () => void = () => undefined;
+
+  protected content(): JSX.Element {
+    const { store, commands } = this;
+    const { world, diagnosis, selected } = store;
+    return (
+      <div className="sfm-Panel-content">
+        <Section
+          {...this._section('worlds', 'Worlds')}
+          tools={<CommandButton commands={commands} id={ID.start} />}
+        >
+          <Worlds worlds={store.worlds} shown={world?.world ?? null} commands={commands} />
+        </Section>
+        <Notice store={store} commands={commands} />
+        {world && (
+          <>
+            <Section
+              {...this._section('why', 'Why')}
+              tools={<CommandButton commands={commands} id={ID.copyDiagnosis} />}
+            >
+              <Why diagnosis={diagnosis} commands={commands} onJump={this.jump} graph />
+            </Section>
+            <Section
+              {...this._section('processes', 'Processes')}
+              tools={Object.keys(KINDS).map(kind => (
+                <CommandButton key={kind} commands={commands} id={ID.open} args={{ kind }} />
+              ))}
+            >
+              <ProcessTable
+                rows={rowViews(store)}
+                selected={selected?.uid ?? null}
+                onSelect={this.select}
+                onJump={this.jump}
+              />
+              <Details store={store} commands={commands} />
+            </Section>
+            <Section {...this._section('graph', 'Wait-for graph')}>
+              {diagnosis?.edges.length ? (
+                <Waits store={store} onSelect={this.selectName} onJump={this.jump} />
+              ) : (
+                <p className="sfm-Dim">Nobody waits for another process.</p>
+              )}
+            </Section>
+          </>
+        )}
+      </div>
+    );
+  }
+
+  private _section(name: string, title: string) {
+    return { name, title, open: !this._closed.has(name), onToggle: this._toggle };
+  }
+
+  private _toggle = (name: string): void => {
+    if (!this._closed.delete(name)) {
+      this._closed.add(name);
+    }
+    this.onClosed();
+    this.touch();
+  };
+
+  private _closed = new Set<string>();
+}

@@ -1,0 +1,89 @@
+import { ReactWidget } from '@jupyterlab/ui-components';
+import { ISignal, Signal } from '@lumino/signaling';
+import * as React from 'react';
+import type { Store } from './model/store';
+import { plural } from './model/text';
+import type { State, World } from './model/types';
+import { StateShape } from './widgets/shapes';
+
+/** How many engines of the shown world run, are blocked, are dead; of all worlds without one. */
+export class StatusItem extends ReactWidget {
+  constructor(store: Store, onClick: () => void) {
+    super();
+    this._store = store;
+    this._onClick = onClick;
+    this.addClass('sfm-Status');
+    store.changed.connect(this._look, this);
+  }
+
+  /** Whether there is something to count. */
+  get active(): boolean {
+    return this._store.worlds.length > 0;
+  }
+
+  get activeChanged(): ISignal<this, void> {
+    return this._activeChanged;
+  }
+
+  override dispose(): void {
+    this._store.changed.disconnect(this._look, this);
+    super.dispose();
+  }
+
+  protected render(): JSX.Element {
+    const { world, worlds } = this._store;
+    const counts = world ?? total(worlds);
+    const name = world?.title ?? plural(worlds.length, 'world');
+    const parts: ReadonlyArray<readonly [State, number, string]> = [
+      ['running', counts.running, 'running'],
+      ['blocked in cell', counts.blocked, 'blocked'],
+      ['dead', counts.dead, 'dead']
+    ];
+    const text = parts.map(([, count, word]) => `${count} ${word}`).join(', ');
+    return (
+      <button
+        type="button"
+        className="sfm-Status-button"
+        title={`${name}: ${plural(counts.engines, 'engine')}, ${text}. Click for the SFM panel`}
+        onClick={this._onClick}
+      >
+        <span>SFM</span>
+        {parts.map(([state, count, word]) => (
+          <span key={word} className={`sfm-Status-${word}`} data-count={count}>
+            <StateShape state={state} />
+            {count} <span className="sfm-Status-word">{word}</span>
+          </span>
+        ))}
+      </button>
+    );
+  }
+
+  private _look(): void {
+    const { world, worlds } = this._store;
+    const { engines, running, blocked, dead } = world ?? total(worlds);
+    const key = JSON.stringify([world?.title, worlds.length, engines, running, blocked, dead]);
+    if (key !== this._key) {
+      this._key = key;
+      this._activeChanged.emit();
+      this.update();
+    }
+  }
+
+  private _store: Store;
+  private _onClick: () => void;
+  private _key = '';
+  private _activeChanged = new Signal<this, void>(this);
+}
+
+type Counts = Pick<World, 'engines' | 'running' | 'blocked' | 'dead'>;
+
+function total(worlds: readonly World[]): Counts {
+  const sum = { engines: 0, running: 0, blocked: 0, dead: 0 };
+  for (const one of worlds) {
+    sum.engines += one.engines;
+    sum.running += one.running;
+    sum.blocked += one.blocked;
+    sum.dead += one.dead;
+  }
+  return sum;
+}

@@ -1,0 +1,131 @@
+import type { Flight } from '../model/types';
+import { Arrow, arrowOf, Geometry, xOf } from './geometry';
+import type { Recording } from './recording';
+
+/** Which of many flights are drawn, and how. */
+export interface Choice {
+  /** One of so many, as more would be a solid area; those that are marked are always drawn. */
+  readonly every: number;
+  /** They are so many that heads and texts would cover all. */
+  readonly dense: boolean;
+  /** How strong the lines are, from 0 to 1. */
+  readonly alpha: number;
+  /**
+   * Late ones are marked if they cost so many seconds, and if many cost the same one of so many:
+   * else nearly all might be marked.
+   */
+  readonly noticed: number;
+  readonly everyNoticed: number;
+  /** The ways that are drawn already: nobody sees a second line on a line. */
+  readonly drawn: Set<number>;
+}
+
+/** In the bar of who waited for a late one, as long as it cost. */
+export interface Cost {
+  readonly row: number;
+  readonly left: number;
+  readonly width: number;
+  readonly seconds: number;
+}
+
+/** Arrows by their style: those of one style are one path, which is much cheaper. */
+export interface Batch {
+  readonly plain: readonly Arrow[];
+  readonly sender: readonly Arrow[];
+  readonly receiver: readonly Arrow[];
+  readonly costs: readonly Cost[];
+  /** What they cover. */
+  readonly left: number;
+  readonly right: number;
+}
+
+const STYLES = ['plain', 'sender', 'receiver'] as const;
+type Style = (typeof STYLES)[number];
+
+/** More flights than these in a picture are too many for arrows' heads. */
+const DENSE = 2000;
+/** About so many of those that cost most are marked as late. */
+export const MARKED = 150;
+/** Pixels of the page: nothing is marked whose cost is less. */
+const LEAST = 4;
+
+/** For flights that share a picture, `lines` of which may be drawn. */
+export function choiceOf(flights: readonly Flight[], geometry: Geometry, lines: number): Choice {
+  const { ratio, width, scale } = geometry;
+  const costs = flights
+    .flatMap(({ late, cost }) => (late === null ? [] : cost))
+    .sort((a, b) => b - a);
+  // Lines that cross each pixel of the page: the more, the weaker each.
+  const crowd = (flights.length * ratio) / width;
+  const dense = flights.length > DENSE;
+  const noticed = Math.max((LEAST * ratio) / scale, costs[MARKED] ?? 0);
+  const marked = costs.filter(cost => cost >= noticed).length;
+  return {
+    every: Math.max(1, Math.ceil(flights.length / lines)),
+    dense,
+    alpha: dense ? Math.min(0.3, Math.max(0.04, 0.5 / crowd)) : 0.7,
+    noticed,
+    everyNoticed: Math.max(1, Math.ceil(marked / (2 * MARKED))),
+    drawn: new Set()
+  };
+}
+
+/** Whether it is shown that it came late. */
+export function isMarked({ late, cost, number }: Flight, choice: Choice): boolean {
+  return late !== null && cost >= choice.noticed && number % choice.everyNoticed === 0;
+}
+
+/** Of flights with both ends known. */
+export function batchOf(
+  flights: readonly Flight[],
+  recording: Recording,
+  geometry: Geometry,
+  choice: Choice
+): Batch {
+  const arrows: Record<Style, Arrow[]> = { plain: [], sender: [], receiver: [] };
+  const costs: Cost[] = [];
+  let left = Infinity;
+  let right = -Infinity;
+  for (const flight of flights) {
+    const style = isMarked(flight, choice) ? flight.late! : 'plain';
+    if (style === 'plain' && flight.number % choice.every !== 0) {
+      continue;
+    }
+    const arrow = arrowOf(flight, recording, geometry);
+    if (!arrow) {
+      continue;
+    }
+    const way = wayOf(arrow, geometry, style);
+    if (!choice.drawn.has(way)) {
+      choice.drawn.add(way);
+      arrows[style].push(arrow);
+      left = Math.min(left, arrow.x1, arrow.x2);
+      right = Math.max(right, arrow.x1, arrow.x2);
+    }
+    const cost = style === 'plain' ? null : costOf(flight, recording, geometry);
+    if (cost && !choice.dense) {
+      costs.push(cost);
+      left = Math.min(left, cost.left);
+      right = Math.max(right, cost.left + cost.width);
+    }
+  }
+  return { ...arrows, costs, left, right };
+}
+
+function costOf(flight: Flight, recording: Recording, geometry: Geometry): Cost | null {
+  const span = recording.waitFor(flight);
+  const row = span && recording.rowOf.get(span.uid);
+  if (!span || typeof row !== 'number') {
+    return null;
+  }
+  const left = xOf(span.begin, geometry);
+  return { row, left, width: flight.cost * geometry.scale, seconds: flight.cost };
+}
+
+/** A number for a way between two pixels: equal ones look the same. */
+function wayOf({ x1, y1, x2, y2 }: Arrow, { width }: Geometry, style: Style): number {
+  const edge = width + 3;
+  const clip = (x: number): number => Math.min(Math.max(Math.round(x), -1), width + 1) + 1;
+  const rows = Math.round(y1) * 16384 + Math.round(y2);
+  return ((rows * edge + clip(x1)) * edge + clip(x2)) * 3 + STYLES.indexOf(style);
+}

@@ -1,0 +1,115 @@
+import * as React from 'react';
+import { bytesText } from '../model/text';
+import type { Attributes, Flight, Place, Span } from '../model/types';
+import { PlaceButton } from '../widgets/button';
+import { isFlight } from './chart';
+import { sinceText, timeText } from './ticks';
+
+interface DetailsProps {
+  readonly chosen: Flight | Span;
+  readonly nameOf: (uid: string) => string;
+  /** The start of the run: times count from it. */
+  readonly begin: number;
+  readonly onJump: (place: Place) => void;
+  readonly onClose: () => void;
+}
+
+/** All that is known of the chosen message or state. */
+export function Details(props: DetailsProps): JSX.Element {
+  const { chosen, nameOf, onClose } = props;
+  const title = isFlight(chosen)
+    ? `Message ${chosen.number} from ${nameOf(chosen.src)} to ${nameOf(chosen.dest)}`
+    : `${nameOf(chosen.uid)}: ${chosen.state}`;
+  return (
+    <section className="sfm-Timeline-details" aria-label="Chosen" aria-live="polite">
+      <div className="sfm-Timeline-details-head">
+        <h3>{title}</h3>
+        <button
+          type="button"
+          className="sfm-Button"
+          title="Close"
+          aria-label="Close"
+          onClick={onClose}
+        >
+          ✕
+        </button>
+      </div>
+      {isFlight(chosen) ? (
+        <OfFlight {...props} flight={chosen} />
+      ) : (
+        <OfSpan {...props} span={chosen} />
+      )}
+    </section>
+  );
+}
+
+function OfFlight(props: DetailsProps & { flight: Flight }): JSX.Element {
+  const { flight, nameOf, begin, onJump } = props;
+  const { sent, received, sent_at, received_at } = flight;
+  const event = (time: number | null, unknown: string, place: Place | null): JSX.Element => (
+    <>
+      {time === null ? unknown : sinceText(time - begin)}
+      {place && (
+        <>
+          {', '}
+          <PlaceButton place={place} onJump={onJump} />
+        </>
+      )}
+    </>
+  );
+  return (
+    <dl>
+      <Fact name="Sent">{event(sent, 'not seen', sent_at)}</Fact>
+      <Fact name="Received">{event(received, 'not yet', received_at)}</Fact>
+      {sent !== null && received !== null && (
+        <Fact name="Latency">{timeText(Math.max(0, received - sent))}</Fact>
+      )}
+      <Fact name="Size">{bytesText(flight.bytes)}</Fact>
+      {flight.late && <Fact name="Late">{lateText(flight, nameOf)}</Fact>}
+      <Values attributes={flight.attributes} />
+    </dl>
+  );
+}
+
+function OfSpan(props: DetailsProps & { span: Span }): JSX.Element {
+  const { span, begin, onJump } = props;
+  return (
+    <dl>
+      <Fact name="From">{sinceText(span.begin - begin)}</Fact>
+      {/* A growing time would be read aloud again and again. */}
+      <Fact name="For">{span.end === null ? 'it lasts' : timeText(span.end - span.begin)}</Fact>
+      {span.where && (
+        <Fact name="At">
+          <PlaceButton place={span.where} onJump={onJump} />
+        </Fact>
+      )}
+    </dl>
+  );
+}
+
+export function lateText(flight: Flight, nameOf: (uid: string) => string): string {
+  const { late, cost, src, dest } = flight;
+  const [slow, waited] = late === 'sender' ? [src, dest] : [dest, src];
+  return `${nameOf(waited)} waited ${timeText(cost)} for ${nameOf(slow)}, the ${late}`;
+}
+
+function Values({ attributes }: { attributes: Attributes }): JSX.Element {
+  return (
+    <>
+      {attributes.map(([name, value]) => (
+        <Fact key={name} name={name} code>
+          <code>{value}</code>
+        </Fact>
+      ))}
+    </>
+  );
+}
+
+function Fact(props: { name: string; code?: boolean; children: React.ReactNode }): JSX.Element {
+  return (
+    <div className="sfm-Timeline-fact">
+      <dt>{props.code ? <code>{props.name}</code> : props.name}</dt>
+      <dd>{props.children}</dd>
+    </div>
+  );
+}

@@ -1,0 +1,91 @@
+import type { Flight } from '../model/types';
+import { flightBegin, flightEnd, Recording } from './recording';
+
+/** Where things lie on a picture, in its own pixels; `ratio` of them are one of the page's. */
+export interface Geometry {
+  readonly ratio: number;
+  readonly width: number;
+  readonly rowHeight: number;
+  /** The time at the left border, and the pixels of a second. */
+  readonly start: number;
+  readonly scale: number;
+}
+
+/** A flight's line, from the sender's bar to the receiver's. */
+export interface Arrow {
+  readonly x1: number;
+  readonly y1: number;
+  readonly x2: number;
+  readonly y2: number;
+}
+
+/** So far beyond the picture that no arrow's head is seen. */
+const BEYOND = 100;
+/** Pixels of the page: the line of a flight with an end that is not known. */
+const STUB = 9;
+
+/** A time's pixel. */
+export function xOf(time: number, { start, scale }: Geometry): number {
+  return (time - start) * scale;
+}
+
+export function timeOf(x: number, { start, scale }: Geometry): number {
+  return start + x / scale;
+}
+
+/** A bar's height; the rest of the row is for the arrows. */
+export function barHeight({ rowHeight }: Geometry): number {
+  return Math.round(rowHeight * 0.42);
+}
+
+/** The border above a row; that below the last one has its number too. */
+export function topOf(row: number, { rowHeight }: Geometry): number {
+  return Math.round(rowHeight * row);
+}
+
+export function middleOf(row: number, { rowHeight }: Geometry): number {
+  return Math.round(rowHeight * (row + 0.5));
+}
+
+/**
+ * Where a flight is drawn; null if one of its processes is not. A flight with one end that is not
+ * known is a stub at the other one; one from a process to itself lies on its bar.
+ */
+export function arrowOf(flight: Flight, recording: Recording, geometry: Geometry): Arrow | null {
+  const from = recording.rowOf.get(flight.src);
+  const to = recording.rowOf.get(flight.dest);
+  if (from === undefined || to === undefined) {
+    return null;
+  }
+  const half = barHeight(geometry) / 2;
+  const down = Math.sign(to - from);
+  const y1 = middleOf(from, geometry) + (down || -1) * half;
+  const y2 = middleOf(to, geometry) - (down || 1) * half;
+  const x1 = xOf(flight.sent ?? flightEnd(flight), geometry);
+  const x2 = xOf(flight.received ?? flightBegin(flight), geometry);
+  const stub = STUB * geometry.ratio;
+  if (flight.received === null) {
+    return { x1, y1, x2: x1 + stub, y2: y1 + (down || -1) * stub };
+  }
+  if (flight.sent === null) {
+    return { x1: x2 - stub, y1: y2 - (down || 1) * stub, x2, y2 };
+  }
+  return clipped({ x1, y1, x2, y2 }, -BEYOND, geometry.width + BEYOND);
+}
+
+/** Zoomed in, a line may be millions of pixels long, and its dashes would take seconds. */
+function clipped({ x1, y1, x2, y2 }: Arrow, low: number, high: number): Arrow {
+  const clip = (x: number): number => Math.min(Math.max(x, low), high);
+  const slope = x1 === x2 ? 0 : (y2 - y1) / (x2 - x1);
+  const [left, right] = [clip(x1), clip(x2)];
+  return { x1: left, y1: y1 + (left - x1) * slope, x2: right, y2: y2 + (right - x2) * slope };
+}
+
+/** Pixels between a point and an arrow. */
+export function distance(x: number, y: number, { x1, y1, x2, y2 }: Arrow): number {
+  const dx = x2 - x1;
+  const dy = y2 - y1;
+  const part = ((x - x1) * dx + (y - y1) * dy) / (dx * dx + dy * dy || 1);
+  const t = Math.min(Math.max(part, 0), 1);
+  return Math.hypot(x - x1 - t * dx, y - y1 - t * dy);
+}

@@ -1,0 +1,214 @@
+import type { Flight, Row, Span } from '../model/types';
+import { Density } from './density';
+import { Follower } from './follower';
+import { Intervals } from './intervals';
+import type { Domain } from './scale';
+
+/**
+ * What a timeline is drawn from. The maps may be the same ones all the time; a span or a flight of
+ * which more is known is another object under the same key.
+ */
+export interface Source {
+  readonly world?: string;
+  readonly begin: number;
+  readonly end: number;
+  readonly missing: number;
+  readonly processes: readonly Row[];
+  readonly spans: ReadonlyMap<string, Span>;
+  readonly flights: ReadonlyMap<string, Flight>;
+}
+
+/** What is new since the last look. */
+export interface Changes {
+  /** Nothing is where it was: another world, or another set of rows. */
+  readonly all: boolean;
+  /** Nothing that was known is known any more. */
+  readonly fresh: boolean;
+  /** From which time on a process's spans have changed. */
+  readonly spans: ReadonlyMap<string, number>;
+  /** Of these flights both ends are known, as of now. */
+  readonly flights: readonly Flight[];
+  readonly any: boolean;
+}
+
+/** Of a flight with an unknown end this is the time of the other one. */
+export function flightBegin({ sent, received }: Flight): number {
+  return Math.min(sent ?? Infinity, received ?? Infinity);
+}
+
+export function flightEnd({ sent, received }: Flight): number {
+  return Math.max(sent ?? -Infinity, received ?? -Infinity);
+}
+
+function isWhole({ sent, received }: Flight): boolean {
+  return sent !== null && received !== null;
+}
+
+/** Whether it has a place in the time. */
+function isPlaced(flight: Flight): boolean {
+  return Number.isFinite(flightBegin(flight));
+}
+
+/** The spans and flights of a world, sorted, kept up with what becomes known. */
+export class Recording {
+  rows: readonly Row[] = [];
+  /** Which row is a process's, by uid. */
+  rowOf: ReadonlyMap<string, number> = new Map();
+  /** The start of the last run. */
+  begin = 0;
+  end = 0;
+  missing = 0;
+  /** Flights with both ends known, and those with one. */
+  readonly whole = new Intervals<Flight>(flightBegin, flightEnd);
+  readonly open = new Intervals<Flight>(flightBegin, flightEnd);
+  readonly density = new Density();
+
+  get flights(): number {
+    return this.whole.size + this.open.size;
+  }
+
+  get name(): (uid: string) => string {
+    return this._name;
+  }
+
+  /** From the earliest time of which something is known. */
+  get domain(): Domain {
+    let begin = this.begin;
+    for (const spans of this._spans.values()) {
+      begin = Math.min(begin, spans.at(0)?.begin ?? Infinity);
+    }
+    for (const flights of [this.whole, this.open]) {
+      const first = flights.at(0);
+      begin = Math.min(begin, first ? flightBegin(first) : Infinity);
+    }
+    return { begin, end: Math.max(this.end, begin) };
+  }
+
+  /** Take in what is new. */
+  look(source: Source): Changes {
+    const others = this._order(source.processes);
+    const elsewhere = source.world !== this._world;
+    this._world = source.world;
+    let lasting = this._flightFollower.size + this._spanFollower.size;
+    const before = this.end;
+    this.begin = source.begin;
+    this.end = source.end;
+    this.missing = source.missing;
+
+    const spans = new Map<string, number>();
+    const goneSpans = new Map<string, Set<Span>>();
+    this._spanFollower.look(source.spans, (old, now) => {
+      const { uid } = (now ?? old)!;
+      if (old && !now) {
+        lasting--;
+        goneSpans.set(uid, (goneSpans.get(uid) ?? new Set<Span>()).add(old));
+        return;
+      }
+      const sorted = this.spansOf(uid);
+      if (old) {
+        sorted.delete(old);
+      }
+      if (now) {
+        sorted.add(now);
+        // A span that went on was drawn up to the latest time.
+        const same = old?.state === now.state && old.begin === now.begin;
+        const from = same ? Math.min(old.end ?? before, now.end ?? Infinity) : now.begin;
+        spans.set(uid, Math.min(spans.get(uid) ?? Infinity, from));
+      }
+    });
+    goneSpans.forEach((gone, uid) => this.spansOf(uid).deleteAll(gone));
+
+    const flights: Flight[] = [];
+    const gone = new Set<Flight>();
+    let opened = false;
+    this._flightFollower.look(source.flights, (was, is) => {
+      if (!is) {
+        lasting--;
+      }
+      const old = was && isPlaced(was) ? was : null;
+      const now = is && isPlaced(is) ? is : null;
+      if (old && now) {
+        (isWhole(old) ? this.whole : this.open).delete(old);
+      } else if (old) {
+        gone.add(old);
+      }
+      if (old) {
+        this.density.remove(flightEnd(old), old.late !== null);
+      }
+      if (now) {
+        this.density.add(flightEnd(now), now.late !== null);
+        (isWhole(now) ? this.whole : this.open).add(now);
+        if (isWhole(now)) {
+          flights.push(now);
+        } else {
+          opened = true;
+        }
+      }
+    });
+    if (gone.size > 0) {
+      this.whole.deleteAll(gone);
+      this.open.deleteAll(gone);
+    }
+    const fresh = elsewhere || lasting === 0;
+    const all = fresh || others;
+    const any = all || opened || spans.size > 0 || flights.length > 0 || before !== this.end;
+    return { all, fresh, spans, flights, any };
+  }
+
+  spansOf(uid: string): Intervals<Span> {
+    let spans = this._spans.get(uid);
+    if (!spans) {
+      spans = new Intervals<Span>(
+        span => span.begin,
+        span => span.end ?? Infinity
+      );
+      this._spans.set(uid, spans);
+    }
+    return spans;
+  }
+
+  /**
+   * The blocked span in which somebody waited for a late one: the last one that began before its
+   * sending, or for a sender who waited for the receipt the first one after it.
+   */
+  waitFor(flight: Flight): Span | null {
+    const { late, sent } = flight;
+    if (late === null || sent === null) {
+      return null;
+    }
+    const state = late === 'sender' ? 'blocked in recv' : 'blocked in send';
+    const spans = this.spansOf(late === 'sender' ? flight.dest : flight.src);
+    const next = spans.after(sent);
+    const before = spans.at(next - 1);
+    if (before?.state === state && (before.end ?? Infinity) >= sent) {
+      return before;
+    }
+    const after = spans.at(next);
+    return late === 'receiver' && after?.state === state ? after : null;
+  }
+
+  /** True if the rows are others than before. */
+  private _order(rows: readonly Row[]): boolean {
+    if (rows === this.rows) {
+      return false;
+    }
+    const same =
+      rows.length === this.rows.length &&
+      rows.every((row, i) => row.uid === this.rows[i]?.uid && row.name === this.rows[i]?.name);
+    if (!same) {
+      this.rows = rows;
+      this.rowOf = new Map(rows.map((row, i) => [row.uid, i]));
+      const names = new Map(rows.map(row => [row.uid, String(row.name)]));
+      this._name = uid => names.get(uid) ?? 'a process that left';
+    }
+    return !same;
+  }
+
+  private _world: string | undefined = undefined;
+  private _name: (uid: string) => string = uid => uid;
+  private readonly _spans = new Map<string, Intervals<Span>>();
+  private readonly _spanFollower = new Follower<Span>(
+    (a, b) => a.uid === b.uid && a.begin === b.begin
+  );
+  private readonly _flightFollower = new Follower<Flight>((a, b) => a.id === b.id);
+}

@@ -1,0 +1,123 @@
+import * as React from 'react';
+import { bytesText, placeText } from '../model/text';
+import type { Flight, Place } from '../model/types';
+import { PlaceButton } from '../widgets/button';
+import { lateText } from './details';
+import type { Recording } from './recording';
+import { sinceText, timeText } from './ticks';
+
+/** So many messages are listed. */
+const ROWS = 100;
+/** Milliseconds between two looks: nobody reads a list that changes ten times a second. */
+const TICK = 1000;
+
+/** The last messages as a table, for who cannot see the drawing or wants numbers. */
+export function MessageTable(props: {
+  readonly recording: Recording;
+  /** Changes stop. */
+  readonly paused: boolean;
+  readonly onJump: (place: Place) => void;
+}): JSX.Element {
+  const { recording, paused, onJump } = props;
+  const [flights, setFlights] = React.useState(() => latest(recording));
+  React.useEffect(() => {
+    if (paused) {
+      return;
+    }
+    const look = (): void =>
+      setFlights(old => {
+        const now = latest(recording);
+        const same = now.length === old.length && now.every((flight, i) => flight === old[i]);
+        return same ? old : now;
+      });
+    look();
+    const timer = setInterval(look, TICK);
+    return () => clearInterval(timer);
+  }, [recording, paused]);
+
+  const nameOf = recording.name;
+  return (
+    <div className="sfm-Timeline-table" tabIndex={0} role="region" aria-label="Messages">
+      <table>
+        <caption>
+          {flights.length === 0
+            ? 'No messages yet'
+            : `The last ${flights.length} of ${recording.flights} messages, the latest first`}
+        </caption>
+        <thead>
+          <tr>
+            {['Sent', 'From', 'To', 'Latency', 'Size', 'Attributes', 'Late', 'Places'].map(text => (
+              <th key={text} scope="col">
+                {text}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {flights.map(flight => (
+            <MessageRow
+              key={flight.id}
+              flight={flight}
+              begin={recording.begin}
+              nameOf={nameOf}
+              onJump={onJump}
+            />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+interface MessageRowProps {
+  readonly flight: Flight;
+  readonly begin: number;
+  readonly nameOf: (uid: string) => string;
+  readonly onJump: (place: Place) => void;
+}
+
+const MessageRow = React.memo(function MessageRow(props: MessageRowProps): JSX.Element {
+  const { flight, begin, nameOf, onJump } = props;
+  const { sent, received } = flight;
+  const places = [flight.sent_at, flight.received_at].flatMap(place => place ?? []);
+  const single = places.length === 2 && placeText(places[0]!) === placeText(places[1]!);
+  return (
+    <tr>
+      <td>{sent === null ? 'not seen' : sinceText(sent - begin)}</td>
+      <td>{nameOf(flight.src)}</td>
+      <td>{nameOf(flight.dest)}</td>
+      <td>
+        {received === null
+          ? 'not received'
+          : sent === null
+            ? ''
+            : timeText(Math.max(0, received - sent))}
+      </td>
+      <td>{bytesText(flight.bytes)}</td>
+      <td className="sfm-Timeline-values">
+        {flight.attributes.map(([name, value]) => `${name}=${value}`).join(', ')}
+      </td>
+      <td>{flight.late && lateText(flight, nameOf)}</td>
+      <td>
+        {places.slice(0, single ? 1 : 2).map((place, i) => (
+          <React.Fragment key={i}>
+            {i > 0 && ' → '}
+            <PlaceButton place={place} onJump={onJump} />
+          </React.Fragment>
+        ))}
+      </td>
+    </tr>
+  );
+});
+
+/** The latest first: those on their way, then by the time of their receipt. */
+function latest({ whole, open }: Recording): Flight[] {
+  const last = [whole, open].flatMap(flights =>
+    Array.from({ length: Math.min(ROWS, flights.size) }, (_, i) => flights.at(flights.size - 1 - i))
+  );
+  const time = ({ sent, received }: Flight): number => sent ?? received ?? 0;
+  return last
+    .flatMap(flight => flight ?? [])
+    .sort((a, b) => time(b) - time(a))
+    .slice(0, ROWS);
+}

@@ -1,0 +1,128 @@
+import * as React from 'react';
+import type { Chart, ChartState } from './chart';
+import { LOOKS, readTheme, STATES, watchTheme } from './theme';
+
+/** The buttons above the drawing. */
+export const Tools = React.memo(function Tools(props: {
+  readonly chart: Chart | null;
+  readonly state: ChartState;
+  readonly live: boolean;
+  readonly table: boolean;
+  readonly onTable: (table: boolean) => void;
+}): JSX.Element {
+  const { chart, state, live, table, onTable } = props;
+  const tool = (
+    text: string,
+    title: string,
+    act: (chart: Chart) => void,
+    pressed?: boolean
+  ): JSX.Element => (
+    <button
+      type="button"
+      className="sfm-Button sfm-mod-text"
+      title={title}
+      aria-pressed={pressed}
+      disabled={!chart || (table && pressed === undefined)}
+      onClick={() => chart && act(chart)}
+    >
+      {text}
+    </button>
+  );
+  return (
+    <div className="sfm-Timeline-tools" role="group" aria-label="Timeline">
+      {live &&
+        tool('Pause', 'Take in nothing new (Space)', one => one.pause(!state.paused), state.paused)}
+      {live &&
+        tool(
+          'Follow',
+          'Keep the latest time in view (End)',
+          one => {
+            one.pause(false);
+            one.follow();
+          },
+          state.follows && !state.paused
+        )}
+      {tool('−', 'Zoom out (-)', one => one.zoom(1.5))}
+      {tool('+', 'Zoom in (+)', one => one.zoom(1 / 1.5))}
+      {tool('Run', 'Show the whole last run (0)', one => one.fit())}
+      <span className="sfm-Timeline-space" />
+      <button
+        type="button"
+        className="sfm-Button sfm-mod-text"
+        aria-pressed={table}
+        onClick={() => onTable(!table)}
+      >
+        As a table
+      </button>
+    </div>
+  );
+});
+
+/** What the patterns mean, painted as the bars are. */
+export const Legend = React.memo(function Legend(): JSX.Element {
+  const list = React.useRef<HTMLUListElement>(null);
+  React.useEffect(() => {
+    const paint = (): void => {
+      const ratio = devicePixelRatio || 1;
+      const theme = list.current && readTheme(list.current, ratio);
+      list.current?.querySelectorAll('canvas').forEach((canvas, i) => {
+        const state = STATES[i];
+        const context = canvas.getContext('2d');
+        if (!theme || !context || !state) {
+          return;
+        }
+        canvas.width = 20 * ratio;
+        canvas.height = 12 * ratio;
+        const height = Math.max(1, Math.round(canvas.height * LOOKS[state].height));
+        context.fillStyle = theme.fills[state];
+        context.fillRect(0, Math.round((canvas.height - height) / 2), canvas.width, height);
+      });
+    };
+    paint();
+    return watchTheme(paint);
+  }, []);
+  return (
+    <ul className="sfm-Timeline-legend" ref={list} aria-label="Legend">
+      {STATES.map(state => (
+        <li key={state}>
+          <canvas aria-hidden="true" />
+          {LOOKS[state].text}
+        </li>
+      ))}
+      <li>
+        <Sample name="plain" />
+        message
+      </li>
+      <li>
+        <Sample name="open" />
+        not received
+      </li>
+      <li>
+        <Sample name="sender" />
+        late sender
+      </li>
+      <li>
+        <Sample name="receiver" />
+        late receiver
+      </li>
+    </ul>
+  );
+});
+
+function Sample({ name }: { name: 'plain' | 'open' | 'sender' | 'receiver' }): JSX.Element {
+  return (
+    <svg className={`sfm-Timeline-sample sfm-mod-${name}`} viewBox="0 0 20 12" aria-hidden="true">
+      {name === 'open' ? (
+        <path
+          className="sfm-Timeline-way"
+          d="M2 1 9 6M14 8.5a2.5 2.5 0 1 1-5 0 2.5 2.5 0 0 1 5 0z"
+        />
+      ) : (
+        <>
+          <path className="sfm-Timeline-way" d="M1 1.5 16 9.5" />
+          <path className="sfm-Timeline-head" d="M19 11 12.5 10.5 15 6z" />
+        </>
+      )}
+    </svg>
+  );
+}

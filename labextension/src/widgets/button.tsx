@@ -1,0 +1,87 @@
+import type { LabIcon } from '@jupyterlab/ui-components';
+import type { CommandRegistry } from '@lumino/commands';
+import type { ReadonlyJSONObject } from '@lumino/coreutils';
+import * as React from 'react';
+import { placeText } from '../model/text';
+import type { Place } from '../model/types';
+
+interface CommandButtonProps {
+  readonly commands: CommandRegistry;
+  readonly id: string;
+  readonly args?: ReadonlyJSONObject;
+  /** A text beside the icon; without it the label is only told. */
+  readonly text?: string;
+  /** What it works on, where the command's label does not say it. */
+  readonly of?: string;
+}
+
+/** A button that runs a command, enabled while the command is. */
+export const CommandButton = React.memo(CommandButtonView, (a, b) => {
+  const same = a.commands === b.commands && a.id === b.id && a.text === b.text;
+  return same && a.of === b.of && JSON.stringify(a.args) === JSON.stringify(b.args);
+});
+
+function CommandButtonView(props: CommandButtonProps): JSX.Element {
+  const { commands, id, args = {}, text, of } = props;
+  useChanges(commands, id);
+  const icon = commands.icon(id, args) as LabIcon | undefined;
+  const label = commands.label(id, args) + (of ? `: ${of}` : '');
+  const caption = commands.caption(id, args);
+  const toggleable = commands.isToggleable(id, args);
+  return (
+    <button
+      type="button"
+      className={text ? 'sfm-Button sfm-mod-text' : 'sfm-Button'}
+      data-command={id}
+      disabled={!commands.isEnabled(id, args)}
+      title={text ? caption : `${label}\n${caption}`}
+      aria-label={text ? undefined : label}
+      aria-pressed={toggleable ? commands.isToggled(id, args) : undefined}
+      onClick={event => {
+        event.stopPropagation();
+        void commands.execute(id, args);
+      }}
+    >
+      {icon && <icon.react tag="span" className="sfm-Icon" />}
+      {text}
+    </button>
+  );
+}
+
+/** Render anew when the command says that it has changed. */
+function useChanges(commands: CommandRegistry, id: string): void {
+  const [, count] = React.useReducer((changes: number) => changes + 1, 0);
+  React.useEffect(() => {
+    const look = (_: CommandRegistry, changed: CommandRegistry.ICommandChangedArgs): void => {
+      if (changed.id === id) {
+        count();
+      }
+    };
+    commands.commandChanged.connect(look);
+    return () => void commands.commandChanged.disconnect(look);
+  }, [commands, id]);
+}
+
+/** A location that jumps there. */
+export function PlaceButton(props: {
+  place: Place;
+  onJump: (place: Place) => void;
+  tabIndex?: number;
+}): JSX.Element {
+  const { place, onJump, tabIndex } = props;
+  const inside = place.function ? `, in ${place.function}` : '';
+  return (
+    <button
+      type="button"
+      className="sfm-Place"
+      tabIndex={tabIndex}
+      title={`Jump to ${place.file}, line ${place.line}${inside}`}
+      onClick={event => {
+        event.stopPropagation();
+        onJump(place);
+      }}
+    >
+      {placeText(place)}
+    </button>
+  );
+}

@@ -1,0 +1,71 @@
+import type { CommandRegistry } from '@lumino/commands';
+import * as React from 'react';
+import { ID } from '../commands/ids';
+import type { Store } from '../model/store';
+import { CommandButton } from './button';
+import { Queue } from './queue';
+
+interface DetailsProps {
+  readonly store: Store;
+  readonly commands: CommandRegistry;
+}
+
+/** The selected process: what can be done to it, its inbox, and what went to and from others. */
+export function Details({ store, commands }: DetailsProps): JSX.Element {
+  const process = store.selected;
+  if (!process) {
+    return <p className="sfm-Dim">Choose a process to see its inbox.</p>;
+  }
+  const { uid, name, kind, host, pid, here, peers } = process;
+  const judgement = store.diagnosis?.processes.find(one => one.uid === uid) ?? null;
+  const facts = [kind, pid === null ? '' : `pid ${pid}`, host === null || here ? '' : `on ${host}`];
+  const args = { uid };
+  const engine = [ID.interruptProcess, ID.restartProcess, ID.stopProcess];
+  return (
+    <section className="sfm-Details" aria-label={`Process ${name}`}>
+      <div className="sfm-Details-head">
+        <h3>{`Inbox of ${name}`}</h3>
+        <span className="sfm-Dim">{facts.filter(Boolean).join(', ')}</span>
+        {kind === 'engine' && (
+          <span className="sfm-Tools">
+            {engine.map(id => (
+              <CommandButton key={id} commands={commands} id={id} args={args} of={String(name)} />
+            ))}
+          </span>
+        )}
+      </div>
+      {process.waits !== null && (
+        <p className="sfm-Details-waits">
+          {`${process.state}: `}
+          <code>{process.waits}</code>
+        </p>
+      )}
+      <Queue key={uid} process={process} judgement={judgement} />
+      {peers.length > 0 && (
+        <details className="sfm-Peers">
+          <summary>Messages to and from others</summary>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Peer</th>
+                <th scope="col">Sent</th>
+                <th scope="col">Arrived</th>
+                <th scope="col">Received</th>
+              </tr>
+            </thead>
+            <tbody>
+              {peers.map(peer => (
+                <tr key={peer.uid}>
+                  <th scope="row">{peer.name === null ? 'unknown' : String(peer.name)}</th>
+                  <td>{peer.sent}</td>
+                  <td>{peer.arrived}</td>
+                  <td>{peer.received}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </details>
+      )}
+    </section>
+  );
+}

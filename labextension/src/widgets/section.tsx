@@ -1,0 +1,32 @@
+import * as React from 'react';
+
+interface SectionProps {
+  readonly name: string;
+  readonly title: string;
+  readonly open: boolean;
+  readonly onToggle: (name: string) => void;
+  readonly tools?: React.ReactNode;
+  readonly children: React.ReactNode;
+}
+
+/** A part of the panel that can be closed; what is closed is not rendered. */
+export function Section(props: SectionProps): JSX.Element {
+  const { name, title, open, onToggle, tools, children } = props;
+  const heading = `sfm-Section-${name}`;
+  return (
+    <section className="sfm-Section" aria-labelledby={heading}>
+      <div className="sfm-Section-head">
+        <h2 className="sfm-Section-title">
+          <button type="button" id={heading} aria-expanded={open} onClick={() => onToggle(name)}>
+            <svg className="sfm-Shape" viewBox="0 0 12 12" aria-hidden="true" focusable="false">
+              <path d={open ? 'M2 4h8L6 9z' : 'M4 2v8l5-4z'} />
+            </svg>
+            {title}
+          </button>
+        </h2>
+        <div className="sfm-Section-tools">{open && tools}</div>
+      </div>
+      {open && <div className="sfm-Section-body">{children}</div>}
+    </section>
+  );
+}

@@ -1,0 +1,57 @@
+import * as React from 'react';
+import type { State } from '../model/types';
+
+/** How a state looks: each has a shape of its own, so that colour is not needed to tell them. */
+interface Look {
+  /** Within 12 by 12. */
+  readonly path: string;
+  readonly mood: 'quiet' | 'busy' | 'waits' | 'gone';
+}
+
+const LOOKS: Record<State, Look> = {
+  idle: {
+    path: 'M6 1.5a4.5 4.5 0 1 1 0 9 4.5 4.5 0 0 1 0-9zM6 3a3 3 0 1 0 0 6 3 3 0 0 0 0-6z',
+    mood: 'quiet'
+  },
+  running: { path: 'M2.5 1v10L11 6z', mood: 'busy' },
+  'blocked in recv': {
+    path: 'M1 7h1.5v2.5h7V7H11v4H1zM5.2 1h1.6v4H9L6 8 3 5h2.2z',
+    mood: 'waits'
+  },
+  'blocked in send': {
+    path: 'M1 7h1.5v2.5h7V7H11v4H1zM5.2 8h1.6V4H9L6 1 3 4h2.2z',
+    mood: 'waits'
+  },
+  'blocked in collective': {
+    path: 'M6 .5 11.5 6 6 11.5.5 6zM6 3 3 6l3 3 3-3z',
+    mood: 'waits'
+  },
+  'blocked in cell': {
+    path: 'M2 1h8v1.6L7 6l3 3.4V11H2V9.4L5 6 2 2.6z',
+    mood: 'waits'
+  },
+  left: { path: 'M1.5 5.2h9v1.6h-9z', mood: 'gone' },
+  dead: {
+    path: 'M2.2 1 6 4.8 9.8 1 11 2.2 7.2 6 11 9.8 9.8 11 6 7.2 2.2 11 1 9.8 4.8 6 1 2.2z',
+    mood: 'gone'
+  }
+};
+
+/** The shape and the text of a state; `stuck`: nothing can make it go on. */
+export function StateMark(props: { state: State; stuck?: boolean }): JSX.Element {
+  const { state, stuck } = props;
+  return (
+    <span className={`sfm-State sfm-mod-${stuck ? 'stuck' : LOOKS[state].mood}`}>
+      <StateShape state={state} />
+      <span className="sfm-State-text">{stuck ? state.replace('blocked', 'stuck') : state}</span>
+    </span>
+  );
+}
+
+export function StateShape(props: { state: State }): JSX.Element {
+  return (
+    <svg className="sfm-Shape" viewBox="0 0 12 12" aria-hidden="true" focusable="false">
+      <path d={LOOKS[props.state].path} fillRule="evenodd" />
+    </svg>
+  );
+}

@@ -1,0 +1,89 @@
+"""A Lab server and a browser for each module, a page for each test."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.lab import REPOSITORY, Lab
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+OPTIONS = [
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+SCREENSHOTS = REPOSITORY / "build/screenshots"
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A Lab server with an empty folder."""
+    folder = tmp_path_factory.mktemp("lab") / "notebooks"
+    folder.mkdir()
+    one = Lab.start(folder)
+    try:
+        yield one
+    finally:
+        one.stop()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium, without a window."""
+    if CHROMIUM is None:
+        pytest.skip("the browser tests need Chromium: apt-get install chromium")
+    api = pytest.importorskip(
+        "playwright.sync_api", reason="the browser tests need playwright: pip install playwright"
+    )
+    with api.sync_playwright() as started:
+        one = started.chromium.launch(
+            executable_path=CHROMIUM, chromium_sandbox=False, args=OPTIONS
+        )
+        yield one
+        one.close()
+
+
+@pytest.fixture(scope="module")
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """Shared by the tests of a module, so that JupyterLab is loaded from the cache."""
+    one = browser.new_context(
+        viewport={"width": 1400, "height": 900},
+        permissions=["clipboard-read", "clipboard-write"],
+    )
+    one.set_default_timeout(30_000)
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Iterator[Page]:
+    """A new page; an exception of ours that nothing catches in it fails the test.
+
+    JupyterLab has its own: it removes its splash twice when themes change in quick succession.
+    """
+    errors: list[str] = []
+    one = context.new_page()
+    one.bring_to_front()
+    one.on("pageerror", lambda error: errors.append(error.stack or str(error)))
+    yield one
+    one.close()
+    ours = [error for error in errors if "/labextensions/@sfm/" in error]
+    assert not ours, ours
+
+
+@pytest.fixture(scope="session")
+def screenshots() -> Path:
+    """Where pictures go that people look at."""
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    return SCREENSHOTS

@@ -1,0 +1,218 @@
+"""A stream that says what a test wants: worlds, snapshots and diagnoses that obey the schema."""
+
+from __future__ import annotations
+
+import functools
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page, WebSocketRoute
+
+SCHEMA = Path(__file__).parents[2] / "sfm_kernel/observe/schema.json"
+
+Json = dict[str, Any]
+
+
+@functools.cache
+def _validator(kind: str) -> jsonschema.Draft202012Validator:
+    definitions = json.loads(SCHEMA.read_text())["$defs"]
+    return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{kind}", "$defs": definitions})
+
+
+def checked(kind: str, value: Json) -> Json:
+    """The value, if it is what the contract calls a ``kind``.
+
+    Raises:
+        jsonschema.ValidationError: it is not.
+    """
+    _validator(kind).validate(value)
+    return value
+
+
+def place(line: int, cell: int | None = 1, cell_id: str | None = None) -> Json:
+    """A line of a cell."""
+    file = f"<cell {cell}>"
+    return {"file": file, "line": line, "function": None, "cell": cell, "cell_id": cell_id}
+
+
+def message(src: str | int, /, **attributes: object) -> Json:
+    """A message with these attributes, in Python's notation."""
+    pairs = [[name, repr(value)] for name, value in attributes.items()]
+    return {"src": src, "space": "", "bytes": 100, "attributes": pairs}
+
+
+def process(name: str | int, rank: int, state: str = "idle", **more: Any) -> Json:
+    """An engine in that state."""
+    waits = more.pop("waits", None)
+    messages = more.pop("messages", [])
+    return {
+        "uid": f"u-{name}",
+        "name": name,
+        "rank": rank,
+        "kind": "engine",
+        "size": None,
+        "host": "here",
+        "pid": 100 + rank,
+        "here": True,
+        "alive": state not in ("left", "dead"),
+        "state": state,
+        "since": time.time() - 3,
+        "call": 1,
+        "waits": waits,
+        "wait": None,
+        "where": None,
+        "settled": True,
+        "depth": len(messages),
+        "bytes": 100 * len(messages),
+        "sent": 0,
+        "received": 0,
+        "peers": [],
+        "messages": messages,
+    } | more
+
+
+def snapshot(*processes: Json, world: str = "w1") -> Json:
+    """A world with these processes, now."""
+    made = {"world": world, "time": time.time(), "processes": list(processes)}
+    return checked("snapshot", made)
+
+
+def world(name: str = "w1", **more: Any) -> Json:
+    """A world of the server with four engines."""
+    made = {
+        "world": name,
+        "title": f"cluster {name}",
+        "cluster": f"c-{name}",
+        "owner": "server",
+        "kernels": [],
+        "engines": 4,
+        "running": 4,
+        "blocked": 0,
+        "dead": 0,
+    } | more
+    return checked("world", made)
+
+
+def crossed() -> tuple[Json, Json]:
+    """A waits for B and B for A, with a message that nearly fits: snapshot and diagnosis."""
+    near = message("B", dest="A", tag=3, data="spam")
+    a = process(
+        "A",
+        0,
+        "blocked in recv",
+        waits="recv(src='B', tag=2)",
+        where=place(3, 7),
+        messages=[near, message("C", dest="A", tag=9)],
+    )
+    b = process("B", 1, "blocked in recv", waits="recv(src='A', tag=1)", where=place(5, 7))
+    seen = snapshot(a, b, process("C", 2, "running"))
+    judged = [
+        judgement(a, "stuck", "A waits for recv(src='B', tag=2) in cell 7 line 3."),
+        judgement(b, "stuck", "B waits for recv(src='A', tag=1) in cell 7 line 5."),
+        judgement(seen["processes"][2], "acts", "C computes."),
+    ]
+    judged[0]["near"] = [
+        {"message": near, "misses": [{"name": "tag", "has": "3", "wants": "2"}]},
+    ]
+    why = diagnosis(
+        "deadlock",
+        "Deadlock: A and B wait for each other",
+        *(one["text"] for one in judged[:2]),
+        "No message is on its way.",
+        "A's inbox holds 1 message that nearly fits: tag is 3, not 2.",
+        cycle=["A", "B"],
+        stuck=["A", "B"],
+        since=time.time() - 3,
+        edges=[edge("A", "B", "src='B', tag=2"), edge("B", "A", "src='A', tag=1")],
+        processes=judged,
+    )
+    return seen, why
+
+
+def judgement(one: Json, verdict: str, text: str) -> Json:
+    """What is said of a process."""
+    same = {key: one[key] for key in ("uid", "name", "where", "call")}
+    return same | {"verdict": verdict, "text": text, "near": []}
+
+
+def edge(src: str, dest: str, label: str) -> Json:
+    """One waits for the other in a receive, as part of a deadlock."""
+    return {"from": src, "to": dest, "kind": "recv", "label": label, "cycle": True}
+
+
+def diagnosis(verdict: str, title: str, *sentences: str, **more: Any) -> Json:
+    """What is said of the world w1."""
+    made = {
+        "world": "w1",
+        "time": time.time(),
+        "verdict": verdict,
+        "cycle": [],
+        "stuck": [],
+        "since": None,
+        "title": title,
+        "sentences": list(sentences),
+        "edges": [],
+        "processes": [],
+    } | more
+    return checked("diagnosis", made)
+
+
+class Stream:
+    """The server's end of the websocket: keeps what was asked, and sends what the test says."""
+
+    def __init__(self, page: Page, worlds: list[Json]) -> None:
+        """Takes every websocket of the page that goes to ``sfm/stream``."""
+        self.worlds = worlds
+        self.watches: list[Json] = []
+        self.refuse = False
+        self.connections = 0
+        self.on_watch: Callable[[Json], None] = lambda _: None
+        self._route: WebSocketRoute | None = None
+        page.route_web_socket(lambda url: "/sfm/stream" in url, self._opened)
+
+    @property
+    def watch(self) -> Json:
+        """What was asked for last."""
+        return self.watches[-1]
+
+    def send(self, kind: str, value: Any) -> None:
+        """Send one text of the protocol."""
+        assert self._route is not None, "nobody is connected"
+        self._route.send(json.dumps({"type": kind, "time": time.time(), kind: value}))
+
+    def show(self, seen: Json, why: Json | None = None) -> None:
+        """Send a snapshot, and a diagnosis."""
+        self.send("snapshot", seen)
+        if why is not None:
+            self.send("diagnosis", why)
+
+    def drop(self) -> None:
+        """Close the connection, as a server does that ends."""
+        assert self._route is not None
+        self._route.close(code=1001)
+        self._route = None
+
+    def _opened(self, route: WebSocketRoute) -> None:
+        self.connections += 1
+        if self.refuse:
+            route.close(code=1013)
+            return
+        self._route = route
+        route.on_message(self._asked)
+        self.send("worlds", self.worlds)
+
+    def _asked(self, text: str | bytes) -> None:
+        said = json.loads(text)
+        assert said["type"] == "watch" and set(said["parts"]) <= {
+            "snapshot",
+            "diagnosis",
+            "timeline",
+        }
+        self.watches.append(said)
+        self.on_watch(said)

@@ -1,0 +1,121 @@
+"""A JupyterLab server of the tests' own, with the extension as it lies in the repository."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).parents[2]
+LABEXTENSIONS = REPOSITORY / "sfm_kernel/install/data/share/jupyter/labextensions"
+LOCALHOST = "127.0.0.1"
+
+
+@dataclass
+class Lab:
+    """A server that runs: where it is, and the folder that it shows."""
+
+    port: int
+    token: str
+    folder: Path
+    process: subprocess.Popen[bytes]
+
+    @classmethod
+    def start(cls, folder: Path) -> Lab:
+        """Start one; it answers when this returns. Its log is ``folder/../lab.log``."""
+        with socket.create_server((LOCALHOST, 0)) as probe:
+            port = probe.getsockname()[1]
+        token = secrets.token_hex(16)
+        settings = folder.parent / "settings"
+        news = settings / "@jupyterlab/apputils-extension/notification.jupyterlab-settings"
+        news.parent.mkdir(parents=True)
+        news.write_text('{"fetchNews": "false"}')  # or it asks whether it may
+        options = {
+            "ServerApp.ip": LOCALHOST,
+            "ServerApp.port": port,
+            "ServerApp.port_retries": 0,
+            "ServerApp.open_browser": False,
+            "ServerApp.allow_root": True,
+            "ServerApp.root_dir": str(folder),
+            "ServerApp.jpserver_extensions": {"sfm_kernel.jupyter.server": True},
+            "IdentityProvider.token": token,
+            "LabApp.expose_app_in_browser": True,
+            "LabApp.news_url": None,
+            "LabApp.check_for_updates_class": "jupyterlab.NeverCheckForUpdate",
+            "LabApp.user_settings_dir": str(settings),
+            "LabApp.workspaces_dir": str(folder.parent / "workspaces"),
+            "LabApp.labextensions_path": LABEXTENSIONS,  # not what was installed
+        }
+        with open(folder.parent / "lab.log", "wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "jupyterlab", *(f"--{k}={v}" for k, v in options.items())],
+                cwd=folder,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+            )
+        lab = cls(port, token, folder, process)
+        while not lab._answers():
+            if process.poll() is not None:
+                raise RuntimeError((folder.parent / "lab.log").read_text())
+            time.sleep(0.1)
+        return lab
+
+    def stop(self) -> None:
+        """End it and its kernels."""
+        self.end_kernels()
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def end_kernels(self) -> None:
+        """End all kernels, and with them the engines that they have started."""
+        for session in self.get("api/sessions"):
+            self.request("DELETE", f"api/sessions/{session['id']}")
+
+    def url(self, path: str = "") -> str:
+        """The address of something below the server's root."""
+        return f"http://{LOCALHOST}:{self.port}/{path}"
+
+    def get(self, path: str) -> Any:
+        """What the server answers to a GET, from JSON."""
+        return self.request("GET", path)
+
+    def request(self, method: str, path: str) -> Any:
+        """What the server answers, from JSON; None where it answers nothing."""
+        headers = {"Authorization": f"token {self.token}"}
+        request = urllib.request.Request(self.url(path), method=method, headers=headers)
+        with urllib.request.urlopen(request) as answer:
+            text = answer.read()
+        return json.loads(text) if text else None
+
+    def _answers(self) -> bool:
+        try:
+            self.get("api/status")
+        except OSError:
+            return False
+        return True
+
+
+def notebook(folder: Path, name: str, *cells: str) -> str:
+    """Write a notebook with these code cells; returns its path below the folder."""
+    import nbformat.v4
+
+    made = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(source) for source in cells],
+        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+    )
+    (folder / name).write_text(json.dumps(made))
+    return name

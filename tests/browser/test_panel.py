@@ -1,0 +1,269 @@
+"""The side panel over a stream that the tests feed: what it shows of processes and messages."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser import fake, ui
+from tests.browser.lab import Lab
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.keeps("the browser and the Lab server belong to the module")
+
+HOSTILE = "<img src=x onerror=\"window.hacked='yes'\"><script>window.hacked='yes'</script>"
+
+
+@pytest.fixture
+def stream(page: Page) -> fake.Stream:
+    """A stream with one world, which the panel shows since there is no other."""
+    return fake.Stream(page, [fake.world(running=1, blocked=2)])
+
+
+@pytest.fixture
+def shown(page: Page, lab: Lab, stream: fake.Stream) -> Page:
+    """JupyterLab with the panel open."""
+    ui.open_lab(page, lab)
+    ui.panel(page)
+    return page
+
+
+def test_table(shown: Page, stream: fake.Stream) -> None:
+    stream.show(*fake.crossed())
+    rows = ui.rows(ui.panel(shown))
+    ui.expect(rows).to_have_count(3)
+    texts = [" ".join(row.inner_text().split()) for row in rows.all()]
+    assert texts[0].startswith("A rank 0 stuck in recv")
+    assert "recv(src='B', tag=2) cell 7 line 3" in texts[0] and "inbox 2" in texts[0]
+    assert texts[2].startswith("C rank 2 running")
+
+
+def test_durations_go_on_and_rates_fall_while_nothing_comes(
+    shown: Page, stream: fake.Stream
+) -> None:
+    one = fake.process(0, 0, "running", since=time.time())
+    stream.show(fake.snapshot(one))
+    stream.show(fake.snapshot(one | {"sent": 40, "received": 4}))
+    row = ui.rows(ui.panel(shown)).first
+    rate = row.locator(".sfm-Row-rate")
+    ui.expect(rate).not_to_have_text("↑0 ↓0")
+    ui.expect(rate).to_have_text("↑0 ↓0")
+    ui.expect(row.locator(".sfm-Row-since")).to_contain_text("3 s")
+
+
+def test_durations_are_by_the_server_s_clock(shown: Page, stream: fake.Stream) -> None:
+    one = fake.process("A", 0, "blocked in recv", since=time.time() - 3600)
+    seen = fake.snapshot(one) | {"time": time.time() - 1800}  # nothing has changed since
+    stream.show(seen)
+    since = ui.rows(ui.panel(shown)).first.locator(".sfm-Row-since")
+    ui.expect(since).to_have_text("1 h")
+
+
+def test_queue_is_shown_and_searched(shown: Page, stream: fake.Stream) -> None:
+    stream.show(*fake.crossed())
+    panel = ui.panel(shown)
+    ui.rows(panel).first.click()
+    inbox = panel.get_by_role("list", name="Inbox of A").locator("> li")
+    ui.expect(inbox).to_have_count(2)
+    ui.expect(inbox.first).to_contain_text("Nearly fits: tag is 3, not 2")
+    search = panel.get_by_role("searchbox", name="Search in the inbox of A")
+    search.fill("tag=9")
+    ui.expect(inbox).to_have_count(1)
+    ui.expect(inbox).to_contain_text("from C")
+    ui.expect(panel).to_contain_text("2 messages, 200 B; 1 found")
+    search.fill("SPAM b")
+    ui.expect(inbox).to_contain_text("from B")
+    search.fill("nothing like it")
+    ui.expect(inbox).to_have_count(0)
+
+
+def test_texts_of_messages_stay_text(shown: Page, stream: fake.Stream) -> None:
+    bad = fake.message(HOSTILE, dest="A", **{HOSTILE: HOSTILE})
+    where = fake.place(3, 7) | {"file": HOSTILE, "function": HOSTILE}
+    one = fake.process(
+        HOSTILE, 0, "blocked in recv", waits=HOSTILE, where=where, messages=[bad], host=HOSTILE
+    )
+    other = fake.process("B", 1, "blocked in recv", where=where)
+    judged = fake.judgement(one, "stuck", HOSTILE)
+    judged["near"] = [
+        {"message": bad, "misses": [{"name": HOSTILE, "has": HOSTILE, "wants": HOSTILE}]}
+    ]
+    why = fake.diagnosis(
+        "deadlock",
+        HOSTILE,
+        HOSTILE,
+        cycle=[HOSTILE, "B"],
+        stuck=[HOSTILE, "B"],
+        edges=[fake.edge(HOSTILE, "B", HOSTILE), fake.edge("B", HOSTILE, HOSTILE)],
+        processes=[judged, fake.judgement(other, "stuck", HOSTILE)],
+    )
+    hostile = fake.world(title=HOSTILE, cluster=HOSTILE)
+    stream.send("worlds", [hostile])
+    stream.show(fake.snapshot(one, other), why)
+    panel = ui.panel(shown)
+    ui.rows(panel).first.click()
+    ui.expect(panel.get_by_role("list", name="Inbox of")).to_contain_text(HOSTILE)
+    panel.get_by_role("button", name="Copy diagnosis").click()
+    ui.expect(panel.locator(".sfm-Why-title")).to_have_text(HOSTILE)
+    assert panel.locator("img, script").count() == 0
+    assert shown.evaluate("window.hacked") is None
+
+
+def test_hostile_deadlock_in_a_notification(page: Page, lab: Lab, stream: fake.Stream) -> None:
+    ui.open_lab(page, lab)
+    why = fake.diagnosis("deadlock", HOSTILE, cycle=["A"], stuck=["A"])
+    ui.wait_until(page, lambda: bool(stream.watches))
+    stream.send("diagnosis", why)
+    toast = page.get_by_role("alert").filter(has_text="<img src=x")
+    ui.expect(toast.locator("visible=true").first).to_be_visible()
+    assert page.locator(".Toastify img, .Toastify script").count() == 0
+    assert page.evaluate("window.hacked") is None
+
+
+def test_deadlock_is_announced_once_with_its_explanation(shown: Page, stream: fake.Stream) -> None:
+    seen, why = fake.crossed()
+    stream.show(seen, why)
+    alert = shown.locator(".sfm-Announcer[role=alert]")
+    ui.expect(alert).to_contain_text("Deadlock: A and B wait for each other")
+    ui.expect(alert).to_contain_text("A's inbox holds 1 message that nearly fits")
+    shown.evaluate("""() => {
+        window.spoken = 0;
+        const watch = {childList: true, characterData: true, subtree: true};
+        for (const node of document.querySelectorAll('.sfm-Announcer'))
+            new MutationObserver(() => window.spoken++).observe(node, watch);
+    }""")
+    for _ in range(5):
+        stream.show(seen | {"time": time.time()}, why | {"time": time.time()})
+    stream.show(seen, fake.diagnosis("running", "All compute"))
+    ui.expect(shown.locator(".sfm-Announcer[role=status]")).to_have_text(
+        "The deadlock is over. All compute"
+    )
+    ui.expect(alert).to_be_empty()
+    assert shown.evaluate("window.spoken") == 2  # both regions, when it was over
+
+
+def test_diagnosis_is_copied_as_plain_text(shown: Page, stream: fake.Stream) -> None:
+    stream.show(*fake.crossed())
+    ui.panel(shown).get_by_role("button", name="Copy diagnosis").click()
+    text = shown.evaluate("navigator.clipboard.readText()")
+    assert text.startswith("Deadlock: A and B wait for each other\n- A waits for recv(src='B'")
+    assert "B (stuck): B waits for recv(src='A', tag=1)" in text and "World w1" in text
+
+
+def test_engines_of_the_deadlock_are_interrupted(shown: Page, stream: fake.Stream) -> None:
+    asked: list[object] = []
+    ui.answer(shown, "w1/interrupt", asked, {"interrupted": []})
+    stream.show(*fake.crossed())
+    ui.panel(shown).get_by_role("button", name="Interrupt these engines").click()
+    ui.wait_until(shown, lambda: bool(asked))
+    assert asked == [{"uids": ["u-A", "u-B"]}]
+
+
+def test_server_s_complaint_is_shown(shown: Page, stream: fake.Stream) -> None:
+    ui.answer(shown, "w1/interrupt", [], {"message": "nobody is there: start engines"}, status=409)
+    stream.show(*fake.crossed())
+    ui.panel(shown).get_by_role("button", name="Interrupt All Engines: cluster w1").click()
+    dialog = shown.get_by_role("dialog")
+    ui.expect(dialog).to_contain_text("nobody is there: start engines")
+
+
+def test_keyboard_reaches_rows_places_and_queue(shown: Page, stream: fake.Stream) -> None:
+    stream.show(*fake.crossed())
+    panel = ui.panel(shown)
+    rows = ui.rows(panel)
+    ui.expect(rows).to_have_count(3)
+    assert [row.get_attribute("tabindex") for row in rows.all()] == ["0", "-1", "-1"]
+    rows.first.focus()
+    shown.keyboard.press("ArrowDown")
+    ui.expect(rows.nth(1)).to_be_focused()
+    assert [row.get_attribute("tabindex") for row in rows.all()] == ["-1", "0", "-1"]
+    shown.keyboard.press("ArrowRight")
+    ui.expect(rows.nth(1).get_by_role("button", name="cell 7 line 5")).to_be_focused()
+    shown.keyboard.press("ArrowLeft")
+    ui.expect(rows.nth(1)).to_be_focused()
+    shown.keyboard.press("End")
+    ui.expect(rows.nth(2)).to_be_focused()
+    shown.keyboard.press("Home")
+    shown.keyboard.press("Enter")
+    ui.expect(rows.first).to_have_attribute("aria-selected", "true")
+    ui.expect(panel.get_by_role("searchbox", name="Search in the inbox of A")).to_be_visible()
+
+
+def test_sections_are_closed_by_key_and_stay_so(shown: Page, stream: fake.Stream) -> None:
+    stream.show(*fake.crossed())
+    title = ui.panel(shown).get_by_role("button", name="Why", exact=True)
+    title.focus()
+    shown.keyboard.press("Enter")
+    ui.expect(title).to_have_attribute("aria-expanded", "false")
+    ui.expect(ui.panel(shown).locator(".sfm-Why")).to_have_count(0)
+    shown.wait_for_timeout(1000)  # JupyterLab saves its state with a delay
+    ui.reload(shown)
+    again = ui.panel(shown).get_by_role("button", name="Why", exact=True)
+    ui.expect(again).to_have_attribute("aria-expanded", "false")
+
+
+def test_views_and_panel_come_back_after_a_reload(shown: Page, stream: fake.Stream) -> None:
+    for kind in ("processes", "graph", "timeline"):
+        ui.command(shown, "sfm:open", kind=kind)
+        shown.locator(f"#sfm-{kind}").wait_for(state="attached")
+    shown.wait_for_timeout(1500)
+    ui.reload(shown)
+    for kind in ("processes", "graph", "timeline"):
+        shown.locator(f"#sfm-{kind}").wait_for(state="attached")
+    ui.expect(shown.locator("#sfm-panel")).to_be_visible()
+
+
+@pytest.mark.parametrize("name", ["JupyterLab Light", "JupyterLab Dark"])
+def test_looks(shown: Page, stream: fake.Stream, screenshots: Path, name: str) -> None:
+    short = name.split()[-1].lower()
+    ui.theme(shown, name)
+    seen, why = fake.crossed()
+    stream.show(seen, why)
+    panel = ui.panel(shown)
+    ui.rows(panel).first.click()
+    panel.locator(".sfm-Why").wait_for()
+    shown.screenshot(path=screenshots / f"panel-{short}.png")
+    colours = panel.locator(".sfm-Why-title").evaluate(
+        "node => [getComputedStyle(node).color, getComputedStyle(node.parentNode).backgroundColor]"
+    )
+    assert ui.contrast(*colours) >= 4.5
+    for kind in ("processes", "graph"):
+        ui.command(shown, "sfm:open", kind=kind)
+        shown.locator(f"#sfm-{kind}").wait_for()
+        shown.wait_for_timeout(300)
+        stream.show(seen, why)
+        shown.wait_for_timeout(300)
+        shown.screenshot(path=screenshots / f"{kind}-{short}.png")
+
+
+@pytest.mark.parametrize("short", ["light", "dark"])
+def test_narrow_window(shown: Page, stream: fake.Stream, screenshots: Path, short: str) -> None:
+    ui.theme(shown, f"JupyterLab {short.title()}")
+    shown.set_viewport_size({"width": 400, "height": 800})
+    ui.command(shown, "application:toggle-right-area")
+    ui.command(shown, "application:toggle-left-area")
+    ui.command(shown, "sfm:open", kind="processes")
+    view = shown.locator("#sfm-processes")
+    view.wait_for()
+    stream.show(*fake.crossed())
+    ui.rows(view).first.click()
+    shown.wait_for_timeout(300)
+    shown.screenshot(path=screenshots / f"narrow-{short}.png")
+    content = view.locator(".sfm-View")
+    assert content.evaluate("node => node.scrollWidth <= node.clientWidth")
+    for row in ui.rows(view).all():
+        assert row.evaluate("node => node.scrollWidth <= node.clientWidth + 1")
+
+
+def test_status_bar_counts_and_opens_the_panel(page: Page, lab: Lab, stream: fake.Stream) -> None:
+    ui.open_lab(page, lab)
+    item = page.get_by_role("button", name="SFM 1 running 2 blocked 0 dead")
+    item.click()
+    ui.expect(page.locator("#sfm-panel")).to_be_visible()
+    stream.send("worlds", [])
+    ui.expect(item).to_be_hidden()

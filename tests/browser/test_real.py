@@ -1,0 +1,202 @@
+"""The whole: a notebook that starts a world and hangs, seen and ended from the panel."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser import ui
+from tests.browser.lab import Lab, notebook
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page, WebSocket
+
+pytestmark = [
+    pytest.mark.keeps("the browser and the Lab server belong to the module"),
+    pytest.mark.jupyter,
+]
+
+START = "%load_ext sfm_kernel\n%sfm start A B"
+HANGS = """%%sfm --no-detect
+other = "B" if sfm.name == "A" else "A"
+send(dest=other, tag=3, data="spam")
+m = recv(src=other,
+         tag=2)"""
+AFTER = "%%sfm\nprint('goes on', recv(tag=3).data)"
+TALKS = """%%sfm B
+import threading, time
+def talk():
+    for number in range(1000):
+        send(dest="C", number=number)
+        time.sleep(0.02)
+threading.Thread(target=talk, daemon=True).start()"""
+HOLDS = """%%sfm A
+import ctypes
+ctypes.PyDLL(None).sleep(8)"""
+WAITS = "%%sfm A\nrecv(8, tag=1)"
+COUNT = """() => {
+    window.updates = 0;
+    const watch = {childList: true, characterData: true, subtree: true};
+    new MutationObserver(() => window.updates++).observe(
+        document.querySelector('#sfm-panel .sfm-Table'), watch);
+}"""
+
+
+@pytest.fixture(autouse=True)
+def _own_kernels(lab: Lab) -> Iterator[None]:
+    """No test sees another one's worlds."""
+    yield
+    lab.end_kernels()
+
+
+@pytest.fixture
+def hanging(page: Page, lab: Lab) -> Page:
+    """A notebook with a world, whose second cell is a deadlock; the panel is open."""
+    path = notebook(lab.folder, "hangs.ipynb", START, HANGS, AFTER)
+    ui.open_lab(page, lab, path)
+    ui.kernel(page)
+    ui.panel(page)
+    ui.run_cell(page, 0, wait=True)
+    return page
+
+
+def test_deadlock_is_explained_jumped_to_and_ended(hanging: Page, screenshots: Path) -> None:
+    panel = ui.panel(hanging)
+    ui.expect(ui.rows(panel)).to_have_count(3)  # the notebook, too
+    ui.run_cell(hanging, 1)
+    why = panel.locator(".sfm-Why[data-verdict=deadlock]")
+    ui.expect(why).to_be_visible(timeout=30_000)
+    ui.expect(why).to_contain_text("src='B', tag=2")
+    ui.expect(why).to_contain_text("src='A', tag=2")
+    ui.expect(why).to_contain_text("tag is 3, not 2")
+    ui.expect(hanging.locator(".sfm-Announcer[role=alert]")).to_contain_text("tag=2")
+    row = ui.row(panel, "A")
+    row.click()
+    inbox = panel.get_by_role("list", name="Inbox of A")
+    ui.expect(inbox).to_contain_text("spam")
+    hanging.screenshot(path=screenshots / "deadlock.png")
+
+    place = row.get_by_role("button", name="line 4")
+    ui.expect(place).to_have_text("cell 2 line 4")
+    hanging.evaluate(f"{ui.NOTEBOOK}.content.activeCellIndex = 2")
+    place.click()
+    ui.wait_until(hanging, lambda: ui.cursor(hanging) == (1, 3))
+    hanging.screenshot(path=screenshots / "jumped.png")
+
+    why.get_by_role("button", name="Interrupt these engines").click()
+    ui.expect(why).to_be_hidden()
+    ui.wait_until(hanging, lambda: "KeyboardInterrupt" in ui.output(hanging, 1))
+    ui.run_cell(hanging, 2, wait=True)
+    assert ui.output(hanging, 2).count("goes on spam") == 2
+    ui.expect(panel.locator(".sfm-Why[data-verdict=deadlock]")).to_have_count(0)
+    hanging.screenshot(path=screenshots / "recovered.png")
+
+
+def test_timeline_of_a_run(hanging: Page, screenshots: Path) -> None:
+    ui.command(hanging, "sfm:open", kind="timeline")
+    ui.open_file(hanging, "hangs.ipynb")
+    ui.run_cell(hanging, 1)
+    ui.expect(ui.panel(hanging).locator("[data-verdict=deadlock]")).to_be_visible(timeout=30_000)
+    timeline = hanging.locator("#sfm-timeline .sfm-Timeline")
+    timeline.get_by_role("button", name="As a table").click()
+    ui.expect(timeline).to_contain_text("spam")
+    hanging.screenshot(path=screenshots / "timeline-table.png")
+    timeline.get_by_role("button", name="As a table").click()
+    hanging.screenshot(path=screenshots / "timeline.png")
+    ui.command(hanging, "sfm:interrupt")
+    ui.wait_until(hanging, lambda: "KeyboardInterrupt" in ui.output(hanging, 1))
+
+
+def test_notebook_s_own_world_is_restarted_rescaled_and_stopped(page: Page, lab: Lab) -> None:
+    path = notebook(lab.folder, "owns.ipynb", START, HANGS)
+    ui.open_lab(page, lab, path)
+    ui.kernel(page)
+    panel = ui.panel(page)
+    ui.run_cell(page, 0, wait=True)
+    row = ui.row(panel, "A")
+    before = row.get_attribute("data-uid")
+    ui.run_cell(page, 1)
+    ui.expect(panel.locator("[data-verdict=deadlock]")).to_be_visible(timeout=30_000)
+    row.click()
+    panel.get_by_role("button", name="Restart the Selected Engine: A").click()
+    alive = ui.row(panel, "A")
+    ui.wait_until(page, lambda: alive.last.get_attribute("data-uid") != before)
+    dialog = page.get_by_role("dialog")
+    panel.get_by_role("button", name="Change the Number of Engines…: owns.ipynb").click()
+    dialog.get_by_role("spinbutton").fill("3")
+    dialog.locator(".jp-mod-accept").click()
+    ui.expect(panel).to_contain_text("3 engines of a notebook", timeout=30_000)
+    panel.get_by_role("button", name="Stop All Engines…: owns.ipynb").click()
+    dialog.locator(".jp-mod-accept").click()
+    ui.expect(ui.rows(panel)).to_have_count(0, timeout=30_000)
+
+
+@pytest.mark.timeout(170)
+def test_server_s_world_from_start_to_stop(page: Page, lab: Lab, screenshots: Path) -> None:
+    path = notebook(lab.folder, "connects.ipynb", "", "%%sfm\nprint(rank, size)")
+    ui.open_lab(page, lab, path)
+    ui.kernel(page)
+    panel = ui.panel(page)
+    panel.get_by_role("button", name="Start Engines…").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("textbox").fill("2")
+    dialog.get_by_role("button", name="Start").click()
+    ui.expect(ui.rows(panel)).to_have_count(2, timeout=60_000)
+    panel.get_by_role("button", name="Insert Code to Connect").first.click()
+    ui.run_cell(page, 0, wait=True)
+    ui.run_cell(page, 1, wait=True)
+    assert "0 2" in ui.output(page, 1) and "1 2" in ui.output(page, 1)
+    ui.expect(ui.rows(panel)).to_have_count(3)
+    page.screenshot(path=screenshots / "server-world.png")
+    panel.get_by_role("button", name="Change the Number of Engines…").click()
+    dialog.get_by_role("spinbutton").fill("3")
+    dialog.locator(".jp-mod-accept").click()
+    ui.expect(ui.rows(panel)).to_have_count(4, timeout=60_000)
+    panel.get_by_role("button", name="Stop All Engines…").click()
+    dialog.locator(".jp-mod-accept").click()
+    ui.expect(panel.locator(".sfm-World", has_text="of the server")).to_have_count(
+        0, timeout=60_000
+    )
+
+
+@pytest.mark.timeout(170)
+@pytest.mark.parametrize(("name", "cell"), [("cell blocked", WAITS), ("GIL held", HOLDS)])
+def test_picture_stays_live(page: Page, lab: Lab, screenshots: Path, name: str, cell: str) -> None:
+    path = notebook(lab.folder, "live.ipynb", START + " C", TALKS, cell)
+    frames: list[float] = []
+
+    def count(socket: WebSocket) -> None:
+        if "/sfm/stream" in socket.url:
+            socket.on("framereceived", lambda _: frames.append(time.monotonic()))
+
+    page.on("websocket", count)
+    ui.open_lab(page, lab, path)
+    ui.kernel(page)
+    panel = ui.panel(page)
+    ui.run_cell(page, 0, wait=True)
+    ui.expect(ui.rows(panel)).to_have_count(4)
+    ui.run_cell(page, 1, wait=True)
+    ui.run_cell(page, 2)
+    row = ui.row(panel, "home")
+    ui.expect(row).to_contain_text("blocked in cell")
+    page.wait_for_timeout(1000)
+    frames.clear()
+    begin = time.monotonic()
+    page.evaluate(COUNT)
+    page.wait_for_timeout(4000)
+    updates = page.evaluate("window.updates")
+    seconds = time.monotonic() - begin
+    ui.expect(row).to_contain_text("blocked in cell")
+    file = screenshots / "rates.json"
+    known = json.loads(file.read_text()) if file.exists() else {}
+    known[name] = {
+        "updates of the view a second": round(updates / seconds, 1),
+        "texts from the server a second": round(len(frames) / seconds, 1),
+    }
+    file.write_text(json.dumps(known, indent=1))
+    assert updates > 0 and frames

@@ -1,0 +1,256 @@
+"""The list of worlds, the world that is shown, and what is asked of the server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser import fake, ui
+from tests.browser.lab import Lab, notebook
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.keeps("the browser and the Lab server belong to the module")
+
+TWO = [fake.world("w1", blocked=1), fake.world("w2", owner="other", cluster=None)]
+NOTHING: list[str] = []
+SEEN = ["diagnosis", "snapshot"]
+
+
+@pytest.fixture
+def stream(page: Page) -> fake.Stream:
+    """A stream with two worlds, of which none is a notebook's."""
+    return fake.Stream(page, TWO)
+
+
+def test_pinned_world_is_shown_and_stays_after_a_reload(
+    page: Page, lab: Lab, stream: fake.Stream
+) -> None:
+    ui.open_lab(page, lab)
+    panel = ui.panel(page)
+    ui.asked(page, stream, None, NOTHING)
+    pin = panel.get_by_role("button", name="Pin the World: cluster w2")
+    pin.click()
+    ui.asked(page, stream, "w2", SEEN)
+    ui.expect(pin).to_have_attribute("aria-pressed", "true")
+    ui.expect(panel.locator("[data-world=w2]")).to_have_attribute("aria-current", "true")
+    page.wait_for_timeout(1000)  # JupyterLab saves its state with a delay
+    ui.reload(page)
+    ui.asked(page, stream, "w2", SEEN)
+    panel.get_by_role("button", name="Pin the World: cluster w2").click()
+    ui.asked(page, stream, None, NOTHING)
+
+
+def test_focused_notebook_s_world_is_shown(page: Page, lab: Lab, stream: fake.Stream) -> None:
+    first = notebook(lab.folder, "first.ipynb", "1")
+    second = notebook(lab.folder, "second.ipynb", "2")
+    ui.open_lab(page, lab, first)
+    ui.panel(page)
+    one = ui.kernel(page)
+    ui.open_file(page, second)
+    other = ui.kernel(page)
+    assert one != other
+    stream.send(
+        "worlds",
+        [fake.world("w1", kernels=[one]), fake.world("w2", kernels=[other]), fake.world("w3")],
+    )
+    ui.asked(page, stream, "w2", SEEN)
+    ui.open_file(page, first)
+    ui.asked(page, stream, "w1", SEEN)
+    stream.send("worlds", [fake.world("w2", kernels=[other])])
+    ui.asked(page, stream, None, NOTHING)
+    ui.expect(ui.panel(page)).to_contain_text("The current notebook is in no world")
+
+
+def test_nothing_is_asked_for_while_hidden(page: Page, lab: Lab, stream: fake.Stream) -> None:
+    stream.worlds = [fake.world("w1")]
+    ui.open_lab(page, lab)
+    ui.asked(page, stream, "w1", NOTHING)  # the status bar needs only the worlds
+    ui.panel(page)
+    ui.asked(page, stream, "w1", SEEN)
+    ui.command(page, "sfm:open", kind="timeline")
+    ui.asked(page, stream, "w1", ["diagnosis", "snapshot", "timeline"])
+    ui.hide(page, True)
+    ui.asked(page, stream, "w1", NOTHING)
+    ui.hide(page, False)
+    ui.asked(page, stream, "w1", ["diagnosis", "snapshot", "timeline"])
+    ui.command(page, "application:toggle-right-area")
+    ui.asked(page, stream, "w1", ["diagnosis", "timeline"])
+    ui.command(page, "application:close")
+    ui.asked(page, stream, "w1", NOTHING)
+
+
+def test_closed_panel_looks_for_deadlocks_only_while_somebody_is_blocked(
+    page: Page, lab: Lab, stream: fake.Stream
+) -> None:
+    stream.worlds = [fake.world("w1")]
+    ui.open_lab(page, lab)
+    ui.asked(page, stream, "w1", NOTHING)
+    for _ in range(10):  # short waits are none of its business
+        stream.send("worlds", [fake.world("w1", blocked=2)])
+        page.wait_for_timeout(300)
+        stream.send("worlds", [fake.world("w1")])
+    assert stream.watch["parts"] == NOTHING
+    stream.send("worlds", [fake.world("w1", blocked=2)])
+    ui.asked(page, stream, "w1", ["diagnosis"])
+    assert stream.watch["rate"] == 1
+    stream.send("diagnosis", fake.crossed()[1])
+    toast = page.get_by_role("alert").filter(has_text="Deadlock: A and B wait for each other")
+    toast.get_by_role("button", name="Why?").click()
+    ui.expect(page.locator("#sfm-panel")).to_be_visible()
+    ui.asked(page, stream, "w1", SEEN)
+    stream.send("diagnosis", fake.diagnosis("running", "All compute"))
+    ui.expect(toast).to_be_hidden()
+
+
+@pytest.mark.parametrize("chosen", ["open", "nothing"])
+def test_deadlock_does_what_the_settings_say(
+    page: Page, lab: Lab, stream: fake.Stream, chosen: str
+) -> None:
+    stream.worlds = [fake.world("w1", blocked=2)]
+    ui.open_lab(page, lab)
+    ui.setting(page, "deadlock", chosen)
+    try:
+        if chosen == "nothing":
+            page.wait_for_timeout(3000)  # the panel waits a moment before it looks
+            ui.asked(page, stream, "w1", NOTHING)
+            return
+        ui.asked(page, stream, "w1", ["diagnosis"])
+        stream.send("diagnosis", fake.crossed()[1])
+        ui.expect(page.locator("#sfm-panel")).to_be_visible()
+    finally:
+        ui.setting(page, "deadlock", "announce")
+
+
+def test_rate_is_a_setting(page: Page, lab: Lab, stream: fake.Stream) -> None:
+    stream.worlds = [fake.world("w1")]
+    ui.open_lab(page, lab)
+    ui.panel(page)
+    ui.asked(page, stream, "w1", SEEN)
+    assert stream.watch["rate"] == 10
+    ui.setting(page, "rate", 3)
+    ui.wait_until(page, lambda: stream.watch["rate"] == 3)
+    ui.setting(page, "rate", 10)
+
+
+def test_lost_connection_comes_back(page: Page, lab: Lab, stream: fake.Stream) -> None:
+    stream.worlds = [fake.world("w1")]
+    ui.open_lab(page, lab)
+    panel = ui.panel(page)
+    ui.asked(page, stream, "w1", SEEN)
+    stream.show(fake.snapshot(fake.process(0, 0)))
+    ui.expect(ui.rows(panel)).to_have_count(1)
+    stream.refuse = True
+    before = len(stream.watches)
+    stream.drop()
+    notice = panel.get_by_text("The server does not answer")
+    ui.expect(notice).to_be_visible(timeout=20_000)
+    ui.expect(ui.rows(panel)).to_have_count(1)  # what was last known
+    assert not ui.enabled(page, "sfm:start")
+    stream.refuse = False
+    ui.expect(notice).to_be_hidden(timeout=60_000)
+    ui.wait_until(page, lambda: len(stream.watches) > before)
+    ui.asked(page, stream, "w1", SEEN)
+
+
+def test_commands_are_enabled_only_where_they_make_sense(
+    page: Page, lab: Lab, stream: fake.Stream
+) -> None:
+    ui.open_lab(page, lab)
+    ui.panel(page)
+    of_world = ["stop", "restart", "rescale", "interrupt", "pin", "download-trace"]
+    of_process = ["interrupt-process", "restart-process", "stop-process", "jump"]
+    for name in [*of_world, *of_process, "insert-code", "copy-diagnosis", "interrupt-stuck"]:
+        assert not ui.enabled(page, f"sfm:{name}"), name
+    ui.panel(page).get_by_role("button", name="Pin the World: cluster w1").click()
+    stream.show(*fake.crossed())
+    ui.rows(ui.panel(page)).first.click()
+    ui.expect(ui.panel(page).get_by_role("searchbox")).to_be_visible()
+    for name in [*of_world, *of_process, "copy-diagnosis", "interrupt-stuck"]:
+        assert ui.enabled(page, f"sfm:{name}"), name
+    for name in ("stop", "restart", "rescale"):  # of somebody else
+        assert not ui.enabled(page, f"sfm:{name}", world="w2"), name
+    assert ui.enabled(page, "sfm:interrupt", world="w2")
+
+
+def test_all_commands_are_in_the_palette(page: Page, lab: Lab, stream: fake.Stream) -> None:
+    ui.open_lab(page, lab)
+    ui.panel(page).get_by_role("button", name="Pin the World: cluster w1").click()
+    stream.show(*fake.crossed())
+    ids = page.evaluate("jupyterapp.commands.listCommands().filter(id => id.startsWith('sfm:'))")
+    assert len(ids) >= 15
+    for name in ids:
+        label, caption = page.evaluate(
+            "id => [jupyterapp.commands.label(id), jupyterapp.commands.caption(id)]", name
+        )
+        assert label and caption, name
+    ui.command(page, "apputils:activate-command-palette")
+    page.locator(".lm-CommandPalette-input").fill("sfm timeline")
+    page.locator(".lm-CommandPalette-itemLabel", has_text="Open Timeline").wait_for()
+    page.keyboard.press("Enter")
+    page.locator("#sfm-timeline").wait_for()
+
+
+def test_engines_are_started_from_the_panel(page: Page, lab: Lab, stream: fake.Stream) -> None:
+    sent: list[object] = []
+    ui.answer(page, "", sent, {"world": "w2", "cluster": "c-w2"}, status=201)
+    ui.open_lab(page, lab)
+    start = ui.panel(page).get_by_role("button", name="Start Engines…")
+    for text, body in [("3", {"engines": 3}), ("A B", {"names": ["A", "B"]})]:
+        start.click()
+        page.get_by_role("dialog").get_by_role("textbox").fill(text)
+        page.get_by_role("dialog").get_by_role("button", name="Start").click()
+        ui.wait_until(page, lambda: bool(sent))
+        assert sent.pop() == body
+    ui.asked(page, stream, "w2", SEEN)
+
+
+@pytest.mark.parametrize(
+    ("button", "path", "body"),
+    [
+        ("Stop All Engines…", "stop", {"uids": None}),
+        ("Restart All Engines…", "restart", {"uids": None}),
+        ("Change the Number of Engines…", "rescale", {"engines": 6}),
+        ("Interrupt All Engines", "interrupt", {"uids": None}),
+    ],
+)
+def test_server_s_worlds_are_managed(
+    page: Page, lab: Lab, stream: fake.Stream, button: str, path: str, body: object
+) -> None:
+    sent: list[object] = []
+    ui.answer(page, f"w1/{path}", sent, {})
+    ui.open_lab(page, lab)
+    ui.panel(page).get_by_role("button", name=f"{button}: cluster w1").click()
+    if path == "rescale":
+        page.get_by_role("dialog").get_by_role("spinbutton").fill("6")
+    if path != "interrupt":
+        page.get_by_role("dialog").locator(".jp-mod-accept").click()
+    ui.wait_until(page, lambda: bool(sent))
+    assert sent == [body]
+
+
+def test_code_is_inserted_by_the_button(page: Page, lab: Lab, stream: fake.Stream) -> None:
+    path = notebook(lab.folder, "insert.ipynb", "1")
+    ui.open_lab(page, lab, path)
+    ui.kernel(page)
+    world = ui.panel(page).locator("[data-world=w1]")
+    world.get_by_role("button", name="Insert Code to Connect: cluster w1").click()
+    ui.wait_until(page, lambda: len(ui.sources(page)) == 2)
+    assert ui.sources(page) == ["1", "%load_ext sfm_kernel\n%sfm connect c-w1"]
+
+
+def test_code_is_dragged_into_the_notebook(page: Page, lab: Lab, stream: fake.Stream) -> None:
+    path = notebook(lab.folder, "drag.ipynb", "first", "second")
+    ui.open_lab(page, lab, path)
+    ui.kernel(page)
+    code = ui.panel(page).locator("[data-world=w1] .sfm-Code pre")
+    code.hover()
+    page.mouse.down()
+    page.locator(".jp-Cell").nth(1).hover(position={"x": 100, "y": 10})
+    page.mouse.move(600, 300, steps=2)
+    page.locator(".jp-Cell").nth(1).hover(position={"x": 100, "y": 10}, force=True)
+    page.mouse.up()
+    ui.wait_until(page, lambda: len(ui.sources(page)) == 3)
+    assert ui.sources(page) == ["first", "%load_ext sfm_kernel\n%sfm connect c-w1", "second"]

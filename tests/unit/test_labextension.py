@@ -1,0 +1,81 @@
+"""The built front end in the repository is that of the sources beside it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def tool() -> ModuleType:
+    """tools/labextension_hash.py."""
+    path = ROOT / "tools/labextension_hash.py"
+    spec = importlib.util.spec_from_file_location("labextension_hash", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_build_is_of_these_sources(tool: ModuleType) -> None:
+    known = (tool.BUILT / tool.HASH).read_text().strip()
+    assert known == tool.digest(), "labextension/ has changed: run `make labextension`, add both"
+
+
+def test_build_is_complete(tool: ModuleType) -> None:
+    package = json.loads((tool.BUILT / "package.json").read_text())
+    entry = package["jupyterlab"]["_build"]["load"]
+    assert (tool.BUILT / entry).is_file()
+    assert (tool.BUILT / "schemas/@sfm/labextension/plugin.json").is_file()
+    assert json.loads((tool.BUILT / "install.json").read_text())["packageName"] == "sfm-kernel"
+
+
+def test_hash_sees_each_source(tool: ModuleType) -> None:
+    found = {path.relative_to(tool.SOURCES).as_posix() for path in tool.sources()}
+    assert {"package.json", "yarn.lock", "src/index.ts", "style/index.css"} <= found
+    assert {"schema/plugin.json", "src/model/types.ts"} <= found
+
+
+def test_version_is_the_package_s(tool: ModuleType) -> None:
+    cargo = (ROOT / "sfm_kernel/native/Cargo.toml").read_text()
+    version = re.search(r'^version = "(.*)"', cargo, re.M)
+    assert version is not None
+    assert json.loads((tool.SOURCES / "package.json").read_text())["version"] == version[1]
+
+
+def test_no_download_address(tool: ModuleType) -> None:
+    built = [path for path in tool.BUILT.rglob("*") if path.is_file()]
+    for path in [*tool.sources(), tool.SOURCES / ".yarnrc.yml", *built]:
+        addresses = re.findall(r"https?://(?!www\.w3\.org/)[^\s\"']+", path.read_text())
+        assert not addresses, f"{path} names {addresses}"
+
+
+def test_types_are_those_of_the_schema(tool: ModuleType) -> None:
+    schema = json.loads((ROOT / "sfm_kernel/observe/schema.json").read_text())["$defs"]
+    text = (tool.SOURCES / "src/model/types.ts").read_text()
+    interfaces = dict(re.findall(r"export interface (\w+) \{(.*?)\n\}", text, re.S))
+    for name, definition in schema.items():
+        if definition.get("type") == "object":
+            there = interfaces[name.capitalize()]
+            fields = set(re.findall(r"^  readonly (\w+)\??:", there, re.M))
+            assert fields == set(definition["properties"]), name
+
+
+def test_states_are_those_of_the_schema(tool: ModuleType) -> None:
+    schema: Any = json.loads((ROOT / "sfm_kernel/observe/schema.json").read_text())["$defs"]
+    text = (tool.SOURCES / "src/model/types.ts").read_text()
+    live = re.search(r"type LiveState =(.*?);", text, re.S)
+    more = re.search(r"type State = LiveState(.*?);", text, re.S)
+    assert live is not None and more is not None
+    states = re.findall(r"'(.*?)'", live[1])
+    assert set(states) == set(schema["span"]["properties"]["state"]["enum"])
+    both = set(states) | set(re.findall(r"'(.*?)'", more[1]))
+    assert both == set(schema["process"]["properties"]["state"]["enum"])
