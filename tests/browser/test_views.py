@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -94,42 +93,6 @@ def test_process_is_chosen_in_the_graph(page: Page, lab: Lab, stream: fake.Strea
     stream.show(*fake.crossed())
     graph.get_by_role("button", name="B: ").click()
     ui.expect(panel.get_by_role("searchbox", name="Search in the inbox of B")).to_be_visible()
-
-
-def test_timeline_forgets_what_is_older_than_its_history(
-    page: Page, lab: Lab, stream: fake.Stream
-) -> None:
-    ui.open_lab(page, lab)
-    ui.command(page, "sfm:open", kind="timeline")
-    ui.asked(page, stream, "w1", ["diagnosis", "timeline"])  # somebody is blocked
-    now = time.time()
-    rows = [{"uid": f"u-{name}", "name": name, "rank": i} for i, name in enumerate("AB")]
-    flights = [flight("old", now - 300), flight("new", now - 3)]
-    parts = {"processes": rows, "spans": [], "flights": flights, "missing": 0}
-    made = {"world": "w1", "begin": now - 400, "end": now} | parts
-    stream.send("timeline", fake.checked("timeline", made))
-    view = page.locator("#sfm-timeline")
-    view.get_by_role("button", name="As a table").click()
-    ui.expect(view.get_by_role("table")).to_contain_text("new")
-    ui.expect(view.get_by_role("table")).not_to_contain_text("old")
-
-
-def flight(name: str, at: float) -> fake.Json:
-    """A message from A to B that was under way for a second."""
-    return {
-        "id": name,
-        "src": "u-A",
-        "dest": "u-B",
-        "number": 1,
-        "sent": at,
-        "received": at + 1,
-        "bytes": 10,
-        "attributes": [["tag", repr(name)]],
-        "sent_at": fake.place(1),
-        "received_at": fake.place(2),
-        "late": None,
-        "cost": 0.0,
-    }
 
 
 def test_parts_have_roles_and_buttons_have_names(page: Page, lab: Lab, stream: fake.Stream) -> None:
