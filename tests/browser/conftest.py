@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,6 +69,13 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def page(context: BrowserContext) -> Iterator[Page]:
+    """A page for one test."""
+    with new_page(context) as one:
+        yield one
+
+
+@contextlib.contextmanager
+def new_page(context: BrowserContext) -> Iterator[Page]:
     """A new page; an exception of ours that nothing catches in it fails the test.
 
     JupyterLab has its own: it removes its splash twice when themes change in quick succession.

@@ -3,34 +3,48 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.browser import fake, ui
+from tests.browser.conftest import new_page
 from tests.browser.lab import Lab
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import BrowserContext, Page
 
 pytestmark = pytest.mark.keeps("the browser and the Lab server belong to the module")
 
 HOSTILE = "<img src=x onerror=\"window.hacked='yes'\"><script>window.hacked='yes'</script>"
+WORLD = fake.world(running=1, blocked=2)
+
+
+@pytest.fixture(scope="module")
+def loaded(context: BrowserContext, lab: Lab) -> Iterator[tuple[Page, fake.Stream]]:
+    """JupyterLab with the panel open, for all tests of the module: to load it takes seconds."""
+    with new_page(context) as page:
+        stream = fake.Stream(page, [WORLD])
+        ui.open_lab(page, lab)
+        ui.panel(page)
+        yield page, stream
 
 
 @pytest.fixture
-def stream(page: Page) -> fake.Stream:
-    """A stream with one world, which the panel shows since there is no other."""
-    return fake.Stream(page, [fake.world(running=1, blocked=2)])
+def stream(loaded: tuple[Page, fake.Stream]) -> fake.Stream:
+    """A stream with one world, which is a new one: nothing is known of it."""
+    page, stream = loaded
+    for worlds in ([], [WORLD]):
+        stream.send("worlds", worlds)
+        ui.asked(page, stream, "w1", ["diagnosis", "snapshot"] if worlds else [])
+    return stream
 
 
 @pytest.fixture
-def shown(page: Page, lab: Lab, stream: fake.Stream) -> Page:
+def shown(loaded: tuple[Page, fake.Stream], stream: fake.Stream) -> Page:
     """JupyterLab with the panel open."""
-    ui.open_lab(page, lab)
-    ui.panel(page)
-    return page
+    return loaded[0]
 
 
 def test_table(shown: Page, stream: fake.Stream) -> None:
@@ -114,17 +128,6 @@ def test_texts_of_messages_stay_text(shown: Page, stream: fake.Stream) -> None:
     assert shown.evaluate("window.hacked") is None
 
 
-def test_hostile_deadlock_in_a_notification(page: Page, lab: Lab, stream: fake.Stream) -> None:
-    ui.open_lab(page, lab)
-    why = fake.diagnosis("deadlock", HOSTILE, cycle=["A"], stuck=["A"])
-    ui.wait_until(page, lambda: bool(stream.watches))
-    stream.send("diagnosis", why)
-    toast = page.get_by_role("alert").filter(has_text="<img src=x")
-    ui.expect(toast.locator("visible=true").first).to_be_visible()
-    assert page.locator(".Toastify img, .Toastify script").count() == 0
-    assert page.evaluate("window.hacked") is None
-
-
 def test_deadlock_is_announced_once_with_its_explanation(shown: Page, stream: fake.Stream) -> None:
     seen, why = fake.crossed()
     stream.show(seen, why)
@@ -170,6 +173,8 @@ def test_server_s_complaint_is_shown(shown: Page, stream: fake.Stream) -> None:
     ui.panel(shown).get_by_role("button", name="Interrupt All Engines: cluster w1").click()
     dialog = shown.get_by_role("dialog")
     ui.expect(dialog).to_contain_text("nobody is there: start engines")
+    shown.keyboard.press("Escape")
+    ui.expect(dialog).to_have_count(0)
 
 
 def test_keyboard_reaches_rows_places_and_queue(shown: Page, stream: fake.Stream) -> None:
@@ -192,78 +197,3 @@ def test_keyboard_reaches_rows_places_and_queue(shown: Page, stream: fake.Stream
     shown.keyboard.press("Enter")
     ui.expect(rows.first).to_have_attribute("aria-selected", "true")
     ui.expect(panel.get_by_role("searchbox", name="Search in the inbox of A")).to_be_visible()
-
-
-def test_sections_are_closed_by_key_and_stay_so(shown: Page, stream: fake.Stream) -> None:
-    stream.show(*fake.crossed())
-    title = ui.panel(shown).get_by_role("button", name="Why", exact=True)
-    title.focus()
-    shown.keyboard.press("Enter")
-    ui.expect(title).to_have_attribute("aria-expanded", "false")
-    ui.expect(ui.panel(shown).locator(".sfm-Why")).to_have_count(0)
-    shown.wait_for_timeout(1000)  # JupyterLab saves its state with a delay
-    ui.reload(shown)
-    again = ui.panel(shown).get_by_role("button", name="Why", exact=True)
-    ui.expect(again).to_have_attribute("aria-expanded", "false")
-
-
-def test_views_and_panel_come_back_after_a_reload(shown: Page, stream: fake.Stream) -> None:
-    for kind in ("processes", "graph", "timeline"):
-        ui.command(shown, "sfm:open", kind=kind)
-        shown.locator(f"#sfm-{kind}").wait_for(state="attached")
-    shown.wait_for_timeout(1500)
-    ui.reload(shown)
-    for kind in ("processes", "graph", "timeline"):
-        shown.locator(f"#sfm-{kind}").wait_for(state="attached")
-    ui.expect(shown.locator("#sfm-panel")).to_be_visible()
-
-
-@pytest.mark.parametrize("name", ["JupyterLab Light", "JupyterLab Dark"])
-def test_looks(shown: Page, stream: fake.Stream, screenshots: Path, name: str) -> None:
-    short = name.split()[-1].lower()
-    ui.theme(shown, name)
-    seen, why = fake.crossed()
-    stream.show(seen, why)
-    panel = ui.panel(shown)
-    ui.rows(panel).first.click()
-    panel.locator(".sfm-Why").wait_for()
-    shown.screenshot(path=screenshots / f"panel-{short}.png")
-    colours = panel.locator(".sfm-Why-title").evaluate(
-        "node => [getComputedStyle(node).color, getComputedStyle(node.parentNode).backgroundColor]"
-    )
-    assert ui.contrast(*colours) >= 4.5
-    for kind in ("processes", "graph"):
-        ui.command(shown, "sfm:open", kind=kind)
-        shown.locator(f"#sfm-{kind}").wait_for()
-        shown.wait_for_timeout(300)
-        stream.show(seen, why)
-        shown.wait_for_timeout(300)
-        shown.screenshot(path=screenshots / f"{kind}-{short}.png")
-
-
-@pytest.mark.parametrize("short", ["light", "dark"])
-def test_narrow_window(shown: Page, stream: fake.Stream, screenshots: Path, short: str) -> None:
-    ui.theme(shown, f"JupyterLab {short.title()}")
-    shown.set_viewport_size({"width": 400, "height": 800})
-    ui.command(shown, "application:toggle-right-area")
-    ui.command(shown, "application:toggle-left-area")
-    ui.command(shown, "sfm:open", kind="processes")
-    view = shown.locator("#sfm-processes")
-    view.wait_for()
-    stream.show(*fake.crossed())
-    ui.rows(view).first.click()
-    shown.wait_for_timeout(300)
-    shown.screenshot(path=screenshots / f"narrow-{short}.png")
-    content = view.locator(".sfm-View")
-    assert content.evaluate("node => node.scrollWidth <= node.clientWidth")
-    for row in ui.rows(view).all():
-        assert row.evaluate("node => node.scrollWidth <= node.clientWidth + 1")
-
-
-def test_status_bar_counts_and_opens_the_panel(page: Page, lab: Lab, stream: fake.Stream) -> None:
-    ui.open_lab(page, lab)
-    item = page.get_by_role("button", name="SFM 1 running 2 blocked 0 dead")
-    item.click()
-    ui.expect(page.locator("#sfm-panel")).to_be_visible()
-    stream.send("worlds", [])
-    ui.expect(item).to_be_hidden()

@@ -1,0 +1,117 @@
+"""The panel and the views in the window: themes, widths, what comes back, the status bar."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser import fake, ui
+from tests.browser.lab import Lab
+from tests.browser.test_panel import HOSTILE
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.keeps("the browser and the Lab server belong to the module")
+
+
+@pytest.fixture
+def stream(page: Page) -> fake.Stream:
+    """A stream with one world, which the panel shows since there is no other."""
+    return fake.Stream(page, [fake.world(running=1, blocked=2)])
+
+
+@pytest.fixture
+def shown(page: Page, lab: Lab, stream: fake.Stream) -> Page:
+    """JupyterLab with the panel open."""
+    ui.open_lab(page, lab)
+    ui.panel(page)
+    return page
+
+
+def test_sections_are_closed_by_key_and_stay_so(shown: Page, stream: fake.Stream) -> None:
+    stream.show(*fake.crossed())
+    title = ui.panel(shown).get_by_role("button", name="Why", exact=True)
+    title.focus()
+    shown.keyboard.press("Enter")
+    ui.expect(title).to_have_attribute("aria-expanded", "false")
+    ui.expect(ui.panel(shown).locator(".sfm-Why")).to_have_count(0)
+    shown.wait_for_timeout(1000)  # JupyterLab saves its state with a delay
+    ui.reload(shown)
+    again = ui.panel(shown).get_by_role("button", name="Why", exact=True)
+    ui.expect(again).to_have_attribute("aria-expanded", "false")
+
+
+def test_views_and_panel_come_back_after_a_reload(shown: Page, stream: fake.Stream) -> None:
+    for kind in ("processes", "graph", "timeline"):
+        ui.command(shown, "sfm:open", kind=kind)
+        shown.locator(f"#sfm-{kind}").wait_for(state="attached")
+    shown.wait_for_timeout(1500)
+    ui.reload(shown)
+    for kind in ("processes", "graph", "timeline"):
+        shown.locator(f"#sfm-{kind}").wait_for(state="attached")
+    ui.expect(shown.locator("#sfm-panel")).to_be_visible()
+
+
+@pytest.mark.parametrize("name", ["JupyterLab Light", "JupyterLab Dark"])
+def test_looks(shown: Page, stream: fake.Stream, screenshots: Path, name: str) -> None:
+    short = name.split()[-1].lower()
+    ui.theme(shown, name)
+    seen, why = fake.crossed()
+    stream.show(seen, why)
+    panel = ui.panel(shown)
+    ui.rows(panel).first.click()
+    panel.locator(".sfm-Why").wait_for()
+    shown.screenshot(path=screenshots / f"panel-{short}.png")
+    colours = panel.locator(".sfm-Why-title").evaluate(
+        "node => [getComputedStyle(node).color, getComputedStyle(node.parentNode).backgroundColor]"
+    )
+    assert ui.contrast(*colours) >= 4.5
+    for kind in ("processes", "graph"):
+        ui.command(shown, "sfm:open", kind=kind)
+        shown.locator(f"#sfm-{kind}").wait_for()
+        shown.wait_for_timeout(300)
+        stream.show(seen, why)
+        shown.wait_for_timeout(300)
+        shown.screenshot(path=screenshots / f"{kind}-{short}.png")
+
+
+@pytest.mark.parametrize("short", ["light", "dark"])
+def test_narrow_window(shown: Page, stream: fake.Stream, screenshots: Path, short: str) -> None:
+    ui.theme(shown, f"JupyterLab {short.title()}")
+    shown.set_viewport_size({"width": 400, "height": 800})
+    ui.command(shown, "application:toggle-right-area")
+    ui.command(shown, "application:toggle-left-area")
+    ui.command(shown, "sfm:open", kind="processes")
+    view = shown.locator("#sfm-processes")
+    view.wait_for()
+    stream.show(*fake.crossed())
+    ui.rows(view).first.click()
+    shown.wait_for_timeout(300)
+    shown.screenshot(path=screenshots / f"narrow-{short}.png")
+    content = view.locator(".sfm-View")
+    assert content.evaluate("node => node.scrollWidth <= node.clientWidth")
+    for row in ui.rows(view).all():
+        assert row.evaluate("node => node.scrollWidth <= node.clientWidth + 1")
+
+
+def test_status_bar_counts_and_opens_the_panel(page: Page, lab: Lab, stream: fake.Stream) -> None:
+    ui.open_lab(page, lab)
+    item = page.get_by_role("button", name="SFM 1 running 2 blocked 0 dead")
+    item.click()
+    ui.expect(page.locator("#sfm-panel")).to_be_visible()
+    stream.send("worlds", [])
+    ui.expect(item).to_be_hidden()
+
+
+def test_hostile_deadlock_in_a_notification(page: Page, lab: Lab, stream: fake.Stream) -> None:
+    ui.open_lab(page, lab)
+    why = fake.diagnosis("deadlock", HOSTILE, cycle=["A"], stuck=["A"])
+    ui.wait_until(page, lambda: bool(stream.watches))
+    stream.send("diagnosis", why)
+    toast = page.get_by_role("alert").filter(has_text="<img src=x")
+    ui.expect(toast.locator("visible=true").first).to_be_visible()
+    assert page.locator(".Toastify img, .Toastify script").count() == 0
+    assert page.evaluate("window.hacked") is None
