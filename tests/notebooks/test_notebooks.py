@@ -105,6 +105,7 @@ def test_the_demo(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         "05-reduction-scaling": (check_reductions, 5),
         "06-speedes": (check_speedes, 3),
         "07-mpi": (check_mpi, 2),
+        "08-why-does-it-hang": (check_hangs, 0),
     }
     assert set(checks) == {path.stem for path in NOTEBOOKS} - {"00-welcome"}
     for name, (check, pictures_of) in checks.items():
@@ -221,6 +222,60 @@ def check_mpi(notebook: Any, printed: str) -> None:
     assert buffered.count("greetings from") == 4
     assert hung.count("in <module>: comm.send(f'greetings from {comm.rank}', dest=partner)") == 4
     assert text(notebook, "--timeout 60 exchange.py 0").count("once more") == 4
+
+
+def check_hangs(notebook: Any, printed: str) -> None:
+    # Each of these ends as it must, and says why; what a student mends goes on.
+    wrong = {
+        "print(recv(src=other).text)\nsend(": "Deadlock: A → B → A",
+        "tag=3, text='good morning'": "nearly fits: tag is 3, not 2",
+        "send(dest='A', result=42)": "A message that would fit C's receive lies in A's inbox",
+        "def is_over(left)": "left is 0, which <is_over> does not accept",
+        "request.number ** 0.5": "Deadlock: A → B → A",
+        "second = recv(tag='result', src='C')": "src is 'B', not 'C'",
+        "sfm.buffering = 0\nsend(": "it waits for 'B' to receive it (buffering=0)",
+        "comm.Ssend(mine": "A is in Ssend and waits for B",
+        "range(2 if sfm.name == 'B' else 3)": "B is idle and does not make that call",
+        "for task in range(6)": "C waits for recv(src='A')",
+        "rank - 1 % size": "Nobody is named -1; the ranks are 0 to 2",
+        "if sfm.name == 'C':\n    plan": "Deadlock: A → C → A",
+    }
+    for source, said in wrong.items():
+        found = text(notebook, source)
+        assert said in found and "DeadlockDetected" in found, source
+    failed = [cell for cell in notebook.cells if "error" in map(kind, cell.get("outputs", ()))]
+    assert len(failed) == len(wrong)
+    whys = [
+        text(nbformat.v4.new_notebook(cells=[cell]), "%sfm why")
+        for cell in notebook.cells
+        if cell.source.endswith("%sfm why")
+    ]
+    for why, said in zip(
+        whys,
+        [
+            "Deadlock: A → C → B → A",
+            "No deadlock yet: you could still give A a cell",
+            "No deadlock: B still computes",
+        ],
+        strict=True,
+    ):
+        assert said in why
+    for source, printed_then in {
+        "print(colour, recv": "blue red",
+        "left <= 0": "over; skipped: 2 1",
+        "results[m.src] = m.value": "{'C': 2, 'B': 1}",
+        "comm.Sendrecv": "[12 12 12]",
+        "print(answer)": "42",
+    }.items():
+        assert printed_then in text(notebook, source), source
+    drawn = [
+        output.data["image/svg+xml"]
+        for cell in notebook.cells
+        for output in cell.get("outputs", ())
+        if "image/svg+xml" in output.get("data", {})
+    ]
+    assert len(drawn) == 4 and all("<svg" in one for one in drawn)
+    is_shown(notebook, "timeline(sfm).to_dataframe()", printed)
 
 
 def has_curves(notebook: Any, source: str) -> None:
