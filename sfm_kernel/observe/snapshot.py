@@ -12,6 +12,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 from sfm_kernel import _native
@@ -29,6 +30,10 @@ State = Mapping[str, Any]
 Elsewhere = Callable[[bool], Sequence[State]]
 """Gives the states of processes on other machines, with "here": False. Called with True it shows
 what is not known to have been so after the call began in such a way that it proves nothing."""
+
+SETTLED_SECONDS = 2.0
+"""A folder that has changed so lately may change again without another time of change: file systems
+count in ticks, some in seconds."""
 
 _UNIT = "\x1f"  # between name and value, in native/src/summary.rs
 
@@ -90,9 +95,25 @@ def folder_of(world: Any) -> str:
 
 
 def segments(folder: str) -> dict[str, str]:
-    """The segments of the world's processes: paths by uid."""
+    """The segments of the world's processes: paths by uid.
+
+    Raises FileNotFoundError where there is no such folder.
+    """
+    status = os.stat(folder)
+    age = time.time() - status.st_mtime
+    if age < SETTLED_SECONDS:
+        return _segments(folder)
+    return dict(_known_segments(folder, status.st_dev, status.st_ino, status.st_mtime_ns))
+
+
+def _segments(folder: str) -> dict[str, str]:
     entries = sorted(entry for entry in os.listdir(folder) if entry.endswith(".seg"))
     return {entry[:32]: os.path.join(folder, entry) for entry in entries}
+
+
+@lru_cache(64)
+def _known_segments(folder: str, device: int, inode: int, changed: int) -> dict[str, str]:
+    return _segments(folder)
 
 
 def message_text(message: Mapping[str, Any]) -> str:
@@ -106,7 +127,7 @@ class _Process:
     def __init__(self, state: Mapping[str, Any]) -> None:
         self.state = state
         self.uid: str = state["uid"]
-        self.about = _json(state["info"])
+        self.about = _about(state["info"])
         self.name = self.about.get("name", self.uid[:8])
 
     def taken(self) -> Iterable[tuple[str, int]]:
@@ -145,7 +166,7 @@ class _Process:
             "call": state["call"],
             "waits": state["waits"] or None,
             "wait": wait,
-            "where": place(state["code"], state["line"]),
+            "where": _place(state["code"], state["line"]),
             "settled": wait is not None and self._is_settled(wait, names, taken, since),
             "depth": state["depth"],
             "bytes": state["bytes"],
@@ -238,6 +259,12 @@ def _json(text: str | None) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+# Most texts are those of the last look. What is made of them is shared, and nobody changes it.
+_about = lru_cache(1024)(_json)
+_place = lru_cache(1024)(place)
+
+
+@lru_cache(1024)
 def _value(text: str) -> Any:
     """A name, from Python's notation."""
     try:

@@ -51,9 +51,17 @@ class Server:
             cwd=folder,
         )
         self._info = Path(os.environ["JUPYTER_RUNTIME_DIR"], f"jpserver-{self.process.pid}.json")
-        wait_for(lambda: self._info.exists() or self.process.poll() is not None, "the server runs")
-        self.url = json.loads(self._info.read_text())["url"]
+        wait_for(lambda: self._known() or self.process.poll() is not None, "the server runs")
+        self.url = self._known()["url"]
         wait_for(lambda: self.get("api/status")[0] == 200, "the server answers")
+
+    def _known(self) -> dict[str, Any]:
+        """What it has written down about itself; empty before that, and while it writes."""
+        try:
+            found: dict[str, Any] = json.loads(self._info.read_text())
+        except (FileNotFoundError, ValueError):
+            return {}
+        return found
 
     def call(
         self,

@@ -113,7 +113,7 @@ def test_a_picture_is_not_taken_again_while_nothing_moves(
     world: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken, real, now = [], snapshots.snapshot, [0.0]
-    monkeypatch.setattr(snapshots, "snapshot", lambda folder: taken.append(1) or real(folder))
+    monkeypatch.setattr(snapshots, "snapshot", lambda *world: taken.append(1) or real(*world))
     monkeypatch.setattr(views.time, "monotonic", lambda: now[0])
     with sfm_kernel.join(world, "A") as sfm:
         picture = views.Picture(sfm.folder)
@@ -272,10 +272,10 @@ def test_what_is_no_rate(rate: str) -> None:
 def test_a_reader_outlives_what_it_cannot_read(world: str, monkeypatch: pytest.MonkeyPatch) -> None:
     real, broken = snapshots.snapshot, [True]
 
-    def snapshot(folder: str) -> dict[str, Any]:
+    def snapshot(*world: Any) -> dict[str, Any]:
         if broken:
             raise ValueError("a damaged segment")
-        return real(folder)
+        return real(*world)
 
     monkeypatch.setattr(snapshots, "snapshot", snapshot)
 

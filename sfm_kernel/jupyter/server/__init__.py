@@ -1,8 +1,10 @@
 """The Jupyter server's extension: it shows this user's worlds while their processes are blocked.
 
 It reads the segments in shared memory itself and asks neither kernels nor engines, so that the
-picture stays live whatever they do. Authenticated REST calls and a websocket, ``sfm/stream``, lead
-here; ``observe/schema.json`` says what the websocket's texts look like.
+picture stays live whatever they do. Of processes on other machines their relays tell, through the
+world's directory server, while somebody watches that world. Authenticated REST calls and a
+websocket, ``sfm/stream``, lead here; ``observe/schema.json`` says what the websocket's texts look
+like.
 
     handlers    the REST calls
     stream      the websocket
@@ -13,6 +15,8 @@ here; ``observe/schema.json`` says what the websocket's texts look like.
     worlds      the worlds of this user, each with its newest picture
     listing     the list of worlds: whose they are, and how many run
     origin      which cluster or kernel a world belongs to
+    elsewhere   processes on other machines, which directory servers tell of
+    line        the connection to one of those
     signals     interrupts processes, and never a stranger
     keepers     the clusters that were started from here
     keeper      the process that holds one of them
@@ -20,6 +24,7 @@ here; ``observe/schema.json`` says what the websocket's texts look like.
 
 from __future__ import annotations
 
+import atexit
 from typing import Any
 
 
@@ -33,6 +38,7 @@ def _load_jupyter_server_extension(app: Any) -> None:
     from sfm_kernel.jupyter.server import handlers, service, stream
 
     one = service.Service(app)
+    atexit.register(one.close)  # an extension without an app is not told that the server ends
     app.web_app.add_handlers(
         ".*$", [*handlers.routes(app.base_url, one), stream.route(app.base_url, one)]
     )

@@ -97,9 +97,12 @@ class Client:
                     await self._write(text())
             if self._timelines:
                 wish, parts, self._timelines = self.wish, self._timelines, []
-                whole = await asyncio.to_thread(timeline_text, parts)
+                if sum(len(one["spans"]) + len(one["flights"]) for one in parts) <= _SLICE:
+                    told = timeline_text(parts)
+                else:
+                    told = await asyncio.to_thread(timeline_text, parts)
                 if wish is self.wish:
-                    await self._write(whole)
+                    await self._write(told)
             # Whatever comes meanwhile replaces what has not been sent.
             await asyncio.sleep(1 / self.wish.rate)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from concurrent.futures import Executor
+from functools import partial
 from typing import Any
 
 from jupyter_server.auth.decorator import authorized
@@ -18,6 +20,9 @@ from sfm_kernel.jupyter.server.keepers import KeeperFailed
 from sfm_kernel.jupyter.server.service import Service
 from sfm_kernel.jupyter.server.signals import NotInterrupted, interrupt
 from sfm_kernel.jupyter.server.worlds import UnknownWorld, World
+
+_PATIENCE = 3.0
+"""Seconds for a world's directory server; without an answer, what it told before counts."""
 
 
 class Refused(web.HTTPError):
@@ -76,16 +81,19 @@ class Handler(APIHandler):
             raise Refused(400, 'send {"uids": [...]} with the uids of processes, or null for all')
         return uids
 
-    async def read(self, call: Callable[[], Any]) -> Any:
+    async def read(self, call: Callable[[], Any], executor: Executor | None = None) -> Any:
         """The result of a call that reads a world, made in a thread; 404 if that has ended."""
         loop = asyncio.get_running_loop()
         try:
-            return await loop.run_in_executor(self.service.executor, call)
+            return await loop.run_in_executor(executor or self.service.executor, call)
         except FileNotFoundError:
             raise Refused(404, "the world has just ended") from None
 
     async def processes(self, world: World) -> list[dict[str, Any]]:
         """What the processes of a world do now."""
+        await self.read(world.learn)
+        if world.door is not None:
+            await world.door.answer(_PATIENCE)
         await self.read(world.picture.look)
         return list(world.picture.newest["processes"]) if world.picture.newest else []
 
@@ -135,10 +143,18 @@ class InterruptHandler(Handler):
         world, uids = self.world(name), self.uids()
         processes = await self.processes(world)
         try:
-            done = await self.read(lambda: interrupt(world.folder, processes, uids))
+            done = await self._interrupt(world, processes, uids)
         except NotInterrupted as problem:
             raise Refused(409, str(problem)) from None
         self.finish(json.dumps({"interrupted": done}))
+
+    async def _interrupt(
+        self, world: World, processes: list[dict[str, Any]], uids: list[str] | None
+    ) -> Any:
+        if (door := world.door) is None:
+            return await self.read(lambda: interrupt(world.folder, processes, uids))
+        call = partial(interrupt, world.folder, processes, uids, door.interrupt)
+        return await self.read(call, door.executor)
 
 
 class ClusterHandler(Handler):

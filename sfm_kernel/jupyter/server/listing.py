@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
-from sfm_kernel.jupyter.server.origin import Cluster, Clusters, ancestors, kernels
+from sfm_kernel.jupyter.server.origin import Cluster, ancestors, kernels
 from sfm_kernel.jupyter.server.worlds import UnknownWorld, Worlds
 
 
@@ -25,7 +25,6 @@ class Listing:
         self, app: Any, worlds: Worlds, own: Callable[[], Mapping[str, str]], executor: Executor
     ) -> None:
         self._app, self._worlds, self._own, self._executor = app, worlds, own, executor
-        self._clusters = Clusters()
 
     async def entries(self) -> list[dict[str, Any]]:
         """What there is now, by title; each as the schema's ``world``."""
@@ -45,9 +44,9 @@ class Listing:
         return {one["kernel"]["id"]: one.get("path") or "" for one in sessions if one["kernel"]}
 
     def _look(self, pids: Mapping[int, str], own: Mapping[str, str]) -> list[dict[str, Any]]:
-        clusters = self._clusters.by_world()
+        inhabited, clusters = self._worlds.learn()
         clusters |= {world: Cluster(identity) for world, identity in own.items()}
-        names = sorted({*self._worlds.names(), *own})
+        names = sorted({*inhabited, *own})
         self._worlds.keep_only(names)
         found = []
         for name in names:

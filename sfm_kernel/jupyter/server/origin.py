@@ -8,19 +8,28 @@ from __future__ import annotations
 import glob
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sfm_kernel.errors import WorldAccess
-from sfm_kernel.jupyter.places import world_name
+from sfm_kernel.jupyter.places import DIRECTORY, world_key, world_name
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster of this user: its id, and the process of its controller on this machine."""
+    """A cluster of this user.
+
+    Attributes:
+        identity: its id.
+        controller: the process of its controller on this machine.
+        directory, key: the url of its world's directory server, and the world's secret, which never
+            leaves this process; None and empty where all its processes are on one machine.
+    """
 
     identity: str
     controller: int | None = None
+    directory: str | None = None
+    key: bytes = field(default=b"", repr=False)
 
 
 class Clusters:
@@ -50,11 +59,13 @@ def _read(path: str, connection: str, identity: str) -> tuple[str, Cluster] | No
     """The world's name and the cluster; None where the files do not say."""
     try:
         with open(connection) as file:
-            world = world_name(json.load(file))
+            known = json.load(file)
         with open(path) as file:
             state = (json.load(file).get("controller") or {}).get("state") or {}
         pid = state.get("pid")
-        return world, Cluster(identity, pid if isinstance(pid, int) else None)
+        url = known.get(DIRECTORY)
+        served = (str(url), world_key(known)) if url else (None, b"")
+        return world_name(known), Cluster(identity, pid if isinstance(pid, int) else None, *served)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, WorldAccess):
         return None
 

@@ -13,7 +13,8 @@ from functools import partial
 from typing import Any
 
 from sfm_kernel.jupyter.server.client import Client
-from sfm_kernel.jupyter.server.views import PAUSE, Diagnosis, Picture
+from sfm_kernel.jupyter.server.elsewhere import Door
+from sfm_kernel.jupyter.server.views import PAUSE, Diagnosis, Picture, Told
 from sfm_kernel.jupyter.server.worlds import World
 
 _BREATH = 0.01
@@ -63,10 +64,12 @@ class Reader:
                 loop.task = asyncio.create_task(self._run(loop))
 
     async def _run(self, loop: _Loop) -> None:
+        look: Callable[[], Awaitable[float]] = self._learn
         while self._clients():
             loop.news.clear()
             try:
-                pause = await loop.look()
+                pause = await look()
+                look = loop.look
             except FileNotFoundError:
                 self._gone()
                 return
@@ -83,19 +86,25 @@ class Reader:
         for client in self._clients():
             client.post("error", lambda: text)
 
+    async def _learn(self) -> float:
+        await self._read(self._world.learn)
+        return 0.0
+
     async def _live(self) -> float:
         began = asyncio.get_running_loop().time()
-        if self._wanting("snapshot") or self._wanting("timeline"):
-            await self._read(self._world.picture.look)
+        followers = self._wanting("timeline")
+        if followers or self._wanting("snapshot"):
+            await self._ask_elsewhere()
+            fresh = [one for one in followers if "timeline" not in one.shown]
+            look = partial(self._world.look, follow=bool(followers), whole=bool(fresh))
+            told = await self._read(look)  # all at once: each way to a thread and back has its cost
             self._show("snapshot", self._world.picture)
-        if followers := self._wanting("timeline"):
-            await self._follow([one for one in followers if "timeline" not in one.shown])
+            self._tell(*told)
         rate = max((one.wish.rate for one in self._clients()), default=1.0)
         return max(_BREATH, began + 1 / rate - asyncio.get_running_loop().time())
 
-    async def _follow(self, fresh: list[Client]) -> None:
+    def _tell(self, new: Told, whole: Told) -> None:
         """Send what is new in the timeline, and all of it to those who have just come."""
-        new, whole = await self._read(partial(self._world.timeline.follow, bool(fresh)))
         for client in self._wanting("timeline"):
             if "timeline" in client.shown:
                 if new is not None:
@@ -106,15 +115,24 @@ class Reader:
 
     async def _diagnose(self) -> float:
         if self._wanting("diagnosis"):
-            await self._read(self._world.diagnosis.look)
+            door = await self._ask_elsewhere()
+            await self._read(self._world.diagnosis.look, door.executor if door else None)
             self._show("diagnosis", self._world.diagnosis)
         return PAUSE
 
     def _wanting(self, part: str) -> list[Client]:
         return [one for one in self._clients() if part in one.wish.parts]
 
-    async def _read(self, look: Callable[[], Any]) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._executor, look)
+    async def _ask_elsewhere(self) -> Door | None:
+        """Have the world's directory server asked, if there is one; what it says is read then."""
+        door = self._world.door
+        if door is not None:
+            await door.answer()
+        return door
+
+    async def _read(self, look: Callable[[], Any], executor: Executor | None = None) -> Any:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(executor or self._executor, look)
 
     def _show(self, part: str, view: Picture | Diagnosis) -> None:
         """Send the newest to those who have not got it."""

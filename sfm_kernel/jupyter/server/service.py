@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from sfm_kernel.jupyter.server.elsewhere import Doors
 from sfm_kernel.jupyter.server.hub import Hub
 from sfm_kernel.jupyter.server.keepers import Keepers
 from sfm_kernel.jupyter.server.listing import Listing
@@ -15,11 +16,16 @@ _THREADS = 4
 
 
 class Service:
-    """The parts, connected."""
+    """The parts, connected. To be closed when the server ends."""
 
     def __init__(self, app: Any) -> None:
         self.executor = ThreadPoolExecutor(_THREADS, "sfm-read")  # no thread before it is needed
-        self.worlds = Worlds()
+        self.doors = Doors(app.log)
+        self.worlds = Worlds(self.doors)
         self.keepers = Keepers(app.log)
         self.listing = Listing(app, self.worlds, self.keepers.clusters, self.executor)
         self.hub = Hub(self.worlds, self.listing.entries, self.executor, app.log)
+
+    def close(self) -> None:
+        """Let go of directory servers. The rest ends with the process."""
+        self.doors.close()

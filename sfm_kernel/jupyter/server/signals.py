@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from sfm_kernel.directory.folders import is_alive
+from sfm_kernel.errors import SFMError
+
+Elsewhere = Callable[[str], None]
+"""Interrupts a process of another machine, by its uid; raises SFMError, which says why not."""
 
 
 class NotInterrupted(Exception):
@@ -15,7 +19,10 @@ class NotInterrupted(Exception):
 
 
 def interrupt(
-    folder: str, processes: Sequence[dict[str, Any]], uids: Collection[str] | None
+    folder: str,
+    processes: Sequence[dict[str, Any]],
+    uids: Collection[str] | None,
+    elsewhere: Elsewhere | None = None,
 ) -> list[str]:
     """Send SIGINT, as a notebook's Stop button does; returns the uids of who got it.
 
@@ -24,6 +31,7 @@ def interrupt(
         processes: those of the world's snapshot.
         uids: whom to interrupt. None: all who compute or are blocked, but for notebooks, whose
             cells end with those of their engines.
+        elsewhere: interrupts those of other machines.
     Raises:
         NotInterrupted: somebody did not get it. All others did.
     """
@@ -37,7 +45,7 @@ def interrupt(
         problems = [f"{uid} is no process of this world (any more)" for uid in sorted(unknown)]
     done = []
     for one in chosen:
-        if problem := _interrupt(folder, one):
+        if problem := _interrupt(folder, one, elsewhere):
             problems.append(problem)
         else:
             done.append(one)
@@ -50,9 +58,15 @@ def interrupt(
 _OWN_CALLS = ("blocked in recv", "blocked in send", "blocked in collective")
 
 
-def _interrupt(folder: str, process: dict[str, Any]) -> str:
+def _interrupt(folder: str, process: dict[str, Any], elsewhere: Elsewhere | None) -> str:
     """Why it did not get the signal; empty if it did."""
     name, pid = process["name"], process["pid"]
+    if not process["here"] and elsewhere is not None:
+        try:
+            elsewhere(process["uid"])
+        except SFMError as problem:
+            return f"{name} on {process['host']}: {problem}"
+        return ""
     if not process["here"]:
         return (
             f"{name} runs on {process['host']}, which cannot be reached from here: "

@@ -7,9 +7,12 @@ environment loads this extension, also those that show no world.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from typing import Any
+
+from sfm_kernel.jupyter.server.elsewhere import Door, Find, nowhere
 
 HEARTBEAT = 1.0
 """Seconds after which a picture is taken again although nothing seems to have moved."""
@@ -20,6 +23,13 @@ CALM = 3.0
 PAUSE = 0.5
 """Seconds between two diagnoses at least; they look at everything."""
 
+TRACE_PAUSE = 0.2
+"""Seconds between two looks at the traces at least: most messages are then told of once, when they
+have arrived, and not twice."""
+
+HASTE = 500
+"""Messages of one process after which its trace is read all the same: it keeps 4096 events."""
+
 SECOND_THOUGHT = 5.0
 """Seconds after which a diagnosis is made again although nothing has moved."""
 
@@ -28,40 +38,51 @@ class Picture:
     """The newest snapshot of a world.
 
     To take one wakes every process of the world, and costs many times as much as a look at their
-    counters. Those may not tell of everything, what other machines say for one: hence
-    ``HEARTBEAT``.
+    counters. Those may not tell of everything: hence ``HEARTBEAT``. Of other machines it has what
+    the door was told last, and does not ask.
 
+    Args:
+        door: gives the door to the world's processes on other machines.
     Attributes:
         newest: as ``observe.snapshot``; None before the first look.
         version: how often it has changed; its counters tell of everything that happens.
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, door: Find = nowhere) -> None:
         self.newest: dict[str, Any] | None = None
         self.version = 0
-        self._folder = folder
+        self._folder, self._door = folder, door
         self._lock = threading.Lock()
-        self._pulse: int | None = None
+        self._pulse: tuple[int, Door | None, int] | None = None
         self._changes = True  # it differed the last time
         self._due = 0.0
+        self._looked_at = -math.inf
 
-    def look(self) -> None:
+    def look(self, age: float = 0.0) -> None:
         """Bring the picture up to date. Waits a moment for each process that is stopped.
 
-        Raises FileNotFoundError when the world is gone.
+        Args:
+            age: a look that somebody has taken at most so many seconds ago will do.
+        Raises:
+            FileNotFoundError: the world is gone.
         """
         from sfm_kernel.observe.snapshot import pulse, snapshot
 
         with self._lock:
             now = time.monotonic()
+            if now - self._looked_at < age:
+                return
             # Not while something happens all the time. And after a change always once more: a
             # message may be between two processes for a moment.
-            seen = None if self._changes else pulse(self._folder)
+            door = self._door()
+            told = door.version if door else 0  # first: what is told meanwhile is looked at again
+            seen = None if self._changes else (pulse(self._folder), door, told)
             if seen is not None and seen == self._pulse and now < self._due:
+                self._looked_at = now
                 return
-            fresh = snapshot(self._folder)
+            fresh = snapshot(self._folder, door.states if door else ())
             self._changes = self.newest is None or fresh["processes"] != self.newest["processes"]
-            self._pulse, self._due = seen, now + HEARTBEAT
+            self._pulse, self._due, self._looked_at = seen, now + HEARTBEAT, now
             if self._changes:
                 self.newest = fresh
                 self.version += 1
@@ -70,23 +91,26 @@ class Picture:
 class Diagnosis:
     """Why a world does not go on.
 
+    Args:
+        door: gives the door to the world's processes on other machines.
     Attributes:
         newest: as ``observe.explain``; None before the first look.
         version: how often it has changed.
     """
 
-    def __init__(self, folder: str, picture: Picture) -> None:
+    def __init__(self, folder: str, picture: Picture, door: Find = nowhere) -> None:
         self.newest: dict[str, Any] | None = None
         self.version = 0
-        self._folder, self._picture = folder, picture
+        self._folder, self._picture, self._door = folder, picture, door
         self._seen = -1  # the picture's version, the last time
         self._moved_at = self._made_at = 0.0
 
     def look(self) -> None:
-        """Bring it up to date. For one thread. Raises FileNotFoundError when the world is gone."""
-        from sfm_kernel.observe.explain import explain
+        """Bring it up to date. For one thread; where the world has a door, for that one's.
 
-        self._picture.look()
+        Raises FileNotFoundError when the world is gone.
+        """
+        self._picture.look(PAUSE / 2)  # only to see whether anything moves
         now = time.monotonic()
         moved = self._picture.version != self._seen
         if moved:
@@ -95,11 +119,42 @@ class Diagnosis:
         if self.newest is not None and now < self._made_at + (SECOND_THOUGHT if calm else PAUSE):
             return
         self._seen = self._picture.version
-        fresh = explain(self._folder)
+        fresh = self._explain()
         self._made_at = time.monotonic()
         if self.newest is None or _essence(fresh, moved) != _essence(self.newest, moved):
             self.newest = fresh
             self.version += 1
+
+    def _explain(self) -> dict[str, Any]:
+        from sfm_kernel.observe.explain import explain
+
+        door = self._door()
+        if door is None:
+            return explain(self._folder)
+        elsewhere = door.reach()
+        if elsewhere is None:
+            return _unknown(self._folder, door.problem)
+        return explain(self._folder, elsewhere=elsewhere.pictures)
+
+
+def _unknown(folder: str, why: str) -> dict[str, Any]:
+    """The diagnosis of a world that may have processes of which nothing is known.
+
+    Who waits for one of those must not be called stuck.
+    """
+    title = "Nothing is known of this world's processes on other machines"
+    return {
+        "world": folder.rstrip("/").rpartition("/")[2],
+        "time": time.time(),
+        "verdict": "waiting",
+        "cycle": [],
+        "stuck": [],
+        "since": None,
+        "title": title,
+        "sentences": [why] if why else [],
+        "edges": [],
+        "processes": [],
+    }
 
 
 def _essence(diagnosis: dict[str, Any], moved: bool) -> dict[str, Any]:
@@ -110,6 +165,10 @@ def _essence(diagnosis: dict[str, Any], moved: bool) -> dict[str, Any]:
     return {**diagnosis, "time": 0, "title": "", "sentences": [], "processes": judgements}
 
 
+Told = dict[str, Any] | None
+"""What there is to tell of a timeline, if anything, as ``observe.timeline`` has it."""
+
+
 class Timeline:
     """What happened, from when it was first asked for. Its picture must be up to date."""
 
@@ -118,19 +177,33 @@ class Timeline:
         self._lock = threading.Lock()
         self._recorder: Any = None
         self._seen = -1
+        self._read_at = -math.inf
+        self._counts: dict[str, int] = {}
 
-    def follow(self, whole: bool) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    def follow(self, whole: bool) -> tuple[Told, Told]:
         """What is new since the last call, if anything is; and all, if ``whole``.
 
         Raises FileNotFoundError when the world is gone.
         """
         with self._lock:
             version, new = self._picture.version, None
-            if version != self._seen:
+            if version != self._seen and self._is_due():
                 found = self._recording().update(self._picture.newest)
                 new = found if found["spans"] or found["flights"] else None
                 self._seen = version
             return new, self._recording().whole() if whole else None
+
+    def _is_due(self) -> bool:
+        """Whether to read the traces now, and not in a later call."""
+        picture, now = self._picture.newest, time.monotonic()
+        processes = picture["processes"] if picture else []
+        counts = {one["uid"]: one["sent"] + one["received"] for one in processes}
+        is_due = now - self._read_at >= TRACE_PAUSE or any(
+            count - self._counts.get(uid, 0) > HASTE for uid, count in counts.items()
+        )
+        if is_due:
+            self._read_at, self._counts = now, counts
+        return is_due
 
     def trace(self) -> Any:
         """All of the last run in the format of Chrome's tracing and of Perfetto."""

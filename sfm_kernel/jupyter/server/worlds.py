@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import partial
 
 from sfm_kernel.directory import root, worlds
 from sfm_kernel.directory.folders import check_private, check_world
 from sfm_kernel.errors import BadName, WorldAccess
-from sfm_kernel.jupyter.server.views import Diagnosis, Picture, Timeline
+from sfm_kernel.jupyter.server.elsewhere import Door, Doors
+from sfm_kernel.jupyter.server.origin import Cluster
+from sfm_kernel.jupyter.server.views import Diagnosis, Picture, Timeline, Told
 
 
 class UnknownWorld(LookupError):
@@ -17,20 +21,45 @@ class UnknownWorld(LookupError):
 
 
 class World:
-    """One of them, and what is known of it."""
+    """One of them, and what is known of it.
 
-    def __init__(self, name: str, folder: str) -> None:
-        self.name, self.folder = name, folder
-        self.picture = Picture(folder)
-        self.diagnosis = Diagnosis(folder, self.picture)
+    Attributes:
+        learn: finds out where its processes may be. Before that it seems to have no door, and who
+            waits for another machine's processes would be called stuck.
+    """
+
+    def __init__(self, name: str, folder: str, doors: Doors, learn: Callable[[], object]) -> None:
+        door = self._door = partial(doors.find, name)
+        self.name, self.folder, self.learn = name, folder, learn
+        self.picture = Picture(folder, door)
+        self.diagnosis = Diagnosis(folder, self.picture, door)
         self.timeline = Timeline(folder, self.picture)
+
+    @property
+    def door(self) -> Door | None:
+        """What leads to its processes on other machines; None where it has none."""
+        return self._door()
+
+    def look(self, follow: bool, whole: bool) -> tuple[Told, Told]:
+        """Bring the picture up to date, and with ``follow`` the timeline.
+
+        Returns: as ``Timeline.follow``.
+        Raises: FileNotFoundError when the world is gone.
+        """
+        self.picture.look()
+        return self.timeline.follow(whole) if follow else (None, None)
 
 
 class Worlds:
-    """All of them. Its methods may be called by any thread."""
+    """All of them. Its methods may be called by any thread.
 
-    def __init__(self) -> None:
+    Args:
+        doors: lead to their processes on other machines.
+    """
+
+    def __init__(self, doors: Doors | None = None) -> None:
         self._known: dict[str, World] = {}
+        self._doors = doors or Doors(logging.getLogger(__name__))
         self._lock = threading.Lock()
 
     def names(self) -> list[str]:
@@ -39,6 +68,11 @@ class Worlds:
             return [name for name in worlds() if _is_private(name)]
         except WorldAccess:  # the root is somebody else's: nothing there is ours
             return []
+
+    def learn(self) -> tuple[list[str], dict[str, Cluster]]:
+        """Their names, and the clusters by world; from now on their doors are found."""
+        names = self.names()
+        return names, self._doors.learn(names)
 
     def find(self, name: str) -> World:
         """The world of this name.
@@ -52,7 +86,9 @@ class Worlds:
         if not _is_private(name):
             raise UnknownWorld(f"there is no world {name!r} of yours. It may have ended just now")
         with self._lock:
-            return self._known.setdefault(name, World(name, folder))
+            if name not in self._known:
+                self._known[name] = World(name, folder, self._doors, self.learn)
+            return self._known[name]
 
     def keep_only(self, names: Collection[str]) -> None:
         """Forget what is known of the others: a new world may get the name of one that ended."""

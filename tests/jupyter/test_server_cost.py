@@ -1,0 +1,104 @@
+"""What is not read again, and that nothing is missed by that."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+import sfm_kernel
+from sfm_kernel.jupyter.server import views
+from sfm_kernel.observe import snapshot as take
+from sfm_kernel.observe.snapshot import SETTLED_SECONDS, segments
+from tests.jupyter.test_server_hub import touch
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time, for the views; to be changed."""
+    clock = [0.0]
+    monkeypatch.setattr("sfm_kernel.jupyter.server.views.time.monotonic", lambda: clock[0])
+    return clock
+
+
+def age(folder: Path, seconds: float) -> None:
+    """Have the folder changed so long ago."""
+    changed = time.time() - seconds
+    os.utime(folder, (changed, changed))
+
+
+@pytest.mark.parametrize("seconds", [0, 100 * SETTLED_SECONDS])
+def test_who_comes_and_goes_is_seen_at_once(tmp_path: Path, seconds: float) -> None:
+    paths = [tmp_path / f"{uid:032x}.seg" for uid in range(50)]
+    for path in paths:  # so fast that the file system's clock does not tell them apart
+        path.touch()
+        assert segments(str(tmp_path))[path.name[:32]] == str(path)
+    age(tmp_path, seconds)
+    for _ in range(2):
+        found = segments(str(tmp_path))
+        assert list(found.values()) == [str(path) for path in paths]
+        found.clear()  # it is the caller's own
+    for left, path in zip(range(49, -1, -1), paths, strict=True):
+        path.unlink()
+        assert len(segments(str(tmp_path))) == left
+    tmp_path.rmdir()
+    with pytest.raises(FileNotFoundError):
+        segments(str(tmp_path))
+
+
+def test_another_world_of_the_same_name(tmp_path: Path) -> None:
+    folder = tmp_path / "world"
+    for uid in range(2):
+        folder.mkdir()
+        path = folder / f"{uid:032x}.seg"
+        path.touch()
+        os.utime(folder, (1000.0, 1000.0))
+        assert list(segments(str(folder))) == [f"{uid:032x}"]
+        folder.rename(tmp_path / f"old{uid}")
+
+
+def test_who_joins_an_old_world_is_in_the_next_snapshot(world: str) -> None:
+    with sfm_kernel.join(world, "A") as a:
+        age(Path(a.folder), 100)
+        for _ in range(2):
+            assert [one["name"] for one in take(a)["processes"]] == ["A"]
+        with sfm_kernel.join(world, "B"):
+            assert [one["name"] for one in take(a)["processes"]] == ["A", "B"]
+        assert [one["name"] for one in take(a)["processes"] if one["alive"]] == ["A"]
+
+
+def test_a_look_of_somebody_else_will_do(world: str, now: list[float]) -> None:
+    with sfm_kernel.join(world, "A") as sfm:
+        picture = views.Picture(sfm.folder)
+        picture.look(1.0)
+        version = picture.version
+        sfm.send(dest="A", n=1)
+        now[0] += 0.5
+        picture.look(1.0)
+        assert picture.version == version
+        picture.look()
+        assert picture.version > version
+
+
+def test_traces_are_read_in_time(world: str, now: list[float]) -> None:
+    with sfm_kernel.join(world, "A") as sfm:
+        picture = views.Picture(sfm.folder)
+        timeline = views.Timeline(sfm.folder, picture)
+
+        def told() -> int:
+            """How many messages have arrived, as far as is news."""
+            picture.look()
+            new, _ = timeline.follow(whole=False)
+            return len([one for one in new["flights"] if one["received"]]) if new else 0
+
+        touch(sfm)
+        assert told() == 1
+        touch(sfm)
+        assert told() == 0
+        now[0] += views.TRACE_PAUSE
+        assert told() == 1 and told() == 0
+        for _ in range(views.HASTE):
+            touch(sfm)
+        assert told() == views.HASTE
