@@ -67,6 +67,7 @@ class Group(Collectives):
             None.
         name: groups of the same members and different names do not hear each other.
         on_wait: what ``on_wait`` will be; called while the others are waited for, too.
+        doing: what observers are told of that wait.
     Raises:
         UnknownName: nobody has this name.
         ValueError: a member is listed twice, or this process is none.
@@ -91,9 +92,10 @@ class Group(Collectives):
         *,
         name: str = "",
         on_wait: Callable[[], None] | None = None,
+        doing: str = "",
     ) -> None:
         found = resolve(sfm, members)
-        self._team = Team(sfm, found, meet(sfm, found, name, on_wait))
+        self._team = Team(sfm, found, meet(sfm, found, name, on_wait, doing))
         self._team.on_wait = on_wait
         self.name = name
         team = self._team

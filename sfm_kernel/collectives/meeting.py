@@ -21,11 +21,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sfm_kernel.endpoint import BUFFERING, Context, Endpoint
-from sfm_kernel.errors import CollectiveError, PeerLost, SFMError, UnknownName, WouldBlock
+from sfm_kernel.errors import (
+    CollectiveError,
+    DeadlockDetected,
+    PeerLost,
+    SFMError,
+    UnknownName,
+    WouldBlock,
+)
 from sfm_kernel.transport.base import Member, Name
 
 ASK_AGAIN = 10
 """Who waits for an answer looks around every 100 ms, and asks again so many times less often."""
+
+SHOWN = 12
+"""Members whose names observers are told."""
 
 
 def resolve(sfm: Endpoint, members: Sequence[Name] | None) -> list[Member]:
@@ -55,13 +65,16 @@ def meet(
     members: Sequence[Member],
     name: str,
     on_wait: Callable[[], None] | None = None,
+    doing: str = "",
 ) -> str:
     """Return when all members have called it: the group's mark, equal on all of them.
 
-    ``on_wait`` is called about every 100 ms; what it raises ends the wait.
+    ``on_wait`` is called about every 100 ms; what it raises ends the wait. ``doing`` is what
+    observers are told of it.
 
     Raises:
         PeerLost: a member has died.
+        DeadlockDetected: not all members will come.
         CollectiveError: the first member gave up.
     """
     text = "\n".join([name, *(one.uid for one in members)])
@@ -71,7 +84,7 @@ def meet(
     try:
         place = [one.uid for one in members].index(sfm.uid)
         names = [one.name for one in members]
-        table.context.doing = f"making a group of {names}"
+        table.context.doing = doing or _made_of(names)
         table.on_wait = on_wait
         own = secrets.token_hex(8)
         if place == 0:
@@ -83,12 +96,17 @@ def meet(
     return hashlib.blake2b("".join(numbers).encode(), digest_size=16).hexdigest()
 
 
+def _made_of(names: list[Name]) -> str:
+    return f"Group({names})" if len(names) <= SHOWN else f"Group() of {len(names)}"
+
+
 class _Table:
     """Where the members of one group meet, again and again."""
 
     def __init__(self, sfm: Endpoint, key: str) -> None:
         self.context = Context(sfm, f"group {key}")
         self.context.buffering = BUFFERING
+        self.context.private = True
         self.busy = threading.Lock()
         self.on_wait: Callable[[], None] | None = None
         self._sfm = weakref.ref(sfm)  # which is the key of the table of tables
@@ -118,6 +136,8 @@ class _Table:
             raise
         if answer.lost is not None:
             raise PeerLost(answer.lost, f"and the group of {names} cannot be made without it")
+        if answer.cycle is not None:
+            raise DeadlockDetected(answer.cycle, answer.failed)
         if answer.failed is not None:
             raise CollectiveError(answer.failed)
         return [answer.numbers[name] for name in names]
@@ -128,6 +148,7 @@ class _Table:
         self.context.tick = lambda: self._look_around(members)
         failed: str | None = None
         lost: Any = None
+        cycle: list[Any] | None = None
         try:
             while self._look() or any(name not in self._came for name in names[1:]):
                 missing = [name for name in names[1:] if name not in self._came]
@@ -136,14 +157,17 @@ class _Table:
         except BaseException as failure:
             lost = failure.peer if isinstance(failure, PeerLost) else None
             failed = f"{names[0]!r} could not make the group of {names}: {type(failure).__name__}"
+            if isinstance(failure, DeadlockDetected):
+                cycle, failed = failure.cycle, str(failure)
             raise
         finally:
             numbers = {names[0]: own, **self._came}
             self._came, self._used = {}, numbers
+            why = {"failed": failed, "lost": lost, "cycle": cycle}
             for name in numbers:
                 if name != names[0]:
                     with contextlib.suppress(SFMError, OSError):  # who has died is noticed later
-                        self.context.send(dest=name, numbers=numbers, failed=failed, lost=lost)
+                        self.context.send(dest=name, numbers=numbers, **why)
         return [numbers[name] for name in names]
 
     def _look(self) -> bool:

@@ -73,6 +73,7 @@ class Team:
         self.token = token
         self.context = Context(sfm, f"collective {token}")
         self.context.tick = self._tick
+        self.context.private = True
         self._notes = Context(sfm, f"collective {token} notes", news=True)
         # A program whose own messages are not buffered is to hang by those, not by ours.
         self.context.buffering = self._notes.buffering = BUFFERING

@@ -118,7 +118,11 @@ class Messaging(Calls):
         src = template.get("src")
         anybody = "src" not in template or callable(src)
         peers = None if anybody else [src]
-        return facts("recv", peers, template=template, space=self._space, purpose=purpose)
+        told = {} if self._is_private() else template
+        return facts("recv", peers, template=told, space=self._space, purpose=purpose)
+
+    def _is_private(self) -> bool:
+        return False
 
     def _timed_out(self, timeout: float, template: dict[str, Any]) -> RecvTimeout:
         return RecvTimeout(
@@ -150,6 +154,8 @@ class Context(Messaging):
         buffering: its own, as the endpoint's was when the context was made.
         doing: what observers are told that a receive here is for.
         title: says what the context is called for them.
+        private: its messages are the library's business: they are told for whom a receive waits,
+            and neither for what nor which message nearly fits.
         tick: called about every 100 ms while a receive here waits; what it raises ends the wait.
     """
 
@@ -163,6 +169,7 @@ class Context(Messaging):
         self.name = name
         self.doing = ""
         self.title: Callable[[], str] | None = None
+        self.private = False
         self.tick: Callable[[], None] | None = None
         self._member, self._inbox = endpoint._member, endpoint._inbox
         self._peers, self._network = endpoint._peers, endpoint._network
@@ -191,6 +198,9 @@ class Context(Messaging):
 
     def _facts(self, template: dict[str, Any], purpose: str = "") -> str:
         return super()._facts(template, purpose or self.doing)
+
+    def _is_private(self) -> bool:
+        return self.private
 
     def __repr__(self) -> str:
         return f"<Context {self.name!r} of {self._member.name!r}>"

@@ -51,18 +51,26 @@ def facts(
     """
     conditions = [[name, short(one), callable(one)] for name, one in (template or {}).items()]
     names = None if peers is None else [name_of(one) for one in peers]
+    if names is not None and None in names:
+        names = None
     told = {"kind": kind, "peers": names, "known": known, "all": every, "template": conditions}
     return json.dumps(told | {"space": f"{space:x}" if space else "", "purpose": purpose})
 
 
-def name_of(name: object) -> object:
-    """A name as JSON has it."""
-    return name if isinstance(name, (str, int)) else repr(name)
+def name_of(name: object) -> str | int | None:
+    """A name as JSON has it; None where it is none, and may be equal to that of anybody."""
+    if isinstance(name, (str, int)):
+        return name
+    rank = getattr(name, "rank", None)  # which nobody has yet, see peers.py
+    return rank if isinstance(rank, int) else None
 
 
-def bystanders() -> str:
-    """What of the program could go on while this thread is blocked: other threads, callbacks."""
-    own = threading.current_thread()
+def bystanders(thread: threading.Thread | None = None) -> str:
+    """What of the program could go on while a thread is blocked: other threads, callbacks.
+
+    ``thread``: this one if None.
+    """
+    own = thread or threading.current_thread()
     others = [one.name for one in threading.enumerate() if one is not own and not _is_known(one)]
     if signal.getitimer(signal.ITIMER_REAL)[0] > 0:
         others.append("a timer (SIGALRM)")

@@ -17,11 +17,12 @@ from IPython.core.error import UsageError
 from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 
-from sfm_kernel.errors import DeadlockDetected, SFMError
+from sfm_kernel.errors import SFMError
+from sfm_kernel.jupyter import tracebacks
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.jupyter.observed import observed
-from sfm_kernel.transport.base import Member, Name
+from sfm_kernel.transport.base import Member
 
 _LOOK = 0.5
 """Seconds between two looks at the controller."""
@@ -174,17 +175,14 @@ class CellResult(AsyncResult):
         forever = timeout is None or timeout < 0
         while True:
             if not self._ready:
-                self._home.show_waiting(self._awaited())
+                # Those that have something of this notebook to do, of this cell or another.
+                self._home.show_waiting(self._home.at_work())
             done = super().wait(_LOOK if forever else timeout, return_when)
             if self._ready or return_when is not None:
                 return done
             self._home.check_controller()
             if not forever:
                 return done
-
-    def _awaited(self) -> list[Name]:
-        """Engines that have something of this notebook to do, of this cell or another."""
-        return [one.name for one in self._home.engines() if self._home.has_work(one)]
 
     def get(self, timeout: float | None = None, **kwargs: Any) -> Any:
         self.wait(timeout)
@@ -296,7 +294,6 @@ def _signal(text: str | None) -> int | str | None:
 def _summary(failed: Any) -> str:
     where: dict[str, list[str]] = {}
     for name, value, _, engine in failed:
-        if name == DeadlockDetected.__name__:  # the rest was told once, and differs
-            value = value.partition("\n")[0]
-        where.setdefault(f"{name}: {value}", []).append(str(engine["engine_id"]))
+        told = ": ".join(tracebacks.in_short(name, value))
+        where.setdefault(told, []).append(str(engine["engine_id"]))
     return "; ".join(f"on {', '.join(engines)}: {what}" for what, engines in where.items())

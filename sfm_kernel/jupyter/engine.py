@@ -19,8 +19,10 @@ from typing import Any
 
 from sfm_kernel import relay
 from sfm_kernel.errors import NameInUse, SFMError, WorldError
+from sfm_kernel.jupyter import tracebacks
 from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.jupyter.places import DIRECTORY, world_key, world_name
+from sfm_kernel.jupyter.rest import Rest
 
 EXTENSION = __name__
 NAMES = ("send", "recv", "recv_nb", "peek", "regcb")
@@ -58,13 +60,15 @@ def load_ipython_extension(shell: Any) -> None:
     atexit.register(endpoint.close)
     shell.events.register("pre_run_cell", _Names(shell, endpoint).refresh)
     shell.events.register("pre_run_cell", _refresh_mpi)
+    tracebacks.install(shell)
     lines = Lines(shell)
     lines.publish()
     shell.events.register("pre_run_cell", lines.of_engine)
     endpoint.describe(kind="engine")
     # What observers see between and during cells; blocked calls say so by themselves.
-    shell.events.register("pre_execute", lambda: endpoint.show_running(True))
-    shell.events.register("post_execute", lambda: endpoint.show_running(False))
+    rest = Rest(endpoint)
+    shell.events.register("pre_execute", rest.begin)
+    shell.events.register("post_execute", rest.end)
     endpoint.show_running(False)
     _endpoint = endpoint
 

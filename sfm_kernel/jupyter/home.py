@@ -152,6 +152,10 @@ class Home:
         if self._tell_waiting is not None:
             self._tell_waiting(names)
 
+    def at_work(self) -> list[Name]:
+        """The engines of which this notebook awaits an answer."""
+        return [one.name for one in self.engines() if self.has_work(one)]
+
     def has_work(self, member: Member) -> bool:
         """Whether this notebook awaits an answer of that engine."""
         client = self.client

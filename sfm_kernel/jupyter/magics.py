@@ -21,15 +21,14 @@ from sfm_kernel.jupyter.engine import NAMES, is_engine
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.jupyter.names import engine_names
-from sfm_kernel.jupyter.tables import Diagnosis, Table
+from sfm_kernel.jupyter.tables import Diagnosis, queue_table, status_table
 from sfm_kernel.observe import explain, snapshot, timeline
 from sfm_kernel.observe.places import words
-from sfm_kernel.observe.snapshot import message_text
 from sfm_kernel.transport.base import Member
 
 _DEFAULT_ENGINES = 4
 _JUDGE = 1.0
-"""Seconds that `%sfm why` waits for calls that have begun to wait just now."""
+"""Seconds that `%sfm why` waits for cells and calls that have begun just now."""
 _WITH_WORDS = ("start", "connect", "scale", "restart", "run", "mpi4py", "timeline")
 
 HELP = """\
@@ -147,14 +146,15 @@ class SFMMagics(Magics):
         print(self._engines_text())
 
     def _status(self, words: Sequence[str]) -> None:
-        display(_status_table(self._processes()))
+        display(status_table(self._processes()))
 
     def _queues(self, words: Sequence[str]) -> None:
-        display(_queue_table(self._processes()))
+        display(queue_table(self._processes()))
 
     def _why(self, words: Sequence[str]) -> None:
         home = self._running()
-        display(Diagnosis(explain(home.sfm, patience=_JUDGE, elsewhere=home.pictures)))
+        diagnosis = explain(home.sfm, _JUDGE, home.pictures, at_work=home.at_work)
+        display(Diagnosis(diagnosis))
 
     def _timeline(self, words: Sequence[str]) -> None:
         if len(words) > 1:
@@ -363,35 +363,3 @@ def _call(process: Mapping[str, Any]) -> str:
     """In which call it is blocked, and where."""
     where = words(process["where"])
     return f"{process['waits']} ({where})" if where else str(process["waits"])
-
-
-def _status_table(processes: Sequence[dict[str, Any]]) -> Table:
-    now = time.time()
-    rows = [
-        [
-            one["name"],
-            one["rank"],
-            one["state"] if one["alive"] else "ended",
-            f"{max(0.0, now - one['since']):.1f} s",
-            one["waits"],
-            words(one["where"]) if one["waits"] else None,
-            one["depth"],
-            one["sent"],
-            one["received"],
-            one["pid"],
-        ]
-        for one in processes
-    ]
-    front = ["name", "rank", "state", "for", "waits in", "where"]
-    return Table([*front, "queued", "sent", "received", "pid"], rows)
-
-
-def _queue_table(processes: Sequence[dict[str, Any]]) -> Table:
-    rows: list[list[object]] = []
-    for one in processes:
-        rows.append([one["name"], one["depth"], one["bytes"], None])
-        texts = [message_text(message) for message in one["messages"]]
-        if texts:
-            rows[-1][-1] = texts[0]
-            rows += [[None, None, None, text] for text in texts[1:]]
-    return Table(["name", "queued", "bytes", "messages, the oldest first"], rows)

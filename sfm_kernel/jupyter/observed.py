@@ -22,7 +22,7 @@ _LOOK_EVERY = 0.25
 """Seconds between two looks at a world in which a cell runs."""
 
 _SHOWN = 3
-"""Messages that a note quotes of each inbox."""
+"""Messages that a note quotes of each inbox where there are more; one more is quoted, too."""
 
 
 @contextmanager
@@ -94,9 +94,10 @@ def _waiting(now: Mapping[str, Any], earlier: Mapping[str, Any] | None) -> str:
     fresh = list((_texts(now) - (_texts(earlier) if earlier else Counter())).elements())
     if not fresh:
         return ""
-    more = "" if len(fresh) <= _SHOWN else f" and {len(fresh) - _SHOWN} more"
+    shown = fresh if len(fresh) <= _SHOWN + 1 else fresh[:_SHOWN]
+    more = "" if shown == fresh else f" and {len(fresh) - _SHOWN} more"
     verb = "message waits" if len(fresh) == 1 else "messages wait"
-    return f"{len(fresh)} {verb} in {now['name']}'s inbox: {'; '.join(fresh[:_SHOWN])}{more}"
+    return f"{len(fresh)} {verb} in {now['name']}'s inbox: {'; '.join(shown)}{more}"
 
 
 def _lost(dead: Mapping[str, Any], processes: Any) -> str:

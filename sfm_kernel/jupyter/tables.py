@@ -1,10 +1,14 @@
-"""Small tables that print as text and show as HTML in a notebook."""
+"""Small tables, diagnoses and notes that print as text and show as HTML in a notebook."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
+
+from sfm_kernel.observe.places import words
+from sfm_kernel.observe.snapshot import message_text
 
 _LONGEST = 60
 """Characters of a value in the text form; the HTML form shows all."""
@@ -46,6 +50,45 @@ class Table:
             side = "right" if right else "left"
             cells.append(f'<{tag} style="text-align:{side}">{escape(_text(value))}</{tag}>')
         return f"<tr>{''.join(cells)}</tr>"
+
+
+def status_table(processes: Sequence[Mapping[str, Any]]) -> Table:
+    """What the processes of a snapshot do."""
+    now = time.time()
+    rows = [
+        [
+            one["name"],
+            one["rank"],
+            one["state"] if one["alive"] else "ended",
+            f"{max(0.0, now - one['since']):.1f} s",
+            one["waits"],
+            words(one["where"]) if one["waits"] else None,
+            one["depth"],
+            one["sent"],
+            one["received"],
+            one["pid"],
+        ]
+        for one in processes
+    ]
+    front = ["name", "rank", "state", "for", "waits in", "where"]
+    return Table([*front, "queued", "sent", "received", "pid"], rows)
+
+
+def queue_table(processes: Sequence[Mapping[str, Any]]) -> Table:
+    """What waits in their inboxes; messages of libraries are only counted."""
+    rows: list[list[object]] = []
+    for one in processes:
+        rows.append([one["name"], one["depth"], one["bytes"], None])
+        own = [message for message in one["messages"] if not message["space"]]
+        texts = [message_text(message) for message in own]
+        if others := len(one["messages"]) - len(own):
+            texts.append(f"{'and ' if own else ''}{others} of a library (MPI, a group, …)")
+        if (more := one["depth"] - len(one["messages"])) > 0:
+            texts.append(f"and {more} more")
+        if texts:
+            rows[-1][-1] = texts[0]
+            rows += [[None, None, None, text] for text in texts[1:]]
+    return Table(["name", "queued", "bytes", "messages, the oldest first"], rows)
 
 
 class Diagnosis:

@@ -1,4 +1,4 @@
-"""Made-up snapshots, for tests of what is concluded from them. All are valid by the schema."""
+"""Made-up snapshots, and what is concluded from them. All are valid by the schema."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from importlib.resources import files
 from typing import Any
 
 import jsonschema
+
+from sfm_kernel.observe.explain import diagnose
+from sfm_kernel.observe.explain.graph import Graph
 
 Dict = dict[str, Any]
 
@@ -129,3 +132,15 @@ def message(src: object, space: str = "", **attributes: object) -> Dict:
     """A message as it is shown; values are given as their texts."""
     pairs = [[name, str(value)] for name, value in ({"src": repr(src)} | attributes).items()]
     return {"src": src, "space": space, "bytes": 100, "attributes": pairs}
+
+
+def engine(one: Dict) -> Dict:
+    """The same as an engine."""
+    return {**one, "kind": "engine", "size": None}
+
+
+def judge(*processes: Dict, before: Any = None, asker: object = None) -> Dict:
+    """The diagnosis of these; ``asker``: the one whose user wants to know."""
+    found = diagnose(Graph(picture(*processes), before, "" if asker is None else uid(asker)))
+    check("diagnosis", found)
+    return found

@@ -98,6 +98,25 @@ def one_ends_right_after_a_barrier(sfm: Endpoint) -> None:
         group.barrier()
 
 
+def a_source_is_no_name(sfm: Endpoint) -> None:
+    """But is equal to one."""
+    if sfm.name == "A":
+        sfm.recv(src=_OneOf("B", "C"))
+    elif sfm.name == "B":
+        time.sleep(LONG)
+        sfm.send(dest="A")
+
+
+class _OneOf:
+    def __init__(self, *names: str) -> None:
+        self._names = names
+
+    def __eq__(self, name: object) -> bool:
+        return name in self._names
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 WORKER = """
 import sys, time, sfm_kernel
 sfm = sfm_kernel.join(sys.argv[1], "worker", guest=True)

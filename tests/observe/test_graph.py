@@ -6,32 +6,24 @@ from typing import Any
 
 import pytest
 
-from sfm_kernel.observe.explain import diagnose
-from sfm_kernel.observe.explain.graph import YOUNG, Graph
+from sfm_kernel.observe.explain.graph import YOUNG
 from sfm_kernel.observe.snapshot import SHARED
 from tests.observe.pictures import (
     NOW,
     Dict,
     blocked,
-    check,
     collective,
     dead,
+    engine,
     idle,
+    judge,
     notebook,
     peer,
-    picture,
     process,
     recv,
     send,
     uid,
 )
-
-
-def judge(*processes: Dict, before: Any = None) -> Dict:
-    """The diagnosis of these."""
-    found = diagnose(Graph(picture(*processes), before))
-    check("diagnosis", found)
-    return found
 
 
 def stuck(*processes: Dict) -> tuple[list[Any], list[Any]]:
@@ -100,8 +92,9 @@ def test_victims_are_stuck_and_no_part_of_the_cycle() -> None:
 
 
 def test_of_several_cycles_the_first_is_told_and_all_are_stuck() -> None:
-    found = judge(recv("A", "D"), recv("B", "C"), recv("C", "B"), recv("D", "A"))
-    assert (found["cycle"], found["stuck"]) == (["A", "D"], ["A", "B", "C", "D"])
+    found = judge(recv("A", "D"), recv("B", "C"), recv("C", "B"), recv("D", "A"), recv("E", "A"))
+    assert (found["cycle"], found["stuck"]) == (["A", "D"], ["A", "B", "C", "D", "E"])
+    assert found["sentences"][-2:] == ["E waits for them.", "B and C can never go on, either."]
 
 
 def test_a_cycle_out_of_which_no_wait_leads_is_told_first() -> None:
@@ -262,15 +255,12 @@ def test_a_world_that_others_may_join() -> None:
 # ---- engines and notebooks ----
 
 
-def engine(one: Dict) -> Dict:
-    return {**one, "kind": "engine", "size": None}
-
-
 def test_idle_engines_wait_for_the_notebook_that_waits_for_the_stuck_one() -> None:
     found = judge(engine(recv(0, 1)), idle(1), idle(2), notebook("home", 0))
     assert (found["verdict"], found["cycle"], found["stuck"]) == ("deadlock", [], [0])
     assert found["title"] == "Deadlock: 0 waits for a message that nobody will send"
-    assert "1 and 2 are idle." in found["sentences"]
+    assert found["sentences"][0].endswith("1 is idle and sends nothing.")
+    assert "2 is idle." in found["sentences"]
     assert not any("home" in text for text in found["sentences"])
 
 

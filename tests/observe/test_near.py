@@ -157,16 +157,45 @@ def test_what_is_said() -> None:
     two = "A's inbox holds 2 messages that nearly fit: tag is 3, not 2; it has no n."
     template = {"tag": 2, "n": 1}
     assert told(template, message("B", tag=3, n=1), message("B", tag=2)) == two
-    both = "A's inbox holds 1 message that nearly fits: tag is 3, not 2 and n is 2, not 1."
+    both = "A's inbox holds 1 message that nearly fits: tag is 3, not 2, and n is 2, not 1."
     assert told(template, message("B", tag=3, n=2)) == both
     asked = "n is 2, which <is_large> does not accept."
     assert told({"n": "<is_large>"}, message("B", n=2)).endswith(asked)
+    assert told({"tag": 2}, message("B", n=1)) == "A's inbox holds 1 message, which does not fit."
     none = "A's inbox holds 2 messages, of which none fits."
     assert told({"tag": 2}, message("B", n=1), message("B", n=2)) == none
-    many = "A's inbox holds at least 3 messages that nearly fit: tag is 3, not 2."
+    many = "A's inbox holds 5 messages that nearly fit: tag is 3, not 2."
     assert told({"tag": 2}, *[message("B", tag=3)] * 5) == many
-    # Only the first 50 are looked at.
-    assert told({"tag": 2}, *[message("B", n=1)] * 50, depth=70).startswith("A's inbox holds 70")
+
+
+def test_short_lists_are_told_whole() -> None:
+    five = "tag is 3, not 2; tag is 4, not 2; tag is 5, not 2; tag is 6, not 2; tag is 7, not 2."
+    assert told({"tag": 2}, *[message("B", tag=3 + nth) for nth in range(5)]).endswith(five)
+    more = "tag is 6, not 2; and 4 more."
+    assert told({"tag": 2}, *[message("B", tag=3 + nth) for nth in range(8)]).endswith(more)
+
+
+def test_what_is_said_where_not_all_messages_are_known() -> None:
+    far = [message("B", n=1)] * 50
+    said = "A's inbox holds at least 50 messages, of which none fits."
+    assert told({"tag": 2}, *far, depth=70) == said
+    one = "A's inbox holds at least 1 message that nearly fits: tag is 3, not 2."
+    assert told({"tag": 2}, *far[1:], message("B", tag=3), depth=70) == one
+
+
+def test_messages_of_libraries_are_not_counted() -> None:
+    library = [message("B", "1f", failed="'barrier'")] * 3
+    assert told({"tag": 2}, *library) == ""
+    one = "A's inbox holds 1 message, which does not fit."
+    assert told({"tag": 2}, *library, message("B", n=1)) == one
+    near = "A's inbox holds 1 message that nearly fits: tag is 3, not 2."
+    assert told({"tag": 2}, *library, message("B", tag=3), message("B", "1f", tag=3)) == near
+
+
+def test_before_a_receive_has_looked_nothing_is_said_of_what_does_not_fit() -> None:
+    young = recv("A", template={"tag": 2}, messages=[message("B", tag=2)], depth=1, settled=False)
+    found = diagnose(Graph(picture(young, idle("B", kind="process"))))
+    assert "inbox" not in found["sentences"][0]
 
 
 def test_a_message_that_went_to_somebody_else() -> None:

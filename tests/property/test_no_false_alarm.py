@@ -136,6 +136,26 @@ def test_somebody_may_still_join(world: str) -> None:
             late.kill()
 
 
+def test_who_waits_for_a_rank_before_it_is_there(world: str) -> None:
+    command = [sys.executable, "-c", "import sys, sfm_kernel\n" + EARLY, world]
+    with subprocess.Popen(command) as early:
+        try:
+            with directory.LocalDirectory(world) as found:
+                folder = found.folder
+            eventually(lambda: [one["state"] for one in snapshot(folder)["processes"]] == [RECV])
+            eventually(lambda: time.time() - snapshot(folder)["processes"][0]["since"] > YOUNG)
+            with sfm_kernel.join(world, "B", rank=1, size=2) as sfm:
+                end = time.monotonic() + slow.LONG
+                while time.monotonic() < end:
+                    found_now = explain(folder)
+                    assert found_now["verdict"] == "waiting", found_now["sentences"]
+                sfm.send(dest="A")
+                assert early.wait(20) == 0
+        finally:
+            early.kill()
+
+
+EARLY = "with sfm_kernel.join(sys.argv[1], 'A', rank=0, size=2) as sfm: sfm.recv(src=1)"
 LATE = "with sfm_kernel.join(sys.argv[1], 'A') as sfm: sfm.recv()"
 RECV = "blocked in recv"
 

@@ -223,7 +223,7 @@ def started(comm: Any, plan: Plan, *given: Any) -> Request:
 
     try:
         state = state_of(comm)
-        return Request._for(_start(state, plan(state, *given), plan.__name__))
+        return Request._for(_start(state, plan(state, *given), f"I{plan.__name__}"))
     except SFMError as error:
         tell(comm, error)
 
@@ -235,7 +235,8 @@ def prepared(comm: Any, plan: Plan, *given: Any) -> Prequest:
     try:
         state = state_of(comm)
         work = plan(state, *given)
-        return Prequest._of_start(lambda: _start(state, work, plan.__name__))
+        text = f"{plan.__name__.capitalize()}_init"
+        return Prequest._of_start(lambda: _start(state, work, text))
     except SFMError as error:
         tell(comm, error)
 

@@ -136,8 +136,10 @@ class Ends(Handle[CommState]):
             fail(ERR_TAG, f"a tag is a number from 0 to {TAG_UB}, or ANY_TAG, not {tag}", state)
         return template(state, source, tag)
 
-    def _receive(self, source: int, tag: int, into: Elements | None, status: Status | None) -> Any:
-        """Receive, and wait for it."""
+    def _receive(
+        self, source: int, tag: int, into: Elements | None, status: Status | None, call: str
+    ) -> Any:
+        """Receive, and wait for it, in this call of MPI."""
         state = self._live
         if source == PROC_NULL:
             if status is not None:
@@ -150,32 +152,32 @@ class Ends(Handle[CommState]):
             m = None
             try:
                 with translated(state):
-                    m = state.context.recv(**wanted)
-                return _take(receive, m, status)
+                    m = state.within(call).recv(**wanted)
+                return _take(receive, m, status, call)
             except BaseException:
                 if m is not None:
                     m._put_back()  # Stop came before anybody looked at it
                 raise
         with translated(state), receive:
             receive.post()
-            engine.wait([receive], "Recv")
+            engine.wait([receive], call)
         return end(receive, status)
 
     def _received(self, m: Any, buf: Any, status: Status | None) -> Any:
         """A message that the native receive has taken, and leaves to Python."""
         receive = Receive(self._live, {}, None if buf is None else for_recv(buf))
-        return _take(receive, m, status)
+        return _take(receive, m, status, "recv" if buf is None else "Recv")
 
     def _translated(self, failure: BaseException) -> None:
         """Raise an error of the messaging as one of MPI."""
         with translated(self._live):
             raise failure
 
-    def _both(self, send: Operation, receive: Operation, status: Status | None) -> Any:
+    def _both(self, send: Operation, receive: Operation, status: Status | None, call: str) -> Any:
         engine = receive.engine or send.engine
         if engine is not None:
             with translated(receive.comm or send.comm):
-                engine.wait([send, receive], "Sendrecv")
+                engine.wait([send, receive], call)
         end(send, None)
         return end(receive, status)
 
@@ -202,7 +204,7 @@ class Ends(Handle[CommState]):
         sought = _Probe(state, wanted, take)
         with translated(state):
             if wait:
-                engine.wait_until(sought.look, f"{state.name} Probe", [sought])
+                engine.wait_until(sought.look, sought.text, [sought])
             elif not sought.look():
                 engine.poll([sought])
         if sought.failure is not None:
@@ -224,7 +226,7 @@ class _Probe(Operation):
     __slots__ = ("_take", "_wanted", "found")
 
     def __init__(self, state: CommState, wanted: dict[str, Any], take: bool) -> None:
-        super().__init__(state.process.engine, "Probe", state)
+        super().__init__(state.process.engine, "Mprobe" if take else "Probe", state)
         self._wanted, self._take = wanted, take
         self.found: Any = None
 
@@ -285,19 +287,19 @@ def _range(state: CommState) -> str:
     return f"a rank of {what} is a number from 0 to {len(state.peers) - 1}, or PROC_NULL"
 
 
-def wait(operation: Operation) -> None:
+def wait(operation: Operation, call: str) -> None:
     if operation.engine is not None and not operation.done:
         with translated(operation.comm):
-            operation.engine.wait([operation], "Send")
+            operation.engine.wait([operation], call)
     end(operation, None)
 
 
-def _take(receive: Receive, m: Any, status: Status | None) -> Any:
+def _take(receive: Receive, m: Any, status: Status | None, call: str) -> Any:
     engine = receive.state.process.engine
     with translated(receive.state), receive:
         engine.start(lambda: receive.take(m, alone=engine.idle))
         receive.stream()  # not alone with the engine: other threads go on
-        engine.wait([receive], "Recv")
+        engine.wait([receive], call)
     return end(receive, status)
 
 

@@ -56,27 +56,27 @@ class PointToPoint(Ends):
     # ---- objects ----
 
     def _send_otherwise(self, obj: Any, dest: int, tag: int = 0) -> None:
-        wait(self._send_object(obj, dest, tag, standard=True))
+        wait(self._send_object(obj, dest, tag, standard=True), "send")
 
     def ssend(self, obj: Any, dest: int, tag: int = 0) -> None:
         """Send an object; returns when a receive has matched it."""
-        wait(self._send_object(obj, dest, tag, sync=True))
+        wait(self._send_object(obj, dest, tag, sync=True), "ssend")
 
     def bsend(self, obj: Any, dest: int, tag: int = 0) -> None:
         """Send an object without ever waiting; from the attached buffer."""
-        wait(self._send_object_buffered(obj, dest, tag))
+        wait(self._send_object_buffered(obj, dest, tag), "bsend")
 
     def isend(self, obj: Any, dest: int, tag: int = 0) -> Request:
         """Begin to send an object."""
-        return Request._for(self._send_object(obj, dest, tag, standard=True))
+        return Request._for(self._send_object(obj, dest, tag, standard=True), "isend")
 
     def issend(self, obj: Any, dest: int, tag: int = 0) -> Request:
         """Begin to send an object; the request is complete when a receive has matched it."""
-        return Request._for(self._send_object(obj, dest, tag, sync=True))
+        return Request._for(self._send_object(obj, dest, tag, sync=True), "issend")
 
     def ibsend(self, obj: Any, dest: int, tag: int = 0) -> Request:
         """As ``isend``, from the attached buffer."""
-        return Request._for(self._send_object_buffered(obj, dest, tag))
+        return Request._for(self._send_object_buffered(obj, dest, tag), "ibsend")
 
     def _recv_otherwise(
         self,
@@ -88,11 +88,11 @@ class PointToPoint(Ends):
         if buf is not None:
             what = "recv needs no buffer, and 'buf' is not looked at: write recv(source=…)"
             warnings.warn(what, UserWarning, stacklevel=2)
-        return self._receive(source, tag, None, status)
+        return self._receive(source, tag, None, status, "recv")
 
     def irecv(self, buf: Any = None, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
         """Begin to receive an object, which ``Request.wait`` gives."""
-        return Request._for(self._post(source, tag, None))
+        return Request._for(self._post(source, tag, None), "irecv")
 
     def sendrecv(
         self,
@@ -107,23 +107,23 @@ class PointToPoint(Ends):
         """Send one object and receive another at once."""
         if self._is_alone(source, recvtag):
             self._send_object(sendobj, dest, sendtag)
-            return self._receive(source, recvtag, None, status)
+            return self._receive(source, recvtag, None, status, "sendrecv")
         receive = self._post(source, recvtag, None)
-        return self._both(self._send_object(sendobj, dest, sendtag), receive, status)
+        return self._both(self._send_object(sendobj, dest, sendtag), receive, status, "sendrecv")
 
     # ---- buffers ----
 
     def _Send_otherwise(self, buf: Any, dest: int, tag: int = 0) -> None:
         elements = self._elements(buf, dest)
-        wait(self._send(elements, dest, tag, standard=True))
+        wait(self._send(elements, dest, tag, standard=True), "Send")
 
     def Ssend(self, buf: Any, dest: int, tag: int = 0) -> None:
         """Send the items of a buffer; returns when a receive has matched them."""
-        wait(self._send(self._elements(buf, dest), dest, tag, sync=True))
+        wait(self._send(self._elements(buf, dest), dest, tag, sync=True), "Ssend")
 
     def Bsend(self, buf: Any, dest: int, tag: int = 0) -> None:
         """Send the items of a buffer without ever waiting; from the attached buffer."""
-        wait(self._send_buffered(buf, dest, tag))
+        wait(self._send_buffered(buf, dest, tag), "Bsend")
 
     def Rsend(self, buf: Any, dest: int, tag: int = 0) -> None:
         """Send the items of a buffer to a receive that is posted already; as ``Send``."""
@@ -131,15 +131,17 @@ class PointToPoint(Ends):
 
     def Isend(self, buf: Any, dest: int, tag: int = 0) -> Request:
         """Begin to send the items of a buffer, which must not change until the end."""
-        return Request._for(self._send(self._elements(buf, dest), dest, tag, standard=True))
+        return Request._for(
+            self._send(self._elements(buf, dest), dest, tag, standard=True), "Isend"
+        )
 
     def Issend(self, buf: Any, dest: int, tag: int = 0) -> Request:
         """As ``Isend``; complete when a receive has matched."""
-        return Request._for(self._send(self._elements(buf, dest), dest, tag, sync=True))
+        return Request._for(self._send(self._elements(buf, dest), dest, tag, sync=True), "Issend")
 
     def Ibsend(self, buf: Any, dest: int, tag: int = 0) -> Request:
         """As ``Isend``, from the attached buffer."""
-        return Request._for(self._send_buffered(buf, dest, tag))
+        return Request._for(self._send_buffered(buf, dest, tag), "Ibsend")
 
     def Irsend(self, buf: Any, dest: int, tag: int = 0) -> Request:
         """As ``Isend``, to a receive that is posted already."""
@@ -152,11 +154,11 @@ class PointToPoint(Ends):
         tag: int = ANY_TAG,
         status: Status | None = None,
     ) -> None:
-        self._receive(source, tag, self._into(buf, source), status)
+        self._receive(source, tag, self._into(buf, source), status, "Recv")
 
     def Irecv(self, buf: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
         """Begin to receive items into a buffer."""
-        return Request._for(self._post(source, tag, self._into(buf, source)))
+        return Request._for(self._post(source, tag, self._into(buf, source)), "Irecv")
 
     def Sendrecv(
         self,
@@ -172,10 +174,10 @@ class PointToPoint(Ends):
         sent, into = self._elements(sendbuf, dest), self._into(recvbuf, source)
         if (sent is None or sent.nbytes <= EAGER_BYTES) and self._is_alone(source, recvtag):
             self._send(sent, dest, sendtag)
-            self._receive(source, recvtag, into, status)
+            self._receive(source, recvtag, into, status, "Sendrecv")
             return
         receive = self._post(source, recvtag, into)
-        self._both(self._send(sent, dest, sendtag), receive, status)
+        self._both(self._send(sent, dest, sendtag), receive, status, "Sendrecv")
 
     def Sendrecv_replace(
         self,
@@ -188,7 +190,7 @@ class PointToPoint(Ends):
     ) -> None:
         """Send the items of a buffer, and receive into the same."""
         send, receive = self._exchange(buf, dest, sendtag, source, recvtag)
-        self._both(send, receive, status)
+        self._both(send, receive, status, "Sendrecv_replace")
 
     def Isendrecv(
         self,
@@ -202,7 +204,7 @@ class PointToPoint(Ends):
         """Begin a ``Sendrecv``."""
         sent, into = self._elements(sendbuf, dest), self._into(recvbuf, source)
         receive = self._post(source, recvtag, into)
-        return Request._for(Both(self._send(sent, dest, sendtag), receive))
+        return Request._for(Both(self._send(sent, dest, sendtag), receive), "Isendrecv")
 
     def Isendrecv_replace(
         self,
@@ -213,7 +215,9 @@ class PointToPoint(Ends):
         recvtag: int = ANY_TAG,
     ) -> Request:
         """Begin a ``Sendrecv_replace``."""
-        return Request._for(Both(*self._exchange(buf, dest, sendtag, source, recvtag)))
+        return Request._for(
+            Both(*self._exchange(buf, dest, sendtag, source, recvtag)), "Isendrecv_replace"
+        )
 
     # ---- probing ----
 

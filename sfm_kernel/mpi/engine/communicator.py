@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 LOOK_EVERY = 1.0
 """Seconds between two looks at whether anybody is left who could still send."""
 
+FIRST_CALL = "the first collective call of a communicator"
+"""In which, for observers, its members make their group."""
+
 
 class CommState:
     """A communicator: its members, and its spaces of messages.
@@ -69,6 +72,7 @@ class CommState:
         self.stop: BaseException | None = None
         self.worker: Any = None
         self._group: Group | None = None
+        self._within: dict[str, Context] = {}
         self._hidden: Context | None = None
         self.channels: dict[tuple[str, int, int], int] = {}
         self._partitions: CommState | None = None
@@ -81,8 +85,13 @@ class CommState:
     def group(self) -> Group:
         """The local members, for collectives. Blocks, the first time, until all have come here."""
         if self._group is None:
-            name = f"mpi {self.cid}"
-            self._group = Group(self.process.sfm, self.names, name=name, on_wait=self.raise_stop)
+            self._group = Group(
+                self.process.sfm,
+                self.names,
+                name=f"mpi {self.cid}",
+                on_wait=self.raise_stop,
+                doing=FIRST_CALL,
+            )
         return self._group
 
     def raise_stop(self) -> None:
@@ -92,7 +101,20 @@ class CommState:
 
     def another_group(self, purpose: str) -> Group:
         """A group of the same members whose calls may happen beside those of ``group``."""
-        return Group(self.process.sfm, self.names, name=f"mpi {self.cid} {purpose}")
+        name = f"mpi {self.cid} {purpose}"
+        return Group(self.process.sfm, self.names, name=name, doing=FIRST_CALL)
+
+    def within(self, call: str) -> Context:
+        """The same messages, to be received in this call of MPI: observers are told its name.
+
+        A plain receive, which may be native as well, says by itself what it is.
+        """
+        if call in ("recv", "Recv"):
+            return self.context
+        if call not in self._within:
+            context = self._within[call] = self.context.with_buffering(UNBOUNDED)
+            context.tick, context.title, context.doing = self._look, self._title, call
+        return self._within[call]
 
     @property
     def hidden(self) -> Context:

@@ -21,6 +21,7 @@ class Operation:
         source, tag, count, cancelled: what the status says; count in bytes, or a function that
             finds it out.
         result: what ``wait`` gives: the object of a pickled receive.
+        text: the call of MPI that has begun it, for observers.
         comm: the communicator whose error handler is asked, if any.
     """
 
@@ -70,6 +71,12 @@ class Operation:
     def settle(self, source: int, tag: int, count: int | Callable[[], int]) -> None:
         """What the status will say."""
         self.source, self.tag, self.count = source, tag, count
+
+
+def waited_for(call: str, operations: Iterable[Operation]) -> str:
+    """What observers are told of a call that waits for these: "Waitall (Isend, Irecv)"."""
+    begun = dict.fromkeys(one.text for one in operations if one.text and not one.done)
+    return f"{call} ({', '.join(begun)})" if begun else call
 
 
 def finished(source: int = ANY_SOURCE, tag: int = ANY_TAG, count: int = 0) -> Operation:

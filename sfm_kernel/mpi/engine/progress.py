@@ -270,7 +270,7 @@ def _facts(text: str, operations: Iterable[Operation]) -> str:
     """What observers are told of a wait for these."""
     open_ones = [one for one in operations if not one.done]
     peers = [list(one.peers()) for one in open_ones]
-    known = [name for names in peers for name in names] if peers and all(peers) else None
+    known = list(dict.fromkeys(itertools.chain(*peers))) if peers and all(peers) else None
     wanted, space = open_ones[0].wanted() if len(open_ones) == 1 else ({}, 0)
     return facts("recv" if space else "other", known, template=wanted, space=space, purpose=text)
 

@@ -52,7 +52,7 @@ class Receive(Operation):
     into: Elements | _Bytes | None
 
     def __init__(self, state: CommState, wanted: Template, into: Elements | None) -> None:
-        super().__init__(state.process.engine, comm=state)
+        super().__init__(state.process.engine, "Recv", state)
         self.state, self.template, self.into = state, wanted, into
         self._transfer = ""
         self._at = self._size = 0

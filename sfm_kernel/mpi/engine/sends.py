@@ -59,7 +59,7 @@ class Send(Operation):
     def __init__(
         self, state: CommState, dest: Name, tag: int, elements: Elements | None, sync: bool
     ) -> None:
-        super().__init__(state.process.engine, comm=state)
+        super().__init__(state.process.engine, "Send", state)
         self.state, self.sync, self.tag = state, sync, tag
         self._dest, self._elements = dest, elements
         self._transfer = ""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.mpi.base.constants import UNDEFINED
 from sfm_kernel.mpi.base.errors import translated
-from sfm_kernel.mpi.engine.operation import Operation
+from sfm_kernel.mpi.engine.operation import Operation, waited_for
 from sfm_kernel.mpi.engine.progress import Engine
 from sfm_kernel.mpi.requests.status import Status
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 Statuses = list[Status] | None
 
 
-def wait_any(requests: Sequence[Request], status: Status | None) -> tuple[int, Any]:
-    """``Request.waitany``."""
+def wait_any(requests: Sequence[Request], status: Status | None, call: str) -> tuple[int, Any]:
+    """``Request.waitany``. ``call`` is what the program has written, here and below."""
     active = active_of(requests)
     if active and not any(operation.done for operation in active.values()):
-        await_all(list(active.values()), some=True)
+        await_all(list(active.values()), call, some=True)
     index, _, value = _end_any(requests, active, status)
     return index, value
 
@@ -33,9 +33,9 @@ def test_any(requests: Sequence[Request], status: Status | None) -> tuple[int, b
     return _end_any(requests, active, status)
 
 
-def wait_all(requests: Sequence[Request], statuses: Statuses) -> list[Any]:
+def wait_all(requests: Sequence[Request], statuses: Statuses, call: str) -> list[Any]:
     """``Request.waitall``."""
-    await_all(list(active_of(requests).values()))
+    await_all(list(active_of(requests).values()), call)
     return _end_all(requests, range(len(requests)), statuses)
 
 
@@ -49,12 +49,12 @@ def test_all(requests: Sequence[Request], statuses: Statuses) -> tuple[bool, lis
 
 
 def wait_some(
-    requests: Sequence[Request], statuses: Statuses
+    requests: Sequence[Request], statuses: Statuses, call: str
 ) -> tuple[list[int] | None, list[Any] | None]:
     """``Request.waitsome``."""
     active = active_of(requests)
     if active and not any(operation.done for operation in active.values()):
-        await_all(list(active.values()), some=True)
+        await_all(list(active.values()), call, some=True)
     return _end_some(requests, active, statuses)
 
 
@@ -67,12 +67,12 @@ def test_some(
     return _end_some(requests, active, statuses)
 
 
-def await_all(operations: list[Operation], some: bool = False) -> None:
+def await_all(operations: list[Operation], call: str, some: bool = False) -> None:
     """Wait until all are done; with ``some``, until one is."""
     engine = _engine(operations)
     if engine is not None:
         with translated(operations[0].comm):
-            engine.wait(operations, some=some)
+            engine.wait(operations, waited_for(call, operations), some)
 
 
 def poll(operations: list[Operation]) -> None:

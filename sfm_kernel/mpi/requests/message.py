@@ -44,21 +44,21 @@ class Message(Handle[MessageState]):
     def Recv(self, buf: Any, status: Status | None = None) -> None:
         """Receive it into a buffer."""
         receive = self._take(buf, into=True)
-        self._wait(receive, status)
+        self._wait(receive, status, "Recv")
 
     def Irecv(self, buf: Any) -> Request:
         """As ``Recv``, without waiting for the rest of a large one."""
-        return Request._for(self._take(buf, into=True))
+        return Request._for(self._take(buf, into=True), "Irecv")
 
     def recv(self, status: Status | None = None) -> Any:
         """Receive the object."""
         receive = self._take(None, into=False)
-        self._wait(receive, status)
+        self._wait(receive, status, "recv")
         return receive.result
 
     def irecv(self) -> Request:
         """As ``recv``, without waiting."""
-        return Request._for(self._take(None, into=False))
+        return Request._for(self._take(None, into=False), "irecv")
 
     def _take(self, buf: Any, into: bool) -> Any:
         state = self._live
@@ -73,10 +73,10 @@ class Message(Handle[MessageState]):
             comm.process.engine.start(lambda: receive.take(found))
         return receive
 
-    def _wait(self, receive: Any, status: Status | None) -> None:
+    def _wait(self, receive: Any, status: Status | None, call: str) -> None:
         if receive.engine is not None:
             with translated(receive.comm):
-                receive.engine.wait([receive])
+                receive.engine.wait([receive], call)
         if status is not None:
             status._set_from(receive)
         if receive.failure is not None:

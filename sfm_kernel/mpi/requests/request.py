@@ -40,15 +40,16 @@ class Request(Handle[RequestState]):
     _null_error = ERR_REQUEST
 
     @classmethod
-    def _for(cls, operation: Operation) -> Self:
-        """A request for an operation."""
+    def _for(cls, operation: Operation, call: str = "") -> Self:
+        """A request for an operation, which this call of MPI has begun."""
+        operation.text = call or operation.text
         return cls._of(RequestState(operation))
 
     # ---- one ----
 
     def Wait(self, status: Status | None = None) -> Literal[True]:
         """Wait until the operation has ended."""
-        self._waited(status)
+        self._waited(status, "Wait")
         return True
 
     def Test(self, status: Status | None = None) -> bool:
@@ -68,12 +69,12 @@ class Request(Handle[RequestState]):
 
     def wait(self, status: Status | None = None) -> Any:
         """Wait until the operation has ended; the object that it has received, if any."""
-        return self._waited(status)
+        return self._waited(status, "wait")
 
-    def _waited(self, status: Status | None) -> Any:
+    def _waited(self, status: Status | None, call: str) -> Any:
         operation = self._operation
         if operation is not None and not operation.done:
-            await_all([operation])
+            await_all([operation], call)
         return self._end(status)
 
     def test(self, status: Status | None = None) -> tuple[bool, Any | None]:
@@ -97,7 +98,7 @@ class Request(Handle[RequestState]):
     @classmethod
     def Waitany(cls, requests: Sequence[Request], status: Status | None = None) -> int:
         """Wait until one has ended; its index, or UNDEFINED if all are null or not started."""
-        return wait_any(requests, status)[0]
+        return wait_any(requests, status, "Waitany")[0]
 
     @classmethod
     def Testany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, bool]:
@@ -110,7 +111,7 @@ class Request(Handle[RequestState]):
         cls, requests: Sequence[Request], statuses: list[Status] | None = None
     ) -> Literal[True]:
         """Wait until all have ended."""
-        wait_all(requests, statuses)
+        wait_all(requests, statuses, "Waitall")
         return True
 
     @classmethod
@@ -123,7 +124,7 @@ class Request(Handle[RequestState]):
         cls, requests: Sequence[Request], statuses: list[Status] | None = None
     ) -> list[int] | None:
         """Wait until one or more have ended; their indices, or None if none is under way."""
-        return wait_some(requests, statuses)[0]
+        return wait_some(requests, statuses, "Waitsome")[0]
 
     @classmethod
     def Testsome(
@@ -135,7 +136,7 @@ class Request(Handle[RequestState]):
     @classmethod
     def waitany(cls, requests: Sequence[Request], status: Status | None = None) -> tuple[int, Any]:
         """As ``Waitany``, and the object."""
-        return wait_any(requests, status)
+        return wait_any(requests, status, "waitany")
 
     @classmethod
     def testany(
@@ -149,7 +150,7 @@ class Request(Handle[RequestState]):
         cls, requests: Sequence[Request], statuses: list[Status] | None = None
     ) -> list[Any]:
         """As ``Waitall``; the objects."""
-        return wait_all(requests, statuses)
+        return wait_all(requests, statuses, "waitall")
 
     @classmethod
     def testall(
@@ -163,7 +164,7 @@ class Request(Handle[RequestState]):
         cls, requests: Sequence[Request], statuses: list[Status] | None = None
     ) -> tuple[list[int] | None, list[Any] | None]:
         """As ``Waitsome``, and the objects."""
-        return wait_some(requests, statuses)
+        return wait_some(requests, statuses, "waitsome")
 
     @classmethod
     def testsome(

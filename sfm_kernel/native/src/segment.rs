@@ -199,7 +199,11 @@ impl Shared {
     /// Write down what happens at this thread's place; `about`: attributes, encoded.
     pub fn record(&self, event: Event, about: &[u8]) {
         let place = here();
-        self.at.store(place, Ordering::Relaxed);
+        // Where a blocked call waits is not where another thread sends meanwhile.
+        let blocked = Doing::is_blocked(self.doing.0.load(Ordering::Relaxed));
+        if event.what == What::Doing || !blocked {
+            self.at.store(place, Ordering::Relaxed);
+        }
         self.places.note(place);
         self.trace.record(Event { place, ..event }, about);
     }

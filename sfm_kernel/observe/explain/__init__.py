@@ -8,6 +8,7 @@ words   the diagnosis in sentences
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Collection
 from typing import Any
 
 from sfm_kernel.observe.explain import words
@@ -19,7 +20,10 @@ __all__ = ["Graph", "diagnose", "explain"]
 
 
 def explain(
-    world: Any, patience: float = 0.0, elsewhere: Elsewhere | None = None
+    world: Any,
+    patience: float = 0.0,
+    elsewhere: Elsewhere | None = None,
+    at_work: Callable[[], Collection[object]] = tuple,
 ) -> dict[str, Any]:
     """Why a world does not go on: who waits for whom, and whether that can ever end.
 
@@ -27,9 +31,18 @@ def explain(
     others do, unless somebody interrupts it or gives an engine a cell. A wait is judged once it
     has lasted 0.3 s.
 
+    Who may still join is taken to be certain in two cases: in a world with a size, nobody else is
+    expected once it has all its ranks; in a cluster, nobody but its engines and the notebooks that
+    are there. A guest, or a further engine, may come later nevertheless. It makes no difference to
+    those who wait for each other. But who waits for anybody, or for a name that nobody has, may
+    then have been called stuck although the newcomer sends what it waits for.
+
     Args:
-        world: its folder on this machine, or an endpoint in it.
-        patience: seconds to wait until the waits that have begun just now can be judged.
+        world: its folder on this machine, or an endpoint in it. Of an endpoint's own process it is
+            not told that it computes: it asks.
+        patience: seconds to wait until what has begun just now can be judged.
+        at_work: gives the names of processes that have been given something to do: with patience,
+            it is awaited that they begin.
         elsewhere: gives the processes on other machines. What it is asked for a second time is
             fresh: between the two looks at each process, here or there, lies one moment, at which
             those that were in the same call in both looks were in it all together.
@@ -39,14 +52,27 @@ def explain(
         FileNotFoundError: there is no such world.
     """
     folder = folder_of(world)
+    asker = getattr(world, "uid", "")
     deadline = time.monotonic() + patience
     while True:
         before = calls(folder, elsewhere(False) if elsewhere else ())
-        graph = Graph(snapshot(folder, elsewhere(True) if elsewhere else ()), before)
-        young = any(node.young for node in graph.nodes.values())
-        if not young or graph.stuck or time.monotonic() >= deadline:
+        seen = snapshot(folder, elsewhere(True) if elsewhere else ())
+        graph = Graph(seen, before, asker)
+        if graph.stuck or time.monotonic() >= deadline or not _is_early(graph, at_work()):
             return diagnose(graph, folder)
         time.sleep(YOUNG / 3)
+
+
+def _is_early(graph: Graph, at_work: Collection[object]) -> bool:
+    """Whether somebody has only just begun to do what it does, or is about to begin."""
+    for node in graph.nodes.values():
+        process = node.process
+        if process["state"] == "idle" and node.name in at_work:
+            return True
+        fresh = process["state"] == "running" and graph.time - process["since"] < YOUNG
+        if node.young or (fresh and process["kind"] != "notebook"):
+            return True
+    return False
 
 
 def diagnose(graph: Graph, folder: str = "") -> dict[str, Any]:
@@ -55,7 +81,7 @@ def diagnose(graph: Graph, folder: str = "") -> dict[str, Any]:
     nodes = _in_order(graph, cycle)
     near = {node.uid: near_misses(node.process) for node in nodes}
     judgements = [_judgement(node, graph, near[node.uid]) for node in nodes]
-    shown = [one for one, node in zip(judgements, nodes, strict=True) if _is_told(node)]
+    shown = [one for one, node in zip(judgements, nodes, strict=True) if _is_told(node, graph)]
     sentences = [one["text"] for one in shown]
     sentences += [_end(one) for one in graph.processes if not one["alive"]]
     sentences += words.summary(graph, cycle)
@@ -81,18 +107,20 @@ def _in_order(graph: Graph, cycle: list[Node]) -> list[Node]:
     return sorted(graph.nodes.values(), key=lambda node: order.get(node.uid, len(order)))
 
 
-def _is_told(node: Node) -> bool:
-    """The notebook's own wait goes without saying; idle ones are told of together."""
-    return node.kind != "cell" and node.process["state"] != "idle"
+def _is_told(node: Node, graph: Graph) -> bool:
+    """A notebook's wait for a cell, and that one asks, go without saying; of idle ones all are
+    told together."""
+    return not (node.kind == "cell" or node.process["state"] == "idle" or graph.is_asker(node))
 
 
 def _verdict(graph: Graph) -> str:
-    states = [node.process["state"] for node in graph.nodes.values()]
-    if not states:
+    if not graph.nodes:
         return "empty"
     if graph.blocked():
         return "deadlock"
-    if any(node.process["state"].startswith("blocked") for node in graph.nodes.values()):
+    others = [node for node in graph.nodes.values() if not graph.is_asker(node)]
+    states = [node.process["state"] for node in others]
+    if any(state.startswith("blocked") for state in states):
         return "waiting"
     return "running" if "running" in states else "idle"
 
@@ -109,7 +137,7 @@ def _judgement(node: Node, graph: Graph, near: list[dict[str, Any]]) -> dict[str
         "uid": node.uid,
         "name": node.name,
         "verdict": verdict,
-        "text": words.sentence(node, graph, near),
+        "text": words.sentence(node, graph),
         "where": process["where"],
         "call": process["call"],
         "near": near,

@@ -74,14 +74,20 @@ class Graph:
 
     Args:
         before: an earlier look: for each uid the number of its latest blocked call, and its state.
+        asker: the uid of the process whose user wants to know; that it runs says nothing.
+    Attributes:
+        stuck: the uids of those who can never go on.
     """
 
     def __init__(
-        self, snapshot: Mapping[str, Any], before: Mapping[str, tuple[int, str]] | None = None
+        self,
+        snapshot: Mapping[str, Any],
+        before: Mapping[str, tuple[int, str]] | None = None,
+        asker: str = "",
     ) -> None:
         self.time: float = snapshot["time"]
         self.processes: list[Process] = snapshot["processes"]
-        self._before = before
+        self._before, self._asker = before, asker
         living = [one for one in self.processes if one["alive"]]
         self._by_name: dict[Name, list[Process]] = {}
         for one in living:
@@ -101,7 +107,7 @@ class Graph:
             for name in one["wait"]["peers"] or ()
         }
         self.nodes = {one["uid"]: self._node(one) for one in living}
-        self.stuck = self._stuck()
+        self.stuck = self._stuck(frozenset())
 
     # ---- what each one waits for ----
 
@@ -208,9 +214,12 @@ class Graph:
 
     # ---- who is stuck ----
 
-    def _stuck(self) -> frozenset[str]:
-        """The greatest set of those who cannot act and have only each other to wait for."""
-        stuck = {uid for uid, node in self.nodes.items() if not node.acts}
+    def _stuck(self, passive: frozenset[str]) -> frozenset[str]:
+        """The greatest set of those who cannot act and have only each other to wait for.
+
+        ``passive``: these do not act, either.
+        """
+        stuck = {uid for uid, node in self.nodes.items() if not node.acts or uid in passive}
         while True:
             freed = {uid for uid in stuck if self._is_freed(self.nodes[uid], stuck)}
             if not freed:
@@ -230,6 +239,40 @@ class Graph:
     def blocked(self) -> list[Node]:
         """The stuck ones that are in a call of their own, by rank."""
         return [node for uid, node in self.nodes.items() if uid in self.stuck and node.is_blocked]
+
+    def is_asker(self, node: Node) -> bool:
+        """Whether it only runs in order to ask."""
+        return node.uid == self._asker and node.process["state"] == "running"
+
+    def left_to_asker(self) -> list[Node]:
+        """Those in calls of their own who go on only if the asker does something."""
+        asker = self.nodes.get(self._asker)
+        if asker is None or not self.is_asker(asker) or self.stuck:
+            return []
+        passive = {asker.uid}
+        notebooks = [one for one in self._notebooks if one["state"] != "blocked in cell"]
+        if [one["uid"] for one in notebooks] == [asker.uid]:  # nobody else gives engines cells
+            passive |= {node.uid for node in self.nodes.values() if self._is_free(node)}
+        stuck = self._stuck(frozenset(passive))
+        return [node for uid, node in self.nodes.items() if uid in stuck and node.is_blocked]
+
+    def _is_free(self, node: Node) -> bool:
+        one = node.process
+        return bool(
+            one["kind"] == "engine" and one["state"] == "idle" and one["name"] not in self._awaited
+        )
+
+    def has_earlier(self, sender: Node, receiver: Node) -> bool:
+        """Whether the receiver has not received all that the sender has sent it."""
+        there, here = sender.uid[16:], receiver.uid[16:]
+        sent = self._counts.get((there, here), {"sent": 0})["sent"]
+        received = self._counts.get((here, there), {"received": 0})["received"]
+        return bool(sent > received)
+
+    def waits_for(self, node: Node, others: Sequence[Node]) -> bool:
+        """Whether it waits for one of these, or for somebody who does."""
+        edges = {uid: sorted(one.needs & self.nodes.keys()) for uid, one in self.nodes.items()}
+        return not _reachable(node.uid, edges).isdisjoint(one.uid for one in others)
 
     def cycle(self) -> list[Node]:
         """Those of the stuck ones who wait for each other, in a ring where it is one.

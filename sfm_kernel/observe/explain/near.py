@@ -20,19 +20,30 @@ def near_misses(process: Mapping[str, Any]) -> list[dict[str, Any]]:
     most three. Values are compared as they are shown: of those that are not shown whole nothing is
     claimed, and of predicates only where there is no other reason.
     """
+    return nearest(process)[:SHOWN]
+
+
+def nearest(process: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The same, all of them."""
     wait = process["wait"]
     if wait is None or not wait["template"]:
         return []
     found = []
-    for message in process["messages"]:
+    for message in candidates(process):
         names = {name for name, _ in message["attributes"]}
-        if message["space"] != wait["space"] or names.isdisjoint(_names(wait["template"])):
+        if names.isdisjoint(_names(wait["template"])):
             continue
         if misses := _misses(wait["template"], message):
             found.append({"message": message, "misses": misses})
     found.sort(key=lambda one: len(one["misses"]))
     least = len(found[0]["misses"]) if found else 0
-    return [one for one in found if len(one["misses"]) == least][:SHOWN]
+    return [one for one in found if len(one["misses"]) == least]
+
+
+def candidates(process: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The messages that its receive looks at: those of its own context."""
+    space = process["wait"]["space"]
+    return [one for one in process["messages"] if one["space"] == space]
 
 
 def fits(template: Sequence[Mapping[str, Any]], message: Mapping[str, Any]) -> bool:

@@ -6,18 +6,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sfm_kernel.observe.explain.graph import Graph, Node
-from sfm_kernel.observe.explain.near import SHOWN, fits
+from sfm_kernel.observe.explain.near import candidates, fits, nearest
 from sfm_kernel.observe.places import words
-
-Near = Mapping[str, Any]
 
 _RING = 10
 """Names of a ring that a title shows."""
 
+_NAMES = 12
+"""Names that are told where there are more; so many or fewer are told whole."""
+
+_DIFFERENCES = 4
+"""The same for what is different about messages."""
+
 
 def names(ones: Iterable[object], word: str = "and") -> str:
-    """``A``, ``A and B``, ``A, B and C``."""
+    """``A``, ``A and B``, ``A, B and C``, ``A, B, … and 20 others``."""
     texts = [str(one) for one in ones]
+    if len(texts) > _NAMES + 1:
+        texts = [*texts[:_NAMES], f"{len(texts) - _NAMES} others"]
     if len(texts) < 2:
         return "".join(texts)
     return f"{', '.join(texts[:-1])} {word} {texts[-1]}"
@@ -43,9 +49,17 @@ def title(graph: Graph, cycle: Sequence[Node]) -> str:
         ("send", "somebody who will not receive"),
         ("recv", "a message that nobody will send"),
     ):
-        if all(node.kind == kind for node in blocked):
+        if all(_sort(node) == kind for node in blocked):
             return f"Deadlock: {names(node.name for node in blocked)} {verb} for {what}"
     return f"Deadlock: {names(node.name for node in blocked)} cannot go on"
+
+
+def _sort(node: Node) -> str:
+    """Its kind; a receive by which a collective call waits for one of the others is one, too."""
+    wait = node.process["wait"]
+    if node.kind == "recv" and wait["purpose"] and wait["peers"] and not wait["template"]:
+        return "collective"
+    return node.kind
 
 
 def is_ring(cycle: Sequence[Node]) -> bool:
@@ -56,19 +70,38 @@ def is_ring(cycle: Sequence[Node]) -> bool:
 
 
 def _title_of_waits(graph: Graph) -> str:
-    nodes = list(graph.nodes.values())
-    if not nodes:
+    if not graph.nodes:
         return "Nobody is in this world"
+    nodes = [node for node in graph.nodes.values() if not graph.is_asker(node)]
+    if not nodes:
+        return "Nobody else is in this world"
     running = [node.name for node in nodes if node.process["state"] == "running"]
     waiting = [node.name for node in nodes if node.process["state"].startswith("blocked")]
     if waiting and running:
         return f"No deadlock: {names(running)} still compute{'s' if len(running) == 1 else ''}"
     if waiting:
-        return "No deadlock is proven"
+        you = _what_you_can_do(graph)
+        return f"No deadlock yet: you could still {you}" if you else "No deadlock is proven"
     return f"{names(running)} run{'s' if len(running) == 1 else ''}" if running else "All are idle"
 
 
-def sentence(node: Node, graph: Graph, near: Sequence[Near]) -> str:
+def _what_you_can_do(graph: Graph) -> str:
+    """How who asks could help, where nobody else can; "" where others can, or it is not known."""
+    helpless = graph.left_to_asker()
+    needed = {uid for node in helpless for uid in node.needs if uid in graph.nodes}
+    engines = [node for uid, node in graph.nodes.items() if uid in needed and node.kind == "idle"]
+    if free := [node.name for node in engines if node.process["kind"] == "engine"]:
+        return f"give {names(free, 'or')} a cell"
+    asker = {uid for uid, node in graph.nodes.items() if graph.is_asker(node)}
+    asked = [node for node in helpless if node.needs & asker]
+    if waiting := [node.name for node in asked if node.kind == "recv"]:
+        return f"send {names(waiting, 'or')} a message"
+    if sending := [node.name for node in asked if node.kind == "send"]:
+        return f"receive what {names(sending, 'or')} sends"
+    return ""
+
+
+def sentence(node: Node, graph: Graph) -> str:
     """What one process does, and why it does not go on."""
     process, name = node.process, node.name
     state = process["state"]
@@ -85,7 +118,7 @@ def sentence(node: Node, graph: Graph, near: Sequence[Near]) -> str:
     wait = process["wait"]
     if wait is None:
         return f"{name} waits for {process['waits'] or 'something'}{at}."
-    return f"{name} {_what(wait)}{at}.{_because(node, graph)}" + "".join(_near(node, near))
+    return f"{name} {_what(wait)}{at}.{_because(node, graph)}" + "".join(_near(node))
 
 
 def _what(wait: Mapping[str, Any]) -> str:
@@ -96,12 +129,15 @@ def _what(wait: Mapping[str, Any]) -> str:
         return f"is in {purpose or text} and waits for {names(wait['peers'] or ['others'])}"
     if wait["kind"] == "cell":
         return f"waits for {text}"
+    if purpose and wait["peers"] and not wait["template"]:  # messages of a library's own
+        return f"is in {purpose} and waits for {names(wait['peers'])}"
     text = text.removeprefix(f"{purpose}: ")
     if purpose == text and wait["template"]:  # a receive of MPI
         text = ", ".join(f"{one['name']}={one['value']}" for one in wait["template"])
         return f"is in {purpose} and waits for a message with {text}"
     if purpose == text:
-        return f"is in {purpose} and waits for {names(wait['peers'] or ['others'])}"
+        others = "any message" if wait["kind"] == "recv" else "others"
+        return f"is in {purpose} and waits for {names(wait['peers'] or [others])}"
     return f"is in {purpose} and waits for {text}" if purpose else f"waits for {text}"
 
 
@@ -109,37 +145,91 @@ def _because(node: Node, graph: Graph) -> str:
     if node.acts and node.kind != "cell":
         return f" That may end: {node.acts}."
     if node.absent:
-        return f" Nobody is named {names((repr(one) for one in node.absent), 'or')}."
-    others = [graph.nodes[uid] for uid in node.needs if uid in graph.nodes]
-    if node.kind == "collective":
-        idle = [one.name for one in others if one.kind == "idle"]
-        if idle:
-            verb = "has" if len(idle) == 1 else "have"
-            return f" {names(idle)} {verb} come to the end without that call."
-    if node.kind == "recv" and node.process["wait"]["peers"] is not None:
-        idle = [one.name for one in others if one.kind == "idle"]
-        if idle:
-            return f" {names(idle)} is idle and sends nothing."
+        return f" {_nobody(node.absent, graph)}"
+    idle = _idle_that_are_needed(node, graph)
+    if _sort(node) == "collective":
+        return "".join(_at_rest(idle, "does not make that call", "do not make that call"))
+    if node.kind == "recv":
+        return "".join(_at_rest(idle, "sends nothing", "send nothing"))
+    if node.kind == "send":
+        told = "".join(_at_rest(idle, "receives nothing", "receive nothing"))
+        return told + "".join(_no_room(node, graph))
     return ""
 
 
-def _near(node: Node, near: Sequence[Near]) -> Iterator[str]:
+def _idle_that_are_needed(node: Node, graph: Graph) -> list[Node]:
+    """Of those for whom a process waits by name."""
+    if node.kind not in ("recv", "send", "collective") or node.process["wait"]["peers"] is None:
+        return []
+    if node.absent:  # those are told of instead
+        return []
+    needed = (one for uid, one in graph.nodes.items() if uid in node.needs)  # by rank
+    return [one for one in needed if one.kind == "idle"]
+
+
+def _no_room(node: Node, graph: Graph) -> Iterator[str]:
+    if node.process["wait"]["text"].startswith("room "):
+        for uid in node.needs & graph.nodes.keys():
+            if graph.has_earlier(node, graph.nodes[uid]):
+                name = graph.nodes[uid].name
+                yield f" {name} has not received all that {node.name} has sent before."
+
+
+def _nobody(absent: Sequence[object], graph: Graph) -> str:
+    there = [node.process for node in graph.nodes.values()]
+    ranks = sorted(one["rank"] for one in there if one["rank"] is not None)
+    if ranks and all(isinstance(one, int) for one in absent):
+        first, last = ranks[0], ranks[-1]
+        if len(ranks) == 1:
+            known = f"the only rank is {first}"
+        elif last - first == len(ranks) - 1:
+            known = f"the ranks are {first} to {last}"
+        else:
+            known = f"the ranks are {names(ranks)}"
+    else:
+        known = f"there {'is' if len(there) == 1 else 'are'} {names(one['name'] for one in there)}"
+    return f"Nobody is named {names((repr(one) for one in absent), 'or')}; {known}."
+
+
+def _at_rest(idle: Sequence[Node], one: str, several: str) -> Iterator[str]:
+    """Who of these has come to the end, who is idle, and what follows: for one, for several."""
+    ended = [node.name for node in idle if node.process["kind"] == "process"]
+    free = [node.name for node in idle if node.process["kind"] != "process"]
+    for found, state in ((ended, _ended(ended)), (free, _free(free))):
+        if found:
+            yield f" {state} and {one if len(found) == 1 else several}."
+
+
+def _ended(found: Sequence[object]) -> str:
+    return f"{names(found)} {'has come to its' if len(found) == 1 else 'have come to their'} end"
+
+
+def _free(found: Sequence[object]) -> str:
+    return f"{names(found)} {'is' if len(found) == 1 else 'are'} idle"
+
+
+def _near(node: Node) -> Iterator[str]:
     wait, process = node.process["wait"], node.process
-    if wait["kind"] != "recv":
+    if wait["kind"] != "recv" or _sort(node) == "collective":
         return
-    if near:
+    holds = f" {node.name}'s inbox holds"
+    least = "" if len(process["messages"]) >= process["depth"] else "at least "
+    if near := nearest(process):
         count, fit = len(near), "fits" if len(near) == 1 else "fit"
         messages = "message" if count == 1 else "messages"
-        least = "at least " if count == SHOWN and process["depth"] > SHOWN else ""
-        yield f" {node.name}'s inbox holds {least}{count} {messages} that nearly {fit}: "
-        yield "; ".join(dict.fromkeys(_difference(one) for one in near)) + "."
-    elif process["messages"]:
-        count = process["depth"]
-        messages = "message" if count == 1 else "messages"
-        yield f" {node.name}'s inbox holds {count} {messages}, of which none fits."
+        different = list(dict.fromkeys(_difference(one) for one in near))
+        if len(different) > _DIFFERENCES + 1:
+            more = f"and {len(different) - _DIFFERENCES} more"
+            different = [*different[:_DIFFERENCES], more]
+        yield f"{holds} {least}{count} {messages} that nearly {fit}: {'; '.join(different)}."
+    elif process["settled"] and (count := len(candidates(process))):
+        if count == 1 and not least:
+            yield f"{holds} 1 message, which does not fit."
+        else:
+            yield f"{holds} {least}{count} messages, of which none fits."
 
 
-def _difference(near: Near) -> str:
+def _difference(near: Mapping[str, Any]) -> str:
     told = []
     for miss in near["misses"]:
         if miss["has"] is None:
@@ -148,7 +238,7 @@ def _difference(near: Near) -> str:
             told.append(f"{miss['name']} is {miss['has']}, which {miss['wants']} does not accept")
         else:
             told.append(f"{miss['name']} is {miss['has']}, not {miss['wants']}")
-    return " and ".join(told)
+    return ", and ".join(told)
 
 
 def misdirected(graph: Graph) -> Iterator[str]:
@@ -178,22 +268,24 @@ def summary(graph: Graph, cycle: Sequence[Node]) -> Iterator[str]:
     blocked = graph.blocked()
     if not blocked:
         return
-    idle = [node for node in graph.nodes.values() if node.kind == "idle"]
+    told = {one.uid for node in blocked for one in _idle_that_are_needed(node, graph)}
+    idle = [node for node in graph.nodes.values() if node.kind == "idle" and node.uid not in told]
     ended = [node.name for node in idle if node.process["kind"] == "process"]
     free = [node.name for node in idle if node.process["kind"] == "engine"]
     if ended:
-        yield f"{names(ended)} {'has' if len(ended) == 1 else 'have'} come to the end."
+        yield f"{_ended(ended)}."
     if free:
-        yield f"{names(free)} {'is' if len(free) == 1 else 'are'} idle."
+        yield f"{_free(free)}."
     yield "No message is on its way."
-    ring = {node.uid for node in cycle}
     if len(cycle) > 1:
-        yield (
-            f"{names(node.name for node in cycle)} wait for each other, so that none of them can "
-            f"ever go on."
-        )
-    victims = [node.name for node in blocked if node.uid not in ring]
-    if cycle and victims:
+        none = "neither" if len(cycle) == 2 else "none of them"
+        ring = names(node.name for node in cycle)
+        yield f"{ring} wait for each other, so that {none} can ever go on."
+    rest = [node for node in blocked if cycle and node not in cycle]
+    victims = [node.name for node in rest if graph.waits_for(node, cycle)]
+    if victims:
         verb = "waits" if len(victims) == 1 else "wait"
-        yield f"{names(victims)} {verb} for them."
+        yield f"{names(victims)} {verb} for {'them' if len(cycle) > 1 else cycle[0].name}."
+    if others := [node.name for node in rest if node.name not in victims]:
+        yield f"{names(others)} can never go on, either."
     yield from misdirected(graph)

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sfm_kernel import CollectiveError, DeadlockDetected, Endpoint
+from sfm_kernel import DeadlockDetected, Endpoint
 
 Ended = tuple[str, Any, str]
 """How a program was ended: the class of the error, the cycle that it names, its text."""
@@ -32,9 +32,9 @@ def outcome(sfm: Endpoint, program: Callable[[Endpoint], object]) -> Ended | Non
         program(sfm)
     except Exception as error:
         cause: BaseException | None = error
-        while cause is not None and not isinstance(cause, (DeadlockDetected, CollectiveError)):
+        while cause is not None and not isinstance(cause, DeadlockDetected):
             cause = cause.__cause__  # of an error of MPI's interface
         if cause is None:
             raise
-        return type(cause).__name__, getattr(cause, "cycle", None), str(cause)
+        return type(cause).__name__, cause.cycle, str(cause)
     return None

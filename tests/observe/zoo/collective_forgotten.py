@@ -15,8 +15,7 @@ CYCLE: list[str] = []
 STUCK = ["A", "C"]
 SAID = """
 Deadlock: A and C wait for a collective call that not all will come to
-A is in barrier() and waits for B in {here}. B has come to the end without that call.
-C is in barrier() and waits for B in {here}. B has come to the end without that call.
-B has come to the end.
+A is in barrier() and waits for B in {here}. B has come to its end and does not make that call.
+C is in barrier() and waits for B in {here}. B has come to its end and does not make that call.
 No message is on its way.
 """

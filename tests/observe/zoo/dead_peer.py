@@ -35,6 +35,6 @@ SAID = """
 Deadlock: A waits for a message that nobody will send
 A waits for recv(tag='result') in {here}.
 worker has died.
-B has come to the end.
+B has come to its end.
 No message is on its way.
 """

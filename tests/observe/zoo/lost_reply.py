@@ -22,7 +22,7 @@ SAID = """
 Deadlock: server → C → server
 server waits for recv(tag='request') in {serve}.
 C waits for recv(src='server', tag='reply') in {ask}.
-A and B have come to the end.
+A and B have come to their end.
 No message is on its way.
-server and C wait for each other, so that none of them can ever go on.
+server and C wait for each other, so that neither can ever go on.
 """

@@ -16,8 +16,8 @@ CYCLE: list[str] = []
 STUCK = ["B"]
 SAID = """
 Deadlock: B waits for a message that nobody will send
-B waits for recv(src='A', tag='input') in {here}. A is idle and sends nothing.
-A and C have come to the end.
+B waits for recv(src='A', tag='input') in {here}. A has come to its end and sends nothing.
+C has come to its end.
 No message is on its way.
 A message that would fit B's receive lies in C's inbox: A has sent it there.
 """

@@ -18,6 +18,6 @@ STUCK = ["A"]
 SAID = """
 Deadlock: A waits for a message that nobody will send
 A waits for recv(tag='result') in {here}.
-B and C have come to the end.
+B and C have come to their end.
 No message is on its way.
 """

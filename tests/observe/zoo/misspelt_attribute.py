@@ -16,8 +16,7 @@ CYCLE: list[str] = []
 STUCK = ["B"]
 SAID = """
 Deadlock: B waits for a message that nobody will send
-B waits for recv(src='A', tag=1) in {here}. A is idle and sends nothing. \
+B waits for recv(src='A', tag=1) in {here}. A has come to its end and sends nothing. \
 B's inbox holds 1 message that nearly fits: it has no tag.
-A has come to the end.
 No message is on its way.
 """

@@ -21,5 +21,5 @@ Deadlock: A → B → A
 A waits for recv(src='B', tag=7) of MPI_COMM_WORLD in {here}.
 B waits for recv(src='A', tag=7) of MPI_COMM_WORLD in {here}.
 No message is on its way.
-A and B wait for each other, so that none of them can ever go on.
+A and B wait for each other, so that neither can ever go on.
 """

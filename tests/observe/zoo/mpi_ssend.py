@@ -18,8 +18,8 @@ def program(sfm: Endpoint) -> None:
 CYCLE = ["A", "B"]
 SAID = """
 Deadlock: A → B → A
-A is in Send and waits for B in {here}.
-B is in Send and waits for A in {here}.
+A is in Ssend and waits for B in {here}.
+B is in Ssend and waits for A in {here}.
 No message is on its way.
-A and B wait for each other, so that none of them can ever go on.
+A and B wait for each other, so that neither can ever go on.
 """

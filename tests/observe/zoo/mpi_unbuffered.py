@@ -17,9 +17,9 @@ def program(sfm: Endpoint) -> None:
 CYCLE = ["A", "B", "C"]
 SAID = """
 Deadlock: A → B → C → A
-A is in Send and waits for B in {here}.
-B is in Send and waits for C in {here}.
-C is in Send and waits for A in {here}.
+A is in send and waits for B in {here}.
+B is in send and waits for C in {here}.
+C is in send and waits for A in {here}.
 No message is on its way.
 A, B and C wait for each other, so that none of them can ever go on.
 """

@@ -16,6 +16,6 @@ CYCLE = ["A"]
 SAID = """
 Deadlock: A waits for itself
 A is in send: it waits for 'A' to receive it (buffering=0) in {here}.
-B has come to the end.
+B has come to its end.
 No message is on its way.
 """

@@ -21,8 +21,8 @@ CYCLE: list[str] = []
 STUCK = ["master"]
 SAID = """
 Deadlock: master waits for a message that nobody will send
-master waits for recv(src='A', tag='data') in {here}. A is idle and sends nothing. \
+master waits for recv(src='A', tag='data') in {here}. A has come to its end and sends nothing. \
 master's inbox holds 1 message that nearly fits: src is 'B', not 'A'.
-A and B have come to the end.
+B has come to its end.
 No message is on its way.
 """

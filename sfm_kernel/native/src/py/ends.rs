@@ -8,6 +8,7 @@ use pyo3::types::PyTuple;
 
 use super::calls::{wires, Calls};
 use super::encode::Encoder;
+use super::errors;
 use super::memory::Memory;
 use super::message::Message;
 use super::parts::{
@@ -181,8 +182,12 @@ impl Direct {
     ) -> PyResult<(Memory<'py>, Bound<'py, PyAny>)> {
         let memory = Memory::of_array(data, usize::MAX);
         let memory = memory.ok_or_else(|| PyValueError::new_err("no such array"))?;
-        let ring = route(self, py, rank, 0)?;
-        Ok((memory, ring.ok_or_else(|| PyValueError::new_err("no native way to that rank"))?))
+        let Some(ring) = route(self, py, rank, 0)? else {
+            // There was one when the stream was agreed on: its other end has gone since.
+            let peer = self.peers.bind(py).get_item(rank as usize)?;
+            return Err(errors::error(py, "PeerLost", (peer,)));
+        };
+        Ok((memory, ring))
     }
 
     pub(super) fn next_number(&self) -> i64 {

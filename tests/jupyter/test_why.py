@@ -1,0 +1,135 @@
+"""Deadlocks in a notebook: what cells show that are ended by one, and what `%sfm why` says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from sfm_kernel.jupyter.tables import queue_table
+from sfm_kernel.jupyter.tracebacks import in_short
+from tests.jupyter.notebook import Notebook, notebook, wait_for
+from tests.observe.pictures import message, process
+
+pytestmark = pytest.mark.keeps("one notebook with three engines for the whole module")
+
+RING = "recv(src='ABC'[rank - 1], tag='total')"
+TITLE = "Deadlock: A → C → B → A"
+
+
+@pytest.fixture(scope="module")
+def book() -> Iterator[Notebook]:
+    with notebook("%sfm start A B C") as one:
+        yield one
+
+
+def test_a_deadlock_is_told_once_and_shown_in_short(book: Notebook) -> None:
+    cell = book.run(f"%%sfm\n{RING}")
+    assert cell.error == f"CellFailed: on A, B, C: DeadlockDetected: {TITLE}."
+    assert cell.text.count("No message is on its way.") == 1
+    assert cell.text.count(f"----> 1 {RING}") == 3
+    assert "sfm_kernel" not in cell.text
+
+
+def test_in_mpi_it_is_shown_as_short_and_is_an_error_of_mpi(book: Notebook) -> None:
+    begin = "from mpi4py import MPI\ncomm = MPI.COMM_WORLD\n"
+    call = "comm.ssend(1, dest=(rank + 1) % 3)"
+    cell = book.run(f"%%sfm --mpi\n{begin}def exchange():\n    {call}\nexchange()")
+    assert cell.error == "CellFailed: on A, B, C: DeadlockDetected: Deadlock: A → B → C → A."
+    assert "A is in ssend and waits for B in cell" in cell.text
+    assert cell.text.count(f"----> 4     {call}") == 3
+    assert cell.text.count("(Raised as MPI.Exception, with the code MPI_ERR_OTHER.)") == 3
+    assert "sfm_kernel" not in cell.text and "direct cause" not in cell.text
+    catch = "except MPI.Exception as error:\n    print(error == MPI.ERR_OTHER, str(error)[:30], "
+    catch += "type(error.__cause__).__name__)"
+    text = book.run(f"%%sfm\ntry:\n    comm.recv(source=rank)\n{catch}").ok().text
+    assert text.count("True MPI_ERR_OTHER: Deadlock: A wai DeadlockDetected") == 3
+    # What was sent is still there.
+    book.run("%%sfm\ncomm.recv(source=(rank - 1) % 3)").ok()
+
+
+def test_in_a_group_it_is_shown_as_short(book: Notebook) -> None:
+    code = "from sfm_kernel import Group\ngroup = Group(sfm)\nif rank != 1: group.barrier()"
+    cell = book.run(f"%%sfm\n{code}")
+    assert "on A, C: DeadlockDetected: Deadlock: A and C wait for a collective" in cell.error
+    assert "B is idle and does not make that call." in cell.text
+    assert "sfm_kernel/" not in cell.text
+
+
+def test_other_errors_are_shown_as_ever(book: Notebook) -> None:
+    cell = book.run("%%sfm A --mpi\nfrom mpi4py import MPI\nMPI.COMM_WORLD.send(1, dest=7)")
+    assert cell.error.startswith("CellFailed: on A: Exception: MPI_ERR_RANK")
+    assert "pointtopoint.py" in cell.text
+    cell = book.run("%%sfm A\nrecv(0, tag=1)")
+    assert cell.error.startswith("CellFailed: on A: RecvTimeout: ")
+    assert "----> 1 recv(0, tag=1)" in cell.text
+
+
+def test_why_awaits_that_a_cell_has_begun(book: Notebook) -> None:
+    book.run(f"%%sfm --noblock\n{RING}").ok()
+    assert book.run("%sfm why").ok().text.startswith(TITLE + "\n")
+    book.run("%%sfm\npass")  # is done when the deadlock was ended
+
+
+def test_who_asks_is_not_said_to_compute(book: Notebook) -> None:
+    book.run("%%sfm --noblock A\nrecv(src='B', tag='go')").ok()
+    text = book.run("%sfm why").ok().text
+    assert text.startswith("No deadlock yet: you could still give B a cell\n")
+    assert "B is idle and sends nothing." in text and "home" not in text
+    book.run("%%sfm B\nsend(dest='A', tag='go')").ok()
+    book.run("%%sfm A\npass").ok()
+    assert "All are idle" in book.run("%sfm why").ok().text
+
+
+def test_nobody_waits_in_vain_for_an_engine_that_has_callbacks_or_threads(book: Notebook) -> None:
+    """They may still send, long after its cell has ended."""
+    answer = "lambda m: (sleep(3.5), send(dest=m.src, tag='answer'))"
+    begin = "from threading import Timer\nfrom time import sleep\n"
+    book.run(f"%%sfm B\n{begin}callback = regcb({answer}, tag='question')").ok()
+    ask = "send(dest='B', tag='question')\nprint(recv(src='B', tag='answer').src)"
+    assert "[stdout:A] B" in book.run(f"%%sfm A\n{ask}").ok().text
+    later = "callback.unregister()\nTimer(3.5, send, (), dict(dest='A', tag='later')).start()"
+    book.run(f"%%sfm B\n{later}").ok()
+    assert "[stdout:A] B" in book.run("%%sfm A\nprint(recv(tag='later').src)").ok().text
+    wait_for(lambda: "All are idle" in book.run("%sfm why").text, "nothing is left of it")
+    assert "DeadlockDetected" in book.run("%%sfm A\nrecv(src='B')").error
+
+
+def test_what_nobody_is_called(book: Notebook) -> None:
+    text = book.run("%%sfm A\nrecv(src=-1)").text
+    assert "Nobody is named -1; the ranks are 0 to 2." in text
+
+
+def test_messages_of_libraries_are_counted_apart(book: Notebook) -> None:
+    """What an ended barrier leaves is of no concern to users."""
+    book.run("%%sfm\nfrom sfm_kernel import Group\ngroup = Group(sfm)\nif rank: group.barrier()")
+    text = book.run("%sfm queues").ok().text
+    assert "failed=" not in text and "of a library" in text
+
+
+def test_what_the_table_of_queues_lists() -> None:
+    def listed(*messages: Any, depth: int) -> list[object]:
+        one = process("A", messages=list(messages), depth=depth)
+        return [row[-1] for row in queue_table([one]).rows]
+
+    own, library = message("B", tag=2), message("B", "1f", failed="'barrier'")
+    others = "of a library (MPI, a group, …)"
+    assert listed(depth=0) == [None]
+    assert listed(own, own, depth=2) == ["src='B', tag=2"] * 2
+    assert listed(own, library, depth=2) == ["src='B', tag=2", f"and 1 {others}"]
+    assert listed(library, library, depth=2) == [f"2 {others}"]
+    assert listed(own, library, depth=9)[1:] == [f"and 1 {others}", "and 7 more"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("DeadlockDetected", "Deadlock: A\nA waits", ("DeadlockDetected", "Deadlock: A")),
+        ("Exception", "MPI_ERR_OTHER: Deadlock: A\nA", ("DeadlockDetected", "Deadlock: A")),
+        ("Exception", "MPI_ERR_OTHER: what\nelse", ("Exception", "MPI_ERR_OTHER: what\nelse")),
+        ("ValueError", "Deadlock: A\nB", ("ValueError", "Deadlock: A\nB")),
+    ],
+)
+def test_what_a_summary_tells(name: str, value: str, told: tuple[str, str]) -> None:
+    assert in_short(name, value) == told

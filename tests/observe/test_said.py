@@ -1,0 +1,194 @@
+"""What is said of made-up snapshots: to whom it may concern, and to who asks."""
+
+from __future__ import annotations
+
+import pytest
+
+from sfm_kernel.observe.explain import _is_early
+from sfm_kernel.observe.explain.graph import YOUNG, Graph
+from tests.observe.pictures import (
+    NOW,
+    Dict,
+    blocked,
+    collective,
+    engine,
+    idle,
+    judge,
+    notebook,
+    peer,
+    picture,
+    process,
+    recv,
+    send,
+)
+
+ended = {"kind": "process"}
+
+
+def test_two_and_several() -> None:
+    two = judge(recv("A", "B"), recv("B", "A"), recv("C", "B"))["sentences"]
+    assert two[-2:] == [
+        "A and B wait for each other, so that neither can ever go on.",
+        "C waits for them.",
+    ]
+    three = judge(recv("A", "B"), recv("B", "C"), recv("C", "A"))["sentences"]
+    assert three[-1] == "A, B and C wait for each other, so that none of them can ever go on."
+    assert judge(send("A", "A"), recv("B", "A"))["sentences"][-1] == "B waits for A."
+
+
+@pytest.mark.parametrize(
+    ("absent", "text"),
+    [
+        ([-1], "Nobody is named -1; the ranks are 0 to 2."),
+        ([-1, 3], "Nobody is named -1 or 3; the ranks are 0 to 2."),
+        (["D"], "Nobody is named 'D'; there are A, B and C."),
+    ],
+)
+def test_who_waits_for_somebody_unknown(absent: list[object], text: str) -> None:
+    found = judge(recv("A", *absent), process("B"), idle("C", **ended))
+    assert found["stuck"] == ["A"]
+    assert found["sentences"][0].endswith(text)
+
+
+def test_who_waits_for_somebody_unknown_all_alone() -> None:
+    assert judge(recv("A", 7, size=1))["sentences"][0].endswith("7; the only rank is 0.")
+
+
+def test_what_those_do_who_are_waited_for() -> None:
+    def told(*processes: Dict) -> list[str]:
+        return [str(one) for one in judge(*processes)["sentences"]]
+
+    wait = "A waits for the text."
+    assert told(recv("A", "B"), idle("B", **ended))[:2] == [
+        f"{wait} B has come to its end and sends nothing.",
+        "No message is on its way.",
+    ]
+    both = told(recv("A", "B", "C"), idle("B", **ended), idle("C", **ended), idle("D", **ended))
+    assert both[:2] == [
+        f"{wait} B and C have come to their end and send nothing.",
+        "D has come to its end.",
+    ]
+    home = notebook("home", 0)
+    assert told(engine(recv(0, 1)), idle(1), home)[0].endswith(" 1 is idle and sends nothing.")
+    assert told(send("A", "B"), idle("B", **ended))[0].endswith("and receives nothing.")
+    here = told(collective("A", "B", "C"), idle("B", **ended), process("C"))[0]
+    assert here.endswith(" B has come to its end and does not make that call.")
+
+
+def test_a_send_that_finds_no_room() -> None:
+    """It waits for earlier messages, whatever room one would think that it needs."""
+    sends = send("A", "B", text="room at 'B' for 120 bytes", peers=[peer("B", sent=2)])
+
+    def told(received: int) -> str:
+        here = [peer("A", arrived=2, received=received)]
+        text: str = judge(sends, recv("B", "A", peers=here))["sentences"][0]
+        return text
+
+    earlier = "B has not received all that A has sent before."
+    assert told(1) == f"A is in send: it waits for room at 'B' for 120 bytes. {earlier}"
+    assert told(2) == "A is in send: it waits for room at 'B' for 120 bytes."
+
+
+def test_calls_of_mpi() -> None:
+    """What they wait for is a message, which has a template or fits any; or just others."""
+
+    def told(one: Dict) -> str:
+        text: str = judge(one, process("B"))["sentences"][0]
+        return text
+
+    about = {"text": "Mprobe", "purpose": "Mprobe", "space": "1f"}
+    any_one = told(recv("A", **about))
+    assert any_one.startswith("A is in Mprobe and waits for any message.")
+    one = told(recv("A", "B", template={"src": "'B'", "tag": 7}, **about))
+    assert one.startswith("A is in Mprobe and waits for a message with src='B', tag=7.")
+    ours = told(blocked("A", "other", ["B"], text="Ssend", purpose="Ssend"))
+    assert ours.startswith("A is in Ssend and waits for B.")
+
+
+def test_long_lists_are_cut() -> None:
+    many = [recv(f"P{nth}", f"P{(nth + 1) % 30}") for nth in range(30)]
+    last = judge(*many)["sentences"][-1]
+    assert last.startswith("P0, P1, ") and "P11 and 18 others wait for each other" in last
+    whole = [recv(f"P{nth}", f"P{(nth + 1) % 13}") for nth in range(13)]
+    assert "P11 and P12 wait for each other" in judge(*whole)["sentences"][-1]
+
+
+# ---- who asks ----
+
+
+def test_that_the_asker_runs_is_not_told() -> None:
+    home = process("home", kind="notebook")
+    found = judge(engine(recv(0, 1)), engine(process(1)), home, asker="home")
+    assert (found["verdict"], found["title"]) == ("waiting", "No deadlock: 1 still computes")
+    assert not any("home" in text for text in found["sentences"])
+    found = judge(idle(0), idle(1), home, asker="home")
+    assert (found["verdict"], found["title"]) == ("idle", "All are idle")
+    found = judge(home, asker="home")
+    assert (found["verdict"], found["title"]) == ("idle", "Nobody else is in this world")
+    # Somebody else's question is answered with it.
+    assert judge(engine(recv(0, 1)), idle(1), home)["title"] == "No deadlock: home still computes"
+
+
+@pytest.mark.parametrize(
+    ("processes", "you_can"),
+    [
+        ([recv(0, 1), idle(1), idle(2)], "give 1 a cell"),
+        ([recv(0), idle(1), idle(2)], "give 1 or 2 a cell"),
+        ([send(0, 1), idle(1), recv(2, 0)], "give 1 a cell"),
+        ([collective(0, 1), idle(1), recv(2, 0)], "give 1 a cell"),
+        ([recv(0, "home"), idle(1)], "send 0 a message"),
+        ([recv(0), recv(1, 0)], "send 0 a message"),
+        ([recv(0), recv(1)], "send 0 or 1 a message"),
+        ([send(0, "home"), recv(1, 0)], "receive what 0 sends"),
+        # Somebody else may help, or it is not certain.
+        ([recv(0, 1), engine(process(1))], None),
+        ([recv(0, 1), idle(1), process("home2", "idle", kind="notebook")], None),
+        ([recv(0, 1, until=NOW + 10), idle(1)], None),
+        ([recv(0, 1, settled=False), idle(1)], None),
+    ],
+)
+def test_what_the_asker_could_do(processes: list[Dict], you_can: str | None) -> None:
+    """Only where nobody else can; and it is no deadlock."""
+    shown = [one if one["kind"] == "notebook" else engine(one) for one in processes]
+    found = judge(*shown, process("home", kind="notebook"), asker="home")
+    assert (found["verdict"], found["stuck"]) == ("waiting", [])
+    if you_can:
+        assert found["title"] == f"No deadlock yet: you could still {you_can}"
+    else:
+        assert "you could" not in found["title"]
+
+
+def test_a_deadlock_needs_no_help_of_the_asker() -> None:
+    two = [engine(recv(0, 1)), engine(recv(1, 0)), engine(recv(2)), idle(3)]
+    found = judge(*two, process("home", kind="notebook"), asker="home")
+    assert (found["title"], found["stuck"]) == ("Deadlock: 0 → 1 → 0", [0, 1])
+
+
+def test_an_asker_that_is_blocked_asks_from_another_thread() -> None:
+    found = judge(recv("A", "B", others=["Thread-1"]), recv("B", "A"), asker="A")
+    assert found["title"] == "No deadlock is proven"
+    assert any(text.startswith("A waits") for text in found["sentences"])
+
+
+# ---- patience ----
+
+
+@pytest.mark.parametrize(
+    ("processes", "at_work", "is_early"),
+    [
+        ([recv("A", "B"), process("B")], [], False),
+        ([recv("A", "B"), idle("B")], [], False),
+        # It has been given a cell, and does not run it yet.
+        ([recv("A", "B"), idle("B")], ["B"], True),
+        ([recv("A", "B"), process("B")], ["B"], False),
+        # It has just begun: to compute, to wait.
+        ([recv("A", "B"), process("B", since=NOW - YOUNG / 2)], [], True),
+        ([recv("A", "B", since=NOW - YOUNG / 2), process("B")], [], True),
+        # The cell that asks.
+        ([recv("A", "B"), process("B", since=NOW, kind="notebook")], [], False),
+    ],
+)
+def test_what_has_only_just_begun_is_given_a_moment(
+    processes: list[Dict], at_work: list[str], is_early: bool
+) -> None:
+    assert _is_early(Graph(picture(*processes)), at_work) == is_early
