@@ -23,6 +23,7 @@ __all__ = [
     "Ledger",
     "Link",
     "Message",
+    "Observer",
     "Outflow",
     "Packet",
     "Region",
@@ -34,9 +35,6 @@ __all__ = [
     "judge",
     "matches",
     "pack",
-    "read_pulses",
-    "read_segments",
-    "read_trace",
     "set_bystanders",
     "set_locator",
 ]
@@ -86,30 +84,40 @@ def decode(data: Buffer, /) -> tuple[list[Message], bytes]:
 def matches(message: Message, template: dict[str, Any], /) -> bool:
     """Whether ``message`` has every attribute of ``template``. Raises as ``recv``."""
 
-def read_segments(paths: Sequence[_Path], /, inboxes: bool = True) -> list[dict[str, Any] | None]:
-    """State and counters of other processes, read without their help; None where there is none.
+@final
+class Observer:
+    """Looks at the segments of one world's processes, read without their help. Thread-safe.
 
-    With ``inboxes`` waits up to 50 ms for their network threads to write down what is queued.
+    They stay mapped as long as the calls name them: let go of it when nobody looks any more.
     """
 
-def read_pulses(paths: Sequence[_Path], /) -> list[int]:
-    """For each segment a number that changes when anything in it does; 0 where there is none."""
+    def __new__(cls) -> Self: ...
+    def segments(
+        self, paths: Sequence[_Path], /, inboxes: bool = True
+    ) -> list[dict[str, Any] | None]:
+        """State and counters of the processes; None where there is no segment.
 
-def read_trace(
-    path: _Path, start: int = 0, /
-) -> tuple[
-    list[tuple[int, float, str, str, int, int, int, int, list[tuple[str, str]]]],
-    int,
-    list[tuple[int, str]],
-]:
-    """The events of another process's trace, the place of the next, and the texts of codes.
+        With ``inboxes`` waits up to 50 ms for their network threads to write down what is queued.
+        """
 
-    An event is ``(place, time, what, peer, number, nbytes, code, line, attributes)``: its place in
-    the process's history, seconds since 1970, "sent", "received" or a state, the last 16 digits of
-    the peer's uid, which message of that pair, its bytes, where in the program, and the message's
-    first attributes as texts. Only events from ``start`` on that are still there; none where there
-    is no segment.
-    """
+    def pulses(self, paths: Sequence[_Path], /) -> list[int]:
+        """For each segment a number that changes when anything in it does; 0 for none."""
+
+    def trace(
+        self, path: _Path, start: int = 0, /
+    ) -> tuple[
+        list[tuple[int, float, str, str, int, int, int, int, list[tuple[str, str]]]],
+        int,
+        list[tuple[int, str]],
+    ]:
+        """The events of a process's trace, the place of the next, and the texts of codes.
+
+        An event is ``(place, time, what, peer, number, nbytes, code, line, attributes)``: its place
+        in the process's history, seconds since 1970, "sent", "received" or a state, the last 16
+        digits of the peer's uid, which message of that pair, its bytes, where in the program, and
+        the message's first attributes as texts. Only events from ``start`` on that are still there;
+        none where there is no segment.
+        """
 
 def judge(path: _Path, call: int, judgement: str, /) -> bool:
     """End a blocked call of another process with DeadlockDetected; False if it is over already.

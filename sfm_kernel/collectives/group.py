@@ -72,6 +72,7 @@ class Group(Collectives):
         UnknownName: nobody has this name.
         ValueError: a member is listed twice, or this process is none.
         PeerLost: a member has died.
+        DeadlockDetected: not all members will come to make it; an observer has proven that.
 
     Every call may raise
         PeerLost: a member has died; on all others.

@@ -26,8 +26,12 @@ _LOOPBACK = ("tcp://127.", "tcp://localhost", "ipc://")
 def install() -> None:
     """Prepare this process, a controller that is about to start. Never raises."""
     from ipyparallel.controller.app import IPController
+    from ipyparallel.controller.hub import Hub
 
     if parent := os.environ.get(PARENT):
+        # Which engines there were matters to a controller that starts again, and this one does not.
+        # Written while everything ends, that file would be the one thing that stays.
+        Hub._save_engine_state = lambda hub: None
         watcher = threading.Thread(
             target=_end_with, args=(int(parent),), name="sfm-parent", daemon=True
         )

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sfm_kernel import _native
 from sfm_kernel.observe.places import place
-from sfm_kernel.observe.snapshot import segments
+from sfm_kernel.observe.snapshot import Observer, segments
 
 
-def events(folder: str, since: Mapping[str, int] | None = None) -> list[dict[str, Any]]:
+def events(
+    folder: str, since: Mapping[str, int] | None = None, observer: Observer | None = None
+) -> list[dict[str, Any]]:
     """The latest events of the world's processes, by time.
 
     Args:
         folder: as for ``snapshot``.
         since: how far each process was read before, by uid: the ``nth`` of its last event.
             Events up to there are left out.
+        observer: as for ``snapshot``.
     Returns:
         For each event ``uid`` (the process), ``nth`` (its place in the process's history, from 0
         on), ``time`` (s since 1970), ``what`` ("sent", "received", or the state that began then),
@@ -24,12 +26,13 @@ def events(folder: str, since: Mapping[str, int] | None = None) -> list[dict[str
         ``where`` (a place, see ``schema.json``, or None), ``attributes`` (of messages that were
         sent: names and values as texts, the first ones). A process keeps its last 4096 events.
     """
+    observer = observer or Observer()
     paths = segments(folder)
     uids = {uid[16:]: uid for uid in paths}
     found = []
     for uid, path in paths.items():
         start = since[uid] + 1 if since and uid in since else 0
-        read, _, codes = _native.read_trace(path, start)
+        read, _, codes = observer.trace(path, start)
         texts = dict(codes)
         for nth, time, what, peer, number, nbytes, code, line, attributes in read:
             event = {"uid": uid, "nth": nth, "time": time, "what": what}

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
-from sfm_kernel import _native
+from sfm_kernel._native import Observer as Observer  # for who looks often
 from sfm_kernel.observe.places import place
 
 UNSETTLED = (1 << 64) - 1
@@ -38,12 +38,15 @@ count in ticks, some in seconds."""
 _UNIT = "\x1f"  # between name and value, in native/src/summary.rs
 
 
-def snapshot(world: Any, elsewhere: Iterable[State] = ()) -> dict[str, Any]:
+def snapshot(
+    world: Any, elsewhere: Iterable[State] = (), observer: Observer | None = None
+) -> dict[str, Any]:
     """What the processes of a world are doing now.
 
     Args:
         world: its folder on this machine, ``Endpoint.folder``, or an endpoint in it.
         elsewhere: states of processes on other machines; one that is here as well is left out.
+        observer: for who looks often: what it has seen it need not open again.
     Returns:
         As ``schema.json`` has it, "snapshot": ``world``, ``time`` and ``processes``, by rank, those
         without a rank last.
@@ -52,7 +55,7 @@ def snapshot(world: Any, elsewhere: Iterable[State] = ()) -> dict[str, Any]:
     Cost: some 60 us for each process; 50 ms if one of them is stopped.
     """
     folder = folder_of(world)
-    read = [_Process(one) for one in _all(states(folder), elsewhere)]
+    read = [_Process(one) for one in _all(states(folder, observer), elsewhere)]
     names = {one.uid[16:]: one.name for one in read}
     taken = {(one.uid[16:], peer): count for one in read for peer, count in one.taken()}
     since = {one.uid[16:]: one.state["since"] for one in read if one.state["alive"]}
@@ -62,24 +65,26 @@ def snapshot(world: Any, elsewhere: Iterable[State] = ()) -> dict[str, Any]:
     return {"world": world_name, "time": time.time(), "processes": processes}
 
 
-def pulse(world: Any) -> int:
+def pulse(world: Any, observer: Observer | None = None) -> int:
     """A number that changes whenever anything in the world's snapshot does but its time.
 
     Cost: some 10 us for each process, of which the processes notice nothing.
     """
     paths = segments(folder_of(world))
-    return hash((tuple(paths), tuple(_native.read_pulses(list(paths.values())))))
+    return hash((tuple(paths), tuple((observer or Observer()).pulses(list(paths.values())))))
 
 
-def states(folder: str) -> list[dict[str, Any]]:
+def states(folder: str, observer: Observer | None = None) -> list[dict[str, Any]]:
     """What the segments in a folder say: for ``snapshot``, perhaps on another machine."""
-    read = _native.read_segments(list(segments(folder).values()))
+    read = (observer or Observer()).segments(list(segments(folder).values()))
     return [one for one in read if one is not None]
 
 
-def calls(folder: str, elsewhere: Iterable[State] = ()) -> dict[str, tuple[int, str]]:
+def calls(
+    folder: str, elsewhere: Iterable[State] = (), observer: Observer | None = None
+) -> dict[str, tuple[int, str]]:
     """The number of each process's latest blocked call, and its state, by uid; asks nobody."""
-    read = _native.read_segments(list(segments(folder).values()), inboxes=False)
+    read = (observer or Observer()).segments(list(segments(folder).values()), inboxes=False)
     found = _all((one for one in read if one is not None), elsewhere)
     return {one["uid"]: (one["call"], one["state"]) for one in found}
 

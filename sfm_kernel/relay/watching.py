@@ -16,7 +16,7 @@ from sfm_kernel.directory.pictures import pack
 from sfm_kernel.directory.relays import HELD_SECONDS
 from sfm_kernel.directory.signals import interrupt
 from sfm_kernel.errors import WorldAccess, WorldError, WorldGone
-from sfm_kernel.observe.snapshot import pulse, segments, states
+from sfm_kernel.observe.snapshot import Observer, pulse, segments, states
 from sfm_kernel.observe.watch import judge
 from sfm_kernel.relay.lock import Lock
 
@@ -79,6 +79,7 @@ class Relay:
         self._client, self._folder = client, folder
         self._uid = secrets.token_hex(16)
         self._watched = False
+        self._observer: Observer | None = None  # while somebody looks
         self._wish = -1
         self._done: list[tuple[int, bool, str]] = []
         self._number = 0  # of the newest picture
@@ -118,6 +119,7 @@ class Relay:
             time.sleep(PERIOD)
             return True
         self._watched, self._wish = answer["watched"], answer["wish"]
+        self._observer = self._observer or Observer() if self._watched else None
         if answer["picture"] != self._number:  # it had forgotten us
             self._picture = b""
         for order in answer["orders"]:
@@ -162,8 +164,9 @@ class Relay:
 
     def _read(self) -> bytes:
         self._read_at = time.monotonic()
-        self._pulse = pulse(self._folder)  # first: what changes meanwhile is looked at again
-        seen = states(self._folder)
+        # First: what changes meanwhile is looked at again.
+        self._pulse = pulse(self._folder, self._observer)
+        seen = states(self._folder, self._observer)
         self._pids = {one["uid"]: _pid(one["info"]) for one in seen}
         return pack(seen)
 
@@ -173,7 +176,7 @@ class Relay:
         To take one wakes the processes, a look at their counters does not. After a change always
         once more: a message may have been between two processes for a moment.
         """
-        if self._moves or not self._picture or pulse(self._folder) != self._pulse:
+        if self._moves or not self._picture or pulse(self._folder, self._observer) != self._pulse:
             return True
         return time.monotonic() > self._read_at + HEARTBEAT
 

@@ -15,7 +15,7 @@ import pytest
 import sfm_kernel
 from sfm_kernel import Endpoint
 from sfm_kernel.observe.events import events
-from sfm_kernel.observe.snapshot import message_text, snapshot
+from sfm_kernel.observe.snapshot import Observer, message_text, pulse, segments, snapshot
 from tests.contract.conftest import eventually
 
 CHILD = """
@@ -54,8 +54,8 @@ def start(world: str, home: Endpoint) -> Iterator[Start]:
         process.wait()
 
 
-def look(home: Endpoint) -> dict[str, Any]:
-    picture = snapshot(home.folder)
+def look(home: Endpoint, observer: Observer | None = None) -> dict[str, Any]:
+    picture = snapshot(home.folder, observer=observer)
     assert picture["world"] == home.world
     return next(one for one in picture["processes"] if one["name"] == "V")
 
@@ -99,17 +99,41 @@ def test_a_process_that_does_not_listen(home: Endpoint, start: Start, body: str)
     assert (look(home)["state"], look(home)["depth"]) == ("running", 3)
 
 
-def test_stopped_and_dead(home: Endpoint, start: Start) -> None:
+@pytest.mark.parametrize("observer", [None, Observer()], ids=["once", "again and again"])
+def test_stopped_and_dead(home: Endpoint, start: Start, observer: Observer | None) -> None:
     process = start("sfm.recv(tag='never')")
-    eventually(lambda: look(home)["state"] == "blocked in recv")
+    eventually(lambda: look(home, observer)["state"] == "blocked in recv")
     os.kill(process.pid, signal.SIGSTOP)
-    stopped = look(home)
+    stopped = look(home, observer)
     assert stopped["alive"] and stopped["waits"] == "recv(tag='never')"
+    before = pulse(home.folder, observer)
     process.kill()
     process.wait()
-    dead = look(home)
+    assert pulse(home.folder, observer) != before
+    dead = look(home, observer)
     assert not dead["alive"]
     assert dead["waits"] == "recv(tag='never')", "how it ended is still to be seen"
+
+
+def test_an_observer_keeps_nothing_that_is_gone(home: Endpoint, start: Start) -> None:
+    """Its memory would be taken as long as the observer lives."""
+
+    def mapped() -> int:
+        with open("/proc/self/maps") as lines:
+            return sum(uid in line for line in lines)
+
+    process = start("time.sleep(60)")
+    uid = look(home)["uid"]
+    others = mapped()
+    observer = Observer()
+    for _ in range(3):
+        assert look(home, observer)["alive"]
+        assert mapped() == others + 1
+    process.kill()
+    process.wait()
+    os.unlink(segments(home.folder)[uid])
+    pulse(home.folder, observer)
+    assert mapped() == others
 
 
 def test_counters(home: Endpoint, start: Start) -> None:

@@ -107,6 +107,7 @@ def test_a_helper_dies_before_the_notebook(sfm_dir: Path, victim: str) -> None:
 def test_an_idle_notebook_is_killed(sfm_dir: Path) -> None:
     with notebook("%sfm start 1") as book:
         cluster = Cluster(book, sfm_dir)
+        assert not [*cluster.profile.glob("log/engines*sfm-*")], "written whenever an engine goes"
         book.kill()
         cluster.goes_away()
 

@@ -74,9 +74,9 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     real = snapshots.pulse
 
-    def pulse(folder: str) -> int:
+    def pulse(folder: str, observer: Any = None) -> int:
         found.append(folder)
-        return real(folder)
+        return real(folder, observer)
 
     monkeypatch.setattr(snapshots, "pulse", pulse)
     return found
@@ -107,6 +107,27 @@ def test_one_reader_for_all_and_none_for_nobody(world: str, looks: list[str]) ->
 
     with sfm_kernel.join(world, "A"):
         asyncio.run(story())
+
+
+def test_nothing_is_mapped_for_nobody(world: str) -> None:
+    """What was mapped for a world that has ended would be taken from the others."""
+
+    def mapped(uid: str) -> int:
+        with open("/proc/self/maps") as lines:
+            return sum(uid in line for line in lines)
+
+    async def story(uid: str) -> None:
+        async with hub() as one, client(one) as (first, sent):
+            own = mapped(uid)
+            one.watch(first, Wish(world, 20, frozenset({"snapshot", "diagnosis", "timeline"})))
+            await until(lambda: "diagnosis" in [it["type"] for it in sent])
+            assert mapped(uid) > own
+            one.watch(first, Wish(None, 20, frozenset()))
+            await until(lambda: readers() == 0)
+            assert mapped(uid) == own
+
+    with sfm_kernel.join(world, "A") as sfm:
+        asyncio.run(story(sfm.uid))
 
 
 def test_a_picture_is_not_taken_again_while_nothing_moves(
@@ -144,7 +165,7 @@ def settle(picture: views.Picture) -> None:
 def test_a_diagnosis_is_made_at_most_so_often(world: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made, now, verdict = [], [0.0], ["running"]
 
-    def explain(folder: str) -> dict[str, Any]:
+    def explain(folder: str, observer: Any = None) -> dict[str, Any]:
         made.append(folder)
         sentence = f"A computes, since {now[0]} s."
         judgement = {"name": "A", "verdict": verdict[0], "text": sentence}

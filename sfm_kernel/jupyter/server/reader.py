@@ -50,6 +50,8 @@ class Reader:
         self._executor, self._log = executor, log
         self._loops = {"live": _Loop(self._live), "diagnosis": _Loop(self._diagnose)}
         self._texts: dict[str, tuple[int, str]] = {}
+        # While somebody watches: what it has mapped would outlive the world.
+        self._observer: Any = None
 
     @property
     def rests(self) -> bool:
@@ -72,12 +74,13 @@ class Reader:
                 look = loop.look
             except FileNotFoundError:
                 self._gone()
-                return
+                break
             except Exception as error:  # noqa: BLE001 - the stream must outlive one bad file
                 self._report(error)
                 pause = _AFTER_FAILURE
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(loop.news.wait(), pause)
+        self._observer = None
 
     def _report(self, error: Exception) -> None:
         self._log.warning("sfm: cannot read world %s", self._world.name, exc_info=error)
@@ -88,6 +91,7 @@ class Reader:
 
     async def _learn(self) -> float:
         await self._read(self._world.learn)
+        self._observer = self._observer or await self._read(_observer)
         return 0.0
 
     async def _live(self) -> float:
@@ -96,7 +100,7 @@ class Reader:
         if followers or self._wanting("snapshot"):
             await self._ask_elsewhere()
             fresh = [one for one in followers if "timeline" not in one.shown]
-            look = partial(self._world.look, follow=bool(followers), whole=bool(fresh))
+            look = partial(self._world.look, bool(followers), bool(fresh), self._observer)
             told = await self._read(look)  # all at once: each way to a thread and back has its cost
             self._show("snapshot", self._world.picture)
             self._tell(*told)
@@ -116,7 +120,8 @@ class Reader:
     async def _diagnose(self) -> float:
         if self._wanting("diagnosis"):
             door = await self._ask_elsewhere()
-            await self._read(self._world.diagnosis.look, door.executor if door else None)
+            look = partial(self._world.diagnosis.look, self._observer)
+            await self._read(look, door.executor if door else None)
             self._show("diagnosis", self._world.diagnosis)
         return PAUSE
 
@@ -147,3 +152,10 @@ class Reader:
             self._texts[part] = version, json.dumps({"type": part, part: newest})
         client.shown[part] = version
         return self._texts[part][1]
+
+
+def _observer() -> Any:
+    """See ``snapshot``. For a thread: the first import takes time."""
+    from sfm_kernel.observe.snapshot import Observer
+
+    return Observer()

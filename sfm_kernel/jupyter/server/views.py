@@ -58,11 +58,12 @@ class Picture:
         self._due = 0.0
         self._looked_at = -math.inf
 
-    def look(self, age: float = 0.0) -> None:
+    def look(self, age: float = 0.0, observer: Any = None) -> None:
         """Bring the picture up to date. Waits a moment for each process that is stopped.
 
         Args:
             age: a look that somebody has taken at most so many seconds ago will do.
+            observer: as for ``snapshot``.
         Raises:
             FileNotFoundError: the world is gone.
         """
@@ -76,11 +77,11 @@ class Picture:
             # message may be between two processes for a moment.
             door = self._door()
             told = door.version if door else 0  # first: what is told meanwhile is looked at again
-            seen = None if self._changes else (pulse(self._folder), door, told)
+            seen = None if self._changes else (pulse(self._folder, observer), door, told)
             if seen is not None and seen == self._pulse and now < self._due:
                 self._looked_at = now
                 return
-            fresh = snapshot(self._folder, door.states if door else ())
+            fresh = snapshot(self._folder, door.states if door else (), observer)
             self._changes = self.newest is None or fresh["processes"] != self.newest["processes"]
             self._pulse, self._due, self._looked_at = seen, now + HEARTBEAT, now
             if self._changes:
@@ -105,12 +106,12 @@ class Diagnosis:
         self._seen = -1  # the picture's version, the last time
         self._moved_at = self._made_at = 0.0
 
-    def look(self) -> None:
+    def look(self, observer: Any = None) -> None:
         """Bring it up to date. For one thread; where the world has a door, for that one's.
 
         Raises FileNotFoundError when the world is gone.
         """
-        self._picture.look(PAUSE / 2)  # only to see whether anything moves
+        self._picture.look(PAUSE / 2, observer)  # only to see whether anything moves
         now = time.monotonic()
         moved = self._picture.version != self._seen
         if moved:
@@ -119,22 +120,22 @@ class Diagnosis:
         if self.newest is not None and now < self._made_at + (SECOND_THOUGHT if calm else PAUSE):
             return
         self._seen = self._picture.version
-        fresh = self._explain()
+        fresh = self._explain(observer)
         self._made_at = time.monotonic()
         if self.newest is None or _essence(fresh, moved) != _essence(self.newest, moved):
             self.newest = fresh
             self.version += 1
 
-    def _explain(self) -> dict[str, Any]:
+    def _explain(self, observer: Any) -> dict[str, Any]:
         from sfm_kernel.observe.explain import explain
 
         door = self._door()
         if door is None:
-            return explain(self._folder)
+            return explain(self._folder, observer=observer)
         elsewhere = door.reach()
         if elsewhere is None:
             return _unknown(self._folder, door.problem)
-        return explain(self._folder, elsewhere=elsewhere.pictures)
+        return explain(self._folder, elsewhere=elsewhere.pictures, observer=observer)
 
 
 def _unknown(folder: str, why: str) -> dict[str, Any]:
@@ -180,7 +181,7 @@ class Timeline:
         self._read_at = -math.inf
         self._counts: dict[str, int] = {}
 
-    def follow(self, whole: bool) -> tuple[Told, Told]:
+    def follow(self, whole: bool, observer: Any = None) -> tuple[Told, Told]:
         """What is new since the last call, if anything is; and all, if ``whole``.
 
         Raises FileNotFoundError when the world is gone.
@@ -188,7 +189,7 @@ class Timeline:
         with self._lock:
             version, new = self._picture.version, None
             if version != self._seen and self._is_due():
-                found = self._recording().update(self._picture.newest)
+                found = self._recording().update(self._picture.newest, observer)
                 new = found if found["spans"] or found["flights"] else None
                 self._seen = version
             return new, self._recording().whole() if whole else None

@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Collection
 from functools import partial
+from typing import Any
 
 from sfm_kernel.directory import root, worlds
 from sfm_kernel.directory.folders import check_private, check_world
@@ -40,14 +41,16 @@ class World:
         """What leads to its processes on other machines; None where it has none."""
         return self._door()
 
-    def look(self, follow: bool, whole: bool) -> tuple[Told, Told]:
+    def look(self, follow: bool, whole: bool, observer: Any = None) -> tuple[Told, Told]:
         """Bring the picture up to date, and with ``follow`` the timeline.
 
+        Args:
+            observer: as for ``snapshot``.
         Returns: as ``Timeline.follow``.
         Raises: FileNotFoundError when the world is gone.
         """
-        self.picture.look()
-        return self.timeline.follow(whole) if follow else (None, None)
+        self.picture.look(observer=observer)
+        return self.timeline.follow(whole, observer) if follow else (None, None)
 
 
 class Worlds:

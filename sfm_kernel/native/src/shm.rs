@@ -262,14 +262,34 @@ pub fn room(path: &Path) -> io::Result<(u64, u64)> {
     Ok((stat.f_bavail as u64 * block, stat.f_blocks as u64 * block))
 }
 
+/// The process that has created a file, seen by the lock that it holds while it lives.
+pub struct Owner(File);
+
+impl Owner {
+    pub fn of(path: &Path) -> io::Result<Owner> {
+        let options = libc::O_CLOEXEC | libc::O_NOFOLLOW;
+        Ok(Owner(OpenOptions::new().read(true).custom_flags(options).open(path)?))
+    }
+
+    /// Whether it has died, or let go of the file: nobody holds the lock.
+    pub fn is_dead(&self) -> bool {
+        let file = self.0.as_raw_fd();
+        // SAFETY: a descriptor that we own; the shared lock is dropped again.
+        unsafe {
+            let dead = libc::flock(file, libc::LOCK_SH | libc::LOCK_NB) == 0;
+            if dead {
+                libc::flock(file, libc::LOCK_UN);
+            }
+            dead
+        }
+    }
+}
+
 /// Whether the process that created `path` has died: nobody holds the lock, or it is gone. A file
 /// that cannot be looked at (no descriptors left) says nothing, and its owner counts as alive.
 pub fn is_dead(path: &Path) -> bool {
-    let options = libc::O_CLOEXEC | libc::O_NOFOLLOW;
-    let file = match OpenOptions::new().read(true).custom_flags(options).open(path) {
-        Ok(file) => file,
-        Err(error) => return error.kind() == io::ErrorKind::NotFound,
-    };
-    // SAFETY: a descriptor that we own; closing it drops the shared lock again.
-    unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) == 0 }
+    match Owner::of(path) {
+        Ok(owner) => owner.is_dead(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
 }

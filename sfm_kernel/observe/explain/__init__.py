@@ -14,7 +14,7 @@ from typing import Any
 from sfm_kernel.observe.explain import words
 from sfm_kernel.observe.explain.graph import YOUNG, Graph, Node
 from sfm_kernel.observe.explain.near import near_misses
-from sfm_kernel.observe.snapshot import Elsewhere, calls, folder_of, snapshot
+from sfm_kernel.observe.snapshot import Elsewhere, Observer, calls, folder_of, snapshot
 
 __all__ = ["Graph", "diagnose", "explain"]
 
@@ -24,6 +24,7 @@ def explain(
     patience: float = 0.0,
     elsewhere: Elsewhere | None = None,
     at_work: Callable[[], Collection[object]] = tuple,
+    observer: Observer | None = None,
 ) -> dict[str, Any]:
     """Why a world does not go on: who waits for whom, and whether that can ever end.
 
@@ -46,6 +47,7 @@ def explain(
         elsewhere: gives the processes on other machines. What it is asked for a second time is
             fresh: between the two looks at each process, here or there, lies one moment, at which
             those that were in the same call in both looks were in it all together.
+        observer: as for ``snapshot``.
     Returns:
         As ``schema.json`` has it, "diagnosis".
     Raises:
@@ -55,8 +57,8 @@ def explain(
     asker = getattr(world, "uid", "")
     deadline = time.monotonic() + patience
     while True:
-        before = calls(folder, elsewhere(False) if elsewhere else ())
-        seen = snapshot(folder, elsewhere(True) if elsewhere else ())
+        before = calls(folder, elsewhere(False) if elsewhere else (), observer)
+        seen = snapshot(folder, elsewhere(True) if elsewhere else (), observer)
         graph = Graph(seen, before, asker)
         if graph.stuck or time.monotonic() >= deadline or not _is_early(graph, at_work()):
             return diagnose(graph, folder)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sfm_kernel.observe.events import events
-from sfm_kernel.observe.snapshot import folder_of, snapshot
+from sfm_kernel.observe.snapshot import Observer, folder_of, snapshot
 from sfm_kernel.observe.timeline.history import History, Reading
 from sfm_kernel.observe.timeline.late import Flight, Span, judge
 from sfm_kernel.observe.timeline.view import Timeline
@@ -40,11 +40,14 @@ class Recorder:
         self._world = os.path.basename(self._folder.rstrip("/"))
         self._history = History()
 
-    def update(self, picture: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def update(
+        self, picture: Mapping[str, Any] | None = None, observer: Observer | None = None
+    ) -> dict[str, Any]:
         """Read on. The first call gives everything, later ones what is new or has changed.
 
         Args:
             picture: a snapshot of the world that was taken just now, if there is one.
+            observer: as for ``snapshot``.
         Returns:
             The schema's ``timeline``. A span with the uid and begin of one that was told before
             takes its place, as does a flight with the same id. What ended before ``begin`` (which
@@ -53,19 +56,21 @@ class Recorder:
         Raises:
             FileNotFoundError: there is no such folder.
         """
-        self.read(picture)
+        self.read(picture, observer)
         return self.news()
 
     def news(self) -> dict[str, Any]:
         """What ``update`` gives, of what was read already."""
         return self._shown(*self._history.news())
 
-    def read(self, picture: Mapping[str, Any] | None = None) -> None:
+    def read(
+        self, picture: Mapping[str, Any] | None = None, observer: Observer | None = None
+    ) -> None:
         """Read on, and tell nothing: ``update`` will."""
         # First the processes: then whoever is dead has written its last event.
         if picture is None:
-            picture = snapshot(self._folder)
-        new = events(self._folder, self._history.since())
+            picture = snapshot(self._folder, observer=observer)
+        new = events(self._folder, self._history.since(), observer)
         self.take(Reading(time.time(), picture["processes"], new))
 
     def take(self, reading: Reading) -> None:

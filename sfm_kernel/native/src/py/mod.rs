@@ -57,7 +57,7 @@ mod native {
     #[pymodule_export]
     use super::message::Message;
     #[pymodule_export]
-    use super::observer::{judge, read_pulses, read_segments, read_trace};
+    use super::observer::{judge, Observer};
     #[pymodule_export]
     use super::outflow::PyOutflow;
     #[pymodule_export]
