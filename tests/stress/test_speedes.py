@@ -175,7 +175,7 @@ def interrupted(sfm: Endpoint, rounds: int) -> tuple[int, list[str]]:
 
 @pytest.mark.parametrize("n", [2, 4])
 def test_stop_at_any_moment_leaves_nobody_waiting(kind: str, effort: int, n: int) -> None:
-    found = sfm_kernel.run(interrupted, n, 24 * effort, timeout=600)
+    found = sfm_kernel.run(interrupted, n, 16 * effort, timeout=600)
     assert found[1][0] > 0, "nothing was interrupted"
     for node, (_, ends) in enumerate(found):
         assert len(ends) == len(found[1][1])  # all hear of each

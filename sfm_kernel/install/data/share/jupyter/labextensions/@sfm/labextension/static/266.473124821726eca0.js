@@ -554,7 +554,7 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
     grid-template:
       'name state state state since'
       'name waits waits waits waits'
-      'where where depth rate rate' / clamp(56px, 20%, 110px) minmax(0, 1fr) 60px 24px 54px;
+      'where where depth rate rate' / clamp(62px, 20%, 110px) minmax(0, 1fr) 60px 24px 54px;
     grid-template-rows: repeat(3, 1.4em);
     align-content: center;
     height: calc(4.2em + 7px);
