@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from sfm_kernel.directory.folders import is_alive
+from sfm_kernel.directory import signals
 from sfm_kernel.errors import SFMError
 
 Elsewhere = Callable[[str], None]
@@ -60,7 +59,7 @@ _OWN_CALLS = ("blocked in recv", "blocked in send", "blocked in collective")
 
 def _interrupt(folder: str, process: dict[str, Any], elsewhere: Elsewhere | None) -> str:
     """Why it did not get the signal; empty if it did."""
-    name, pid = process["name"], process["pid"]
+    name, pid = str(process["name"]), process["pid"]
     if not process["here"] and elsewhere is not None:
         try:
             elsewhere(process["uid"])
@@ -73,26 +72,4 @@ def _interrupt(folder: str, process: dict[str, Any], elsewhere: Elsewhere | None
             f"press Stop in the notebook that uses it"
         )
     segment = os.path.join(folder, f"{process['uid']}.seg")
-    if not process["alive"] or not pid or not is_alive(segment):
-        return f"{name} has ended"
-    try:
-        # Held from before the check on: the number cannot become a stranger's in between.
-        descriptor = os.pidfd_open(pid)
-    except OSError as error:
-        return f"{name} (pid {pid}) cannot be reached: {error.strerror}"
-    try:
-        if not _has_mapped(pid, segment):
-            return f"{name} is not process {pid} of this machine: it runs in another container"
-        signal.pidfd_send_signal(descriptor, signal.SIGINT)
-    except OSError as error:
-        return f"{name} (pid {pid}) cannot be reached: {error.strerror}"
-    finally:
-        os.close(descriptor)
-    return ""
-
-
-def _has_mapped(pid: int, path: str) -> bool:
-    """Whether the process has this file in its memory."""
-    # By its name, which nobody else's has: inodes are not the same everywhere (overlay, btrfs).
-    with open(f"/proc/{pid}/maps", errors="surrogateescape") as maps:
-        return any(line.rstrip("\n").endswith(f" {os.path.realpath(path)}") for line in maps)
+    return signals.interrupt(segment, pid if process["alive"] else None, name)
