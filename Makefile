@@ -33,7 +33,7 @@ INSTALLED := pyproject.toml tools/setup.sh $(wildcard $(CRATE)/Cargo.* $(CRATE)/
     $(shell find $(CRATE)/src sfm_kernel/install/data -type f 2>/dev/null)
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 
-.PHONY: help lab demo test lint format rust loom bench long labextension labextension-test clean distclean FORCE
+.PHONY: help lab demo test lint format rust loom bench long labextension labextension-test labextension-modules clean distclean FORCE
 help:
 	@sed -n '1,/^$$/s/^# \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
 
@@ -55,9 +55,12 @@ lab: $(VENV)/.sfm-base
 demo: $(VENV)/.sfm-base
 	@PATH="$(BIN):$$PATH" $(BIN)/python -m sfm_kernel.bench demo --output build/demo $(ARGS)
 
+# A file of tests for each core at a time, in the order of their names. Most tests wait for
+# processes that they have started, so that two files at once need little more than half the time.
 # No output after pytest's own: its summary line is the last.
+WORKERS ?= --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 test: $(VENV)/.sfm-test
-	@PATH="$(BIN):$$PATH" $(BIN)/python -m pytest $(ARGS)
+	@PATH="$(BIN):$$PATH" $(BIN)/python -m pytest $(WORKERS) $(ARGS)
 
 lint: $(VENV)/.sfm-test
 	$(BIN)/ruff check .
@@ -94,19 +97,26 @@ bench: $(VENV)/.sfm-bench
 	@PATH="$(BIN):$$PATH"; for name in cpi pingpong queue peers dot chunks reductions speedes collectives mpi targets; do \
 	    printf '\n== %s ==\n' $$name; $(BIN)/python -m sfm_kernel.bench $$name $(ARGS); done
 
-# Hours rather than minutes: many hypothesis examples, long stress and kill tests, deeper models.
+# Hours rather than minutes: many hypothesis examples, long stress and kill tests, deeper models,
+# and millions of damaged packets, rings and segments, by chance.
 long: $(VENV)/.sfm-test loom
+	SFM_LONG=1 $(CARGO) test $(CARGO_ARGS) --lib -- damaged --nocapture
 	SFM_LONG=1 PATH="$(BIN):$$PATH" $(BIN)/python -m pytest -o timeout=3600 $(ARGS)
 
 # Both need node. Users do not: what is built here is kept in the repository.
-labextension: labextension-test
-	cd labextension; PATH="$(BIN):$$PATH" jlpm build
+labextension: labextension-modules
+	cd labextension; export PATH="$(BIN):$$PATH"; jlpm build; jlpm test
 	$(BIN)/python tools/labextension_hash.py
 	@tools/setup.sh $(VENV) test  # an editable installation has a copy
 
-labextension-test: $(VENV)/.sfm-test
-	@command -v node >/dev/null || { echo "make $@ needs node, 20 or newer: https://nodejs.org" >&2; exit 1; }
-	cd labextension; export PATH="$(BIN):$$PATH"; jlpm install --immutable; jlpm tsc --noEmit; jlpm test
+# That what is kept is what these sources make, too.
+labextension-test: labextension-modules
+	cd labextension; PATH="$(BIN):$$PATH" jlpm test
+	PATH="$(BIN):$$PATH" $(BIN)/python tools/labextension_hash.py --compare
+
+labextension-modules: $(VENV)/.sfm-test
+	@command -v node >/dev/null || { echo "this needs node, 20 or newer: https://nodejs.org" >&2; exit 1; }
+	cd labextension; PATH="$(BIN):$$PATH" jlpm install --immutable
 
 clean:
 	rm -rf build dist $(CRATE)/target .pytest_cache .mypy_cache .ruff_cache .hypothesis

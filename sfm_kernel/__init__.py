@@ -9,9 +9,9 @@
 In a notebook: ``%load_ext sfm_kernel``, then ``%sfm start 4``.
 
 The import rule (checked by import-linter, see pyproject.toml): each layer uses only those to its
-left, ``errors <- message <- transport <- directory <- endpoint <- world, launch <- collectives,
-mpi, speedes <- bench, plots <- jupyter``. ``observe`` reads segments from outside and imports only
-``errors`` and ``_native``.
+left, ``errors, states <- message <- transport <- directory <- endpoint <- world, launch <-
+collectives, mpi, speedes <- bench, plots <- jupyter``. ``observe`` reads segments from outside and
+imports only ``errors``, ``states`` and ``_native``.
 """
 
 from __future__ import annotations

@@ -56,7 +56,10 @@ class Region:
 
 @final
 class Message:
-    """A received packet; see ``sfm_kernel.message``. Values are decoded when first read."""
+    """A received packet; see ``sfm_kernel.message``. Values are decoded when first read.
+
+    A value that was pickled runs code of its sender then; ``repr`` and ``_repr_html_`` read all.
+    """
 
     def __getattribute__(self, name: str, /) -> Any: ...
     def __getitem__(self, name: str, /) -> Any: ...
@@ -79,7 +82,10 @@ def pack(attributes: dict[str, Any], /, context: int = 0) -> Packet:
     """
 
 def decode(data: Buffer, /) -> tuple[list[Message], bytes]:
-    """Messages that are complete at the head of ``data``, and the leftover. Raises PacketError."""
+    """Messages that are complete at the head of ``data``, and the leftover. Raises PacketError.
+
+    To read a pickled value of one runs code of whoever has made the packet.
+    """
 
 def matches(message: Message, template: dict[str, Any], /) -> bool:
     """Whether ``message`` has every attribute of ``template``. Raises as ``recv``."""
@@ -88,17 +94,20 @@ def matches(message: Message, template: dict[str, Any], /) -> bool:
 class Observer:
     """Looks at the segments of one world's processes, read without their help. Thread-safe.
 
-    They stay mapped as long as the calls name them: let go of it when nobody looks any more.
+    Their files stay open as long as the calls name them: let go of it when nobody looks any more.
+    Whatever becomes of a segment meanwhile, nothing here is killed by it.
     """
 
     def __new__(cls) -> Self: ...
-    def segments(
-        self, paths: Sequence[_Path], /, inboxes: bool = True
-    ) -> list[dict[str, Any] | None]:
+    def segments(self, paths: Sequence[_Path], /) -> list[dict[str, Any] | None]:
         """State and counters of the processes; None where there is no segment.
 
-        With ``inboxes`` waits up to 50 ms for their network threads to write down what is queued.
+        Waits up to 50 ms for their network threads to write down what is queued. Of a damaged one
+        there is no more than ``alive`` and the state "damaged"; texts of others may be damaged.
         """
+
+    def calls(self, paths: Sequence[_Path], /) -> list[tuple[str, int] | None]:
+        """For each process its state, and the number of its latest blocked call; asks nobody."""
 
     def pulses(self, paths: Sequence[_Path], /) -> list[int]:
         """For each segment a number that changes when anything in it does; 0 for none."""
@@ -106,17 +115,18 @@ class Observer:
     def trace(
         self, path: _Path, start: int = 0, /
     ) -> tuple[
-        list[tuple[int, float, str, str, int, int, int, int, list[tuple[str, str]]]],
+        list[tuple[int, float, str, str, int, int, int, int, list[tuple[str, str]], int]],
         int,
         list[tuple[int, str]],
     ]:
         """The events of a process's trace, the place of the next, and the texts of codes.
 
-        An event is ``(place, time, what, peer, number, nbytes, code, line, attributes)``: its place
-        in the process's history, seconds since 1970, "sent", "received" or a state, the last 16
-        digits of the peer's uid, which message of that pair, its bytes, where in the program, and
-        the message's first attributes as texts. Only events from ``start`` on that are still there;
-        none where there is no segment.
+        An event is ``(place, time, what, peer, number, nbytes, code, line, attributes, context)``:
+        its place in the process's history, seconds since 1970, "sent", "received" or a state, the
+        last 16 digits of the peer's uid, which message of that pair, its bytes, where in the
+        program, the message's first attributes as texts, and the first 16 bits of its context's
+        number (1 where they are 0), 0 for a user's own message. Only events from ``start`` on
+        that are still there; none where there is no segment, or it is damaged.
         """
 
 def judge(path: _Path, call: int, judgement: str, /) -> bool:
@@ -126,7 +136,7 @@ def judge(path: _Path, call: int, judgement: str, /) -> bool:
     """
 
 def set_bystanders(function: Callable[[], str], /) -> None:
-    """Ask ``function`` which other threads of this process could go on while a call is blocked."""
+    """Ask ``function`` what of this process could go on while a call of this thread is blocked."""
 
 def set_locator(function: Callable[[str, str], str | None], /) -> None:
     """Ask ``function(filename, name)`` for the text of a piece of code; None: not to be shown."""
@@ -371,13 +381,38 @@ class Inbox:
         With ``outflow``, an account of this process, the sender's credit is updated directly.
         """
 
-    def wait_until(self, look: Callable[[], object], text: str, tick: Callable[[], object]) -> None:
+    def wait_until(
+        self,
+        look: Callable[[], object],
+        text: str,
+        tick: Callable[[], object],
+        sending: bool = False,
+        limit: float | None = None,
+    ) -> None:
         """Return when ``look()`` is true; it is called whenever something may have come.
 
         Args:
             text: what observers are told about the wait; nothing if it is empty.
             tick: called about every 100 ms; what it raises ends the wait.
         """
+
+    @staticmethod
+    def place() -> int:
+        """Where in its program this thread is now, for ``help``."""
+
+    def help(self, number: int, place: int, apart: bool) -> None:
+        """This thread works from now on for a call that another one has made at ``place``.
+
+        What it sends is then seen to come from there, and its waits are not shown: whoever waits
+        for it tells what it waits for. ``number``: any but 0, and no other helper's.
+        ``apart``: it goes on beside calls that do not wait for it.
+        """
+
+    def end_help(self) -> None:
+        """The end of ``help``."""
+
+    def helper_facts(self, number: int) -> str | None:
+        """What a helper waits for, as ``wait_until`` is to tell it; None before it is known."""
 
     def rest(self, limit: int) -> None:
         """Wait until something has come, for at most ``limit`` microseconds."""
@@ -403,10 +438,13 @@ class Inbox:
         """Show observers that this process waits for others to end a cell."""
 
     def set_others(self, others: str) -> None:
-        """See ``set_waiting``: the threads that could go on meanwhile."""
+        """Show observers what could go on meanwhile, or what a program has left: JSON."""
 
     def end_waiting(self) -> None:
         """It waits no more."""
+
+    def polled(self, tell: Callable[[], str]) -> None:
+        """A call has asked in vain for what ``tell()`` says, as JSON; it is seldom called."""
 
     def trace_off(self) -> None:
         """Record no events from now on."""
@@ -510,6 +548,9 @@ class Exchange:
 
     def unwatch(self, fd: int) -> None:
         """Not any more; before the descriptor is closed."""
+
+    def speakers(self) -> set[int]:
+        """Descriptors of the connections that members came through since this was last asked."""
 
     def news(self) -> tuple[list[Link], list[Link], list[str]]:
         """(links to open, links whose peer refuses our messages, complaints), each told once."""

@@ -9,8 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 
+def printable(text: str) -> str:
+    """The text with its control characters shown: what others sent must not steer a terminal."""
+    return "".join(
+        one if one.isprintable() or one in "\n\t" else one.encode("unicode_escape").decode()
+        for one in text
+    )
+
+
 class SFMError(Exception):
     """Root of every error that sfm-kernel raises on purpose."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class WouldBlock(SFMError):

@@ -16,7 +16,9 @@ from typing import Any
 
 import cloudpickle
 
+from sfm_kernel.endpoint.seen import Account, disagreement
 from sfm_kernel.errors import ProcessFailed, RecvTimeout
+from sfm_kernel.watching import Watching
 
 JOINED, GO, END = b"J", b"G", b"E"
 """The words on the pipes; see ``launched``."""
@@ -31,6 +33,7 @@ def run(
     *args: Any,
     names: Sequence[str] | None = None,
     timeout: float | None = None,
+    detect: bool = False,
     **kwargs: Any,
 ) -> list[Any]:
     """Call ``function(sfm, *args, **kwargs)`` in ``n`` processes; their results, by rank.
@@ -39,13 +42,17 @@ def run(
     may come from a notebook or a script: it is sent by value.
 
     Blocks: until all have returned, or one has failed. Stop (KeyboardInterrupt) stops them all.
+    When they wait for each other for ever, stderr says why, once, after some seconds.
     Args:
         n: processes, at least 1. Each is a fresh Python on this machine.
         names: names of the ranks; without them a process's name is its rank.
         timeout: seconds after which all are stopped.
+        detect: calls that wait for each other for ever end with DeadlockDetected.
     Raises:
         ProcessFailed: a process raised (its traceback is in the message) or died.
         RecvTimeout: not all had returned within ``timeout`` seconds.
+        CollectiveMismatch: all have returned, and have made calls of a group that do not fit
+            together.
         No process is left in any case.
     Example:
         >>> sfm_kernel.run(lambda sfm: sfm.rank * 10, n=2)
@@ -58,13 +65,21 @@ def run(
     world = f"run-{os.getpid()}-{secrets.token_hex(4)}"
     work = cloudpickle.dumps((function, args, kwargs))
     crew = _Crew()
+    watching = Watching(world, crew.pids, _say, end=detect, hint=_HINT)
     try:
         for rank in range(n):
             crew.start(world, rank, n, names[rank] if names else None, work)
-        return crew.results(n, timeout)
+        return crew.results(n, timeout, watching)
     finally:
         crew.stop()
         _remove(world)
+
+
+_HINT = "The processes go on waiting. Stop ends them; so does run(..., detect=True) by itself."
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def _remove(world: str) -> None:
@@ -80,12 +95,15 @@ class _Crew:
     def __init__(self) -> None:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._reports: list[int] = []
+        self._accounts: list[Account] = []
 
     def start(self, world: str, rank: int, n: int, name: str | None, work: bytes) -> None:
         read, write = os.pipe()
         try:
             process = subprocess.Popen(
-                [sys.executable, "-m", "sfm_kernel.launched", str(write)],
+                # -P: not where a file could take the place of one of Python's own modules; it gets
+                # this process's sys.path with its work.
+                [sys.executable, "-P", "-m", "sfm_kernel.launched", str(write)],
                 stdin=subprocess.PIPE,
                 pass_fds=(write,),
                 start_new_session=True,  # Ctrl-C is for this process, which stops the others
@@ -99,7 +117,11 @@ class _Crew:
             pickle.dump((world, rank, n, name, sys.path, work), process.stdin)
             process.stdin.flush()
 
-    def results(self, n: int, timeout: float | None) -> list[Any]:
+    def pids(self) -> list[int]:
+        """The processes that were started."""
+        return [process.pid for process in self._processes]
+
+    def results(self, n: int, timeout: float | None, watching: Watching) -> list[Any]:
         deadline = None if timeout is None else time.monotonic() + timeout
         results: dict[int, Any] = {}
         reports = {rank: bytearray() for rank in range(n)}
@@ -112,7 +134,9 @@ class _Crew:
                 if left is not None and left <= 0:
                     missing = [rank for rank in range(n) if rank not in results]
                     raise RecvTimeout(f"ranks {missing} had not returned within {timeout} s")
-                for event, _ in selector.select(left):
+                watching.look()
+                pause = max(0.0, watching.due - time.monotonic())
+                for event, _ in selector.select(pause if left is None else min(left, pause)):
                     report = reports[event.data]
                     part = os.read(event.fd, 1 << 20)
                     if part and not report:
@@ -127,6 +151,8 @@ class _Crew:
         for process in self._processes:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(GRACE)
+        if mismatch := disagreement(self._accounts):
+            raise mismatch
         return [results[rank] for rank in range(n)]
 
     def _say(self, word: bytes) -> None:
@@ -143,8 +169,9 @@ class _Crew:
             if code < 0:
                 raise ProcessFailed(rank, f"was killed by {signal.Signals(-code).name}")
             raise ProcessFailed(rank, f"ended with exit status {code} before it returned")
-        good, value, trace = pickle.loads(text)
+        good, value, trace, account = pickle.loads(text)
         if good:
+            self._accounts.append(account)
             return pickle.loads(value)
         raise ProcessFailed(rank, f"raised {value}", trace)
 

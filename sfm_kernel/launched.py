@@ -16,13 +16,15 @@ import traceback
 
 import cloudpickle
 
-from sfm_kernel.endpoint.seen import bystanders
+from sfm_kernel.endpoint import ending
+from sfm_kernel.endpoint.bystanders import rest
+from sfm_kernel.endpoint.seen import Account, account
 from sfm_kernel.launch import END, GO, JOINED
 from sfm_kernel.world import join
 
 
 def main(report: int) -> None:
-    """Take the work from stdin, and write ``(good, value, traceback)`` to descriptor ``report``."""
+    """Take the work from stdin, and write ``(good, value, traceback, account)`` to ``report``."""
     os.set_inheritable(report, False)
     with open(0, "rb", buffering=0, closefd=False) as stdin:  # nothing beyond the work is read
         world, rank, n, name, path, work = pickle.load(stdin)
@@ -31,21 +33,24 @@ def main(report: int) -> None:
     threading.Thread(target=_listen, args=(go, end), name="sfm-parent", daemon=True).start()
     try:
         with join(world, name=name, rank=rank, size=n) as sfm:
-            os.write(report, JOINED)
-            go.wait()
-            function, args, kwargs = cloudpickle.loads(work)
-            value = cloudpickle.dumps(function(sfm, *args, **kwargs))
-            if not bystanders():
-                sfm.show_running(False)  # observers see that nothing more is to be expected of it
-            _tell(report, True, value, "")
-            end.wait()
+            try:
+                os.write(report, JOINED)
+                go.wait()
+                function, args, kwargs = cloudpickle.loads(work)
+                value = cloudpickle.dumps(function(sfm, *args, **kwargs))
+                _tell(report, True, value, "", account())
+                rest([sfm], end.wait)
+            finally:
+                ending.begin()
     except Exception as error:  # noqa: BLE001 - whatever the user's function raises is reported
         _tell(report, False, f"{type(error).__name__}: {error}", traceback.format_exc())
 
 
-def _tell(report: int, good: bool, value: object, trace: str) -> None:
+def _tell(
+    report: int, good: bool, value: object, trace: str, account: Account | None = None
+) -> None:
     with open(report, "wb") as pipe:  # closing it ends the report
-        pipe.write(pickle.dumps((good, value, trace)))
+        pipe.write(pickle.dumps((good, value, trace, account)))
 
 
 def _listen(go: threading.Event, end: threading.Event) -> None:

@@ -43,6 +43,10 @@ def decode(data: bytes | bytearray | memoryview) -> tuple[list[Message], bytes]:
     Keeps no state: put the leftover in front of what comes next and call again. An incomplete
     packet is leftover, whole; so is nothing, as ``b""``.
 
+    Decode only what comes from somebody whom you would let run code: values that are no plain
+    numbers, texts, bytes or arrays are pickles, and to read such a value (also by ``repr``, which
+    reads all of them) runs what the sender has put there. This function itself runs nothing.
+
     Raises:
         PacketError: the bytes are no packet: wrong magic, version or length, damaged tables. It
             is raised as soon as this shows, even if the packet is incomplete.

@@ -6,17 +6,20 @@ import contextlib
 import os
 import secrets
 import socket
+from collections.abc import Collection
 from typing import Any
 
 from sfm_kernel.directory import LocalDirectory, open_directory
 from sfm_kernel.endpoint import BUFFERING, Endpoint
 from sfm_kernel.errors import BadName, WorldError
-from sfm_kernel.transport.base import Transport
+from sfm_kernel.transport.base import Directory, Transport
 from sfm_kernel.transport.inproc import InprocTransport
 from sfm_kernel.transport.shm import Inbox, Outflow, Segment, ShmTransport, segment_path
 from sfm_kernel.transport.zmq import ZmqTransport
 
 KINDS = ("inproc", "shm", "zmq")
+TCP = "tcp"
+"""In SFM_TRANSPORT: "zmq", and on one machine as between several: over TCP, encrypted."""
 
 
 def join(
@@ -60,7 +63,7 @@ def join(
         ('A', 0, 1)
     """
     _check_identity(name, rank)
-    kinds = _kinds()
+    chosen = _chosen()
     found = open_directory(world, create=create, url=directory, key=key)
     uid = secrets.token_hex(16)
     path = segment_path(found.folder, uid)
@@ -71,15 +74,15 @@ def join(
         undo.append(inbox.close)
         if os.environ.get("SFM_TRACE") == "0":  # what recording costs is measured without it
             inbox.trace_off()
-        # A world of one machine needs no port that others can reach.
-        zmq = ZmqTransport(inbox, found.key, uid, local=isinstance(found, LocalDirectory))
-        undo.append(zmq.close)
+        zmq = _zmq(found, inbox, uid, chosen)
+        if zmq:
+            undo.append(zmq.close)
         member = found.join(
             uid=uid,
             pid=os.getpid(),
             host=socket.gethostname(),
             segment=path,
-            address=zmq.address,
+            address=zmq.address if zmq else "",
             name=name,
             rank=rank,
             guest=guest,
@@ -87,12 +90,14 @@ def join(
             info=info,
         )
         undo.append(lambda: found.leave(member))
-        zmq.start(member, found)
         transports: list[Transport] = [
             InprocTransport(uid, inbox, Outflow),
             ShmTransport(member, found.folder, inbox),
-            zmq,
         ]
+        if zmq:
+            zmq.start(member, found)
+            transports.append(zmq)
+        kinds = ["zmq" if one == TCP else one for one in chosen or KINDS]
         return Endpoint(
             member, found, inbox, transports, kinds=kinds, buffering=buffering, size=size
         )
@@ -116,11 +121,24 @@ def _check_identity(name: Any, rank: Any) -> None:
         raise BadName(f"a rank is an integer, 0 or more, not {rank!r}")
 
 
-def _kinds() -> tuple[str, ...]:
-    """The transports that may be used: ``SFM_TRANSPORT``, a list such as "zmq" or "shm,zmq"."""
+def _chosen() -> tuple[str, ...]:
+    """``SFM_TRANSPORT``: the transports that may be used, such as "zmq" or "shm,zmq"; else none."""
     text = os.environ.get("SFM_TRANSPORT", "")
     chosen = tuple(one.strip() for one in text.split(",") if one.strip())
-    unknown = [one for one in chosen if one not in KINDS]
+    unknown = [one for one in chosen if one not in (*KINDS, TCP)]
     if unknown:
-        raise WorldError(f"SFM_TRANSPORT={text!r}: {unknown[0]!r} is none of {', '.join(KINDS)}")
-    return chosen or KINDS
+        known = ", ".join((*KINDS, TCP))
+        raise WorldError(f"SFM_TRANSPORT={text!r}: {unknown[0]!r} is none of {known}")
+    return chosen
+
+
+def _zmq(found: Directory, inbox: Inbox, uid: str, chosen: Collection[str]) -> ZmqTransport | None:
+    """Where others reach this process without shared memory: nowhere in a world of one machine,
+    unless it was asked for."""
+    if not isinstance(found, LocalDirectory):
+        return ZmqTransport(inbox, found.key, uid)
+    if TCP in chosen:
+        return ZmqTransport(inbox, found.key, uid, local=True)
+    if "zmq" in chosen:
+        return ZmqTransport(inbox, found.key, uid, local=True, folder=found.folder)
+    return None

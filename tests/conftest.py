@@ -26,7 +26,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-from tests import leaks
+from tests import forks, leaks
 
 IN_CI = os.environ.get("SFM_CI") == "1"
 LONG = os.environ.get("SFM_LONG") == "1"
@@ -200,6 +200,12 @@ def _checked(who: str, root: Path, *, killed: bool = False) -> Iterator[None]:
 def sfm_dir() -> Path:
     """The root of this session's worlds (SFM_DIR), below /dev/shm and removed at the end."""
     return _session["sfm"]
+
+
+@pytest.fixture
+def forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``sfm_kernel.run`` starts forks of one process: see ``tests.forks``."""
+    monkeypatch.setattr("sfm_kernel.launch.subprocess", forks.POPEN)
 
 
 _numbers = itertools.count()

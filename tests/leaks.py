@@ -125,11 +125,9 @@ def _processes(root: Path) -> dict[int, str]:
         grew = not children <= ours
         ours |= children
     named = {pid: _command(pid) for pid in (found | ours) - {own}}
-    return {
-        pid: line
-        for pid, line in named.items()
-        if line and not any(helper in line for helper in HELPERS)
-    }
+    helpers = {pid for pid, line in named.items() if any(helper in line for helper in HELPERS)}
+    helpers -= {pid for pid in helpers if parents.get(pid) in helpers}  # forks of the fork server
+    return {pid: line for pid, line in named.items() if line and pid not in helpers}
 
 
 def _command(pid: int) -> str:

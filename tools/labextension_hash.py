@@ -1,16 +1,22 @@
-"""Completes a build of labextension/: install.json, and a hash of the sources that it was made of.
+"""Completes a build of labextension/, and compares the build that is kept with the sources.
 
-    python tools/labextension_hash.py
+    python tools/labextension_hash.py              after `jlpm build`
+    python tools/labextension_hash.py --compare    builds elsewhere: is it what is kept? Needs node
 
-The build is kept in the repository, so that users need no node. Its files differ from one folder
-and one machine to the next; whether it is of today's sources is told by their hash, which
-tests/unit/test_labextension.py compares.
+The build is kept in the repository, so that users need no node. Beside its files it holds a hash
+of the sources that it was made of, and one of each file: tests/unit/test_labextension.py compares
+both where there is no node. CI builds it again, and every byte must be the same; for that, the
+build does not depend on the folder (rspack.config.js).
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,9 +24,11 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "labextension"
 BUILT = ROOT / "sfm_kernel/install/data/share/jupyter/labextensions/@sfm/labextension"
 HASH = "sources.sha256"
+HASHES = "built.sha256"
 
 _FOLDERS = ("src", "style", "schema")
-_FILES = ("package.json", "tsconfig.json", "yarn.lock", "install.json")
+_FILES = ("package.json", "tsconfig.json", "yarn.lock", "install.json", "rspack.config.js")
+_AGAIN = "run `make labextension`, and add what it has changed"
 
 
 def sources() -> Iterator[Path]:
@@ -39,13 +47,63 @@ def digest() -> str:
     return sha.hexdigest()
 
 
-def main() -> None:
-    """Put both files into the build."""
-    if not (BUILT / "package.json").is_file():
-        raise SystemExit(f"there is no build in {BUILT}: `make labextension` makes it")
-    shutil.copy(SOURCES / "install.json", BUILT)  # the builder empties the folder
-    (BUILT / HASH).write_text(digest() + "\n")
+def hashes(built: Path) -> dict[str, str]:
+    """The hash of each file of a build, by its path."""
+    files = sorted(path for path in built.rglob("*") if path.is_file() and path.name != HASHES)
+    return {
+        path.relative_to(built).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in files
+    }
+
+
+def known(built: Path) -> dict[str, str]:
+    """What ``hashes`` was when the build was completed."""
+    pairs = (line.split("  ", 1) for line in (built / HASHES).read_text().splitlines())
+    return {path: sha for sha, path in pairs}
+
+
+def differences(one: dict[str, str], other: dict[str, str]) -> list[str]:
+    """The files that are not the same in both."""
+    return sorted({path for path, _ in one.items() ^ other.items()})
+
+
+def complete(built: Path) -> None:
+    """Put into a build what the builder does not."""
+    if not (built / "package.json").is_file():
+        raise SystemExit(f"there is no build in {built}: `make labextension` makes it")
+    shutil.copy(SOURCES / "install.json", built)  # the builder empties the folder
+    (built / HASH).write_text(digest() + "\n")
+    # As sha256sum has it: `sha256sum --check built.sha256`.
+    lines = [f"{sha}  {path}\n" for path, sha in hashes(built).items()]
+    (built / HASHES).write_text("".join(lines))
+
+
+def compare() -> None:
+    """End the process unless a build of these sources is what is kept."""
+    (ROOT / "build").mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=ROOT / "build", prefix="labextension-") as folder:
+        scratch = Path(folder)
+        # Links, since node_modules is large; a link to that folder would be another place.
+        copy = scratch / SOURCES.name
+        shutil.copytree(SOURCES, copy, symlinks=True, ignore=_results, copy_function=_link)
+        subprocess.run(["jlpm", "build"], cwd=copy, check=True)
+        built = scratch / BUILT.relative_to(ROOT)
+        complete(built)
+        if other := differences(hashes(built), hashes(BUILT)):
+            raise SystemExit(f"a build of labextension/ differs in {', '.join(other)}: {_AGAIN}")
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # another file system, or somebody else's file
+        shutil.copy2(source, target)
+
+
+def _results(folder: str, names: list[str]) -> set[str]:
+    """What an earlier build has written beside the sources."""
+    return {"lib", "tsconfig.tsbuildinfo"} & {*names} if Path(folder) == SOURCES else set()
 
 
 if __name__ == "__main__":
-    main()
+    compare() if sys.argv[1:] == ["--compare"] else complete(BUILT)

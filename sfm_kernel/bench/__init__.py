@@ -21,6 +21,9 @@ BENCHMARKS = (
     "mpi",
     "targets",
 )
-"""Modules of this package that ``python -m sfm_kernel.bench NAME`` runs."""
+"""What ``python -m sfm_kernel.bench NAME`` runs: modules of this package of the same name …"""
+
+NAMED_OTHERWISE = {"queue": "deep_queue"}
+"""… but where Python has a module of that name, which would be hidden by ours."""
 
 __all__ = ["BENCHMARKS", "Row", "frame", "machine", "table", "usable_cores"]

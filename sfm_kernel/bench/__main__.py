@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from sfm_kernel.bench import BENCHMARKS, machine, table
+from sfm_kernel.bench import BENCHMARKS, NAMED_OTHERWISE, machine, table
 from sfm_kernel.bench.arguments import at_least
 from sfm_kernel.bench.rows import Row, write_json
 from sfm_kernel.errors import SFMError
@@ -39,6 +39,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
+def _module(name: str) -> Any:
+    return import_module(f"sfm_kernel.bench.{NAMED_OTHERWISE.get(name, name)}")
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m sfm_kernel.bench",
@@ -46,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     benchmarks = parser.add_subparsers(dest="benchmark", metavar="NAME", title="benchmarks")
     for name in BENCHMARKS:
-        module = import_module(f"sfm_kernel.bench.{name}")
+        module = _module(name)
         title = str(module.__doc__).partition("\n")[0]
         one = benchmarks.add_parser(name, help=title, description=title)
         one.add_argument("--repeat", type=at_least(1), metavar="R", help="rounds to measure")
@@ -62,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> int:
-    benchmark: Any = import_module(f"sfm_kernel.bench.{options.benchmark}")
+    benchmark = _module(options.benchmark)
     plot_file = getattr(options, "plot", None)
     for file in (options.json, plot_file):  # not after minutes of measuring
         if file is not None and not file.parent.is_dir():

@@ -211,7 +211,7 @@ ONE_MACHINE = (
     "SFM w/Q", UNTRACED, "mpi4py pickled", "mpi4py buffers", "Pipe", "unix sockets", "unix pickle",
 )  # fmt: skip
 NETWORK = (
-    "sockets", "pickle", "SFM", "SFM w/Q zmq", "SFM w/Q zmq plain", "pyzmq tcp", "pyzmq ipc",
+    "sockets", "pickle", "SFM", "SFM w/Q zmq", "SFM w/Q zmq ipc", "pyzmq tcp", "pyzmq ipc",
     "ipyparallel",
 )  # fmt: skip
 
@@ -219,8 +219,8 @@ RATIOS = {
     "SFM / mpi4py pickled": ("SFM w/Q", "mpi4py pickled"),
     "SFM / mpi4py buffers": ("SFM w/Q", "mpi4py buffers"),
     "traced / untraced": ("SFM w/Q", UNTRACED),
-    "zmq plain / pyzmq tcp": ("SFM w/Q zmq plain", "pyzmq tcp"),
-    "CURVE / plain": ("SFM w/Q zmq", "SFM w/Q zmq plain"),
+    "zmq ipc / pyzmq ipc": ("SFM w/Q zmq ipc", "pyzmq ipc"),
+    "zmq encrypted / pyzmq tcp": ("SFM w/Q zmq", "pyzmq tcp"),
 }
 
 

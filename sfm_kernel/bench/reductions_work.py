@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from sfm_kernel.endpoint import Endpoint
     from sfm_kernel.message import Message
 
-TCP = "SFM w/Q zmq plain"
-"""Of ``OPENINGS``: every message over TCP, not encrypted."""
+TCP = "SFM w/Q zmq"
+"""Of ``OPENINGS``: every message over TCP, encrypted as between machines."""
 
 UNIT = 8
 """Bytes of a float: arrays have whole ones."""

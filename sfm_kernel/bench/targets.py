@@ -1,6 +1,6 @@
 """The targets: what SFM wants to be, beside what it is on this machine now.
 
-Runs what it needs of ``pingpong``, ``queue`` and ``peers``. Where a target holds for several
+Runs what it needs of ``pingpong``, ``deep_queue`` and ``peers``. Where a target holds for several
 messages, the table shows the one that is furthest from it; the tables before it show all.
 """
 
@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
-from sfm_kernel.bench import peers, pingpong, queue
+from sfm_kernel.bench import deep_queue as queue
+from sfm_kernel.bench import peers, pingpong
 from sfm_kernel.bench.messages import SIZES, THREE
 from sfm_kernel.bench.others.crew import left_out
 from sfm_kernel.bench.patterns import PATTERNS
@@ -24,9 +25,14 @@ SMALL = tuple(
     if 128 <= nbytes <= 64 << 10
 )
 LARGE = ("array 1 MB", "array 16 MB", "array 64 MB")
-SHM, PLAIN, CURVE = "SFM w/Q", "SFM w/Q zmq plain", "SFM w/Q zmq"
-PICKLED, BUFFERS, PYZMQ = "mpi4py pickled", "mpi4py buffers", "pyzmq tcp"
-COMPARED = (SHM, PICKLED, BUFFERS, PLAIN, CURVE, PYZMQ)
+SHM, IPC, TCP = "SFM w/Q", "SFM w/Q zmq ipc", "SFM w/Q zmq"
+PICKLED, BUFFERS, PYZMQ_IPC, PYZMQ_TCP = (
+    "mpi4py pickled",
+    "mpi4py buffers",
+    "pyzmq ipc",
+    "pyzmq tcp",
+)
+COMPARED = (SHM, PICKLED, BUFFERS, IPC, PYZMQ_IPC, TCP, PYZMQ_TCP)
 CROWDS = (8, 16)
 DEPTHS = (0, 100_000)
 TRACING = "tracing"
@@ -142,9 +148,9 @@ def _of_pingpong(latencies: Latencies) -> list[Row]:
         row("128 B … 64 kB", 1.2, SMALL, SHM, BUFFERS),
         row("array of 1 … 64 MB", 1.0, LARGE, SHM, BUFFERS),
         row("array of 1 … 64 MB", 0.1, LARGE, SHM, PICKLED),
-        row("over tcp, CURVE off", 1.2, everything, PLAIN, PYZMQ),
-        row("price of CURVE, small", None, (THREE,), CURVE, PLAIN),
-        row("price of CURVE, most", None, everything, CURVE, PLAIN),
+        row("over zmq, ipc", 1.2, everything, IPC, PYZMQ_IPC),
+        row("over tcp, encrypted, small", None, (THREE,), TCP, PYZMQ_TCP),
+        row("over tcp, encrypted, most", None, everything, TCP, PYZMQ_TCP),
     ]
 
 

@@ -31,7 +31,7 @@ from sfm_kernel.collectives.operations import (
     native_codes,
 )
 from sfm_kernel.collectives.team import Made, Team, Told, describe
-from sfm_kernel.endpoint import Endpoint
+from sfm_kernel.endpoint import Endpoint, caller
 from sfm_kernel.transport.base import Name
 from sfm_kernel.transport.shm import Collectives, Known
 
@@ -65,9 +65,11 @@ class Group(Collectives):
         sfm: this process's endpoint.
         members: names or ranks, in the order of their places; all ranked processes, by rank, if
             None.
-        name: groups of the same members and different names do not hear each other.
+        name: groups of the same members and different names do not hear each other. Observers
+            call it so.
         on_wait: what ``on_wait`` will be; called while the others are waited for, too.
-        doing: what observers are told of that wait.
+        called: gives what observers are told instead of a call's text.
+        title: what they are told that the group is.
     Raises:
         UnknownName: nobody has this name.
         ValueError: a member is listed twice, or this process is none.
@@ -93,13 +95,15 @@ class Group(Collectives):
         *,
         name: str = "",
         on_wait: Callable[[], None] | None = None,
-        doing: str = "",
+        called: Callable[[str], str] | None = None,
+        title: str = "",
     ) -> None:
         found = resolve(sfm, members)
-        self._team = Team(sfm, found, meet(sfm, found, name, on_wait, doing))
-        self._team.on_wait = on_wait
+        title = title or (repr(name) if name else f"the group that was made in {caller()[1]}")
+        called = called or (lambda text: f"{text} of {name!r}" if name else text)
+        team = self._team = Team(sfm, found, meet(sfm, found, name, on_wait, called, title))
+        team.on_wait, team.called, team.title = on_wait, called, title
         self.name = name
-        team = self._team
         barrier = ("barrier", _by("", "flags"))
         known = Known(0, 0, team.mark(describe(*barrier)), barrier)
         self._wire(team.ledger, team.tick_at_board, known)
@@ -291,7 +295,6 @@ class Group(Collectives):
             team.ledger.begin(made, mark)
             if algorithm != "flags":
                 team.look()  # memory tells by itself
-            team.context.doing = what
             work = getattr(MODULES[algorithm], made[0])
             return work(Call(team, what, op, len(made) > 2), *arguments)
         except Told as told:

@@ -6,7 +6,8 @@ message, memory or failure of an earlier group of the same members is ever taken
 after Stop, or after an error on some of them, a new group begins anew.
 
 A member that gives up takes its number back. The first keeps numbers that came before it made the
-group; if it gives up, it tells those who wait.
+group; if it gives up, it tells those who wait. A number that comes late is dropped when they meet
+again, and takes no room of the user's until then.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ import itertools
 import secrets
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from sfm_kernel.endpoint import BUFFERING, Context, Endpoint
+from sfm_kernel.endpoint.bystanders import hooks
 from sfm_kernel.errors import (
     CollectiveError,
     DeadlockDetected,
@@ -65,12 +67,13 @@ def meet(
     members: Sequence[Member],
     name: str,
     on_wait: Callable[[], None] | None = None,
-    doing: str = "",
+    called: Callable[[str], str] = str,
+    title: str = "",
 ) -> str:
     """Return when all members have called it: the group's mark, equal on all of them.
 
-    ``on_wait`` is called about every 100 ms; what it raises ends the wait. ``doing`` is what
-    observers are told of it.
+    ``on_wait`` is called about every 100 ms; what it raises ends the wait. ``called(text)`` gives
+    what observers are told of it, ``title`` what the group is called.
 
     Raises:
         PeerLost: a member has died.
@@ -84,7 +87,8 @@ def meet(
     try:
         place = [one.uid for one in members].index(sfm.uid)
         names = [one.name for one in members]
-        table.context.doing = doing or _made_of(names)
+        table.context.doing = called(_made_of(names))
+        table.context.group = (table.context.name or "", title)
         table.on_wait = on_wait
         own = secrets.token_hex(8)
         if place == 0:
@@ -104,7 +108,7 @@ class _Table:
     """Where the members of one group meet, again and again."""
 
     def __init__(self, sfm: Endpoint, key: str) -> None:
-        self.context = Context(sfm, f"group {key}")
+        self.context = Context(sfm, f"group {key}", news=True, library=True)
         self.context.buffering = BUFFERING
         self.context.private = True
         self.busy = threading.Lock()
@@ -218,3 +222,14 @@ _tables: weakref.WeakKeyDictionary[Endpoint, dict[str, _Table]] = weakref.WeakKe
 
 def _table_of(sfm: Endpoint, key: str) -> _Table:
     return _tables.setdefault(sfm, {}).setdefault(key, _Table(sfm, key))
+
+
+def _hooks() -> Iterator[Callable[[], None]]:
+    """What groups in the making run while their members wait: it may end the wait, or send."""
+    for tables in list(_tables.values()):
+        for table in list(tables.values()):
+            if table.on_wait is not None and table.busy.locked():
+                yield table.on_wait
+
+
+hooks.append(_hooks)

@@ -22,11 +22,14 @@ import itertools
 import os
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.collectives.meeting import check_for_heirs
 from sfm_kernel.endpoint import BUFFERING, Context, Endpoint, facts
+from sfm_kernel.endpoint.bystanders import hooks
+from sfm_kernel.endpoint.seen import accounts
 from sfm_kernel.errors import (
     CollectiveError,
     CollectiveMismatch,
@@ -45,6 +48,12 @@ LOOK_EVERY = 5
 """A member that waits looks for notes every 100 ms, and so many times less often for deaths."""
 
 
+LATEST = 16
+"""Calls of a group that are told at the end of a program."""
+
+MOST_GONE = 64
+"""Groups that nobody has any more at the end of a program, and of which is told as well."""
+
 Made = tuple[Any, ...]
 """A call as it was made: its name; what else must be equal; for arrays their type and shape."""
 
@@ -61,6 +70,9 @@ class Team:
     Args:
         token: what the group has for itself; see ``meeting``.
         outer: the team of which this is a part, and which hears of its failures.
+    Attributes:
+        called: gives what observers are told of a call, from its text.
+        title: what the group is called.
     """
 
     def __init__(
@@ -71,10 +83,13 @@ class Team:
         self.size = len(self.members)
         self.place = [one.uid for one in members].index(sfm.uid)
         self.token = token
-        self.context = Context(sfm, f"collective {token}")
+        self.context = Context(sfm, f"collective {token}", library=True)
         self.context.tick = self._tick
         self.context.private = True
-        self._notes = Context(sfm, f"collective {token} notes", news=True)
+        self.context.doing = self._doing
+        self.called: Callable[[str], str] = str
+        self.title = ""
+        self._notes = Context(sfm, f"collective {token} notes", news=True, library=True)
         # A program whose own messages are not buffered is to hang by those, not by ours.
         self.context.buffering = self._notes.buffering = BUFFERING
         self.is_local = all(sfm.shares_memory_with(one) for one in members)
@@ -82,6 +97,7 @@ class Team:
         self.ledger = Ledger()
         self.marks: dict[str, int] = {}
         self.on_wait: Callable[[], None] | None = None
+        _teams.add(self)
         self._noted = -1
         self._looked = 0.0
         self._failure: dict[str, Any] | None = None
@@ -137,6 +153,18 @@ class Team:
             digest = hashlib.blake2b(what.encode(), digest_size=7).digest()
             self.marks[what] = int.from_bytes(digest, "little")
         return self.marks[what]
+
+    def account(self) -> dict[str, Any]:
+        """See ``Account`` in ``endpoint/seen.py``."""
+        about = {"title": self.title, "name": self.names[self.place], "size": self.size}
+        about |= {"count": self.ledger.count, "chain": self.ledger.chain}
+        about |= {"open": self.epoch > 0 or self.ledger.busy}
+        return about | {"latest": list(self.calls.items())[-LATEST:]}
+
+    def __del__(self) -> None:
+        ledger = getattr(self, "ledger", None)  # where it was never made
+        if ledger is not None and ledger.count and self.outer is None and len(_gone) < MOST_GONE:
+            _gone[self.token] = self.account()
 
     # ---- failures ----
 
@@ -238,10 +266,19 @@ class Team:
                 if not self.sfm.alive(self.members[place]):
                     raise PeerLost(self.names[place], "and a collective call waits for it")
         waited_for = [self.names[place] for place in missing]
-        purpose = describe(self.ledger.made()[-1][0], "")
+        purpose = self.called(describe(self.ledger.made()[-1][0], ""))
         # Who is missing was found out after the last time that this was called.
         known, self._looked = self._looked, time.time()
-        return facts("collective", waited_for, every=True, purpose=purpose, known=known)
+        group = self.token, self.title
+        return facts(
+            "collective", waited_for, every=True, purpose=purpose, known=known, group=group
+        )
+
+    def _doing(self) -> str:
+        """What observers are told of a receive: for which call it is."""
+        team = self.outer or self
+        self.context.group = (team.token, team.title)
+        return team.called(describe(*team.ledger.made()[-1]))
 
     def look(self) -> None:
         """Read notes. Raises what they tell of the call that this member is in."""
@@ -292,6 +329,31 @@ class Team:
         if note["cycle"] is not None:
             raise Told(DeadlockDetected(note["cycle"], note["failed"]))
         raise Told(CollectiveError(note["failed"]))
+
+
+_teams: weakref.WeakSet[Team] = weakref.WeakSet()
+
+
+def _hooks() -> Iterator[Callable[[], None]]:
+    """What calls that members are in run while they wait: it may end the wait, or send."""
+    for team in list(_teams):
+        if team.on_wait is not None and team.ledger.busy:
+            yield team.on_wait
+
+
+hooks.append(_hooks)
+
+
+_gone: dict[str, dict[str, Any]] = {}
+
+
+def _account() -> dict[str, dict[str, Any]]:
+    """Of the groups of this process that have called anything."""
+    living = (one for one in list(_teams) if one.outer is None and one.ledger.count)
+    return _gone | {one.token: one.account() for one in living}
+
+
+accounts.append(_account)
 
 
 class Told(BaseException):

@@ -11,7 +11,7 @@ they go on when it is gone.
     cleaning  removes what the dead left
     server, watch, client, remote    the directory between machines
     relays, pictures, elsewhere      what observers see of processes on other machines
-    signals   interrupts a process of this machine
+    signals   ends or interrupts a process of this machine, and never a stranger
 
 Only ``server`` and ``client`` import zmq.
 """
@@ -23,8 +23,8 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.directory.cleaning import clean, remove_world, worlds
-from sfm_kernel.directory.folders import root
 from sfm_kernel.directory.local import LocalDirectory
+from sfm_kernel.directory.roots import root
 from sfm_kernel.errors import WorldError
 
 if TYPE_CHECKING:

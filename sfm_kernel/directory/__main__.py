@@ -21,7 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m sfm_kernel.directory", description=__doc__)
     parser.add_argument("--world", required=True, help="the world's name")
     parser.add_argument(
-        "--bind", default="tcp://*:0", help="address to listen on (default %(default)s)"
+        "--bind", help="address to listen on (default: a port of this machine's own address)"
     )
     options = parser.parse_args(arguments)
     # The key may come from the environment, but not from the command line, which others can read.

@@ -19,8 +19,8 @@ from sfm_kernel.directory.folders import (
     check_private,
     check_world,
     is_alive,
-    root,
 )
+from sfm_kernel.directory.roots import root
 from sfm_kernel.directory.table import Table
 from sfm_kernel.errors import WorldError
 

@@ -20,6 +20,9 @@ from sfm_kernel.transport.zmq.sockets import Context, has_mail
 ANSWER_SECONDS = 10.0
 """How long a server may take to answer. One that is not there is noticed much earlier."""
 
+LARGEST_ANSWER = 16 << 20
+"""Bytes that a frame from whoever is at the server's address may have: it tells of all members."""
+
 
 class Client:
     """Asks the directory server of a world. Thread-safe: one request after the other.
@@ -41,7 +44,7 @@ class Client:
         keys = Keys(key, PURPOSE)
         self._context: Context = zmq.Context()
         self._dealer = self._context.socket(zmq.DEALER)
-        prepare(self._dealer)
+        prepare(self._dealer, LARGEST_ANSWER)
         keys.connect(self._dealer)
         self._line = Line(self._dealer)
         try:

@@ -27,9 +27,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sfm_kernel.directory.client import Client
-from sfm_kernel.directory.pictures import UNSETTLED, State, unpack
+from sfm_kernel.directory.pictures import unpack
 from sfm_kernel.directory.relays import ORDER_SECONDS
 from sfm_kernel.errors import SFMError, WorldError
+from sfm_kernel.states import UNSETTLED, State
 from sfm_kernel.transport.base import Member
 
 ANSWER_SECONDS = 1.0
@@ -228,5 +229,6 @@ class Elsewhere:
                 "info": json.dumps(about),
                 "examined": UNSETTLED,
                 "peers": [],
+                "polls": None,
             }
         )

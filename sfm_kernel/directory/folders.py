@@ -15,26 +15,16 @@ import fcntl
 import os
 import re
 import stat
-import tempfile
 import time
 from collections.abc import Iterator
 
+from sfm_kernel.directory.roots import root
 from sfm_kernel.errors import BadName, EndpointClosed, SegmentFull, WorldAccess, WorldGone
 
 WORLD_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 
 LOCK_SECONDS = 10.0
 """How long to wait for a lock that others hold for about a millisecond."""
-
-
-def root() -> str:
-    """The folder of this user's worlds: ``$SFM_DIR``, else one in shared memory. Not created."""
-    if chosen := os.environ.get("SFM_DIR"):
-        return os.path.abspath(chosen)
-    shared = "/dev/shm"
-    if not (os.path.isdir(shared) and os.access(shared, os.W_OK | os.X_OK)):
-        shared = tempfile.gettempdir()
-    return os.path.join(shared, f"sfm-{os.geteuid()}")
 
 
 def check_world(world: str) -> str:
@@ -75,13 +65,15 @@ class WorldFolder:
     """
 
     def __init__(self, world: str, *, create: bool) -> None:
-        top = root()
         self.world = check_world(world)
-        self.path = os.path.join(top, world)
-        self._lock = os.path.join(self.path, "lock")
+        top = root()
         if create:
             _make(top)
-        elif not os.path.lexists(self.path):
+            top = root()  # another one, where somebody else has made that one first
+            _make(top)
+        self.path = os.path.join(top, world)
+        self._lock = os.path.join(self.path, "lock")
+        if not create and not os.path.lexists(self.path):
             raise self.gone()
         check_private(top)
         self._fd = self._open(create)

@@ -11,9 +11,9 @@ from sfm_kernel.directory.cleaning import sweep
 from sfm_kernel.directory.client import ANSWER_SECONDS, Client
 from sfm_kernel.directory.elsewhere import Elsewhere
 from sfm_kernel.directory.folders import WorldFolder, is_alive
-from sfm_kernel.directory.pictures import State
 from sfm_kernel.directory.table import Wish
 from sfm_kernel.errors import EndpointClosed, WorldGone
+from sfm_kernel.states import State
 from sfm_kernel.transport.base import Member, Name
 from sfm_kernel.transport.zmq.identity import check_key
 

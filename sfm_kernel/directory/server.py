@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import secrets
@@ -14,14 +15,14 @@ from typing import Any, ClassVar
 import zmq
 
 from sfm_kernel.directory.folders import check_world
-from sfm_kernel.directory.pictures import MOST_PACKED
 from sfm_kernel.directory.relays import Relays
 from sfm_kernel.directory.table import Table, Wish
 from sfm_kernel.directory.watch import Watch
 from sfm_kernel.errors import SFMError, WorldError
-from sfm_kernel.transport.base import MAX_MEMBERS
 from sfm_kernel.transport.zmq.curve import Keys
+from sfm_kernel.transport.zmq.door import Door
 from sfm_kernel.transport.zmq.identity import own_ip
+from sfm_kernel.transport.zmq.limits import bound, most_strangers, raise_descriptors
 from sfm_kernel.transport.zmq.sockets import Context, descriptor, has_mail
 from sfm_kernel.transport.zmq.wake import Wake
 
@@ -43,14 +44,15 @@ class DirectoryServer:
     Args:
         world: its name, which clients must give as well.
         key: the world's secret, at least 16 bytes.
-        bind: ZeroMQ address to listen on; port 0 chooses one.
+        bind: ZeroMQ address to listen on; port 0 chooses one. By default this machine's address
+            for others (``identity.own_ip``), and no other that it may have.
     Attributes:
         url: what clients connect to.
     Raises:
         WorldAccess: the key is empty or short. WorldError: the address cannot be had.
     """
 
-    def __init__(self, world: str, key: bytes, bind: str = "tcp://*:0") -> None:
+    def __init__(self, world: str, key: bytes, bind: str | None = None) -> None:
         self.world, self.key = check_world(world), key
         self._name = secrets.token_hex(8)
         self._table = Table()
@@ -59,23 +61,33 @@ class DirectoryServer:
         self._relays = Relays()
         self._closing = False
         keys = Keys(key, PURPOSE)
+        raise_descriptors()
         self._context: Context = zmq.Context()
-        self._gate = keys.gate(self._context)
         self._router = self._context.socket(zmq.ROUTER)
         self._router.linger = 500
-        self._router.backlog = MAX_MEMBERS
-        self._router.maxmsgsize = 2 * MOST_PACKED
-        keys.serve(self._router)
+        self._router.backlog = most_strangers()
+        bound(self._router)
+        self._speakers: set[int] = set()
+        self._door = Door(self._context, self._router, keys, self._tell_speakers)
         try:
-            self._router.bind(bind)
+            self._bind(bind)
         except zmq.ZMQError as error:
+            self._door.close()
             self._context.destroy(0)
-            raise WorldError(f"no directory server at {bind}: {error}") from error
-        bound = self._router.get_string(zmq.LAST_ENDPOINT)
-        self.url = bound.replace("tcp://0.0.0.0:", f"tcp://{own_ip()}:")
+            raise WorldError(f"no directory server at {bind or own_ip()}: {error}") from error
+        self._door.address = address = self._router.get_string(zmq.LAST_ENDPOINT)
+        self.url = address.replace("tcp://0.0.0.0:", f"tcp://{own_ip()}:")
         self._wake = Wake()
         self._thread = threading.Thread(target=self._serve, name="sfm-directory", daemon=True)
         self._thread.start()
+
+    def _bind(self, address: str | None) -> None:
+        try:
+            self._router.bind(address or f"tcp://{own_ip()}:0")
+        except zmq.ZMQError as error:
+            if address or error.errno != errno.EADDRNOTAVAIL:
+                raise
+            self._router.bind("tcp://*:0")  # a router in front of this machine has the address
 
     def close(self) -> None:
         """Stop serving. Who has met goes on; nobody can join any more. Idempotent."""
@@ -94,36 +106,43 @@ class DirectoryServer:
     def _serve(self) -> None:
         try:
             while not self._closing:
-                self._gate.serve()
+                self._door.serve()
                 while has_mail(self._router):
-                    client, request, *rest = self._router.recv_multipart()
+                    frames = self._router.recv_multipart(copy=False)
+                    self._speakers.add(int(frames[-1].get(zmq.MessageOption.SRCFD)))
+                    client, request, *rest = (frame.bytes for frame in frames)
                     self._serve_one(client, request, rest[0] if rest else b"")
                 if not self._relays.release():
                     self._wait()  # the last look at each ZeroMQ socket found nothing
         finally:
             for watch in self._watches.values():
                 watch.close()
+            self._door.close()
             self._router.close()
-            self._gate.socket.close()
             self._context.term()
             self._wake.close()
 
     def _wait(self) -> None:
         """Sleep until there is a request, news of a member, or an answer is due."""
         poller = select.poll()
-        for fd in (self._wake.fd, descriptor(self._gate.socket), descriptor(self._router)):
+        for fd in (self._wake.fd, *self._door.fds, descriptor(self._router)):
             poller.register(fd, select.POLLIN)
         watches = list(self._watches.values())
         for watch in watches:
             if watch.fileno() >= 0:
                 poller.register(watch, select.POLLIN | (0 if watch.settled else select.POLLOUT))
         restless = not all(watch.settled for watch in watches)
-        due = self._relays.next()
+        due = [self._relays.next(), *(watch.due for watch in watches)]
         limits = [TICK_MS] if restless else []
-        limits += [] if due is None else [math.ceil(1000 * due)]
+        limits += [math.ceil(1000 * one) for one in due if one is not None]
         poller.poll(min(limits, default=None))
         for watch in watches:
             self._check(watch)
+
+    def _tell_speakers(self) -> set[int]:
+        """Through which descriptors requests have come since this was last asked."""
+        told, self._speakers = self._speakers, set()
+        return told
 
     def _check(self, watch: Watch) -> None:
         was_dead = watch.dead

@@ -1,36 +1,87 @@
-"""Interrupting a process of this machine, and never a stranger."""
+"""Signals to processes of this machine, and never to a stranger.
+
+A process is held by a descriptor (pidfd) before it is looked at, and signalled through that: its
+number cannot become somebody else's in between, however long that takes.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from sfm_kernel.directory.folders import is_alive
+from sfm_kernel.states import is_pid
 
 
-def interrupt(segment: str, pid: int | None, who: str = "it") -> str:
+class NotReached(Exception):
+    """The process has ended, or is none that may be signalled; tells which."""
+
+
+@contextmanager
+def held(processes: Iterable[tuple[str, Any]]) -> Iterator[list[int]]:
+    """Descriptors of those that live, for ``send``, as long as the block runs.
+
+    Args:
+        processes: the segment of each, and the pid that it has told.
+    """
+    with contextlib.ExitStack() as stack:
+        descriptors = []
+        for segment, pid in processes:
+            with contextlib.suppress(NotReached):
+                descriptors.append(_hold(segment, pid))
+                stack.callback(os.close, descriptors[-1])
+        yield descriptors
+
+
+def send(descriptors: Iterable[int], number: int) -> None:
+    """Send a signal to those of the held processes that have not ended."""
+    for descriptor in descriptors:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(descriptor, number)
+
+
+def interrupt(segment: str, pid: Any, who: str = "it") -> str:
     """Send SIGINT to the living process that has this segment; "" if it got it, else why not.
 
     Args:
         pid: what the process says of itself. It must be this user's, and have the segment mapped.
         who: what the process is called where it did not get it.
     """
-    if not pid or not os.path.exists(segment) or not is_alive(segment):
-        return f"{who} has ended"
     try:
-        # Held from before the check on: the number cannot become a stranger's in between.
-        descriptor = os.pidfd_open(pid)
-    except OSError as error:
-        return f"{who} (pid {pid}) cannot be reached: {error.strerror}"
+        descriptor = _hold(segment, pid, who)
+    except NotReached as problem:
+        return str(problem)
     try:
-        if os.stat(f"/proc/{pid}").st_uid != os.geteuid() or not _has_mapped(pid, segment):
-            return f"{who} is not process {pid} of this machine: it runs in another container"
         signal.pidfd_send_signal(descriptor, signal.SIGINT)
     except OSError as error:
         return f"{who} (pid {pid}) cannot be reached: {error.strerror}"
     finally:
         os.close(descriptor)
     return ""
+
+
+def _hold(segment: str, pid: Any, who: str = "it") -> int:
+    """A descriptor of the living process that has this segment; raises NotReached."""
+    if not os.path.exists(segment) or not is_alive(segment):
+        raise NotReached(f"{who} has ended")
+    if not is_pid(pid):
+        raise NotReached(f"{who} cannot be reached: its segment does not say which process it is")
+    try:
+        descriptor = os.pidfd_open(pid)
+    except OSError as error:
+        raise NotReached(f"{who} (pid {pid}) cannot be reached: {error.strerror}") from None
+    try:
+        if os.stat(f"/proc/{pid}").st_uid == os.geteuid() and _has_mapped(pid, segment):
+            return descriptor
+        why = f"{who} is not process {pid} of this machine: it runs in another container"
+    except OSError as error:
+        why = f"{who} (pid {pid}) cannot be reached: {error.strerror}"
+    os.close(descriptor)
+    raise NotReached(why)
 
 
 def _has_mapped(pid: int, path: str) -> bool:

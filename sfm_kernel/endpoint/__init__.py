@@ -6,12 +6,14 @@ callbacks   functions that the network thread calls
 messaging   what send and recv leave to Python; contexts
 calls       calls as texts
 seen        what observers are told besides
+bystanders  what of a program could go on while a call is blocked
+ending      the end of the process
 """
 
 from sfm_kernel.endpoint.callbacks import Callback
 from sfm_kernel.endpoint.endpoint import BUFFERING, Endpoint
 from sfm_kernel.endpoint.messaging import UNBOUNDED, Busy, Context, Direct, add_direct
-from sfm_kernel.endpoint.seen import facts
+from sfm_kernel.endpoint.seen import asked, caller, facts
 
 __all__ = [
     "BUFFERING",
@@ -22,5 +24,7 @@ __all__ = [
     "Direct",
     "Endpoint",
     "add_direct",
+    "asked",
+    "caller",
     "facts",
 ]

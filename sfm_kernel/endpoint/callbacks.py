@@ -10,7 +10,9 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from sfm_kernel.endpoint import ending
 from sfm_kernel.endpoint.calls import call
+from sfm_kernel.errors import SFMError
 from sfm_kernel.message import Message, matches
 
 
@@ -26,8 +28,9 @@ class Callback:
         """Call the function. What it raises is shown, and goes no further."""
         try:
             self.function(message)
-        except Exception:  # noqa: BLE001 - whatever a user's function raises
-            _report(self, "callback")
+        except Exception as failure:  # noqa: BLE001 - whatever a user's function raises
+            if not (ending.has_begun() and isinstance(failure, SFMError)):
+                _report(self, "callback")
 
     def unregister(self) -> None:
         """No message that arrives from now on goes to the function. Harmless when repeated."""
@@ -53,6 +56,11 @@ class Callbacks:
     def active(self) -> bool:
         """Whether a message that comes may be given to a function."""
         return bool(self._all) and not self._inbox.closed
+
+    @property
+    def all(self) -> tuple[Callback, ...]:
+        """Those that are registered now."""
+        return self._all
 
     def add(self, function: Callable[[Message], object], template: dict[str, Any]) -> Callback:
         """Register; the network thread receives from now on."""
@@ -83,9 +91,9 @@ class Callbacks:
 _owners: weakref.WeakSet[Callbacks] = weakref.WeakSet()
 
 
-def are_registered() -> bool:
-    """Whether any endpoint of this process has callbacks: what they do is not foreseen."""
-    return any(one.active for one in list(_owners))
+def registered() -> list[Callback]:
+    """All of this process's that may be called: what they do is not foreseen."""
+    return [one for owner in list(_owners) if owner.active for one in owner.all]
 
 
 def _report(callback: Callback, what: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import json
+import math
 import os
 import threading
 import time
@@ -15,11 +16,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
+from sfm_kernel.endpoint import ending
+from sfm_kernel.endpoint.bystanders import bystanders
 from sfm_kernel.endpoint.callbacks import Callback, Callbacks
 from sfm_kernel.endpoint.calls import seconds
 from sfm_kernel.endpoint.messaging import Context, Messaging
 from sfm_kernel.endpoint.peers import Peers
-from sfm_kernel.endpoint.seen import bystanders, facts
+from sfm_kernel.endpoint.seen import facts
 from sfm_kernel.errors import (
     EndpointClosed,
     RecvTimeout,
@@ -31,6 +34,10 @@ from sfm_kernel.transport.shm import Board
 
 BUFFERING = 64 << 20
 """Bytes of unreceived messages that one sender may leave in one inbox before ``send`` waits."""
+
+
+SOON = 0.5
+"""Seconds for which ``wait_for`` looks often, before it looks as seldom as other blocked calls."""
 
 
 class Endpoint(Messaging):
@@ -105,7 +112,11 @@ class Endpoint(Messaging):
             raise ValueError(f"a context's name is a text, not {name!r}")
         with self._lock:
             if name not in self._contexts:
-                self._contexts[name] = Context(self, name)
+                made = self._contexts[name] = Context(self, name)
+                made.title = lambda: f"context {name!r}"
+                if len(self._contexts) <= _TOLD:
+                    spaces = ((f"{one.space:x}", key) for key, one in self._contexts.items())
+                    self.describe(contexts={space: key[:_LONGEST] for space, key in spaces})
             return self._contexts[name]
 
     @property
@@ -140,18 +151,32 @@ class Endpoint(Messaging):
         Raises:
             RecvTimeout: somebody was missing after ``timeout`` seconds; the message names them.
         """
-        deadline = None if timeout is None else time.monotonic() + seconds(timeout)
-        while True:
+        deadline = math.inf if timeout is None else time.monotonic() + seconds(timeout)
+        missing: list[Name] = []
+        text = f"wait_for({', '.join(map(repr, names))})"
+
+        def look() -> bool:
+            nonlocal missing
             living = [one for one in self.members() if self._peers.alive(one)]
             there = {one.name for one in living} | {one.rank for one in living}
             missing = [name for name in names if name not in there]
-            if not missing:
-                return
-            if self.closed:
+            if missing and self.closed:
                 raise EndpointClosed("this endpoint was closed while it waited for others")
-            if deadline is not None and time.monotonic() >= deadline:
+            if missing and time.monotonic() >= deadline:
                 raise RecvTimeout(f"not joined within {timeout} s: {missing}")
-            time.sleep(0.005)
+            return not missing
+
+        def tell() -> str:
+            return facts("join", missing, every=True, purpose=text)
+
+        soon = time.monotonic() + SOON
+        while not look():
+            if time.monotonic() < soon:  # others begin at the same time, as a rule
+                time.sleep(0.005)
+                continue
+            limit = None if timeout is None else max(0.0, deadline - time.monotonic())
+            self._inbox.wait_until(look, text, tell, False, limit)
+            return
 
     def route_kind(self, name: Name) -> str:
         """How messages to ``name`` travel: "inproc", "shm" or "zmq"."""
@@ -199,6 +224,16 @@ class Endpoint(Messaging):
         """Tell observers whether user code is running ("running") or not ("idle")."""
         self._inbox.set_running(running)
 
+    def show_end(self, others: str) -> None:
+        """Tell observers that the program, or cell, of this process has come to its end.
+
+        ``others``: what it has left that could go on, see ``bystanders``; "" if nothing.
+        """
+        if others:
+            self._inbox.set_others(others)
+        else:
+            self.show_running(False)
+
     @contextlib.contextmanager
     def waiting_for_cell(self) -> Iterator[Callable[[Sequence[Name]], None]]:
         """Observers see this notebook wait for a cell on engines.
@@ -230,6 +265,7 @@ class Endpoint(Messaging):
         """
         if self not in _open:
             return
+        ending.begin_at_exit()
         # From the last to the first, each even if another fails or Stop interrupts it.
         with contextlib.ExitStack() as steps:
             steps.callback(self._directory.close)
@@ -267,6 +303,9 @@ class Endpoint(Messaging):
     ) -> None:
         self.close()
 
+
+_TOLD, _LONGEST = 20, 60
+"""Contexts of which observers are told; characters of their names."""
 
 _open: set[Endpoint] = set()
 """The endpoints of this process. Strong references: an endpoint that nobody names any more may

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfm_kernel._native import Busy, Calls, Direct, add_direct
 from sfm_kernel.endpoint.calls import call
-from sfm_kernel.endpoint.seen import facts
+from sfm_kernel.endpoint.seen import asked, facts
 from sfm_kernel.errors import AddressError, PeerLost, RecvTimeout, SFMError, WouldBlock
 from sfm_kernel.message import Packet, pack
 from sfm_kernel.transport.base import Member, Name, Route
@@ -119,7 +119,17 @@ class Messaging(Calls):
         anybody = "src" not in template or callable(src)
         peers = None if anybody else [src]
         told = {} if self._is_private() else template
-        return facts("recv", peers, template=told, space=self._space, purpose=purpose)
+        return facts(
+            "recv",
+            peers,
+            template=told,
+            space=self._space,
+            purpose=purpose,
+            group=self._group(),
+        )
+
+    def _group(self) -> tuple[str, str] | None:
+        return None
 
     def _is_private(self) -> bool:
         return False
@@ -129,6 +139,15 @@ class Messaging(Calls):
             f"no message matched {call('recv', template)} within {timeout:g} s; "
             f"{self._inbox.depth} others are queued"
         )
+
+    def _polled(self, function: str, timeout: float | None, template: dict[str, Any]) -> str:
+        """For observers, of a call that found nothing."""
+        if "src" in template:
+            template["src"] = self._peers.canonical(template["src"])
+        text = call(function, template)
+        if timeout is not None:
+            text = text.replace("(", f"({timeout:g}{', ' if template else ''}", 1)
+        return asked(text, self._facts(template))
 
     def _would_block(self, template: dict[str, Any]) -> WouldBlock:
         return WouldBlock(f"no queued message matches {call('recv_nb', template)}")
@@ -150,9 +169,14 @@ class Context(Messaging):
     Args:
         news: messages count as received when they arrive, even if nobody ever looks at them: they
             keep no sender waiting. For what is short.
+        answers: the twin of the context in which its messages are acknowledged. For observers who
+            waits there is in the middle of a send, and what comes there is nobody's message.
+        library: its messages take no room of the user's: no send of the user waits until they are
+            received, whatever ``buffering`` is.
     Attributes:
         buffering: its own, as the endpoint's was when the context was made.
-        doing: what observers are told that a receive here is for.
+        doing: what observers are told that a receive here is for; a function is asked then.
+        group: in which group of processes it is, see ``facts``.
         title: says what the context is called for them.
         private: its messages are the library's business: they are told for whom a receive waits,
             and neither for what nor which message nearly fits.
@@ -165,9 +189,12 @@ class Context(Messaging):
         name: str | None,
         buffering: int | None = None,
         news: bool = False,
+        answers: bool = False,
+        library: bool = False,
     ) -> None:
         self.name = name
-        self.doing = ""
+        self.doing: str | Callable[[], str] = ""
+        self.group: tuple[str, str] | None = None
         self.title: Callable[[], str] | None = None
         self.private = False
         self.tick: Callable[[], None] | None = None
@@ -178,8 +205,10 @@ class Context(Messaging):
         if name is not None:
             # 64 bits of a good hash: two of the few names of a world will not meet. Never 0.
             digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
-            number = max(2, int.from_bytes(digest, "little"))
-            self._space = number & ~1 if news else number | 1  # queues.rs tells them by that
+            number = max(8, int.from_bytes(digest, "little")) & ~7
+            self._space = number | (not news) | library << 2  # the core tells them by these bits
+        if answers:
+            self._space |= 2
         self._wire(self._inbox, self._peers.rings, self._peers.ranks, self._space)
 
     def _waiter(self, template: dict[str, Any]) -> tuple[str, Callable[[], str | None]]:
@@ -194,10 +223,17 @@ class Context(Messaging):
 
         if self.title is not None:
             text = f"{text} of {self.title()}"
-        return (f"{self.doing}: {text}" if self.doing else text), both
+        doing = self._doing()
+        return (f"{doing}: {text}" if doing else text), both
 
     def _facts(self, template: dict[str, Any], purpose: str = "") -> str:
-        return super()._facts(template, purpose or self.doing)
+        return super()._facts(template, purpose or self._doing())
+
+    def _doing(self) -> str:
+        return self.doing if isinstance(self.doing, str) else self.doing()
+
+    def _group(self) -> tuple[str, str] | None:
+        return self.group
 
     def _is_private(self) -> bool:
         return self.private

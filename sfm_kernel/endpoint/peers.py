@@ -155,8 +155,8 @@ class Peers:
         if not self.alive(member):
             raise PeerLost(dest)
         raise SFMError(
-            f"there is no way to {dest!r}: it shares no memory with us, and SFM_TRANSPORT="
-            f"{os.environ.get('SFM_TRANSPORT', '')!r} leaves no other"
+            f"there is no way to {dest!r}: SFM_TRANSPORT={os.environ.get('SFM_TRANSPORT', '')!r} "
+            f"here, and what that process has, leave none. Give all processes of a world the same"
         )
 
     def _remember_route(self, name: Name, route: Route) -> Route:

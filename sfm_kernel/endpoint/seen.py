@@ -1,28 +1,32 @@
 """What observers are told of a process beyond what its calls say by themselves.
 
-Asked for seldom, and never by a call that does not block: what a wait is for, which threads could
-go on meanwhile, and what a file of code is called in the notebook that it was typed into.
+Asked for seldom, and never by a call that does not block: what a wait is for, and what a file of
+code is called in the notebook that it was typed into.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import signal
+import sys
 import threading
-from collections.abc import Callable, Iterable
+import weakref
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from sfm_kernel._native import set_bystanders, set_locator
-from sfm_kernel.endpoint.callbacks import are_registered
+from sfm_kernel._native import set_bystanders as set_bystanders
+from sfm_kernel._native import set_locator
 from sfm_kernel.endpoint.calls import short
+from sfm_kernel.errors import CollectiveMismatch
 
-_LIBRARIES = frozenset(
-    "IPython comm debugpy ipykernel ipyparallel jupyter_client pydevd tornado zmq".split()  # noqa: SIM905
+OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+"""Where this package's files are."""
+
+helpers: weakref.WeakKeyDictionary[threading.Thread, Callable[[], str]] = (
+    weakref.WeakKeyDictionary()
 )
-"""Their threads serve the front end and ZeroMQ: they never send a message of the program's own."""
-
-_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+"""Threads of this package that work for calls of the program's: each says with which call it goes
+on beside the program, "" if with none."""
 
 Cell = tuple[int | None, str | None, int]
 """A cell's number, its id, and how many lines of it stand before the code that was compiled."""
@@ -40,6 +44,7 @@ def facts(
     space: int = 0,
     purpose: str = "",
     known: float = 0.0,
+    group: tuple[str, str] | None = None,
 ) -> str:
     """What a blocked call waits for, as JSON: see ``observe/schema.json``, "wait".
 
@@ -48,13 +53,62 @@ def facts(
         every: all of them have to come.
         known: since when ``peers`` has been true for certain, where nothing else tells (s since
             1970): who came before is not among them.
+        group: of a collective call: what tells this group from others, and what it is called.
     """
     conditions = [[name, short(one), callable(one)] for name, one in (template or {}).items()]
     names = None if peers is None else [name_of(one) for one in peers]
     if names is not None and None in names:
         names = None
     told = {"kind": kind, "peers": names, "known": known, "all": every, "template": conditions}
-    return json.dumps(told | {"space": f"{space:x}" if space else "", "purpose": purpose})
+    told |= {"space": f"{space:x}" if space else "", "purpose": purpose}
+    return json.dumps(told | {"group": group} if group else told)
+
+
+Account = Mapping[str, dict[str, Any]]
+"""Which calls a process has made together with others, for each group: ``title`` and ``name`` (the
+group's, the own one), ``size``, ``open`` (a call has failed, or is not over), ``count`` and
+``chain`` (of all calls), ``latest`` (the numbers and texts of some). What JSON can hold."""
+
+accounts: list[Callable[[], Account]] = []
+"""Of libraries: each tells which calls this process has made together with others so far."""
+
+
+def account() -> Account:
+    """Of all libraries, at the end of a program."""
+    return {key: one for tell in accounts for key, one in tell().items()}
+
+
+def disagreement(told: Iterable[Account]) -> CollectiveMismatch | None:
+    """Which calls do not fit together, of programs that have come to their end; None if all do.
+
+    Calls in which nobody waits for anybody, such as a broadcast beside a reduction, may all return
+    where they do not fit. A group with an open call, or of which not all have told, is passed over.
+    """
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for one in told:
+        for key, member in one.items():
+            groups.setdefault(key, []).append(member)
+    for members in groups.values():
+        whole = len(members) == members[0]["size"] and not any(one["open"] for one in members)
+        if whole and len({(one["count"], one["chain"]) for one in members}) > 1:
+            return CollectiveMismatch(_first_difference(members))
+    return None
+
+
+def _first_difference(members: list[dict[str, Any]]) -> dict[object, str]:
+    """What each of them has called where they differ first, as far as that is known."""
+    latest = {one["name"]: dict(one["latest"]) for one in members}
+    for number in sorted(set().union(*latest.values())):
+        called = {name: calls.get(number, "no more call") for name, calls in latest.items()}
+        if len(set(called.values())) > 1:
+            return {name: f"{what} of {members[0]['title']}" for name, what in called.items()}
+    return {one["name"]: f"{one['count']} calls of {one['title']}" for one in members}
+
+
+def asked(text: str, facts: str) -> str:
+    """What a call has asked for in vain: its text, and what could come, as ``facts`` says it;
+    nothing where that is not known."""
+    return json.dumps({"text": text} | json.loads(facts)) if facts else ""
 
 
 def name_of(name: object) -> str | int | None:
@@ -65,39 +119,40 @@ def name_of(name: object) -> str | int | None:
     return rank if isinstance(rank, int) else None
 
 
-def bystanders(thread: threading.Thread | None = None) -> str:
-    """What of the program could go on while a thread is blocked: other threads, callbacks.
+def caller() -> tuple[str, str]:
+    """The function of this package that the program is in, and the line of the program.
 
-    ``thread``: this one if None.
+    Texts for observers: "Barrier", "prog.py, line 7" or "cell 3, line 7". Empty in threads that
+    work for calls of another one.
     """
-    own = thread or threading.current_thread()
-    others = [one.name for one in threading.enumerate() if one is not own and not _is_known(one)]
-    if signal.getitimer(signal.ITIMER_REAL)[0] > 0:
-        others.append("a timer (SIGALRM)")
-    if are_registered():
-        others.append("its callbacks")
-    return ", ".join(others)
+    if threading.current_thread() in helpers:
+        return "", ""
+    name, frame = "", sys._getframe(1)
+    while is_own(frame.f_code.co_filename):
+        if frame.f_back is None:
+            return "", ""
+        name, frame = frame.f_code.co_name, frame.f_back
+    file = frame.f_code.co_filename
+    number, _, before = (find_cell and find_cell(file)) or (None, None, 0)
+    where = os.path.basename(file) if number is None else f"cell {number}"
+    return name, f"{where}, line {frame.f_lineno + before}"
 
 
-def _is_known(thread: threading.Thread) -> bool:
-    """Whether it serves the front end, the connections or observers, and runs no user's code."""
-    if thread.name.startswith("sfm-"):
-        return not thread.name.startswith(("sfm-mpi", "sfm-futures"))  # those send for the program
-    # The function that it runs; its class, where that has a ``run`` of its own.
-    target = getattr(thread, "_target", None)
-    target = getattr(target, "func", target)  # ipyparallel wraps what its threads run
-    module = getattr(target, "__module__", None) or type(thread).__module__
-    return str(module).partition(".")[0] in _LIBRARIES
+def is_own(filename: str) -> bool:
+    """Whether a file is this package's; its benchmarks count as programs."""
+    return filename.startswith(OWN) and not filename.startswith(OWN + "bench")
 
 
-def _locate(filename: str, name: str) -> str | None:
-    """A piece of code for observers; None for this package's own, except its benchmarks."""
-    if filename.startswith(_OWN) and not filename.startswith(_OWN + "bench"):
+def locate(filename: str, name: str, *, always: bool = False) -> str | None:
+    """A piece of code for observers; None for this package's own.
+
+    ``always``: this package's own is described, too.
+    """
+    if not always and is_own(filename):
         return None
     cell, identity, before = (find_cell and find_cell(filename)) or (None, None, 0)
     number = "" if cell is None else str(cell)
     return "\t".join((number, identity or "", str(before), name, filename))
 
 
-set_bystanders(bystanders)
-set_locator(_locate)
+set_locator(locate)

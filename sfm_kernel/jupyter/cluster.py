@@ -19,12 +19,18 @@ from ipyparallel.cluster.launcher import EngineLauncher, LocalProcessLauncher
 from ipyparallel.error import CompositeError
 from traitlets import Integer, List
 
-from sfm_kernel.directory import open_directory, remove_world
-from sfm_kernel.errors import SFMError, UnknownName, WorldError, WorldGone
+from sfm_kernel.directory import open_directory, remove_world, signals
+from sfm_kernel.errors import SFMError, UnknownName, WorldAccess, WorldError, WorldGone
 from sfm_kernel.jupyter import engine, supervisor
 from sfm_kernel.jupyter.controller import PARENT
 from sfm_kernel.jupyter.names import engine_names
-from sfm_kernel.jupyter.places import DIRECTORY, remove_files, world_key, world_name
+from sfm_kernel.jupyter.places import (
+    DIRECTORY,
+    make_private,
+    remove_files,
+    world_key,
+    world_name,
+)
 from sfm_kernel.transport.base import Member
 
 PATIENCE = 60.0
@@ -32,6 +38,8 @@ PATIENCE = 60.0
 
 _LOG_LINES = 20
 _BLAS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+# -P: or a file in the notebook's folder could take the place of one of Python's own modules.
+_PYTHON = (sys.executable, "-P")
 _CONTROLLER = (
     "--ping=100",  # ms; an engine is there after one or two of them, with 3000 after 6 s
     "--HeartMonitor.max_heartmonitor_misses=600",  # a machine that slept keeps its engines
@@ -47,13 +55,14 @@ class EngineSet(LocalProcessLauncher, EngineLauncher):
     ranks = List(Integer()).tag(to_dict=True)
 
     def find_args(self) -> list[str]:
-        module = [sys.executable, "-m", supervisor.__name__]
+        module = [*_PYTHON, "-m", supervisor.__name__]
         where = [str(os.getpid()), self.connection_files["engine"]]
         ranks = self.ranks or range(self.n)  # none: another program starts the set again
         return [*module, *where, *map(str, ranks), "--", *self.engine_args]
 
     def start(self, n: int) -> None:
         self.n = n
+        make_private(self.output_file)
         super().start()
 
 
@@ -70,7 +79,20 @@ def start_controller(engines: int) -> Any:
         shutdown_atexit=False,  # ours is faster
         log_level=logging.ERROR,
     )
-    cluster.start_controller_sync(environment={PARENT: str(os.getpid())})
+    log = os.path.join(cluster.profile_dir, "log", f"ipcontroller-{cluster.cluster_id}.log")
+    make_private(log)
+    cluster.start_controller_sync(
+        controller_cmd=[*_PYTHON, "-m", "ipyparallel.controller"],
+        # With CURVE, who cannot read the connection files hears nothing of cells and their output.
+        # ipyparallel would then do without a session key, from which we derive the world's.
+        environment={
+            PARENT: str(os.getpid()),
+            "IPP_ENABLE_CURVE": "1",
+            "IPP_SESSION_KEY": secrets.token_hex(32),
+        },
+        output_file=log,
+    )
+    os.chmod(cluster.cluster_file, 0o600)
     return cluster
 
 
@@ -103,13 +125,14 @@ def end_engines(cluster: Any, client: Any, ranks: Iterable[int], living: Sequenc
         ranks: those that shall be free afterwards.
         living: those of them that live.
     """
-    pids, wanted = [member.pid for member in living], set(ranks)
-    for number, seconds in ((signal.SIGTERM, supervisor.GRACE), (signal.SIGKILL, 20.0)):
-        supervisor.kill_groups(pids, number)
-        if wait_until(lambda: not wanted & set(client.ids), seconds):
-            break
-    else:
-        raise WorldError("an engine does not end: `%sfm stop`")
+    wanted = set(ranks)
+    with signals.held((member.segment, member.pid) for member in living) as processes:
+        for number, seconds in ((signal.SIGTERM, supervisor.GRACE), (signal.SIGKILL, 20.0)):
+            signals.send(processes, number)  # what they have started, the supervisor ends
+            if wait_until(lambda: not wanted & set(client.ids), seconds):
+                break
+        else:
+            raise WorldError("an engine does not end: `%sfm stop`")
     running = {key: one for key, one in cluster.engines.items() if one.state != "after"}
     cluster.engines = running
 
@@ -173,6 +196,12 @@ class Engines:
         self.client = self.cluster.connect_client_sync()
         known = connection(self.cluster)
         self.world, self.key = world_name(known), world_key(known)
+        if self.own and not known.get("curve_serverkey"):  # see ``start_controller``
+            raise WorldAccess(
+                "any user of this machine could read the cells of this cluster, and what they "
+                "print: a setting turns IPController.enable_curve off. `ipython locate profile` "
+                "says where ipcontroller_config.py is: remove it there"
+            )
         self.url = known.get(DIRECTORY)
         self.directory = open_directory(self.world, create=True, url=self.url, key=self.key)
 

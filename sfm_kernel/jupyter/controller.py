@@ -14,7 +14,7 @@ import threading
 import time
 from typing import Any
 
-from sfm_kernel.jupyter.places import DIRECTORY, world_key, world_name
+from sfm_kernel.jupyter.places import DIRECTORY, forget_keys, world_key, world_name
 from sfm_kernel.jupyter.supervisor import die_with
 
 PARENT = "SFM_PARENT"
@@ -29,6 +29,10 @@ def install() -> None:
     from ipyparallel.controller.hub import Hub
 
     if parent := os.environ.get(PARENT):
+        forget_keys()
+        os.umask(0o077)
+        # It would have Python look for modules in the notebook's folder first.
+        IPController.to_work_dir = lambda app: None
         # Which engines there were matters to a controller that starts again, and this one does not.
         # Written while everything ends, that file would be the one thing that stays.
         Hub._save_engine_state = lambda hub: None

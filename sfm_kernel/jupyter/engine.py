@@ -21,7 +21,7 @@ from sfm_kernel import relay
 from sfm_kernel.errors import NameInUse, SFMError, WorldError
 from sfm_kernel.jupyter import tracebacks
 from sfm_kernel.jupyter.lines import Lines
-from sfm_kernel.jupyter.places import DIRECTORY, world_key, world_name
+from sfm_kernel.jupyter.places import DIRECTORY, forget_keys, world_key, world_name
 from sfm_kernel.jupyter.rest import Rest
 
 EXTENSION = __name__
@@ -44,6 +44,7 @@ def load_ipython_extension(shell: Any) -> None:
     if _endpoint is not None:
         return
     app = _engine_app()
+    forget_keys()
     kernel = shell.kernel
     _let_cells_await(kernel)
     _run_every_cell(kernel)

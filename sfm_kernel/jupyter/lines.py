@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
-from sfm_kernel.endpoint import seen
+from sfm_kernel.endpoint import bystanders, seen
 
 _KEPT = 1000
 """Cells that are remembered: functions of old ones are still called."""
@@ -45,6 +45,7 @@ class Lines:
             # Not execution_count: whether that has been raised by now depends on IPython's version.
             self.cell = len(self._shell.history_manager.input_hist_parsed), info.cell_id
             self.note(info.raw_cell, (*self.cell, 0))
+            bystanders.begin_cell(self.cell[0])
 
     def of_engine(self, info: Any) -> None:
         """A cell that a notebook has sent is about to run here."""
@@ -54,6 +55,7 @@ class Lines:
         if isinstance(told, Mapping):
             cell = told.get("cell"), told.get("cell_id"), int(told.get("before") or 0)
             self.note(info.raw_cell, cell)
+            bystanders.begin_cell(cell[0])
 
     def label(self, before: int) -> dict[str, Any]:
         """What tells engines which cell it is; ``before``: its lines in front of their code."""

@@ -21,6 +21,7 @@ from sfm_kernel.jupyter.engine import NAMES, is_engine
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.jupyter.names import engine_names
+from sfm_kernel.jupyter.observed import Watcher
 from sfm_kernel.jupyter.tables import Diagnosis, queue_table, status_table
 from sfm_kernel.observe import explain, snapshot, timeline
 from sfm_kernel.observe.places import words
@@ -29,7 +30,7 @@ from sfm_kernel.transport.base import Member
 _DEFAULT_ENGINES = 4
 _JUDGE = 1.0
 """Seconds that `%sfm why` waits for cells and calls that have begun just now."""
-_WITH_WORDS = ("start", "connect", "scale", "restart", "run", "mpi4py", "timeline")
+_WITH_WORDS = ("start", "connect", "scale", "restart", "run", "mpi4py", "timeline", "detect")
 
 HELP = """\
 %sfm start 4           start four engines, named 0 1 2 3
@@ -38,6 +39,7 @@ HELP = """\
 %sfm status            who runs, and what each one waits for
 %sfm queues            the messages that nobody has received yet
 %sfm why               why nothing goes on: who waits for whom, and which message nearly fits
+%sfm detect on         end a deadlock of the notebook's own calls, too, which else is only told
 %sfm timeline          what happened in the last run, message by message; FILE.json: for Perfetto
 %sfm scale 6           have six engines: more are started, or the highest ranks end
 %sfm restart [A]       start an engine again (all without a name); it keeps its name and rank
@@ -68,12 +70,16 @@ class SFMMagics(Magics):
         self._given: dict[str, object] = {}
         self._standin = mpi.Mpi4py()
         self._lines = Lines(shell)
+        self._ends = False  # whether a deadlock of this notebook's own calls is ended
+        self._watcher: Watcher | None = None
+        self._depth = 0  # of cells that run inside others
         self._commands = {
             "start": self._start,
             "connect": self._connect,
             "status": self._status,
             "queues": self._queues,
             "why": self._why,
+            "detect": self._detect,
             "timeline": self._timeline,
             "scale": self._scale,
             "restart": self._restart,
@@ -156,6 +162,14 @@ class SFMMagics(Magics):
         diagnosis = explain(home.sfm, _JUDGE, home.pictures, at_work=home.at_work)
         display(Diagnosis(diagnosis))
 
+    def _detect(self, words: Sequence[str]) -> None:
+        if list(words) not in (["on"], ["off"], []):
+            raise UsageError(f"%sfm detect takes `on` or `off`, not {' '.join(words)!r}")
+        if words:
+            self._ends = words == ["on"]
+        does = "are ended" if self._ends else "are told, and stand"
+        print(f"deadlocks of this notebook's own calls {does}; `%%sfm --no-detect` is for cells")
+
     def _timeline(self, words: Sequence[str]) -> None:
         if len(words) > 1:
             raise UsageError("%sfm timeline takes at most one file: `%sfm timeline run.json`")
@@ -227,12 +241,23 @@ class SFMMagics(Magics):
         events.unregister("post_execute", self._end)
 
     def _begin(self) -> None:
+        self._depth += 1
         if self._home is not None:
             self._home.sfm.show_running(True)
+            if self._watcher is None:
+                self._watcher = Watcher(self._home, end=self._ends, own=True)
 
     def _end(self) -> None:
+        self._depth = max(0, self._depth - 1)
+        if self._depth == 0:
+            self._unwatch()
         if self._home is not None:
             self._home.sfm.show_running(False)
+
+    def _unwatch(self) -> None:
+        if self._watcher is not None:
+            watcher, self._watcher = self._watcher, None
+            watcher.stop()
 
     def _enter(self, home: Home) -> None:
         self._home = home
@@ -242,6 +267,7 @@ class SFMMagics(Magics):
 
     def leave(self) -> None:
         """Leave the world, and stop the cluster if this notebook started it."""
+        self._unwatch()
         if self._home is not None:
             home, self._home = self._home, None
             self.shell.drop_by_id(self._given)

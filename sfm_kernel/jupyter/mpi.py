@@ -107,11 +107,22 @@ def run(words: Sequence[str], engines: int) -> None:
     _run([*(["--label"] if ranks > 1 else []), *words])
 
 
+# `python -m sfm_kernel.mpi`, but for the first folder of sys.path, the current one: a file there
+# could take the place of one of Python's own modules. -P would be the program's, too.
+_LAUNCHER = """\
+import sys
+if not sys.flags.safe_path:
+    sys.path[0] = sys.path[1]
+import runpy
+runpy._run_module_as_main("sfm_kernel.mpi")
+"""
+
+
 def _run(words: list[str]) -> None:
     lifeline, held = os.pipe()  # if this kernel is killed, its end is closed
     try:
         process = subprocess.Popen(
-            [sys.executable, "-m", "sfm_kernel.mpi", "--lifeline", str(lifeline), *words],
+            [sys.executable, "-c", _LAUNCHER, "--lifeline", str(lifeline), *words],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -15,11 +15,17 @@ from sfm_kernel.errors import SFMError
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.tables import Note
 from sfm_kernel.observe import Watch, snapshot
-from sfm_kernel.observe.watch import end_calls
+from sfm_kernel.observe.snapshot import calls
+from sfm_kernel.observe.watch import Lookout, end_calls
 from sfm_kernel.transport.base import Member
 
 _LOOK_EVERY = 0.25
 """Seconds between two looks at a world in which a cell runs."""
+
+_PATIENCE = 1.0
+"""Seconds for which a cell has to have run before its own calls are looked at."""
+
+_HINT = "The cell goes on waiting. Stop ends it; after `%sfm detect on` so does this."
 
 _SHOWN = 3
 """Messages that a note quotes of each inbox where there are more; one more is quoted, too."""
@@ -33,7 +39,7 @@ def observed(home: Home, members: Sequence[Member], *, detect: bool) -> Iterator
     stuck with DeadlockDetected. Afterwards messages are listed that the cell has left.
     """
     before = _Left(home)
-    watcher = _Watcher(home) if detect else None
+    watcher = Watcher(home, end=True) if detect else None
     try:
         with home.waiting():
             yield
@@ -45,30 +51,51 @@ def observed(home: Home, members: Sequence[Member], *, detect: bool) -> Iterator
                 display(Note(note))
 
 
-class _Watcher:
-    """A thread that looks for deadlocks."""
+class Watcher:
+    """A thread that looks for deadlocks, tells of them below the cell that runs, and ends them.
 
-    def __init__(self, home: Home) -> None:
-        self._home, self._over = home, threading.Event()
+    Args:
+        end: whether they are ended.
+        own: only of what this notebook's own calls are part of, once they have lasted a while.
+    """
+
+    def __init__(self, home: Home, *, end: bool, own: bool = False) -> None:
+        self._home, self._ends, self._own = home, end, own
+        self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sfm-watch", daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
-        watch = Watch(self._home.sfm, elsewhere=self._home.pictures)
-        while not self._over.wait(_LOOK_EVERY):
+        sfm, over = self._home.sfm, self._over
+        if self._own and over.wait(_PATIENCE):
+            return
+        watch = Watch(sfm, elsewhere=self._home.pictures)
+        own = sfm.uid if self._own else ""
+        lookout = Lookout(watch, self._tell, self._end if self._ends else None, of=own)
+        while not over.wait(_LOOK_EVERY):
             try:
-                found = watch.look()
-                if found is not None and self._end(found):
-                    print("\n".join([f"{found['title']}.", *found["sentences"]]), file=sys.stderr)
+                if not self._own or _is_in_a_call(sfm):
+                    lookout.look()
             except (OSError, SFMError):  # the world is gone
                 return
+
+    def _tell(self, text: str) -> None:
+        hint = "" if self._ends else _HINT
+        print("\n".join(filter(None, (text, hint))), file=sys.stderr)
 
     def _end(self, found: dict[str, Any]) -> list[Any]:
         return end_calls(self._home.sfm, found, brief=True, elsewhere=self._home.judge)
 
     def stop(self) -> None:
+        """It tells and ends nothing any more."""
         self._over.set()
         self._thread.join()
+
+
+def _is_in_a_call(sfm: Any) -> bool:
+    """Whether this notebook is blocked in a call of its own."""
+    state = calls(sfm.folder).get(sfm.uid, (0, ""))[1]
+    return state.startswith("blocked") and state != "blocked in cell"
 
 
 class _Left:

@@ -18,6 +18,31 @@ from sfm_kernel.errors import WorldAccess
 DIRECTORY = "sfm_directory"
 """The entry of a connection file that holds the url of the world's directory."""
 
+_KEYS = (
+    "IPP_CONNECTION_INFO",
+    "IPP_SESSION_KEY",
+    *(f"IPP_CURVE_{kind}KEY" for kind in ("SERVER", "SECRET", "PUBLIC")),
+)
+"""The environment variables in which ipyparallel takes keys."""
+
+
+def forget_keys() -> None:
+    """Take the cluster's keys out of this process's environment: a cell's `!env` would print them.
+
+    To be called when they have been read.
+    """
+    for name in _KEYS:
+        os.environ.pop(name, None)
+
+
+def make_private(path: str) -> None:
+    """See to it that a file is there which only the user can read; writing to it changes no mode.
+
+    The umask of a notebook's process belongs to its user's files.
+    """
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+
 
 def world_name(connection: Mapping[str, Any]) -> str:
     """The name of the cluster's world: the same for its engines and clients, unique to it.

@@ -67,16 +67,17 @@ def main(arguments: list[str]) -> None:
     parent, path = int(arguments[0]), arguments[1]
     split = arguments.index("--")
     ranks, engine_arguments = [int(rank) for rank in arguments[2:split]], arguments[split + 1 :]
+    users_umask = os.umask(0o077)
     _preload()
     connection = _wait_for_connection(path, parent)
-    os.environ["IPP_CONNECTION_INFO"] = json.dumps(connection)
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     gc.collect()
     gc.freeze()  # the collector would otherwise copy the pages that engines share
     supervisor = _Supervisor(connection)
     for rank in ranks:
         if not supervisor.fork(rank):
-            _become_engine(rank, engine_arguments)
+            os.umask(users_umask)  # for the files that cells write
+            _become_engine(rank, connection, engine_arguments)
             return
     supervisor.watch(parent)
     if os.getppid() != parent:
@@ -88,7 +89,9 @@ class _Supervisor:
         self._connection = connection
         self._engines: dict[int, int] = {}  # pid -> rank
         self._messengers: set[int] = set()  # processes that tell the controller
-        self._bereaved: dict[int, float] = {}  # groups whose engine has ended -> when to kill them
+        # Engines that have ended -> when to kill what they had started. Until such an engine is
+        # reaped, the number of its group is nobody else's.
+        self._bereaved: dict[int, float] = {}
 
     def fork(self, rank: int) -> bool:
         """Whether this is still the supervisor; False in the new engine."""
@@ -119,47 +122,37 @@ class _Supervisor:
                     os.kill(pid, signal.SIGINT)
             for rank in self._reap():
                 self._unregister(rank)
-            due = [group for group, at in self._bereaved.items() if time.monotonic() > at]
-            kill_groups(due, signal.SIGKILL)
-            for group in due:
-                del self._bereaved[group]
+            for pid in [pid for pid, at in self._bereaved.items() if time.monotonic() > at]:
+                _kill_groups([pid], signal.SIGKILL)
+                os.waitpid(pid, 0)
+                del self._bereaved[pid]
 
     def _stop(self) -> None:
-        groups = [*self._engines, *self._messengers, *self._bereaved]
-        kill_groups(groups, signal.SIGTERM)
+        _kill_groups([*self._engines, *self._messengers, *self._bereaved], signal.SIGTERM)
         deadline = time.monotonic() + GRACE
         while self._engines and (rest := deadline - time.monotonic()) > 0:
             signal.sigtimedwait({signal.SIGCHLD}, rest)
             self._reap()
         # Also the groups whose engine has ended: a cell may have started processes.
-        kill_groups(groups, signal.SIGKILL)
+        _kill_groups([*self._engines, *self._messengers, *self._bereaved], signal.SIGKILL)
         while self._engines or self._messengers:
             signal.sigtimedwait({signal.SIGCHLD}, _LOOK)
             self._reap()
 
     def _reap(self) -> list[int]:
         """The ranks of engines that ended since the last call."""
+        self._messengers = {pid for pid in self._messengers if not os.waitpid(pid, os.WNOHANG)[0]}
         ended: list[int] = []
-        while True:
-            try:
-                found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            except ChildProcessError:
-                return ended
-            if not found:
-                return ended
-            pid = found.si_pid
-            # What its cells had started ends with it, in its own time; until it is reaped, the
-            # group's number is nobody else's.
-            kill_groups([pid], signal.SIGTERM)
-            _, status = os.waitpid(pid, 0)
-            if pid in self._messengers:
-                self._messengers.remove(pid)
+        for pid in list(self._engines):
+            found = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if found is None:
                 continue
-            if kill_groups([pid], 0):
-                self._bereaved[pid] = time.monotonic() + GRACE
+            _kill_groups([pid], signal.SIGTERM)  # what its cells had started, in its own time
+            self._bereaved[pid] = time.monotonic() + GRACE
             ended.append(rank := self._engines.pop(pid))
-            code = os.waitstatus_to_exitcode(status)
+            code = found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
             print(f"sfm: engine {rank} (pid {pid}) ended: {code}", file=sys.stderr, flush=True)
+        return ended
 
     def _unregister(self, rank: int) -> None:
         """Tell the controller that the engine ended, from a process of its own: no ZeroMQ here."""
@@ -200,15 +193,17 @@ def _wait_for_connection(path: str, parent: int) -> dict[str, Any]:
     raise SystemExit("sfm: the notebook ended before the controller was there")
 
 
-def _become_engine(rank: int, arguments: list[str]) -> None:
+def _become_engine(rank: int, connection: dict[str, Any], arguments: list[str]) -> None:
     from ipyparallel.engine.app import IPEngine
 
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     if "numpy.random" in sys.modules:  # old numpy: or all engines draw the same numbers
         sys.modules["numpy.random"].seed()
+    sys.path.insert(0, os.getcwd())  # for cells, as in any engine; the supervisor runs with -P
     # The id is the rank, so that an engine started again has both again. No nanny: see above.
     own = [f"--IPEngine.id={rank}", "--IPEngine.enable_nanny=False", "--log-level=WARN"]
-    IPEngine.launch_instance(argv=[*own, *arguments])
+    # Not through IPP_CONNECTION_INFO: it holds the cluster's keys, and cells see the environment.
+    IPEngine.launch_instance([*own, *arguments], connection_info_env=json.dumps(connection))
 
 
 def die_with(parent: int) -> None:
@@ -218,17 +213,11 @@ def die_with(parent: int) -> None:
         os._exit(1)
 
 
-def kill_groups(groups: Iterable[int], number: int) -> list[int]:
-    """Send a signal to engines (each leads its own group) and to what they have started.
-
-    Returns the groups in which there is somebody.
-    """
-    found = []
+def _kill_groups(groups: Iterable[int], number: int) -> None:
+    """Send a signal to engines (each leads its own group) and to what they have started."""
     for group in groups:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(group, number)
-            found.append(group)
-    return found
 
 
 def _tell_controller(connection: dict[str, Any], rank: int) -> None:

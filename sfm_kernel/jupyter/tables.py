@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -59,10 +59,7 @@ def status_table(processes: Sequence[Mapping[str, Any]]) -> Table:
         [
             one["name"],
             one["rank"],
-            one["state"] if one["alive"] else "ended",
-            f"{max(0.0, now - one['since']):.1f} s",
-            one["waits"],
-            words(one["where"]) if one["waits"] else None,
+            *_doing(one, now),
             one["depth"],
             one["sent"],
             one["received"],
@@ -72,6 +69,15 @@ def status_table(processes: Sequence[Mapping[str, Any]]) -> Table:
     ]
     front = ["name", "rank", "state", "for", "waits in", "where"]
     return Table([*front, "queued", "sent", "received", "pid"], rows)
+
+
+def _doing(one: Mapping[str, Any], now: float) -> Iterator[object]:
+    """Its state, for how long, the call that waits, and where."""
+    state, waits = one["state"] if one["alive"] else "ended", one["waits"]
+    if polls := one["polls"]:
+        state, waits, one = "polling", polls["wait"]["text"], polls
+    yield from (state, f"{max(0.0, now - one['since']):.1f} s", waits)
+    yield words(one["where"]) if waits else None
 
 
 def queue_table(processes: Sequence[Mapping[str, Any]]) -> Table:

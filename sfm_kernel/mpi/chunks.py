@@ -47,7 +47,7 @@ from sfm_kernel.endpoint import UNBOUNDED
 from sfm_kernel.errors import PeerLost, SFMError, TransferError
 from sfm_kernel.mpi.items import Items, destination, item_type, source, whole
 from sfm_kernel.mpi.leftovers import drop_later, drop_now, drop_what_came, tidy
-from sfm_kernel.mpi.numbers import is_orphan, new_transfer
+from sfm_kernel.mpi.transfers import is_orphan, new_transfer
 
 if TYPE_CHECKING:
     from sfm_kernel.endpoint import Context, Endpoint

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
 from sfm_kernel.observe.places import place
 from sfm_kernel.observe.snapshot import Observer, segments
+
+AHEAD_SECONDS = 3600.0
+"""No event is of so much later than now, also where the clock has been set back."""
 
 
 def events(
@@ -21,11 +25,14 @@ def events(
         observer: as for ``snapshot``.
     Returns:
         For each event ``uid`` (the process), ``nth`` (its place in the process's history, from 0
-        on), ``time`` (s since 1970), ``what`` ("sent", "received", or the state that began then),
+        on), ``time`` (s since 1970), ``what`` ("sent", "received", or the state that began then;
+        "answered" and "heard" at the two ends of an acknowledgement, which no program has sent),
         ``peer`` (uid), ``number`` (which message of this pair: the same at both ends), ``nbytes``,
         ``where`` (a place, see ``schema.json``, or None), ``attributes`` (of messages that were
         sent: names and values as texts, the first ones). A process keeps its last 4096 events.
+        Of a damaged segment there are those that make sense.
     """
+    latest = time.time() + AHEAD_SECONDS
     observer = observer or Observer()
     paths = segments(folder)
     uids = {uid[16:]: uid for uid in paths}
@@ -34,8 +41,10 @@ def events(
         start = since[uid] + 1 if since and uid in since else 0
         read, _, codes = observer.trace(path, start)
         texts = dict(codes)
-        for nth, time, what, peer, number, nbytes, code, line, attributes in read:
-            event = {"uid": uid, "nth": nth, "time": time, "what": what}
+        for nth, at, what, peer, number, nbytes, code, line, attributes, _ in read:
+            if at > latest:
+                continue
+            event = {"uid": uid, "nth": nth, "time": at, "what": what}
             event |= {"peer": uids.get(peer, peer), "number": number, "nbytes": nbytes}
             event |= {"where": place(texts.get(code), line), "attributes": attributes}
             found.append(event)

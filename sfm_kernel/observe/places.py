@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 Place = dict[str, Any]
 """See ``schema.json``, "place"."""
+
+
+_CODE = re.compile(r"(\d{0,18})\t([^\t]*)\t(\d{1,18})\t([^\t]*)\t(.*)", re.ASCII | re.DOTALL)
 
 
 def place(code: str | None, line: int) -> Place | None:
@@ -15,10 +19,10 @@ def place(code: str | None, line: int) -> Place | None:
     The text has, between tabs, the cell's number and id (empty where it is no cell), how many lines
     of the cell stand before the code, its function and its file.
     """
-    parts = (code or "").split("\t", 4)
-    if len(parts) < 5:
+    found = _CODE.fullmatch(code or "")
+    if found is None:
         return None
-    cell, identity, before, function, file = parts
+    cell, identity, before, function, file = found.groups()
     return {
         "file": file,
         "line": line + int(before),

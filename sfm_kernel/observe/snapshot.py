@@ -2,24 +2,26 @@
 
 Read from the segments in shared memory. The processes need not take part: the picture is true
 while a cell runs, while a call is blocked, while a C function holds the GIL, while a process is
-stopped (its inbox is then as it last was), and after it died.
+stopped (its inbox is then as it last was), and after it died. A segment that somebody has damaged
+is told as that, and the others are not concerned.
 """
 
 from __future__ import annotations
 
-import ast
-import json
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
 from sfm_kernel._native import Observer as Observer  # for who looks often
+from sfm_kernel.observe.literals import literal
 from sfm_kernel.observe.places import place
+from sfm_kernel.states import UNSETTLED, are_sound, damaged, parse, parse_others
 
-UNSETTLED = (1 << 64) - 1
-"""A blocked call has not looked at what has arrived, or the other side can end it by itself."""
+WHATEVER = UNSETTLED - 1
+"""Nothing that arrives decides a call (``WHATEVER`` in native/src/core/helpers.rs)."""
 
 SHARED = ""
 """The uid of peers that are not told apart, since there were too many."""
@@ -35,7 +37,15 @@ SETTLED_SECONDS = 2.0
 """A folder that has changed so lately may change again without another time of change: file systems
 count in ticks, some in seconds."""
 
+POLLING = 0.3
+"""Seconds of calls in vain, one after the other, from which on a process is said to poll."""
+
+LULL = 1.0
+"""Seconds without such a call after which it does no more, unless its calls are rarer than that."""
+
 _UNIT = "\x1f"  # between name and value, in native/src/summary.rs
+_COUNT = re.compile("[0-9]{1,18}")
+_SEGMENT = re.compile(r"[0-9a-f]{32}\.seg")
 
 
 def snapshot(
@@ -52,14 +62,17 @@ def snapshot(
         without a rank last.
     Raises:
         FileNotFoundError: there is no such folder.
-    Cost: some 60 us for each process; 50 ms if one of them is stopped.
+    Cost: some 70 us for each process; 50 ms if one of them is stopped.
     """
     folder = folder_of(world)
     read = [_Process(one) for one in _all(states(folder, observer), elsewhere)]
     names = {one.uid[16:]: one.name for one in read}
     taken = {(one.uid[16:], peer): count for one in read for peer, count in one.taken()}
     since = {one.uid[16:]: one.state["since"] for one in read if one.state["alive"]}
-    processes = [one.shown(names, taken, since) for one in read]
+    contexts: dict[str, str] = {}
+    for one in read:
+        contexts |= one.about.get("contexts", {})
+    processes = [one.shown(names, taken, since, contexts) for one in read]
     processes.sort(key=lambda one: (one["rank"] is None, one["rank"] or 0, str(one["name"])))
     world_name = os.path.basename(folder.rstrip("/"))
     return {"world": world_name, "time": time.time(), "processes": processes}
@@ -76,17 +89,25 @@ def pulse(world: Any, observer: Observer | None = None) -> int:
 
 def states(folder: str, observer: Observer | None = None) -> list[dict[str, Any]]:
     """What the segments in a folder say: for ``snapshot``, perhaps on another machine."""
-    read = (observer or Observer()).segments(list(segments(folder).values()))
-    return [one for one in read if one is not None]
+    paths = segments(folder)
+    read = (observer or Observer()).segments(list(paths.values()))
+    return [_checked(uid, one) for uid, one in zip(paths, read, strict=True) if one is not None]
 
 
 def calls(
     folder: str, elsewhere: Iterable[State] = (), observer: Observer | None = None
 ) -> dict[str, tuple[int, str]]:
     """The number of each process's latest blocked call, and its state, by uid; asks nobody."""
-    read = (observer or Observer()).segments(list(segments(folder).values()), inboxes=False)
-    found = _all((one for one in read if one is not None), elsewhere)
-    return {one["uid"]: (one["call"], one["state"]) for one in found}
+    paths = segments(folder)
+    read = (observer or Observer()).calls(list(paths.values()))
+    found = {one["uid"]: (one["call"], one["state"]) for one in elsewhere}
+    return found | {uid: one[::-1] for uid, one in zip(paths, read, strict=True) if one}
+
+
+def _checked(uid: str, state: dict[str, Any]) -> dict[str, Any]:
+    if state["state"] != "damaged" and state["uid"] == uid and are_sound(state):
+        return state
+    return damaged(uid, state["alive"])
 
 
 def _all(here: Iterable[State], elsewhere: Iterable[State]) -> Iterable[State]:
@@ -112,7 +133,7 @@ def segments(folder: str) -> dict[str, str]:
 
 
 def _segments(folder: str) -> dict[str, str]:
-    entries = sorted(entry for entry in os.listdir(folder) if entry.endswith(".seg"))
+    entries = sorted(filter(_SEGMENT.fullmatch, os.listdir(folder)))
     return {entry[:32]: os.path.join(folder, entry) for entry in entries}
 
 
@@ -132,7 +153,7 @@ class _Process:
     def __init__(self, state: Mapping[str, Any]) -> None:
         self.state = state
         self.uid: str = state["uid"]
-        self.about = _about(state["info"])
+        self.about = parse(state["info"])
         self.name = self.about.get("name", self.uid[:8])
 
     def taken(self) -> Iterable[tuple[str, int]]:
@@ -144,6 +165,7 @@ class _Process:
         names: Mapping[str, Any],
         taken: Mapping[tuple[str, str], int],
         since: Mapping[str, float],
+        contexts: Mapping[str, str],
     ) -> dict[str, Any]:
         """The process as the schema has it.
 
@@ -151,6 +173,7 @@ class _Process:
             names: of all processes, by the last digits of their uids.
             taken: what the first has taken in of the second.
             since: when those who live began what they do.
+            contexts: names of contexts that programs have made, by the numbers of their spaces.
         """
         state, about = self.state, self.about
         blocked = state["alive"] and state["state"].startswith("blocked")
@@ -171,7 +194,10 @@ class _Process:
             "call": state["call"],
             "waits": state["waits"] or None,
             "wait": wait,
+            "polls": self._polls(),
+            "task": self._task(),
             "where": _place(state["code"], state["line"]),
+            "others": _others(state["others"]) if state["alive"] else [],
             "settled": wait is not None and self._is_settled(wait, names, taken, since),
             "depth": state["depth"],
             "bytes": state["bytes"],
@@ -187,32 +213,44 @@ class _Process:
                 }
                 for uid, sent, arrived, received, _ in state["peers"]
             ],
-            "messages": [_message(line) for line in _lines(state["summary"])],
+            "messages": [_message(line, contexts) for line in _lines(state["summary"])],
         }
 
     def _wait(self) -> dict[str, Any] | None:
         """What it waits for; None in the first moment of a wait, in which it has not said it."""
-        facts = _json(self.state["facts"])
-        if not facts:
+        state = self.state
+        return _wait(parse(state["facts"]), state["waits"], state["until"])
+
+    def _polls(self) -> dict[str, Any] | None:
+        """What it asks for in vain, again and again, and how long it has done so."""
+        state = self.state
+        # Of a program that has ended it is a thread that asks, which is told as such.
+        asks = state["state"] == "running" and not state["others"]
+        counts = asks or (state["state"] == "blocked in recv" and state["until"])
+        if not (state["alive"] and counts and state["polls"]):
             return None
-        if facts["kind"] == "send":
-            facts |= {"peers": [_value(facts.pop("peer"))], "template": [], "all": False}
-        template = [
-            {"name": name, "value": value, "predicate": predicate}
-            for name, value, predicate in facts["template"]
-        ]
-        others = self.state["others"] or ""
-        return {
-            "kind": facts["kind"],
-            "text": self.state["waits"] or "",
-            "template": template,
-            "peers": facts["peers"],
-            "all": facts["all"],
-            "until": self.state["until"] or None,
-            "space": facts.get("space", ""),
-            "purpose": facts.get("purpose", ""),
-            "others": others.split(", ") if others else [],
-        }
+        count, lasted, ago, line, code, about = state["polls"]
+        told = parse(about)
+        wait = _wait(told, told.get("text"))
+        rare = 3 * lasted / max(1, count - 1)
+        if wait is None or lasted < POLLING or ago > max(LULL, rare):
+            return None
+        since = time.time() - ago - lasted
+        return {"count": count, "since": since, "wait": wait, "where": _place(code, line)}
+
+    def _task(self) -> str | None:
+        """What the system says of its main thread."""
+        pid, state = self.about.get("pid"), self.state
+        if not (pid and state["alive"] and state.get("here", True)):
+            return None
+        if self.about.get("host") != os.uname().nodename:  # a container may count otherwise
+            return None
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+                letter = file.read().rpartition(")")[2].split()[0]
+        except (OSError, IndexError):
+            return None
+        return {"T": "stopped", "t": "stopped", "R": "runs"}.get(letter, "waits")
 
     def _is_settled(
         self,
@@ -224,18 +262,57 @@ class _Process:
         examined = self.state["examined"]
         if examined == UNSETTLED:
             return False
-        if wait["kind"] in ("recv", "other"):
-            return bool(examined == self.state["arrived"])
         if wait["kind"] == "send":
             own = self.uid[16:]
             there = [uid for uid, name in names.items() if name in wait["peers"]]
             return any(taken.get((uid, own), 0) == examined for uid in there)
-        if wait["kind"] == "collective":
-            # Who was missing may have come and gone on since; not who was there already.
-            known = _json(self.state["facts"]).get("known", 0.0)
-            missing = [uid for uid, name in names.items() if name in wait["peers"]]
-            return all(since.get(uid, 0.0) < known for uid in missing)
-        return True
+        if wait["kind"] == "cell":
+            return True
+        # Also of a collective call: other transfers of the process may be under way meanwhile.
+        if examined not in (WHATEVER, self.state["arrived"]):
+            return False
+        known = parse(self.state["facts"]).get("known", 0.0)
+        if not known or wait["peers"] is None:
+            return True
+        # Who was missing may have come and gone on since; not who was there already.
+        missing = [uid for uid, name in names.items() if name in wait["peers"]]
+        return all(since.get(uid, 0.0) < known for uid in missing)
+
+
+@lru_cache(256)
+def _others(text: str | None) -> list[dict[str, Any]]:
+    """What of a process could go on beside its call, or after its end; what is not known can."""
+    found = parse_others(text)
+    if found is None or text is None:  # it was being written
+        return [{"kind": "more", "name": "1", "where": None, "cell": None}]
+    return [
+        {"kind": kind, "name": name, "where": place(code, line), "cell": cell}
+        for kind, name, code, line, cell in found
+    ]
+
+
+def _wait(facts: Mapping[str, Any], text: str | None, until: float = 0.0) -> dict[str, Any] | None:
+    """A wait as the schema has it; None without facts."""
+    if not facts:
+        return None
+    peers, every = facts.get("peers"), facts.get("all", False)
+    if facts["kind"] == "send":
+        peers = [_value(facts["peer"])]
+    template = [
+        {"name": name, "value": value, "predicate": predicate}
+        for name, value, predicate in facts.get("template", ())
+    ]
+    return {
+        "kind": facts["kind"],
+        "text": text or "",
+        "template": template,
+        "peers": peers,
+        "all": every,
+        "until": until or None,
+        "space": facts.get("space", ""),
+        "purpose": facts.get("purpose", ""),
+        "group": facts.get("group"),
+    }
 
 
 def _lines(summary: str | None) -> list[str]:
@@ -243,29 +320,20 @@ def _lines(summary: str | None) -> list[str]:
     return [line for line in (summary or "").split("\n") if "\t" in line]
 
 
-def _message(line: str) -> dict[str, Any]:
+def _message(line: str, contexts: Mapping[str, str]) -> dict[str, Any]:
     space, nbytes, *pairs = line.split("\t")
     attributes = [pair.split(_UNIT, 1) for pair in pairs if _UNIT in pair]
     src = next((value for name, value in attributes if name == "src"), None)
     return {
         "src": None if src is None else _value(src),
         "space": "" if space == "0" else space,
-        "bytes": int(nbytes) if nbytes.isdigit() else 0,
+        "context": contexts.get(space),
+        "bytes": int(nbytes) if _COUNT.fullmatch(nbytes) else 0,
         "attributes": attributes,
     }
 
 
-def _json(text: str | None) -> dict[str, Any]:
-    """What a segment's text holds; empty where it was being written, or cut."""
-    try:
-        found = json.loads(text or "{}")
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
 # Most texts are those of the last look. What is made of them is shared, and nobody changes it.
-_about = lru_cache(1024)(_json)
 _place = lru_cache(1024)(place)
 
 
@@ -273,7 +341,7 @@ _place = lru_cache(1024)(place)
 def _value(text: str) -> Any:
     """A name, from Python's notation."""
     try:
-        found = ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+        found = literal(text)
+    except ValueError:
         return text
     return found if isinstance(found, (str, int)) else text

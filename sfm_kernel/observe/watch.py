@@ -1,4 +1,4 @@
-"""Proof of a deadlock, and its end.
+"""Proof of a deadlock, its end, and who is told of it.
 
 A diagnosis is true of one moment. Whoever acts on it wants more: the same processes in the same
 calls, look after look, for seconds.
@@ -45,7 +45,9 @@ class Watch:
     def look(self) -> dict[str, Any] | None:
         """The diagnosis, once its deadlock is proven; None before that.
 
-        To be called several times a second; a longer pause begins the proof anew.
+        Also one of what would be a deadlock but for a thread or a callback, when that has stood for
+        as long; its verdict is another one, and nobody is stuck. To be called several times a
+        second; a longer pause begins the proof anew.
         """
         before, self._blocked = self._blocked, _blocked(self._folder, self._elsewhere)
         looked, self._looked = self._looked, self._clock()
@@ -54,14 +56,62 @@ class Watch:
         if not before & self._blocked:  # who goes on all the time is not looked at closely
             self._stuck = {}
             return None
-        diagnosis = explain(self._folder, elsewhere=self._elsewhere)
-        stuck = {
-            one["uid"]: one["call"] for one in diagnosis["processes"] if one["verdict"] == "stuck"
-        }
+        due = bool(self._stuck) and self._clock() - self._since >= self._proof
+        diagnosis = explain(self._folder, elsewhere=self._elsewhere, history=due)
+        names = (diagnosis["but_for"] or diagnosis)["stuck"]
+        stuck = {one["uid"]: one["call"] for one in diagnosis["processes"] if one["name"] in names}
         if not stuck or stuck != self._stuck:
             self._stuck, self._since = stuck, self._clock()
             return None
-        return diagnosis if self._clock() - self._since >= self._proof else None
+        return diagnosis if due else None
+
+
+class Lookout:
+    """Looks at a world now and then, and says once why it does not go on; or ends that.
+
+    Args:
+        watch: what looks.
+        tell: called with the explanation of a deadlock, and with that of what would be one but for
+            a thread or a callback; once with each.
+        end: ends the calls of a deadlock, and gives those that it has ended; None lets it stand.
+        quiet: nothing is told of what was ended.
+        of: tells only of what this process is part of, by its uid.
+    """
+
+    def __init__(
+        self,
+        watch: Watch,
+        tell: Callable[[str], object],
+        end: Callable[[dict[str, Any]], list[Any]] | None = None,
+        *,
+        quiet: bool = False,
+        of: str = "",
+    ) -> None:
+        self._watch, self._tell, self._end = watch, tell, end
+        self._quiet, self._of = quiet, of
+        self._told: set[str] = set()
+
+    def look(self) -> None:
+        """To be called several times a second."""
+        found = self._watch.look()
+        if found is None or not self._concerns(found):
+            return
+        if found["verdict"] == "deadlock" and self._end is not None:
+            if self._end(found) and not self._quiet:
+                self._tell(explanation(found))
+        elif found["verdict"] not in self._told:
+            self._told.add(found["verdict"])
+            self._tell(explanation(found))
+
+    def _concerns(self, found: dict[str, Any]) -> bool:
+        names = (found["but_for"] or found)["stuck"]
+        own = (one["name"] for one in found["processes"] if one["uid"] == self._of)
+        return not self._of or any(name in names for name in own)
+
+
+def explanation(diagnosis: dict[str, Any]) -> str:
+    """A diagnosis as lines."""
+    return "\n".join([f"{diagnosis['title']}.", *diagnosis["sentences"]])
 
 
 def _blocked(folder: str, elsewhere: Elsewhere | None) -> frozenset[tuple[str, int]]:

@@ -18,6 +18,7 @@ from sfm_kernel.directory.folders import WorldFolder
 from sfm_kernel.errors import SFMError
 from sfm_kernel.relay import DETACHED
 from sfm_kernel.relay.watching import relay
+from sfm_kernel.transport.zmq.limits import raise_descriptors
 
 FIRST_SECONDS = 60.0
 """A relay that was started by hand waits so long for the first process."""
@@ -36,6 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
+    raise_descriptors()
     try:
         client = Client(about["world"], about["url"], bytes.fromhex(about["key"]))
     except (SFMError, ValueError) as error:
@@ -55,6 +57,7 @@ def _detach() -> None:
     if os.fork():
         os._exit(0)
     os.chdir("/")
+    os.umask(0o077)
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.close(null)

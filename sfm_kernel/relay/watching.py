@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import threading
@@ -19,6 +18,7 @@ from sfm_kernel.errors import WorldAccess, WorldError, WorldGone
 from sfm_kernel.observe.snapshot import Observer, pulse, segments, states
 from sfm_kernel.observe.watch import judge
 from sfm_kernel.relay.lock import Lock
+from sfm_kernel.states import parse
 
 PERIOD = 0.1
 """Seconds between two pictures at least; between two looks, unless an observer wants one."""
@@ -167,7 +167,7 @@ class Relay:
         # First: what changes meanwhile is looked at again.
         self._pulse = pulse(self._folder, self._observer)
         seen = states(self._folder, self._observer)
-        self._pids = {one["uid"]: _pid(one["info"]) for one in seen}
+        self._pids = {one["uid"]: parse(one["info"]).get("pid") for one in seen}
         return pack(seen)
 
     def _is_due(self) -> bool:
@@ -190,11 +190,3 @@ class Relay:
         else:
             why = interrupt(os.path.join(self._folder, f"{uid}.seg"), self._pids[uid])
         self._done.append((int(order["order"]), not why, why))
-
-
-def _pid(info: str | None) -> int | None:
-    try:
-        pid = json.loads(info or "{}").get("pid")
-    except (ValueError, AttributeError):  # it was being written
-        return None
-    return pid if type(pid) is int else None

@@ -52,7 +52,7 @@ comm          SpeedesComm
 reductions    minima, maxima and sums
 fuzzy         the fuzzy barrier
 coordinated   coordinated messages: cycles, and how their end is found
-wave          sums over all nodes that no call waits for
+waves         sums over all nodes that no call waits for
 post          how messages are sent and taken in
 whole         what may only happen as a whole
 members       sending to members, and to nobody who has taken a dead one's name

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 
 from sfm_kernel.speedes.contents import Contents, Received
 from sfm_kernel.speedes.post import Post
-from sfm_kernel.speedes.wave import Wave
+from sfm_kernel.speedes.waves import Wave
 
 
 class Coordinated:

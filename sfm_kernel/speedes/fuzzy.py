@@ -9,7 +9,7 @@ from __future__ import annotations
 from sfm_kernel.errors import SFMError
 from sfm_kernel.message import Message
 from sfm_kernel.speedes.post import Post
-from sfm_kernel.speedes.wave import Wave
+from sfm_kernel.speedes.waves import Wave
 
 EACH_TELLS_ALL = 16
 """Up to so many nodes, who enters tells every other one: n² messages in all, and nobody's answer

@@ -255,7 +255,7 @@ class Post:
 
     def _tick(self) -> None:
         """Called now and then while ``wait`` finds nothing."""
-        self.look_after(self.neighbours, self._context.doing)
+        self.look_after(self.neighbours, str(self._context.doing))
 
     @property
     def neighbours(self) -> list[int]:

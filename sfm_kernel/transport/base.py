@@ -29,7 +29,8 @@ class Member:
         name: what addresses it; the rank where the user gave no other name.
         pid, host: for people; never used to tell whether it lives.
         segment: path of its segment on its own machine.
-        address: ZeroMQ address of its ROUTER ("tcp://10.0.0.7:41234").
+        address: ZeroMQ address of its ROUTER ("tcp://10.0.0.7:41234", on one machine "ipc://…");
+            empty where it was not told to have one.
         info: anything a front end wants others to see (ipyparallel's engine id, for one).
     """
 

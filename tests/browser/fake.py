@@ -67,6 +67,9 @@ def process(name: str | int, rank: int, state: str = "idle", **more: Any) -> Jso
         "waits": waits,
         "wait": None,
         "where": None,
+        "others": [],
+        "polls": None,
+        "task": None,
         "settled": True,
         "depth": len(messages),
         "bytes": 100 * len(messages),
@@ -158,6 +161,7 @@ def diagnosis(verdict: str, title: str, *sentences: str, **more: Any) -> Json:
         "title": title,
         "sentences": list(sentences),
         "edges": [],
+        "but_for": None,
         "processes": [],
     } | more
     return checked("diagnosis", made)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -67,7 +68,8 @@ def test_durations_go_on_and_rates_fall_while_nothing_comes(
     rate = row.locator(".sfm-Row-rate")
     ui.expect(rate).not_to_have_text("↑0 ↓0")
     ui.expect(rate).to_have_text("↑0 ↓0")
-    ui.expect(row.locator(".sfm-Row-since")).to_contain_text("3 s")
+    # A busy browser may pass over a second.
+    ui.expect(row.locator(".sfm-Row-since")).to_have_text(re.compile(r"^\s*([3-9]|\d\d) s"))
 
 
 def test_durations_are_by_the_server_s_clock(shown: Page, stream: fake.Stream) -> None:

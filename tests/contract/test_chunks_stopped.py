@@ -24,16 +24,27 @@ class interrupted_when:
 
     def __init__(self, condition: Callable[[], Any]) -> None:
         self._thread = threading.Thread(target=self._wait, args=(condition,))
+        self._over = threading.Event()
+        self._failure: BaseException | None = None
 
     def _wait(self, condition: Callable[[], Any]) -> None:
-        eventually(condition)
+        try:
+            # However long it takes on a busy machine: without the signal the call never ends.
+            while not condition():
+                if self._over.wait(0.005):
+                    return
+        except BaseException as failure:  # noqa: BLE001 - raised by __exit__
+            self._failure = failure
         os.kill(os.getpid(), signal.SIGINT)
 
     def __enter__(self) -> None:
         self._thread.start()
 
     def __exit__(self, *_: object) -> None:
+        self._over.set()
         self._thread.join()
+        if self._failure is not None:
+            raise self._failure
 
 
 @pytest.mark.parametrize("buffering", [0, 1 << 20])

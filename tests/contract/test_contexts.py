@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from sfm_kernel import Context, Endpoint, PeerLost, RecvTimeout, WouldBlock
+from sfm_kernel.collectives import Group
 from tests.contract.conftest import Background, eventually
 
 
@@ -131,3 +132,44 @@ def test_many_contexts(pair: tuple[Endpoint, Endpoint]) -> None:
         a.context(f"group {number}").send(dest="B", number=number)
     for number in reversed(range(100)):
         assert b.context(f"group {number}").recv().number == number
+
+
+def given_up() -> None:
+    raise TimeoutError("given up")
+
+
+def test_a_group_that_was_given_up_takes_no_room(
+    pair: tuple[Endpoint, Endpoint], background: Callable[..., Any]
+) -> None:
+    a, b = pair
+    with pytest.raises(TimeoutError, match="given up"):
+        Group(b, ["A", "B"], on_wait=given_up)  # has told A, who never reads it
+    b.buffering = 0
+    sending = background(lambda: b.send(dest="A", n=1))
+    assert a.recv(20, n=1).n == 1
+    sending.result()
+
+
+def test_what_a_collective_call_sends_takes_no_room(
+    pair: tuple[Endpoint, Endpoint], background: Callable[..., Any]
+) -> None:
+    a, b = pair
+    making = background(lambda: Group(b, ["A", "B"]))
+    mine = Group(a, ["A", "B"])
+    theirs = making.result()
+    mine.bcast(b"x" * 3000, root=0, algorithm="binomial")  # B is not in the call yet
+    a.buffering = 0
+    sending = background(lambda: a.send(dest="B", n=1))
+    assert b.recv(20, n=1).n == 1
+    sending.result()
+    assert theirs.bcast(None, root=0, algorithm="binomial") == b"x" * 3000
+    a.buffering = 1000
+    library = Context(a, "library", 1000, library=True)
+    library.send(dest="B", data=bytes(5000))
+    a.send(dest="B", n=2)
+    assert b.recv(20, n=2).n == 2
+    stopped = background(lambda: library.send(dest="B", n=3))  # and has room of its own
+    receiving = Context(b, "library", library=True)
+    assert len(receiving.recv(20).data) == 5000
+    assert receiving.recv(20).n == 3
+    stopped.result()

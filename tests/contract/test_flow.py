@@ -16,6 +16,7 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint
+from sfm_kernel.endpoint import seen
 from sfm_kernel.observe.snapshot import snapshot
 from tests.contract.conftest import eventually
 
@@ -289,3 +290,40 @@ def test_stop_never_loses_a_message(pair: Pair, background: Callable[..., Any]) 
         storm.through(receive)
     watching.result()
     assert [m.n for m in got[:-1]] == list(range(sending.result()))
+
+
+def test_stop_while_a_line_of_the_program_is_looked_up(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first call from a piece of code describes it for observers, in Python."""
+    a, b = pair
+    a.buffering = 0
+
+    def stopped(filename: str) -> None:
+        monkeypatch.setattr(seen, "find_cell", None)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(seen, "find_cell", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        exec(compile("a.send(dest='B', n=1)", "fresh.py", "exec"), {"a": a})
+    assert not b.peek()
+
+
+class Slow:
+    """A name that is looked up in Python; Stop comes the first time."""
+
+    looked_up = 0
+
+    def __hash__(self) -> int:
+        self.looked_up += 1
+        if self.looked_up == 1:
+            raise KeyboardInterrupt
+        return 0
+
+
+def test_stop_while_a_name_is_looked_up(pair: Pair) -> None:
+    a, b = pair
+    a.send(dest="B", n=1)
+    with pytest.raises(KeyboardInterrupt):
+        a.send(dest=Slow(), n=2)
+    assert b.recv(20).n == 1

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 import sfm_kernel
-from sfm_kernel import PeerLost, RecvTimeout
+from sfm_kernel import PacketError, PeerLost, RecvTimeout, SFMError
 
 ECHO = """
 import sys, sfm_kernel
@@ -83,3 +83,28 @@ def test_the_living_stay_alive(kind: str, world: str, monkeypatch: pytest.Monkey
                 echo.kill()
         with pytest.raises(PeerLost):  # and it sees again once it can
             home.recv(20, src="V")
+
+
+def test_a_new_sender_waits_until_its_ring_can_be_opened(
+    world: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SFM_TRANSPORT", "shm")
+    send = ECHO.replace("sfm.wait_for", "print(flush=True), input(), sfm.send(dest='home', n=1)")
+    with sfm_kernel.join(world, "home", guest=True) as home:
+        pipe = subprocess.PIPE
+        command = [sys.executable, "-c", send, world]
+        with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as new:
+            try:
+                assert new.stdin is not None and new.stdout is not None
+                new.stdout.readline()
+                with no_descriptors():
+                    new.stdin.write("go\n")
+                    new.stdin.flush()
+                    with pytest.raises(SFMError, match=r"Nothing is lost.*ulimit") as told:
+                        home.recv(20)
+                    assert not isinstance(told.value, PacketError)
+                    with pytest.raises(RecvTimeout):  # told once
+                        home.recv(0.3)
+                assert home.recv(20).n == 1
+            finally:
+                new.kill()

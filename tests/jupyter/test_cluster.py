@@ -184,15 +184,6 @@ Engines._launch = start_broken
         book.run("Engines._launch = start\n%sfm start 1").ok()
 
 
-def test_without_a_session_key_the_world_would_be_open_to_all() -> None:
-    with notebook("import os; os.environ['IPP_ENABLE_CURVE'] = '1'") as book:
-        cell = book.run("%sfm start 1")
-        assert "IPP_SESSION_KEY" in cell.error
-        wait_for(lambda: not descendants(book.pid), "nothing keeps running")
-        book.run("os.environ['IPP_SESSION_KEY'] = 'a long random text'\n%sfm start 1").ok()
-        assert "ran" in book.run("%%sfm\nprint('ran')").ok().text
-
-
 def test_engines_of_another_launcher_that_other_machines_can_reach() -> None:
     cluster = ipp.Cluster(
         n=2,

@@ -97,6 +97,17 @@ def test_a_program_runs_in_as_many_processes_as_there_are_engines(
     assert "of 2 on" in book.run("%sfm run -m mpi4py.bench helloworld").ok().text
 
 
+def test_a_file_of_the_folder_is_no_module_of_the_launcher(book: Notebook, tmp_path: Path) -> None:
+    (tmp_path / "selectors.py").write_text("raise SystemExit('an impostor')")
+    (tmp_path / "prog.py").write_text("import mine, sys; print(mine.answer, sys.path[0])")
+    (tmp_path / "mine.py").write_text("answer = 42")
+    book.run(f"import os; before = os.getcwd(); os.chdir({str(tmp_path)!r})").ok()
+    try:
+        assert book.run("%sfm run -n 1 prog.py").ok().text.strip() == f"42 {tmp_path}"
+    finally:
+        book.run("os.chdir(before)").ok()
+
+
 def test_a_program_that_fails_says_its_status(book: Notebook) -> None:
     cell = book.run("%sfm run -n 2 -c 'import sys; sys.exit(3)'")
     assert cell.error == "CellFailed: the program ended with exit status 3"

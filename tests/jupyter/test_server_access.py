@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import http.cookiejar
+import json
 import os
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import websocket
+import zmq
+from hypothesis import given
+from hypothesis import strategies as st
+from jupyter_client.blocking import BlockingKernelClient
 
 import sfm_kernel
+from sfm_kernel.jupyter.server.client import PARTS, BadWish, Wish
 from sfm_kernel.jupyter.server.worlds import UnknownWorld, Worlds
+from tests.jupyter.notebook import PATIENCE, descendants
 from tests.jupyter.server import TOKEN, Server, Stream, programs, server
 
 pytestmark = [pytest.mark.keeps("one server for the whole module"), pytest.mark.fault]
@@ -31,6 +42,11 @@ def cookies(one: Server) -> str:
     browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
     browser.open(f"{one.url}api/status?token={TOKEN}").read()
     return "; ".join(f"{cookie.name}={cookie.value}" for cookie in jar)
+
+
+def lists(children: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    names = st.sampled_from(("type", "world", "parts", "rate", "watch", ""))
+    return st.lists(children, max_size=5) | st.dictionaries(names, children, max_size=5)
 
 
 CALLS = {
@@ -73,6 +89,61 @@ def test_another_site_cannot_use_the_cookies_of_a_browser(one: Server) -> None:
     assert started[0] == 403 and not one.worlds()
 
 
+def test_a_name_that_leads_here_meanwhile_is_not_served(one: Server) -> None:
+    """DNS rebinding: to the browser, the server is another site's own, which has no cookies."""
+    headers = {"Authorization": f"token {TOKEN}", "Host": "rebound.example"}
+    assert one.call("sfm/worlds", headers=headers)[0] == 403
+    url = one.url.replace("http", "ws", 1) + f"sfm/stream?token={TOKEN}"
+    with pytest.raises(websocket.WebSocketBadStatusException) as refused:
+        Stream(url, host="rebound.example", origin="http://rebound.example")
+    assert refused.value.status_code == 403
+
+
+VALUES = [None, True, 0, -1, 257, 10**30, 1.5, 1e300, "", "A", "\ud800", "\0", [], {}, [[]], [None]]
+VALUES += [["A", "A"], ["A;B"], ["home"], ["x" * 100_000 + "!"], {"uids": None}, "y" * 100_000]
+FIELDS = ("engines", "names", "uids", "do", "\0", "")
+RAW = [b"", b"{", b"[" * 200_000, b'{"a":' * 100_000, b"\xff\xfe", b"NaN", b"\0" * 1000, b"null"]
+WORLDS = ("nowhere", "..", "%2e%2e", "a%00b", "%ff", "x" * 65, "a%0ab", "*", "")
+ACTIONS = ("interrupt", "stop", "restart", "rescale", "trace", "start", "..%2f", "")
+
+
+def malformed(random: Random) -> tuple[str, str, bytes]:
+    """Method, path and body of a request that has a key and can mean nothing."""
+    method = random.choice(("GET", "POST", "POST", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"))
+    path = "sfm/worlds"
+    if random.random() < 0.8:
+        path += f"/{random.choice(WORLDS)}/{random.choice(ACTIONS)}"
+    sent: object = {name: random.choice(VALUES) for name in random.sample(FIELDS, 3)}
+    if random.random() < 0.2:
+        sent = random.choice(VALUES)
+    body = json.dumps(sent).encode() if random.random() < 0.8 else random.choice(RAW)
+    if random.random() < 0.1:
+        body = body[: random.randrange(len(body) + 1)]
+    return method, path, body
+
+
+def test_requests_that_mean_nothing_are_refused(one: Server, effort: int) -> None:
+    random, there = Random(13), urlsplit(one.url)
+    for _ in range(300 * effort):
+        method, path, body = malformed(random)
+        connection = http.client.HTTPConnection(there.netloc, timeout=PATIENCE)
+        with contextlib.closing(connection):
+            headers = {"Authorization": f"token {TOKEN}"}
+            connection.request(method, there.path + path, body, headers)
+            status = connection.getresponse().status
+        seen = (method, path) == ("GET", "sfm/worlds") or method == "OPTIONS"
+        done = status < 300 and not seen  # there are redirections, too
+        assert not done and status < 500, (method, path, body[:200], status)
+    assert not one.worlds() and not descendants(one.process.pid)
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lists))
+def test_whatever_is_sent_to_the_stream_is_a_wish_or_none(sent: object) -> None:
+    for text in (json.dumps(sent), json.dumps({"type": "watch", "world": None, "parts": sent})):
+        with contextlib.suppress(BadWish):
+            assert Wish.parse(text).parts <= set(PARTS)
+
+
 @pytest.mark.parametrize(
     "name", ["nowhere", "..", "%2e%2e", "..%2f..%2fetc", ".hidden", "a%00b", "x" * 65]
 )
@@ -84,6 +155,29 @@ def test_a_name_that_is_no_world(one: Server, name: str) -> None:
 def test_the_error_says_which_world(one: Server) -> None:
     status, answer = one.post("sfm/worlds/nowhere/interrupt", {})
     assert status == 404 and "no world 'nowhere'" in answer["message"]
+
+
+def test_a_stranger_hears_nothing_of_a_notebook_s_cells(one: Server) -> None:
+    """Which show what engines print: with CURVE between server and kernel, as our settings say."""
+    kernel = one.done("api/kernels", {"name": "python3"})["id"]
+    client = BlockingKernelClient()
+    client.load_connection_file(f"{os.environ['JUPYTER_RUNTIME_DIR']}/kernel-{kernel}.json")
+    client.start_channels()
+    with zmq.Context() as context, context.socket(zmq.SUB) as stranger:
+        stranger.subscribe(b"")
+        stranger.connect(f"tcp://127.0.0.1:{client.iopub_port}")
+        client.kernel_info(reply=True, timeout=PATIENCE)
+        said: list[Any] = []
+        for number in range(1, 6):  # in the meantime it is connected
+            client.execute_interactive(
+                "print('said', 'aloud')",
+                allow_stdin=False,
+                output_hook=lambda message: said.append(message["content"]),
+            )
+            assert said.count({"name": "stdout", "text": "said aloud\n"}) == number
+            assert not stranger.poll(100), stranger.recv_multipart()
+    client.stop_channels()
+    assert one.call(f"api/kernels/{kernel}", method="DELETE")[0] == 204
 
 
 def test_a_world_is_listed_while_somebody_lives_in_it(one: Server, world: str) -> None:

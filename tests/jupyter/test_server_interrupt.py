@@ -7,14 +7,17 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from sfm_kernel import directory
+from sfm_kernel.directory import signals
+from sfm_kernel.jupyter.cluster import end_engines
 from sfm_kernel.jupyter.server.signals import NotInterrupted, interrupt
 from sfm_kernel.jupyter.server.views import Picture
-from tests.jupyter.notebook import wait_for
+from tests.jupyter.notebook import PATIENCE, wait_for
 from tests.jupyter.server import Server, processes, programs, server
 
 pytestmark = [pytest.mark.keeps("one server for the whole module"), pytest.mark.fault]
@@ -112,6 +115,28 @@ def test_a_number_that_a_stranger_has_now(
         with pytest.raises(NotInterrupted, match="A has ended"):
             interrupt(folder, [wrong], None)
         assert not sent
+
+
+def test_engines_are_ended_and_nobody_who_has_their_number(
+    world: str, stranger: subprocess.Popen[bytes]
+) -> None:
+    cluster, client = SimpleNamespace(engines={}), SimpleNamespace(ids=[])
+    with programs(world, A=WAITS, B=WAITS) as running:
+        segments = {name: look(world)[name]["uid"] for name in running}
+        one = {
+            name: SimpleNamespace(
+                segment=os.path.join(directory.root(), world, f"{uid}.seg"),
+                pid=running[name].process.pid,
+            )
+            for name, uid in segments.items()
+        }
+        number_of_a = SimpleNamespace(segment=one["A"].segment, pid=stranger.pid)
+        end_engines(cluster, client, [0, 1], [number_of_a, one["B"]])
+        assert running["B"].process.wait(PATIENCE) == -signal.SIGTERM
+        with signals.held([(one["A"].segment, one["A"].pid)]) as held:
+            running["A"].close()
+            signals.send(held, signal.SIGKILL)  # its number may be anybody's
+    assert stranger.poll() is None
 
 
 def test_another_machine_cannot_be_reached(world: str) -> None:

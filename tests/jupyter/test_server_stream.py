@@ -115,12 +115,16 @@ def test_a_world_that_ends_is_told_once(one: Server, world: str) -> None:
     "text",
     ["", "[]", "1", "{}", '{"type": "listen"}', '{"type": "watch", "world": 1, "parts": []}',
      '{"type": "watch", "world": null, "parts": ["all"]}',
-     '{"type": "watch", "world": null, "parts": [], "rate": "often"}'],
+     '{"type": "watch", "world": null, "parts": [], "rate": "often"}',
+     '{"type": "watch", "world": null, "parts": [], "rate": 1' + 400 * "0" + "}",
+     200_000 * "[", 100_000 * '{"type":'],
+    ids=range(11),
 )  # fmt: skip
 def test_what_is_no_wish_is_answered_with_an_error(one: Server, text: str) -> None:
     with one.stream() as stream:
-        stream.socket.send(text)
-        assert '"type": "watch"' in stream.until("error")
+        for _ in range(2):  # and the stream stays
+            stream.socket.send(text)
+            assert '"type": "watch"' in stream.until("error")
 
 
 def test_a_name_that_is_no_world(one: Server) -> None:

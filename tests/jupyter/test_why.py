@@ -92,8 +92,54 @@ def test_nobody_waits_in_vain_for_an_engine_that_has_callbacks_or_threads(book: 
     later = "callback.unregister()\nTimer(3.5, send, (), dict(dest='A', tag='later')).start()"
     book.run(f"%%sfm B\n{later}").ok()
     assert "[stdout:A] B" in book.run("%%sfm A\nprint(recv(tag='later').src)").ok().text
+    begin = "import asyncio\nasync def after():\n    await asyncio.sleep(3)\n"
+    task = "    send(dest='A', tag='task')\ntask = asyncio.ensure_future(after())"
+    book.run(f"%%sfm B\n{begin}{task}").ok()
+    assert "[stdout:A] B" in book.run("%%sfm A\nprint(recv(tag='task').src)").ok().text
     wait_for(lambda: "All are idle" in book.run("%sfm why").text, "nothing is left of it")
     assert "DeadlockDetected" in book.run("%%sfm A\nrecv(src='B')").error
+
+
+def test_what_an_earlier_cell_has_left_is_named(book: Notebook) -> None:
+    """And what serves the front end, or is a pool without work, is not."""
+    code = """%%sfm A
+from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
+from time import sleep
+pool = ThreadPoolExecutor(1)
+pool.submit(print).result()
+def heartbeat():
+    while not peek(tag='over'): sleep(0.1)
+thread = Thread(target=heartbeat, name="heart", daemon=True)
+thread.start()"""
+    book.run(code).ok()
+    number = int(book.run("print(len(In) - 1)").ok().text) - 1
+    place = f"(in cell {number}, line 8 (heartbeat), started in cell {number})"
+    told = f"A's cell has ended, but thread 'heart' {place} could go on."
+    assert told in book.run("%sfm why").ok().text
+    cell = book.send(f"%%sfm\n{RING}")
+    text = book.wait(cell, lambda seen: "can never go on" in seen.text).text
+    assert f"It would be a deadlock but for A's thread 'heart': {TITLE[10:]}.\n" in text
+    assert f"That may end: thread 'heart' {place} could go on." in text
+    assert "If A's thread 'heart' does nothing, A, B and C can never go on." in text
+    book.interrupt()
+    assert "interrupted" in book.wait(cell).error, "nothing was ended"
+    book.run("send(dest='A', tag='over')")
+    # The message is for the thread, too, which looks for it now and then.
+    book.run("%%sfm A\nwhile thread.is_alive(): sleep(0.05)\nrecv(tag='over')").ok()
+
+
+def test_the_notebooks_own_calls_are_watched_too(book: Notebook) -> None:
+    title = "Deadlock: home waits for a message that nobody will send."
+    cell = book.send("recv(src='A', tag='never')")
+    seen = book.wait(cell, lambda found: "%sfm detect on" in found.text)
+    assert title in seen.text and "A is idle and sends nothing." in seen.text
+    book.interrupt()
+    ended = book.wait(cell)
+    assert "KeyboardInterrupt" in ended.error and title not in ended.text, "it is told once"
+    assert "are ended" in book.run("%sfm detect on").ok().text
+    assert book.run("recv(src='A', tag='never')").error.startswith(f"DeadlockDetected: {title}")
+    assert "stand" in book.run("%sfm detect off").ok().text
 
 
 def test_what_nobody_is_called(book: Notebook) -> None:

@@ -238,8 +238,8 @@ def test_null_communicators() -> None:
     sfm_kernel.run(program, 1)
 
 
-def test_stop_ends_a_call_that_a_thread_makes() -> None:
-    """A receive is under way, so the barriers of rank 0 are made by a thread."""
+def test_stop_ends_a_call_beside_which_a_thread_helps() -> None:
+    """A receive is under way, which a thread moves on during the barriers of rank 0."""
 
     def program(sfm: Endpoint) -> None:
         import os
@@ -249,11 +249,11 @@ def test_stop_ends_a_call_that_a_thread_makes() -> None:
 
         from sfm_kernel.mpi import MPI
 
-        def a_thread_makes_it() -> bool:
-            return any("blocking" in one.name for one in threading.enumerate())
+        def a_thread_helps() -> bool:
+            return any(one.name == "sfm-mpi-progress" for one in threading.enumerate())
 
         def press_stop() -> None:
-            while not a_thread_makes_it():
+            while not a_thread_helps():
                 time.sleep(0.01)
             os.kill(os.getpid(), signal.SIGINT)
 
@@ -261,7 +261,7 @@ def test_stop_ends_a_call_that_a_thread_makes() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         for turn in range(2):  # while the others are waited for, and in a group that is there
             if comm.rank == 0:
-                while a_thread_makes_it():  # that of the turn before
+                while a_thread_helps():  # that of the turn before
                     time.sleep(0.01)
                 request = comm.irecv(source=1, tag=7)
                 thread = threading.Thread(target=press_stop)

@@ -155,7 +155,8 @@ def test_an_initializer_that_raises() -> None:
 def test_processes() -> None:
     before = set(sfm_kernel.directory.worlds())
     local = [1]
-    with futures.MPIPoolExecutor(2, globals={"told": 5}) as executor:
+    nothing = dict.fromkeys(("globals", "path", "wdir", "env", "python_exe", "python_args"))
+    with futures.MPIPoolExecutor(2, **nothing) as executor:
         assert executor.num_workers == 2
         assert list(executor.map(square, range(5))) == [0, 1, 4, 9, 16]
         assert executor.submit(lambda x: x + local[0], 2).result() == 3  # by value

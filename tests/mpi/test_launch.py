@@ -62,6 +62,24 @@ def test_folders_and_archives_run_too(tmp_path: Path) -> None:
         assert run("-n", "1", str(program)).stdout == "beside\n__main__\n"
 
 
+@pytest.mark.parametrize("shebang", ["#!/usr/bin/env python3", "#!/bin/sh\n'''exec' python3'''"])
+def test_a_bare_name_is_looked_for_on_path(
+    shebang: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in "here", "bin":
+        (tmp_path / folder).mkdir()
+    command, beside = tmp_path / "bin" / "tool", tmp_path / "here" / "tool"
+    command.write_text(f"{shebang}\nfrom mpi4py import MPI\n{SHOW}")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+    monkeypatch.chdir(tmp_path / "here")
+    beside.write_text("")
+    assert parse(["tool"]).programs == [(DEFAULT_SIZE, ["tool"])]  # it cannot be run: the file
+    command.chmod(0o755)
+    assert parse(["./tool"]).programs == [(DEFAULT_SIZE, ["./tool"])]
+    done = run("-n", "1", "tool", "x")
+    assert done.stdout == f"0 __main__ {[str(command), 'x']} {tmp_path / 'bin'}\n", done.stderr
+
+
 def test_main_lives_until_the_end(script: Path) -> None:
     script.write_text(
         "import atexit, pickle, sys\n"
@@ -90,6 +108,33 @@ def test_processes_of_the_program_are_no_ranks(script: Path) -> None:
     )
     done = run("-n", "1", str(script))
     assert (done.stdout, done.stderr, done.returncode) == ("[2, 4]\n3\n", "", 0)
+
+
+FORKED = """
+import os, random, sys
+before = [name for name in ("sfm_kernel.mpi.MPI", "numpy.random") if name in sys.modules]
+held = [fd for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}")]
+os.environ["MPI4PY_PICKLE_PROTOCOL"] = "4"
+from mpi4py import MPI
+import numpy as np
+comm, left = MPI.COMM_WORLD, open(f"{sys.argv[1]}/{MPI.COMM_WORLD.rank}", "w")
+left.write("all")
+drawn = comm.gather((random.random(), np.random.random(), np.random.default_rng().random()))
+told = comm.gather((held, MPI.pickle.PROTOCOL, MPI.INFO_ENV["argv"], before, os.getsid(0)))
+if drawn:
+    print(*[len(set(column)) for column in zip(*drawn)])
+    sessions = {one[-1] for one in told}
+    print(len(sessions), *[len(one[0]) for one in told], *told[0][1:-1])
+"""
+
+
+def test_ranks_share_nothing_though_they_are_forks(tmp_path: Path) -> None:
+    """Neither random numbers, nor descriptors, nor what MPI reads when a program imports it."""
+    done = run("-n", "3", "-c", FORKED, str(tmp_path))
+    # Its own report socket, and three standard streams; of the launcher and other ranks nothing.
+    expected = f"3 3 3\n3 4 4 4 4 -c {tmp_path} []\n"
+    assert (done.stdout, done.stderr) == (expected, "")
+    assert [(tmp_path / str(rank)).read_text() for rank in range(3)] == ["all"] * 3
 
 
 # ---- output and input
@@ -237,7 +282,9 @@ def test_the_words_of_a_command_line() -> None:
         ("-n", "expected one argument"),
         ("-n 2", "no program"),
         ("-x prog.py", "unrecognized arguments: -x"),
-        ("-n 2 nothing.py", "there is no file 'nothing.py'"),
+        ("-n 2 nothing.py", "there is no file 'nothing.py'. For"),
+        ("-n 2 nothing-at-all", "and no program of that name on PATH"),
+        ("-n 2 true", "true is no Python program, and ranks run nothing else"),
         ("-n 2 -m", "-m needs the name of a module"),
         ("-c", "-c needs a text"),
         ("--timeout 0 -c 1", "a number of seconds above 0"),

@@ -236,3 +236,33 @@ def test_a_rank_that_holds_the_gil_is_killed() -> None:
         lines(process, 1)
         process.send_signal(signal.SIGTERM)
         assert process.wait() == 128 + signal.SIGTERM
+
+
+RING = "comm.ssend(rank, dest=1 - rank)"
+
+
+def test_ranks_that_wait_for_each_other_are_explained_once() -> None:
+    """And go on waiting."""
+    with launched("-n", "2", "-c", MPI + RING) as launcher:
+        assert launcher.stderr is not None
+        told = [launcher.stderr.readline() for _ in range(5)]
+        launcher.send_signal(signal.SIGINT)
+        rest = launcher.stderr.read()
+    assert told[0] == "sfm: Deadlock: 0 → 1 → 0.\n"
+    assert told[1].startswith("sfm: 0 is in ssend and waits for 1 in <string>, line 2")
+    assert "Deadlock" not in rest and "--detect" in rest
+    assert "sfm: rank 0 was in <string>, line 2" in rest
+    assert launcher.returncode == 128 + signal.SIGINT
+
+
+def test_or_ended_where_that_is_wished() -> None:
+    done = run("-n", "2", "--detect", "-c", MPI + RING)
+    assert done.returncode == 1
+    assert "MPI_ERR_OTHER: Deadlock: 0 → 1 → 0.\n" in done.stderr
+    assert "sfm: Deadlock" not in done.stderr
+
+
+def test_collective_calls_that_do_not_fit_are_told_though_nobody_has_waited() -> None:
+    done = run("-n", "3", "-c", f"{MPI}comm.bcast(1) if rank < 2 else comm.reduce(1)")
+    assert done.returncode == 1 and done.stderr.count("sfm:") == 1
+    assert "0, 1: bcast(root=0, by binomial) of MPI_COMM_WORLD; 2: reduce(op=add" in done.stderr

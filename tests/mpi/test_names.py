@@ -14,6 +14,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sfm_kernel.mpi import MPI
@@ -171,8 +172,10 @@ def test_importing_joins_nothing_and_loads_little() -> None:
     ],
 )
 def test_what_is_not_offered_says_what_to_do_instead(call: Any) -> None:
-    with pytest.raises(NotImplementedError, match=r"MPI\.\S+ is not offered here: \w+"):
+    with pytest.raises(MPI.Exception, match=r"MPI\.\S+ is not offered here: \w+") as caught:
         call()
+    assert caught.value.Get_error_class() == MPI.ERR_UNSUPPORTED_OPERATION
+    assert isinstance(caught.value, NotImplementedError)
 
 
 def test_files_that_are_opened_later_have_a_handler() -> None:
@@ -197,6 +200,8 @@ def test_files_that_are_opened_later_have_a_handler() -> None:
         (6, [2, 3], [2, 3]),  # nothing to find
         (5, 0, []),
         (0, [0], [0]),
+        (np.int64(12), np.int64(2), [4, 3]),
+        (12, np.array([0]), [12]),
     ],
 )
 def test_extents_of_grids(nnodes: int, dims: Any, extents: list[int]) -> None:

@@ -141,6 +141,7 @@ from sfm_kernel.mpi import MPI
 comm, sizes = MPI.COMM_WORLD, [70_000, 1 << 20, 3 << 20, 30 << 20]
 def data(nth): return np.full(sizes[nth % 4], nth % 251, np.uint8)
 into, status, END = np.empty(max(sizes), np.uint8), MPI.Status(), 2**31 - 1
+comm.Get_rank()  # joins the world: what is begun after that can be interrupted anywhere
 print('begun', flush=True)
 """
 SEND = f"""{HEAD}

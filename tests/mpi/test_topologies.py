@@ -191,6 +191,14 @@ def test_distributed_graphs() -> None:
         none = world.Create_dist_graph_adjacent(None, [], None, MPI.WEIGHTS_EMPTY)
         assert none.Get_dist_neighbors_count() == (0, 0, True)
 
+        for times in 1, 2:  # arrays, of which not each has a truth value; that of one rank 0 is no
+            to_first = np.zeros(times, np.int64)
+            from_all = np.repeat(np.arange(0 if rank else size), times)
+            made = world.Create_dist_graph_adjacent(from_all, to_first, from_all, to_first)
+            ends = from_all.tolist(), [0] * times
+            assert made.Get_dist_neighbors() == (*ends, ends)
+            assert made.neighbor_alltoall([rank] * times) == ends[0]
+
     sfm_kernel.run(program, 3)
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import signal
+import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -14,8 +17,11 @@ from typing import Any
 
 import sfm_kernel
 from sfm_kernel import directory
+from sfm_kernel.jupyter import mpi
 from sfm_kernel.observe import explain, snapshot
 from tests.contract.conftest import Background
+from tests.mpi.launching import LAUNCHER
+from tests.observe.zoo import outcome
 
 LIMIT = 40.0
 """Seconds after which a program is stopped; far more than any of them needs."""
@@ -72,8 +78,41 @@ def running(
 
     None of its processes is left when the block ends, however it ends.
     """
+    with _called(lambda: sfm_kernel.run(program, n, *args, names=names, timeout=LIMIT), n) as run:
+        yield run
+
+
+LAUNCHERS = ["sfm_kernel.run", "python -m sfm_kernel.mpi", "%sfm run"]
+
+
+@contextlib.contextmanager
+def launched(program: ModuleType, launcher: str) -> Iterator[Run]:
+    """The same for a program of the zoo, started by one of ``LAUNCHERS``; results: outcomes."""
+    n, name = len(program.NAMES), program.__name__.rpartition(".")[2]
+    if launcher == "sfm_kernel.run":
+        with running(outcome, n, program.program, names=program.NAMES) as run:
+            yield run
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        words = ["-n", str(n), "--timeout", str(LIMIT), "-m", "tests.observe.rank", name, folder]
+
+        def call() -> list[Any]:
+            if launcher == "%sfm run":
+                mpi.run(words, 0)
+            else:
+                subprocess.run([*LAUNCHER, *words], check=True)
+            told = (json.loads(Path(folder, str(rank)).read_text()) for rank in range(n))
+            return [one and tuple(one) for one in told]
+
+        with _called(call, n) as run:
+            yield run
+
+
+@contextlib.contextmanager
+def _called(function: Callable[[], list[Any]], n: int) -> Iterator[Run]:
+    """What starts processes, in the background, from when ``n`` have joined the new world."""
     before = set(directory.worlds())
-    call = Background(lambda: sfm_kernel.run(program, n, *args, names=names, timeout=LIMIT))
+    call = Background(function)
     run = None
     try:
         while run is None:

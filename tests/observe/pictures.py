@@ -56,6 +56,9 @@ def process(name: object, state: str = "running", **changes: Any) -> Dict:
         "waits": None,
         "wait": None,
         "where": None,
+        "others": [],
+        "polls": None,
+        "task": None,
         "settled": False,
         "depth": 0,
         "bytes": 0,
@@ -67,7 +70,7 @@ def process(name: object, state: str = "running", **changes: Any) -> Dict:
     }
 
 
-PARTS = {"text", "template", "all", "until", "space", "purpose", "others"}
+PARTS = {"text", "template", "all", "until", "space", "purpose", "group"}
 """What ``blocked`` takes for the wait."""
 
 
@@ -82,7 +85,6 @@ def blocked(name: object, what: str, whom: Iterable[object] | None, /, **changes
         "until": None,
         "space": "",
         "purpose": "",
-        "others": [],
     }
     wait |= {key: changes.pop(key) for key in PARTS & changes.keys()}
     state = "blocked in recv" if what == "other" else f"blocked in {what}"
@@ -108,6 +110,11 @@ def collective(name: object, *missing: object, **changes: Any) -> Dict:
     return blocked(name, "collective", missing, **changes)
 
 
+def other(name: str, kind: str = "thread", **changes: Any) -> Dict:
+    """What of a process could go on beside its call."""
+    return {"kind": kind, "name": name, "where": None, "cell": None, **changes}
+
+
 def idle(name: object, **changes: Any) -> Dict:
     """An engine without a cell, or (``kind="process"``) a program that has come to its end."""
     return process(name, "idle", **({"kind": "engine"} | changes))
@@ -131,7 +138,9 @@ def peer(name: object, sent: int = 0, arrived: int = 0, received: int = 0) -> Di
 def message(src: object, space: str = "", **attributes: object) -> Dict:
     """A message as it is shown; values are given as their texts."""
     pairs = [[name, str(value)] for name, value in ({"src": repr(src)} | attributes).items()]
-    return {"src": src, "space": space, "bytes": 100, "attributes": pairs}
+    context = space.partition(" ")[2] or None  # "1f lib": the space 1f, whose name is lib
+    shown = {"src": src, "space": space.partition(" ")[0], "context": context}
+    return {**shown, "bytes": 100, "attributes": pairs}
 
 
 def engine(one: Dict) -> Dict:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import _thread
+import contextlib
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
+
+from IPython.lib.backgroundjobs import BackgroundJobFunc
+from tornado.ioloop import IOLoop
 
 from sfm_kernel import Endpoint, Group, Message, PeerLost
 
@@ -77,6 +83,95 @@ def a_timer_sends(sfm: Endpoint) -> None:
     elif sfm.name == "B":
         sfm.recv(src="A")
         sfm.send(dest="A")
+
+
+def a_bystander_sends(sfm: Endpoint) -> None:
+    """Each in its turn, so that nothing else of its process could go on."""
+    for begin in BYSTANDERS:
+        if sfm.name == "A":
+            end = begin(lambda: sfm.send(dest="B"))
+            sfm.recv(src="B")
+            end()
+        elif sfm.name == "B":
+            sfm.recv(src="A")
+            sfm.send(dest="A")
+
+
+Send = Callable[[], object]
+"""What a bystander is to do."""
+
+
+def _handler_of_a_signal(send: Send) -> Send:
+    """Which somebody sends who is no part of the world."""
+    former = signal.signal(signal.SIGUSR1, lambda *_: send())
+    kill = f"import os, time; time.sleep({LONG}); os.kill(os.getppid(), {int(signal.SIGUSR1)})"
+    child = subprocess.Popen([sys.executable, "-c", kill])
+    return lambda: (child.wait(), signal.signal(signal.SIGUSR1, former))
+
+
+def _handler_of_the_end_of_a_child(send: Send) -> Send:
+    former = signal.signal(signal.SIGCHLD, lambda *_: send())
+    child = subprocess.Popen(["sleep", str(LONG)])
+    return lambda: (child.wait(), signal.signal(signal.SIGCHLD, former))
+
+
+def _low_level_thread(send: Send) -> Send:
+    over = threading.Event()
+    _thread.start_new_thread(lambda: (time.sleep(LONG), send(), over.set()), ())
+    return over.wait
+
+
+def _loop_of_tornado(send: Send) -> Send:
+    """In a thread of the user's own."""
+    loop = IOLoop(make_current=False)
+    loop.call_later(LONG, lambda: (send(), loop.stop()))
+    thread = threading.Thread(target=loop.start)
+    thread.start()
+    return lambda: (thread.join(), loop.close())
+
+
+def _job_of_ipython(send: Send) -> Send:
+    job = BackgroundJobFunc.__new__(BackgroundJobFunc)  # some versions' own constructor fails
+    threading.Thread.__init__(job)
+    job.func, job.args, job.kwargs = lambda: (time.sleep(LONG), send()), (), {}
+    job.start()
+    return job.join
+
+
+BYSTANDERS: list[Callable[[Send], Send]] = [
+    _handler_of_a_signal,
+    _handler_of_the_end_of_a_child,
+    _low_level_thread,
+    _loop_of_tornado,
+    _job_of_ipython,
+]
+
+
+def a_function_is_called_while_it_waits(sfm: Endpoint) -> None:
+    """It ends a wait for a group that is never made, and later a barrier."""
+    if sfm.name == "A":
+        with contextlib.suppress(TimeoutError):
+            Group(sfm, on_wait=_after(LONG))
+        sfm.send(dest="B", tag="make it")
+        group = Group(sfm, name="later")
+        group.on_wait = _after(LONG)
+        with contextlib.suppress(TimeoutError):
+            group.barrier()
+        sfm.send(dest="B", tag="end")
+    elif sfm.name == "B":
+        sfm.recv(src="A", tag="make it")
+        Group(sfm, name="later")
+        sfm.recv(src="A", tag="end")
+
+
+def _after(seconds: float) -> Callable[[], None]:
+    end = time.monotonic() + seconds
+
+    def give_up() -> None:
+        if time.monotonic() > end:
+            raise TimeoutError
+
+    return give_up
 
 
 def a_receive_ends_by_itself(sfm: Endpoint) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 import time
 from typing import Any
 
@@ -60,6 +61,10 @@ def occupied(sfm: Endpoint) -> None:
         while True:
             time.sleep(0.01)
     elif sfm.name == "receives":
+        for n in range(20):
+            name = f"{n} {HTML}\ud800" + "→" * 100
+            threading.Thread(target=time.sleep, args=(60,), name=name, daemon=True).start()
+        sfm.regcb(print, html=HTML, lone="\ud800", long="x" * 1000)
         sfm.recv(tag="never")
     elif sfm.name == "sends":
         sfm.with_buffering(0).send(dest="receives", tag="other", data=np.ones(10))

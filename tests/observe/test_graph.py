@@ -18,6 +18,7 @@ from tests.observe.pictures import (
     idle,
     judge,
     notebook,
+    other,
     peer,
     process,
     recv,
@@ -103,10 +104,14 @@ def test_a_cycle_out_of_which_no_wait_leads_is_told_first() -> None:
     assert (found["cycle"], found["stuck"]) == (["C", "D"], ["A", "B", "C", "D"])
 
 
-def test_a_knot_of_receives_from_anybody() -> None:
+def test_who_waits_for_anybody_waits_for_nobody_in_particular() -> None:
     found = judge(recv("A"), recv("B"), recv("C"))
-    assert (found["cycle"], found["stuck"]) == (["A", "B", "C"], ["A", "B", "C"])
-    assert found["title"] == "Deadlock: A, B and C wait for each other"
+    assert (found["cycle"], found["stuck"]) == ([], ["A", "B", "C"])
+    assert found["title"] == "Deadlock: A, B and C wait for a message that nobody will send"
+    found = judge(recv("A", "B"), recv("B", "A"), recv("C"))
+    assert (found["cycle"], found["stuck"]) == (["A", "B"], ["A", "B", "C"])
+    assert found["sentences"][2] == "C waits for the text. Nobody is left who sends."
+    assert found["sentences"][-1] == "C can never go on, either."
     assert stuck(recv("A"), recv("B"), process("C")) == NOBODY
 
 
@@ -185,7 +190,7 @@ CROSSED = {"A": "B", "B": "A"}
 
 DOUBTS = {
     "its wait ends by itself": {"until": NOW + 10},
-    "another thread could send": {"others": ["Thread-1"]},
+    "another thread could send": {"others": [other("Thread-1")]},
     "its wait has only begun": {"since": NOW - YOUNG / 2},
     "it has not looked at all that has come": {"settled": False},
     "it has not said what it waits for": {"wait": None},
@@ -204,8 +209,8 @@ def test_what_has_just_gone_on_is_no_part_of_a_deadlock() -> None:
     two = [recv("A", "B"), recv("B", "A")]
     same = {uid("A"): (7, "blocked in recv"), uid("B"): (7, "blocked in recv")}
     assert judge(*two, before=same)["stuck"] == ["A", "B"]
-    for other in ((6, "blocked in recv"), (7, "running"), None):
-        before = {name: call for name, call in (same | {uid("B"): other}).items() if call}
+    for changed in ((6, "blocked in recv"), (7, "running"), None):
+        before = {name: call for name, call in (same | {uid("B"): changed}).items() if call}
         assert judge(*two, before=before)["stuck"] == []
 
 
@@ -292,7 +297,7 @@ def test_the_notebook_is_free_while_one_engine_of_its_cell_computes() -> None:
 def test_a_notebook_with_another_thread_may_start_a_cell() -> None:
     alone = notebook("home", 0)
     assert stuck(engine(recv(0, 1)), idle(1), alone)[1] == [0]
-    assert stuck(engine(recv(0, 1)), idle(1), notebook("home", 0, others=["T"])) == NOBODY
+    assert stuck(engine(recv(0, 1)), idle(1), notebook("home", 0, others=[other("T")])) == NOBODY
 
 
 def test_two_notebooks() -> None:
@@ -310,8 +315,13 @@ def test_two_notebooks() -> None:
 
 
 def test_a_notebook_in_a_receive_of_its_own() -> None:
-    """It may give engines cells meanwhile, as far as can be seen."""
-    assert stuck(idle(0), idle(1), recv("home", 0, kind="notebook")) == NOBODY
+    """It gives no cells meanwhile, unless only another thread of it is in the call."""
+    home = recv("home", 0, kind="notebook")
+    assert stuck(idle(0), idle(1), home) == ([], ["home"])
+    title = "Deadlock: home waits for a message that nobody will send"
+    assert judge(idle(0), idle(1), home)["title"] == title
+    assert stuck(idle(0), home | {"others": [other("MainThread")]}) == NOBODY
+    assert stuck(idle(0), home, process("home2", kind="notebook")) == NOBODY
     two = [engine(recv(0, "home")), idle(1)]
     assert stuck(*two, recv("home", 0, kind="notebook"))[1] == [0, "home"]
 
@@ -319,3 +329,16 @@ def test_a_notebook_in_a_receive_of_its_own() -> None:
 def test_idle_ones_alone_are_not_stuck() -> None:
     assert stuck(idle(0), idle(1), notebook("home", 0)) == NOBODY
     assert judge(idle(0, kind="process"))["verdict"] == "idle"
+
+
+def test_who_cannot_be_seen_may_be_anybody() -> None:
+    unseen = process("1f2e3d4c", "damaged", rank=None, size=None)
+    assert stuck(recv("A", "B"), recv("C", "B"), process("D")) == ([], ["A", "C"])
+    assert stuck(recv("A", "B"), recv("C", "B"), process("D"), unseen) == NOBODY
+    assert stuck(engine(recv("A", "B")), engine(recv("C", "B")), unseen) == NOBODY
+    assert stuck(recv("A", "C"), recv("C", "A"), unseen) == (["A", "C"], ["A", "C"])
+    found = judge(recv("A", "B"), unseen)
+    assert (
+        "1f2e3d4c lives, and its segment is damaged: what it does cannot be read."
+        in (found["sentences"])
+    )

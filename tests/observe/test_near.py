@@ -10,7 +10,8 @@ from sfm_kernel.endpoint.calls import short
 from sfm_kernel.observe.explain import diagnose
 from sfm_kernel.observe.explain.graph import Graph
 from sfm_kernel.observe.explain.near import fits, near_misses
-from tests.observe.pictures import Dict, idle, message, picture, recv
+from sfm_kernel.observe.literals import literal
+from tests.observe.pictures import Dict, idle, judge, message, picture, recv
 
 
 def near(template: Dict, *messages: Dict) -> list[tuple[Any, list[tuple[str, Any, str]]]]:
@@ -143,11 +144,12 @@ def test_a_predicate_is_only_blamed_where_nothing_else_is() -> None:
 def told(template: Dict, *messages: Dict, depth: int | None = None) -> str:
     """What is said of a receive."""
     about = {"messages": list(messages), "depth": len(messages) if depth is None else depth}
-    stuck = recv("A", template=template, **about)
+    stuck = recv("A", "B", "C", template=template, **about)
     found = diagnose(Graph(picture(stuck, idle("B", kind="process"), idle("C", kind="process"))))
     text: str = found["sentences"][0]
     assert text.startswith("A waits for the text.")
-    return text.removeprefix("A waits for the text.").strip()
+    ended = "B and C have come to their end and send nothing."
+    return text.removeprefix("A waits for the text.").strip().removeprefix(ended).strip()
 
 
 def test_what_is_said() -> None:
@@ -168,6 +170,20 @@ def test_what_is_said() -> None:
     assert told({"tag": 2}, *[message("B", tag=3)] * 5) == many
 
 
+def test_names_that_may_be_meant() -> None:
+    def said(has: str) -> str:
+        return told({"color": "'red'"}, message("B", **{has: "'red'"}))
+
+    assert said("colour").endswith("1 message that nearly fits: it has colour, not color.")
+    assert said("Color").endswith("it has Color, not color.")
+    for other in ("n", "cost", "colleagues"):
+        assert said(other) == "A's inbox holds 1 message, which does not fit."
+    # One that is asked for is meant by nobody else; nor is who sends it.
+    both = told({"tag": 1, "tags": 2}, message("B", tag=1))
+    assert both.endswith("that nearly fits: it has no tags.")
+    assert told({"srcs": 1}, message("B")).endswith("which does not fit.")
+
+
 def test_short_lists_are_told_whole() -> None:
     five = "tag is 3, not 2; tag is 4, not 2; tag is 5, not 2; tag is 6, not 2; tag is 7, not 2."
     assert told({"tag": 2}, *[message("B", tag=3 + nth) for nth in range(5)]).endswith(five)
@@ -176,10 +192,9 @@ def test_short_lists_are_told_whole() -> None:
 
 
 def test_what_is_said_where_not_all_messages_are_known() -> None:
-    far = [message("B", n=1)] * 50
-    said = "A's inbox holds at least 50 messages, of which none fits."
-    assert told({"tag": 2}, *far, depth=70) == said
-    one = "A's inbox holds at least 1 message that nearly fits: tag is 3, not 2."
+    far, front = [message("B", n=1)] * 50, "A's inbox holds 70 messages, of which"
+    assert told({"tag": 2}, *far, depth=70) == f"{front} none fits."
+    one = f"{front} at least 1 nearly fits: tag is 3, not 2."
     assert told({"tag": 2}, *far[1:], message("B", tag=3), depth=70) == one
 
 
@@ -190,6 +205,23 @@ def test_messages_of_libraries_are_not_counted() -> None:
     assert told({"tag": 2}, *library, message("B", n=1)) == one
     near = "A's inbox holds 1 message that nearly fits: tag is 3, not 2."
     assert told({"tag": 2}, *library, message("B", tag=3), message("B", "1f", tag=3)) == near
+
+
+def test_messages_that_lie_in_another_context() -> None:
+    def said(template: Dict, *spaces: str, own: str = "") -> str:
+        here = [message("B", space, tag=2) for space in spaces]
+        about = {"messages": here, "depth": len(here), "space": own}
+        return str(judge(recv("A", "B", template=template, **about), idle("B"))["sentences"][0])
+
+    apart = "A's inbox holds 1 message that would fit, but lies in"
+    assert said({"tag": 2}, "1f lib").endswith(f"{apart} context 'lib'.")
+    assert said({"tag": 2}, "", own="1f").endswith(f"{apart} no context.")
+    two = "2 messages that would fit, but lie in context 'lib' or context 'log'."
+    assert said({}, "1f lib", "2f log").endswith(two)
+    # In one that the program has not made; where it does not fit; where it does not say what fits.
+    assert "inbox" not in said({"tag": 2}, "1f") + said({"tag": 3}, "1f lib") + said(
+        {}, "", own="1f"
+    )
 
 
 def test_before_a_receive_has_looked_nothing_is_said_of_what_does_not_fit() -> None:
@@ -218,3 +250,11 @@ def test_a_message_that_went_to_somebody_else() -> None:
     ):
         assert said(template) == []
     assert said({"tag": 2}, space="1f") == []
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 5000, "(" * 900, "{[]}", "{[]: 1}", "'x", "", "9" * 990_000]
+)
+def test_what_shows_no_value_costs_nothing(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        literal(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sfm_kernel.observe.explain import _is_early
+from sfm_kernel.observe.explain.but_for import LASTING
 from sfm_kernel.observe.explain.graph import YOUNG, Graph
 from tests.observe.pictures import (
     NOW,
@@ -15,6 +16,7 @@ from tests.observe.pictures import (
     idle,
     judge,
     notebook,
+    other,
     peer,
     picture,
     process,
@@ -105,6 +107,24 @@ def test_calls_of_mpi() -> None:
     assert ours.startswith("A is in Ssend and waits for B.")
 
 
+def test_groups_are_named_where_there_are_several() -> None:
+    def told(one: object, other: object) -> list[str]:
+        a = collective("A", "B", purpose="barrier()", group=one)
+        b = collective("B", "A", purpose="barrier() of 'rows'", group=other)
+        return [str(text) for text in judge(a, b)["sentences"]]
+
+    first, rows = ["1", "the group that was made in f.py, line 2"], ["2", "'rows'"]
+    both = told(first, rows)
+    assert both[0] == f"A is in barrier() of {first[1]} and waits for B."
+    assert both[1] == "B is in barrier() of 'rows' and waits for A."
+    assert both[-1] == (
+        f"A is in a call of {first[1]}, and B in one of 'rows': who is in both has to call them in "
+        "the same order as the others."
+    )
+    same = told(first, first)
+    assert same[0] == "A is in barrier() and waits for B." and "call of" not in same[-1]
+
+
 def test_long_lists_are_cut() -> None:
     many = [recv(f"P{nth}", f"P{(nth + 1) % 30}") for nth in range(30)]
     last = judge(*many)["sentences"][-1]
@@ -165,9 +185,51 @@ def test_a_deadlock_needs_no_help_of_the_asker() -> None:
 
 
 def test_an_asker_that_is_blocked_asks_from_another_thread() -> None:
-    found = judge(recv("A", "B", others=["Thread-1"]), recv("B", "A"), asker="A")
+    found = judge(recv("A", "B", others=[other("Thread-1")]), recv("B", "A"), asker="A")
     assert found["title"] == "No deadlock is proven"
     assert any(text.startswith("A waits") for text in found["sentences"])
+
+
+# ---- what would be a deadlock ----
+
+WHERE = {"file": "prog.py", "line": 4, "function": "beat", "cell": 3, "cell_id": "c"}
+LONG_AGO = {"since": NOW - 2 * LASTING}
+
+
+def test_a_deadlock_but_for_what_nobody_can_judge() -> None:
+    beat = other("beat", where=WHERE, cell=2)
+    more = other("regcb(tag=1)", "callback")
+    found = judge(
+        recv("A", "B", others=[beat], **LONG_AGO), recv("B", "A", others=[more], **LONG_AGO)
+    )
+    assert (found["verdict"], found["cycle"], found["stuck"]) == ("waiting", [], [])
+    who = "A's thread 'beat' and B's callback regcb(tag=1)"
+    assert found["title"] == f"It would be a deadlock but for {who}: A → B → A"
+    place = "in cell 3, line 4 (beat), started in cell 2"
+    assert f"That may end: thread 'beat' ({place}) could go on." in found["sentences"][0]
+    assert found["sentences"][-1] == f"If {who} do nothing, A and B can never go on."
+    assert found["but_for"]["cycle"] == ["A", "B"]
+    assert found["but_for"]["others"][0] == {"process": "A", "other": beat}
+
+
+def test_but_for_what_a_program_has_left() -> None:
+    ends = [process("B", others=[other("SIGUSR1", "signal")], **LONG_AGO)]
+    found = judge(recv("A", "B", **LONG_AGO), *ends)
+    told = "A waits for a message that nobody will send"
+    assert found["title"] == f"It would be a deadlock but for B's handler of SIGUSR1: {told}"
+    assert "B has come to its end, but handler of SIGUSR1 could go on." in found["sentences"]
+    found = judge(engine(idle("A")), engine(ends[0]))
+    assert found["title"] == "Nobody runs, but B's handler of SIGUSR1 could go on"
+    assert found["sentences"] == ["B's cell has ended, but handler of SIGUSR1 could go on."]
+
+
+def test_it_is_not_said_too_soon_nor_where_it_would_be_none() -> None:
+    one = {"others": [other("beat")]}
+    assert judge(recv("A", "B", **one), recv("B", "A"))["but_for"] is None
+    assert judge(recv("A", "B", **one, **LONG_AGO), process("B"))["but_for"] is None
+    two = [recv("A", "B", **LONG_AGO), recv("B", "A", **LONG_AGO), recv("C", **one, **LONG_AGO)]
+    found = judge(*two)
+    assert (found["verdict"], found["but_for"]) == ("deadlock", None)
 
 
 # ---- patience ----

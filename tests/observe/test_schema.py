@@ -64,7 +64,11 @@ def test_all_processes_are_in_the_picture_whatever_they_do() -> None:
             for name in STATES:
                 run.signal(name, signal.SIGSTOP)
             see(run, STATES | {"guest": "blocked in recv"})
-            assert run.process("receives")["messages"][0]["src"] == "sends"
+            receives = run.process("receives")
+            assert receives["messages"][0]["src"] == "sends"
+            *shown, rest = receives["others"]
+            assert shown[0]["name"].startswith("0 <img") and shown[0]["kind"] == "thread"
+            assert rest["kind"] == "more" and len(shown) + int(rest["name"]) == 21
             guest.kill()
         see(run, STATES | {"guest": "dead"})
         assert "guest has died." in explain(run.folder)["sentences"]

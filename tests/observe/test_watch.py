@@ -13,9 +13,9 @@ from sfm_kernel import DeadlockDetected, Endpoint
 from sfm_kernel.observe import snapshot
 from sfm_kernel.observe import watch as watching
 from sfm_kernel.observe.explain import Graph, diagnose
-from sfm_kernel.observe.watch import Watch, end_calls
+from sfm_kernel.observe.watch import Lookout, Watch, end_calls
 from tests.contract.conftest import Background, eventually
-from tests.observe.pictures import Dict, idle, picture, process, recv
+from tests.observe.pictures import NOW, Dict, idle, other, picture, process, recv, uid
 
 # ---- proof, in a made-up world ----
 
@@ -124,6 +124,45 @@ def test_where_nobody_is_blocked_nothing_is_explained(look: Look, world_of_two: 
     world_of_two.processes[:] = [process("A"), idle("B"), process("C")]
     assert not looks_until_proven(look)
     assert world_of_two.explained == 0
+
+
+# ---- who is told, in the same world ----
+
+
+def looks(world: World, **options: Any) -> list[str]:
+    """What a lookout tells in ten seconds: the titles."""
+    told: list[str] = []
+    watch = Watch("/nowhere", 2.0, clock=lambda: world.time)
+    lookout = Lookout(watch, lambda text: told.append(text.partition("\n")[0]), **options)
+    for _ in range(20):
+        world.time += 0.5
+        lookout.look()
+    return told
+
+
+RING = "Deadlock: A → B → A."
+
+
+def test_each_is_told_once(world_of_two: World) -> None:
+    assert looks(world_of_two) == [RING]
+    assert looks(world_of_two, of=uid("A")) == [RING]
+    assert looks(world_of_two, of=uid("C")) == [], "it is no part of that"
+
+
+def test_what_would_be_one_but_for_a_thread_is_told_too(world_of_two: World) -> None:
+    since = NOW - 10
+    world_of_two.processes[0].update(others=[other("beat")], since=since)
+    world_of_two.processes[1].update(since=since)
+    ended: list[Dict] = []
+    told = looks(world_of_two, end=lambda found: ended.append(found) or [])
+    assert told == ["It would be a deadlock but for A's thread 'beat': A → B → A."]
+    assert not ended
+
+
+def test_what_is_ended_is_told_unless_the_calls_tell_it(world_of_two: World) -> None:
+    assert looks(world_of_two, end=lambda _: []) == [], "the calls were over already"
+    assert looks(world_of_two, end=lambda _: ["A"])[:1] == [RING]
+    assert looks(world_of_two, end=lambda _: ["A"], quiet=True) == []
 
 
 # ---- the end of calls, in a real one ----

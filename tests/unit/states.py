@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sfm_kernel.directory.pictures import State
+from sfm_kernel.states import State
 
+END = {"until": 0.0, "peers": [], "polls": None}
 RELAY, UID = "1" * 32, "a" * 32
 
 
@@ -17,4 +18,4 @@ def state(**changes: Any) -> State:
     about = {"info": '{"name": "B", "rank": 1, "pid": 7}', "code": "", "line": 3}
     counts = dict.fromkeys(("depth", "bytes", "sent", "received", "arrived", "examined"), 0)
     doing = {"uid": UID, "alive": True, "state": "blocked in recv", "call": 1, "since": 1000.0}
-    return {**doing, **texts, **about, **counts, "until": 0.0, "peers": [], **changes}
+    return {**doing, **texts, **about, **counts, **END, **changes}

@@ -23,6 +23,8 @@ from sfm_kernel.bench.rows import write_json
 from sfm_kernel.endpoint import Endpoint
 from sfm_kernel.errors import ProcessFailed, SFMError
 
+pytestmark = pytest.mark.usefixtures("forked")  # their processes: tests.forks
+
 # --- pi ----------------------------------------------------------------------------------------
 
 

@@ -24,6 +24,8 @@ from sfm_kernel.collectives import Group
 from sfm_kernel.endpoint import Endpoint
 from sfm_kernel.errors import SFMError
 
+pytestmark = pytest.mark.usefixtures("forked")  # their processes: tests.forks
+
 # --- the problem -------------------------------------------------------------------------------
 
 

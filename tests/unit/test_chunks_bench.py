@@ -21,6 +21,8 @@ from sfm_kernel.endpoint import Endpoint
 from sfm_kernel.errors import SFMError
 from sfm_kernel.plots import still
 
+pytestmark = pytest.mark.usefixtures("forked")  # their processes: tests.forks
+
 SIZE = 16 << 20
 NOISE = 1 << 20
 """Bytes: small objects of Python; and the kernel adds up what each processor has counted."""

@@ -11,6 +11,8 @@ import pytest
 from sfm_kernel.bench import collectives
 from sfm_kernel.bench.__main__ import main
 
+pytestmark = pytest.mark.usefixtures("forked")  # their processes: tests.forks
+
 needs_mpi = pytest.mark.skipif(find_spec("mpi4py") is None, reason="mpi4py is not installed")
 
 

@@ -271,7 +271,18 @@ def test_nonsense_is_answered(
     dealer.recv()
 
 
-@pytest.mark.parametrize("address", ["", "tcp://localhost:1", "tcp://127.0.0.1", "ipc:///x", "7"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "",
+        "tcp://localhost:1",
+        "tcp://127.0.0.1",
+        "ipc:///x",
+        "7",
+        "tcp://127.0.0.1:7\n",
+        "tcp://127.0.0.1:7/\x1b[31m",
+    ],
+)
 def test_members_have_an_address(machine: Callable[[], Machine], address: str) -> None:
     here = machine()
     process = here.process()

@@ -13,10 +13,11 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel.directory import Elsewhere, LocalDirectory, elsewhere
-from sfm_kernel.directory.pictures import UNSETTLED, State, pack
+from sfm_kernel.directory.pictures import pack
 from sfm_kernel.directory.signals import interrupt
 from sfm_kernel.errors import WorldError, WorldGone
 from sfm_kernel.observe.snapshot import snapshot
+from sfm_kernel.states import UNSETTLED, State
 from sfm_kernel.transport.base import Member
 from tests.unit.states import RELAY, UID, state
 
@@ -143,6 +144,6 @@ def test_no_stranger_is_interrupted(world: str, tmp_path: Path) -> None:
         finally:
             signal.signal(signal.SIGINT, before)
         assert "another container" in interrupt(segment, os.getppid())
-        assert "ended" in interrupt(segment, None)
-        assert "cannot be reached" in interrupt(segment, (1 << 22) - 1)
+        for none in (None, (1 << 22) - 1, 1 << 31, -1):
+            assert "cannot be reached" in interrupt(segment, none)
     assert "ended" in interrupt(segment, os.getpid())

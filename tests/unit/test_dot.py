@@ -27,6 +27,8 @@ from sfm_kernel.endpoint import Endpoint
 from sfm_kernel.errors import SFMError
 from sfm_kernel.plots import png, still
 
+pytestmark = pytest.mark.usefixtures("forked")  # their processes: tests.forks
+
 COMMON = {"what", "engines", "algorithm", "round", "seconds", "share", "share_max"}
 OF_DOT = COMMON | {"length", "count", "fastest", "value", "different", "error"}
 OF_CG = COMMON | {"m", "unknowns", "iteration", "residual", "halo_share", "done"}

@@ -28,6 +28,10 @@ def test_fork():
         import time
         time.sleep(52)
 
+def test_fork_of_the_fork_server():
+    import multiprocessing, time
+    multiprocessing.get_context("forkserver").Process(target=time.sleep, args=(53,)).start()
+
 def test_thread():
     threading.Thread(target=threading.Event().wait, name="sfm-x", daemon=True).start()
 
@@ -112,6 +116,7 @@ def test_every_leak_is_found(tmp_path: Path) -> None:
         "test_process": "process ",
         "test_detached_process": "process ",
         "test_fork": "process ",
+        "test_fork_of_the_fork_server": "process ",
         "test_thread": "thread 'sfm-x'",
         "test_segment": "file w/x.seg",
     }
@@ -120,7 +125,7 @@ def test_every_leak_is_found(tmp_path: Path) -> None:
         assert f"the test left behind:\n{kind}" in section, run.stdout
     # Between the two, newer Pythons warn that a fork copies no threads.
     summary = run.stdout.splitlines()[-1]
-    assert "6 passed" in summary and "5 errors" in summary, run.stdout
+    assert "7 passed" in summary and "6 errors" in summary, run.stdout
     for seconds in (50, 51, 52):
         assert f"sleep({seconds})" not in running() and f"sleep {seconds}" not in running()
 

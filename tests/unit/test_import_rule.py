@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -85,6 +86,13 @@ def test_import_rule(module: str, path: Path) -> None:
         assert front_end == set(), "only jupyter imports the front end"
     if module != "sfm_kernel" and not module.startswith(USERS):
         assert "sfm_kernel" not in targets, "what the package is made of does not import its names"
+
+
+def test_no_module_hides_one_of_python() -> None:
+    """Where a program's path holds a folder of ours, ``import queue`` must still give Python's."""
+    known = {"sfm_kernel.mpi.standin.typing"}  # mpi4py's own name for it
+    ours = {name for name, _ in modules() if name.rpartition(".")[2] in sys.stdlib_module_names}
+    assert ours - {name for name in ours if name.endswith(".__main__")} == known
 
 
 def test_it_sees_every_form() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import shutil
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -28,6 +29,28 @@ def tool() -> ModuleType:
 def test_build_is_of_these_sources(tool: ModuleType) -> None:
     known = (tool.BUILT / tool.HASH).read_text().strip()
     assert known == tool.digest(), "labextension/ has changed: run `make labextension`, add both"
+
+
+def test_what_is_shipped_is_what_was_built(tool: ModuleType) -> None:
+    there = tool.hashes(tool.BUILT)
+    changed = tool.differences(there, tool.known(tool.BUILT))
+    assert not changed, f"not as they were built: {changed}. Run `make labextension`, add both"
+    assert {"package.json", "install.json", tool.HASH, "static/style.js"} < there.keys()
+
+
+def test_a_change_of_what_is_shipped_is_seen(tool: ModuleType, tmp_path: Path) -> None:
+    built = tmp_path / "built"
+    shutil.copytree(tool.BUILT, built)
+    bundles = sorted(path.relative_to(built).as_posix() for path in built.glob("static/*.js"))
+    for number, bundle in enumerate(bundles):
+        text = (built / bundle).read_text()
+        (built / bundle).write_text(text[:-1] + chr(ord(text[-1]) ^ 1))  # one character
+        changed = tool.differences(tool.hashes(built), tool.known(built))
+        assert changed == bundles[: number + 1]
+    (built / "static/more.js").touch()
+    (built / "schemas/@sfm/labextension/plugin.json").unlink()
+    changed = tool.differences(tool.hashes(built), tool.known(built))
+    assert changed[0] == "schemas/@sfm/labextension/plugin.json" and "static/more.js" in changed
 
 
 def test_build_is_complete(tool: ModuleType) -> None:

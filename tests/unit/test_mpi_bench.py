@@ -13,6 +13,8 @@ from sfm_kernel.bench.__main__ import main
 from sfm_kernel.bench.messages import THREE
 from sfm_kernel.bench.mpi_pictures import Task, rows_over_time
 
+pytestmark = pytest.mark.usefixtures("forked")  # their processes: tests.forks
+
 needs_mpi = pytest.mark.skipif(find_spec("mpi4py") is None, reason="mpi4py is not installed")
 FEW = {mpi.BUFFERS: ("array 8 B", "array 1 kB"), mpi.OBJECTS: (THREE, "array 1 kB")}
 CELLS = [(what, message) for what, messages in FEW.items() for message in messages]

@@ -23,6 +23,8 @@ from sfm_kernel.bench.others import crew
 from sfm_kernel.bench.pingpong import CREWS, MECHANISMS
 from sfm_kernel.errors import SFMError
 
+pytestmark = pytest.mark.usefixtures("forked")  # their processes: tests.forks
+
 BETWEEN_ENGINES = [one for one in MECHANISMS if one not in CREWS]
 SMALL = (THREE, "bytes 128 B", "array 8 B", "array 64 kB")
 
@@ -42,7 +44,7 @@ def test_every_mechanism_between_engines_carries_every_kind_of_message() -> None
     assert routes == {
         "sockets": "tcp", "pickle": "tcp", "SFM": "tcp",
         "SFM w/Q": "shm", "SFM w/Q untraced": "shm",
-        "SFM w/Q zmq": "zmq", "SFM w/Q zmq plain": "zmq",
+        "SFM w/Q zmq": "zmq", "SFM w/Q zmq ipc": "zmq",
         "pyzmq tcp": "tcp", "pyzmq ipc": "ipc",
         "unix sockets": "unix", "unix pickle": "unix", "Pipe": "unix",
     }  # fmt: skip

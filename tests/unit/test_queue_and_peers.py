@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 import sfm_kernel
-from sfm_kernel.bench import peers, pingpong, queue, targets
+from sfm_kernel.bench import deep_queue as queue
+from sfm_kernel.bench import peers, pingpong, targets
 from sfm_kernel.bench.__main__ import main
 from sfm_kernel.bench.memory import occupied, talk_to_all
 from sfm_kernel.bench.messages import THREE
@@ -22,6 +23,8 @@ from sfm_kernel.bench.others import crew
 from sfm_kernel.bench.patterns import PATTERNS
 from sfm_kernel.bench.targets import Pair, verdict
 from sfm_kernel.errors import SFMError
+
+pytestmark = pytest.mark.usefixtures("forked")  # their processes: tests.forks
 
 needs_mpi = pytest.mark.skipif(find_spec("mpi4py") is None, reason="mpi4py is not installed")
 
@@ -154,7 +157,8 @@ def test_every_target_is_in_the_table_with_its_figures() -> None:
             for message in (THREE, "bytes 64 kB", "array 16 MB")
             for mechanism, latency in {
                 "SFM w/Q": 1.0, "mpi4py pickled": 4.0, "mpi4py buffers": 0.9,
-                "SFM w/Q zmq plain": 11.0, "SFM w/Q zmq": 20.0, "pyzmq tcp": 10.0,
+                "SFM w/Q zmq ipc": 11.0, "pyzmq ipc": 10.0,
+                "SFM w/Q zmq": 20.0, "pyzmq tcp": 10.0,
             }.items()
         ],
         row("queue", call="recv(tag=x)", depth=0, us=2.0),
@@ -174,9 +178,9 @@ def test_every_target_is_in_the_table_with_its_figures() -> None:
         ("128 B … 64 kB", "≤ 1.2 × mpi4py buffers"): "met",
         ("array of 1 … 64 MB", "≤ 1 × mpi4py buffers"): "missed by 11%",
         ("array of 1 … 64 MB", "≤ 0.1 × mpi4py pickled"): "missed by 150%",
-        ("over tcp, CURVE off", "≤ 1.2 × pyzmq tcp"): "met",
-        ("price of CURVE, small", "stated, × SFM w/Q zmq plain"): "",
-        ("price of CURVE, most", "stated, × SFM w/Q zmq plain"): "",
+        ("over zmq, ipc", "≤ 1.2 × pyzmq ipc"): "met",
+        ("over tcp, encrypted, small", "stated, × pyzmq tcp"): "",
+        ("over tcp, encrypted, most", "stated, × pyzmq tcp"): "",
         ("recv(tag=x) behind unmatched", "≤ 1.5 × empty queue"): "missed by 33%",
         ("mpi4py recv(tag=x) behind unmatched", "stated, × empty queue"): "not measured",
         ("round trips, crowded", "≤ 0.5 × mpi4py"): "met",

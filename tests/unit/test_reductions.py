@@ -23,6 +23,8 @@ from sfm_kernel.collectives import ALGORITHMS, Group
 from sfm_kernel.errors import SFMError
 from sfm_kernel.plots import still
 
+pytestmark = pytest.mark.usefixtures("forked")  # their processes: tests.forks
+
 PROCESSES = (2, 4, 6, 8, 12, 16)
 
 # --- the measurement ---------------------------------------------------------------------------

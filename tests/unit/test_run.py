@@ -7,14 +7,20 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import sfm_kernel
-from sfm_kernel import Endpoint
+from sfm_kernel import Endpoint, watching
+from sfm_kernel.endpoint.seen import Account, disagreement
+from tests.contract.conftest import eventually
+from tests.observe.harness import running
 
 
 def test_results_by_rank() -> None:
@@ -38,6 +44,14 @@ def test_one_that_returns_early_can_still_be_sent_to() -> None:
             sfm.send(dest=0, n=1)
 
     sfm_kernel.run(late, 2)
+
+
+def test_a_file_of_the_folder_is_no_module_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pickle.py").write_text("raise SystemExit('an impostor')")
+    monkeypatch.chdir(tmp_path)
+    assert sfm_kernel.run(lambda sfm: os.getcwd(), 1) == [str(tmp_path)]
 
 
 def test_a_large_result() -> None:
@@ -71,6 +85,54 @@ def test_one_that_is_killed_stops_the_others() -> None:
 def test_timeout() -> None:
     with pytest.raises(sfm_kernel.RecvTimeout, match=r"ranks \[0, 1\]"):
         sfm_kernel.run(lambda sfm: sfm.recv(), 2, timeout=1.0)
+
+
+def ring(sfm: Endpoint) -> None:
+    sfm.recv(src=(sfm.rank + 1) % sfm.size, tag="never")
+
+
+def beside_a_thread(sfm: Endpoint) -> None:
+    threading.Thread(target=time.sleep, args=(40,), name="sleeper", daemon=True).start()
+    ring(sfm)
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proofs take less time."""
+    monkeypatch.setattr(watching, "PROOF", 0.4)
+    monkeypatch.setattr(watching, "LOOK_EVERY", 0.1)
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize(
+    ("program", "title"),
+    [
+        (ring, "Deadlock: 0 → 1 → 0."),
+        (beside_a_thread, "It would be a deadlock but for 0's thread 'sleeper'"),
+    ],
+)
+def test_a_deadlock_is_told_once(
+    program: Callable[[Endpoint], None], title: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = ""
+
+    def shown() -> str:
+        nonlocal told
+        told += capsys.readouterr().err
+        return told
+
+    with running(program, 2) as run:
+        eventually(lambda: "run(..., detect=True)" in shown(), 20)
+        time.sleep(1.0)  # ten looks
+        assert shown().count(title) == 1 and run.running
+        assert "0 waits for recv(src=1, tag='never') in test_run.py, line" in shown()
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_deadlock_is_ended_where_that_is_wished(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(sfm_kernel.ProcessFailed, match="DeadlockDetected: Deadlock: 0 → 1 → 0"):
+        sfm_kernel.run(ring, 2, timeout=40.0, detect=True)
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("n", [0, -1, 1.5, "2"])
@@ -125,3 +187,53 @@ def test_stop_ends_all() -> None:
         launcher.send_signal(signal.SIGINT)
         assert next(lines) == "stopped\n"
     assert not any(os.path.exists(f"/proc/{pid}") for pid in pids)
+
+
+# ---- calls that were made together ----
+
+
+def test_calls_that_do_not_fit_are_told_though_nobody_has_waited() -> None:
+    def program(sfm: Endpoint) -> None:
+        group = sfm_kernel.Group(sfm, name="rows")
+        group.barrier()
+        if sfm.rank < 2:
+            group.bcast("x", root=0)
+        else:
+            group.reduce(1, root=0)
+        del group
+
+    with pytest.raises(sfm_kernel.CollectiveMismatch) as failure:
+        sfm_kernel.run(program, 3, names=["A", "B", "C"])
+    bcast, reduction = "bcast(root=0, by binomial) of 'rows'", "reduce(op=add, root=0, by binomial)"
+    assert failure.value.calls == {"A": bcast, "B": bcast, "C": f"{reduction} of 'rows'"}
+
+
+def member(name: str, *calls: str, **changes: Any) -> Account:
+    """What one member of a group of two tells."""
+    latest = list(enumerate(calls, 1))
+    about = {"title": "'rows'", "name": name, "size": 2, "open": False, "count": len(calls)}
+    return {"key": {**about, "chain": hash(calls), "latest": latest, **changes}}
+
+
+def test_what_is_a_disagreement() -> None:
+    def told(*accounts: Account) -> dict[object, str] | None:
+        found = disagreement(accounts)
+        return found and found.calls
+
+    assert told(member("A", "f()", "g()"), member("B", "f()", "g()")) is None
+    assert told(member("A", "f()", "g()"), member("B", "f()", "h()")) == {
+        "A": "g() of 'rows'",
+        "B": "h() of 'rows'",
+    }
+    assert told(member("A", "f()", "g()"), member("B", "f()")) == {
+        "A": "g() of 'rows'",
+        "B": "no more call of 'rows'",
+    }
+    # Earlier than is remembered.
+    assert told(member("A", "f()", count=90, chain=1), member("B", "f()", count=90, chain=2)) == {
+        "A": "90 calls of 'rows'",
+        "B": "90 calls of 'rows'",
+    }
+    # One has not told; there was a failure, after which all count anew, or a call is not over.
+    assert told(member("A", "f()")) is None
+    assert told(member("A", "f()", open=True), member("B")) is None

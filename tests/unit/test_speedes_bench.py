@@ -15,6 +15,8 @@ from sfm_kernel.bench.__main__ import main
 from sfm_kernel.bench.speedes import Flight, Span
 from sfm_kernel.bench.speedes_pictures import DOING, gantt, space_time
 
+pytestmark = pytest.mark.usefixtures("forked")  # their processes: tests.forks
+
 
 def colours(figure: Figure) -> set[tuple[int, ...]]:
     file = io.BytesIO()

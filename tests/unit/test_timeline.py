@@ -252,6 +252,9 @@ def pair(sfm: sfm_kernel.Endpoint) -> dict[str, Any] | None:
         sfm.send(dest=1, number=7)
         assert sfm.recv(20, src=1).answer == 8
         check(recorder.update())
+        # A sender writes down what it has sent just after that has arrived.
+        while any(one["sent"] is None for one in recorder.whole()["flights"]):
+            check(recorder.update())
         return recorder.whole()
     number = sfm.recv(20, src=0).number
     sfm.send(dest=0, answer=number + 1)

@@ -2,9 +2,43 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
+import numpy as np
+
+import sfm_kernel
+from sfm_kernel.observe import snapshot
+from sfm_kernel.observe.timeline import Recorder
 from tests.unit.timelines import Histories, carried_out, told
+
+
+def late_receiver(sfm: sfm_kernel.Endpoint) -> dict[str, Any] | None:
+    """0 sends synchronously, and then what is large; 1 receives once 0 has waited for it."""
+    from sfm_kernel.mpi import MPI
+
+    comm, items = MPI.COMM_WORLD, np.zeros(1 << 18)
+    if comm.rank == 0:
+        comm.ssend("now", dest=1, tag=7)
+        comm.Send(items, dest=1, tag=7)
+        comm.recv(source=1)
+        recorder = Recorder(sfm)
+        recorder.read()
+        comm.send("seen", dest=1)
+        return recorder.whole()
+    await_send(sfm)
+    comm.recv(source=0, tag=7)
+    await_send(sfm)
+    comm.Recv(items, source=0, tag=7)
+    comm.send("done", dest=0)
+    comm.recv(source=0)
+    return None
+
+
+def await_send(sfm: sfm_kernel.Endpoint) -> None:
+    """Return when 0 is blocked in its send."""
+    while snapshot(sfm)["processes"][0]["state"] != "blocked in send":
+        time.sleep(0.01)
 
 
 def lateness(data: dict[str, Any]) -> list[tuple[str | None, float]]:
@@ -68,6 +102,30 @@ def test_a_late_receiver_whose_inbox_is_full() -> None:
     h.received(0, 1, 2.9, first)
     h.received(0, 1, 9, second)
     assert lateness(told(h)) == [(None, 0), ("receiver", 2)]
+
+
+def test_an_acknowledgement_is_nobodys_message() -> None:
+    """It ends the sender's wait, and comes behind the message that ended another one."""
+    h = Histories(2)
+    number = h.sent(0, 1, 1)
+    h.state(0, (1.25, "blocked in send"))
+    h.received(0, 1, 4, number)
+    h.answered(1, 0, 4.1)
+    h.state(0, (4.25, "running"), (5, "blocked in recv"))
+    back = h.sent(1, 0, 7)
+    h.received(1, 0, 7.1, back)
+    h.answered(1, 0, 7.2)
+    h.state(0, (7.3, "running"))
+    assert lateness(told(h)) == [("receiver", 2.75), ("sender", 2)]
+
+
+def test_a_synchronous_send_waits_for_its_late_receiver() -> None:
+    """Not for the acknowledgement's sender; in real processes."""
+    data, _ = sfm_kernel.run(late_receiver, n=2)
+    assert not any("ack" in dict(one["attributes"]) for one in data["flights"])
+    there = [one for one in data["flights"] if one["src"] == data["processes"][0]["uid"]]
+    first, *large = (one["late"] for one in sorted(there, key=lambda one: one["number"]))
+    assert first == "receiver" and "receiver" in large
 
 
 def test_room_and_receipt_are_added() -> None:

@@ -77,6 +77,26 @@ def test_the_summary() -> None:
     ]
 
 
+def test_sums_say_of_how_much_they_are() -> None:
+    h = story()
+    h.skip(0, 24)
+    h.state(0, (5, "running"))
+    timeline = shown(h)
+    note = "All sums are of the other 8, which are 25 %."
+    assert note in repr(timeline).splitlines()
+    assert note in repr(timeline.between(0, 2)).splitlines()
+    assert note in texts(drawing(timeline))
+
+
+@pytest.mark.parametrize(
+    ("part", "rest", "text"),
+    [(1, 999_999, "1, which are 0.1 %"), (1200, 2800, "1 200, which are 30 %"),
+     (99_999, 1, "99 999, which are 99.9 %"), (0, 5, "0, which are 0 %")],
+)  # fmt: skip
+def test_shares(part: int, rest: int, text: str) -> None:
+    assert words.share(part, rest) == text
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [(0, "0 µs"), (1.234e-6, "1.23 µs"), (9.999e-6, "10 µs"), (1e-3, "1 ms"), (0.9996, "1 s"),

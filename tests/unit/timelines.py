@@ -33,7 +33,7 @@ class Histories:
         ranks = [*range(processes), *([None] * guests)]
         self.processes = [
             {"uid": uid(nth), "name": nth if rank is not None else "home", "rank": rank,
-             "alive": True}
+             "alive": True, "state": "running"}
             for nth, rank in enumerate(ranks)
         ]  # fmt: skip
         self.events: list[dict[str, Any]] = []
@@ -61,6 +61,13 @@ class Histories:
         about = {"nbytes": 100, "attributes": [("n", str(number))], "where": where(1)} | more
         self.event(src, time, "sent", peer=uid(dest), number=number, **about)
         return number
+
+    def answered(self, src: int, dest: int, time: float) -> None:
+        """An acknowledgement, which arrives at once."""
+        self._numbers[src, dest] += 1
+        for process, what, peer in ((src, "answered", dest), (dest, "heard", src)):
+            number = self._numbers[src, dest]
+            self.event(process, time, what, peer=uid(peer), number=number, where=where(4))
 
     def received(self, src: int, dest: int, time: float, number: int, **more: Any) -> None:
         about = {"nbytes": 100, "where": where(2)} | more

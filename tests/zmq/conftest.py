@@ -32,7 +32,7 @@ print("joined", flush=True)
 
 @pytest.fixture(autouse=True)
 def over_zmq(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SFM_TRANSPORT", "zmq")
+    monkeypatch.setenv("SFM_TRANSPORT", "tcp")
 
 
 @pytest.fixture

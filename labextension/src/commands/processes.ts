@@ -9,6 +9,7 @@ import {
 import { diagnosisText } from '../model/text';
 import type { Place, Process, World } from '../model/types';
 import { jumpTo } from '../notebook/jump';
+import { restartLine } from '../notebook/lines';
 import { Args, attempt, Context, manageable, processOf } from './context';
 import { ID } from './ids';
 import { magic } from './worlds';
@@ -46,10 +47,10 @@ export function addProcessCommands(context: Context): void {
     caption: 'Start this engine again; it keeps its name and rank and loses its variables',
     icon: refreshIcon,
     isEnabled: args => engine(args) !== null && manageable(context, store.world),
-    execute: act('restarted', (world, { uid, name }) =>
+    execute: act('restarted', (world, process) =>
       world.owner === 'server'
-        ? client.restart(world.world, [uid])
-        : magic(context, world, `%sfm restart ${name}`)
+        ? client.restart(world.world, [process.uid])
+        : magic(context, world, restartLine(process))
     )
   });
 

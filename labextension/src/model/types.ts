@@ -27,7 +27,7 @@ export interface Condition {
 
 /** What a blocked call waits for. */
 export interface Wait {
-  readonly kind: 'recv' | 'send' | 'collective' | 'cell' | 'other';
+  readonly kind: 'recv' | 'send' | 'collective' | 'cell' | 'join' | 'other';
   readonly text: string;
   readonly template: readonly Condition[];
   /** Who could end the wait; null where anybody could. */
@@ -36,13 +36,33 @@ export interface Wait {
   readonly until: number | null;
   readonly space: string;
   readonly purpose: string;
-  readonly others: readonly string[];
+  /** Of a collective call: what tells its group from others, and what it is called. */
+  readonly group?: readonly [string, string] | null;
+}
+
+/** What of a process could go on while a call of it is blocked, or after its end. */
+export interface Other {
+  readonly kind: 'thread' | 'callback' | 'signal' | 'timer' | 'hook' | 'task' | 'polls' | 'more';
+  readonly name: string;
+  readonly where: Place | null;
+  /** The earlier cell that has started it. */
+  readonly cell: number | null;
+}
+
+/** Calls that ask for a message and find none, again and again. */
+export interface Polls {
+  readonly count: number;
+  readonly since: number;
+  readonly wait: Wait;
+  readonly where: Place | null;
 }
 
 /** A message in an inbox. */
 export interface Message {
   readonly src: Name | null;
   readonly space: string;
+  /** The name of that context, if a program has given it one. */
+  readonly context?: string | null;
   readonly bytes: number;
   readonly attributes: Attributes;
 }
@@ -64,7 +84,8 @@ export type LiveState =
   | 'blocked in collective'
   | 'blocked in cell';
 
-export type State = LiveState | 'left' | 'dead';
+/** Damaged: the process lives, and its segment cannot be read. */
+export type State = LiveState | 'left' | 'dead' | 'damaged';
 
 /** A member of a world. Its uid is new each time that it joins. */
 export interface Process {
@@ -84,7 +105,11 @@ export interface Process {
   readonly call: number;
   readonly waits: string | null;
   readonly wait: Wait | null;
+  readonly polls: Polls | null;
+  /** What the system says of its main thread; null where that is not known. */
+  readonly task: 'runs' | 'waits' | 'stopped' | null;
   readonly where: Place | null;
+  readonly others: readonly Other[];
   readonly settled: boolean;
   readonly depth: number;
   readonly bytes: number;
@@ -105,7 +130,7 @@ export interface Snapshot {
 export interface Edge {
   readonly from: Name;
   readonly to: Name;
-  readonly kind: 'recv' | 'send' | 'collective' | 'cell' | 'idle' | 'other';
+  readonly kind: 'recv' | 'send' | 'collective' | 'cell' | 'join' | 'idle' | 'other';
   readonly label: string;
   /** It is part of the deadlock. */
   readonly cycle: boolean;
@@ -119,6 +144,8 @@ export interface Near {
     /** null where the message lacks the attribute. */
     readonly has: string | null;
     readonly wants: string;
+    /** A name of the message that may be meant. */
+    readonly like?: string;
   }>;
 }
 
@@ -135,6 +162,14 @@ export interface Judgement {
 
 export type Verdict = 'deadlock' | 'waiting' | 'running' | 'idle' | 'empty';
 
+/** It would be a deadlock if these did nothing. */
+export interface Proviso {
+  readonly cycle: readonly Name[];
+  readonly stuck: readonly Name[];
+  readonly since: number;
+  readonly others: readonly { readonly process: Name; readonly other: Other }[];
+}
+
 /** Why a world does not go on. */
 export interface Diagnosis {
   readonly world: string;
@@ -146,6 +181,7 @@ export interface Diagnosis {
   readonly title: string;
   readonly sentences: readonly string[];
   readonly edges: readonly Edge[];
+  readonly but_for: Proviso | null;
   readonly processes: readonly Judgement[];
 }
 

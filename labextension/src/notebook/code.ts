@@ -2,16 +2,8 @@ import type { ICodeCell } from '@jupyterlab/nbformat';
 import { NotebookActions, NotebookPanel } from '@jupyterlab/notebook';
 import { MimeData } from '@lumino/coreutils';
 import { Drag } from '@lumino/dragdrop';
-import type { World } from '../model/types';
 
 const CELLS = 'application/vnd.jupyter.cells';
-
-/** The code that brings a notebook into the world, or starts engines where there is none. */
-export function connectCode(world: World | null): string {
-  return world?.cluster
-    ? `%load_ext sfm_kernel\n%sfm connect ${world.cluster}`
-    : '%load_ext sfm_kernel\n%sfm start 4';
-}
 
 /** Put the code into a new cell below the active one, or into that if it is an empty code cell. */
 export async function insertCode(panel: NotebookPanel, code: string): Promise<void> {

@@ -34,7 +34,8 @@ const LOOKS: Record<State, Look> = {
   dead: {
     path: 'M2.2 1 6 4.8 9.8 1 11 2.2 7.2 6 11 9.8 9.8 11 6 7.2 2.2 11 1 9.8 4.8 6 1 2.2z',
     mood: 'gone'
-  }
+  },
+  damaged: { path: 'M6 1 11.5 11H.5zM5.3 4.5l.2 3.5h1l.2-3.5zM5.3 8.8h1.4v1.2H5.3z', mood: 'gone' }
 };
 
 /** The shape and the text of a state; `stuck`: nothing can make it go on. */

@@ -3,7 +3,8 @@ import * as React from 'react';
 import { ID } from '../commands/ids';
 import { plural } from '../model/text';
 import type { World } from '../model/types';
-import { connectCode, dragCode } from '../notebook/code';
+import { dragCode } from '../notebook/code';
+import { connectCode } from '../notebook/lines';
 import { CommandButton } from './button';
 
 interface WorldsProps {

@@ -42,3 +42,16 @@ def _load_jupyter_server_extension(app: Any) -> None:
     app.web_app.add_handlers(
         ".*$", [*handlers.routes(app.base_url, one), stream.route(app.base_url, one)]
     )
+    _encrypt_kernels(app.kernel_manager)
+
+
+def _encrypt_kernels(manager: Any) -> None:
+    """Have kernels that can speak CURVE do so, unless the user's configuration says otherwise.
+
+    A notebook shows what its engines print. Without CURVE, a kernel tells its cells and outputs to
+    whoever on the machine connects to its port.
+    """
+    name = "transport_encryption"  # a newer jupyter_server has it
+    chosen = any(name in manager.config.get(one.__name__, {}) for one in type(manager).__mro__)
+    if manager.has_trait(name) and not chosen:
+        manager.transport_encryption = "auto"

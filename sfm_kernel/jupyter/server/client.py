@@ -47,7 +47,8 @@ class Wish:
                 raise ValueError("rate is a number")
             least, most = RATES
             return cls(world, min(max(float(rate), least), most), frozenset(parts))
-        except (ValueError, TypeError, KeyError) as problem:
+        # What is nested too deeply to be read, or larger than any number, is no wish either.
+        except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as problem:
             raise BadWish(f"not understood ({problem}): send {usage}") from None
 
 

@@ -73,7 +73,8 @@ class _Keeper:
     async def open(cls) -> _Keeper:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
-            *("-m", "sfm_kernel.jupyter.server.keeper"),
+            # -P: or a file in the server's folder could take the place of one of Python's modules.
+            *("-P", "-m", "sfm_kernel.jupyter.server.keeper"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             start_new_session=True,  # Ctrl-C in the server's terminal is not meant for it

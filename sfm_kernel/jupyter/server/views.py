@@ -154,6 +154,7 @@ def _unknown(folder: str, why: str) -> dict[str, Any]:
         "title": title,
         "sentences": [why] if why else [],
         "edges": [],
+        "but_for": None,
         "processes": [],
     }
 

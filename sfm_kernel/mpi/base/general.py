@@ -2,6 +2,8 @@
 
 MPI is ready when ``MPI`` has been imported: this process joins its world at the first call that has
 to know the others. A program that has set ``mpi4py.rc.initialize = False`` calls ``Init`` itself.
+
+Only ``MPI`` imports this module: what it reads is what the program has set before it imported that.
 """
 
 from __future__ import annotations
@@ -12,11 +14,12 @@ import os
 import threading
 import time
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Any, Literal
 
 import numpy as np
 
+import sfm_kernel
+from sfm_kernel.mpi.base import info, pickles
 from sfm_kernel.mpi.base.constants import (
     ERR_ARG,
     ERR_DIMS,
@@ -29,12 +32,12 @@ from sfm_kernel.mpi.base.constants import (
 from sfm_kernel.mpi.base.errors import fail, translated
 from sfm_kernel.mpi.base.info import INFO_NULL, Info
 from sfm_kernel.mpi.base.options import option, read_options
-from sfm_kernel.mpi.base.pickles import read_environment
 from sfm_kernel.mpi.buffers.buffer import buffer
 from sfm_kernel.mpi.engine import process as engine
 
 read_options()
-read_environment()
+pickles.read_environment()
+info.read_environment()
 _phase: Literal["before", "active", "after"] = "active" if option("initialize") else "before"
 _main_thread = threading.get_ident()
 _abort_status = 0
@@ -133,14 +136,15 @@ def Get_version() -> tuple[int, int]:
 
 def get_vendor() -> tuple[str, tuple[int, int, int]]:
     """The name and version of what stands behind these calls."""
-    numbers = [int(part) for part in version("sfm-kernel").split(".")[:3] if part.isdigit()]
+    version = sfm_kernel.__version__
+    numbers = [int(part) for part in version.split(".")[:3] if part.isdigit()]
     major, minor, micro, *_ = [*numbers, 0, 0, 0]
     return "sfm-kernel", (major, minor, micro)
 
 
 def Get_library_version() -> str:
     """The same as a text for people."""
-    return f"sfm-kernel {version('sfm-kernel')}, with the calls of MPI {VERSION}.{SUBVERSION}"
+    return f"sfm-kernel {sfm_kernel.__version__}, with the calls of MPI {VERSION}.{SUBVERSION}"
 
 
 def Get_abi_version() -> tuple[int, int]:
@@ -206,8 +210,12 @@ def Compute_dims(nnodes: int, dims: int | Sequence[int]) -> list[int]:
     Raises:
         Exception: ERR_DIMS: the given extents do not divide ``nnodes``; ERR_ARG: that is negative.
     """
-    extents = [0] * dims if isinstance(dims, int) else [operator.index(one) for one in dims]
-    if operator.index(nnodes) < 0:
+    try:
+        extents = [0] * operator.index(dims)  # type: ignore[arg-type]
+    except TypeError:
+        extents = [operator.index(one) for one in dims]  # type: ignore[union-attr]
+    nnodes = operator.index(nnodes)
+    if nnodes < 0:
         fail(ERR_ARG, f"a grid cannot have {nnodes} points")
     given = [one for one in extents if one != 0]
     rest, left_over = divmod(nnodes, int(np.prod(given, dtype=object)) if given else 1)

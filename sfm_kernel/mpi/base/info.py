@@ -237,4 +237,9 @@ def _folder() -> str:
 
 
 INFO_NULL = Info._constant("INFO_NULL")
-INFO_ENV = Info._constant("INFO_ENV", _environment())
+INFO_ENV = Info._constant("INFO_ENV", Pairs())
+
+
+def read_environment() -> None:
+    """Let INFO_ENV say how this process runs, as it is when MPI is imported."""
+    INFO_ENV._live.update(_environment())

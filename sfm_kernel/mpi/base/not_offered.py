@@ -1,7 +1,7 @@
 """What MPI has and this package has not: windows, files, processes that start others, recovery.
 
-The names exist, so that programs can ask for them. Each call raises NotImplementedError, which
-tells what does the same work here.
+The names exist, so that programs can ask for them. Each call raises NotOffered, which tells what
+does the same work here.
 """
 
 from __future__ import annotations
@@ -9,25 +9,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn, TypeVar
 
-from sfm_kernel.mpi.base.constants import ERR_FILE, ERR_WIN
+from sfm_kernel.mpi.base.constants import ERR_FILE, ERR_UNSUPPORTED_OPERATION, ERR_WIN
 from sfm_kernel.mpi.base.errhandler import ErrhandlerState, HasErrhandler
+from sfm_kernel.mpi.base.errors import MPIError
 from sfm_kernel.mpi.base.handle import Handle
 from sfm_kernel.mpi.base.keyvals import HasAttributes
 
 Class = TypeVar("Class")
 
 
-def refuse(call: str, instead: str) -> NoReturn:
-    """Raise what a call that is not offered says."""
-    raise NotImplementedError(f"MPI.{call} is not offered here: {instead}")
+class NotOffered(MPIError, NotImplementedError):
+    """What a call raises that is not offered; its class is ERR_UNSUPPORTED_OPERATION.
+
+    Programs that ask whether an MPI library can do something catch one of its two bases. No error
+    handler is called: the program has asked, and nothing has failed.
+    """
 
 
 def _refusing(call: str, instead: str, name: str) -> Callable[..., NoReturn]:
     def refusal(*args: Any, **kwds: Any) -> NoReturn:
-        refuse(call, instead)
+        raise NotOffered(ERR_UNSUPPORTED_OPERATION, f"MPI.{call} is not offered here: {instead}")
 
     refusal.__name__ = refusal.__qualname__ = name
-    refusal.__doc__ = f"Not offered: raises NotImplementedError. Instead, {instead}"
+    refusal.__doc__ = f"Not offered: raises MPI.Exception. Instead, {instead}"
     return refusal
 
 

@@ -20,7 +20,7 @@ class BufferCollectives:
 
     __slots__ = ()
 
-    Barrier = quick.barrier
+    Barrier = quick.Barrier
 
     def Bcast(self, buf: Spec, root: int = 0) -> None:
         """The root's elements, in the buffers of all."""

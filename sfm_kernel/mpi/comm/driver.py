@@ -16,8 +16,8 @@ communicator has two of them, which never hear each other: one for blocking call
 others, whose works a thread does one after the other, in the order in which they were started. MPI
 demands the same order of calls on all members, so each driver does the same works everywhere.
 
-While other transfers of the process are under way, a blocking call is done by a thread, too, and
-the caller moves those on meanwhile: somebody may wait for them before he comes to the call.
+While other transfers of the process are under way, a thread moves those on during a blocking
+call: somebody may wait for them before he comes to the call.
 
 ``Driver`` names what every driver can do. Between the members of one group it is done by
 ``comm.intra.IntraDriver``, between two groups by ``comm.interdriver.InterDriver``. Works that send
@@ -29,6 +29,7 @@ request, tells the communicator's error handler.
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -62,12 +63,14 @@ class Driver(ABC):
 
     Args:
         purpose: "" for blocking calls; else it tells the driver's messages from those of others.
+    Attributes:
+        on_wait: called now and then while a work waits for others; what it raises ends the work.
     """
 
     def __init__(self, state: CommState, purpose: str = "") -> None:
         self.state, self.rank, self.size = state, state.rank, state.size
         self._purpose = purpose
-        self.worker = Worker(self, f"sfm-mpi-{purpose or 'blocking'}-{state.cid}")
+        self.on_wait: Callable[[], None] | None = None
         self._other_group: Group | None = None
         self._context: Context | None = None
         self._rounds = 0
@@ -78,40 +81,19 @@ class Driver(ABC):
         if not self._purpose:
             return self.state.group()
         if self._other_group is None:
-            self._other_group = self.state.another_group(self._purpose)
+            self._other_group = self.state.another_group(self._purpose, self.on_wait)
         return self._other_group
 
     def round(self) -> Round:
         """Messages of one call, from and to ``state.peers``. All members make it alike."""
         if self._context is None:
             name = f"mpi {self.state.cid} rounds {self._purpose}"
-            self._context = Context(self.state.process.sfm, name, UNBOUNDED)
-            if not self._purpose:
-                self._context.tick = self.state.raise_stop
+            self._context = Context(self.state.process.sfm, name, UNBOUNDED, library=True)
+            self._context.tick = self.on_wait
+            self._context.private = True
+            self._context.doing = lambda: self.state._called("a collective call")
         self._rounds += 1
         return Round(self._context, self.state.peers, self._rounds)
-
-    def do_beside(self, work: Work, text: str) -> Any:
-        """Do it in a thread, and move on what else is under way until it is done.
-
-        Stop ends both.
-        """
-        engine = self.state.process.engine
-        operation = Operation(engine, text, self.state)
-        try:
-            self.worker.submit(work, operation)
-            engine.wait([operation])
-        except BaseException as stop:
-            self.state.stop = stop
-            try:
-                self.worker.resume()
-                engine.wait([operation])
-            finally:
-                self.state.stop = None
-            raise
-        if operation.failure is not None:
-            raise operation.failure
-        return operation.result
 
     @abstractmethod
     def barrier(self) -> None: ...
@@ -198,10 +180,8 @@ def blocking(comm: Any, plan: Plan, *given: Any) -> Any:
     try:
         state = state_of(comm)
         work = plan(state, *given)
-        driver = driver_of(state)
-        if state.process.engine.idle:
-            return work(driver)
-        return driver.do_beside(work, plan.__name__)
+        with state.process.engine.attended():
+            return work(driver_of(state))
     except SFMError as error:
         tell(comm, error)
 
@@ -223,7 +203,7 @@ def started(comm: Any, plan: Plan, *given: Any) -> Request:
 
     try:
         state = state_of(comm)
-        return Request._for(_start(state, plan(state, *given), f"I{plan.__name__}"))
+        return Request._for(_start(state, plan(state, *given), _caller()))
     except SFMError as error:
         tell(comm, error)
 
@@ -235,7 +215,7 @@ def prepared(comm: Any, plan: Plan, *given: Any) -> Prequest:
     try:
         state = state_of(comm)
         work = plan(state, *given)
-        text = f"{plan.__name__.capitalize()}_init"
+        text = _caller()
         return Prequest._of_start(lambda: _start(state, work, text))
     except SFMError as error:
         tell(comm, error)
@@ -266,11 +246,17 @@ def driver_of(state: CommState) -> Driver:
     return driver
 
 
+def _caller() -> str:
+    """The call of MPI that a program has made, in which our caller is."""
+    return sys._getframe(2).f_code.co_name
+
+
 def _start(state: CommState, work: Work, text: str) -> Operation:
-    operation = Operation(state.process.engine, text, state)
+    operation = Operation(state.process.engine, f"{text} of {state.title()}", state)
     worker: Worker | None = state.worker
     if worker is None:
-        worker = state.worker = _new_driver(state, "started").worker
+        driver = _new_driver(state, "started")
+        worker = state.worker = Worker(driver, f"sfm-mpi-started-{state.cid}")
     if state.size == 1 and state.remote is None:
         worker.carry_out(work, operation)  # it waits for nobody
     else:

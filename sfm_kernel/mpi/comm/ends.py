@@ -201,12 +201,12 @@ class Ends(Handle[CommState]):
             return Message(MESSAGE_NO_PROC)
         wanted = self._wanted(state, source, tag)
         engine = state.process.engine
-        sought = _Probe(state, wanted, take)
+        sought = _Probe(state, wanted, take, wait)
         with translated(state):
             if wait:
                 engine.wait_until(sought.look, sought.text, [sought])
             elif not sought.look():
-                engine.poll([sought])
+                engine.poll([sought], "Improbe" if take else "Iprobe")
         if sought.failure is not None:
             raise_from(sought)
         m = sought.found
@@ -225,8 +225,9 @@ class _Probe(Operation):
 
     __slots__ = ("_take", "_wanted", "found")
 
-    def __init__(self, state: CommState, wanted: dict[str, Any], take: bool) -> None:
-        super().__init__(state.process.engine, "Mprobe" if take else "Probe", state)
+    def __init__(self, state: CommState, wanted: dict[str, Any], take: bool, wait: bool) -> None:
+        text = ("Mprobe" if take else "Probe") if wait else ""
+        super().__init__(state.process.engine, text, state)
         self._wanted, self._take = wanted, take
         self.found: Any = None
 

@@ -6,6 +6,7 @@ a group that shares memory reduces a small array in about a microsecond.
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
 from numpy import dtype, ndarray
@@ -29,6 +30,10 @@ def barrier(comm: Any) -> None:
         tell(comm, error)
     blocking(comm, plans.barrier)
 
+
+# Another function with the same code, by whose name observers know what a program has called.
+Barrier: Any = FunctionType(barrier.__code__.replace(co_name="Barrier"), globals(), "Barrier")
+Barrier.__doc__ = barrier.__doc__
 
 _functions: dict[tuple[Any, dtype[Any]], PyOp] = {}
 """What an operation of MPI does with arrays of a type of NumPy."""

@@ -117,7 +117,7 @@ class TopologyCreation(Handle[CommState]):
         from sfm_kernel.mpi.comm.topology_comms import Distgraphcomm
 
         state = self._live
-        ends = _ranks(state, sources or ()), _ranks(state, destinations or ())
+        ends = _ranks(state, sources), _ranks(state, destinations)
         weights = _weights(sourceweights, len(ends[0])), _weights(destweights, len(ends[1]))
         has = [(bool(side), given is not None) for side, given in zip(ends, weights, strict=True)]
         both = None
@@ -209,8 +209,9 @@ def _graph(state: CommState, index: Sequence[int], edges: Sequence[int]) -> Grap
     return Graph(tuple(ends), tuple(others[:count]))
 
 
-def _ranks(state: CommState, given: Sequence[int], wanted: int | None = None) -> list[int]:
-    found = numbers(given, wanted)
+def _ranks(state: CommState, given: Sequence[int] | None, wanted: int | None = None) -> list[int]:
+    """The ends of edges; None stands for none. A truth test would not do: it may be an array."""
+    found = numbers(() if given is None else given, wanted)
     for rank in found:
         if not 0 <= rank < state.size:
             fail(ERR_RANK, f"an edge has the end {rank}: ranks are 0 to {state.size - 1}", state)

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from sfm_kernel.mpi.engine.helper import Helper
 from sfm_kernel.mpi.engine.operation import Operation
+
+if TYPE_CHECKING:
+    from sfm_kernel.mpi.comm.driver import Driver
 
 LINGER = 0.2
 """Seconds for which the thread waits for more to do. It is then gone, without being told that its
 communicator was freed or its process leaves; a new one is begun in some 0.1 ms."""
 
+Work = Callable[[Any], Any]
 
-class Worker:
+
+class Worker(Helper):
     """Does works one after the other, in the order in which they were submitted.
 
     Args:
@@ -22,29 +29,40 @@ class Worker:
         name: the thread's.
     """
 
-    def __init__(self, driver: Any, name: str) -> None:
+    _is_apart = True
+
+    def __init__(self, driver: Driver, name: str) -> None:
+        super().__init__(driver.state.process.sfm)
         self._driver, self._name = driver, name
-        self._queue: SimpleQueue[tuple[Callable[[Any], Any], Operation]] = SimpleQueue()
+        self._queue: SimpleQueue[tuple[Work, Operation, int]] = SimpleQueue()
         self._lock = threading.Lock()
         self._serves = False
+        self._open: deque[Operation] = deque()
+        self._given_up: dict[Operation, BaseException] = {}
+        driver.on_wait = self._check
 
-    def submit(self, work: Callable[[Any], Any], operation: Operation) -> None:
+    def submit(self, work: Work, operation: Operation) -> None:
         """Return at once; the operation is finished when the work was done, or has failed."""
+        operation.helper = self
         with self._lock:
-            self._queue.put((work, operation))
-            self._begin()
+            self._open.append(operation)
+            self._queue.put((work, operation, self._inbox.place()))
+            if not self._serves:
+                self.thread(self._serve, self._name).start()
 
-    def resume(self) -> None:
-        """See to it that what was submitted is done, where Stop came in between."""
-        with self._lock:
-            if not self._queue.empty():
-                self._begin()
+    def text(self) -> str:
+        return self._open[0].text if self._open else ""
 
-    def _begin(self) -> None:
-        if not self._serves:
-            threading.Thread(target=self._serve, name=self._name, daemon=True).start()
+    def give_up(self, failure: BaseException) -> None:
+        """What was submitted, and is not done, ends with this failure: nobody can end it."""
+        self._given_up |= dict.fromkeys(list(self._open), failure)
 
-    def carry_out(self, work: Callable[[Any], Any], operation: Operation) -> None:
+    def _check(self) -> None:
+        """Called while a work waits."""
+        if self._open and (failure := self._given_up.get(self._open[0])):
+            raise failure
+
+    def carry_out(self, work: Work, operation: Operation) -> None:
         """Do it now, in this thread."""
         try:
             operation.result = work(self._driver)
@@ -67,5 +85,16 @@ class Worker:
                         self._serves = False
                         return
                 continue
-            self.carry_out(*given)
+            self._carry_out_next(*given)
             del given  # the buffers of a call that is done belong to the program
+
+    def _carry_out_next(self, work: Work, operation: Operation, place: int) -> None:
+        try:
+            with self.helping(place):
+                if failure := self._given_up.get(operation):
+                    operation.finish(failure)
+                else:
+                    self.carry_out(work, operation)
+        finally:
+            self._open.popleft()
+            self._given_up.pop(operation, None)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.collectives import Group
-from sfm_kernel.endpoint import UNBOUNDED, Busy, Context, Direct
+from sfm_kernel.endpoint import UNBOUNDED, Busy, Context, Direct, caller
 from sfm_kernel.errors import PeerLost
 from sfm_kernel.mpi.base.constants import ANY_SOURCE, ANY_TAG
 from sfm_kernel.mpi.engine.receives import Posted
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 
 LOOK_EVERY = 1.0
 """Seconds between two looks at whether anybody is left who could still send."""
-
-FIRST_CALL = "the first collective call of a communicator"
-"""In which, for observers, its members make their group."""
 
 
 class CommState:
@@ -38,7 +36,7 @@ class CommState:
         direct: what its native sends and receives need.
         posted: its receives that wait for a message.
         attributes, name, errhandler, topology, info, freed: for ``Comm``.
-        driver, worker, stop: for collectives; see ``comm.driver``.
+        driver, worker: for collectives; see ``comm.driver``.
     """
 
     def __init__(
@@ -56,7 +54,7 @@ class CommState:
         self.ranks = {name: rank for rank, name in enumerate(self.peers)}
         self.context = Context(process.sfm, f"mpi {cid}", process.buffering)
         self.context.tick = self._look
-        self.context.title = self._title
+        self.context.title = self.title
         self.loose = self.context.with_buffering(UNBOUNDED)
         self.posted = Posted(self.context)
         engine = process.engine
@@ -64,12 +62,13 @@ class CommState:
         self.direct = self._ends(engine.busy)
         self.attributes: dict[Any, Any] = {}
         self.name: str = ""
+        call, line = caller()
+        self._made = f"the communicator that {call} made in {line}" if call else ""
         self.errhandler: Any = None
         self.topology: Any = None
         self.info: Any = None
         self.freed = False
         self.driver: Any = None
-        self.stop: BaseException | None = None
         self.worker: Any = None
         self._group: Group | None = None
         self._within: dict[str, Context] = {}
@@ -89,20 +88,25 @@ class CommState:
                 self.process.sfm,
                 self.names,
                 name=f"mpi {self.cid}",
-                on_wait=self.raise_stop,
-                doing=FIRST_CALL,
+                called=self._called,
+                title=self.title(),
             )
         return self._group
 
-    def raise_stop(self) -> None:
-        """Called by what waits in a collective in another thread than the one that was stopped."""
-        if self.stop is not None:
-            raise self.stop
-
-    def another_group(self, purpose: str) -> Group:
+    def another_group(self, purpose: str, on_wait: Callable[[], None] | None) -> Group:
         """A group of the same members whose calls may happen beside those of ``group``."""
-        name = f"mpi {self.cid} {purpose}"
-        return Group(self.process.sfm, self.names, name=name, doing=FIRST_CALL)
+        return Group(
+            self.process.sfm,
+            self.names,
+            name=f"mpi {self.cid} {purpose}",
+            on_wait=on_wait,
+            called=self._called,
+            title=self.title(),
+        )
+
+    def _called(self, text: str) -> str:
+        """What observers are told of a collective call: the one that the program has made."""
+        return f"{caller()[0] or text} of {self.title()}"
 
     def within(self, call: str) -> Context:
         """The same messages, to be received in this call of MPI: observers are told its name.
@@ -113,14 +117,16 @@ class CommState:
             return self.context
         if call not in self._within:
             context = self._within[call] = self.context.with_buffering(UNBOUNDED)
-            context.tick, context.title, context.doing = self._look, self._title, call
+            context.tick, context.title, context.doing = self._look, self.title, call
         return self._within[call]
 
     @property
     def hidden(self) -> Context:
         """Messages between members that no user sees."""
         if self._hidden is None:
-            self._hidden = Context(self.process.sfm, f"mpi {self.cid} hidden", UNBOUNDED)
+            self._hidden = Context(
+                self.process.sfm, f"mpi {self.cid} hidden", UNBOUNDED, library=True
+            )
         return self._hidden
 
     def partitions(self) -> CommState:
@@ -146,8 +152,9 @@ class CommState:
         self.direct = self._ends(busy)
         self.process.engine.communicators.discard(self)
 
-    def _title(self) -> str:
-        return self.name or "a communicator without a name"
+    def title(self) -> str:
+        """What observers are told that it is."""
+        return self.name or self._made or "a communicator without a name"
 
     def _look(self) -> None:
         """Raise PeerLost where nobody is left who could send; called while a receive waits."""

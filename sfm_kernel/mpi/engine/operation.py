@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sfm_kernel.mpi.base.constants import ANY_SOURCE, ANY_TAG
 from sfm_kernel.transport.base import Name
 
 if TYPE_CHECKING:
+    from sfm_kernel.mpi.comm.worker import Worker
     from sfm_kernel.mpi.engine.progress import Engine
 
 
@@ -23,7 +24,11 @@ class Operation:
         result: what ``wait`` gives: the object of a pickled receive.
         text: the call of MPI that has begun it, for observers.
         comm: the communicator whose error handler is asked, if any.
+        sends: whoever waits for it waits until others have received.
+        helper: the thread that carries it out, if one does.
     """
+
+    sends: ClassVar[bool] = False
 
     __slots__ = (
         "cancelled",
@@ -32,6 +37,7 @@ class Operation:
         "done",
         "engine",
         "failure",
+        "helper",
         "result",
         "source",
         "tag",
@@ -45,6 +51,7 @@ class Operation:
         self.source, self.tag = ANY_SOURCE, ANY_TAG
         self.count: int | Callable[[], int] = 0
         self.result: Any = None
+        self.helper: Worker | None = None
 
     def finish(self, failure: BaseException | None = None) -> None:
         """It has ended. From any thread; wakes who waits for it."""

@@ -130,5 +130,5 @@ def arrived(receive: PartitionedReceive, partition: int) -> bool:
 
     check_partition(partition, receive.partitions)
     if receive.engine is not None:
-        receive.engine.poll([receive])
+        receive.engine.poll([receive], "Parrived")
     return receive.has(partition)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
-import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
-from sfm_kernel.endpoint import UNBOUNDED, Busy, Context, Endpoint, facts
-from sfm_kernel.errors import PeerLost, SFMError, TransferError
+from sfm_kernel.endpoint import UNBOUNDED, Busy, Context, Endpoint, asked, facts
+from sfm_kernel.errors import DeadlockDetected, PeerLost, SFMError, TransferError
 from sfm_kernel.mpi.base.pickles import pickle
-from sfm_kernel.mpi.engine.operation import Operation
+from sfm_kernel.mpi.engine.helper import Helper
+from sfm_kernel.mpi.engine.operation import Operation, waited_for
 from sfm_kernel.mpi.engine.section import Section
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ class Engine:
         self.incoming: dict[str, Receive] = {}
         self.communicators: weakref.WeakSet[CommState] = weakref.WeakSet()
         self._posted: dict[CommState, None] = {}  # that have posted receives
-        self._flow = Context(sfm, "mpi transfers", UNBOUNDED)
+        self._flow = Context(sfm, "mpi transfers", UNBOUNDED, library=True)
+        self._answers = Context(self._flow, None, UNBOUNDED, answers=True)
         self._section = Section()
         self._streams: list[Send] = []  # whose receivers wait for all the rest
         self._numbers = itertools.count()
@@ -81,7 +83,7 @@ class Engine:
     def tell(self, dest: Any, **what: Any) -> None:
         """Send something about a transfer to the engine at its other end, which may have died."""
         with suppress(PeerLost):
-            self._flow.send(dest=dest, **what)
+            (self._answers if "ack" in what else self._flow).send(dest=dest, **what)
 
     # ---- what is under way ----
 
@@ -126,17 +128,15 @@ class Engine:
             self._run_stream()
 
     def _serve(self) -> None:
+        while (found := self._answers._any([{}], True)) is not None:
+            send = self.outgoing.get(found[1].ack)
+            if send is not None:
+                send.acknowledged(found[1])
         while (found := self._flow._any([{}], True)) is not None:
-            m = found[1]
-            if "ack" in m:
-                send = self.outgoing.get(m.ack)
-                if send is not None:
-                    send.acknowledged(m)
-            else:
-                receive = self.incoming.get(m.to)
-                if receive is not None:
-                    receive.go_on(m)
-            del m, found  # memory of a chunk goes back before the next is looked for
+            receive = self.incoming.get(found[1].to)
+            if receive is not None:
+                receive.go_on(found[1])
+            del found  # memory of a chunk goes back before the next is looked for
 
     def stream(self, send: Send) -> None:
         """Let this send stream, when the caller has let go of the engine."""
@@ -199,17 +199,27 @@ class Engine:
             return _facts(text, operations)
 
         operations = list(operations)
+        sending = bool(operations) and all(one.sends or one.done for one in operations)
+        helpers = {one.helper for one in operations if one.helper is not None}
         self._waiters += 1
+        for helper in helpers:
+            helper.awaited += 1
         try:
             while True:
                 try:
-                    self.sfm._inbox.wait_until(look, text, check)
+                    self.sfm._inbox.wait_until(look, text, check, sending)
                     return
                 except PeerLost as lost:
                     if not self._bury(operations, lost):
                         raise
+        except DeadlockDetected as found:
+            for helper in helpers:  # what nobody can end is not gone on with, either
+                helper.give_up(found)
+            raise
         finally:
             self._waiters -= 1
+            for helper in helpers:
+                helper.awaited -= 1
 
     def attended(self) -> AbstractContextManager[object]:
         """While the caller waits in something else, a thread moves on what is under way.
@@ -219,12 +229,13 @@ class Engine:
         """
         return _ATTENDED if self.idle else _Attendant(self)
 
-    def poll(self, operations: Sequence[Operation]) -> None:
-        """For who only tests: move on, and now and then look for the dead."""
+    def poll(self, operations: Sequence[Operation], call: str) -> None:
+        """For who only tests, in this call: move on, and now and then look for the dead."""
         self.progress()
         if all(one.done for one in operations):
             self._in_vain = 0
             return
+        self.sfm._inbox.polled(lambda: _asked(call, operations))
         # Who tests in a loop would keep the one that it waits for from the core.
         self._in_vain += 1
         if self._in_vain < PATIENCE:
@@ -269,21 +280,41 @@ class Engine:
 def _facts(text: str, operations: Iterable[Operation]) -> str:
     """What observers are told of a wait for these."""
     open_ones = [one for one in operations if not one.done]
-    peers = [list(one.peers()) for one in open_ones]
+    told = [one.helper.facts for one in open_ones if one.helper is not None]
+    helped = [one for one in told if one is not None]
+    if len(helped) < len(told):
+        return ""  # a thread is at work, or has not said yet for whom it waits
+    if len(open_ones) == len(helped) == 1:
+        return json.dumps(helped[0] | {"purpose": text})
+    peers = [list(one.peers()) for one in open_ones if one.helper is None]
+    peers += [one["peers"] or [] for one in helped]
     known = list(dict.fromkeys(itertools.chain(*peers))) if peers and all(peers) else None
+    since = min((one["known"] for one in helped if one["known"]), default=0.0)
     wanted, space = open_ones[0].wanted() if len(open_ones) == 1 else ({}, 0)
-    return facts("recv" if space else "other", known, template=wanted, space=space, purpose=text)
+    kind = "recv" if space else "other"
+    return facts(kind, known, template=wanted, space=space, purpose=text, known=since)
 
 
-class _Attendant:
+def _asked(call: str, operations: Iterable[Operation]) -> str:
+    """What observers are told of a test in vain."""
+    text = waited_for(call, operations)
+    return asked(text, _facts(text, operations))
+
+
+class _Attendant(Helper):
     """A thread that moves on what is under way, from ``with`` to its end."""
 
     def __init__(self, engine: Engine) -> None:
+        super().__init__(engine.sfm)
         self._engine, self._over = engine, False
-        self._thread = threading.Thread(target=self._run, name="sfm-mpi-progress", daemon=True)
+        self._place = engine.sfm._inbox.place()
+        self._thread = self.thread(self._run, "sfm-mpi-progress")
 
     def _run(self) -> None:
-        with suppress(SFMError):  # whoever waits for the operation is told
+        with (
+            suppress(SFMError),
+            self.helping(self._place),
+        ):  # whoever waits for the operation is told
             self._engine.wait_until(lambda: self._over or self._engine.idle, "")
 
     def __enter__(self) -> None:

@@ -54,6 +54,8 @@ class Send(Operation):
         sync: it is over when a receive has matched it, not earlier.
     """
 
+    sends = True
+
     __slots__ = ("_dest", "_elements", "_flying", "_sent", "_transfer", "state", "sync")
 
     def __init__(

@@ -89,7 +89,7 @@ class Crew:
 
     def stop(self) -> None:
         """Tell the workers that no task will come any more."""
-        context = Context(self.sfm, self.channel, UNBOUNDED)
+        context = Context(self.sfm, self.channel, UNBOUNDED, library=True)
         for name in self.names:
             with suppress(SFMError):
                 context.send(dest=name, what="stop")
@@ -100,7 +100,7 @@ class Manager:
 
     def __init__(self, pool: Pool, crew: Crew) -> None:
         self._pool, self._crew, self._number = pool, crew, crew.new_number()
-        self._context = Context(crew.sfm, crew.channel, UNBOUNDED)
+        self._context = Context(crew.sfm, crew.channel, UNBOUNDED, library=True)
         self._context.doing = "an executor waits for results"
         self._queue, self._pending = pool.queue, dict[Name, Future[Any]]()
         self._ended = self._woken = False
@@ -127,7 +127,7 @@ class Manager:
         names = ("initializer", "initargs", "initkwargs")
         initializer = {name: options.pop(name) for name in names if name in options}
         if first:
-            chosen = {name: options[name] for name in _FOR_WORKERS if name in options}
+            chosen = {name: options[name] for name in _FOR_WORKERS if options.get(name) is not None}
             self._ask("setup", chosen, "the workers could not be set up")
         if initializer:
             self._ask("initialize", initializer, "the initializer failed")

@@ -26,9 +26,10 @@ def _manage_spawned(pool: Pool, options: Options) -> None:
     """Start processes, and let them do a pool's tasks."""
     _check_use_pkl5(options)
     size = options.pop("max_workers", None) or _default_size()
+    flags = options.get("python_args")
     place = main_program.where(options)
     options |= {"main program": place, "sys.path": sys.path, "standin": standin.installed()}
-    with spawned(size, options.get("python_exe"), options.get("python_args") or ()) as sfm:
+    with spawned(size, options.get("python_exe"), () if flags is None else flags) as sfm:
         crew = Crew(sfm, CHANNEL, range(size), by_value=not place)
         Manager(pool, crew).manage(options)
         crew.stop()
@@ -76,6 +77,7 @@ class MPIPoolExecutor(Executor):
         globals: global variables that it has there.
         path, wdir, env: in workers, folders to append to ``sys.path``, the working directory, and
             environment variables.
+            None for any of these is as good as leaving it away.
         mpi_info, use_pkl5, backoff: change nothing. Arrays always travel as their memory, and
             nobody polls.
     Raises:

@@ -52,7 +52,7 @@ def serve(sfm: Endpoint, channel: str, master: Name, comm: Any) -> None:
     Args:
         comm: the communicator of the workers.
     """
-    context = Context(sfm, channel, UNBOUNDED)
+    context = Context(sfm, channel, UNBOUNDED, library=True)
     context.doing = "a worker waits for a task"
     rank, size = comm.Get_rank(), comm.Get_size()
     with as_worker(comm):

@@ -1,4 +1,8 @@
-"""A rank as the launcher sees it: its process, its pipes, what it reported."""
+"""A rank as the launcher sees it: its process, its pipes, what it reported.
+
+Ranks are forks of the launcher, which imports once what all of them need. It has one thread, and
+runs nothing of a program. A new rank leaves all that the launcher was about by raising ``Forked``.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +10,31 @@ import contextlib
 import os
 import selectors
 import signal
-import subprocess
-import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 
 from sfm_kernel.mpi.launch import reports
+from sfm_kernel.mpi.launch.rank import SIGNALS
 from sfm_kernel.mpi.launch.relay import Input, Output, Stream
 from sfm_kernel.mpi.launch.reports import Report
 
-_PYTHON = [sys.executable, *subprocess._args_from_interpreter_flags()]  # type: ignore[attr-defined]
-"""This Python, with the options it was started with."""
+
+class Forked(BaseException):
+    """This process is a new rank: raised up to the launcher's first line, which runs the program.
+
+    Attributes:
+        words: the program.
+        environment: all of it.
+        launcher: the number of the launcher's process.
+        reports: the descriptor of the socket on which to report.
+    """
+
+    def __init__(
+        self, words: Sequence[str], environment: Mapping[str, str], launcher: int, reports: int
+    ) -> None:
+        super().__init__()
+        self.words, self.environment = words, environment
+        self.launcher, self.reports = launcher, reports
 
 
 class Child:
@@ -34,6 +53,9 @@ class Child:
         report: how it failed, if it did and could tell.
         status: of its end, once it has been reaped.
         killed_by: the name of the signal that killed it; empty if none did.
+    Raises:
+        OSError: it could not be started.
+        Forked: in the new rank.
     """
 
     def __init__(
@@ -54,27 +76,26 @@ class Child:
         self.killed_by = ""
         self._selector, self._heard = selector, heard
         self._socket, theirs = reports.pair()
-        self._socket.setblocking(False)
         out, err = os.pipe(), os.pipe()
-        keyboard = os.pipe() if rank == 0 and _is_terminal(0) else None
-        given = [theirs.detach(), out[1], err[1], *(keyboard[:1] if keyboard else ())]
+        keyboard = rank == 0 and _is_terminal(0)
+        stdin, typed = os.pipe() if keyboard else (_stdin(rank), -1)
+        launcher = os.getpid()
         try:
-            self._process = subprocess.Popen(
-                [*_PYTHON, "-m", __package__, str(os.getpid()), str(given[0]), *words],
-                stdin=keyboard[0] if keyboard else _stdin(rank),
-                stdout=out[1],
-                stderr=err[1],
-                env=environment,
-                pass_fds=given[:1],
-                start_new_session=True,  # Ctrl-C is for the launcher, which tells the ranks
-            )
+            self.pid = _fork()
+            if not self.pid:
+                _take_streams(stdin, out[1], err[1])
+                raise Forked(words, environment, launcher, theirs.detach())
+        except (OSError, Forked):
+            self._socket.close()
+            _close(out[0], err[0], typed)
+            raise
         finally:
-            for fd in given:
-                os.close(fd)
-        self.pid = self._process.pid
+            theirs.close()
+            _close(out[1], err[1], stdin)
+        self._socket.setblocking(False)
         pairs = zip((out[0], err[0]), outputs, strict=True)
         self._streams = [Stream(fd, output, self.prefix, selector) for fd, output in pairs]
-        self._input = Input(0, keyboard[1], selector) if keyboard else None
+        self._input = Input(0, typed, selector) if keyboard else None
         selector.register(self._socket, selectors.EVENT_READ, self._hear)
 
     def signal(self, number: int) -> None:
@@ -94,7 +115,7 @@ class Child:
         if not os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
             return False
         self.signal(signal.SIGTERM)  # what it left; until it is reaped, its number is its own
-        code = self._process.wait()
+        code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         self.drain()
         while self._hear():
             pass
@@ -171,6 +192,41 @@ def _is_terminal(fd: int) -> bool:
         return False
 
 
-def _stdin(rank: int) -> int | None:
-    """Rank 0 has the launcher's own, which is no terminal; the others read the end of a file."""
-    return subprocess.DEVNULL if rank or os.isatty(0) else None
+def _stdin(rank: int) -> int:
+    """Rank 0 has the launcher's own (-1), which is no terminal; the others read a file's end."""
+    return os.open(os.devnull, os.O_RDWR) if rank or os.isatty(0) else -1
+
+
+def _fork() -> int:
+    """A new process, in a session of its own when this returns; 0 in that, with signals blocked."""
+    began, begins = os.pipe()
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    pid = -1
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of the threads of NumPy's BLAS,
+            pid = os.fork()  # which are prepared for that
+        if not pid:
+            os.setsid()  # Ctrl-C is for the launcher, which tells the ranks
+        else:
+            os.close(begins)
+            begins = -1
+            os.read(began, 1)  # its end: the rank has a group that signals can be sent to
+    finally:
+        _close(began, begins)
+        if pid:
+            signal.pthread_sigmask(signal.SIG_SETMASK, former)
+    return pid
+
+
+def _take_streams(*given: int) -> None:
+    """Let these descriptors be stdin, stdout and stderr; -1: what it is."""
+    for number, fd in enumerate(given):
+        if fd >= 0:
+            os.dup2(fd, number)
+
+
+def _close(*fds: int) -> None:
+    for fd in fds:
+        if fd >= 0:
+            os.close(fd)

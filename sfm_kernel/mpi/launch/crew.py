@@ -11,6 +11,7 @@ What failed first is shown, and gives the exit status.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import secrets
 import selectors
@@ -22,10 +23,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from sfm_kernel.directory import remove_world
-from sfm_kernel.mpi.launch import guardian, reports
+from sfm_kernel.endpoint.seen import Account, disagreement
+from sfm_kernel.mpi.launch import guardian, rank, reports
 from sfm_kernel.mpi.launch.child import Child
 from sfm_kernel.mpi.launch.relay import Output
 from sfm_kernel.mpi.launch.reports import Report
+from sfm_kernel.watching import Watching
 
 GRACE = 5.0
 """Seconds between asking a rank to end and killing it."""
@@ -33,12 +36,11 @@ GRACE = 5.0
 _DOUBT = 1.0
 """Seconds in which the reason for a lost rank may come to light."""
 
+_HINT = "The ranks go on waiting. Ctrl-C (Stop) ends them; so does the option --detect by itself."
+
 _STATUS_OF_TIMEOUT = 124
 _DIED = "died"
 """A kind of report that no rank can make."""
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, signal.SIGCHLD)
-
 
 _OF_OTHERS = ("SFM_DIRECTORY", "SFM_KEY", "SFM_MPI_APPNUM")
 """In the environment: of a world between machines, and of a launcher that started this one."""
@@ -52,6 +54,8 @@ class Crew:
         label: whether each line of output says which rank it is from.
         timeout: seconds after which all are ended.
         lifeline: a descriptor whose end of file ends all.
+        detect: whether calls that wait for each other for ever end with DeadlockDetected; else it
+            is told, once.
     """
 
     def __init__(
@@ -61,7 +65,9 @@ class Crew:
         label: bool = False,
         timeout: float | None = None,
         lifeline: int | None = None,
+        detect: bool = False,
     ) -> None:
+        self._pid = os.getpid()
         self._programs, self._label = programs, label
         self._timeout, self._lifeline = timeout, lifeline
         self._size = sum(size for size, _ in programs)
@@ -73,14 +79,18 @@ class Crew:
         self._timers: dict[Callable[[], None], float] = {}
         self._failure: tuple[Child, Report] | None = None  # what failed first
         self._stopped: int | None = None  # the status, once all are ended from outside
+        self._accounts: dict[int, Account] = {}
+        self._mismatched = False  # calls that do not fit together have all returned
         self._ending = False
         self._note: Callable[[str], None]
+        self._watching = Watching(self._world, self._pids, self._tell, end=detect, hint=_HINT)
 
     def run(self) -> int:
         """Run the program to its end; the exit status. No process and no file is left.
 
         Raises:
             OSError: a process could not be started; none is left.
+            Forked: in each rank.
         """
         with _signals(self._selector, self._on_signal), _guardian(self._world) as self._note:
             try:
@@ -90,17 +100,23 @@ class Crew:
                 self._end_others()  # there are none: it shows what failed
                 self._write_all()
             finally:
-                self._bury()
-                with contextlib.suppress(OSError):
-                    remove_world(self._world)
-                self._note("done")
+                if os.getpid() == self._pid:
+                    self._bury()
+                    with contextlib.suppress(OSError):
+                        remove_world(self._world)
+                    self._note("done")
+                else:
+                    self._let_go()
         if self._stopped is not None:
             return self._stopped
-        return self._failure[1].status if self._failure else 0
+        if self._failure is not None:
+            return self._failure[1].status
+        return 1 if self._mismatched else 0
 
     # ---- the loop
 
     def _start(self) -> None:
+        self._timers[self._watch] = self._watching.due
         if self._timeout is not None:
             self._timers[self._time_is_up] = time.monotonic() + self._timeout
         if self._lifeline is not None:
@@ -108,13 +124,14 @@ class Crew:
         environment = {name: os.environ[name] for name in os.environ if name not in _OF_OTHERS}
         environment |= {"SFM_MPI_WORLD": self._world, "SFM_MPI_SIZE": str(self._size)}
         outputs, selector = (self._out, self._err), self._selector
+        rank.prepare()
         for number, (size, words) in enumerate(self._programs):
             if len(self._programs) > 1:
                 environment["SFM_MPI_APPNUM"] = str(number)
             for _ in range(size):
-                rank = len(self._children)
-                own = environment | {"SFM_MPI_RANK": str(rank)}
-                child = Child(rank, words, own, outputs, self._label, selector, self._heard)
+                nth = len(self._children)
+                own = environment | {"SFM_MPI_RANK": str(nth)}
+                child = Child(nth, words, own, outputs, self._label, selector, self._heard)
                 self._children.append(child)
                 self._note(f"+{child.pid}")
 
@@ -159,6 +176,13 @@ class Crew:
         for child in self._children:
             child.close()
 
+    def _let_go(self) -> None:
+        """In a new rank: what the launcher holds is none of its business."""
+        for child in self._children:
+            child.close()
+        if self._lifeline is not None:
+            os.close(self._lifeline)
+
     # ---- what happens
 
     def _heard(self, child: Child, report: Report) -> None:
@@ -166,7 +190,10 @@ class Crew:
             child.started = True
         elif report.kind == reports.FINISHED:
             child.finished = True
+            self._accounts[child.rank] = json.loads(report.text or "{}")
             self._release_if_done()
+        elif report.kind == reports.ABORTED and (self._ending or self._stopped is not None):
+            child.release()  # all are being ended anyway: it need not wait for that
         elif self._stopped is not None:
             if report.kind == reports.INTERRUPTED:
                 self._err.say(f"sfm: rank {child.rank} was in {report.text}\n", child.prefix)
@@ -225,6 +252,11 @@ class Crew:
         if done and len(self._children) == self._size:
             for child in self._children:
                 child.release()
+            accounts = [self._accounts[rank] for rank in sorted(self._accounts)]
+            mismatch = None if self._failure or self._mismatched else disagreement(accounts)
+            if mismatch is not None:
+                self._mismatched = True
+                self._err.say(f"sfm: {mismatch}\n")
 
     def _stop(self, number: int, status: int) -> None:
         """End all with a signal, and kill what is left a moment later, or at the second call."""
@@ -240,6 +272,18 @@ class Crew:
     def _kill(self) -> None:
         for child in self._running():
             child.signal(signal.SIGKILL)
+
+    def _watch(self) -> None:
+        """Look whether the ranks wait for each other for ever."""
+        if self._stopped is None and not self._ending:
+            self._watching.look()
+            self._timers[self._watch] = self._watching.due
+
+    def _pids(self) -> list[int]:
+        return [child.pid for child in self._running()]
+
+    def _tell(self, text: str) -> None:
+        self._err.say("".join(f"sfm: {line}\n" for line in text.splitlines()))
 
     def _time_is_up(self) -> None:
         self._err.say(f"sfm: the ranks are ended after {self._timeout:g} s\n")
@@ -291,7 +335,7 @@ def _signals(selector: selectors.BaseSelector, taken: Callable[[int], None]) -> 
     os.set_blocking(read, False)
     os.set_blocking(write, False)
     selector.register(read, selectors.EVENT_READ, take)
-    former = {number: signal.signal(number, lambda *_: None) for number in _SIGNALS}
+    former = {number: signal.signal(number, lambda *_: None) for number in rank.SIGNALS}
     former_fd = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
     try:
         yield
@@ -308,7 +352,7 @@ def _signals(selector: selectors.BaseSelector, taken: Callable[[int], None]) -> 
 def _guardian(world: str) -> Iterator[Callable[[str], None]]:
     """A process that ends the ranks if this one is killed; yields how to tell it who lives."""
     with subprocess.Popen(
-        [sys.executable, "-S", guardian.__file__, world],
+        [sys.executable, "-P", "-S", guardian.__file__, world],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

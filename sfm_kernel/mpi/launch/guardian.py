@@ -1,6 +1,6 @@
 """Ends the ranks, and what they started, if the launcher was killed; removes their world.
 
-    python -S guardian.py WORLD
+    python -P -S guardian.py WORLD
 
 The launcher starts it first, and writes on its stdin who lives: a line "+PID" for each rank that
 was started, "-PID" for one that has ended with all that it had started, and "done". The end of
@@ -36,7 +36,7 @@ def main(world: str) -> None:
             os.killpg(group, signal.SIGKILL)
         except ProcessLookupError:
             pass
-    os.execv(sys.executable, [sys.executable, "-c", _REMOVE, world])
+    os.execv(sys.executable, [sys.executable, "-P", "-c", _REMOVE, world])
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import NamedTuple, NoReturn
 
 from sfm_kernel.errors import SFMError
-from sfm_kernel.mpi.launch import program
+from sfm_kernel.mpi.launch import program, rank
+from sfm_kernel.mpi.launch.child import Forked
 from sfm_kernel.mpi.launch.crew import Crew
 
 DEFAULT_SIZE = 4
@@ -23,6 +24,7 @@ Runs an MPI program in several processes of this machine. In them `from mpi4py i
 sfm_kernel's MPI: no MPI library and no mpiexec is needed. PROGRAM is one of
 
   prog.py      a script, or a folder or archive with a __main__.py
+  NAME         a Python program on PATH, such as pytest
   -m MODULE    a module, as `python -m MODULE` runs it
   -c TEXT      a text, as `python -c TEXT` runs it
 
@@ -42,6 +44,7 @@ class Wish(NamedTuple):
     label: bool = False
     timeout: float | None = None
     lifeline: int | None = None
+    detect: bool = False
 
 
 class WrongUsage(SFMError):
@@ -49,12 +52,20 @@ class WrongUsage(SFMError):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the launcher; its exit status."""
+    """Run the launcher; its exit status. In the ranks, which are forks, it does not return."""
     _open_standard_streams()
     try:
-        wish = parse(sys.argv[1:] if arguments is None else arguments)
-        crew = Crew(wish.programs, label=wish.label, timeout=wish.timeout, lifeline=wish.lifeline)
-        return crew.run()
+        return _launch(sys.argv[1:] if arguments is None else arguments)
+    except Forked as new:
+        given = new.words, new.environment, new.launcher, new.reports
+    return rank.main(*given)  # here, where nothing of the launcher is left on the stack
+
+
+def _launch(arguments: Sequence[str]) -> int:
+    try:
+        wish = parse(arguments)
+        about = wish._asdict()
+        return Crew(about.pop("programs"), **about).run()
     except WrongUsage as problem:
         print(f"{COMMAND}: {problem}", file=sys.stderr)
         return 2
@@ -87,13 +98,13 @@ def parse(arguments: Sequence[str], command: str = COMMAND) -> Wish:
         options.size = DEFAULT_SIZE
         first = _first_of_program(part)
         parser.parse_args(part[:first], options)
-        words = _program(part[first:])
+        words = program.found(_program(part[first:]))
         if problem := program.missing(words):
             parser.error(problem)
         programs.append((options.size, words))
     if (size := sum(size for size, _ in programs)) > MOST_RANKS:
         parser.error(f"{size} ranks are too many: a world holds {MOST_RANKS}")
-    return Wish(programs, options.label, options.timeout, options.lifeline)
+    return Wish(programs, options.label, options.timeout, options.lifeline, options.detect)
 
 
 def _split(arguments: Sequence[str]) -> list[list[str]]:
@@ -155,6 +166,8 @@ def _parser(command: str) -> argparse.ArgumentParser:
     parser.add_argument("-l", "--label", action="store_true", help="begin each line with its rank")
     limit = "end all after so many seconds, and tell where they were"
     parser.add_argument("--timeout", type=_seconds, metavar="S", help=limit)
+    wait = "end calls that wait for each other for ever, which else is only told"
+    parser.add_argument("--detect", action="store_true", help=wait)
     parser.add_argument("--lifeline", type=int, help=argparse.SUPPRESS)  # see Crew
     return parser
 

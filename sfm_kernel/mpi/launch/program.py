@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import runpy
+import shutil
 import sys
 import sysconfig
 import traceback
@@ -58,9 +59,48 @@ def missing(words: Sequence[str]) -> str:
         return f"{words[0]} needs {'the name of a module' if words[0] == '-m' else 'a text'}"
     if words[0].startswith("-") and words[0] not in ("-m", "-c", "-"):
         return f"there is no option {words[0]}"
-    if not words[0].startswith("-") and not os.path.exists(words[0]):
-        return f"there is no file {words[0]!r}"
+    if words[0].startswith("-"):
+        return ""
+    if not os.path.exists(words[0]):
+        where = "" if _is_path(words[0]) else ", and no program of that name on PATH"
+        return f"there is no file {words[0]!r}{where}"
+    if _is_other(words[0]):
+        return (
+            f"{words[0]} is no Python program, and ranks run nothing else. A compiled program for "
+            f"MPI needs the mpiexec of its library; a file of this folder is named with its path"
+        )
     return ""
+
+
+def found(words: Sequence[str]) -> list[str]:
+    """The same words, with the path of a program that is given by a bare name and is on PATH.
+
+    So mpiexec finds a program. A name with a slash, or that ends in ".py", is a file's; another is
+    one, too, if there is no such program.
+    """
+    name, *arguments = words or [""]
+    path = None if not name or name.startswith("-") or _is_path(name) else shutil.which(name)
+    return [path, *arguments] if path else list(words)
+
+
+def _is_path(name: str) -> bool:
+    return os.sep in name or name.endswith(".py")
+
+
+def _is_other(path: str) -> bool:
+    """Whether a file is for the system or another interpreter to run, not for Python."""
+    if os.path.isdir(path):
+        return False
+    try:
+        with open(path, "rb") as file:
+            start = file.read(512)
+    except OSError:  # who reads it will tell
+        return False
+    if not start.startswith(b"#!") or path.endswith(".py"):
+        return start.startswith(b"\x7fELF")
+    first, _, second = start.partition(b"\n")
+    # With a long path, pip lets the shell start Python.
+    return b"python" not in first and b"pypy" not in first and not second.startswith(b"'''exec'")
 
 
 def without_frames(trace: TracebackType | None) -> TracebackType | None:

@@ -1,47 +1,85 @@
-"""A process of an MPI program: ``python -m sfm_kernel.mpi.launch PARENT REPORTS PROGRAM``.
+"""A process of an MPI program: a fork of the launcher.
 
-The launcher starts it. PARENT is the launcher's process, REPORTS the descriptor of the socket to
-report on; who this process is stands in the environment: SFM_MPI_WORLD, SFM_MPI_RANK, SFM_MPI_SIZE.
-It joins the world when the program first uses MPI, and leaves it when all ranks are done.
+Who it is stands in the environment: SFM_MPI_WORLD, SFM_MPI_RANK, SFM_MPI_SIZE. It joins the world
+when the program first uses MPI, and leaves it when all ranks are done.
 """
 
 from __future__ import annotations
 
 import atexit
 import ctypes
+import gc
+import importlib
 import io
+import json
 import os
 import signal
 import socket
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, suppress
 from typing import NoReturn
 
+from sfm_kernel.endpoint.seen import account
 from sfm_kernel.mpi.launch import program, reports, standin
 from sfm_kernel.mpi.launch.reports import Report
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, signal.SIGCHLD)
+"""Those that the launcher has handlers for. In a new rank they are blocked until it has its own."""
+
+_SHARED = (
+    "sfm_kernel.mpi.base.buffered",
+    "sfm_kernel.mpi.base.not_offered",
+    "sfm_kernel.mpi.base.sessions",
+    "sfm_kernel.mpi.comm.comm",
+    "sfm_kernel.mpi.comm.topology_comms",
+    "sfm_kernel.mpi.ops.predefined",
+    "sfm_kernel.mpi.requests.grequest",
+    "sfm_kernel.mpi.requests.prequest",
+    "sfm_kernel.mpi.standin",
+)
+"""What ``MPI`` imports, but for ``base.general``: the two look at what a program has set before."""
 
 _PR_SET_PDEATHSIG = 1
 
 _launcher: socket.socket | None = None
 
 
-def main(arguments: Sequence[str]) -> NoReturn:
-    """Run the program; the exit status is the program's, or 1 if it raises."""
+def prepare() -> None:
+    """Import what every rank needs: once, in the launcher, which is then forked."""
+    for name in _SHARED:
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # the collector would otherwise copy the pages that ranks share
+    _flush()
+
+
+def main(
+    words: Sequence[str], environment: Mapping[str, str], launcher: int, reports_fd: int
+) -> NoReturn:
+    """Run the program in this new process; the exit status is the program's, or 1 if it raises.
+
+    Args:
+        words: the program, as ``program.run`` takes it.
+        environment: all of it.
+        launcher: the launcher's process.
+        reports_fd: the descriptor of the socket to report on.
+    """
     global _launcher
-    parent, reports_fd, *words = arguments
-    _die_with(int(parent))
+    _die_with(launcher)
+    os.environ.clear()
+    os.environ.update(environment)
     os.environ["SFM_MPI_PID"] = str(os.getpid())  # what it starts is no rank
-    _launcher = socket.socket(fileno=int(reports_fd))
-    _launcher.set_inheritable(False)
+    _launcher = socket.socket(fileno=reports_fd)
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # the launcher decides who gets it
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # A pipe, but somebody reads along; and whole lines, which no other rank's can split.
-            stream.reconfigure(line_buffering=True, write_through=False)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    _set_up_streams()
+    if "numpy.random" in sys.modules:  # something has imported it: or all draw the same numbers
+        sys.modules["numpy.random"].seed()
     os.register_at_fork(after_in_child=_forget)
-    atexit.register(_leave)  # the first one runs last: the program's may still use MPI
     standin.install()
     try:
         _tell(Report(reports.STARTED))
@@ -65,7 +103,12 @@ def finish() -> None:
     Blocks: until all ranks have said so, or ended. Does nothing without a launcher.
     """
     if _launcher is not None:
-        _tell(Report(reports.FINISHED))
+        _tell(Report(reports.FINISHED, 0, json.dumps(account())))
+        if "sfm_kernel.endpoint.endpoint" in sys.modules:  # else there is nothing to observe
+            from sfm_kernel.endpoint.bystanders import rest
+            from sfm_kernel.endpoint.endpoint import open_endpoints
+
+            rest(open_endpoints(), _has_ended)
         _wait_for_end()
 
 
@@ -102,10 +145,22 @@ def exit_status(code: object) -> int:
     return 0 if code is None else 1
 
 
+@atexit.register  # early, so that it runs late: what else is registered may still use MPI
 def _leave() -> None:
     """Nobody leaves before all are done, whether they have used MPI or not."""
-    _flush()
-    finish()
+    if _launcher is not None:
+        _flush()
+        finish()
+
+
+def _set_up_streams() -> None:
+    """Let what is printed come in whole lines, and soon: the launcher reads it, and people do."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:  # the launcher was started without
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True, write_through=False)
 
 
 def _forget() -> None:
@@ -128,9 +183,19 @@ def _tell(report: Report) -> None:
 
 
 def _wait_for_end() -> None:
+    _has_ended(None)
+
+
+def _has_ended(seconds: float | None) -> bool:
+    """Whether all ranks are done, or the launcher has died; None: it is, when this returns."""
     if _launcher is not None:
         with suppress(OSError):
-            _launcher.recv(1)
+            _launcher.settimeout(seconds)
+            try:
+                _launcher.recv(1)
+            except TimeoutError:
+                return False
+    return True
 
 
 def _die_with(parent: int) -> None:

@@ -32,7 +32,7 @@ class Report(NamedTuple):
         kind: one of the above.
         status: its exit status.
         text: what is to be shown, such as the traceback; for INTERRUPTED, the line of the program
-            in which it was.
+            in which it was; for FINISHED, its ``Account`` (endpoint/seen.py) as JSON.
     """
 
     kind: str
@@ -47,6 +47,8 @@ def pair() -> tuple[socket.socket, socket.socket]:
 
 def send(end: socket.socket, report: Report) -> None:
     """Tell the launcher; if it has died, nobody needs to know."""
+    if len(report.text) > _LONGEST and report.kind == FINISHED:
+        report = report._replace(text="{}")
     if len(report.text) > _LONGEST:
         half = _LONGEST // 2
         text = f"{report.text[:half]}\n…\n{report.text[-half:]}"

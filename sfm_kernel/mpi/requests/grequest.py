@@ -105,7 +105,10 @@ class Grequest(Request):
             cancel_fn: called by ``Cancel`` with whether the request is complete.
             args, kwargs: for all three.
         """
-        arguments = (tuple(args or ()), dict(kwargs or {}))
+        arguments = (
+            () if args is None else tuple(args),
+            {} if kwargs is None else dict(kwargs),
+        )
         return cls._of(GeneralizedState(_Generalized(query_fn, free_fn, cancel_fn, arguments)))
 
     def Complete(self) -> None:

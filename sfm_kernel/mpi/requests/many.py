@@ -29,7 +29,7 @@ def wait_any(requests: Sequence[Request], status: Status | None, call: str) -> t
 def test_any(requests: Sequence[Request], status: Status | None) -> tuple[int, bool, Any]:
     """``Request.testany``."""
     active = active_of(requests)
-    poll(list(active.values()))
+    poll(list(active.values()), "Testany")
     return _end_any(requests, active, status)
 
 
@@ -42,7 +42,7 @@ def wait_all(requests: Sequence[Request], statuses: Statuses, call: str) -> list
 def test_all(requests: Sequence[Request], statuses: Statuses) -> tuple[bool, list[Any] | None]:
     """``Request.testall``."""
     active = list(active_of(requests).values())
-    poll(active)
+    poll(active, "Testall")
     if not all(operation.done for operation in active):
         return False, None
     return True, _end_all(requests, range(len(requests)), statuses)
@@ -63,7 +63,7 @@ def test_some(
 ) -> tuple[list[int] | None, list[Any] | None]:
     """``Request.testsome``."""
     active = active_of(requests)
-    poll(list(active.values()))
+    poll(list(active.values()), "Testsome")
     return _end_some(requests, active, statuses)
 
 
@@ -75,11 +75,11 @@ def await_all(operations: list[Operation], call: str, some: bool = False) -> Non
             engine.wait(operations, waited_for(call, operations), some)
 
 
-def poll(operations: list[Operation]) -> None:
-    """Move on what can move on."""
+def poll(operations: list[Operation], call: str) -> None:
+    """Move on what can move on, in this call."""
     engine = _engine(operations)
     if engine is not None:
-        engine.poll(operations)
+        engine.poll(operations, call)
 
 
 def active_of(requests: Sequence[Request]) -> dict[int, Operation]:

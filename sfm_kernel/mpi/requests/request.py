@@ -60,7 +60,7 @@ class Request(Handle[RequestState]):
         """Whether the operation has ended; the request stays as it is."""
         operation = self._operation
         if operation is not None:
-            poll([operation])
+            poll([operation], "Get_status")
             if not operation.done:
                 return False
         if status is not None:
@@ -84,7 +84,7 @@ class Request(Handle[RequestState]):
     def _tested(self, status: Status | None) -> tuple[bool, Any | None]:
         operation = self._operation
         if operation is not None and not operation.done:
-            poll([operation])
+            poll([operation], "Test")
             if not operation.done:
                 return False, None
         return True, self._end(status)
@@ -179,7 +179,7 @@ class Request(Handle[RequestState]):
     ) -> tuple[int, bool]:
         """As ``Testany``; the requests stay as they are."""
         active = active_of(requests)
-        poll(list(active.values()))
+        poll(list(active.values()), "Get_status_any")
         for index, operation in active.items():
             if operation.done:
                 if status is not None:
@@ -195,7 +195,7 @@ class Request(Handle[RequestState]):
     ) -> bool:
         """As ``Testall``; the requests stay as they are."""
         active = active_of(requests)
-        poll(list(active.values()))
+        poll(list(active.values()), "Get_status_all")
         if not all(operation.done for operation in active.values()):
             return False
         for index, status in filled(statuses, len(requests)):
@@ -210,7 +210,7 @@ class Request(Handle[RequestState]):
         active = active_of(requests)
         if not active:
             return None
-        poll(list(active.values()))
+        poll(list(active.values()), "Get_status_some")
         ended = [index for index, operation in active.items() if operation.done]
         for place, status in filled(statuses, len(ended)):
             status._set_from(active[ended[place]])

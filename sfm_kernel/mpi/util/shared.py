@@ -90,11 +90,11 @@ class Shared:
         name = f"mpi sync {comm.bcast(secrets.token_hex(8), root)}"
         self._sfm, self._home = state.process.sfm, state.names[root]
         self._comm, self._numbers = comm, itertools.count()
-        self._context = Context(self._sfm, name, UNBOUNDED)
+        self._context = Context(self._sfm, name, UNBOUNDED, library=True)
         self._keeper: Keeper | None = None
         if comm.Get_rank() == root:
             alive = {one.name: one for one in self._sfm.members() if one.name in state.names}
-            context = Context(self._sfm, name, UNBOUNDED)
+            context = Context(self._sfm, name, UNBOUNDED, library=True)
             self._keeper = Keeper(context, kept, lambda who: self._sfm.alive(alive[who]))
         comm.Barrier()
 

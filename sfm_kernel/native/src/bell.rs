@@ -18,6 +18,9 @@ use crate::sync::{AtomicU64, Ordering};
 use std::time::Duration;
 
 const RING: u64 = 1 << 32;
+/// Which half of the word counts rings.
+#[cfg(not(loom))]
+const UPPER: usize = if cfg!(target_endian = "little") { 1 } else { 0 };
 
 #[repr(C)]
 pub struct Bell {
@@ -56,6 +59,20 @@ impl Bell {
         }
     }
 
+    /// Ring a bell in a file that others may have cut: the kernel does all of it, in one step, and
+    /// does nothing where the memory is gone. Always a system call.
+    #[cfg(all(not(loom), target_os = "linux"))]
+    pub fn ring_from_outside(bell: *const Bell) {
+        const ADD_ONE: u32 = (libc::FUTEX_OP_ADD as u32) << 28 | 1 << 12;
+        let rings = bell.cast::<u32>().wrapping_add(UPPER);
+        let (all, none) = (i32::MAX, 0usize);
+        // SYNC POINT bell: R, with S in `sleep`.
+        // SAFETY: the kernel checks the address, and changes nothing but the count of rings.
+        unsafe {
+            libc::syscall(libc::SYS_futex, rings, libc::FUTEX_WAKE_OP, all, none, rings, ADD_ONE)
+        };
+    }
+
     /// Sleep until rung, for at most `limit`, unless `news()` says that there is no need.
     ///
     /// A process that is killed in its sleep is counted for ever: later rings then make a system
@@ -72,9 +89,8 @@ impl Bell {
     /// The half that the kernel compares.
     #[cfg(not(loom))]
     fn rings(&self) -> *const u32 {
-        let upper = usize::from(cfg!(target_endian = "little"));
         // SAFETY: both halves lie inside the word.
-        unsafe { (&self.word as *const AtomicU64).cast::<u32>().add(upper) }
+        unsafe { (&self.word as *const AtomicU64).cast::<u32>().add(UPPER) }
     }
 
     #[cfg(all(not(loom), target_os = "linux"))]

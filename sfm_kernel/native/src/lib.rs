@@ -5,7 +5,8 @@
 //! value                            atomics, time, sleeping, the wire format, comparable values
 //! ring, arena, matching            one-to-one byte stream; large values; arrival order, templates
 //! shm, life, text, places, peers,
-//! trace, segment, ring_file        files in shared memory, and what observers find there
+//! polls, trace, segment, look,
+//! ring_file                        files in shared memory, and what observers find there
 //! core, outflow, sender, summary   the two halves of an endpoint
 //! board                            what members of a group share, for collectives
 //! zmq                              the same over ZeroMQ
@@ -15,6 +16,8 @@
 pub mod arena;
 pub mod bell;
 pub mod board;
+#[cfg(all(test, not(loom)))]
+mod chance;
 pub mod packet;
 pub mod ring;
 pub mod sync;
@@ -29,11 +32,15 @@ pub mod core;
 #[cfg(not(loom))]
 pub mod life;
 #[cfg(not(loom))]
+pub mod look;
+#[cfg(not(loom))]
 pub mod outflow;
 #[cfg(not(loom))]
 pub mod peers;
 #[cfg(not(loom))]
 pub mod places;
+#[cfg(not(loom))]
+pub mod polls;
 #[cfg(not(loom))]
 pub mod reentry;
 #[cfg(not(loom))]

@@ -1,65 +1,107 @@
 //! How a sender sees at once that its peer has died, for the price of one load.
 //!
-//! The network thread of each process holds a robust mutex in the process's segment as long as the
-//! endpoint is open. When the thread ends without giving it back, that is when the process dies,
-//! however it dies, the kernel sets FUTEX_OWNER_DIED in the mutex's word (futex(2), "Robust
-//! futexes"). Nobody else ever locks it: the others only look at that bit.
+//! The network thread of each process keeps a word in the process's segment on its list of robust
+//! futexes as long as the endpoint is open. When the thread ends without taking it off, that is when
+//! the process dies, however it dies, the kernel sets FUTEX_OWNER_DIED in the word (futex(2),
+//! "Robust futexes"; set_robust_list(2)). Nobody ever waits for it: the others only look at that bit.
 //!
-//! It says no more than "dead for sure". Where the bit is not set the segment's lock decides: the
-//! kernel gives up on the list of held mutexes where the memory it lies in is gone already, as
-//! when the machine runs out of memory.
+//! The list is in private memory, and only the word is shared: a futex lies at a fixed distance from
+//! its entry of the list, and that may be any. (A robust mutex of the C library would have the entry
+//! beside the word, with pointers that the library follows, and others could write them.) So the
+//! thread has this list and no other: who locks a robust mutex of the C library in a callback gets
+//! one that the kernel does not mark if the process dies with it.
+//!
+//! The bit says no more than "dead for sure", and that only where nobody has damaged the segment.
+//! The segment's lock decides: the kernel also gives up on the list where the memory it lies in is
+//! gone already, as when the machine runs out of memory.
 
-use std::cell::UnsafeCell;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// In the kernel's word of a robust futex: its owner has died.
 const OWNER_DIED: u32 = 0x4000_0000;
-/// Which 32-bit word of a pthread_mutex_t the kernel's is.
-const WORD: usize = if cfg!(target_env = "musl") { 1 } else { 0 };
 
 #[repr(C)]
-pub struct Life(UnsafeCell<libc::pthread_mutex_t>);
+pub struct Life(AtomicU32);
 
-// SAFETY: the mutex is locked and unlocked by its owner alone; others load one word atomically.
-unsafe impl Sync for Life {}
-// SAFETY: it is plain memory.
-unsafe impl Send for Life {}
+/// The kernel's `robust_list_head`.
+#[repr(C)]
+struct Head {
+    first: *const Entry,
+    /// From an entry to its futex.
+    distance: libc::c_long,
+    pending: *const Entry,
+}
+
+/// The kernel's `robust_list`: the last one leads back to the head.
+#[repr(C)]
+struct Entry {
+    next: *const Head,
+}
+
+struct List {
+    head: Head,
+    entry: Entry,
+}
 
 impl Life {
     /// Held until the guard is dropped by this same thread, or the thread is no more. Once at a
-    /// time.
+    /// time, and not with others in the same thread.
     pub fn hold(&self) -> Held<'_> {
-        let mutex = self.0.get();
-        // SAFETY: the mutex's memory outlives the guard, and only this thread uses it; `kind` is
-        // initialized before it is used and destroyed after.
+        let none = Head { first: std::ptr::null(), distance: 0, pending: std::ptr::null() };
+        let list =
+            Box::into_raw(Box::new(List { head: none, entry: Entry { next: std::ptr::null() } }));
+        let (mut before, mut length) = (std::ptr::null::<Head>(), 0usize);
+        // SAFETY: `list` is ours, and stays where it is while the kernel knows it.
         unsafe {
-            let mut kind = std::mem::zeroed();
-            libc::pthread_mutexattr_init(&mut kind);
-            libc::pthread_mutexattr_setpshared(&mut kind, libc::PTHREAD_PROCESS_SHARED);
-            libc::pthread_mutexattr_setrobust(&mut kind, libc::PTHREAD_MUTEX_ROBUST);
-            libc::pthread_mutex_init(mutex, &kind);
-            libc::pthread_mutexattr_destroy(&mut kind);
-            libc::pthread_mutex_lock(mutex);
+            let entry = &raw const (*list).entry;
+            (*list).entry.next = &raw const (*list).head;
+            (*list).head.first = entry;
+            (*list).head.distance = (self.0.as_ptr() as isize).wrapping_sub(entry as isize) as _;
+            let this_thread = 0;
+            let known = libc::syscall(
+                libc::SYS_get_robust_list,
+                this_thread,
+                &raw mut before,
+                &raw mut length,
+            );
+            // Where there are no such lists, the segment's lock has to do.
+            if known == 0 && length == SIZE {
+                libc::syscall(libc::SYS_set_robust_list, &raw const (*list).head, SIZE);
+                self.0.store(libc::syscall(libc::SYS_gettid) as u32, Ordering::SeqCst);
+            } else {
+                before = std::ptr::null();
+            }
         }
-        Held(self)
+        Held { life: self, list, before, by_this_thread: PhantomData }
     }
 
     /// Whether its holder is dead for sure.
     pub fn has_ended(&self) -> bool {
-        // SAFETY: inside the mutex, and aligned as it is; the kernel and the owner's pthread
-        // functions access this word atomically as well.
-        let word = unsafe { &*self.0.get().cast::<AtomicU32>().add(WORD) };
-        word.load(Ordering::Relaxed) & OWNER_DIED != 0
+        self.0.load(Ordering::Relaxed) & OWNER_DIED != 0
     }
 }
 
+const SIZE: usize = std::mem::size_of::<Head>();
+
 /// The right to be called alive.
-pub struct Held<'a>(&'a Life);
+pub struct Held<'a> {
+    life: &'a Life,
+    list: *mut List,
+    /// The list that the thread had, the C library's.
+    before: *const Head,
+    by_this_thread: PhantomData<*const ()>,
+}
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        // SAFETY: locked in `hold`, by this thread.
-        unsafe { libc::pthread_mutex_unlock(self.0 .0.get()) };
+        if !self.before.is_null() {
+            self.life.0.store(0, Ordering::SeqCst);
+            // SAFETY: what was registered before, for this thread.
+            unsafe { libc::syscall(libc::SYS_set_robust_list, self.before, SIZE) };
+        }
+        // SAFETY: from `Box::into_raw`; the kernel does not know it any more.
+        drop(unsafe { Box::from_raw(self.list) });
     }
 }
 
@@ -67,27 +109,51 @@ impl Drop for Held<'_> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_end_of_a_process_is_seen_and_giving_back_is_no_end() {
-        // SAFETY: fresh shared memory; zero is a mutex that nobody holds.
-        let life = unsafe {
+    fn shared() -> &'static Life {
+        // SAFETY: fresh shared memory; zero is a word that nobody holds.
+        unsafe {
             let size = std::mem::size_of::<Life>();
             let (kind, access) =
                 (libc::MAP_SHARED | libc::MAP_ANONYMOUS, libc::PROT_READ | libc::PROT_WRITE);
             &*libc::mmap(std::ptr::null_mut(), size, access, kind, -1, 0).cast::<Life>()
-        };
-        drop(life.hold());
-        assert!(!life.has_ended());
+        }
+    }
+
+    /// Run `body` in a child, which is killed then.
+    fn killed(body: impl FnOnce()) {
         // SAFETY: the child calls only what is allowed after a fork of many threads.
         let child = unsafe { libc::fork() };
         if child == 0 {
-            let _held = life.hold();
+            body();
             // SAFETY: ends the child as a kill from outside does.
             unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
         }
         let mut status = 0;
         // SAFETY: waits for our own child.
         unsafe { libc::waitpid(child, &mut status, 0) };
+        assert_eq!(libc::WTERMSIG(status), libc::SIGKILL);
+    }
+
+    #[test]
+    fn the_end_of_a_process_is_seen_and_giving_back_is_no_end() {
+        let life = shared();
+        drop(life.hold());
+        assert!(!life.has_ended());
+        killed(|| drop(life.hold()));
+        assert!(!life.has_ended());
+        killed(|| std::mem::forget(life.hold()));
         assert!(life.has_ended());
+    }
+
+    #[test]
+    fn what_others_write_into_the_word_leads_nowhere() {
+        for nonsense in [u32::MAX, 0, 1, 0x1234_5678] {
+            let life = shared();
+            killed(|| {
+                std::mem::forget(life.hold());
+                life.0.store(nonsense, Ordering::SeqCst);
+            });
+            assert_eq!(life.0.load(Ordering::SeqCst), nonsense);
+        }
     }
 }

@@ -4,14 +4,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use crate::core::Core;
+use crate::packet::ACCOUNTS;
 
-/// The account of one peer: cost of the packets sent to it, and of those it has received.
+/// The accounts of one peer: cost of the packets sent to it, and of those it has received.
 pub struct Outflow {
     core: Arc<Core>,
     /// The peer, for observers.
     peer: u64,
-    sent: AtomicU64,
-    taken: AtomicU64,
+    sent: [AtomicU64; ACCOUNTS],
+    taken: [AtomicU64; ACCOUNTS],
     count: AtomicU64,
 }
 
@@ -23,8 +24,8 @@ pub fn may_send(waiting: u64, cost: u64, buffering: u64) -> bool {
 
 impl Outflow {
     pub fn new(core: Arc<Core>, peer: u128) -> Outflow {
-        let zero = || AtomicU64::new(0);
-        Outflow { core, peer: peer as u64, sent: zero(), taken: zero(), count: zero() }
+        let (sent, taken) = Default::default();
+        Outflow { core, peer: peer as u64, sent, taken, count: AtomicU64::new(0) }
     }
 
     pub fn core(&self) -> &Core {
@@ -32,21 +33,26 @@ impl Outflow {
     }
 
     /// Cost of what was sent and not yet received.
-    pub fn waiting(&self) -> u64 {
-        let taken = self.taken.load(Ordering::SeqCst);
-        self.sent.load(Ordering::SeqCst).saturating_sub(taken)
+    pub fn waiting(&self, account: usize) -> u64 {
+        let taken = self.taken[account].load(Ordering::SeqCst);
+        self.sent[account].load(Ordering::SeqCst).saturating_sub(taken)
+    }
+
+    /// The same of all accounts.
+    pub fn all_waiting(&self) -> u64 {
+        (0..ACCOUNTS).map(|account| self.waiting(account)).sum()
     }
 
     /// Count `cost` if it may go now.
-    pub fn try_acquire(&self, cost: u64, buffering: u64) -> bool {
-        let mut sent = self.sent.load(Ordering::SeqCst);
+    pub fn try_acquire(&self, account: usize, cost: u64, buffering: u64) -> bool {
+        let total = &self.sent[account];
+        let mut sent = total.load(Ordering::SeqCst);
         loop {
-            let waiting = sent.saturating_sub(self.taken.load(Ordering::SeqCst));
+            let waiting = sent.saturating_sub(self.taken[account].load(Ordering::SeqCst));
             if !may_send(waiting, cost, buffering) {
                 return false;
             }
-            match self.sent.compare_exchange(sent, sent + cost, Ordering::SeqCst, Ordering::SeqCst)
-            {
+            match total.compare_exchange(sent, sent + cost, Ordering::SeqCst, Ordering::SeqCst) {
                 Ok(_) => return true,
                 Err(now) => sent = now,
             }
@@ -54,31 +60,31 @@ impl Outflow {
     }
 
     /// Whether `try_acquire` would succeed.
-    pub fn may_acquire(&self, cost: u64, buffering: u64) -> bool {
-        may_send(self.waiting(), cost, buffering)
+    pub fn may_acquire(&self, account: usize, cost: u64, buffering: u64) -> bool {
+        may_send(self.waiting(account), cost, buffering)
     }
 
-    /// A packet of `nbytes` has left; `about`: its attributes.
-    pub fn count(&self, nbytes: usize, about: &[u8]) {
+    /// A packet of `nbytes` has left; `front`: how it begins.
+    pub fn count(&self, nbytes: usize, front: &[u8]) {
         let number = self.count.fetch_add(1, Ordering::Relaxed) + 1;
         let shared = self.core.shared();
         shared.peers.of(self.peer).sent.fetch_add(1, Ordering::Relaxed);
-        shared.record_sent(self.peer, number, nbytes, about);
+        shared.record_sent(self.peer, number, nbytes, front);
     }
 
     /// What the peer has received, as far as is known here.
-    pub fn taken(&self) -> u64 {
-        self.taken.load(Ordering::SeqCst)
+    pub fn all_taken(&self) -> u64 {
+        self.taken.iter().map(|taken| taken.load(Ordering::SeqCst)).sum()
     }
 
-    pub fn release(&self, cost: u64) {
-        self.sent.fetch_sub(cost, Ordering::SeqCst);
+    pub fn release(&self, account: usize, cost: u64) {
+        self.sent[account].fetch_sub(cost, Ordering::SeqCst);
         self.core.ring();
     }
 
     /// The peer has received `total` since the beginning.
-    pub fn credit(&self, total: u64) {
-        self.taken.fetch_max(total, Ordering::SeqCst);
+    pub fn credit(&self, account: usize, total: u64) {
+        self.taken[account].fetch_max(total, Ordering::SeqCst);
         self.core.ring();
     }
 }

@@ -6,6 +6,7 @@
 
 use std::cell::Cell;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -19,6 +20,18 @@ pub type Place = u64;
 
 thread_local! {
     static HERE: Cell<Place> = const { Cell::new(0) };
+    /// Whether this thread works for a call of another one, as its helper of this number.
+    static HELPING: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The number of the helper that this thread is; 0 where it is none.
+pub fn helping() -> u64 {
+    HELPING.with(Cell::get)
+}
+
+/// This thread is a helper from now on (core/helpers.rs), or with 0 none any more.
+pub fn set_helping(id: u64) {
+    HELPING.with(|helping| helping.set(id));
 }
 
 /// The place of the call that this thread is in.
@@ -97,12 +110,23 @@ impl Places {
         entry.code.store(code, Ordering::Release);
     }
 
-    /// The text of a code; None where it was never noted, or another one has its place.
-    pub fn read(&self, code: u64) -> Option<String> {
-        let entry = self.entry(code);
-        let same = || code != 0 && entry.code.load(Ordering::Acquire) == code;
-        let text = same().then(|| entry.text.read())??;
-        same().then_some(text)
+    /// Where the text of a code is, if it is known: bytes from the start.
+    pub fn range_of(code: u64) -> Range<usize> {
+        let size = std::mem::size_of::<Entry>();
+        let start = code as usize % KEPT * size;
+        start..start + size
+    }
+
+    /// The text of a code; None where it was never noted, or another one has its place. From a copy
+    /// that was made between two others.
+    pub fn read_between(&self, code: u64, before: &Places, after: &Places) -> Option<String> {
+        let is_there = |places: &Places| places.entry(code).code.load(Ordering::Acquire) == code;
+        let entries = [before, self, after].map(|places| &places.entry(code).text);
+        let text = (code != 0 && is_there(before)).then(|| {
+            let [before, text, after] = entries;
+            text.read_between(before, after)
+        })??;
+        is_there(after).then_some(text)
     }
 }
 
@@ -115,14 +139,15 @@ mod tests {
         // SAFETY: atomics, for which zero is a valid value.
         let places: Box<Places> = unsafe { Box::new_zeroed().assume_init() };
         places.note(0);
-        assert_eq!(places.read(0), None);
+        let read = |code| places.read_between(code, &places, &places);
+        assert_eq!(read(0), None);
         let codes: Vec<u64> = (0..KEPT + 10).map(|n| register(format!("code {n}"))).collect();
         for code in &codes {
             places.note(place(*code, 7));
         }
         let last = *codes.last().unwrap();
-        assert_eq!(places.read(last).unwrap(), format!("code {}", KEPT + 9));
-        assert_eq!(places.read(last + KEPT as u64), None);
+        assert_eq!(read(last).unwrap(), format!("code {}", KEPT + 9));
+        assert_eq!(read(last + KEPT as u64), None);
         assert_eq!((code_of(place(3, 7)), line_of(place(3, 7))), (3, 7));
     }
 }

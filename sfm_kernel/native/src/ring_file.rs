@@ -300,3 +300,6 @@ mod forks {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

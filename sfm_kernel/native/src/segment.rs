@@ -9,17 +9,20 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::bell::Bell;
 use crate::clock::now;
+use crate::core::is_answer;
 use crate::life::Life;
+use crate::packet::{context_of, entries_behind_ends, Packet};
 use crate::peers::{bump, Peers};
 use crate::places::{here, Places};
+use crate::polls::Polls;
 use crate::shm::{Mapping, ShmError};
 use crate::sync::Padded;
 use crate::text::Text;
-use crate::trace::{Event, Trace, What};
+use crate::trace::{mark, Event, Trace, What};
 
 /// Processes of one world: one bit each in `arrivals`. Also MAX_MEMBERS in transport/base.py.
 pub const SLOTS: usize = 512;
-const MAGIC: u64 = u64::from_le_bytes(*b"SFMSEG\0\x03");
+const MAGIC: u64 = u64::from_le_bytes(*b"SFMSEG\0\x05");
 
 /// What a process is doing, as its segment says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,24 +39,27 @@ pub enum Doing {
 }
 
 impl Doing {
-    pub fn name(code: u32) -> &'static str {
-        match code {
+    /// None where there is no such state.
+    pub fn name(code: u32) -> Option<&'static str> {
+        Some(match code {
             0 => "idle",
             1 => "running",
             2 => "blocked in recv",
             3 => "blocked in send",
+            4 => "left",
             5 => "blocked in collective",
             6 => "blocked in cell",
-            _ => "left",
-        }
+            _ => return None,
+        })
     }
 
     /// Whether this is the state of a blocked call.
     pub fn is_blocked(code: u32) -> bool {
-        Doing::name(code).starts_with("blocked")
+        Doing::name(code).is_some_and(|name| name.starts_with("blocked"))
     }
 }
 
+/// In this order: what observers read (look.rs) begins with what they read most often.
 #[repr(C)]
 pub struct Shared {
     magic: AtomicU64,
@@ -94,18 +100,20 @@ pub struct Shared {
     pub examined: AtomicU64,
     /// The number of a call that is to end with `judgement`: an observer's verdict.
     pub judged: AtomicU64,
-    pub judgement: Text<1024>,
     /// What the call waits for: in one line, and as JSON; the latter comes after a tenth of a second.
     pub waits: Text<128>,
     pub facts: Text<256>,
-    /// Threads that could go on while the call waits; empty before they were looked for.
-    pub others: Text<32>,
-    /// An observer wants `summary` written anew; counts wishes.
+    /// What could go on while the call waits, or after the program's end: threads, callbacks …, as
+    /// JSON; empty before it was looked for, and while the program runs.
+    pub others: Text<128>,
+    pub polls: Polls,
+    /// An observer wants `summary` written anew: it has written another number here.
     pub wishes: AtomicU32,
     pub info: Text<512>,
     pub summary: Text<2048>,
     pub peers: Peers,
     pub places: Places,
+    pub judgement: Text<1024>,
     pub trace: Trace,
     /// The uid of the ring that the process in slot n sends through.
     rings: [[AtomicU64; 2]; SLOTS],
@@ -126,7 +134,7 @@ pub fn create(path: &Path, uid: u128, info: &str) -> Result<Segment, ShmError> {
 /// Map another process's segment. Reaching it is the proof that memory is shared.
 pub fn open(path: &Path, uid: Option<u128>) -> Result<Segment, ShmError> {
     let segment: Segment = Mapping::open(path, 0)?;
-    if segment.magic.load(Ordering::Acquire) != MAGIC {
+    if !segment.is_known() {
         return Err(ShmError::Invalid(format!("{} is no segment of this version", path.display())));
     }
     if uid.is_some_and(|uid| segment.uid() != uid) {
@@ -155,6 +163,11 @@ impl Shared {
 
     pub fn uid(&self) -> u128 {
         join(&self.uid)
+    }
+
+    /// Whether it is a segment, and of this version.
+    pub fn is_known(&self) -> bool {
+        self.magic.load(Ordering::Acquire) == MAGIC
     }
 
     /// A sender in `slot` says which ring it writes to; before its first `announce_arrival`.
@@ -208,17 +221,21 @@ impl Shared {
         self.trace.record(Event { place, ..event }, about);
     }
 
-    /// A message has gone to `peer`, the `number`th.
-    pub fn record_sent(&self, peer: u64, number: u64, bytes: usize, about: &[u8]) {
+    /// A message of so many bytes has gone to `peer`, the `number`th; `front`: how it begins.
+    pub fn record_sent(&self, peer: u64, number: u64, bytes: usize, front: &[u8]) {
         self.sent.fetch_add(1, Ordering::Relaxed);
-        let event = Event { peer, number, bytes: bytes as u64, ..Event::of(What::Sent) };
-        self.record(event, about);
+        let what = if is_answer(context_of(front)) { What::Answered } else { What::Sent };
+        let (bytes, context) = (bytes as u64, mark(context_of(front)));
+        let event = Event { peer, number, bytes, context, ..Event::of(what) };
+        self.record(event, entries_behind_ends(front));
     }
 
     /// A message of `peer` has left the inbox. By one thread at a time.
-    pub fn record_received(&self, peer: u64, number: u64, bytes: usize) {
+    pub fn record_received(&self, peer: u64, number: u64, packet: &Packet) {
         bump(&self.received, 1);
-        let event = Event { peer, number, bytes: bytes as u64, ..Event::of(What::Received) };
+        let what = if is_answer(packet.context()) { What::Heard } else { What::Received };
+        let (bytes, context) = (packet.len() as u64, mark(packet.context()));
+        let event = Event { peer, number, bytes, context, ..Event::of(what) };
         self.record(event, &[]);
     }
 
@@ -234,8 +251,23 @@ impl Shared {
         call
     }
 
+    /// A call has asked for a message in vain. True if `tell_polls` is to be called.
+    pub fn polled(&self) -> bool {
+        self.polls.failed(self.wishes.load(Ordering::Relaxed))
+    }
+
+    /// What this thread's call in vain, which comes from `here()`, has asked for, as JSON.
+    pub fn tell_polls(&self, about: &str) {
+        let place = here();
+        self.places.note(place);
+        self.polls.tell(self.wishes.load(Ordering::Relaxed), place, about);
+    }
+
     /// The call has ended.
     pub fn end_call(&self) {
+        // Before it is known that nothing else goes on, nothing is to be concluded.
+        self.examined.store(UNSETTLED, Ordering::Release);
+        self.others.write("");
         self.set_doing(Doing::Running);
         self.waits.write("");
         self.facts.write("");

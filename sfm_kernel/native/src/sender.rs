@@ -10,7 +10,7 @@ use crate::bell::Woken;
 use crate::clock::coarse;
 use crate::core::Core;
 use crate::outflow::may_send;
-use crate::packet::{cost, entries_behind_ends, Gather};
+use crate::packet::{account, context_of, cost, Gather, ACCOUNTS};
 use crate::peers::bump;
 use crate::reentry::Holder;
 use crate::ring::{Refused, Writer, LEAST};
@@ -42,14 +42,16 @@ pub struct Writing {
     writer: Writer<Arc<RingFile>>,
     arena: Option<Arena>,
     used: Instant,
-    /// Cost of what was sent, ever; and how many packets that was.
-    sent: u64,
+    /// By account, the cost of what was sent, ever; and how many packets that was.
+    sent: [u64; ACCOUNTS],
     count: u64,
     /// What the peer had taken when that was too little; UNSETTLED while something else is waited
     /// for: room in the ring, which the peer's own thread makes.
     pub seen: u64,
     /// When, by the coarse clock, it was last asked whether the peer lives.
     checked: u64,
+    /// The peer's segment has called it dead while it lived.
+    distrusts: bool,
 }
 
 /// A packet under way.
@@ -112,7 +114,16 @@ impl Sender {
         let writer = Writer::new(Arc::new(RingFile::create(&path, capacity, arena)?));
         let now = Instant::now();
         let (seen, checked) = (UNSETTLED, coarse());
-        let writing = Writing { writer, arena: None, used: now, sent: 0, count: 0, seen, checked };
+        let writing = Writing {
+            writer,
+            arena: None,
+            used: now,
+            sent: [0; ACCOUNTS],
+            count: 0,
+            seen,
+            checked,
+            distrusts: false,
+        };
         let sender = Arc::new(Sender {
             core,
             peer,
@@ -141,9 +152,9 @@ impl Sender {
     }
 
     /// The peer has died: nobody will read what is written to it. Known at once, while the
-    /// segment's lock is free only when the kernel has torn down the process's memory.
-    pub fn peer_died(&self) -> bool {
-        self.peer.life.has_ended()
+    /// segment's lock, which decides, is free only when the kernel has torn down its memory.
+    pub fn peer_died(&self, writing: &Writing) -> bool {
+        self.peer.life.has_ended() && !writing.distrusts
     }
 
     /// The peer takes nothing more: what came from us made no sense to it.
@@ -160,15 +171,16 @@ impl Sender {
         buffering: u64,
     ) -> Step {
         if !progress.is_started() {
-            let (sent, cost) = (writing.sent, cost(packet.len()));
-            let seen = std::cell::Cell::new(0);
-            let enough = |taken| {
-                seen.set(taken);
-                may_send(sent - taken, cost, buffering)
-            };
-            if !writing.writer.has_taken(enough) {
-                writing.seen = seen.get();
-                return Step::Blocked;
+            let account = account_of(packet);
+            let (sent, cost) = (writing.sent[account], cost(packet.len()));
+            let enough = |taken| may_send(sent - taken, cost, buffering);
+            if !writing.writer.has_taken(account, enough) {
+                // Observers compare it with what the peer has taken: so not read after the look.
+                let seen = writing.writer.all_taken();
+                if !writing.writer.has_taken(account, enough) {
+                    writing.seen = seen;
+                    return Step::Blocked;
+                }
             }
             writing.seen = UNSETTLED;
             progress.block = writing.place(packet, &self.folder);
@@ -201,13 +213,13 @@ impl Sender {
     }
 
     fn sent(&self, writing: &mut Writing, packet: &Gather<'_>) {
-        writing.sent += cost(packet.len());
+        writing.sent[account_of(packet)] += cost(packet.len());
         writing.count += 1;
         self.peer.announce_arrival(self.slot);
         // The peer is on its way; what observers want to know is written meanwhile.
-        let (shared, about) = (self.core.shared(), entries_behind_ends(packet.head()));
+        let shared = self.core.shared();
         bump(&shared.peers.of(self.peer_id).sent, 1);
-        shared.record_sent(self.peer_id, writing.count, packet.len(), about);
+        shared.record_sent(self.peer_id, writing.count, packet.len(), packet.head());
     }
 
     /// Sleep until there may be room or credit.
@@ -224,11 +236,12 @@ impl Sender {
         };
         writing.writer.announce_wait();
         let room = writing.writer.has_room(wanted);
-        let sent = writing.sent;
+        let account = account_of(packet);
+        let sent = writing.sent[account];
         if !room {
             self.peer.announce_pressure();
         }
-        let taken = writing.writer.taken();
+        let taken = writing.writer.taken(account);
         let ready = progress.is_started() || may_send(sent - taken, cost(packet.len()), buffering);
         let woken = if room && ready {
             Woken::Rung
@@ -237,7 +250,7 @@ impl Sender {
             self.core.wait_as_sender(Duration::from_millis(100), || {
                 let mut writer = writer.borrow_mut();
                 (!room && writer.has_room(wanted))
-                    || writer.taken() != taken
+                    || writer.taken(account) != taken
                     || writer.refused() != Refused::Nothing
                     || self.core.is_closed()
             })
@@ -246,20 +259,20 @@ impl Sender {
         woken
     }
 
-    /// Everything sent was received.
-    pub fn drained(&self, writing: &mut Writing) -> bool {
-        writing.seen = writing.writer.taken();
-        writing.seen == writing.sent
+    /// Everything that was sent on this account was received.
+    pub fn drained(&self, writing: &mut Writing, account: usize) -> bool {
+        writing.seen = writing.writer.all_taken();
+        writing.writer.taken(account) == writing.sent[account]
     }
 
-    pub fn wait_drained(&self, writing: &mut Writing) -> Woken {
+    pub fn wait_drained(&self, writing: &mut Writing, account: usize) -> Woken {
         writing.writer.announce_wait();
-        let seen = writing.writer.taken();
-        let woken = if seen == writing.sent {
+        let seen = writing.writer.taken(account);
+        let woken = if seen == writing.sent[account] {
             Woken::Rung
         } else {
             self.core.wait_as_sender(Duration::from_millis(100), || {
-                writing.writer.taken() != seen
+                writing.writer.taken(account) != seen
                     || writing.writer.refused() == Refused::Everything
                     || self.core.is_closed()
             })
@@ -308,6 +321,11 @@ impl Sender {
 }
 
 impl Writing {
+    /// The peer's segment is damaged: from now on its lock alone says whether it lives.
+    pub fn distrust(&mut self) {
+        self.distrusts = true;
+    }
+
     /// Copy a large packet's buffers into the arena; None where they are small or there is no
     /// room, and the packet goes through the ring.
     fn place(&mut self, packet: &Gather<'_>, folder: &Path) -> Option<Block> {
@@ -341,6 +359,11 @@ impl Writing {
         self.used = Instant::now();
         Some(block)
     }
+}
+
+/// The account on which a packet goes.
+pub fn account_of(packet: &Gather<'_>) -> usize {
+    account(context_of(packet.head()))
 }
 
 /// Whether arenas may grow by `wanted` bytes: half of the file system stays free of them, for

@@ -271,6 +271,15 @@ impl Owner {
         Ok(Owner(OpenOptions::new().read(true).custom_flags(options).open(path)?))
     }
 
+    /// The same of a file that was opened for it, and may be used for other things.
+    pub fn of_file(file: File) -> Owner {
+        Owner(file)
+    }
+
+    pub fn file(&self) -> &File {
+        &self.0
+    }
+
     /// Whether it has died, or let go of the file: nobody holds the lock.
     pub fn is_dead(&self) -> bool {
         let file = self.0.as_raw_fd();

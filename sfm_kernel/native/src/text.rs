@@ -34,25 +34,38 @@ impl<const WORDS: usize> Text<WORDS> {
 
     /// The text, or None if the writer was at it all the time (or died in it).
     pub fn read(&self) -> Option<String> {
-        for _ in 0..1000 {
-            let version = self.version.load(Ordering::Acquire);
-            if version & 1 == 1 {
+        (0..1000).find_map(|_| {
+            let text = self.read_between(self, self);
+            if text.is_none() {
                 std::thread::yield_now();
-                continue;
             }
-            let length = (self.length.load(Ordering::Relaxed) as usize).min(WORDS * 8);
-            let mut bytes = Vec::with_capacity(length + 8);
-            for word in &self.words[..length.div_ceil(8)] {
-                bytes.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
-            }
-            // SYNC POINT text: the words before the second look at the version.
-            fence(Ordering::Acquire);
-            if self.version.load(Ordering::Relaxed) == version {
-                bytes.truncate(length);
-                return Some(String::from_utf8_lossy(&bytes).into_owned());
-            }
+            text
+        })
+    }
+
+    /// The text of a copy that was made between two others; None if it was written meanwhile.
+    pub fn read_between(&self, before: &Self, after: &Self) -> Option<String> {
+        let version = before.version();
+        if version & 1 == 1 {
+            return None;
         }
-        None
+        let length = (self.length.load(Ordering::Relaxed) as usize).min(WORDS * 8);
+        let mut bytes = Vec::with_capacity(length + 8);
+        for word in &self.words[..length.div_ceil(8)] {
+            bytes.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+        }
+        // SYNC POINT text: the words before the second look at the version.
+        fence(Ordering::Acquire);
+        if after.version.load(Ordering::Relaxed) != version {
+            return None;
+        }
+        bytes.truncate(length);
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Bytes from the start that a text of so many bytes takes, cut where it is longer.
+    pub fn used(length: usize) -> usize {
+        std::mem::offset_of!(Self, words) + length.min(WORDS * 8)
     }
 
     /// Grows with each `write`.

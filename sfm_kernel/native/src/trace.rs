@@ -5,6 +5,7 @@
 //! so that an observer can draw it from its sending to its receipt. An event takes one look at the
 //! clock and a few stores on two cache lines.
 
+use std::ops::Range;
 use std::sync::atomic::{fence, AtomicU32, AtomicU64, Ordering};
 
 use crate::clock::now;
@@ -29,11 +30,16 @@ pub enum What {
     Received = 2,
     /// The process's state became that of code `number` (`segment::Doing`).
     Doing = 3,
+    /// An acknowledgement went to `peer`: a message that no program has sent.
+    Answered = 4,
+    /// An acknowledgement of `peer` was taken in.
+    Heard = 5,
 }
 
 impl What {
     fn from_u8(code: u8) -> Option<What> {
-        [What::Sent, What::Received, What::Doing].into_iter().find(|one| *one as u8 == code)
+        use What::*;
+        [Sent, Received, Doing, Answered, Heard].into_iter().find(|one| *one as u8 == code)
     }
 }
 
@@ -49,14 +55,28 @@ pub struct Event {
     pub number: u64,
     /// Bytes of the packet.
     pub bytes: u64,
+    /// Which context it was in, as `mark` tells.
+    pub context: u16,
     /// Where in the program it happened.
     pub place: Place,
 }
 
+/// A few bits of a context's number, by which a message's context is told from most others; 0 for
+/// the user's own messages.
+pub fn mark(context: u64) -> u16 {
+    match context {
+        0 => 0,
+        context => ((context >> 48) as u16).max(1),
+    }
+}
+
+/// A packet has fewer bytes than this shifts by.
+const MARK: u32 = 48;
+
 impl Event {
     /// One of which nothing else is known; it gets its time when it is recorded.
     pub fn of(what: What) -> Event {
-        Event { time: 0, what, peer: 0, number: 0, bytes: 0, place: 0 }
+        Event { time: 0, what, peer: 0, number: 0, bytes: 0, context: 0, place: 0 }
     }
 }
 
@@ -105,7 +125,7 @@ impl Trace {
         slot.time.store(time, Ordering::Relaxed);
         slot.peer.store(event.peer, Ordering::Relaxed);
         slot.number.store(event.number, Ordering::Relaxed);
-        slot.bytes.store(event.bytes, Ordering::Relaxed);
+        slot.bytes.store(event.bytes | u64::from(event.context) << MARK, Ordering::Relaxed);
         slot.place.store(event.place, Ordering::Relaxed);
         let about = &about[..about.len().min(ABOUT * 8)];
         slot.length.store(about.len() as u64, Ordering::Relaxed);
@@ -122,25 +142,49 @@ impl Trace {
         prefetch(&self.slots[(nth as usize + 1) % EVENTS]);
     }
 
-    /// Events from the `from`th on (0 is the first ever) that are still there, each with its
-    /// place; and the place of the next.
-    pub fn read(&self, from: u64) -> (Vec<(u64, Event, Vec<u8>)>, u64) {
-        let next = self.count.0.load(Ordering::Acquire);
-        let first = from.max(next.saturating_sub(EVENTS as u64));
-        let events = (first..next).filter_map(|nth| self.event(nth)).collect();
-        (events, next)
+    /// Events ever.
+    pub fn count(&self) -> u64 {
+        self.count.0.load(Ordering::Acquire)
     }
 
-    /// The nth event; None where it is overwritten, or being written.
-    fn event(&self, nth: u64) -> Option<(u64, Event, Vec<u8>)> {
-        let slot = &self.slots[nth as usize % EVENTS];
-        let stamp = slot.stamp.load(Ordering::Acquire);
+    /// Of `count` events the places of those from the `from`th on (0 is the first ever) that can
+    /// still be there.
+    pub fn kept(from: u64, count: u64) -> Range<u64> {
+        from.max(count.saturating_sub(EVENTS as u64)).min(count)..count
+    }
+
+    /// Where some events are that are `kept`: bytes from the start, in two pieces at most.
+    pub fn ranges_of(places: Range<u64>) -> [Range<usize>; 2] {
+        let slots = std::mem::offset_of!(Trace, slots);
+        let at = |slot: usize| slots + slot * std::mem::size_of::<Slot>();
+        let first = places.start as usize % EVENTS;
+        let end = first + (places.end - places.start) as usize;
+        [at(first)..at(end.min(EVENTS)), at(0)..at(end.saturating_sub(EVENTS))]
+    }
+
+    /// The events at some places, each with its own; without those that are overwritten, or being
+    /// written. From a copy that was made between two others.
+    pub fn read_between(
+        &self,
+        places: Range<u64>,
+        before: &Trace,
+        after: &Trace,
+    ) -> Vec<(u64, Event, Vec<u8>)> {
+        places.filter_map(|nth| self.event(nth, before, after)).collect()
+    }
+
+    fn event(&self, nth: u64, before: &Trace, after: &Trace) -> Option<(u64, Event, Vec<u8>)> {
+        let at = nth as usize % EVENTS;
+        let slot = &self.slots[at];
+        let stamp = before.slots[at].stamp.load(Ordering::Acquire);
+        let bytes = slot.bytes.load(Ordering::Relaxed);
         let event = Event {
             what: What::from_u8(stamp as u8)?,
             time: slot.time.load(Ordering::Relaxed),
             peer: slot.peer.load(Ordering::Relaxed),
             number: slot.number.load(Ordering::Relaxed),
-            bytes: slot.bytes.load(Ordering::Relaxed),
+            bytes: bytes & ((1 << MARK) - 1),
+            context: (bytes >> MARK) as u16,
             place: slot.place.load(Ordering::Relaxed),
         };
         let words = slot.about.iter().map(|word| word.load(Ordering::Relaxed).to_le_bytes());
@@ -148,8 +192,8 @@ impl Trace {
         about.truncate(slot.length.load(Ordering::Relaxed) as usize);
         // SYNC POINT trace: the event before the second look at the stamp.
         fence(Ordering::Acquire);
-        let same = slot.stamp.load(Ordering::Relaxed) == stamp && stamp >> 8 == nth + 1;
-        same.then_some((nth, event, about))
+        let still = after.slots[at].stamp.load(Ordering::Relaxed);
+        (still == stamp && stamp >> 8 == nth + 1).then_some((nth, event, about))
     }
 }
 
@@ -174,13 +218,30 @@ mod tests {
         unsafe { Box::new_zeroed().assume_init() }
     }
 
+    fn read(trace: &Trace, from: u64) -> (Vec<(u64, Event, Vec<u8>)>, u64) {
+        let count = trace.count();
+        (trace.read_between(Trace::kept(from, count), trace, trace), count)
+    }
+
+    #[test]
+    fn where_events_are_is_inside_and_as_much_as_they_are() {
+        let size = |from, count| {
+            let ranges = Trace::ranges_of(Trace::kept(from, count));
+            assert!(ranges.iter().all(|one| one.end <= std::mem::size_of::<Trace>()));
+            ranges.iter().map(|one| one.len()).sum::<usize>() / std::mem::size_of::<Slot>()
+        };
+        assert_eq!([size(0, 0), size(0, 5), size(3, 5), size(9, 5)], [0, 5, 2, 0]);
+        let many = EVENTS as u64 + 3;
+        assert_eq!([size(0, many), size(many - 4, many), size(0, u64::MAX)], [EVENTS, 4, EVENTS]);
+    }
+
     #[test]
     fn the_latest_events_are_there_and_older_ones_are_not_made_up() {
         let trace = fresh();
         for number in 0..EVENTS as u64 + 10 {
             trace.record(Event { peer: 7, number, ..Event::of(What::Sent) }, b"tag");
         }
-        let (events, next) = trace.read(0);
+        let (events, next) = read(&trace, 0);
         assert_eq!((events.len(), next), (EVENTS, EVENTS as u64 + 10));
         assert!(events.iter().all(|(nth, event, about)| {
             event.number == *nth && event.peer == 7 && about == b"tag"
@@ -188,8 +249,8 @@ mod tests {
         // The clock may be set back a little while it is adjusted.
         let slack = 1_000_000;
         assert!(events.windows(2).all(|pair| pair[0].1.time <= pair[1].1.time + slack));
-        assert_eq!(trace.read(next - 1).0.len(), 1);
-        assert_eq!(trace.read(next + 100).0.len(), 0);
+        assert_eq!(read(&trace, next - 1).0.len(), 1);
+        assert_eq!(read(&trace, next + 100).0.len(), 0);
     }
 
     #[test]
@@ -197,7 +258,7 @@ mod tests {
         let trace = fresh();
         trace.switch_off();
         trace.record(Event::of(What::Doing), &[]);
-        assert_eq!(trace.read(0), (vec![], 0));
+        assert_eq!(read(&trace, 0), (vec![], 0));
     }
 
     #[test]
@@ -215,6 +276,7 @@ mod tests {
                             peer: number,
                             number,
                             bytes: number,
+                            context: number as u16,
                             place: number,
                         };
                         trace.record(event, &number.to_le_bytes().repeat(n % ABOUT));
@@ -223,10 +285,11 @@ mod tests {
             }
             let mut seen = 0;
             while seen < 400_000 {
-                let (events, next) = trace.read(seen);
+                let (events, next) = read(trace, seen);
                 for (_, event, about) in events {
-                    let Event { time, peer, number, bytes, place, .. } = event;
-                    let same = [time, peer, bytes, place].iter().all(|one| *one == number);
+                    let Event { time, peer, number, bytes, context, place, .. } = event;
+                    let same = [time, peer, bytes, place].iter().all(|one| *one == number)
+                        && context == number as u16;
                     let words: Vec<_> = about.chunks(8).collect();
                     assert!(
                         same && words.iter().all(|one| *one == number.to_le_bytes()),

@@ -1,7 +1,10 @@
 """Why a world does not go on.
 
 graph   who waits for whom, and who can never go on
+but_for what would be a deadlock if a thread or a callback did nothing
+polls   processes that ask again and again
 near    messages that nearly fit
+taken   messages that would have fitted, and were received before
 words   the diagnosis in sentences
 """
 
@@ -11,9 +14,10 @@ import time
 from collections.abc import Callable, Collection
 from typing import Any
 
-from sfm_kernel.observe.explain import words
+from sfm_kernel.observe.explain import but_for, polls, words
 from sfm_kernel.observe.explain.graph import YOUNG, Graph, Node
 from sfm_kernel.observe.explain.near import near_misses
+from sfm_kernel.observe.explain.taken import Traces, taken
 from sfm_kernel.observe.snapshot import Elsewhere, Observer, calls, folder_of, snapshot
 
 __all__ = ["Graph", "diagnose", "explain"]
@@ -25,6 +29,7 @@ def explain(
     elsewhere: Elsewhere | None = None,
     at_work: Callable[[], Collection[object]] = tuple,
     observer: Observer | None = None,
+    history: bool = True,
 ) -> dict[str, Any]:
     """Why a world does not go on: who waits for whom, and whether that can ever end.
 
@@ -48,6 +53,8 @@ def explain(
             fresh: between the two looks at each process, here or there, lies one moment, at which
             those that were in the same call in both looks were in it all together.
         observer: as for ``snapshot``.
+        history: say also who has received what would have fitted. Costs some 5 ms for each process
+            that is involved.
     Returns:
         As ``schema.json`` has it, "diagnosis".
     Raises:
@@ -61,7 +68,7 @@ def explain(
         seen = snapshot(folder, elsewhere(True) if elsewhere else (), observer)
         graph = Graph(seen, before, asker)
         if graph.stuck or time.monotonic() >= deadline or not _is_early(graph, at_work()):
-            return diagnose(graph, folder)
+            return diagnose(graph, folder, Traces(folder) if history else None)
         time.sleep(YOUNG / 3)
 
 
@@ -77,16 +84,21 @@ def _is_early(graph: Graph, at_work: Collection[object]) -> bool:
     return False
 
 
-def diagnose(graph: Graph, folder: str = "") -> dict[str, Any]:
+def diagnose(graph: Graph, folder: str = "", traces: Traces | None = None) -> dict[str, Any]:
     """The diagnosis of a wait-for graph."""
     cycle = graph.cycle()
     nodes = _in_order(graph, cycle)
-    near = {node.uid: near_misses(node.process) for node in nodes}
-    judgements = [_judgement(node, graph, near[node.uid]) for node in nodes]
+    near = {node.uid: near_misses(polls.as_receive(node.process)) for node in nodes}
+    judgements = [_judgement(node, graph, near[node.uid], traces) for node in nodes]
     shown = [one for one, node in zip(judgements, nodes, strict=True) if _is_told(node, graph)]
     sentences = [one["text"] for one in shown]
     sentences += [_end(one) for one in graph.processes if not one["alive"]]
     sentences += words.summary(graph, cycle)
+    title, doubtful = words.title(graph, cycle), but_for.but_for(graph)
+    if doubtful:
+        about, without = doubtful
+        title = but_for.title(about, words.title(without, without.cycle()))
+        sentences.append(but_for.summary(about))
     blocked = graph.blocked()
     return {
         "world": folder.rstrip("/").rpartition("/")[2],
@@ -95,9 +107,10 @@ def diagnose(graph: Graph, folder: str = "") -> dict[str, Any]:
         "cycle": [node.name for node in cycle],
         "stuck": [node.name for node in blocked],
         "since": max((node.process["since"] for node in blocked), default=None),
-        "title": words.title(graph, cycle),
+        "title": title,
         "sentences": sentences,
         "edges": [edge for node in nodes for edge in _edges(node, graph, cycle)],
+        "but_for": doubtful and doubtful[0],
         "processes": judgements + [_ended(one) for one in graph.processes if not one["alive"]],
     }
 
@@ -124,11 +137,15 @@ def _verdict(graph: Graph) -> str:
     states = [node.process["state"] for node in others]
     if any(state.startswith("blocked") for state in states):
         return "waiting"
-    return "running" if "running" in states else "idle"
+    return "running" if {"running", "damaged"} & set(states) else "idle"
 
 
-def _judgement(node: Node, graph: Graph, near: list[dict[str, Any]]) -> dict[str, Any]:
-    process = node.process
+def _judgement(
+    node: Node, graph: Graph, near: list[dict[str, Any]], traces: Traces | None
+) -> dict[str, Any]:
+    process, text = node.process, words.sentence(node, graph)
+    if traces is not None and node.uid in graph.stuck and node.kind == "recv":
+        text += taken(process, graph.processes, traces)
     if process["state"] == "idle":
         verdict = "idle"
     elif node.uid in graph.stuck and node.is_blocked:
@@ -139,8 +156,8 @@ def _judgement(node: Node, graph: Graph, near: list[dict[str, Any]]) -> dict[str
         "uid": node.uid,
         "name": node.name,
         "verdict": verdict,
-        "text": words.sentence(node, graph),
-        "where": process["where"],
+        "text": text,
+        "where": polls.as_receive(process)["where"],
         "call": process["call"],
         "near": near,
     }

@@ -18,6 +18,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sfm_kernel.observe.explain.but_for import doubt
+from sfm_kernel.observe.explain.polls import as_receive
 from sfm_kernel.observe.snapshot import SHARED
 
 YOUNG = 0.3
@@ -58,7 +60,8 @@ class Node:
 
     @property
     def kind(self) -> str:
-        """What its wait is: "recv", "send", "collective", "cell", "other"; "idle" for an engine."""
+        """What its wait is: "recv", "send", "collective", "cell", "join", "other"; "idle" for an
+        engine."""
         if self.process["state"] == "idle":
             return "idle"
         return str((self.process["wait"] or {"kind": "other"})["kind"])
@@ -88,6 +91,7 @@ class Graph:
         self.time: float = snapshot["time"]
         self.processes: list[Process] = snapshot["processes"]
         self._before, self._asker = before, asker
+        self._snapshot = snapshot
         living = [one for one in self.processes if one["alive"]]
         self._by_name: dict[Name, list[Process]] = {}
         for one in living:
@@ -114,16 +118,27 @@ class Graph:
     def _node(self, one: Process) -> Node:
         if one["state"] == "idle":
             return self._idle(one)
+        if one["state"] == "damaged":
+            return Node(one, acts="nobody can see what it does")
+        if one["polls"]:
+            return Node(one, acts="it polls")
         if not one["state"].startswith("blocked"):
-            return Node(one, acts="it computes")
+            return Node(one, acts=doubt(one["others"]) if one["others"] else "it computes")
         wait = one["wait"]
         if wait is None:
             return Node(one, acts="its wait has only begun", young=True)
-        if wait["kind"] == "cell":
-            return self._notebook(one, wait)
-        if doubt := self._doubt(one, wait):
+        node = self._notebook(one, wait) if wait["kind"] == "cell" else self._waiting(one, wait)
+        if one["others"] and not node.acts:
+            node.acts = doubt(one["others"])
+        return node
+
+    def _waiting(self, one: Process, wait: Mapping[str, Any]) -> Node:
+        """One in a call, whatever else goes on in its process."""
+        if wait["kind"] == "join":
+            return Node(one, acts=f"{', '.join(map(repr, wait['peers']))} may still join")
+        if why := self._doubt(one, wait):
             young = self.time - one["since"] < YOUNG or not one["settled"]
-            return Node(one, acts=doubt, young=young and not wait["others"] and not wait["until"])
+            return Node(one, acts=why, young=young and not wait["until"])
         if wait["peers"] is None:
             return self._for_anybody(one)
         found = [self._by_name.get(name, []) for name in wait["peers"]]
@@ -149,13 +164,11 @@ class Graph:
             return Node(one, acts="it is idle")
         if one["name"] in self._awaited:
             return Node(one, acts="its cell is about to begin, or has just ended")
-        if any(notebook["state"] != "blocked in cell" for notebook in self._notebooks):
+        if not all(notebook["state"].startswith("blocked") for notebook in self._notebooks):
             return Node(one, acts="it is idle, and may be given a cell")
         return Node(one, needs=frozenset(notebook["uid"] for notebook in self._notebooks))
 
     def _notebook(self, one: Process, wait: Mapping[str, Any]) -> Node:
-        if wait["others"]:
-            return Node(one, acts=f"other threads could go on: {', '.join(wait['others'])}")
         engines = [peer for name in wait["peers"] or () for peer in self._by_name.get(name, [])]
         busy = frozenset(peer["uid"] for peer in engines if peer["state"] != "idle")
         if not busy:
@@ -163,11 +176,9 @@ class Graph:
         return Node(one, needs=busy, every=True)
 
     def _doubt(self, one: Process, wait: Mapping[str, Any]) -> str:
-        """Why it may go on whatever others do; "" if it cannot."""
+        """Why its call may end whatever other processes do; "" if it cannot."""
         if wait["until"]:
             return "its wait ends by itself"
-        if wait["others"]:
-            return f"other threads of it could go on: {', '.join(wait['others'])}"
         if self.time - one["since"] < YOUNG:
             return "its wait has only begun"
         if not one["settled"]:
@@ -191,6 +202,8 @@ class Graph:
 
     def _is_closed(self) -> bool:
         """Whether nobody is to be expected any more: a cluster, or as many as there will be."""
+        if any(one["state"] == "damaged" for one in self.processes):
+            return False  # it may be anybody
         if any(one["kind"] == "engine" for one in self.processes):
             return True
         sizes = [one["size"] for one in self.processes if one["size"]]
@@ -240,6 +253,19 @@ class Graph:
         """The stuck ones that are in a call of their own, by rank."""
         return [node for uid, node in self.nodes.items() if uid in self.stuck and node.is_blocked]
 
+    def without_others(self) -> Graph:
+        """The graph as it would be if nothing went on beside blocked calls and ended programs, and
+        who polls did nothing else."""
+        processes = [_alone(one) for one in self.processes]
+        before = self._before and {
+            **self._before,
+            **{one["uid"]: (one["call"], "blocked in recv") for one in self._pollers()},
+        }
+        return Graph({**self._snapshot, "processes": processes}, before, self._asker)
+
+    def _pollers(self) -> list[Process]:
+        return [one for one in self.processes if one["polls"]]
+
     def is_asker(self, node: Node) -> bool:
         """Whether it only runs in order to ask."""
         return node.uid == self._asker and node.process["state"] == "running"
@@ -250,7 +276,7 @@ class Graph:
         if asker is None or not self.is_asker(asker) or self.stuck:
             return []
         passive = {asker.uid}
-        notebooks = [one for one in self._notebooks if one["state"] != "blocked in cell"]
+        notebooks = [one for one in self._notebooks if not one["state"].startswith("blocked")]
         if [one["uid"] for one in notebooks] == [asker.uid]:  # nobody else gives engines cells
             passive |= {node.uid for node in self.nodes.values() if self._is_free(node)}
         stuck = self._stuck(frozenset(passive))
@@ -269,18 +295,31 @@ class Graph:
         received = self._counts.get((here, there), {"received": 0})["received"]
         return bool(sent > received)
 
+    def is_for_anybody(self, node: Node) -> bool:
+        """Whether it waits for nobody in particular; of two, each can only wait for the other."""
+        wait = node.process["wait"]
+        if wait is None or wait["peers"] is not None:
+            return False
+        others = [self.nodes[uid] for uid in node.needs if uid in self.nodes]
+        return len(others) != 1 or others[0].kind == "idle"
+
+    def _named(self, node: Node, among: Mapping[str, Node]) -> list[str]:
+        """For which of these it waits in particular."""
+        return [] if self.is_for_anybody(node) else sorted(node.needs & among.keys())
+
     def waits_for(self, node: Node, others: Sequence[Node]) -> bool:
         """Whether it waits for one of these, or for somebody who does."""
-        edges = {uid: sorted(one.needs & self.nodes.keys()) for uid, one in self.nodes.items()}
+        edges = {uid: self._named(one, self.nodes) for uid, one in self.nodes.items()}
         return not _reachable(node.uid, edges).isdisjoint(one.uid for one in others)
 
     def cycle(self) -> list[Node]:
         """Those of the stuck ones who wait for each other, in a ring where it is one.
 
-        Empty where they wait for nobody who is in a call: for idle engines, or for nobody at all.
+        Empty where they wait for nobody who is in a call: for idle engines, or for nobody in
+        particular.
         """
         among = {node.uid: node for node in self.blocked()}
-        edges = {uid: sorted(node.needs & among.keys()) for uid, node in among.items()}
+        edges = {uid: self._named(node, among) for uid, node in among.items()}
         reach = {uid: _reachable(uid, edges) for uid in among}
         knots = [frozenset(one for one in reach[uid] if uid in reach[one]) for uid in among]
         # By rank; before others one out of which no wait leads.
@@ -289,6 +328,14 @@ class Graph:
                 if uid in knot and (reach[uid] == knot or not closed):
                     return [among[one] for one in _ring(uid, knot, edges)]
         return []
+
+
+def _alone(one: Process) -> Process:
+    one = as_receive(one)
+    if not one["others"]:
+        return one
+    state = "idle" if one["state"] == "running" else one["state"]  # it has come to its end
+    return {**one, "state": state, "others": []}
 
 
 def _reachable(start: str, edges: Mapping[str, Sequence[str]]) -> frozenset[str]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-import ast
+import difflib
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sfm_kernel.observe.literals import literal
+
 SHOWN = 3
+
+_ALIKE = 0.75
+"""How much alike two names are, by difflib's measure, if one may be meant by the other."""
 
 _LONGEST = 40
 """Characters of a text that are shown (``LONGEST`` in native/src/summary.rs)."""
@@ -16,9 +21,9 @@ _LONGEST = 40
 def near_misses(process: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The messages in a process's inbox that fit its receive best, see ``schema.json``, "near".
 
-    Those that have at least one attribute in common with the template; the best come first, at
-    most three. Values are compared as they are shown: of those that are not shown whole nothing is
-    claimed, and of predicates only where there is no other reason.
+    Those that have at least one attribute in common with the template, or one of a similar name;
+    the best come first, at most three. Values are compared as they are shown: of those that are
+    not shown whole nothing is claimed, and of predicates only where there is no other reason.
     """
     return nearest(process)[:SHOWN]
 
@@ -30,9 +35,6 @@ def nearest(process: Mapping[str, Any]) -> list[dict[str, Any]]:
         return []
     found = []
     for message in candidates(process):
-        names = {name for name, _ in message["attributes"]}
-        if names.isdisjoint(_names(wait["template"])):
-            continue
         if misses := _misses(wait["template"], message):
             found.append({"message": message, "misses": misses})
     found.sort(key=lambda one: len(one["misses"]))
@@ -46,6 +48,18 @@ def candidates(process: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [one for one in process["messages"] if one["space"] == space]
 
 
+def elsewhere(process: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The messages that would fit its receive, but lie in another context of the program's."""
+    wait = process["wait"]
+    others = [one for one in process["messages"] if one["space"] != wait["space"]]
+    return [
+        one
+        for one in others
+        if (one["context"] or (wait["template"] and not one["space"]))
+        and fits(wait["template"], one)
+    ]
+
+
 def fits(template: Sequence[Mapping[str, Any]], message: Mapping[str, Any]) -> bool:
     """Whether the message fits for certain; no predicate is tried."""
     has = dict(message["attributes"])
@@ -54,26 +68,37 @@ def fits(template: Sequence[Mapping[str, Any]], message: Mapping[str, Any]) -> b
     )
 
 
-def _names(template: Sequence[Mapping[str, Any]]) -> set[str]:
-    return {one["name"] for one in template}
-
-
 def _misses(
     template: Sequence[Mapping[str, Any]], message: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Why the message does not fit, as far as that is certain."""
+    """Why the message does not fit, as far as that is certain; empty where it is another matter."""
     has = dict(message["attributes"])
+    spare = [name for name in has if name not in ("src", "dest", *_names(template))]
+    if not any(one["name"] in has or _like(one["name"], spare) for one in template):
+        return []
     different, asked, unknown = [], [], False
     for one in template:
         there = has.get(one["name"])
         equal = there is not None and (one["predicate"] or _equal(one["value"], there))
         miss = {"name": one["name"], "has": there, "wants": one["value"]}
+        if there is None and (like := _like(one["name"], spare)):
+            miss["like"] = like
         if equal is False:
             different.append(miss)
         elif one["predicate"]:
             asked.append(miss)
         unknown = unknown or equal is None
     return different or ([] if unknown or len(asked) != 1 else asked)
+
+
+def _names(template: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [one["name"] for one in template]
+
+
+def _like(name: str, names: Sequence[str]) -> str | None:
+    """Which of these may be meant by the name."""
+    alike = difflib.get_close_matches(name, names, 1, _ALIKE)
+    return alike[0] if alike else None
 
 
 def _equal(wanted: str, there: str) -> bool | None:
@@ -83,17 +108,17 @@ def _equal(wanted: str, there: str) -> bool | None:
     if there.startswith("<") or wanted.startswith("<"):  # described, not shown
         return None
     try:
-        known = ast.literal_eval(wanted)
-    except (ValueError, SyntaxError):  # cut, or an object
+        known = literal(wanted)
+    except ValueError:  # cut, or an object
         return None
     if isinstance(known, str):
         shown = _shown(known)
-        if there[0] not in "'\"" or there[1:-1] != shown:
+        if there[:1] not in ("'", '"') or there[1:-1] != shown:
             return False
         return True if shown == known else None
     try:
-        return bool(known == ast.literal_eval(there))
-    except (ValueError, SyntaxError):
+        return bool(known == literal(there))
+    except ValueError:
         return None
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from sfm_kernel.observe.explain import but_for, polls
 from sfm_kernel.observe.explain.graph import Graph, Node
-from sfm_kernel.observe.explain.near import candidates, fits, nearest
+from sfm_kernel.observe.explain.near import candidates, elsewhere, fits, nearest
 from sfm_kernel.observe.places import words
 
 _RING = 10
@@ -21,12 +23,7 @@ _DIFFERENCES = 4
 
 def names(ones: Iterable[object], word: str = "and") -> str:
     """``A``, ``A and B``, ``A, B and C``, ``A, B, … and 20 others``."""
-    texts = [str(one) for one in ones]
-    if len(texts) > _NAMES + 1:
-        texts = [*texts[:_NAMES], f"{len(texts) - _NAMES} others"]
-    if len(texts) < 2:
-        return "".join(texts)
-    return f"{', '.join(texts[:-1])} {word} {texts[-1]}"
+    return but_for.listed(ones, _NAMES, "others", word)
 
 
 def title(graph: Graph, cycle: Sequence[Node]) -> str:
@@ -75,13 +72,26 @@ def _title_of_waits(graph: Graph) -> str:
     nodes = [node for node in graph.nodes.values() if not graph.is_asker(node)]
     if not nodes:
         return "Nobody else is in this world"
-    running = [node.name for node in nodes if node.process["state"] == "running"]
-    waiting = [node.name for node in nodes if node.process["state"].startswith("blocked")]
-    if waiting and running:
+    left = [node.process for node in nodes if node.process["state"] == "running"]
+    polling = [node.name for node in nodes if node.process["polls"]]
+    running = [one["name"] for one in left if not one["others"] and one["name"] not in polling]
+    blocked = [node.name for node in nodes if node.process["state"].startswith("blocked")]
+    waiting = [name for name in blocked if name not in polling]
+    halted = [node.name for node in nodes if node.process["task"] == "stopped"]
+    if halted and {*running, *polling} <= {*halted}:
+        return (
+            f"No deadlock is proven: {names(halted)} {'is' if len(halted) == 1 else 'are'} stopped"
+        )
+    if (waiting or polling) and running:
         return f"No deadlock: {names(running)} still compute{'s' if len(running) == 1 else ''}"
+    if polling and not running:
+        more = "No deadlock is proven: " if waiting else ""
+        return f"{more}{names(polling)} poll{'s' if len(polling) == 1 else ''}"
     if waiting:
         you = _what_you_can_do(graph)
         return f"No deadlock yet: you could still {you}" if you else "No deadlock is proven"
+    if left and not running:
+        return but_for.nobody_runs(left)
     return f"{names(running)} run{'s' if len(running) == 1 else ''}" if running else "All are idle"
 
 
@@ -108,21 +118,45 @@ def sentence(node: Node, graph: Graph) -> str:
     if state == "idle":
         what = {"engine": "is idle: it runs no cell", "process": "has come to its end"}
         return f"{name} {what.get(process['kind'], 'is idle')}."
+    if state == "damaged":
+        return f"{name} lives, and its segment is damaged: what it does cannot be read."
     where = words(process["where"])
     at = f" in {where}" if where else ""
+    if process["task"] == "stopped":
+        return f"{name} is stopped (SIGSTOP){at}, and does nothing until somebody continues it."
+    if process["polls"]:
+        return polls.sentence(process, graph.time) + "".join(_near(Node(polls.as_receive(process))))
     if state == "running" and process["kind"] == "notebook":
         return f"{name} runs a cell."
+    if state == "running" and process["others"]:
+        return f"{but_for.left(process)}."
     if state == "running":
         last = f"; its last call was in {where}" if where and process["sent"] else ""
+        if process["task"] == "waits":
+            outside = "input, a lock, a file, or time.sleep"
+            return f"{name} waits outside sfm ({outside}){last}."
         return f"{name} computes{last}."
     wait = process["wait"]
     if wait is None:
         return f"{name} waits for {process['waits'] or 'something'}{at}."
-    return f"{name} {_what(wait)}{at}.{_because(node, graph)}" + "".join(_near(node))
+    text = f"{name} {_what(wait, _group(node, graph))}{at}."
+    return text + _because(node, graph) + "".join(_near(node))
 
 
-def _what(wait: Mapping[str, Any]) -> str:
-    purpose, text = wait["purpose"], wait["text"]
+def _group(node: Node, graph: Graph) -> str:
+    """Of which group its collective call is, where that has to be said."""
+    title = _title_of_group(node)
+    groups = {tuple(one.process["wait"].get("group") or ()) for one in graph.blocked()} - {()}
+    purpose = node.process["wait"]["purpose"]
+    return f" of {title}" if title and len(groups) > 1 and title not in purpose else ""
+
+
+def _title_of_group(node: Node) -> str:
+    return str((node.process["wait"].get("group") or ("", ""))[1])
+
+
+def _what(wait: Mapping[str, Any], group: str) -> str:
+    purpose, text = wait["purpose"] + group, wait["text"]
     if wait["kind"] == "send":
         return f"is in send: it waits for {text}"
     if wait["kind"] == "collective":
@@ -149,6 +183,8 @@ def _because(node: Node, graph: Graph) -> str:
     idle = _idle_that_are_needed(node, graph)
     if _sort(node) == "collective":
         return "".join(_at_rest(idle, "does not make that call", "do not make that call"))
+    if graph.is_for_anybody(node):
+        return " Nobody is left who sends." if node.uid in graph.stuck else ""
     if node.kind == "recv":
         return "".join(_at_rest(idle, "sends nothing", "send nothing"))
     if node.kind == "send":
@@ -213,26 +249,50 @@ def _near(node: Node) -> Iterator[str]:
     if wait["kind"] != "recv" or _sort(node) == "collective":
         return
     holds = f" {node.name}'s inbox holds"
-    least = "" if len(process["messages"]) >= process["depth"] else "at least "
+    if apart := elsewhere(process):
+        yield f"{holds} {_apart(apart)}."
+        return
+    if len(process["messages"]) < process["depth"]:  # not all are shown
+        holds += f" {process['depth']} messages, of which"
+        if near := nearest(process):
+            yield f"{holds} at least {len(near)} nearly {_fit(near)}: {_differences(near)}."
+        elif process["settled"]:
+            yield f"{holds} none fits."
+        return
     if near := nearest(process):
-        count, fit = len(near), "fits" if len(near) == 1 else "fit"
-        messages = "message" if count == 1 else "messages"
-        different = list(dict.fromkeys(_difference(one) for one in near))
-        if len(different) > _DIFFERENCES + 1:
-            more = f"and {len(different) - _DIFFERENCES} more"
-            different = [*different[:_DIFFERENCES], more]
-        yield f"{holds} {least}{count} {messages} that nearly {fit}: {'; '.join(different)}."
+        messages = "message" if len(near) == 1 else "messages"
+        yield f"{holds} {len(near)} {messages} that nearly {_fit(near)}: {_differences(near)}."
     elif process["settled"] and (count := len(candidates(process))):
-        if count == 1 and not least:
+        if count == 1:
             yield f"{holds} 1 message, which does not fit."
         else:
-            yield f"{holds} {least}{count} messages, of which none fits."
+            yield f"{holds} {count} messages, of which none fits."
+
+
+def _apart(found: Sequence[Mapping[str, Any]]) -> str:
+    spaces = dict.fromkeys(one["context"] for one in found)
+    where = names(("no context" if one is None else f"context {one!r}" for one in spaces), "or")
+    what = "1 message that would fit, but lies" if len(found) == 1 else None
+    return f"{what or f'{len(found)} messages that would fit, but lie'} in {where}"
+
+
+def _fit(found: Sequence[object]) -> str:
+    return "fits" if len(found) == 1 else "fit"
+
+
+def _differences(near: Sequence[Mapping[str, Any]]) -> str:
+    different = list(dict.fromkeys(_difference(one) for one in near))
+    if len(different) > _DIFFERENCES + 1:
+        different[_DIFFERENCES:] = [f"and {len(different) - _DIFFERENCES} more"]
+    return "; ".join(different)
 
 
 def _difference(near: Mapping[str, Any]) -> str:
     told = []
     for miss in near["misses"]:
-        if miss["has"] is None:
+        if "like" in miss:
+            told.append(f"it has {miss['like']}, not {miss['name']}")
+        elif miss["has"] is None:
             told.append(f"it has no {miss['name']}")
         elif miss["wants"].startswith("<"):
             told.append(f"{miss['name']} is {miss['has']}, which {miss['wants']} does not accept")
@@ -281,6 +341,7 @@ def summary(graph: Graph, cycle: Sequence[Node]) -> Iterator[str]:
         none = "neither" if len(cycle) == 2 else "none of them"
         ring = names(node.name for node in cycle)
         yield f"{ring} wait for each other, so that {none} can ever go on."
+    yield from _opposite(blocked)
     rest = [node for node in blocked if cycle and node not in cycle]
     victims = [node.name for node in rest if graph.waits_for(node, cycle)]
     if victims:
@@ -289,3 +350,17 @@ def summary(graph: Graph, cycle: Sequence[Node]) -> Iterator[str]:
     if others := [node.name for node in rest if node.name not in victims]:
         yield f"{names(others)} can never go on, either."
     yield from misdirected(graph)
+
+
+def _opposite(blocked: Sequence[Node]) -> Iterator[str]:
+    """Members of two groups that are in calls of both: each waits for the other in one of them."""
+    for one, other in itertools.combinations(blocked, 2):
+        groups = [node.process["wait"].get("group") for node in (one, other)]
+        if None in groups or groups[0][0] == groups[1][0]:
+            continue
+        if other.uid in one.needs and one.uid in other.needs:
+            yield (
+                f"{one.name} is in a call of {groups[0][1]}, and {other.name} in one of "
+                f"{groups[1][1]}: who is in both has to call them in the same order as the others."
+            )
+            return

@@ -36,6 +36,11 @@ PATIENCE = 5.0
 little later, may show that the run began earlier."""
 
 
+_MESSAGES = frozenset(("sent", "received", "answered", "heard"))
+"""What happens to messages. Acknowledgements are nobody's message, and are not shown: who waits for
+one is blocked in a send, of which ``late`` judges."""
+
+
 @dataclass(frozen=True)
 class Reading:
     """What was read at ``time``: the processes of a snapshot, and then new events."""
@@ -99,7 +104,8 @@ class History:
         present = {one["uid"]: one for one in reading.processes}
         for uid, one in present.items():
             row = self._row(uid)
-            row.name, row.rank = one["name"], one["rank"]
+            if one["state"] != "damaged":
+                row.name, row.rank = one["name"], one["rank"]
         heard = set()
         for event in sorted(reading.events, key=itemgetter("uid", "nth")):
             row = self._row(event["uid"])
@@ -131,7 +137,7 @@ class History:
             self._gap(row, event["nth"] - row.nth - 1, time)
         row.nth, row.time, row.first = event["nth"], time, min(row.first, time)
         what = event["what"]
-        if what not in ("sent", "received"):
+        if what not in _MESSAGES:
             self._state(row, what, time, event["where"])
             return
         self._talked = max(self._talked, time)
@@ -141,7 +147,7 @@ class History:
             self._state(row, "running", time, None)
         if what == "sent":
             self._sent(row, event, time)
-        else:
+        elif what == "received":
             self._received(row, event, time)
 
     def _gap(self, row: Row, count: int, time: float) -> None:

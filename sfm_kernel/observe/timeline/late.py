@@ -14,9 +14,12 @@ of wait count, one before the sending and one after it:
 
 * for room: the inbox was full, and the message was sent at the end of the blocked span;
   ``cost = sent - begin of the blocked span``
-* for the receipt (``buffering=0``): the sender's next blocked ``send`` span after the sending, in
-  which nothing else was sent; ``cost = received - begin of the blocked span``, at most the span,
-  and nothing where the receiver was there first, which is a late sender's case.
+* for the receipt (``buffering=0``, ``MPI_Ssend``): the sender's next blocked ``send`` span after
+  the sending, in which nothing else was sent; ``cost = received - begin of the blocked span``, at
+  most the span, and nothing where the receiver was there first, which is a late sender's case.
+
+Acknowledgements that are messages (of MPI's synchronous and large sends) are nobody's message and
+not among these: who waits for one is blocked in a send.
 
 Where both are found, one after the other, the message is marked with the greater. While an end of
 the message is not known, or a wait lasts, there is no verdict. Waits in collective calls are

@@ -29,15 +29,23 @@ class Timeline:
     the lines of code at both ends.
     """
 
-    def __init__(self, data: Mapping[str, Any], blind: Mapping[str, float] | None = None) -> None:
+    def __init__(
+        self,
+        data: Mapping[str, Any],
+        blind: Mapping[str, float] | None = None,
+        known: int | None = None,
+    ) -> None:
         """``data`` in the shape of the schema's ``timeline``.
 
-        ``blind``: before which time a receipt of a process may have gone unseen, by uid; messages
-        to it that were sent before are not taken for lost.
+        Args:
+            blind: before which time a receipt of a process may have gone unseen, by uid; messages
+                to it that were sent before are not taken for lost.
+            known: events of the run that were read, where ``data`` is a part of it.
         """
         self.data = data
         """In the shape of the schema; times are seconds since 1970."""
         self._blind = dict(blind or {})
+        self._known = _events(data) if known is None else known
         self._names: dict[str, str | int] = {one["uid"]: one["name"] for one in data["processes"]}
 
     # ---- what is in it ----
@@ -106,7 +114,7 @@ class Timeline:
             if tables.first(one) <= high and (one["received"] is None or one["received"] >= low)
         ]
         changes = {"begin": low, "end": high, "spans": spans, "flights": flights}
-        return Timeline({**self.data, **changes}, self._blind)
+        return Timeline({**self.data, **changes}, self._blind, self._known)
 
     # ---- how it is shown ----
 
@@ -160,6 +168,7 @@ class Timeline:
                 f"{words.count(missing, 'event')} missing: overwritten before they were read, "
                 "or dropped."
             )
+            notes.append(f"All sums are of the other {words.share(self._known, missing)}.")
         return notes
 
     def _waits(self) -> list[tuple[str, str, float]]:
@@ -170,3 +179,9 @@ class Timeline:
 
     def _lost_ids(self) -> frozenset[str]:
         return frozenset(one["id"] for one in self.lost)
+
+
+def _events(data: Mapping[str, Any]) -> int:
+    """How many events are told: each span is one, and each end of a message that is known."""
+    ends = [one[end] for one in data["flights"] for end in ("sent", "received")]
+    return len(data["spans"]) + len(ends) - ends.count(None)

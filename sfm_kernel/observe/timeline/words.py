@@ -34,3 +34,10 @@ def count(number: int, thing: str) -> str:
     if number == 1:
         return f"1 {thing}"
     return f"{number:,} {thing}{'es' if thing.endswith('s') else 's'}".replace(",", " ")
+
+
+def share(part: int, rest: int) -> str:
+    """``1 200, which are 30 %`` of all; never 100 % while there is a rest."""
+    percent = min(99.9, max(0.1, 100 * part / (part + rest))) if part else 0.0
+    digits = 1 if 0 < percent < 0.95 or percent > 99 else 0
+    return f"{part:,}, which are {percent:.{digits}f} %".replace(",", " ", f"{part:,}".count(","))

@@ -1,4 +1,7 @@
-"""Messages over TCP: between machines, and everywhere with ``SFM_TRANSPORT=zmq``.
+"""Messages through ZeroMQ: between machines over TCP, encrypted, for whoever has the world's key.
+
+In a world of one machine nothing listens, unless ``SFM_TRANSPORT`` asks for it: "zmq" goes through
+Unix sockets in the world's folder, which nobody else can enter; "tcp" as between machines.
 
 Every process listens with one ROUTER, and sends through one DEALER for each peer, made on first
 use. Messages and acknowledgements never flow back through a connection: a process only receives
@@ -7,6 +10,8 @@ that its kernel still had, and a thread may send while another one polls.
 
     identity    where this process is reached, and what makes it a member
     curve       encryption, and who may connect
+    door        how many strangers may stand in front of a socket
+    limits      what a stranger can take of this process
     line        what a connection's monitor tells: up, down, refused
     network     the thread that opens links, watches the lines and says goodbye
     transport   the public class

@@ -1,8 +1,8 @@
 """Encryption with CURVE, and the gate that lets only members of the world in.
 
 All members hold the world's key and derive one CURVE key pair from it. A server proves to know it
-(clients encrypt to its public half), and a ZAP handler accepts clients with that pair only. Without
-encryption, which only a world of one machine may choose, the pair's secret half is a password.
+(clients encrypt to its public half), and a ZAP handler accepts clients with that pair only. Nothing
+that is sent helps to find the key. It is for TCP: a socket in the world's closed folder needs none.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from sfm_kernel.transport.zmq.identity import check_key
 from sfm_kernel.transport.zmq.sockets import Context, Socket, has_mail
 
 ZAP_ENDPOINT = "inproc://zeromq.zap.01"
-USER = b"sfm"
 
 
 class Keys:
@@ -26,41 +25,30 @@ class Keys:
     Args:
         key: the world's secret.
         purpose: different purposes give unrelated pairs.
-        encrypted: with CURVE; else PLAIN, see ``identity.encrypts``.
     Raises:
         WorldAccess: see ``check_key``.
     """
 
-    def __init__(self, key: bytes, purpose: bytes, *, encrypted: bool = True) -> None:
+    def __init__(self, key: bytes, purpose: bytes) -> None:
         check_key(key)
-        self._encrypted = encrypted
         self._secret = z85.encode(hmac.new(key, purpose, hashlib.sha256).digest())
         self._public = zmq.curve_public(self._secret)
 
     def serve(self, server: Socket) -> None:
         """Make a socket that binds refuse strangers; its context needs a ``Gate``."""
-        if self._encrypted:
-            server.curve_server = True
-            server.curve_secretkey = self._secret
-        else:
-            server.plain_server = True
+        server.curve_server = True
+        server.curve_secretkey = self._secret
         server.zap_domain = b"sfm"
 
     def connect(self, client: Socket) -> None:
         """Make a socket that connects show itself as a member, to members only."""
-        if self._encrypted:
-            client.curve_serverkey = self._public
-            client.curve_publickey = self._public
-            client.curve_secretkey = self._secret
-        else:
-            client.plain_username = USER
-            client.plain_password = self._secret
+        client.curve_serverkey = self._public
+        client.curve_publickey = self._public
+        client.curve_secretkey = self._secret
 
     def gate(self, context: Context) -> Gate:
         """The gate of all servers of ``context``; before the first of them binds."""
-        if self._encrypted:
-            return Gate(context, [b"CURVE", z85.decode(self._public)])
-        return Gate(context, [b"PLAIN", USER, self._secret])
+        return Gate(context, [b"CURVE", z85.decode(self._public)])
 
 
 class Gate:

@@ -11,12 +11,16 @@ import time
 
 import zmq
 
+from sfm_kernel.transport.zmq.limits import HANDSHAKE_SECONDS, LARGEST_FRAME
 from sfm_kernel.transport.zmq.sockets import Socket, has_mail
 
 RETRY_MS = 100
 REFUSALS = 3
 REFUSED_SECONDS = 0.3
 """Refused so often in so long: the process is gone, since it listens as long as it lives."""
+UNWELCOME_SECONDS = 1.5
+"""Hung up on without a word for so long, three times and more: whoever is there has another key.
+(Once may be a mistake: of too many strangers some are turned away, see door.py.)"""
 SILENT_SECONDS = 4.0
 """No answer at all to attempts to reconnect: its machine is gone. Keepalive needs 6 s to notice
 that on an idle line, which makes 10 s. (With data under way the kernel tries for minutes; then the
@@ -38,12 +42,17 @@ _EVENT = struct.Struct("=H")
 """How a monitor's message begins. (pyzmq's parser is one more import away: of all asyncio.)"""
 
 
-def prepare(dealer: Socket) -> None:
-    """Options of a socket that connects: retry soon, keep the kernel watching, never drop."""
+def prepare(dealer: Socket, largest: int = LARGEST_FRAME) -> None:
+    """Options of a socket that connects: retry soon, keep the kernel watching, never drop.
+
+    ``largest``: bytes of a frame that it takes in, whoever may have got the peer's address.
+    """
     dealer.linger = 0
     dealer.sndhwm = dealer.rcvhwm = 0
     dealer.reconnect_ivl = RETRY_MS
-    dealer.handshake_ivl = 0  # a stopped peer shakes hands when it goes on
+    dealer.maxmsgsize = largest
+    # A stopped peer shakes hands when it goes on; only who accepts bounds the time (limits.py).
+    dealer.handshake_ivl = 0
     dealer.tcp_keepalive = 1
     dealer.tcp_keepalive_idle = 2
     dealer.tcp_keepalive_intvl = 2
@@ -63,8 +72,11 @@ class Line:
         self.up = False
         self.breaks = 0
         self._connected = False
+        self._connected_at = 0.0
         self._failures = 0
         self._slammed = 0
+        self._slammed_since = 0.0
+        self._refused = False
         self._down_since = time.monotonic()
         self.dealer = dealer
         self.monitor: Socket = dealer.get_monitor_socket(_EVENTS)
@@ -75,12 +87,12 @@ class Line:
         while has_mail(self.monitor):
             (event,) = _EVENT.unpack_from(self.monitor.recv_multipart()[0])
             if event == zmq.Event.CONNECTED:
-                self._connected = True
+                self._connected, self._connected_at = True, time.monotonic()
             elif event == zmq.Event.HANDSHAKE_SUCCEEDED:
                 self.up = came_up = True
                 self._failures = self._slammed = 0
             elif event == zmq.Event.HANDSHAKE_FAILED_AUTH:
-                self._slammed = REFUSALS
+                self._refused = True
             else:
                 self._came_down()
         return came_up
@@ -89,15 +101,30 @@ class Line:
         if self.up:
             self.breaks += 1
             self._down_since = time.monotonic()
-        elif self._connected:  # who has another key cannot even tell us so, and hangs up
-            self._slammed += 1
+        elif self._connected:
+            self._hung_up()
+        else:
+            self._failures += 1
         self.up = self._connected = False
-        self._failures += 1
+
+    def _hung_up(self) -> None:
+        """Somebody is there, and has ended the connection before the handshake was done."""
+        now = time.monotonic()
+        self._failures = 0
+        if now - self._connected_at > HANDSHAKE_SECONDS / 2:
+            # It had no time to look at our key before ZeroMQ gave the connection up.
+            self._slammed, self._down_since = 0, now
+            return
+        # Who has another key cannot even tell us so.
+        if not self._slammed:
+            self._slammed_since = now
+        self._slammed += 1
 
     @property
     def unwelcome(self) -> bool:
         """Whether somebody is there and does not accept our key."""
-        return self._slammed >= REFUSALS
+        slammed_for = time.monotonic() - self._slammed_since
+        return self._refused or (self._slammed >= REFUSALS and slammed_for > UNWELCOME_SECONDS)
 
     @property
     def failed(self) -> bool:

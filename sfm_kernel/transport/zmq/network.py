@@ -18,8 +18,11 @@ from typing import TYPE_CHECKING
 import zmq
 import zmq.backend
 
+from sfm_kernel.errors import printable
 from sfm_kernel.transport.base import MAX_MEMBERS
 from sfm_kernel.transport.zmq.curve import Keys
+from sfm_kernel.transport.zmq.door import Door
+from sfm_kernel.transport.zmq.limits import bound
 from sfm_kernel.transport.zmq.line import Line, prepare
 from sfm_kernel.transport.zmq.sockets import Context, descriptor
 
@@ -45,6 +48,10 @@ def _module() -> str:
     return found
 
 
+def _say(text: str) -> None:
+    print(printable(text), file=sys.stderr)  # addresses are what others say of themselves
+
+
 class Network:
     """See the module. Made and run in the network thread, at the first use of ZeroMQ."""
 
@@ -60,18 +67,24 @@ class Network:
         self._module = _module()
         self._context: Context = zmq.Context()
         self._context.set(zmq.MAX_SOCKETS, 4 * MAX_MEMBERS)
-        self._keys = Keys(transport.key, b"sfm peer", encrypted=transport.encrypted)
-        self._gate = self._keys.gate(self._context)
         self._router = self._context.socket(zmq.ROUTER)
         self._router.linger = 0
         self._router.sndhwm = self._router.rcvhwm = 0  # the senders' accounts bound it
-        self._keys.serve(self._router)
+        bound(self._router)
+        self._keys: Keys | None = None  # nor a door: nobody else can enter the world's folder
+        self._door: Door | None = None
+        if not transport.room:
+            self._keys = Keys(transport.key, b"sfm peer")
+            self._door = Door(self._context, self._router, self._keys, self._exchange.speakers)
+            self._door.address = transport.address
         # It has been listening since before zmq was imported; whoever waits there is accepted now.
         self._router.setsockopt(zmq.USE_FD, listener.detach())
-        self._router.bind(transport.address)
+        self._router.bind(transport.endpoint(transport.address))
         self._exchange.open(self._module, self._router.underlying, descriptor(self._router))
-        self._watch(descriptor(self._gate.socket), self._gate.serve)
-        self._gate.serve()
+        if self._door:
+            for fd in self._door.fds:
+                self._watch(fd, self._door.serve)
+            self._door.serve()
 
     def _watch(self, fd: int, handler: Callable[[], object]) -> None:
         self._handlers[fd] = handler
@@ -105,7 +118,7 @@ class Network:
     def _hear_news(self) -> None:
         unopened, refused, complaints = self._exchange.news()
         for complaint in complaints:
-            print(complaint, file=sys.stderr)
+            _say(complaint)
         again, self._unopened = self._unopened, []
         for link in (*again, *unopened):
             try:
@@ -117,10 +130,9 @@ class Network:
                     continue
                 self._unopened.append(link)
                 if link not in again:
-                    print(
+                    _say(
                         f"sfm: no descriptor left for a connection to {link.address}: close "
-                        f"files, or raise the limit (ulimit -n). Trying again meanwhile",
-                        file=sys.stderr,
+                        f"files, or raise the limit (ulimit -n). Trying again meanwhile"
                     )
         for link in refused:
             self._lose(link, "")
@@ -131,7 +143,8 @@ class Network:
         dealer = self._context.socket(zmq.DEALER)
         try:
             prepare(dealer)
-            self._keys.connect(dealer)
+            if self._keys:
+                self._keys.connect(dealer)
             line = Line(dealer)
         except BaseException:
             dealer.close(0)
@@ -140,7 +153,7 @@ class Network:
         self._transport.addresses.add(link.address)
         self._watch(descriptor(line.monitor), partial(self._line_news, link))
         self._down.add(link)
-        dealer.connect(link.address)
+        dealer.connect(self._transport.endpoint(link.address))
         link.open(self._module, dealer.underlying)
 
     def _line_news(self, link: Link) -> None:
@@ -187,10 +200,9 @@ class Network:
             return False
         for link in waited_for:
             if link.waiting:
-                print(
+                _say(
                     f"sfm: left without knowing whether all messages to {link.address} have "
-                    f"arrived: it does not answer",
-                    file=sys.stderr,
+                    f"arrived: it does not answer"
                 )
         return True
 
@@ -198,6 +210,7 @@ class Network:
         for link in self._exchange.links():
             self._lose(link, "(the own endpoint is closed)")
         self._exchange.close()
+        if self._door:
+            self._door.close()
         self._router.close()
-        self._gate.socket.close()
         self._context.term()

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from sfm_kernel._native import Exchange, Inbox, ZmqSender
 from sfm_kernel.errors import EndpointClosed, PeerLost
 from sfm_kernel.transport.base import Directory, Member, Name, Route, Transport
-from sfm_kernel.transport.zmq.identity import check_key, encrypts, listen
+from sfm_kernel.transport.zmq.identity import Room, check_key, listen
+from sfm_kernel.transport.zmq.limits import raise_descriptors
 
 if TYPE_CHECKING:
     # Only the network thread imports zmq: a KeyboardInterrupt, which hits the main thread, would
@@ -28,17 +29,19 @@ SETTLE_SECONDS = 0.15
 
 
 class ZmqTransport(Transport):
-    """Reaches every process whose address answers; encrypted, and for members only.
+    """Reaches every process whose address answers; for members only.
 
     Args:
         inbox: the own native Inbox.
         key: the world's secret; WorldAccess if it is empty or short.
         uid: the own member's.
-        local: all members are on this machine: listen on its loopback interface only.
+        local: all members are on this machine.
+        folder: the world's, to listen there on a Unix socket. Without it, on TCP: encrypted, and
+            with ``local`` on the loopback interface.
     Attributes:
         address: where others reach this process. It listens from now on.
         exchange: the native side of all connections.
-        encrypted: connections use CURVE, see ``identity.encrypts``.
+        room: the folder; None with TCP.
         lines: by uid, the state of the open connections; the network thread's.
     Cost: a socket and a thread, until somebody connects or a route is used; then the import of
         zmq (50 ms), two more threads, and four descriptors for each peer.
@@ -46,16 +49,21 @@ class ZmqTransport(Transport):
 
     kind = "zmq"
 
-    def __init__(self, inbox: Inbox, key: bytes, uid: str, *, local: bool = False) -> None:
+    def __init__(
+        self, inbox: Inbox, key: bytes, uid: str, *, local: bool = False, folder: str = ""
+    ) -> None:
         check_key(key)
-        self.key, self.encrypted = key, encrypts(local)
-        self._local = local
+        self.key, self._uid, self._local = key, uid, local
+        self.room = Room(folder) if folder else None
         self.closing = False
         self.lines: dict[str, Line] = {}
         self.addresses: set[str] = set()  # that links lead, or led, to
         self._dead_since: dict[str, float] = {}
-        self._listener, self.address = listen(local)
-        self._port = self._listener.getsockname()[1]
+        if self.room:
+            self._listener, self.address = self.room.listen(uid)
+        else:
+            raise_descriptors()
+            self._listener, self.address = listen(local)
         self.exchange = Exchange(inbox, uid, self.address)
         self._folder = ""
         self._name: Name = ""
@@ -80,10 +88,19 @@ class ZmqTransport(Transport):
 
                 Network(self, self._listener).run()
         finally:
-            self._listener.close()
+            self._stop_listening()
+
+    def _stop_listening(self) -> None:
+        self._listener.close()
+        if self.room:
+            self.room.close(self._uid)
+
+    def endpoint(self, address: str) -> str:
+        """What ZeroMQ has to be told to connect to a member's address, or to bind the own one."""
+        return self.room.endpoint(address) if self.room else address
 
     def route(self, peer: Member, alive: Callable[[], bool]) -> Route | None:
-        if not peer.address:
+        if not peer.address:  # it was not told to listen
             return None
         link = self.exchange.link(peer.uid, peer.address)
 
@@ -132,7 +149,7 @@ class ZmqTransport(Transport):
         _open.discard(self)
         self.exchange.ring()
         if self._thread.ident is None:  # never started
-            self._listener.close()
+            self._stop_listening()
         else:
             self._thread.join()
 
@@ -140,15 +157,15 @@ class ZmqTransport(Transport):
         """In a forked child: give up its copies of the parent's connections.
 
         They would make the parent look alive after its death. ZeroMQ keeps their numbers to
-        itself; they are found by their ports.
+        itself; they are found by their names.
         """
         self.closing = True
         # Not from the exchange, whose locks another thread of the parent may have held.
-        peers = {address.removeprefix("tcp://") for address in self.addresses}
+        own, peers = _name(self.address), set(map(_name, self.addresses))
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         for fd in map(int, os.listdir("/proc/self/fd")):
             with contextlib.suppress(OSError):
-                if stat.S_ISSOCK(os.fstat(fd).st_mode) and _ends_at(fd, self._port, peers):
+                if stat.S_ISSOCK(os.fstat(fd).st_mode) and _ends_at(fd, own, peers):
                     os.dup2(null, fd, inheritable=False)
         os.close(null)
 
@@ -172,15 +189,31 @@ class ZmqRoute(Route):
 _open: weakref.WeakSet[ZmqTransport] = weakref.WeakSet()
 
 
-def _ends_at(fd: int, port: int, peers: set[str]) -> bool:
-    """Whether a TCP socket's own port is ``port``, or its other end one of ``peers``."""
+def _name(address: str) -> str:
+    """What tells a member's sockets from all others: "IP:port", or the name of a file."""
+    return address.removeprefix("tcp://") if address.startswith("tcp://") else _file(address)
+
+
+def _file(path: Any) -> str:
+    return os.path.basename(os.fsdecode(path))
+
+
+def _ends_at(fd: int, own: str, peers: set[str]) -> bool:
+    """Whether a socket is bound to ``own``, or its other end is one of ``peers``."""
     with socket.socket(fileno=os.dup(fd)) as connection:
-        if connection.family != socket.AF_INET or connection.type != socket.SOCK_STREAM:
+        if connection.type != socket.SOCK_STREAM:
             return False
-        if connection.getsockname()[1] == port:
+        if connection.family == socket.AF_UNIX:
+            return (
+                _file(connection.getsockname()) == own or _file(connection.getpeername()) in peers
+            )
+        if connection.family != socket.AF_INET:
+            return False
+        # The port alone: its address may be another one here than for others.
+        if str(connection.getsockname()[1]) == own.rpartition(":")[2]:
             return True
-        host, peer_port = connection.getpeername()
-        return f"{host}:{peer_port}" in peers
+        host, port = connection.getpeername()
+        return f"{host}:{port}" in peers
 
 
 def _abandon_all() -> None:

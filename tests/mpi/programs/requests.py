@@ -268,6 +268,12 @@ def generalised() -> None:
     request = MPI.Grequest.Start()
     request.Complete()
     cases.add("Grequest", MPI.Request.Waitany([MPI.REQUEST_NULL, request]))
+    for length in 1, 2:  # an array of one number is as true as that, and of two neither
+        said.clear()
+        request = MPI.Grequest.Start(lambda _, *given: said.extend(given), args=np.zeros(length))
+        request.Complete()
+        request.Wait()
+        cases.add("Grequest with an array", len(said))
 
 
 def statuses() -> None:

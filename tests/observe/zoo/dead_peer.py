@@ -18,7 +18,7 @@ sfm.recv(tag="never")
 
 def program(sfm: Endpoint) -> None:
     if sfm.name == "A":
-        sfm.recv(tag="result")
+        sfm.recv(tag="result")  # first
         sfm.send(dest="B", kill=True)
         sfm.recv(tag="result")  # here
     else:
@@ -33,7 +33,8 @@ CYCLE: list[str] = []
 STUCK = ["A"]
 SAID = """
 Deadlock: A waits for a message that nobody will send
-A waits for recv(tag='result') in {here}.
+A waits for recv(tag='result') in {here}. Nobody is left who sends. The only message that would \
+have fitted was received in {first}.
 worker has died.
 B has come to its end.
 No message is on its way.

@@ -17,12 +17,13 @@ def program(sfm: Endpoint) -> None:
         sfm.recv(src="server", tag="reply")  # ask
 
 
-CYCLE = ["server", "C"]
+CYCLE: list[str] = []
+STUCK = ["server", "C"]
 SAID = """
-Deadlock: server → C → server
-server waits for recv(tag='request') in {serve}.
+Deadlock: server and C wait for a message that nobody will send
+server waits for recv(tag='request') in {serve}. Nobody is left who sends. server has received \
+all 3 messages that would have fitted, the last one in {serve}.
 C waits for recv(src='server', tag='reply') in {ask}.
 A and B have come to their end.
 No message is on its way.
-server and C wait for each other, so that neither can ever go on.
 """

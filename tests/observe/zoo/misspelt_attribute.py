@@ -17,6 +17,6 @@ STUCK = ["B"]
 SAID = """
 Deadlock: B waits for a message that nobody will send
 B waits for recv(src='A', tag=1) in {here}. A has come to its end and sends nothing. \
-B's inbox holds 1 message that nearly fits: it has no tag.
+B's inbox holds 1 message that nearly fits: it has tagg, not tag.
 No message is on its way.
 """

@@ -16,9 +16,9 @@ CYCLE: list[str] = []
 STUCK = ["B", "C"]
 SAID = """
 Deadlock: B and C wait for a collective call that not all will come to
-B is in the first collective call of a communicator and waits for A in {here}. \
+B is in Barrier of MPI_COMM_WORLD and waits for A in {here}. \
 A has come to its end and does not make that call.
-C is in the first collective call of a communicator and waits for A in {here}. \
+C is in Barrier of MPI_COMM_WORLD and waits for A in {here}. \
 A has come to its end and does not make that call.
 No message is on its way.
 """

@@ -10,12 +10,12 @@ def program(sfm: Endpoint) -> None:
     sfm.send(dest=work.src, tag="work", n=work.n + 1)
 
 
-CYCLE = ["A", "B", "C"]
+CYCLE: list[str] = []
+STUCK = ["A", "B", "C"]
 SAID = """
-Deadlock: A, B and C wait for each other
-A waits for recv(tag='work') in {here}.
-B waits for recv(tag='work') in {here}.
-C waits for recv(tag='work') in {here}.
+Deadlock: A, B and C wait for a message that nobody will send
+A waits for recv(tag='work') in {here}. Nobody is left who sends.
+B waits for recv(tag='work') in {here}. Nobody is left who sends.
+C waits for recv(tag='work') in {here}. Nobody is left who sends.
 No message is on its way.
-A, B and C wait for each other, so that none of them can ever go on.
 """

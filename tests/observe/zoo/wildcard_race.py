@@ -12,7 +12,7 @@ def program(sfm: Endpoint) -> None:
         sfm.recv(src="master")  # so that it is the slower one
         sfm.send(dest="master", tag="data", value=2)
     else:
-        sfm.recv(tag="data")  # it was meant for B's
+        sfm.recv(tag="data")  # first
         sfm.send(dest="B", go=True)
         sfm.recv(src="A", tag="data")  # here
 
@@ -22,7 +22,8 @@ STUCK = ["master"]
 SAID = """
 Deadlock: master waits for a message that nobody will send
 master waits for recv(src='A', tag='data') in {here}. A has come to its end and sends nothing. \
-master's inbox holds 1 message that nearly fits: src is 'B', not 'A'.
+master's inbox holds 1 message that nearly fits: src is 'B', not 'A'. The only message that would \
+have fitted was received in {first}.
 B has come to its end.
 No message is on its way.
 """

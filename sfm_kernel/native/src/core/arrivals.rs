@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use super::queues::is_news;
-use super::{Core, Source, State, NO_LANE};
+use super::{Core, Source, State, Trouble, NO_LANE};
 use crate::clock::coarse;
 use crate::matching::{Taken, Ticket};
 use crate::outflow::Outflow;
@@ -71,7 +71,7 @@ impl Core {
             self.after_pump(state);
         }
         if all {
-            let mut found = false;
+            let mut found = self.open_again(state);
             for lane in 0..state.lanes.len() {
                 if matches!(&state.lanes[lane].source, Source::Ring { reader, .. } if reader.pending())
                 {
@@ -145,24 +145,54 @@ impl Core {
         }
         let folder = self.folder.as_ref()?;
         let path = folder.join(format!("{uid:032x}-{:032x}.ring", self.shared().uid()));
-        let file = match RingFile::open(&path) {
-            Ok(file) => file,
-            Err(ShmError::Io(error)) if error.kind() == ErrorKind::NotFound => return None,
+        let opened = RingFile::open(&path).and_then(|file| {
+            // Its sender may have left; but where it cannot be opened yet, nobody could wake it.
+            match segment::open(&folder.join(format!("{uid:032x}.seg")), Some(uid)) {
+                Ok(sender) => Ok((file, Some(sender))),
+                Err(ShmError::Io(error)) if is_lacking(&error) => Err(ShmError::Io(error)),
+                Err(_) => Ok((file, None)),
+            }
+        });
+        let (file, sender) = match opened {
+            Ok(opened) => opened,
+            Err(ShmError::Io(error)) if error.kind() == ErrorKind::NotFound => {
+                state.unopened.retain(|&one| one != slot);
+                return None;
+            }
+            Err(ShmError::Io(error)) if is_lacking(&error) => {
+                if !state.unopened.contains(&slot) {
+                    state.unopened.push(slot);
+                    self.report(state, Trouble::Unopened(error));
+                }
+                return None;
+            }
             Err(error) => {
-                self.report(state, format!("a new sender's ring cannot be mapped ({error:?})"));
+                let why = format!("a new sender's ring cannot be mapped ({error:?})");
+                self.report(state, Trouble::Damaged(why));
                 return None;
             }
         };
+        state.unopened.retain(|&one| one != slot);
         // Both sides have it mapped: without a name it vanishes with them, however they end.
         let _ = std::fs::remove_file(&path);
         self.release_dead(state, folder);
-        let sender = segment::open(&folder.join(format!("{uid:032x}.seg")), Some(uid)).ok();
         let lane = self.add_lane(state, uid, Source::Ring { reader: Reader::new(file), sender });
         if state.by_slot.len() <= slot {
             state.by_slot.resize(slot + 1, NO_LANE);
         }
         state.by_slot[slot] = lane;
         Some(lane)
+    }
+
+    /// Open the rings for which there was no descriptor or memory; whether something was in them.
+    fn open_again(&self, state: &mut State) -> bool {
+        let mut found = false;
+        for slot in state.unopened.clone() {
+            if let Some(lane) = self.ring_lane(state, slot) {
+                found |= self.drain(state, lane);
+            }
+        }
+        found
     }
 
     /// Unmap the rings of processes that have died or left, once they are empty. Done when a new
@@ -226,7 +256,7 @@ impl Core {
                     if let Some(slot) = state.by_slot.iter_mut().find(|one| **one == lane) {
                         *slot = NO_LANE;
                     }
-                    self.report(state, why);
+                    self.report(state, Trouble::Damaged(why));
                     return true;
                 }
             }
@@ -249,8 +279,7 @@ impl Core {
         // News that nobody looks at keep no sender waiting.
         let ticket = Ticket { lane, ack, paid: is_news(packet.context()), number };
         if ticket.paid {
-            let cost = packet.cost();
-            self.credit(state, &ticket, cost);
+            self.credit(state, &ticket, &packet);
         }
         // Behind a message that is not decided yet, or order would be lost.
         let active = self.shared().callbacks.load(Ordering::Relaxed) != 0;
@@ -297,4 +326,9 @@ fn tell(source: &Source) {
             sender.bell.0.ring();
         }
     }
+}
+
+/// Whether this process has too little of something, which says nothing about the file.
+fn is_lacking(error: &std::io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM))
 }

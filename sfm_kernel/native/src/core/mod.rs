@@ -6,12 +6,14 @@
 
 mod arrivals;
 mod driving;
+mod helpers;
 mod network;
 mod queues;
 mod receiving;
 
 pub use driving::Driver;
-pub use queues::Queues;
+pub use helpers::WHATEVER;
+pub use queues::{is_answer, Queues, ANSWERS};
 pub use receiving::Found;
 
 use std::collections::{HashMap, VecDeque};
@@ -20,14 +22,16 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
+use self::helpers::Helpers;
 use crate::matching::Taken;
 use crate::outflow::Outflow;
-use crate::packet::{Body, Packet};
+use crate::packet::{Body, Packet, ACCOUNTS};
 use crate::ring::Reader;
 use crate::ring_file::RingFile;
 use crate::segment::{Doing, Segment, Shared, SLOTS};
 use crate::sender::Sender;
 use crate::spin::Spin;
+use crate::summary::Wanted;
 
 enum Source {
     /// A ring in shared memory, and its sender's segment (for waking it).
@@ -45,9 +49,9 @@ struct Lane {
     source: Source,
     /// Messages that have come in, ever.
     arrived: u64,
-    /// Cost of those that were received, ever.
-    taken: u64,
-    acknowledged: u64,
+    /// By account, the cost of those that were received, ever.
+    taken: [u64; ACCOUNTS],
+    acknowledged: [u64; ACCOUNTS],
     due: bool,
     /// The sender waits for an acknowledgement of whatever is received next.
     asked: bool,
@@ -66,7 +70,9 @@ struct State {
     undecided_ever: u64,
     /// Messages that the network thread is showing to callbacks right now.
     deciding: usize,
-    damaged: Vec<String>,
+    troubles: Vec<Trouble>,
+    /// Slots whose ring could not be opened yet.
+    unopened: Vec<usize>,
     due: Vec<u32>,
     /// Lanes whose sender may be waiting for what was just read or received.
     to_tell: Vec<u32>,
@@ -75,6 +81,14 @@ struct State {
 }
 
 const NO_LANE: u32 = u32::MAX;
+
+/// What is wrong with a sender.
+pub enum Trouble {
+    /// Its bytes made no sense.
+    Damaged(String),
+    /// This process lacks what it takes to open its ring. It is tried again.
+    Unopened(std::io::Error),
+}
 
 /// Where the shared part lives: in a segment, or on the heap for an endpoint that has none.
 enum Home {
@@ -91,8 +105,8 @@ pub struct Core {
     /// How often a message was put back: cursors of waiting receives start over.
     rewinds: AtomicU64,
     closed: AtomicBool,
-    /// `State::damaged` has something.
-    damage: AtomicBool,
+    /// `State::troubles` has something.
+    troubled: AtomicBool,
     spin: Spin,
     driver: OnceLock<Weak<dyn Driver>>,
     /// Whether the last arrival came through the driver: the next one probably does, too.
@@ -103,6 +117,9 @@ pub struct Core {
     senders: Mutex<Vec<Weak<Sender>>>,
     /// How many processes ever sent something here.
     senders_ever: AtomicU64,
+    helpers: Helpers,
+    /// What the receive that is blocked now wants, for observers. Locked last, and shortly.
+    wanted: Mutex<Option<Wanted>>,
 }
 
 impl Core {
@@ -126,7 +143,7 @@ impl Core {
             version: AtomicU64::new(0),
             rewinds: AtomicU64::new(0),
             closed: AtomicBool::new(false),
-            damage: AtomicBool::new(false),
+            troubled: AtomicBool::new(false),
             spin: Spin::default(),
             driver: OnceLock::new(),
             remote: AtomicBool::new(false),
@@ -135,6 +152,8 @@ impl Core {
             lock_fd: AtomicI32::new(lock_fd),
             senders: Mutex::default(),
             senders_ever: AtomicU64::new(0),
+            helpers: Helpers::default(),
+            wanted: Mutex::default(),
         })
     }
 
@@ -198,21 +217,23 @@ impl Core {
 
     // ---- acknowledgements of remote lanes ----
 
-    /// (uid, total received) of the lanes that owe their sender an acknowledgement.
-    pub fn acks(&self) -> Vec<(u128, u64)> {
+    /// (uid, account, total received) of what is to be acknowledged.
+    pub fn acks(&self) -> Vec<(u128, usize, u64)> {
         let mut count = [0u8; 8];
         // SAFETY: reads the eventfd's counter into eight bytes of ours; empty is fine.
         unsafe { libc::read(self.event.as_raw_fd(), count.as_mut_ptr().cast(), 8) };
         let mut state = self.lock();
-        let due = std::mem::take(&mut state.due);
-        due.into_iter()
-            .map(|lane| {
-                let lane = &mut state.lanes[lane as usize];
-                (lane.due, lane.asked) = (false, false);
-                lane.acknowledged = lane.taken;
-                (lane.uid, lane.taken)
-            })
-            .collect()
+        let mut acks = Vec::new();
+        for lane in std::mem::take(&mut state.due) {
+            let lane = &mut state.lanes[lane as usize];
+            (lane.due, lane.asked) = (false, false);
+            for (account, taken) in lane.taken.into_iter().enumerate() {
+                if taken != std::mem::replace(&mut lane.acknowledged[account], taken) {
+                    acks.push((lane.uid, account, taken));
+                }
+            }
+        }
+        acks
     }
 
     /// The sender of `lane` waits for room: acknowledge what it does not know yet, or the next.
@@ -220,13 +241,13 @@ impl Core {
         let mut state = self.lock();
         let one = &mut state.lanes[lane as usize];
         one.asked = true;
-        if one.taken > one.acknowledged {
+        if one.taken != one.acknowledged {
             self.owe(&mut state, lane);
         }
     }
 
-    /// Cost of what was received from `lane`, ever.
-    pub fn taken(&self, lane: u32) -> u64 {
+    /// By account, the cost of what was received from `lane`, ever.
+    pub fn taken(&self, lane: u32) -> [u64; ACCOUNTS] {
         self.lock().lanes[lane as usize].taken
     }
 
@@ -256,17 +277,17 @@ impl Core {
 
 impl Core {
     fn add_lane(&self, state: &mut State, uid: u128, source: Source) -> u32 {
-        let lane =
-            Lane { uid, source, arrived: 0, taken: 0, acknowledged: 0, due: false, asked: false };
+        let (taken, acknowledged) = Default::default();
+        let lane = Lane { uid, source, arrived: 0, taken, acknowledged, due: false, asked: false };
         state.lanes.push(lane);
         self.senders_ever.store(state.lanes.len() as u64, Ordering::Relaxed);
         (state.lanes.len() - 1) as u32
     }
 
-    /// A sender's bytes made no sense; a receive will report it.
-    fn report(&self, state: &mut State, why: String) {
-        state.damaged.push(why);
-        self.damage.store(true, Ordering::Release);
+    /// A receive will report it.
+    fn report(&self, state: &mut State, trouble: Trouble) {
+        state.troubles.push(trouble);
+        self.troubled.store(true, Ordering::Release);
     }
 }
 

@@ -69,7 +69,8 @@ impl Core {
             self.tell_senders(&mut state);
             if wished != *wishes {
                 *wishes = wished;
-                shared.summary.write(&summary(&state.queue));
+                let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+                shared.summary.write(&summary(&state.queue, wanted.as_ref()));
             }
             if !state.undecided.is_empty() {
                 return !self.is_closed();

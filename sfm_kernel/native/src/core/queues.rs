@@ -17,6 +17,14 @@ pub fn is_news(context: u64) -> bool {
     context != 0 && context % 2 == 0
 }
 
+/// Of a context's number: the twin of that context in which its messages are answered. Who waits
+/// there is in the middle of a send, and what comes there is nobody's message: acknowledgements.
+pub const ANSWERS: u64 = 2;
+
+pub fn is_answer(context: u64) -> bool {
+    context & ANSWERS != 0
+}
+
 #[derive(Default)]
 pub struct Queues {
     own: Queue,

@@ -1,15 +1,16 @@
 //! Looking, taking, waiting: what a receive does.
 
 use std::sync::atomic::Ordering;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::driving::AT_ONCE;
-use super::{Core, Source, State};
+use super::{Core, Source, State, Trouble};
 use crate::bell::{Bell, Woken};
 use crate::matching::{Candidate, Taken, Template, Ticket};
-use crate::packet::Packet;
+use crate::packet::{account, Packet};
 use crate::peers::bump;
+use crate::summary::Wanted;
 
 /// A lane without asked-for acknowledgements still owes one after so many bytes.
 const ACK_EVERY: u64 = 1 << 20;
@@ -29,6 +30,11 @@ pub enum Found {
 }
 
 impl Core {
+    /// What the receive that is blocked now wants; None: no receive is.
+    pub fn want(&self, wanted: Option<Wanted>) {
+        *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) = wanted;
+    }
+
     /// Look for the first match in a context after `cursor`; take it if it is certain.
     /// `near`: the slot of the message that has the number `cursor`, if the caller knows it.
     pub fn look(
@@ -176,28 +182,30 @@ impl Core {
         let Ticket { lane, paid, number, .. } = taken.ticket;
         let uid = state.lanes[lane as usize].uid as u64;
         bump(&shared.peers.of(uid).received, 1);
-        shared.record_received(uid, number, taken.packet.len());
+        shared.record_received(uid, number, &taken.packet);
+        shared.polls.end();
         if !paid {
-            self.credit(state, &taken.ticket, taken.packet.cost());
+            self.credit(state, &taken.ticket, &taken.packet);
         }
     }
 
     /// What a message cost its sender is free again.
-    pub(super) fn credit(&self, state: &mut State, ticket: &Ticket, cost: u64) {
-        let nth = ticket.lane;
+    pub(super) fn credit(&self, state: &mut State, ticket: &Ticket, packet: &Packet) {
+        let (nth, cost, account) = (ticket.lane, packet.cost(), account(packet.context()));
         let lane = &mut state.lanes[nth as usize];
-        lane.taken += cost;
+        lane.taken[account] += cost;
+        let taken = lane.taken[account];
         bump(&self.shared().peers.of(lane.uid as u64).taken, cost);
         match &lane.source {
             Source::Ring { reader, .. } => {
-                reader.control().taken.0.store(lane.taken, Ordering::Release);
+                reader.control().taken[account].0.store(taken, Ordering::Release);
                 if state.to_tell.last() != Some(&nth) {
                     state.to_tell.push(nth);
                 }
             }
-            Source::Local(outflow) => outflow.credit(lane.taken),
+            Source::Local(outflow) => outflow.credit(account, taken),
             Source::Remote => {
-                if ticket.ack || lane.asked || lane.taken - lane.acknowledged >= ACK_EVERY {
+                if ticket.ack || lane.asked || taken - lane.acknowledged[account] >= ACK_EVERY {
                     self.owe(state, nth);
                 }
             }
@@ -267,14 +275,14 @@ impl Core {
         woken
     }
 
-    /// Errors that a receive should report: a sender's packets made no sense.
-    pub fn damaged(&self) -> Option<String> {
-        if !self.damage.load(Ordering::Acquire) {
+    /// What a receive should report of a sender.
+    pub fn trouble(&self) -> Option<Trouble> {
+        if !self.troubled.load(Ordering::Acquire) {
             return None;
         }
         let mut state = self.lock();
-        let why = state.damaged.pop();
-        self.damage.store(!state.damaged.is_empty(), Ordering::Release);
-        why
+        let trouble = state.troubles.pop();
+        self.troubled.store(!state.troubles.is_empty(), Ordering::Release);
+        trouble
     }
 }

@@ -33,7 +33,7 @@ mod validate;
 pub use body::{Body, Tail};
 pub use builder::Builder;
 pub use gather::Gather;
-pub use peek::{entries_behind_ends, next_entry};
+pub use peek::{account, context_of, entries_behind_ends, next_entry, ACCOUNTS};
 pub use shape::{Shape, MAX_DIMENSIONS};
 pub use validate::validate_foreign;
 use validate::{validate, validate_split};

@@ -1,6 +1,6 @@
 //! The beginning of a packet's table, as it stands in a trace: cut somewhere, and not checked.
 
-use super::{u16_at, u32_at, Attribute, Kind, Shape, ENTRY, HEADER};
+use super::{u16_at, u32_at, u64_at, Attribute, Kind, Shape, ENTRY, HEADER};
 
 /// Of a packet's front: the entries of its attributes behind the first two, which are `dest` and
 /// `src` in every message.
@@ -13,6 +13,23 @@ pub fn entries_behind_ends(front: &[u8]) -> &[u8] {
         }
     }
     &front[at.min(end)..end]
+}
+
+/// Of a packet's front: whose message it is.
+pub fn context_of(front: &[u8]) -> u64 {
+    u64_at(front, 24)
+}
+
+/// Accounts of what was sent to somebody and not yet received: one of the user's messages, and one
+/// of what the library says to itself, which takes no room of the user's.
+pub const ACCOUNTS: usize = 2;
+
+/// Of a context's number: it is the library's.
+pub const LIBRARY: u64 = 4;
+
+/// To which account the messages of a context go.
+pub fn account(context: u64) -> usize {
+    usize::from(context & LIBRARY != 0)
 }
 
 /// The first entry, whether its value is whole and valid, and what is behind it. None where not

@@ -1,4 +1,5 @@
 use super::*;
+use crate::value::Native;
 
 fn sample() -> Packet {
     let mut builder = Builder::new();
@@ -148,4 +149,46 @@ fn a_buffer_is_one_values_and_no_others() {
     };
     assert!(validate_foreign(&packet(1)).is_ok());
     assert!(validate_foreign(&packet(0)).is_err());
+}
+
+#[test]
+fn damaged_packets_are_read_or_refused() {
+    let array: Vec<u8> = [0u32.to_le_bytes().as_slice(), b"f\x08C\x02"].concat();
+    let extents = [2u64.to_le_bytes(), 3u64.to_le_bytes()].concat();
+    let numbers = [1u8; 48];
+    let mut builder = Builder::new();
+    builder.buffer(numbers.as_ptr(), numbers.len());
+    builder.attribute("array", Kind::Array, &[&array, &extents]).unwrap();
+    builder.attribute("name", Kind::Str, &["Zoë".as_bytes()]).unwrap();
+    builder.attribute("pickle", Kind::Pickle, &[&[0; 8], b"\x80\x05N."]).unwrap();
+    builder.attribute("big", Kind::BigInt, &[&[255; 9]]).unwrap();
+    // SAFETY: the numbers outlive it.
+    let other = unsafe { builder.finish() }.to_packet().unwrap();
+    let samples = [sample(), other].map(|one| one.whole().unwrap().to_vec());
+    let (mut chance, rounds) = crate::chance::Chance::new(20_000, 5_500_000);
+    let mut valid = 0;
+    for _ in 0..rounds {
+        let mut bytes = samples[chance.below(2)].clone();
+        let end = [HEADER, bytes.len()][chance.below(2)];
+        chance.damage(&mut bytes, end, 6);
+        bytes.truncate(bytes.len() - if chance.below(8) == 0 { chance.below(40) } else { 0 });
+        let _ = (head(&bytes), validate_split(&bytes, bytes.len() as u64 + 64));
+        if validate_foreign(&bytes).is_err() {
+            continue;
+        }
+        valid += 1;
+        let packet = Packet::new(Body::copy_of(&bytes)).unwrap();
+        for one in packet.attributes() {
+            let found = packet.find(one.name).map(|found| found.value.len());
+            assert_eq!(found, Some(one.value.len()));
+            std::hint::black_box(matches!(crate::value::of_attribute(&one), Native::Opaque));
+        }
+        for nth in 0..u32_at(&bytes, 12) as usize {
+            std::hint::black_box(
+                packet.buffer_bytes(nth).iter().map(|one| *one as u64).sum::<u64>(),
+            );
+        }
+        crate::summary::summary_of(&bytes[HEADER..]);
+    }
+    assert!(valid > rounds / 100, "not all of it is damaged: {valid} of {rounds}");
 }

@@ -12,11 +12,13 @@ use pyo3::types::{PyBytes, PyFloat, PyInt, PyList};
 use super::arrays::{numbers, Numbers};
 use super::blocked::{Blocked, TICK};
 use super::collectives::is_float64;
+use super::detached::{without_gil, InCall};
 use super::errors::{closed, error, shm_error};
 use super::inbox::Inbox;
 use crate::bell::Woken;
 use crate::board::fold::{Cell, Kind, Op, ROOM};
 use crate::board::Board;
+use crate::core::WHATEVER;
 use crate::segment::Doing;
 
 /// One member's end of a board.
@@ -71,6 +73,7 @@ impl PyBoard {
         text: &str,
         tick: &Bound<'py, PyAny>,
     ) -> PyResult<(u32, Bound<'py, PyAny>)> {
+        let _in_call = InCall::enter(py);
         let packed = packed.map(|packed| packed.as_bytes());
         match Meeting::of(value, packed, op, out) {
             Some(meeting) => {
@@ -285,7 +288,7 @@ fn wait(
             continue;
         }
         let limit = if blocked.is_none() { AT_ONCE } else { TICK };
-        let woken = py.detach(|| board.wait(limit));
+        let woken = without_gil(py, || board.wait(limit));
         if woken == Woken::Rung {
             continue;
         }
@@ -297,7 +300,7 @@ fn wait(
             looked = facts.and_then(|facts: Option<String>| blocked.tell(py, facts.as_deref()));
         }
         // Who is missing decides by coming: nothing that arrives here does.
-        blocked.settle(0);
+        blocked.settle(WHATEVER);
         let looked = looked.and_then(|()| blocked.judged(py));
         if let Err(failure) = looked {
             give_up(failure)?;

@@ -1,12 +1,12 @@
 //! The calls that users make: `send`, `recv`, `recv_nb`, `peek`.
 //!
 //! What is rare is left to methods of the Python class that inherits from this one:
-//! `_send_otherwise`, `_send_after_loss`, `_canonical`, `_waiter`, `_timed_out`, `_would_block`.
+//! `_send_otherwise`, `_send_after_loss`, `_canonical`, `_waiter`, `_timed_out`, `_would_block`, `_polled`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyException, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -75,7 +75,7 @@ impl Calls {
         take: bool,
     ) -> PyResult<Option<(usize, Py<Message>)>> {
         let py = slf.py();
-        here::mark(py);
+        here::mark(py)?;
         let wires = wires(slf)?;
         if wires.core.is_closed() {
             return Err(errors::closed(py));
@@ -98,6 +98,7 @@ impl Calls {
         let natives: SmallVec<[_; 8]> = parsed.iter().map(|one| &one.native).collect();
         let found = wires.core.look_for_any(wires.context, &natives, take);
         let Some((nth, packet, taken)) = found else { return Ok(None) };
+        wires.core.shared().polls.end();
         let message = match taken {
             Some(taken) => received_message(&wires.core, taken),
             None => queued_message(&packet),
@@ -125,7 +126,7 @@ pub(super) fn wires<'a>(slf: Me<'a, '_>) -> PyResult<&'a Wires> {
 
 fn send<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome<'py> {
     let (slf, py) = (slf.cast::<Calls>()?, slf.py());
-    here::mark(py);
+    here::mark(py)?;
     arguments.no_positional("send")?;
     let Some(dest) = arguments.find(intern!(py, "dest"))? else {
         let why = "send needs a destination: send(dest='B', ...)";
@@ -133,7 +134,10 @@ fn send<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome
     };
     // What cannot be looked up (a list) cannot be a name either: the slow way says so.
     let wires = wires(slf)?;
-    let ring = wires.rings.bind(py).get_item(dest).unwrap_or(None);
+    let ring = match wires.rings.bind(py).get_item(dest) {
+        Err(failure) if failure.is_instance_of::<PyException>(py) => None,
+        found => found?, // not so Stop, in a name's own comparison
+    };
     let Some(ring) = ring else {
         let rest = arguments.dict("dest")?;
         if rest.contains(intern!(py, "src"))? {
@@ -231,7 +235,7 @@ pub(super) fn waiter<'a, 'py: 'a>(
 
 fn recv<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome<'py> {
     let (slf, py) = (slf.cast::<Calls>()?, slf.py());
-    here::mark(py);
+    here::mark(py)?;
     let given = match arguments.positional {
         [] => None,
         [timeout] if timeout.is_none() => None,
@@ -259,6 +263,7 @@ fn recv<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome
     match with_template(slf, arguments, |mut search| search.wait(py, timeout, waiter))? {
         Waited::Taken(taken) => message(slf, taken),
         Waited::TimedOut => {
+            polled(slf, "recv", given, arguments)?;
             let template = arguments.dict("")?;
             Err(PyErr::from_value(slf.call_method1(intern!(py, "_timed_out"), (given, template))?))
         }
@@ -267,11 +272,12 @@ fn recv<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome
 
 fn recv_nb<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome<'py> {
     let (slf, py) = (slf.cast::<Calls>()?, slf.py());
-    here::mark(py);
+    here::mark(py)?;
     arguments.no_positional("recv_nb")?;
     match with_template(slf, arguments, |mut search| search.take(py))? {
         Some(taken) => message(slf, taken),
         None => {
+            polled(slf, "recv_nb", None, arguments)?;
             let template = arguments.dict("")?;
             Err(PyErr::from_value(slf.call_method1(intern!(py, "_would_block"), (template,))?))
         }
@@ -282,7 +288,34 @@ fn peek<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome
     let (slf, py) = (slf.cast::<Calls>()?, slf.py());
     arguments.no_positional("peek")?;
     let found = with_template(slf, arguments, |mut search| search.peek(py))?;
+    if found {
+        wires(slf)?.core.shared().polls.end();
+    } else {
+        polled(slf, "peek", None, arguments)?;
+    }
     Ok(pyo3::types::PyBool::new(py, found).to_owned().into_any())
+}
+
+/// A call has asked in vain: observers want to know, should it go on like that.
+fn polled(
+    slf: Me<'_, '_>,
+    function: &str,
+    timeout: Option<&Bound<'_, PyAny>>,
+    arguments: &Arguments<'_, '_>,
+) -> PyResult<()> {
+    let (py, shared) = (slf.py(), wires(slf)?.core.shared());
+    if shared.polled() {
+        here::mark(py)?;
+        let asked = (function, timeout, arguments.dict("")?);
+        let about = slf.call_method1(intern!(py, "_polled"), asked);
+        match about.and_then(|about| about.extract::<String>()) {
+            Ok(about) => shared.tell_polls(&about),
+            // A value that cannot be shown is no reason for the call to fail; Stop is.
+            Err(failure) if failure.is_instance_of::<PyException>(py) => shared.tell_polls(""),
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(())
 }
 
 fn message<'py>(slf: Me<'_, 'py>, taken: crate::matching::Taken) -> Outcome<'py> {

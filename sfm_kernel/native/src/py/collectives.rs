@@ -15,6 +15,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use super::board::{Meeting, PyBoard};
+use super::detached::InCall;
 use super::errors::error;
 use super::here;
 use crate::board::fold::Kind;
@@ -197,7 +198,8 @@ impl Collectives {
         algorithm: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        here::mark(py);
+        let _in_call = InCall::enter(py);
+        here::mark(py)?;
         let wires = wires(slf)?;
         let board = match algorithm {
             None => wires.ledger.get().board(py),
@@ -223,7 +225,8 @@ impl Collectives {
         algorithm: Option<&Bound<'py, PyString>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        here::mark(py);
+        let _in_call = InCall::enter(py);
+        here::mark(py)?;
         let wires = wires(slf)?;
         let op = op.unwrap_or(wires.add.bind(py));
         if algorithm.is_none() {

@@ -10,6 +10,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 use pyo3::{ffi, intern};
 
 use super::arrays::array;
+use super::detached::InCall;
 use super::encode::{fill_view, pickle, with_bytes};
 use super::errors::{packet_error, unfit};
 use super::message::Message;
@@ -105,6 +106,7 @@ pub fn value_of<'py>(
                 count -= 1;
                 region(first - 1)?.into_any()
             };
+            let _in_call = InCall::enter(py);
             let loads = pickle(py, &LOADS, "loads")?;
             if count == 0 {
                 loads.call1((dumped,))?

@@ -93,7 +93,7 @@ fn translated<'py>(slf: &Bound<'py, PyAny>, outcome: Outcome<'py>) -> Outcome<'p
 
 fn send<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome<'py> {
     let py = slf.py();
-    here::mark(py);
+    here::mark(py)?;
     let names = [intern!(py, "obj"), intern!(py, "dest"), intern!(py, "tag")];
     if let (Some(direct), Some([Some(obj), Some(dest), tag])) =
         (direct(slf)?, named(arguments, names)?)
@@ -116,7 +116,7 @@ fn send<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome
 #[expect(non_snake_case, reason = "MPI's name")]
 fn Send<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome<'py> {
     let py = slf.py();
-    here::mark(py);
+    here::mark(py)?;
     let names = [intern!(py, "buf"), intern!(py, "dest"), intern!(py, "tag")];
     if let (Some(direct), Some([Some(buf), Some(dest), tag])) =
         (direct(slf)?, named(arguments, names)?)
@@ -140,7 +140,7 @@ fn Send<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome
 
 fn recv<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome<'py> {
     let py = slf.py();
-    here::mark(py);
+    here::mark(py)?;
     let names =
         [intern!(py, "buf"), intern!(py, "source"), intern!(py, "tag"), intern!(py, "status")];
     if let (Some(direct), Some([buf, source, tag, status])) =
@@ -168,7 +168,7 @@ fn recv<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome
 #[expect(non_snake_case, reason = "MPI's name")]
 fn Recv<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome<'py> {
     let py = slf.py();
-    here::mark(py);
+    here::mark(py)?;
     let names =
         [intern!(py, "buf"), intern!(py, "source"), intern!(py, "tag"), intern!(py, "status")];
     if let (Some(direct), Some([Some(buf), source, tag, status])) =

@@ -13,6 +13,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 
 use super::arrays::numbers;
+use super::detached::{without_gil, InCall};
 use super::errors::error;
 use crate::packet::{Builder, Gather, Kind, Packet};
 
@@ -216,6 +217,7 @@ impl<'py> Encoder<'py> {
     /// Everything else: pickle protocol 5, its buffers out of band.
     fn object(&mut self, name: &str, value: &Bound<'py, PyAny>) -> PyResult<()> {
         let py = value.py();
+        let _in_call = InCall::enter(py);
         let views = PyList::empty(py);
         let options = PyDict::new(py);
         options.set_item(intern!(py, "protocol"), 5)?;
@@ -275,7 +277,7 @@ pub fn pack(attributes: &Bound<'_, PyDict>, context: u64) -> PyResult<PyPacket> 
     }
     let gather = encoder.gather();
     let packet = if gather.len() >= DETACH_FROM {
-        py.detach(|| gather.to_packet())
+        without_gil(py, || gather.to_packet())
     } else {
         gather.to_packet()
     };

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::calls::{wires, Calls};
+use super::detached::InCall;
 use super::encode::Encoder;
 use super::errors;
 use super::memory::Memory;
@@ -77,6 +78,7 @@ impl Direct {
         data: &Bound<'_, PyAny>,
         buffering: u64,
     ) -> PyResult<bool> {
+        let _in_call = InCall::enter(py);
         let memory = Memory::of(data)?.ok_or_else(|| PyValueError::new_err("no such array"))?;
         send_memory(self, py, dest, tag, &memory, buffering)
     }
@@ -88,6 +90,7 @@ impl Direct {
         message: &Bound<'_, Message>,
         into: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
+        let _in_call = InCall::enter(py);
         let memory = Memory::of(into)?.filter(|memory| memory.writable);
         let packet = &message.get().packet;
         match (memory, size_of_parts(packet)) {
@@ -115,6 +118,7 @@ impl Direct {
         transfer: &Bound<'_, PyAny>,
         total: usize,
     ) -> PyResult<()> {
+        let _in_call = InCall::enter(py);
         let (memory, ring) = self.stream_ends(py, dest, data)?;
         let transfer = Some((transfer, total));
         send_parts(py, self, &Way::of(&ring)?, tag, &memory, transfer, UNBOUNDED)
@@ -130,6 +134,7 @@ impl Direct {
         start: usize,
         acked: usize,
     ) -> PyResult<Option<usize>> {
+        let _in_call = InCall::enter(py);
         let (memory, ring) = self.stream_ends(py, dest, data)?;
         let dest = self.peers.bind(py).get_item(dest as usize)?;
         stream(self, &Way::of(&ring)?, &dest, transfer, &memory, start, acked)
@@ -137,6 +142,7 @@ impl Direct {
 
     /// Tell the receiver of a stream that no more comes.
     fn give_up(&self, py: Python<'_>, dest: i64, transfer: &Bound<'_, PyAny>) -> PyResult<()> {
+        let _in_call = InCall::enter(py);
         let Some(ring) = route(self, py, dest, 0)? else { return Ok(()) };
         give_up(self, &Way::of(&ring)?, transfer)
     }
@@ -150,6 +156,7 @@ impl Direct {
         into: &Bound<'_, PyAny>,
         start: usize,
     ) -> PyResult<()> {
+        let _in_call = InCall::enter(py);
         let (memory, ring) = self.stream_ends(py, source, into)?;
         let src = self.peers.bind(py).get_item(source as usize)?;
         abandon(self, &Way::of(&ring)?, &src, transfer, start, memory.length)
@@ -164,6 +171,7 @@ impl Direct {
         into: &Bound<'_, PyAny>,
         start: usize,
     ) -> PyResult<()> {
+        let _in_call = InCall::enter(py);
         let (memory, ring) = self.stream_ends(py, source, into)?;
         if !memory.writable {
             return Err(PyValueError::new_err("the array is read-only"));

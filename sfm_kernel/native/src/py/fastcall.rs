@@ -9,6 +9,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
+use super::detached::InCall;
 use super::encode::text_of;
 
 pub type Outcome<'py> = PyResult<Bound<'py, PyAny>>;
@@ -91,6 +92,7 @@ pub unsafe fn enter(
     call: Function,
 ) -> *mut ffi::PyObject {
     Python::attach(|py| {
+        let _in_call = InCall::enter(py);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             // SAFETY: the interpreter keeps all of these for the time of the call: `slf`, of a type
             // that the method descriptor has checked; the tuple of names or null; and as many

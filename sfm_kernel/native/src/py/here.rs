@@ -70,84 +70,84 @@ fn beyond() -> Option<&'static Beyond> {
     BEYOND.get_or_init(find).as_ref()
 }
 
-/// This thread is in a call that was made from the current Python frame.
-pub fn mark(py: Python<'_>) {
-    places::set_here(current(py));
+/// This thread is in a call that was made from the current Python frame; a helper is where the
+/// call is that it works for. What a signal's handler raises while code is described is passed on:
+/// it is meant for the call.
+pub fn mark(py: Python<'_>) -> PyResult<()> {
+    if places::helping() == 0 {
+        places::set_here(current(py)?);
+    }
+    Ok(())
 }
 
-fn current(py: Python<'_>) -> Place {
-    let Some(beyond) = beyond() else { return 0 };
+pub fn current(py: Python<'_>) -> PyResult<Place> {
+    let Some(beyond) = beyond() else { return Ok(0) };
     // SAFETY: the frame is borrowed from the thread that runs us; those further out are owned until
     // the next step.
     unsafe {
         let mut frame = ffi::PyEval_GetFrame();
         let mut held: Option<Bound<'_, PyAny>> = None;
         while !frame.is_null() {
-            let found = place_of(py, frame, (beyond.instruction)(frame));
+            let found = place_of(py, frame, (beyond.instruction)(frame))?;
             if found != 0 {
-                return found;
+                return Ok(found);
             }
             frame = (beyond.back)(frame);
             held = Bound::from_owned_ptr_or_opt(py, frame.cast());
         }
         drop(held);
     }
-    0
+    Ok(0)
 }
 
 /// The place of an instruction of a frame; 0 where its code is not to be shown.
 ///
 /// # Safety
 /// `frame` is a frame.
-unsafe fn place_of(py: Python<'_>, frame: *mut ffi::PyFrameObject, instruction: c_int) -> Place {
+unsafe fn place_of(
+    py: Python<'_>,
+    frame: *mut ffi::PyFrameObject,
+    instruction: c_int,
+) -> PyResult<Place> {
     // SAFETY: a frame's code, a new reference.
     let code = unsafe { Bound::<PyAny>::from_owned_ptr(py, ffi::PyFrame_GetCode(frame).cast()) };
     let address = code.as_ptr() as usize;
     let nth = ((address >> 5) ^ instruction as usize) % INSTRUCTIONS;
     let (seen, at, place) = SEEN.with(|seen| seen[nth].get());
     if seen == address && at == instruction {
-        return place;
+        return Ok(place);
     }
-    let Some(number) = number_of(code) else { return 0 };
+    let Some(number) = number_of(code)? else { return Ok(0) };
     // SAFETY: a frame.
     let line = unsafe { ffi::PyFrame_GetLineNumber(frame) };
     let found = if number == 0 { 0 } else { place_in(number, line.max(0) as u32) };
     SEEN.with(|seen| seen[nth].set((address, instruction, found)));
-    found
+    Ok(found)
 }
 
 /// The number of this code, 0 if it is not to be shown. None where that cannot be told now: what
 /// describes code has made a call itself.
-fn number_of(code: Bound<'_, PyAny>) -> Option<u64> {
+fn number_of(code: Bound<'_, PyAny>) -> PyResult<Option<u64>> {
     let address = code.as_ptr() as usize;
     KNOWN.with(|known| {
-        let mut known = known.try_borrow_mut().ok()?;
+        let Ok(mut known) = known.try_borrow_mut() else { return Ok(None) };
         if let Some((_, number)) = known.get(&address) {
-            return Some(*number);
+            return Ok(Some(*number));
         }
-        let number = describe(&code).unwrap_or(0);
+        let number = describe(&code)?;
         if known.len() >= CODES {
             known.clear();
             SEEN.with(|seen| seen.iter().for_each(|one| one.set((0, 0, 0))));
         }
         known.insert(address, (code.unbind(), number));
-        Some(number)
+        Ok(Some(number))
     })
 }
 
-/// A number for this code; None where it is not to be shown.
-fn describe(code: &Bound<'_, PyAny>) -> Option<u64> {
-    let py = code.py();
-    let tell = || -> PyResult<Option<String>> {
-        let Some(locator) = LOCATOR.get(py) else { return Ok(None) };
-        let (file, name) = (code.getattr("co_filename")?, code.getattr("co_name")?);
-        locator.bind(py).call1((file, name))?.extract()
-    };
-    match tell() {
-        Ok(text) => text.map(places::register),
-        Err(failure) => {
-            failure.write_unraisable(py, Some(code));
-            None
-        }
-    }
+/// A number for this code; 0 where it is not to be shown.
+fn describe(code: &Bound<'_, PyAny>) -> PyResult<u64> {
+    let Some(locator) = LOCATOR.get(code.py()) else { return Ok(0) };
+    let (file, name) = (code.getattr("co_filename")?, code.getattr("co_name")?);
+    let text: Option<String> = locator.bind(code.py()).call1((file, name))?.extract()?;
+    Ok(text.map_or(0, places::register))
 }

@@ -9,14 +9,17 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use super::blocked::{Blocked, TICK};
+use super::detached::{without_gil, InCall};
 use super::errors;
 use super::here;
 use super::message::queued_message;
 use super::outflow::PyOutflow;
+use super::search::duration;
 use super::segment::{parse_uid, PySegment};
 use crate::bell::Woken;
 use crate::core::Core;
 use crate::matching::Taken;
+use crate::places::helping;
 use crate::segment::Doing;
 
 /// How long the network thread sleeps when nobody rings.
@@ -54,11 +57,12 @@ impl Inbox {
     /// asks `choose(message)` for each message while callbacks are registered which function, if
     /// any, is to be called with it.
     fn serve(&self, py: Python<'_>, choose: &Bound<'_, PyAny>) -> PyResult<()> {
+        let _in_call = InCall::enter(py);
         let core = &*self.core;
         let _life = core.shared().life.hold();
         let mut wishes = 0;
         loop {
-            let open = py.detach(|| loop {
+            let open = without_gil(py, || loop {
                 if !core.serve(PAUSE, &mut wishes) {
                     break false;
                 }
@@ -79,16 +83,24 @@ impl Inbox {
 
     /// Wait until `look()` is true; it is called whenever something has come. `text` is what
     /// observers see, where it is not empty; `tick()` is called about every 100 ms, and what it
-    /// raises ends the wait.
+    /// raises ends the wait. `sending`: it is for what this process has sent to be received. `limit`: seconds after which
+    /// `look()` will raise.
+    #[pyo3(signature = (look, text, tick, sending=false, limit=None))]
     fn wait_until(
         &self,
         py: Python<'_>,
         look: &Bound<'_, PyAny>,
         text: &str,
         tick: &Bound<'_, PyAny>,
+        sending: bool,
+        limit: Option<f64>,
     ) -> PyResult<()> {
-        here::mark(py);
+        let _in_call = InCall::enter(py);
+        here::mark(py)?;
         let core = &*self.core;
+        let doing = if sending { Doing::Sending } else { Doing::Receiving };
+        let deadline = limit.and_then(duration).and_then(|limit| Instant::now().checked_add(limit));
+        let left = || deadline.map(|at| at.saturating_duration_since(Instant::now()));
         let mut blocked: Option<Blocked<'_>> = None;
         let mut ticked = Instant::now();
         let mut spins = 100; // where other messages stream in, nobody here looks for signals
@@ -100,19 +112,21 @@ impl Inbox {
             if look.call0()?.is_truthy()? {
                 return Ok(());
             }
-            if spins > 0 && (core.glance(version) || py.detach(|| core.spin(version))) {
+            if spins > 0 && (core.glance(version) || without_gil(py, || core.spin(version))) {
                 spins -= 1;
                 continue;
             }
             if blocked.is_none() && !text.is_empty() {
-                blocked = Some(Blocked::enter(core, Doing::Receiving, text, "", None));
+                blocked = Some(Blocked::enter(core, doing, text, "", left()));
             }
             if ticked.elapsed() >= TICK {
                 ticked = Instant::now();
                 py.check_signals()?;
+                let heard = core.told_by_helpers();
                 let told = tick.call0().and_then(|facts| facts.extract::<Option<String>>());
                 if let (Ok(facts), Some(blocked)) = (&told, &mut blocked) {
                     blocked.tell(py, facts.as_deref())?;
+                    blocked.hear(heard);
                 }
                 if let Err(failure) = told {
                     // What a dead peer had sent before is still received.
@@ -128,19 +142,58 @@ impl Inbox {
             if let Some(blocked) = &mut blocked {
                 blocked.judged(py)?;
                 blocked.settle(examined);
+            } else if helping() != 0 {
+                core.settle_helper(helping(), examined);
             }
-            if py.detach(|| core.wait(version, TICK)) == Woken::Signal {
+            let pause = left().map_or(TICK, |left| left.min(TICK));
+            if without_gil(py, || core.wait(version, pause)) == Woken::Signal {
                 py.check_signals()?;
             }
         }
+    }
+
+    /// Where in its program this thread is now, as a number for `help`.
+    #[staticmethod]
+    fn place(py: Python<'_>) -> PyResult<u64> {
+        here::current(py)
+    }
+
+    /// This thread works, as the helper with this number (not 0), for a call that another thread has
+    /// made at `place`: observers see what it sends there, and its waits through `helper_facts`.
+    /// `apart`: calls that do not wait for it have nothing to do with it.
+    fn help(&self, number: u64, place: u64, apart: bool) {
+        crate::places::set_here(place);
+        crate::places::set_helping(number);
+        self.core.begin_help(number, apart);
+    }
+
+    /// The end of `help`.
+    fn end_help(&self) {
+        self.core.end_help(helping());
+        crate::places::set_helping(0);
+    }
+
+    /// What a helper waits for, as JSON for observers; None while it does not wait.
+    fn helper_facts(&self, number: u64) -> Option<String> {
+        self.core.facts_of_helper(number)
     }
 
     /// Wait until something has come, for at most so many microseconds.
     fn rest(&self, py: Python<'_>, limit: u64) -> PyResult<()> {
         let core = &*self.core;
         let version = core.version();
-        if py.detach(|| core.wait(version, Duration::from_micros(limit))) == Woken::Signal {
+        if without_gil(py, || core.wait(version, Duration::from_micros(limit))) == Woken::Signal {
             py.check_signals()?;
+        }
+        Ok(())
+    }
+
+    /// A call has asked in vain for what `tell()` says, as JSON; it is seldom called.
+    fn polled(&self, py: Python<'_>, tell: &Bound<'_, PyAny>) -> PyResult<()> {
+        let shared = self.core.shared();
+        if shared.polled() {
+            here::mark(py)?;
+            shared.tell_polls(&tell.call0()?.extract::<String>()?);
         }
         Ok(())
     }
@@ -157,7 +210,10 @@ impl Inbox {
 
     /// Say what the process is doing between calls.
     fn set_running(&self, running: bool) {
-        self.core.shared().set_doing(if running { Doing::Running } else { Doing::Idle });
+        let shared = self.core.shared();
+        shared.others.write("");
+        shared.set_doing(if running { Doing::Running } else { Doing::Idle });
+        shared.polls.end();
     }
 
     /// Say that this process waits for others to end a cell: a line, and JSON, for observers.
@@ -167,9 +223,12 @@ impl Inbox {
         shared.examined.store(0, Ordering::Release);
     }
 
-    /// See `set_waiting`; the threads that could go on meanwhile.
+    /// What could go on meanwhile, or has been left by a program that has come to its end.
     fn set_others(&self, others: &str) {
-        self.core.shared().others.write(others);
+        let told = &self.core.shared().others;
+        if told.read().as_deref() != Some(others) {
+            told.write(others); // only then: observers notice each change
+        }
     }
 
     /// It waits no more.

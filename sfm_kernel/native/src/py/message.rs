@@ -9,11 +9,16 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyString, PyTuple};
 
 use super::decode::value_of;
+use super::detached::InCall;
 use super::kept::Kept;
 use crate::core::Core;
 use crate::matching::{Taken, Ticket};
 use crate::packet::{Kind, Packet};
 
+/// A received packet. Its values are decoded when they are first read.
+///
+/// To read a value that was pickled runs code of whoever has made the message: in a world a member.
+/// ``repr``, as every display, reads all values.
 #[pyclass(module = "sfm_kernel.message", frozen)]
 pub struct Message {
     pub packet: Arc<Packet>,
@@ -163,6 +168,7 @@ impl Message {
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let _in_call = InCall::enter(slf.py());
         let attributes = PyDict::new(slf.py());
         for name in slf.get().names() {
             attributes.set_item(name, slf.get().value(slf.py(), name)?)?;
@@ -171,6 +177,7 @@ impl Message {
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let _in_call = InCall::enter(slf.py());
         slf.py().import("sfm_kernel.message")?.call_method1("message_html", (slf,))
     }
 
@@ -178,6 +185,7 @@ impl Message {
     /// values are encoded anew, since the receiver may have changed them.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
         let py = slf.py();
+        let _in_call = InCall::enter(py);
         let attributes = PyDict::new(py);
         for name in slf.get().names() {
             attributes.set_item(name, slf.get().value(py, name)?)?;

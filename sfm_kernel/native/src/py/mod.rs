@@ -6,6 +6,7 @@ mod board;
 mod calls;
 mod collectives;
 mod decode;
+mod detached;
 mod direct;
 mod encode;
 mod ends;
@@ -73,6 +74,7 @@ mod native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::detached::install(module)?;
         super::calls::add_calls(&module.py().get_type::<Calls>())
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 
 use super::blocked::{Blocked, TICK};
+use super::detached::{without_gil, InCall};
 use super::encode::PyPacket;
 use super::errors::{closed, unfit};
 use super::here;
@@ -13,10 +14,10 @@ use super::segment::parse_uid;
 use crate::bell::Woken;
 use crate::core::{packet_from, Core};
 use crate::outflow::Outflow;
-use crate::packet::{cost, entries_behind_ends};
+use crate::packet::{account, context_of, cost};
 use crate::segment::Doing;
 
-/// The account of one peer: bytes sent and not yet received there.
+/// The accounts of one peer: bytes sent and not yet received there.
 #[pyclass(name = "Outflow", module = "sfm_kernel._native", frozen)]
 pub struct PyOutflow {
     pub outflow: Arc<Outflow>,
@@ -66,8 +67,8 @@ pub fn block_until<T>(
             return Ok(result);
         }
         blocked.judged(py)?;
-        blocked.settle(examined);
-        let woken = py.detach(&mut wait);
+        blocked.settle_send(examined);
+        let woken = without_gil(py, &mut wait);
         if woken == Woken::Signal {
             py.check_signals()?;
         }
@@ -98,55 +99,57 @@ impl PyOutflow {
         buffering: u64,
         check: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        here::mark(py);
+        let _in_call = InCall::enter(py);
+        here::mark(py)?;
         let outflow = &self.outflow;
         let core = outflow.core();
         let peer = &inbox.get().core;
         let nbytes = packet.get().packet.len();
-        let cost = cost(nbytes);
+        let bytes = packet.get().packet.whole().expect("packed into one place");
+        let (account, cost) = (account(context_of(bytes)), cost(nbytes));
         if core.is_closed() {
             return Err(closed(py));
         }
-        if !outflow.try_acquire(cost, buffering) {
+        if !outflow.try_acquire(account, cost, buffering) {
             let text = format!("room at {} for {nbytes} bytes", self.peer);
-            let ready = || outflow.try_acquire(cost, buffering).then_some(());
+            let ready = || outflow.try_acquire(account, cost, buffering).then_some(());
             let wait = || {
                 core.wait_as_sender(TICK, || {
-                    outflow.may_acquire(cost, buffering) || core.is_closed()
+                    outflow.may_acquire(account, cost, buffering) || core.is_closed()
                 })
             };
-            let seen = || outflow.taken();
+            let seen = || outflow.all_taken();
             block_until(py, core, &text, &self.peer, check, seen, ready, wait)?;
         }
         if peer.is_closed() {
-            outflow.release(cost);
+            outflow.release(account, cost);
             check.call0()?;
             return Err(closed(py));
         }
-        let bytes = packet.get().packet.whole().expect("packed into one place");
         let copy = packet_from(bytes).map_err(|why| {
-            outflow.release(cost);
+            outflow.release(account, cost);
             unfit(py, why)
         })?;
         // One step with the counting, under the GIL: no other thread's packet comes between.
         peer.deliver(lane, Arc::new(copy), false);
-        outflow.count(nbytes, entries_behind_ends(bytes));
+        outflow.count(nbytes, bytes);
         if buffering == 0 {
-            self.drain(py, check)?;
+            self.drain(py, account, check)?;
         }
         Ok(())
     }
 }
 
 impl PyOutflow {
-    /// Wait until all that was counted is received.
-    fn drain(&self, py: Python<'_>, check: &Bound<'_, PyAny>) -> PyResult<()> {
+    /// Wait until all that was counted on an account is received.
+    fn drain(&self, py: Python<'_>, account: usize, check: &Bound<'_, PyAny>) -> PyResult<()> {
         let outflow = &self.outflow;
         let core = outflow.core();
         let text = format!("{} to receive it (buffering=0)", self.peer);
-        let ready = || (outflow.waiting() == 0).then_some(());
-        let wait = || core.wait_as_sender(TICK, || outflow.waiting() == 0 || core.is_closed());
-        let seen = || outflow.taken();
+        let ready = || (outflow.waiting(account) == 0).then_some(());
+        let wait =
+            || core.wait_as_sender(TICK, || outflow.waiting(account) == 0 || core.is_closed());
+        let seen = || outflow.all_taken();
         block_until(py, core, &text, &self.peer, check, seen, ready, wait)
     }
 }

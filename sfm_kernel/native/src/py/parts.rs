@@ -21,6 +21,7 @@ use pyo3::prelude::*;
 
 use super::calls::{waiter, wires, Calls};
 use super::decode::value_of;
+use super::detached::without_gil;
 use super::encode::Encoder;
 use super::ends::Direct;
 use super::errors::{self, error};
@@ -28,6 +29,7 @@ use super::memory::Memory;
 use super::search::{Search, Waited};
 use super::template::Template;
 use super::way::Way;
+use crate::core::ANSWERS;
 use crate::matching::Taken;
 use crate::packet::{u32_at, u64_at, Kind, Packet};
 
@@ -51,10 +53,15 @@ struct Line<'a, 'py> {
     name: &'a Bound<'py, PyAny>,
 }
 
+/// The context of parts, and its twin of what answers them.
+fn space(parts: &Bound<'_, Calls>, kind: &str) -> PyResult<u64> {
+    Ok(wires(parts)?.context | if kind == "ack" { ANSWERS } else { 0 })
+}
+
 impl<'py> Line<'_, 'py> {
     fn write(&self, fill: impl FnOnce(&mut Encoder<'py>) -> PyResult<()>) -> PyResult<()> {
         let mut encoder = Encoder::new();
-        encoder.set_context(wires(self.parts)?.context);
+        encoder.set_context(space(self.parts, self.kind)?);
         encoder.extend(self.way.ends(), 2);
         encoder.add(self.kind, self.name)?;
         fill(&mut encoder)?;
@@ -206,7 +213,7 @@ pub fn receive_stream<'py>(
 
 /// Let other threads run and Stop strike, where no wait is so long that it would.
 fn breathe(py: Python<'_>) -> PyResult<()> {
-    py.detach(|| ());
+    without_gil(py, || ());
     py.check_signals()
 }
 
@@ -329,7 +336,7 @@ impl<'a, 'py> Awaited<'a, 'py> {
         let wires = wires(parts)?;
         let pairs = [("src", src), (kind, name)];
         let template = Template::new(pairs.map(Ok).into_iter())?;
-        let search = Search::new(&wires.core, wires.context, template);
+        let search = Search::new(&wires.core, space(parts, kind)?, template);
         Ok(Awaited { parts, pairs, search })
     }
 

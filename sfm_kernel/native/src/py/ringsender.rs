@@ -8,6 +8,7 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 use super::blocked::{Blocked, TICK};
+use super::detached::{without_gil, InCall};
 use super::encode::{Encoder, PyPacket, DETACH_FROM};
 use super::errors::{closed, error, reentered, shm_error, too_large};
 use super::here;
@@ -17,7 +18,11 @@ use super::segment::parse_uid;
 use crate::bell::Woken;
 use crate::packet::Gather;
 use crate::segment::{self, Doing};
-use crate::sender::{Progress, Sender, Step, Writing};
+use crate::sender::{account_of, Progress, Sender, Step, Writing};
+
+/// How long a peer may take to end, once its segment says that it has died: its memory goes first,
+/// then its lock. Who holds the lock for longer lives, and its segment is damaged.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The way to a peer that shares memory.
 #[pyclass(module = "sfm_kernel._native", frozen)]
@@ -51,6 +56,7 @@ impl RingSender {
         src: &Bound<'_, PyAny>,
         check: Py<PyAny>,
     ) -> PyResult<RingSender> {
+        let _in_call = InCall::enter(py);
         let inbox = inbox.get();
         if slot >= crate::segment::SLOTS {
             return Err(PyValueError::new_err(format!("slot {slot} is out of range")));
@@ -77,12 +83,15 @@ impl RingSender {
         let own = inbox.core.shared().uid();
         let patience = Instant::now() + Duration::from_secs(10);
         while Sender::slot_is_taken(&peer_segment, folder, own, slot) {
+            if inbox.core.is_closed() {
+                return Err(closed(py));
+            }
             if Instant::now() > patience {
                 return Err(PyOSError::new_err(format!(
                     "{peer} has not taken in what another process sent it before: is it stopped?"
                 )));
             }
-            py.detach(|| std::thread::sleep(Duration::from_micros(500)));
+            without_gil(py, || std::thread::sleep(Duration::from_micros(500)));
             py.check_signals()?;
         }
         let core = inbox.core.clone();
@@ -97,7 +106,8 @@ impl RingSender {
 
     /// Write the packet; see `Route.send`.
     fn send(&self, py: Python<'_>, packet: &Bound<'_, PyPacket>, buffering: u64) -> PyResult<()> {
-        here::mark(py);
+        let _in_call = InCall::enter(py);
+        here::mark(py)?;
         let bytes = packet.get().packet.whole().expect("packed into one place");
         self.write(py, &Gather::of(bytes), buffering)
     }
@@ -125,7 +135,7 @@ impl RingSender {
             }
             // Another thread of this process is sending to the same peer. Never wait for it with
             // the GIL, which it may need to finish.
-            py.detach(|| std::thread::sleep(Duration::from_micros(50)));
+            without_gil(py, || std::thread::sleep(Duration::from_micros(50)));
             py.check_signals()?;
         };
         let writing = &mut *guard;
@@ -133,11 +143,8 @@ impl RingSender {
             let _held = sender.holder.enter();
             self.check.call0(py)?;
         }
-        while sender.peer_died() {
-            let _held = sender.holder.enter();
-            self.check.call0(py)?; // raises as soon as the kernel has dropped the dead one's lock
-            py.detach(|| std::thread::sleep(Duration::from_micros(200)));
-            py.check_signals()?;
+        if sender.peer_died(writing) {
+            self.wait_for_end(py, writing)?;
         }
         if sender.is_refused(writing) {
             let _held = sender.holder.enter();
@@ -150,8 +157,22 @@ impl RingSender {
             self.wait_and_write(py, writing, packet, progress, buffering, large)?;
         }
         if buffering == 0 {
-            self.wait_until_received(py, writing)?;
+            self.wait_until_received(py, writing, account_of(packet))?;
         }
+        Ok(())
+    }
+
+    /// The peer's segment says that it has died: returns if that is not so.
+    #[cold]
+    fn wait_for_end(&self, py: Python<'_>, writing: &mut Writing) -> PyResult<()> {
+        let _held = self.sender.holder.enter();
+        let patience = Instant::now() + PATIENCE;
+        while Instant::now() < patience {
+            self.check.call0(py)?; // raises as soon as the kernel has dropped the dead one's lock
+            without_gil(py, || std::thread::sleep(Duration::from_micros(200)));
+            py.check_signals()?;
+        }
+        writing.distrust();
         Ok(())
     }
 
@@ -168,7 +189,8 @@ impl RingSender {
         let sender = &*self.sender;
         let core = &*sender.core;
         if large
-            && py.detach(|| sender.step(writing, packet, &mut progress, buffering)) == Step::Done
+            && without_gil(py, || sender.step(writing, packet, &mut progress, buffering))
+                == Step::Done
         {
             return Ok(());
         }
@@ -178,11 +200,11 @@ impl RingSender {
         let mut blocked = Blocked::enter(core, Doing::Sending, &text, &facts, None);
         loop {
             let (step, woken) =
-                py.detach(|| match sender.step(writing, packet, &mut progress, buffering) {
+                without_gil(py, || match sender.step(writing, packet, &mut progress, buffering) {
                     Step::Done => (Step::Done, Woken::Rung),
                     Step::Refused => (Step::Refused, Woken::Rung),
                     Step::Blocked => {
-                        blocked.settle(writing.seen);
+                        blocked.settle_send(writing.seen);
                         (Step::Blocked, sender.wait(writing, packet, &progress, buffering))
                     }
                 });
@@ -199,18 +221,23 @@ impl RingSender {
         }
     }
 
-    fn wait_until_received(&self, py: Python<'_>, writing: &mut Writing) -> PyResult<()> {
+    fn wait_until_received(
+        &self,
+        py: Python<'_>,
+        writing: &mut Writing,
+        account: usize,
+    ) -> PyResult<()> {
         let sender = &*self.sender;
         let text = format!("{} to receive it (buffering=0)", self.peer);
         let _held = sender.holder.enter();
         let facts = facts_of_send(&self.peer);
         let mut blocked = Blocked::enter(&sender.core, Doing::Sending, &text, &facts, None);
-        while !sender.drained(writing) {
+        while !sender.drained(writing, account) {
             if sender.is_refused(writing) {
                 return Err(self.refused(py));
             }
-            blocked.settle(writing.seen);
-            let woken = py.detach(|| sender.wait_drained(writing));
+            blocked.settle_send(writing.seen);
+            let woken = without_gil(py, || sender.wait_drained(writing, account));
             self.look_up(py, &mut blocked, woken)?;
         }
         Ok(())

@@ -5,12 +5,14 @@ use std::time::{Duration, Instant};
 use pyo3::prelude::*;
 
 use super::blocked::{Blocked, TICK};
+use super::detached::without_gil;
 use super::errors::{self, closed, packet_error};
 use super::template::Template;
 use crate::bell::Woken;
-use crate::core::{Core, Found};
+use crate::core::{is_answer, Core, Found, Trouble};
 use crate::matching::Taken;
 use crate::segment::Doing;
+use crate::summary::Wanted;
 
 /// How long callbacks may take to decide whether what a dead peer had sent is for them.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -73,7 +75,7 @@ impl<'a, 'py> Search<'a, 'py> {
         // ever: where other messages stream in, nobody here looks for signals and for the dead.
         for _ in 0..100 {
             if left() == Some(Duration::ZERO)
-                || !(core.glance(self.version) || py.detach(|| core.spin(self.version)))
+                || !(core.glance(self.version) || without_gil(py, || core.spin(self.version)))
             {
                 break;
             }
@@ -82,6 +84,7 @@ impl<'a, 'py> Search<'a, 'py> {
             }
         }
         let mut blocked: Option<(Blocked<'_>, Bound<'_, PyAny>)> = None;
+        let mut _wants: Option<Wants<'_>> = None;
         let mut waiter = Some(waiter);
         let mut all = false;
         let mut lost: Option<(PyErr, u64, Instant)> = None;
@@ -106,7 +109,9 @@ impl<'a, 'py> Search<'a, 'py> {
             if let Some(waiter) = waiter.take() {
                 let (text, tick) = waiter()?;
                 let limit = left();
-                blocked = Some((Blocked::enter(core, Doing::Receiving, &text, "", limit), tick));
+                _wants = Some(Wants::of(core, self.context, &self.template));
+                let doing = if is_answer(self.context) { Doing::Sending } else { Doing::Receiving };
+                blocked = Some((Blocked::enter(core, doing, &text, "", limit), tick));
                 // Between the look and the sleep nothing is lost: the version decides.
             } else if let Some((blocked, tick)) = &mut blocked {
                 if blocked.ticks(limit) {
@@ -127,7 +132,7 @@ impl<'a, 'py> Search<'a, 'py> {
                 blocked.judged(py)?;
                 blocked.settle(self.examined);
             }
-            let woken = py.detach(|| core.wait(version, limit));
+            let woken = without_gil(py, || core.wait(version, limit));
             all = woken != Woken::Rung;
             if woken == Woken::Signal {
                 py.check_signals()?;
@@ -171,14 +176,38 @@ impl<'a, 'py> Search<'a, 'py> {
     }
 }
 
+/// While it lives, observers are shown what nearly fits this template.
+struct Wants<'a>(&'a Core);
+
+impl<'a> Wants<'a> {
+    fn of(core: &'a Core, context: u64, template: &Template<'_, '_>) -> Wants<'a> {
+        core.want(Some(Wanted::of(context, &template.native)));
+        Wants(core)
+    }
+}
+
+impl Drop for Wants<'_> {
+    fn drop(&mut self) {
+        self.0.want(None);
+    }
+}
+
 fn open(py: Python<'_>, core: &Core) -> PyResult<()> {
     if core.is_closed() {
         return Err(closed(py));
     }
-    match core.damaged() {
-        Some(why) => Err(packet_error(
+    match core.trouble() {
+        Some(Trouble::Damaged(why)) => Err(packet_error(
             py,
             &format!("{why}. What it had sent is lost; what it sends next arrives"),
+        )),
+        Some(Trouble::Unopened(error)) => Err(errors::error(
+            py,
+            "SFMError",
+            (format!(
+                "a new sender's ring cannot be opened now ({error}). Nothing is lost: close files, \
+                 or raise the limit (ulimit -n), and receive again"
+            ),),
         )),
         None => Ok(()),
     }

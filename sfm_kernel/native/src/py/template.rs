@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString};
 use smallvec::SmallVec;
 
+use super::detached::InCall;
 use super::errors::error;
 use super::message::{queued_message, Message};
 use crate::matching::{self, Condition};
@@ -40,6 +41,7 @@ impl<'a, 'py> Template<'a, 'py> {
     /// Let Python decide what the native comparison could not. What a predicate raises is passed
     /// on; the queue is not locked meanwhile.
     pub fn accepts(&self, py: Python<'py>, packet: &Arc<Packet>) -> PyResult<bool> {
+        let _in_call = InCall::enter(py);
         let message = queued_message(packet);
         for (condition, value) in self.native.conditions.iter().zip(&self.values) {
             if let (Some(wanted), Some(one)) = (&condition.wanted, packet.find(condition.name)) {

@@ -1,5 +1,6 @@
 //! Exchange and Link: what the transport over ZeroMQ leaves to the core.
 
+use std::collections::HashSet;
 use std::ffi::CString;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, Weak};
@@ -8,6 +9,7 @@ use std::time::Duration;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
+use super::detached::without_gil;
 use super::inbox::Inbox;
 use super::segment::parse_uid;
 use crate::core::Driver;
@@ -46,7 +48,7 @@ impl Exchange {
 
     /// Give the ROUTER back to its owner.
     fn close(&self, py: Python<'_>) {
-        py.detach(|| self.exchange.close());
+        without_gil(py, || self.exchange.close());
     }
 
     /// A descriptor that `ring`, or a new link, makes readable.
@@ -82,13 +84,17 @@ impl Exchange {
 
     fn tend(&self, py: Python<'_>, seconds: f64) -> Vec<i32> {
         let limit = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::ZERO);
-        py.detach(|| self.exchange.tend(limit))
+        without_gil(py, || self.exchange.tend(limit))
     }
 
     /// (links to open, links that were refused, complaints for the user), each told once.
     fn news(&self) -> (Vec<Link>, Vec<Link>, Vec<String>) {
         let news = self.exchange.news();
         (python_links(news.unopened), python_links(news.refused), news.complaints)
+    }
+
+    fn speakers(&self) -> HashSet<i32> {
+        self.exchange.speakers()
     }
 
     fn broken(&self, uid: &str) -> PyResult<Option<bool>> {
@@ -166,7 +172,7 @@ impl Link {
     /// Cost of what was sent and is not received yet.
     #[getter]
     fn waiting(&self) -> u64 {
-        self.link.outflow.waiting()
+        self.link.outflow.all_waiting()
     }
 
     fn __eq__(&self, other: &Bound<'_, Link>) -> bool {

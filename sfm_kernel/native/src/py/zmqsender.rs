@@ -7,14 +7,16 @@ use std::time::Duration;
 use pyo3::prelude::*;
 
 use super::blocked::TICK;
+use super::detached::{without_gil, InCall};
 use super::encode::{Encoder, PyPacket};
 use super::errors::{closed, reentered, too_large};
 use super::here;
 use super::outflow::block_until;
 use super::zmq::Link;
 use crate::core::Core;
-use crate::packet::{cost, entries_behind_ends, Gather};
+use crate::packet::{cost, Gather};
 use crate::segment::UNSETTLED;
+use crate::sender::account_of;
 use crate::zmq::{self, WHOLE};
 
 /// The way to a peer through its link.
@@ -49,7 +51,8 @@ impl ZmqSender {
 
     /// Send the packet; see `Route.send`.
     fn send(&self, py: Python<'_>, packet: &Bound<'_, PyPacket>, buffering: u64) -> PyResult<()> {
-        here::mark(py);
+        let _in_call = InCall::enter(py);
+        here::mark(py)?;
         let bytes = packet.get().packet.whole().expect("packed into one place");
         self.write(py, &Gather::of(bytes), buffering)
     }
@@ -74,50 +77,56 @@ impl ZmqSender {
         if !link.up.load(Ordering::Acquire) || link.lost().is_some() {
             self.check.call0(py)?;
         }
-        let cost = cost(packet.len());
-        if !link.outflow.try_acquire(cost, buffering) {
-            self.wait_for_credit(py, packet.len(), buffering)?;
+        let (account, cost) = (account_of(packet), cost(packet.len()));
+        if !link.outflow.try_acquire(account, cost, buffering) {
+            self.wait_for_credit(py, account, packet.len(), buffering)?;
         }
-        let urgent = link.outflow.waiting() > buffering / 2;
+        let urgent = link.outflow.waiting(account) > buffering / 2;
         if packet.len() <= WHOLE {
             link.send(packet, urgent);
         } else if let Err(failure) = self.write_parts(py, packet, urgent) {
-            link.outflow.release(cost);
+            link.outflow.release(account, cost);
             return Err(failure);
         }
-        link.outflow.count(packet.len(), entries_behind_ends(packet.head()));
+        link.outflow.count(packet.len(), packet.head());
         if link.lost().is_some() {
             self.check.call0(py)?; // lost meanwhile: it went nowhere
         }
         if buffering == 0 {
-            self.wait_until_received(py)?;
+            self.wait_until_received(py, account)?;
         }
         Ok(())
     }
 
     /// Wait until a packet of `length` bytes may go, and count it.
-    fn wait_for_credit(&self, py: Python<'_>, length: usize, buffering: u64) -> PyResult<()> {
+    fn wait_for_credit(
+        &self,
+        py: Python<'_>,
+        account: usize,
+        length: usize,
+        buffering: u64,
+    ) -> PyResult<()> {
         let (link, core, cost) = (&*self.link, self.core(), cost(length));
         let ready = || {
-            let done = link.outflow.try_acquire(cost, buffering);
+            let done = link.outflow.try_acquire(account, cost, buffering);
             if !done {
                 link.ask();
             }
             done.then_some(())
         };
-        let over = || link.outflow.may_acquire(cost, buffering) || link.lost().is_some();
+        let over = || link.outflow.may_acquire(account, cost, buffering) || link.lost().is_some();
         let wait = || core.drive_or_sleep(TICK, || over() || core.is_closed());
         let (text, check) = (self.room_for(length), self.check.bind(py));
-        block_until(py, core, &text, &self.peer, check, || link.outflow.taken(), ready, wait)
+        block_until(py, core, &text, &self.peer, check, || link.outflow.all_taken(), ready, wait)
     }
 
-    fn wait_until_received(&self, py: Python<'_>) -> PyResult<()> {
+    fn wait_until_received(&self, py: Python<'_>, account: usize) -> PyResult<()> {
         let (link, core) = (&*self.link, self.core());
         let text = format!("{} to receive it (buffering=0)", self.peer);
-        let over = || link.outflow.waiting() == 0;
+        let over = || link.outflow.waiting(account) == 0;
         let wait = || core.drive_or_sleep(TICK, || over() || core.is_closed());
         let (ready, check) = (|| over().then_some(()), self.check.bind(py));
-        block_until(py, core, &text, &self.peer, check, || link.outflow.taken(), ready, wait)
+        block_until(py, core, &text, &self.peer, check, || link.outflow.all_taken(), ready, wait)
     }
 
     /// Send a packet in parts, each when there is room for it. If it fails, the packet will not
@@ -133,7 +142,7 @@ impl ZmqSender {
             }
             // Another thread of this process is at it. Never wait for it with the GIL, which it
             // may need to finish.
-            py.detach(|| std::thread::sleep(Duration::from_micros(50)));
+            without_gil(py, || std::thread::sleep(Duration::from_micros(50)));
             py.check_signals()?;
         };
         let _held = link.holder.enter();
@@ -149,7 +158,7 @@ impl ZmqSender {
                 }
                 return Err(failure);
             }
-            py.detach(|| link.send_part(packet, &mut done, urgent));
+            without_gil(py, || link.send_part(packet, &mut done, urgent));
         }
         Ok(())
     }

@@ -18,7 +18,7 @@
 //! A packet whose buffers lie in the sender's arena (see `arena`) goes in one SPLIT frame, with
 //! `{ block u64, offset u64 }` in front of its head.
 
-use crate::packet::Body;
+use crate::packet::{Body, ACCOUNTS};
 use crate::sync::{fence, AtomicU32, AtomicU64, Ordering, Padded};
 
 mod reader;
@@ -44,8 +44,9 @@ pub struct Control {
     pub head: Padded<AtomicU64>,
     /// Bytes consumed. Written by the consumer only.
     pub tail: Padded<AtomicU64>,
-    /// Cost of the packets that the user has received, ever. Written by the consumer only.
-    pub taken: Padded<AtomicU64>,
+    /// By account (`outflow`), the cost of the packets that were received, ever. Written by the
+    /// consumer only.
+    pub taken: [Padded<AtomicU64>; ACCOUNTS],
     /// 1 while the producer sleeps for space or credit.
     pub waiting: Padded<AtomicU32>,
     /// One more than the place of the packet that there is no memory for; CLOSED where nothing is
@@ -61,7 +62,7 @@ impl Default for Control {
         Control {
             head: Padded(AtomicU64::new(0)),
             tail: Padded(AtomicU64::new(0)),
-            taken: Padded(AtomicU64::new(0)),
+            taken: std::array::from_fn(|_| Padded(AtomicU64::new(0))),
             waiting: Padded(AtomicU32::new(0)),
             refused: Padded(AtomicU64::new(0)),
         }

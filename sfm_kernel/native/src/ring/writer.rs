@@ -1,7 +1,7 @@
 //! The producing side.
 
 use super::{padded, Control, Memory, ABORT, CLOSED, FIRST, FRAME, LAST, LEAST, PLACE, SPLIT};
-use crate::packet::Gather;
+use crate::packet::{Gather, ACCOUNTS};
 use crate::sync::{fence, Ordering};
 
 /// What the consumer will not take.
@@ -19,8 +19,8 @@ pub struct Writer<M> {
     head: u64,
     /// The consumer's tail as last read: asking again costs a cache miss.
     tail: u64,
-    /// What the consumer's user has received, as last read.
-    taken: u64,
+    /// What the consumer has received, as last read.
+    taken: [u64; ACCOUNTS],
     /// Where the packet began that was written last, or is being written.
     start: u64,
 }
@@ -29,7 +29,7 @@ impl<M: Memory> Writer<M> {
     pub fn new(memory: M) -> Writer<M> {
         let head = memory.control().head.0.load(Ordering::Relaxed);
         let tail = memory.control().tail.0.load(Ordering::Relaxed);
-        Writer { memory, head, tail, taken: 0, start: head }
+        Writer { memory, head, tail, taken: [0; ACCOUNTS], start: head }
     }
 
     pub fn control(&self) -> &Control {
@@ -160,17 +160,22 @@ impl<M: Memory> Writer<M> {
         self.control().waiting.0.store(0, Ordering::Relaxed);
     }
 
-    /// Whether `enough` is true of the cost received by the user so far.
-    pub fn has_taken(&mut self, enough: impl Fn(u64) -> bool) -> bool {
-        if enough(self.taken) {
+    /// Whether `enough` is true of the cost received so far.
+    pub fn has_taken(&mut self, account: usize, enough: impl Fn(u64) -> bool) -> bool {
+        if enough(self.taken[account]) {
             return true;
         }
-        self.taken = self.taken();
-        enough(self.taken)
+        self.taken[account] = self.taken(account);
+        enough(self.taken[account])
     }
 
-    /// Cost received by the user so far.
-    pub fn taken(&self) -> u64 {
-        self.control().taken.0.load(Ordering::Acquire)
+    /// Cost received so far.
+    pub fn taken(&self, account: usize) -> u64 {
+        self.control().taken[account].0.load(Ordering::Acquire)
+    }
+
+    /// The same of all accounts.
+    pub fn all_taken(&self) -> u64 {
+        (0..ACCOUNTS).map(|account| self.taken(account)).sum()
     }
 }

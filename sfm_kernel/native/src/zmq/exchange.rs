@@ -1,6 +1,6 @@
 //! All links and sources of one endpoint; and what happens to a message that comes in.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
@@ -61,6 +61,8 @@ pub struct Exchange {
     sources: Mutex<HashMap<u128, Source>>,
     links: Mutex<HashMap<u128, Arc<Link>>>,
     news: Mutex<News>,
+    /// The descriptors of connections through which somebody has greeted.
+    speakers: Mutex<HashSet<i32>>,
 }
 
 /// Messages that are taken in before acknowledgements and lines have their turn.
@@ -97,6 +99,7 @@ impl Exchange {
             sources: Mutex::default(),
             links: Mutex::default(),
             news: Mutex::default(),
+            speakers: Mutex::default(),
         };
         exchange.watch(exchange.core.event_fd());
         Ok(exchange)
@@ -160,6 +163,11 @@ impl Exchange {
         !(news.unopened.is_empty() && news.refused.is_empty() && news.complaints.is_empty())
     }
 
+    /// The descriptors of connections through which members have come since this was last asked.
+    pub fn speakers(&self) -> HashSet<i32> {
+        std::mem::take(&mut lock(&self.speakers))
+    }
+
     // ---- sources ----
 
     /// Whether messages of this peer are missing; None if it has never greeted us.
@@ -179,10 +187,10 @@ impl Exchange {
 
     /// Tell those whose messages were received how much.
     pub fn acknowledge(&self) {
-        for (uid, total) in self.core.acks() {
+        for (uid, account, total) in self.core.acks() {
             let address = lock(&self.sources).get(&uid).map(|source| source.address.clone());
             if let Some(address) = address {
-                self.link(uid, &address).control(Kind::Ack, total);
+                self.link(uid, &address).acknowledge(account, total);
             }
         }
     }
@@ -192,7 +200,9 @@ impl Exchange {
     pub fn greet_again(&self, link: &Link) {
         link.greet();
         if let Some(source) = lock(&self.sources).get(&link.uid) {
-            link.control(Kind::Ack, self.core.taken(source.lane));
+            for (account, total) in self.core.taken(source.lane).into_iter().enumerate() {
+                link.acknowledge(account, total);
+            }
             if let Some(first) = source.refused() {
                 link.control(Kind::Refused, first);
             }
@@ -237,6 +247,9 @@ impl Exchange {
             }
             if frames == 2 {
                 if let Some(header) = Header::read(router.body.bytes()) {
+                    if header.kind == Kind::Greet {
+                        lock(&self.speakers).insert(router.body.descriptor());
+                    }
                     if header.receiver == self.own {
                         self.arrived(&header, router.body.take());
                         if enough() {
@@ -271,7 +284,7 @@ impl Exchange {
             }
             Kind::Ack => {
                 if let Some(link) = self.known(uid) {
-                    link.outflow.credit(header.number);
+                    link.outflow.credit(usize::from(header.flag), header.number);
                 }
             }
             Kind::Took => {

@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use super::source::Piece;
 
 const DONTWAIT: c_int = 1;
+const SRCFD: c_int = 2;
 
 /// zmq_msg_t: 64 bytes that may be moved, but not copied.
 #[repr(C, align(8))]
@@ -38,6 +39,7 @@ functions! {
     msg_data = c"zmq_msg_data": unsafe extern "C" fn(*mut Raw) -> *mut c_void;
     msg_size = c"zmq_msg_size": unsafe extern "C" fn(*const Raw) -> usize;
     msg_more = c"zmq_msg_more": unsafe extern "C" fn(*const Raw) -> c_int;
+    msg_get = c"zmq_msg_get": unsafe extern "C" fn(*const Raw, c_int) -> c_int;
     msg_recv = c"zmq_msg_recv": unsafe extern "C" fn(*mut Raw, *mut c_void, c_int) -> c_int;
     msg_send = c"zmq_msg_send": unsafe extern "C" fn(*mut Raw, *mut c_void, c_int) -> c_int;
     msg_close = c"zmq_msg_close": unsafe extern "C" fn(*mut Raw) -> c_int;
@@ -128,6 +130,12 @@ impl Frame {
     /// The frame, leaving an empty one.
     pub fn take(&mut self) -> Frame {
         std::mem::replace(self, Frame::empty(self.library))
+    }
+
+    /// The descriptor of the connection that it came through; -1 where that is not known.
+    pub fn descriptor(&self) -> i32 {
+        // SAFETY: an initialised message.
+        unsafe { (self.library.msg_get)(&self.raw, SRCFD) }
     }
 
     /// Whether another frame of the same message follows.

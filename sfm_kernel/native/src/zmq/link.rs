@@ -15,6 +15,7 @@ use crate::reentry::Holder;
 /// where the memory of a large frame would be new each time, and its pages cost more than copying.
 pub const CHUNK: usize = 1 << 20;
 /// Packets of up to so many bytes go in one piece.
+/// (What ZeroMQ takes in is bounded by this: transport/zmq/limits.py.)
 pub const WHOLE: usize = CHUNK * WINDOW as usize;
 /// Parts under way to one peer that it has not taken in: what a large packet may occupy beyond
 /// its source and its destination.
@@ -134,6 +135,11 @@ impl Link {
     /// Send a message without body.
     pub fn control(&self, kind: Kind, number: u64) {
         self.put(&mut self.wire(), kind, false, number, 0, |_| {});
+    }
+
+    /// Say how much was received of it since the beginning, on an account.
+    pub fn acknowledge(&self, account: usize, total: u64) {
+        self.put(&mut self.wire(), Kind::Ack, account != 0, total, 0, |_| {});
     }
 
     /// We wait for room: the peer is to say what it has received.

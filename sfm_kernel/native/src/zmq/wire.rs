@@ -22,7 +22,8 @@ pub enum Kind {
     /// Body: the sender's address; number: that of its last numbered message. Sent whenever a
     /// line comes up.
     Greet = b'G',
-    /// Number: what was received since the beginning, in the units of `Outflow`.
+    /// Number: what was received since the beginning, in the units of `Outflow`. Flag: on the
+    /// library's account.
     Ack = b'A',
     /// The sender waits for room: acknowledge what is received next, or already was.
     Ask = b'Q',

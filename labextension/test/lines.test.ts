@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Process, World } from '../src/model/types';
+import { connectCode, restartLine } from '../src/notebook/lines';
+
+describe('lines of code', () => {
+  it('hold no name that a process has given itself', () => {
+    assert.equal(restartLine({ name: 'A\n!date', rank: 2 } as Process), '%sfm restart 2');
+    for (const rank of [null, '0\n!date']) {
+      const told = { name: 'A', rank } as unknown as Process;
+      assert.throws(() => restartLine(told), /no rank/);
+    }
+  });
+
+  it('hold no name of a cluster but a single word', () => {
+    const last = (cluster: string) => connectCode({ cluster } as World).split('\n').slice(1);
+    assert.deepEqual(last('sfm-0a.b_c'), ['%sfm connect sfm-0a.b_c']);
+    assert.deepEqual(last('a\n!date'), ['%sfm connect']);
+    assert.deepEqual(last('a; b'), ['%sfm connect']);
+    assert.match(connectCode(null), /%sfm start 4$/);
+  });
+});

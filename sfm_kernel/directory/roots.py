@@ -1,0 +1,125 @@
+"""Where on this machine a user's worlds are: one folder, on which all processes of the user agree.
+
+It is ``sfm-UID`` in shared memory. Anybody may have taken that name: shared memory is open to all,
+and whoever comes first keeps what he makes. Then it is one with a name that nobody can guess, and
+the user's home records it.
+
+A folder of the user's own goes before a record, since nobody else can make or remove one; so that
+the record is only asked where the name is not the user's, which is hardly ever. Neither depends on
+the environment: XDG_RUNTIME_DIR and XDG_STATE_HOME are set in a login, and not in a cron job or by
+a hub's spawner, and the former is removed at logout while engines go on. A home may be the home on
+many machines, and a machine may have several shared memories (containers): a record is of one
+shared memory, until the machine starts again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import pwd
+import re
+import secrets
+import stat
+import tempfile
+
+from sfm_kernel.errors import WorldAccess
+
+SHARED = "/dev/shm"
+
+
+def root() -> str:
+    """The folder of this user's worlds: ``$SFM_DIR``, else one in shared memory. Not created.
+
+    Raises WorldAccess where somebody else has taken its name, and the user's home cannot record
+    another one.
+    """
+    if chosen := os.environ.get("SFM_DIR"):
+        return os.path.abspath(chosen)
+    shared = SHARED
+    if not (os.path.isdir(shared) and os.access(shared, os.W_OK | os.X_OK)):
+        shared = tempfile.gettempdir()
+    usual = os.path.join(shared, f"sfm-{os.geteuid()}")
+    owner = _owner(usual)
+    if owner == os.geteuid():
+        return usual
+    record = _record(shared)
+    known = _read(record, usual)
+    if known is None and owner is None:
+        return usual
+    if known is None or _owner(known) not in (None, os.geteuid()):
+        known = _write(record, usual, known)
+    # Who took the name may have given it back meanwhile, and a process of ours may have it now.
+    return usual if _owner(usual) == os.geteuid() else known
+
+
+def _owner(path: str) -> int | None:
+    """The number of the user to whom it belongs; None where there is nothing."""
+    try:
+        return os.lstat(path).st_uid
+    except FileNotFoundError:
+        return None
+
+
+def _record(shared: str) -> str:
+    """The file of the user's home that is for this shared memory."""
+    boot = ""
+    with contextlib.suppress(OSError), open("/proc/sys/kernel/random/boot_id") as file:
+        boot = file.read().strip()
+    this = hashlib.sha256(f"{boot} {os.stat(shared).st_dev}".encode()).hexdigest()[:16]
+    return os.path.join(home(), ".local", "state", "sfm-kernel", f"root-{this}")
+
+
+def home() -> str:
+    """The user's home, as the system has it; of a user whom it does not know, as HOME says."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_dir
+    except KeyError:
+        return os.path.expanduser("~")
+
+
+def _read(record: str, usual: str) -> str | None:
+    """The folder that is recorded; None where there is none, or others could have written it."""
+    try:
+        fd = os.open(record, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    with open(fd, errors="replace") as file:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+            return None
+        if status.st_mode & 0o077:
+            return None
+        known = file.read(1000)
+    return known if re.fullmatch(re.escape(usual) + "-[0-9a-f]{32}", known) else None
+
+
+def _write(record: str, usual: str, instead_of: str | None) -> str:
+    """Record a folder, unless another process has just done so; the one that is recorded."""
+    fresh = f"{record}.{secrets.token_hex(8)}"
+    try:
+        os.makedirs(os.path.dirname(record), mode=0o700, exist_ok=True)
+        fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            with open(fd, "w") as file:
+                file.write(f"{usual}-{secrets.token_hex(16)}")
+            try:
+                os.link(fresh, record)
+            except FileExistsError:
+                if _read(record, usual) in (None, instead_of):  # of no use
+                    os.replace(fresh, record)
+            except OSError:  # a file system that has no links
+                os.replace(fresh, record)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(fresh)
+    except OSError as error:
+        raise WorldAccess(
+            f"{usual} belongs to somebody else, and {record}, which is to say where your worlds "
+            f"are instead, cannot be written ({error.strerror}). Set SFM_DIR to a folder of your "
+            f"own, in shared memory if possible"
+        ) from error
+    known = _read(record, usual)
+    if known is None:
+        raise WorldAccess(f"{record} must be a file that only you can read and write. Remove it")
+    return known

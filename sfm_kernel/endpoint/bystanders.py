@@ -1,0 +1,352 @@
+"""What of a program could go on while one of its threads is blocked, or after the program's end.
+
+Other threads, callbacks, handlers of signals, functions that a call runs while it waits, tasks of
+an event loop. Observers accuse nobody of a deadlock who has such a bystander. What a thread could
+do is told by the function that it runs, not by what its object is called or who has made that.
+Asked for ten times a second by each blocked call, so it must cost little: some 30 us.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import signal
+import sys
+import threading
+from _signal import getsignal  # type: ignore[import-not-found]
+from collections.abc import Callable, Iterable, Iterator
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+from sfm_kernel.endpoint.callbacks import registered
+from sfm_kernel.endpoint.calls import call
+from sfm_kernel.endpoint.seen import OWN, helpers, locate, set_bystanders
+
+_SERVING = (
+    "IPython.core.history:",
+    "_pydev",
+    "debugpy.",
+    "ipykernel.",
+    "ipyparallel._async:",
+    "ipyparallel.client.client:Client._io_main",
+    "ipyparallel.cluster.",
+    "ipyparallel.util:_OutputProducingThread.",
+    "jupyter_client.threaded:",
+    "pydevd",
+    "tqdm._monitor:",
+    "zmq.",
+)
+"""The outermost functions of threads that serve the front end and ZeroMQ: module and name. They
+send no message of the program's own, unless they run a function of the user's."""
+
+_STARTING = ("threading", "_pydev_bundle.pydev_monkey")
+"""Modules whose functions run those of threads; the other is a debugger's."""
+
+_FRONT_END = frozenset("IPython _signal asyncio debugpy ipykernel ipyparallel signal zmq".split())  # noqa: SIM905
+"""Packages whose handlers of signals, tasks and timers are of no concern to the program."""
+
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
+
+_NUMBERS = sorted(signal.valid_signals())
+"""Looked at with the interpreter's own ``getsignal``: the other one takes ten times as long."""
+
+_SHOWN = 6
+"""Bystanders that are told one by one."""
+
+_LONGEST = 1000
+"""Bytes: the text has to fit into a segment (``others`` in native/src/segment.rs)."""
+
+LOOK_EVERY = 0.25
+"""Seconds between two looks at whether what a program has left has come to its end."""
+
+
+class Bystander(NamedTuple):
+    """See ``observe/schema.json``, "other"; ``key`` tells it from all others of the process."""
+
+    key: object
+    kind: str
+    name: str
+    code: CodeType | None = None
+    line: int = 0
+
+
+hooks: list[Callable[[], Iterable[Callable[..., Any]]]] = []
+"""Of libraries: each gives the functions of the user's that are called while a call waits now."""
+
+_cell: int | None = None
+_left: dict[object, int | None] = {}
+"""What earlier cells have left: the cell that was the latest when it came."""
+
+
+def begin_cell(number: int | None) -> None:
+    """A cell of this number begins, on this thread: what is there has been left by others."""
+    global _cell, _left
+    found = _found({threading.get_ident()}, idle=True)
+    _left = {one.key: _left.get(one.key, _cell) for one in found}
+    _cell = number
+
+
+def bystanders(thread: int = 0, *, loop: Any = None, over: bool = False) -> str:
+    """What of the program could go on while a thread is blocked: JSON for observers, "" if nothing.
+
+    Args:
+        thread: its identity; this one if 0.
+        loop: an event loop, whose tasks and timers could go on as well.
+        over: the program (or cell) has come to its end; what there is, it has left.
+    """
+    found = _found({thread or threading.get_ident()})
+    if loop is not None:
+        found += _scheduled(loop)
+    return _text(found, over) if found else ""
+
+
+def rest(endpoints: Iterable[Any], ended: Callable[[float | None], bool]) -> None:
+    """Observers see, until ``ended(seconds)`` is true, that the program has come to its end.
+
+    Blocks: so long. As long as something of it could go on, observers see that, too.
+    """
+    others: str | None = None
+    while True:
+        before, others = others, bystanders(over=True)
+        if others or before != others:  # again: what is left may have been in a call since
+            for sfm in endpoints:
+                sfm.show_end(others)
+        if ended(LOOK_EVERY if others else None):
+            return
+
+
+def _found(blocked: set[int], *, idle: bool = False) -> list[Bystander]:
+    return [*_threads(blocked, idle), *_callbacks(), *_signals(), *_hooks()]
+
+
+# ---- threads ----
+
+
+def _threads(blocked: set[int], idle: bool) -> Iterator[Bystander]:
+    """Those whose functions could do something of the program's; also those of ``_thread``.
+
+    ``idle``: also the workers of pools that have nothing to do.
+    """
+    known = {one.ident: one for one in threading.enumerate()}  # the oldest first
+    frames = sys._current_frames()
+    for ident in dict.fromkeys([*known, *frames]):
+        if ident in blocked or ident not in frames:
+            continue
+        thread = known.get(ident)
+        if thread is not None and (work := helpers.get(thread)) is not None:
+            if text := work():
+                yield Bystander(ident, "thread", text)
+            continue
+        stack = _stack(frames[ident])
+        if _acts(thread, stack, idle):
+            name = "" if thread is None else thread.name
+            yield Bystander(ident, "thread", name, *_where(thread, stack))
+
+
+def _where(thread: threading.Thread | None, stack: list[FrameType]) -> tuple[CodeType | None, int]:
+    """The user's line that a thread is in; else where the function is that it runs, or will."""
+    if shown := next(filter(_is_users, stack), None) or _outermost(stack):
+        return shown.f_code, shown.f_lineno
+    code = _code(getattr(thread, "function", None) or getattr(thread, "_target", None))
+    return code, code.co_firstlineno if code else 0
+
+
+def _stack(frame: FrameType | None) -> list[FrameType]:
+    """The frame, and those further out."""
+    found = []
+    while frame is not None:
+        found.append(frame)
+        frame = frame.f_back
+    return found
+
+
+def _outermost(stack: list[FrameType]) -> FrameType | None:
+    """Of the function that a thread runs; None where that is native, or has not begun."""
+    outside = (one for one in reversed(stack) if one.f_globals.get("__name__") not in _STARTING)
+    return next(outside, None)
+
+
+def _acts(thread: threading.Thread | None, stack: list[FrameType], idle: bool) -> bool:
+    name = "" if thread is None else thread.name
+    outermost = _outermost(stack)
+    if outermost is None:
+        return not (name.startswith("sfm-network-") and _is_native(thread))
+    function = f"{outermost.f_globals.get('__name__')}:{outermost.f_code.co_qualname}"
+    if function == "concurrent.futures.thread:_worker":
+        return idle or not _has_nothing_to_do(stack)
+    if name.startswith("sfm-") and outermost.f_code.co_filename.startswith(OWN):
+        serves = not name.startswith(("sfm-mpi", "sfm-futures"))  # those send for the program
+    else:
+        serves = function.startswith(_SERVING)
+    return not serves or any(map(_is_users, stack))
+
+
+def _is_native(thread: threading.Thread | None) -> bool:
+    """Whether it serves an inbox."""
+    owner = getattr(getattr(thread, "_target", None), "__self__", None)
+    return type(owner).__module__ == "sfm_kernel._native"
+
+
+def _has_nothing_to_do(stack: list[FrameType]) -> bool:
+    """Whether a worker of a ThreadPoolExecutor waits for work, of which there is none.
+
+    Only somebody who could go on can give it some, and is told of himself.
+    """
+    here = stack[0]
+    if here.f_code.co_qualname != "_worker":
+        return False
+    found = here.f_locals
+    queue = found.get("work_queue")
+    return found.get("work_item") is None and queue is not None and bool(queue.empty())
+
+
+def _is_users(frame: FrameType) -> bool:
+    return _is_users_file(frame.f_code.co_filename)
+
+
+@functools.lru_cache(1024)
+def _is_users_file(file: str) -> bool:
+    """Whether code of this file is a program's: of no library, and not of this package."""
+    if file.startswith(("<frozen ", "<decorator-gen", OWN, _LIBRARY)):
+        return False
+    return not any(part in file for part in ("/site-packages/", "/dist-packages/"))
+
+
+# ---- functions that are called ----
+
+
+def _callbacks() -> Iterator[Bystander]:
+    for one in registered():
+        code = _code(one.function)
+        name = call("regcb", one.template)
+        yield Bystander(id(one), "callback", name, code, code.co_firstlineno if code else 0)
+
+
+def _signals() -> Iterator[Bystander]:
+    """Handlers in Python, and a timer."""
+    timed = False
+    for number in _NUMBERS:
+        handler = getsignal(number)
+        if callable(handler) and not _is_of_front_end(handler):
+            timed = timed or number == signal.SIGALRM
+            yield _function("signal", _name_of(number), handler)
+    if not timed and signal.getitimer(signal.ITIMER_REAL)[0] > 0:
+        yield Bystander("timer", "timer", "SIGALRM")
+
+
+def _name_of(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a realtime signal
+        return f"signal {number}"
+
+
+def _hooks() -> Iterator[Bystander]:
+    for told in hooks:
+        for function in told():
+            if not _is_own(function):
+                yield _function("hook", _title(function), function)
+
+
+def _function(kind: str, name: str, function: Callable[..., Any]) -> Bystander:
+    code = _code(function)
+    key = kind, name, id(function)
+    return Bystander(key, kind, name, code, code.co_firstlineno if code else 0)
+
+
+def _unwrapped(function: Any) -> Any:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return getattr(function, "__func__", function)
+
+
+def _code(function: Any) -> CodeType | None:
+    function = _unwrapped(function)
+    code = getattr(function, "__code__", None)
+    if code is None:  # an object that is called
+        code = getattr(getattr(type(function), "__call__", None), "__code__", None)  # noqa: B004
+    return code if isinstance(code, CodeType) else None
+
+
+def _title(function: Any) -> str:
+    function = _unwrapped(function)
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _is_own(function: Any) -> bool:
+    code = _code(function)
+    return code is not None and code.co_filename.startswith(OWN)
+
+
+def _is_of_front_end(function: Any) -> bool:
+    module = getattr(_unwrapped(function), "__module__", None)
+    return _is_own(function) or str(module).partition(".")[0] in _FRONT_END
+
+
+# ---- an event loop ----
+
+
+def _scheduled(loop: Any) -> list[Bystander]:
+    """The user's tasks and timers in an event loop, whose thread may go on with them."""
+    import asyncio  # who has a loop has it already; others need not pay for it
+
+    found = []
+    for task in asyncio.all_tasks(loop):
+        inside = task.get_coro()
+        frame = getattr(inside, "cr_frame", None)
+        module = "" if frame is None else str(frame.f_globals.get("__name__"))
+        if module.partition(".")[0] not in _FRONT_END - {"asyncio"} and not _is_own_frame(frame):
+            code, line = (frame.f_code, frame.f_lineno) if frame else (None, 0)
+            found.append(Bystander(id(task), "task", task.get_name(), code, line))
+    for timer in list(getattr(loop, "_scheduled", ())):  # of asyncio's own loops
+        if not timer.cancelled():
+            for one in _called_by(timer._callback, timer._args or ()):
+                found.append(_function("task", _title(one), one))
+    return found
+
+
+def _is_own_frame(frame: FrameType | None) -> bool:
+    return frame is not None and frame.f_code.co_filename.startswith(OWN)
+
+
+def _called_by(function: Any, arguments: Iterable[Any]) -> Iterator[Any]:
+    """The functions of the user's that a timer of asyncio calls in the end."""
+    inner = getattr(function, "__self__", None)
+    periodic = getattr(inner, "callback", None)  # tornado's PeriodicCallback
+    if isinstance(function, functools.partial):
+        yield from _called_by(function.func, function.args)
+    elif str(getattr(function, "__module__", "")).startswith("tornado."):
+        given = [periodic] if periodic is not None else arguments
+        for one in given:
+            if callable(one):
+                yield from _called_by(one, ())
+    elif not _is_of_front_end(function):
+        yield function
+
+
+# ---- as a text ----
+
+
+def _text(found: list[Bystander], over: bool) -> str:
+    """JSON that fits into a segment: of each its kind, name, code, line, and cell if left over."""
+    told: list[list[Any]] = []
+    for one in found[:_SHOWN] if len(found) > _SHOWN + 1 else found:
+        cell = _left.get(one.key, _cell if over else None)
+        code = one.code and locate(one.code.co_filename, one.code.co_name, always=True)
+        told.append([one.kind, one.name[:60], code or "", one.line, cell])
+    rest = len(found) - len(told)
+    while True:
+        more = [["more", str(rest), "", 0, None]] if rest else []
+        text = json.dumps(told + more, ensure_ascii=False, separators=(",", ":"))
+        if len(text.encode(errors="replace")) <= _LONGEST:
+            return text.encode(errors="replace").decode()
+        longest = max(told, key=lambda one: len(one[2]))
+        if longest[2]:
+            longest[2:4] = "", 0
+        else:
+            told.pop()
+            rest += 1
+
+
+set_bystanders(bystanders)

@@ -1,0 +1,41 @@
+//! Random damage, for tests: the same each time, unless SFM_LONG is set; then much more of it.
+
+pub struct Chance(u64);
+
+impl Chance {
+    /// With how often to try. The seed is printed, and can be given as SFM_SEED.
+    pub fn new(often: usize, long: usize) -> (Chance, usize) {
+        let set = |name: &str| std::env::var(name).ok().filter(|one| !one.is_empty());
+        let is_long = set("SFM_LONG").is_some();
+        let seed = set("SFM_SEED").map(|seed| seed.parse().expect("SFM_SEED is a number"));
+        let seed = seed.unwrap_or_else(|| if is_long { crate::clock::now() } else { 7 });
+        println!("SFM_SEED={seed}");
+        (Chance(seed), if is_long { long } else { often })
+    }
+
+    /// splitmix64.
+    pub fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % limit as u64) as usize
+    }
+
+    /// Change some of the first `end` bytes: bits, bytes that mean something, words.
+    pub fn damage(&mut self, bytes: &mut [u8], end: usize, most: usize) {
+        for _ in 0..self.below(most) + 1 {
+            let at = self.below(end);
+            match self.below(4) {
+                0 => bytes[at] = [0, 1, 0x7f, 0x80, 0xff][self.below(5)],
+                1 => {
+                    let word = [0, 1, u64::MAX, 1 << 31, 1 << 32, 1 << 63, end as u64];
+                    let word = word[self.below(7)].to_le_bytes();
+                    let length = [2, 4, 8][self.below(3)].min(bytes.len() - at);
+                    bytes[at..at + length].copy_from_slice(&word[..length]);
+                }
+                _ => bytes[at] ^= 1 << self.below(8),
+            }
+        }
+    }
+}

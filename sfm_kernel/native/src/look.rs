@@ -1,0 +1,381 @@
+//! What an observer reads and writes of a segment: through its file, never in shared memory.
+//!
+//! Who touches a mapped page behind the end of its file is killed (SIGBUS), and a file that others
+//! may write others may cut. `pread` comes back with less instead, so that an observer outlives
+//! whatever becomes of a segment; a process of the same user that damages it may still kill its owner.
+//!
+//! What is read was changed meanwhile, perhaps. So it is read between two copies of its versions,
+//! each by a system call of its own: what has the same one in both did not change between them.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::mem::{offset_of, size_of};
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::ptr::NonNull;
+use std::sync::atomic::{fence, Ordering};
+use std::sync::{Mutex, OnceLock};
+
+use crate::bell::Bell;
+use crate::clock::now;
+use crate::places::{code_of, Place, Places};
+use crate::polls::Series;
+use crate::segment::{Doing, Shared, UNSETTLED};
+use crate::shm::Owner;
+use crate::text::Text;
+use crate::trace::{Event, Trace};
+
+/// All that changes with what a process does; the same with the versions of its texts; all but
+/// its history.
+const WORDS: Range<usize> = 0..offset_of!(Shared, waits);
+const HEAD: Range<usize> = 0..offset_of!(Shared, summary) + size_of::<u64>();
+const FRONT: Range<usize> = 0..offset_of!(Shared, places);
+/// How often a text is read that its owner is writing.
+const TRIES: usize = 10;
+
+/// A segment, seen from outside.
+pub struct Look {
+    owner: Owner,
+    bells: OnceLock<Option<Bells>>,
+}
+
+/// What a segment says.
+pub struct State {
+    pub uid: u128,
+    /// See `Doing`.
+    pub doing: &'static str,
+    pub call: u64,
+    /// Nanoseconds since 1970.
+    pub since: u64,
+    pub until: u64,
+    pub waits: Option<String>,
+    pub facts: Option<String>,
+    pub others: Option<String>,
+    pub info: Option<String>,
+    pub summary: Option<String>,
+    pub at: Place,
+    /// The text of the code at that place.
+    pub code: Option<String>,
+    pub depth: u64,
+    pub bytes: u64,
+    pub sent: u64,
+    pub received: u64,
+    pub arrived: u64,
+    pub examined: u64,
+    /// For each peer the lower half of its uid, and what `Peer` counts, in that order.
+    pub peers: Vec<(u64, [u64; 4])>,
+    /// Its calls in vain, and the text of the code that makes them.
+    pub polls: Option<(Series, Option<String>)>,
+}
+
+/// Events with their places in the history, the place of the next, and the texts of their codes.
+pub type Events = (Vec<(u64, Event, Vec<u8>)>, u64, Vec<(u64, String)>);
+
+/// What was read is no segment (of this version), or not all of it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Damaged;
+
+impl Look {
+    pub fn open(path: &Path) -> io::Result<Look> {
+        let options = libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let file = OpenOptions::new().read(true).write(true).custom_flags(options).open(path)?;
+        // SAFETY: no preconditions.
+        if file.metadata()?.uid() != unsafe { libc::geteuid() } {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        Ok(Look { owner: Owner::of_file(file), bells: OnceLock::new() })
+    }
+
+    fn file(&self) -> &File {
+        self.owner.file()
+    }
+
+    /// Whether its owner has died, or let go of it.
+    pub fn is_dead(&self) -> bool {
+        self.owner.is_dead()
+    }
+
+    /// A number that changes when anything in it does; cheap.
+    pub fn pulse(&self) -> Result<u64, Damaged> {
+        with_copies(|copies| {
+            let head = self.copy(&mut copies[0], HEAD)?;
+            let words = [
+                u64::from(head.doing.0.load(Ordering::Relaxed)),
+                u64::from(self.is_dead()),
+                u64::from(head.facts.version()) << 32 | u64::from(head.others.version()),
+                u64::from(head.info.version()) << 1 | u64::from(head.polls.is_told()),
+            ];
+            let counters = [&head.call, &head.since, &head.sent, &head.received];
+            let more = [&head.arrived, &head.examined, &head.depth, &head.at];
+            let counted = counters.into_iter().chain(more).map(|word| word.load(Ordering::Relaxed));
+            Ok(words.into_iter().chain(counted).fold(1, |pulse: u64, word| {
+                (pulse.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            }))
+        })
+    }
+
+    /// What its owner does, and the number of its latest blocked call; cheap.
+    pub fn call(&self) -> Result<(&'static str, u64), Damaged> {
+        with_copies(|copies| {
+            let words = self.copy(&mut copies[0], WORDS)?;
+            let doing = words.doing.0.load(Ordering::Relaxed);
+            Ok((Doing::name(doing).ok_or(Damaged)?, words.call.load(Ordering::Relaxed)))
+        })
+    }
+
+    /// What it says now.
+    pub fn state(&self) -> Result<State, Damaged> {
+        with_copies(|copies| {
+            self.copy(&mut copies[2], HEAD)?;
+            for turn in 1.. {
+                let [before, copy, after] = &mut *copies;
+                std::mem::swap(before, after);
+                self.copy(copy, FRONT)?;
+                self.copy(after, HEAD)?;
+                let mut state = state_of(before, copy, after)?;
+                if state.is_whole() || turn == TRIES {
+                    state.code = self.code(copies, code_of(state.at))?;
+                    if let Some((series, code)) = &mut state.polls {
+                        *code = self.code(copies, code_of(series.place))?;
+                    }
+                    return Ok(state);
+                }
+                std::thread::yield_now(); // its owner may have been interrupted in writing
+            }
+            unreachable!("the last turn returns")
+        })
+    }
+
+    /// The text of a code, if it is there.
+    fn code(&self, copies: &mut [Box<Shared>; 3], code: u64) -> Result<Option<String>, Damaged> {
+        if code == 0 {
+            return Ok(None);
+        }
+        let range = behind(offset_of!(Shared, places), Places::range_of(code));
+        let [before, copy, after] = self.copy_thrice(copies, range)?;
+        Ok(copy.places.read_between(code, &before.places, &after.places))
+    }
+
+    /// The latest events, from the `start`th on.
+    pub fn events(&self, start: u64) -> Result<Events, Damaged> {
+        with_copies(|copies| {
+            let count = self.copy(&mut copies[0], of_trace(0..size_of::<u64>()))?.trace.count();
+            let kept = Trace::kept(start, count);
+            for range in Trace::ranges_of(kept.clone()) {
+                self.copy_thrice(copies, of_trace(range))?;
+            }
+            let [before, copy, after] = &*copies;
+            let events = copy.trace.read_between(kept, &before.trace, &after.trace);
+            let mut codes: Vec<_> = events.iter().map(|(_, one, _)| code_of(one.place)).collect();
+            codes.sort_unstable();
+            codes.dedup();
+            let mut texts = Vec::new();
+            for code in codes {
+                texts.extend(self.code(copies, code)?.map(|text| (code, text)));
+            }
+            Ok((events, count, texts))
+        })
+    }
+
+    /// Have the owner write down what is in its inbox: the version of `summary` that is there now,
+    /// in whose place another one comes.
+    pub fn wish(&self) -> Result<u32, Damaged> {
+        let version = self.summary_version()?;
+        // A number that is not there yet, whoever else wishes at the same time.
+        let wish = (now() as u32).wrapping_add(std::process::id() << 20);
+        self.write(&wish.to_ne_bytes(), offset_of!(Shared, wishes))?;
+        self.ring(offset_of!(Shared, network));
+        Ok(version)
+    }
+
+    pub fn summary_version(&self) -> Result<u32, Damaged> {
+        let mut version = [0; 4];
+        let read = self.file().read_exact_at(&mut version, offset_of!(Shared, summary) as u64);
+        read.map_err(|_| Damaged)?;
+        Ok(u32::from_ne_bytes(version))
+    }
+
+    /// End the owner's blocked call of this number with `judgement`; false if it is over.
+    pub fn judge(&self, call: u64, judgement: &str) -> Result<bool, Damaged> {
+        let is_blocked = |head: &Shared| {
+            // Before the ring: the call may be over as soon as its process hears it.
+            Doing::is_blocked(head.doing.0.load(Ordering::Relaxed))
+                && head.call.load(Ordering::Relaxed) == call
+        };
+        with_copies(|copies| {
+            if !is_blocked(self.copy(&mut copies[0], HEAD)?) {
+                return Ok(false);
+            }
+            let at = offset_of!(Shared, judgement);
+            let copy = &mut copies[0];
+            self.copy(copy, at..at + size_of::<u64>())?;
+            copy.judgement.write(judgement);
+            // SAFETY: inside the copy, whose text was just written as far as `used` goes.
+            let written = unsafe {
+                let start = (&raw const **copy).cast::<u8>().add(at);
+                std::slice::from_raw_parts(start, Text::<1024>::used(judgement.len()))
+            };
+            let (version, rest) = written.split_at(size_of::<u32>());
+            let even = u32::from_ne_bytes(version.try_into().expect("four bytes"));
+            // SYNC POINT text: as `Text::write` does, in three steps of which the kernel makes each.
+            self.write(&even.wrapping_sub(1).to_ne_bytes(), at)?;
+            self.write(rest, at + size_of::<u32>())?;
+            self.write(&even.to_ne_bytes(), at)?;
+            // If the kernel wrote the number byte by byte, what stands there meanwhile would have to
+            // be the number of another blocked call, of right now.
+            self.write(&call.to_ne_bytes(), offset_of!(Shared, judged))?;
+            self.ring(offset_of!(Shared, bell));
+            Ok(true)
+        })
+    }
+
+    /// Read a part of the segment into a copy of it.
+    fn copy<'a>(&self, copy: &'a mut Shared, range: Range<usize>) -> Result<&'a Shared, Damaged> {
+        assert!(range.start <= range.end && range.end <= size_of::<Shared>());
+        // SAFETY: inside the copy, which is ours alone and of atomics, for which any bytes are valid.
+        let bytes = unsafe {
+            let start = (&raw mut *copy).cast::<u8>().add(range.start);
+            std::slice::from_raw_parts_mut(start, range.len())
+        };
+        self.file().read_exact_at(bytes, range.start as u64).map_err(|_| Damaged)?;
+        // SYNC POINT text, trace: what is read next is read after this.
+        fence(Ordering::SeqCst);
+        if range.start == 0 && !copy.is_known() {
+            return Err(Damaged);
+        }
+        Ok(copy)
+    }
+
+    fn copy_thrice<'a>(
+        &self,
+        copies: &'a mut [Box<Shared>; 3],
+        range: Range<usize>,
+    ) -> Result<&'a [Box<Shared>; 3], Damaged> {
+        for copy in &mut *copies {
+            self.copy(copy, range.clone())?;
+        }
+        Ok(copies)
+    }
+
+    fn write(&self, bytes: &[u8], at: usize) -> Result<(), Damaged> {
+        self.file().write_all_at(bytes, at as u64).map_err(|_| Damaged)
+    }
+
+    fn ring(&self, at: usize) {
+        if let Some(bells) = self.bells.get_or_init(|| Bells::of(self.file())) {
+            Bell::ring_from_outside(bells.0.as_ptr().wrapping_add(at).cast());
+        }
+    }
+}
+
+fn behind(start: usize, range: Range<usize>) -> Range<usize> {
+    start + range.start..start + range.end
+}
+
+fn of_trace(range: Range<usize>) -> Range<usize> {
+    behind(offset_of!(Shared, trace), range)
+}
+
+impl State {
+    fn is_whole(&self) -> bool {
+        let texts = [&self.waits, &self.facts, &self.others, &self.info, &self.summary];
+        texts.iter().all(|text| text.is_some())
+    }
+}
+
+fn state_of(before: &Shared, copy: &Shared, after: &Shared) -> Result<State, Damaged> {
+    let get = Ordering::Relaxed;
+    let moves = |one: &Shared| {
+        let words = [&one.since, &one.call, &one.until, &one.examined, &one.arrived];
+        (one.doing.0.load(get), words.map(|word| word.load(get)))
+    };
+    // Of one and the same moment, if it is to prove anything.
+    let examined = if moves(before) == moves(after) { copy.examined.load(get) } else { UNSETTLED };
+    let peers = copy.peers.all().map(|(uid, peer)| {
+        let counters = [&peer.sent, &peer.arrived, &peer.received, &peer.taken];
+        (uid, counters.map(|counter| counter.load(get)))
+    });
+    Ok(State {
+        uid: copy.uid(),
+        doing: Doing::name(copy.doing.0.load(get)).ok_or(Damaged)?,
+        call: copy.call.load(get),
+        since: copy.since.load(get),
+        until: copy.until.load(get),
+        waits: copy.waits.read_between(&before.waits, &after.waits),
+        facts: copy.facts.read_between(&before.facts, &after.facts),
+        others: copy.others.read_between(&before.others, &after.others),
+        info: copy.info.read_between(&before.info, &after.info),
+        summary: copy.summary.read_between(&before.summary, &after.summary),
+        at: copy.at.load(get),
+        code: None,
+        depth: copy.depth.load(get),
+        bytes: copy.bytes.load(get),
+        sent: copy.sent.load(get),
+        received: copy.received.load(get),
+        arrived: copy.arrived.load(get),
+        examined,
+        peers: peers.collect(),
+        polls: copy.polls.read_between(&before.polls, &after.polls).map(|series| (series, None)),
+    })
+}
+
+/// The page of a segment that has its bells: for the kernel, which rings them. Nobody reads it.
+struct Bells(NonNull<u8>);
+
+const PAGE: usize = 4096;
+const _: () = assert!(offset_of!(Shared, network) + size_of::<Bell>() <= PAGE);
+const _: () = assert!(offset_of!(Shared, bell) + size_of::<Bell>() <= PAGE);
+
+// SAFETY: an address that only the kernel uses.
+unsafe impl Send for Bells {}
+// SAFETY: as above.
+unsafe impl Sync for Bells {}
+
+impl Bells {
+    fn of(file: &File) -> Option<Bells> {
+        let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+        // SAFETY: a fresh mapping, which nobody touches.
+        let at =
+            unsafe { libc::mmap(std::ptr::null_mut(), PAGE, access, kind, file.as_raw_fd(), 0) };
+        (at != libc::MAP_FAILED).then(|| NonNull::new(at.cast()).map(Bells))?
+    }
+}
+
+impl Drop for Bells {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `of`, unmapped once.
+        unsafe { libc::munmap(self.0.as_ptr().cast(), PAGE) };
+    }
+}
+
+/// Memory for copies. Kept: fresh pages cost more than what is read into them.
+fn with_copies<T>(use_them: impl FnOnce(&mut [Box<Shared>; 3]) -> T) -> T {
+    const KEPT: usize = 4;
+    static SPARE: Mutex<Vec<[Box<Shared>; 3]>> = Mutex::new(Vec::new());
+    // Never waited for: in a forked child it may be locked for ever.
+    let known = SPARE.try_lock().ok().and_then(|mut spare| spare.pop());
+    let mut copies = known.unwrap_or_else(|| std::array::from_fn(|_| fresh()));
+    let outcome = use_them(&mut copies);
+    if let Some(mut spare) = SPARE.try_lock().ok().filter(|spare| spare.len() < KEPT) {
+        spare.push(copies);
+    }
+    outcome
+}
+
+fn fresh() -> Box<Shared> {
+    let layout = std::alloc::Layout::new::<Shared>();
+    // SAFETY: Shared is made of atomics, for which zero is a valid value, and has a size; on the
+    // stack it would be too large.
+    unsafe {
+        let at = std::alloc::alloc_zeroed(layout);
+        if at.is_null() {
+            std::alloc::handle_alloc_error(layout);
+        }
+        Box::from_raw(at.cast())
+    }
+}
+
+#[cfg(test)]
+mod tests;

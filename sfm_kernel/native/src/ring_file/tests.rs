@@ -1,0 +1,54 @@
+use super::*;
+use crate::chance::Chance;
+use crate::packet::{Builder, Kind, Packet};
+use crate::ring::{Arrival, Reader, Writer};
+
+#[test]
+fn a_damaged_ring_is_read_or_refused() {
+    let folder = std::env::temp_dir().join(format!("sfm-ring-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("a.ring");
+    let ring = Arc::new(RingFile::create(&path, 4096, 1 << 16).unwrap());
+    let mut writer = Writer::new(ring.clone());
+    for n in 0..20i64 {
+        let mut builder = Builder::new();
+        builder.attribute("n", Kind::Int, &[&n.to_le_bytes()]).unwrap();
+        builder.attribute("text", Kind::Str, &[&b"x".repeat(n as usize * 5)]).unwrap();
+        // SAFETY: no sources.
+        let packet = unsafe { builder.finish() };
+        if n % 4 == 0 && n > 0 {
+            writer.write_split(packet.head(), packet.len() + 4096, n as u64, n as u64 * 1024);
+        } else {
+            assert_eq!(writer.write(&packet, 0), packet.len());
+        }
+    }
+    let whole = std::fs::read(&path).unwrap();
+    let (mut chance, rounds) = Chance::new(300, 23_500);
+    let mut arrived = 0;
+    for _ in 0..rounds {
+        let mut damaged = whole.clone();
+        let control = std::mem::size_of::<Front>();
+        let (start, end) = [(0, control), (DATA, 4096), (0, DATA + 4096)][chance.below(3)];
+        chance.damage(&mut damaged[start..], end, 30);
+        std::fs::write(&path, &damaged).unwrap();
+        let Ok(ring) = RingFile::open(&path) else { continue };
+        let mut reader = Reader::new(ring);
+        loop {
+            let packet = match reader.read() {
+                Ok(Arrival::Nothing) | Err(_) => break,
+                Ok(Arrival::Part) => continue,
+                Ok(Arrival::Packet(body)) => Packet::new(body),
+                Ok(Arrival::Split { head, total, block, offset }) => total
+                    .checked_sub(head.len() as u64)
+                    .ok_or_else(String::new)
+                    .and_then(|length| reader.memory().lease(block, offset, length))
+                    .and_then(|tail| Packet::split(head, tail, total)),
+            };
+            if let Ok(packet) = packet {
+                arrived += packet.attributes().map(|one| one.value.len()).sum::<usize>();
+            }
+        }
+    }
+    assert!(arrived > 0, "not all of it is damaged");
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -1,0 +1,149 @@
+"""What would be a deadlock if a thread, a callback or a handler did nothing, in words.
+
+What they may do is not known, so that nobody is ended because of them, or called stuck. But who
+waits for ever beside an idle thread is to learn that it is the thread which nobody can judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sfm_kernel.observe.explain.polls import as_other
+from sfm_kernel.observe.places import words
+
+if TYPE_CHECKING:
+    from sfm_kernel.observe.explain.graph import Graph, Node
+
+LASTING = 2.0
+"""Seconds for which it has to have stood: threads that have a purpose act sooner, as a rule."""
+
+Other = Mapping[str, Any]
+"""See ``schema.json``, "other"."""
+
+
+def but_for(graph: Graph) -> tuple[dict[str, Any], Graph] | None:
+    """As ``schema.json`` has it, and the graph as it would be; None where there is none."""
+    if graph.stuck or not any(_others(node.process) for node in graph.nodes.values()):
+        return None
+    without = graph.without_others()
+    since = max((node.process["since"] for node in without.blocked()), default=graph.time)
+    if graph.time - since < LASTING:
+        return None
+    about = {
+        "cycle": [node.name for node in without.cycle()],
+        "stuck": [node.name for node in without.blocked()],
+        "since": since,
+        "others": [
+            {"process": node.name, "other": one}
+            for node in _involved(graph, without)
+            for one in _others(node.process)
+        ],
+    }
+    return about, without
+
+
+def _others(process: Mapping[str, Any]) -> list[Other]:
+    """What of it could go on; where it polls, its calls are among them."""
+    return [*([as_other(process)] if process["polls"] else []), *process["others"]]
+
+
+def _involved(graph: Graph, without: Graph) -> list[Node]:
+    return [
+        node for uid, node in graph.nodes.items() if uid in without.stuck and _others(node.process)
+    ]
+
+
+def title(about: Mapping[str, Any], deadlock: str) -> str:
+    """The diagnosis in one line; ``deadlock``: that of the deadlock that it would be."""
+    return f"It would be a deadlock but for {_all(_owned(about))}: {_rest(deadlock)}"
+
+
+def summary(about: Mapping[str, Any]) -> str:
+    """What all this comes to."""
+    count = len(about["others"])
+    verb = "does" if count == 1 else "do"
+    never = "can never go on" if len(about["stuck"]) > 1 else "never goes on"
+    owners, nothing = _all(_owned(about)), "nothing"
+    if all(one["other"]["kind"] == "polls" for one in about["others"]):
+        owners, nothing = _all(one["process"] for one in about["others"]), "nothing but poll"
+    return f"If {owners} {verb} {nothing}, {_all(about['stuck'])} {never}."
+
+
+def _rest(deadlock: str) -> str:
+    return deadlock.removeprefix("Deadlock: ")
+
+
+def _owned(about: Mapping[str, Any]) -> list[str]:
+    return [_of(one["process"], one["other"]) for one in about["others"]]
+
+
+def _of(process: object, other: Other) -> str:
+    if other["kind"] == "more":
+        return f"{_short(other)} of {process}"
+    return f"{process}'s {_short(other)}"
+
+
+def doubt(others: Sequence[Other]) -> str:
+    """Why a process may go on that has these."""
+    return f"{_all(map(_whole, others))} could go on"
+
+
+def left(process: Mapping[str, Any]) -> str:
+    """A process whose program has come to its end, and has left something."""
+    name, others = process["name"], process["others"]
+    ended = (
+        f"{name}'s cell has ended" if process["kind"] == "engine" else f"{name} has come to its end"
+    )
+    return f"{ended}, but {doubt(others)}"
+
+
+def nobody_runs(processes: Iterable[Mapping[str, Any]]) -> str:
+    """A title, where all have come to their ends and some have left something."""
+    told = [_of(one["name"], other) for one in processes for other in one["others"]]
+    return f"Nobody runs, but {_all(told)} could go on"
+
+
+def _whole(other: Other) -> str:
+    """With the line in which it is, and the earlier cell that has begun it."""
+    about = []
+    if other["where"] is not None:
+        about.append(f"in {words(other['where'])}")
+    if other["cell"] is not None:
+        about.append(f"started in cell {other['cell']}")
+    return f"{_short(other)} ({', '.join(about)})" if about else _short(other)
+
+
+def _short(other: Other) -> str:
+    name = other["name"]
+    return {
+        "thread": f"thread {name!r}" if name else "unnamed thread",
+        "callback": f"callback {name}",
+        "signal": f"handler of {name}",
+        "timer": f"timer ({name})",
+        "hook": f"function {name}, which is called while it waits",
+        "task": f"asyncio task {name!r}",
+        "polls": f"calls of {name}",
+        "more": f"{name} more",
+    }[other["kind"]]
+
+
+_SHOWN = 4
+"""Of more, so many are told."""
+
+
+def _all(ones: Iterable[object]) -> str:
+    return listed(ones, _SHOWN, "more")
+
+
+def listed(ones: Iterable[object], shown: int, rest: str, word: str = "and") -> str:
+    """``A``, ``A and B``, ``A, B and C``; of more than ``shown`` and one: ``A, B and 20 others``.
+
+    ``rest``: what those are called that are only counted.
+    """
+    texts = [str(one) for one in ones]
+    if len(texts) > shown + 1:
+        texts = [*texts[:shown], f"{len(texts) - shown} {rest}"]
+    if len(texts) < 2:
+        return "".join(texts)
+    return f"{', '.join(texts[:-1])} {word} {texts[-1]}"

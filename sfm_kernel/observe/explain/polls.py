@@ -1,0 +1,51 @@
+"""Processes that ask again and again for what does not come.
+
+They are not blocked, and what they do between two calls is not known: none of them is ever called
+stuck, and nobody is because of them. But they wait, as a blocked receive does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sfm_kernel.observe.places import words
+
+Process = Mapping[str, Any]
+
+
+def as_receive(process: Process) -> Process:
+    """The process as if it were blocked in a receive of what it polls for."""
+    polls = process["polls"]
+    if polls is None:
+        return process
+    about = {key: polls[key] for key in ("since", "wait", "where")}
+    return {**process, **about, "state": "blocked in recv", "settled": True, "polls": None}
+
+
+def as_other(process: Process) -> dict[str, Any]:
+    """Its calls, as ``schema.json`` has "other": what could go on."""
+    polls = process["polls"]
+    return {"kind": "polls", "name": _text(polls["wait"]), "where": polls["where"], "cell": None}
+
+
+def sentence(process: Process, time: float) -> str:
+    """What it polls, and how long it has; ``time``: that of the snapshot."""
+    polls = process["polls"]
+    where = words(polls["where"])
+    times = "once" if polls["count"] == 1 else f"{polls['count']:,} times".replace(",", " ")
+    seconds = max(0.0, time - polls["since"])
+    lasted = f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    return (
+        f"{process['name']} polls {_text(polls['wait'])}{f' in {where}' if where else ''}: "
+        f"{times} in {lasted}, and nothing that fits has come."
+    )
+
+
+def _text(wait: Mapping[str, Any]) -> str:
+    """The call; of MPI's, which have no template in their text, with what it asks for."""
+    text, template = str(wait["text"]), wait["template"]
+    if not wait["purpose"] or not template:
+        return text
+    asked = ", ".join(f"{one['name']}={one['value']}" for one in template)
+    return f"{text} for {asked}"

@@ -1,0 +1,83 @@
+"""What has become of messages that a stuck receive waits for: they were received before.
+
+Processes keep a trace of their latest events (native/src/trace.rs), and a message has the same
+number at both ends. So it is known of each message that was sent whether it would have fitted, and
+in which line it was received, as long as both events are still there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sfm_kernel.observe.explain.near import fits
+from sfm_kernel.observe.places import place, words
+from sfm_kernel.observe.snapshot import Observer, segments
+
+Process = Mapping[str, Any]
+
+
+class Traces:
+    """Those of a world's processes on this machine, each read when it is asked for."""
+
+    def __init__(self, folder: str) -> None:
+        self._paths, self._observer = segments(folder), Observer()
+
+    def of(self, uid: str) -> tuple[list[Any], dict[int, str]]:
+        """The latest events of a process as ``Observer.trace`` gives them, and its codes."""
+        if uid not in self._paths:
+            return [], {}
+        read, _, codes = self._observer.trace(self._paths[uid])
+        return read, dict(codes)
+
+
+def taken(process: Process, others: list[Process], traces: Traces) -> str:
+    """Which messages that would have fitted its receive were received, and where; "" if none.
+
+    Nothing is said where one may still be on its way, or where it is not known where it was
+    received.
+    """
+    wait = process["wait"]
+    template = [one for one in wait["template"] if one["name"] != "src"]
+    if not template or any(one["predicate"] for one in wait["template"]):
+        return ""
+    senders = others if wait["peers"] is None else [one for one in others if _is_one(one, wait)]
+    if not all(one["here"] for one in [process, *senders]):
+        return ""
+    read, codes = traces.of(process["uid"])
+    received = {(one[3], one[4]): one for one in read if one[2] == "received"}
+    found, since = [], False
+    for sender in senders:
+        sent, _ = traces.of(sender["uid"])
+        since = since or bool(sent and sent[0][0])  # there were earlier ones
+        for number in _fitting(sent, process["uid"][16:], wait["space"], template):
+            if (sender["uid"][16:], number) not in received:
+                return ""
+            found.append(received[sender["uid"][16:], number])
+    if not found:
+        return ""
+    last = max(found, key=lambda one: one[0])
+    where = words(place(codes.get(last[6]), last[7]))
+    if not where:
+        return ""
+    if len(found) == 1:
+        which = "latest" if since else "only"
+        return f" The {which} message that would have fitted was received in {where}."
+    how_many = f"the latest {len(found)}" if since else f"all {len(found)}"
+    return (
+        f" {process['name']} has received {how_many} messages that would have fitted, the last one "
+        f"in {where}."
+    )
+
+
+def _is_one(process: Process, wait: Mapping[str, Any]) -> bool:
+    return process["name"] in wait["peers"] or process["rank"] in wait["peers"]
+
+
+def _fitting(sent: list[Any], dest: str, space: str, template: list[Any]) -> Iterator[int]:
+    """The numbers of messages that would have fitted."""
+    mark = max(1, int(space, 16) >> 48) if space else 0
+    for event in sent:
+        is_there = event[2] == "sent" and event[3] == dest and event[9] == mark
+        if is_there and fits(template, {"attributes": event[8]}):
+            yield event[4]

@@ -1,0 +1,169 @@
+"""Segments that a process of the same user has cut or overwritten: whoever looks at them lives on,
+and tells of the others."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import sfm_kernel
+from sfm_kernel import Endpoint, PeerLost
+from sfm_kernel.directory.signals import interrupt
+from sfm_kernel.observe import explain
+from sfm_kernel.observe.snapshot import segments, snapshot
+
+HEADER = 4096
+"""Some first bytes of a segment, but not all that an observer reads."""
+LIFE = 528
+"""Where the word is that the kernel marks (``life`` in native/src/segment.rs), and its mark."""
+OWNER_DIED = 0x4000_0000
+
+MEMBER = """
+import sys, sfm_kernel
+with sfm_kernel.join(sys.argv[1], sys.argv[2]) as sfm:
+    sfm.wait_for("home")
+    for n in range(5): sfm.send(dest="home", n=n, text="x" * 100)
+    sfm.recv(tag="never")
+"""
+
+Look = Callable[[], dict[str, str]]
+
+
+@pytest.fixture
+def home(world: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
+    monkeypatch.setenv("SFM_TRANSPORT", "shm")
+    with sfm_kernel.join(world, "home", guest=True) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def members(home: Endpoint) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
+    """Processes that wait for a message, by their uids."""
+    command = [sys.executable, "-c", MEMBER, home.world]
+    started = {name: subprocess.Popen([*command, name]) for name in ("A", "B", "C")}
+    try:
+        for name in started:
+            home.recv(30, src=name, n=4)
+        uids = {one["name"]: one["uid"] for one in snapshot(home.folder)["processes"]}
+        yield {uids[name]: process for name, process in started.items()}
+    finally:
+        for process in started.values():
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def look(home: Endpoint) -> Iterator[Look]:
+    """What another process sees, which looks all the time: states by uid. It ends well."""
+    command = [sys.executable, "-m", "tests.fault.onlooker", home.folder]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, text=True) as onlooker:
+        assert onlooker.stdin and onlooker.stdout
+
+        def look() -> dict[str, str]:
+            print("look", file=onlooker.stdin, flush=True)
+            assert onlooker.stdout
+            line = onlooker.stdout.readline()
+            assert line, f"the observer has ended: {onlooker.wait()}"
+            states: dict[str, str] = json.loads(line)
+            return states
+
+        yield look
+        onlooker.stdin.close()
+        assert onlooker.wait() == 0
+
+
+def test_a_segment_that_is_cut_is_told_as_damaged(
+    home: Endpoint, members: dict[str, subprocess.Popen[bytes]], look: Look
+) -> None:
+    (uid, victim), *others = members.items()
+    path = Path(segments(home.folder)[uid])
+    victim.send_signal(signal.SIGSTOP)  # it would touch the memory that is gone
+    whole = path.read_bytes()
+    before = look()
+    assert before[uid] == "blocked in recv"
+    for size in (0, len(whole) // 2, HEADER, len(whole) - 1) * 3:
+        os.truncate(path, size)
+        told = look()
+        # What nobody has to read is not missed: old events.
+        assert told[uid] == ("damaged" if size <= HEADER else before[uid])
+        assert {**told, uid: ""} == {**before, uid: ""}, "the others are told as ever"
+        with open(path, "r+b") as file:
+            file.write(whole)
+        assert look() == before
+    os.truncate(path, 0)
+    diagnosis = explain(home.folder)
+    assert not diagnosis["stuck"], "nobody knows what it does"
+    assert f"{uid[:8]} lives, and its segment is damaged" in "\n".join(diagnosis["sentences"])
+    victim.kill()
+    victim.wait()
+    assert look()[uid] == "dead"
+    assert all(process.poll() is None for _, process in others)
+
+
+@pytest.mark.parametrize("pid", [1 << 31, 1 << 63, -1, 0, 1.5, "7", None, 1 << 22])
+def test_no_pid_of_a_segment_is_taken_at_its_word(home: Endpoint, pid: object) -> None:
+    (path,) = segments(home.folder).values()
+    home._inbox.set_info(json.dumps({"name": "home", "pid": pid}))
+    (shown,) = snapshot(home.folder)["processes"]
+    assert shown["state"] == ("running" if pid in (None, 1 << 22) else "damaged")
+    assert shown["pid"] is (None if shown["state"] == "damaged" else shown["pid"])
+    assert "cannot be reached" in interrupt(path, pid)
+
+
+def test_random_damage(
+    home: Endpoint, members: dict[str, subprocess.Popen[bytes]], look: Look, effort: int
+) -> None:
+    """Bits of all segments but the own one, while all are in use."""
+    seed = random.randrange(1 << 32) if effort > 1 else 11
+    print("seed", seed)
+    chance = random.Random(seed)
+    paths = {uid: Path(path) for uid, path in segments(home.folder).items() if uid in members}
+    whole = {uid: path.read_bytes() for uid, path in paths.items()}
+    ends = (200, HEADER, 12_000, 80_000, len(next(iter(whole.values()))))
+    for _ in range(12 * effort):
+        for path in paths.values():
+            flip(path, chance, chance.choice(ends))
+        told = look()
+        assert told.keys() >= members.keys()
+        assert told[home.uid] == "running"
+        for uid, path in paths.items():
+            with open(path, "r+b") as file:
+                file.write(whole[uid])
+    for process in members.values():
+        assert (process.poll() or 0) >= 0, "the members may fail, but not by a signal"
+
+
+def test_who_is_called_dead_and_lives_is_still_sent_to(
+    home: Endpoint, members: dict[str, subprocess.Popen[bytes]]
+) -> None:
+    """For a while its sender waits for its end; then the segment's lock is believed."""
+    home.send(dest="A", n=0)
+    (uid,) = (one["uid"] for one in snapshot(home.folder)["processes"] if one["name"] == "A")
+    with open(segments(home.folder)[uid], "r+b") as file:
+        (word,) = struct.unpack("<I", os.pread(file.fileno(), 4, LIFE))
+        assert Path(f"/proc/{members[uid].pid}/task/{word}").exists()
+        os.pwrite(file.fileno(), struct.pack("<I", OWNER_DIED), LIFE)
+    for n in range(3):
+        home.send(dest="A", n=n)
+    home.send(dest="A", tag="never")
+    assert members[uid].wait(30) == 0
+    with pytest.raises(PeerLost):
+        home.send(dest="A", n=4)
+
+
+def flip(path: Path, chance: random.Random, end: int) -> None:
+    """Change some bits of the first bytes of a file."""
+    with open(path, "r+b") as file:
+        for _ in range(chance.choice((1, 10, 300))):
+            at = chance.randrange(end)
+            (byte,) = os.pread(file.fileno(), 1, at)
+            os.pwrite(file.fileno(), bytes([byte ^ 1 << chance.randrange(8)]), at)

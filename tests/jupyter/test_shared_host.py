@@ -1,0 +1,130 @@
+"""What other users of the machine, and files that lie about, can do to a notebook's cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import zmq
+
+from sfm_kernel.errors import WorldAccess
+from sfm_kernel.jupyter.places import world_key
+from tests.jupyter.notebook import Notebook, descendants, notebook
+
+pytestmark = pytest.mark.keeps("one cluster for the whole module")
+
+IMPOSTORS = ("queue", "heapq", "socketserver", "numpy", "zmq")
+"""Modules of Python and of others that the folder of the notebook has, too."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The notebook's folder."""
+    made = tmp_path_factory.mktemp("notebooks")
+    (made / "mine.py").write_text("answer = 42\n")
+    for name in IMPOSTORS:
+        (made / f"{name}.py").write_text("raise SystemExit(f'{__name__} is an impostor')\n")
+    return made
+
+
+@pytest.fixture(scope="module")
+def book(folder: Path) -> Iterator[Notebook]:
+    """A notebook of that folder with two engines, whose user lets others read what they write."""
+    # What a user's own notebook imports from there is not our affair.
+    mine = f"import os, numpy, zmq, ipyparallel; os.umask(0o022); os.chdir({str(folder)!r})"
+    with notebook(mine, "%sfm start A B") as made:
+        yield made
+
+
+def files(kind: str = "") -> list[Path]:
+    """What the clusters have written."""
+    return [*Path(os.environ["IPYTHONDIR"]).glob(f"profile_default/*/*sfm-*{kind}")]
+
+
+def known() -> list[dict[str, Any]]:
+    """What is known to who can read the clusters' connection files."""
+    return [json.loads(path.read_text()) for path in files("-client.json")]
+
+
+def listening(book: Notebook) -> set[int]:
+    """The ports on which the cluster's processes listen."""
+    ports = set()
+    for process in descendants(book.pid):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found = process.net_connections("tcp")
+            ports |= {one.laddr.port for one in found if one.status == psutil.CONN_LISTEN}
+    return ports
+
+
+def test_a_stranger_hears_nothing_of_cells_and_their_output(book: Notebook) -> None:
+    with contextlib.ExitStack() as stack:
+        context = stack.enter_context(zmq.Context())
+        poller = zmq.Poller()
+        ports = listening(book)
+        assert {one["iopub"] for one in known()} <= ports
+        for port in ports:
+            for wrong in (None, zmq.curve_keypair()[0]):
+                stranger = stack.enter_context(context.socket(zmq.SUB))
+                stranger.linger = 0
+                if wrong is not None:
+                    stranger.curve_serverkey = wrong
+                    stranger.curve_publickey, stranger.curve_secretkey = zmq.curve_keypair()
+                stranger.subscribe(b"")
+                stranger.connect(f"tcp://127.0.0.1:{port}")
+                poller.register(stranger, zmq.POLLIN)
+        for _ in range(5):  # in the meantime they are connected
+            assert "said aloud" in book.run("%%sfm\nprint('said', 'aloud')").ok().text
+            heard = [socket.recv_multipart() for socket, _ in poller.poll(100)]
+            assert not heard, heard
+
+
+def test_no_key_stands_in_the_environment(book: Notebook) -> None:
+    book.run("%sfm restart A").ok()  # by another process
+    keys = [one[name] for one in known() for name in ("key", "curve_serverkey")]
+    assert all(len(key) >= 40 for key in keys)
+    lines = [word for one in descendants(book.pid) for word in one.cmdline()]
+    assert not [key for key in keys if key in "\n".join(lines)], "everybody may read those"
+    show = """
+import os
+print('its own:', dict(os.environ))
+get_ipython().system('env')
+print('at its start:', open('/proc/self/environ').read())
+"""
+    for text in (book.run(f"%%sfm\n{show}").ok().text, book.run(show).ok().text):
+        assert text.count("IPYTHONDIR") >= 3 and "at its start" in text
+        assert not [key for key in keys if key in text]
+        assert not [name for name in ("IPP_CONNECTION", "IPP_SESSION", "IPP_CURVE") if name in text]
+
+
+def test_a_key_of_the_user_s_leaves_the_environment_of_cells() -> None:
+    given = "import os; os.environ |= dict(IPP_SESSION_KEY='a long text', IPP_ENABLE_CURVE='1')"
+    with notebook(given, "%sfm start 1") as one:
+        assert "a long text" not in [connection["key"] for connection in known()]
+        told = one.run("%%sfm\nimport os; print(os.environ.get('IPP_SESSION_KEY', 'none'))").ok()
+        assert "none" in told.text
+
+
+def test_without_a_session_key_the_world_would_be_open_to_all() -> None:
+    with pytest.raises(WorldAccess, match="IPP_SESSION_KEY"):
+        world_key({"key": "", "curve_serverkey": "known to nobody"})
+
+
+def test_only_the_user_reads_what_is_written_about_a_cluster(book: Notebook, folder: Path) -> None:
+    modes = {path.name: oct(path.stat().st_mode & 0o777) for path in files()}
+    assert {name.split("-")[0] for name in modes} == {"ipcontroller", "ipengine", "cluster"}
+    assert set(modes.values()) == {"0o600"}, modes
+    # What cells write is the user's own affair.
+    book.run("%%sfm A\nopen('shown', 'w').close()").ok()
+    assert oct((folder / "shown").stat().st_mode & 0o777) == "0o644"
+
+
+def test_a_file_of_the_folder_is_no_module_of_ours(book: Notebook) -> None:
+    """That the engines run at all: their starters did not import what lies there."""
+    text = book.run("%%sfm\nimport mine, queue, numpy\nprint(mine.answer, queue.Queue)").ok().text
+    assert text.count("42 <class 'queue.Queue'>") == 2

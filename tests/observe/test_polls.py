@@ -1,0 +1,173 @@
+"""Processes that ask in vain again and again: what is known and said of them."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import time
+from typing import Any
+
+import pytest
+
+import sfm_kernel
+from sfm_kernel import Endpoint, RecvTimeout, WouldBlock
+from sfm_kernel.jupyter.tables import status_table
+from sfm_kernel.observe import explain, snapshot
+from sfm_kernel.observe.explain.but_for import LASTING
+from tests.contract.conftest import eventually
+from tests.observe.harness import running
+from tests.observe.pictures import NOW, Dict, check, judge, message, process, recv
+from tests.unit.timelines import where
+
+WAYS = ("recv_nb", "peek", "recv", "Iprobe", "Test")
+
+
+def polls(**changes: Any) -> Dict:
+    """Calls of ``recv_nb(tag=2, src='A')`` since long ago."""
+    template = [
+        {"name": name, "value": value, "predicate": False}
+        for name, value in (("tag", "2"), ("src", "'A'"))
+    ]
+    wait = {"kind": "recv", "text": "recv_nb(tag=2, src='A')", "template": template,
+            "peers": ["A"], "all": False, "until": None, "space": "", "purpose": "",
+            "group": None}  # fmt: skip
+    about = {"count": 12_400, "since": NOW - LASTING - 1, "wait": wait, "where": where(4)}
+    return {"polls": about | changes}
+
+
+def texts(found: Dict) -> list[str]:
+    return [one["text"] for one in found["processes"]]
+
+
+def test_what_it_polls_and_what_nearly_fits() -> None:
+    inbox = {"depth": 1, "messages": [message("A", tag=3)]}
+    found = judge(process("A"), process("B", **polls(), **inbox))
+    assert texts(found)[1] == (
+        "B polls recv_nb(tag=2, src='A') in prog.py, line 4 (step): 12 400 times in 3.0 s, and "
+        "nothing that fits has come. B's inbox holds 1 message that nearly fits: tag is 3, not 2."
+    )
+    assert found["processes"][1]["near"][0]["misses"][0]["has"] == "3"
+    assert found["title"] == "No deadlock: A still computes" and found["but_for"] is None
+    assert judge(process("B", **polls()))["title"] == "B polls"
+
+
+def test_all_are_stuck_behind_one_that_polls() -> None:
+    """It may do something else at any time: this is no deadlock."""
+    long_ago = {"since": NOW - LASTING - 1}
+    found = judge(recv("A", "B", **long_ago), process("B", **polls()))
+    assert (found["verdict"], found["stuck"]) == ("waiting", [])
+    title = "It would be a deadlock but for B's calls of recv_nb(tag=2, src='A'): A → B → A"
+    assert found["title"] == title
+    assert found["sentences"][-1] == "If B does nothing but poll, A and B can never go on."
+    assert found["but_for"]["cycle"] == ["A", "B"]
+    assert found["but_for"]["others"][0]["other"]["kind"] == "polls"
+
+
+@pytest.mark.parametrize("change", [{"state": "idle"}, {}])
+def test_who_computes_beside_it_may_still_send(change: Dict) -> None:
+    others = process("C", **change) if not change else recv("C", "A", since=NOW - 0.1)
+    assert judge(recv("A", "B"), process("B", **polls()), others)["but_for"] is None
+
+
+# ---- in real processes ----
+
+
+def poll(sfm: Endpoint) -> None:
+    """Each rank in its own way, for what never comes."""
+    from sfm_kernel.mpi import MPI
+
+    comm, way = MPI.COMM_WORLD, WAYS[sfm.rank or 0]
+    sfm.send(dest=sfm.name, tag=3)
+    request = comm.irecv(source=0, tag=2) if way == "Test" else None
+    while True:
+        if way == "recv_nb":
+            with contextlib.suppress(WouldBlock):
+                sfm.recv_nb(tag=2)  # here
+        elif way == "peek":
+            sfm.peek(tag=2)
+        elif way == "recv":
+            with contextlib.suppress(RecvTimeout):
+                sfm.recv(0.02, tag=2)
+        elif way == "Iprobe":
+            comm.iprobe(source=0, tag=2)
+        elif request is not None:
+            request.test()
+
+
+def test_every_way_to_poll_is_seen() -> None:
+    with running(poll, len(WAYS)) as run:
+        eventually(lambda: all(one["polls"] for one in snapshot(run.folder)["processes"]))
+        seen = snapshot(run.folder)
+        check("snapshot", seen)
+        found = [one["polls"] for one in seen["processes"]]
+        assert [one["wait"]["text"] for one in found] == [
+            "recv_nb(tag=2)", "peek(tag=2)", "recv(0.02, tag=2)", "Iprobe", "Test (irecv)",
+        ]  # fmt: skip
+        assert all(one["count"] > 1 and one["where"]["function"] == "poll" for one in found)
+        assert len({one["where"]["line"] for one in found}) == len(WAYS)
+        assert all({"tag", "2"} <= {*one["wait"]["template"][-1].values()} for one in found)
+        diagnosis = explain(run.folder)
+        check("diagnosis", diagnosis)
+        first, *_, last = texts(diagnosis)
+        assert first.startswith("0 polls recv_nb(tag=2) in test_polls.py, line ")
+        assert first.endswith("holds 1 message that nearly fits: tag is 3, not 2.")
+        assert last.startswith("4 polls Test (irecv) for src=0, tag=2 in ")
+        assert "polling" in repr(status_table(seen["processes"]))
+
+
+def come_and_go(sfm: Endpoint) -> int:
+    """1 polls until something comes, and then computes; 0 looks at it."""
+    if sfm.rank == 1:
+        while not sfm.peek(tag=2):
+            pass
+        while sfm._inbox.depth < 2:
+            time.sleep(0.01)
+        return sfm._inbox.depth  # type: ignore[no-any-return]
+    eventually(lambda: snapshot(sfm)["processes"][1]["polls"])
+    sfm.send(dest=1, tag=2)
+    eventually(lambda: snapshot(sfm)["processes"][1]["polls"] is None)
+    sfm.send(dest=1, tag=3)
+    return 0
+
+
+def test_who_polls_no_more_is_not_said_to() -> None:
+    assert sfm_kernel.run(come_and_go, n=2) == [0, 2]
+
+
+# ---- others that are not in a call of ours ----
+
+
+def halt(sfm: Endpoint) -> None:
+    """0 sleeps, 1 computes, 2 waits for somebody who never joins."""
+    if sfm.rank == 2:
+        sfm.wait_for("logger")
+    while True:
+        time.sleep(1000 if sfm.rank == 0 else 0)
+
+
+def test_what_the_system_says_of_who_is_in_no_call() -> None:
+    def told() -> list[str]:
+        found = explain(run.folder)
+        check("diagnosis", found)
+        return texts(found)
+
+    with running(halt, 3) as run:
+        eventually(lambda: run.process(2)["wait"])
+        check("snapshot", snapshot(run.folder))
+        eventually(lambda: run.process(0)["task"] == "waits")
+        eventually(lambda: run.process(1)["task"] == "runs")
+        line = halt.__code__.co_firstlineno + 3
+        sleeps, _, waits = told()
+        assert sleeps == "0 waits outside sfm (input, a lock, a file, or time.sleep)."
+        where = f"test_polls.py, line {line} (halt)"
+        assert waits == (
+            f"2 is in wait_for('logger') and waits for logger in {where}. "
+            "That may end: 'logger' may still join."
+        )
+        run.signal(1, signal.SIGSTOP)
+        eventually(lambda: run.process(1)["task"] == "stopped")
+        does = "1 is stopped (SIGSTOP), and does nothing until somebody continues it."
+        assert told()[1] == does
+        run.signal(0, signal.SIGSTOP)
+        eventually(lambda: run.process(0)["task"] == "stopped")
+        assert explain(run.folder)["title"] == "No deadlock is proven: 0 and 1 are stopped"

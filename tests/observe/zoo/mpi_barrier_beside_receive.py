@@ -1,0 +1,31 @@
+"""MPI: a receive is under way while the others wait in a barrier, which one does not come to."""
+
+import numpy as np
+
+from sfm_kernel import Endpoint
+
+NAMES = ["A", "B", "C"]
+
+
+def program(sfm: Endpoint) -> None:
+    from sfm_kernel.mpi import MPI
+
+    comm, data = MPI.COMM_WORLD, np.zeros(3)
+    request = comm.Irecv(data, source=(comm.rank + 1) % 3, tag=7)
+    if comm.rank == 2:
+        request.Wait()  # wait
+    comm.Barrier()  # barrier
+    comm.Send(data, dest=(comm.rank - 1) % 3, tag=7)
+
+
+CYCLE = ["A", "C"]
+STUCK = ["A", "B", "C"]
+SAID = """
+Deadlock: A → C → A
+A is in Barrier of MPI_COMM_WORLD and waits for C in {barrier}.
+C is in Wait (Irecv) and waits for a message with src='A', tag=7 in {wait}.
+B is in Barrier of MPI_COMM_WORLD and waits for A in {barrier}.
+No message is on its way.
+A and C wait for each other, so that neither can ever go on.
+B waits for them.
+"""

@@ -1,0 +1,31 @@
+"""MPI: a barrier that was begun first does not help where one waits for it before it sends."""
+
+from sfm_kernel import Endpoint
+
+NAMES = ["A", "B", "C"]
+
+
+def program(sfm: Endpoint) -> None:
+    from sfm_kernel.mpi import MPI
+
+    comm = MPI.COMM_WORLD
+    if comm.rank == 0:
+        comm.recv(source=1)  # receive
+        comm.Ibarrier().Wait()
+    else:
+        comm.Ibarrier().Wait()  # wait
+        if comm.rank == 1:
+            comm.send("late", dest=0)
+
+
+CYCLE = ["A", "B"]
+STUCK = ["A", "B", "C"]
+SAID = """
+Deadlock: A → B → A
+A waits for recv(src='B') of MPI_COMM_WORLD in {receive}.
+B is in Wait (Ibarrier of MPI_COMM_WORLD) and waits for A in {wait}.
+C is in Wait (Ibarrier of MPI_COMM_WORLD) and waits for A in {wait}.
+No message is on its way.
+A and B wait for each other, so that neither can ever go on.
+C waits for them.
+"""

@@ -1,0 +1,30 @@
+"""MPI: one sends synchronously what the other would receive after a barrier."""
+
+from sfm_kernel import Endpoint
+
+NAMES = ["A", "B"]
+
+
+def program(sfm: Endpoint) -> None:
+    from sfm_kernel.mpi import MPI
+
+    comm = MPI.COMM_WORLD
+    comm.barrier()
+    early = comm.irecv(source=1 - comm.rank, tag=1)
+    if comm.rank == 0:
+        comm.ssend("data", dest=1)  # send
+        comm.barrier()
+    else:
+        comm.barrier()  # barrier
+        comm.recv(source=0)
+    early.cancel()
+
+
+CYCLE = ["A", "B"]
+SAID = """
+Deadlock: A → B → A
+A is in ssend and waits for B in {send}.
+B is in barrier of MPI_COMM_WORLD and waits for A in {barrier}.
+No message is on its way.
+A and B wait for each other, so that neither can ever go on.
+"""

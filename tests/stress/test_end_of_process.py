@@ -1,0 +1,33 @@
+"""A process ends as it should, whatever its daemon threads are in at that moment."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import sfm_kernel
+from sfm_kernel import Endpoint
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("kind", ["inproc", "shm", pytest.param("zmq", marks=pytest.mark.zmq)])
+def test_a_process_ends_while_its_threads_are_blocked(
+    kind: str, world: str, effort: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SFM_TRANSPORT", kind)
+    ends = [sys.executable, "-m", "tests.stress.endings", world, str(effort)]
+    ended = subprocess.run(ends, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert (ended.returncode, ended.stdout) == (0, "")
+
+
+def leaves_a_thread(sfm: Endpoint) -> int | None:
+    threading.Thread(target=sfm.recv, daemon=True).start()
+    return sfm.rank
+
+
+def test_what_a_run_leaves_behind_is_not_heard_of(capfd: pytest.CaptureFixture[str]) -> None:
+    assert sfm_kernel.run(leaves_a_thread, n=2) == [0, 1]
+    assert capfd.readouterr() == ("", "")
