@@ -10,8 +10,8 @@ from collections.abc import Collection
 from typing import Any
 
 from sfm_kernel.directory import LocalDirectory, open_directory
-from sfm_kernel.endpoint import BUFFERING, Endpoint
-from sfm_kernel.errors import BadName, WorldError
+from sfm_kernel.endpoint import BUFFERING, Endpoint, ending
+from sfm_kernel.errors import BadName, EndpointClosed, WorldError
 from sfm_kernel.transport.base import Directory, Transport
 from sfm_kernel.transport.inproc import InprocTransport
 from sfm_kernel.transport.shm import Inbox, Outflow, Segment, ShmTransport, segment_path
@@ -63,6 +63,8 @@ def join(
         ('A', 0, 1)
     """
     _check_identity(name, rank)
+    if ending.has_begun():  # only a daemon thread can ask; nobody would close what it opens
+        raise EndpointClosed("this process ends, and has left its worlds: it joins no other")
     chosen = _chosen()
     found = open_directory(world, create=create, url=directory, key=key)
     uid = secrets.token_hex(16)

@@ -319,6 +319,7 @@ def open_endpoints() -> list[Endpoint]:
 
 @atexit.register
 def _close_all() -> None:
+    ending.begin_at_exit()
     for endpoint in list(_open):
         with contextlib.suppress(SFMError, OSError):
             endpoint.close()

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 import sfm_kernel
-from sfm_kernel.endpoint import BUFFERING, Endpoint
+from sfm_kernel.endpoint import BUFFERING, Endpoint, ending
 from sfm_kernel.endpoint.endpoint import open_endpoints
 from sfm_kernel.errors import SFMError
 from sfm_kernel.mpi.base.constants import ERR_OTHER
@@ -155,12 +155,13 @@ def refresh() -> None:
 def finalize() -> None:
     """Let what is under way reach its receivers, and leave the world. Idempotent."""
     global _finalized
+    ending.begin_at_exit()
     with _lock:
-        ending = _current
-        _finalized = _finalized or (ending is not None and ending.own)
+        here = _current
+        _finalized = _finalized or (here is not None and here.own)
         _become(None)
-    if ending is not None and not ending.sfm.closed:
-        ending.close()
+    if here is not None and not here.sfm.closed:
+        here.close()
 
 
 def _endpoint() -> tuple[Endpoint, bool]:
