@@ -57,8 +57,9 @@ demo: $(VENV)/.sfm-base
 
 # A file of tests for each core at a time, in the order of their names. Most tests wait for
 # processes that they have started, so that two files at once need little more than half the time.
-# No output after pytest's own: its summary line is the last.
-WORKERS ?= --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
+# No output after pytest's own: its summary line is the last. Who hangs, or crashes, ends the run.
+WORKERS ?= --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-loadscope-reorder \
+    --max-worker-restart=0
 test: $(VENV)/.sfm-test
 	@PATH="$(BIN):$$PATH" $(BIN)/python -m pytest $(WORKERS) $(ARGS)
 

@@ -37,6 +37,7 @@ __all__ = [
     "pack",
     "set_bystanders",
     "set_locator",
+    "set_main_line",
 ]
 
 _Path = str | os.PathLike[str]
@@ -140,6 +141,9 @@ def set_bystanders(function: Callable[[], str], /) -> None:
 
 def set_locator(function: Callable[[str, str], str | None], /) -> None:
     """Ask ``function(filename, name)`` for the text of a piece of code; None: not to be shown."""
+
+def set_main_line(function: Callable[[], tuple[str, int, bool] | None], /) -> None:
+    """Ask ``function`` which line the main thread is in: code, line, whether it waits for input."""
 
 @final
 class Segment:

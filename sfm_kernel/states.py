@@ -46,6 +46,7 @@ def damaged(uid: str, alive: bool) -> State:
         "examined": UNSETTLED,
         "peers": [("", 0, 0, 0, 0)],
         "polls": None,
+        "main": None,
     }
 
 
@@ -53,7 +54,7 @@ def are_sound(state: State) -> bool:
     """Whether the texts in a segment are what a process writes there; the others mean nothing."""
     return all(
         FIELDS[field](state[field])
-        for field in ("info", "facts", "others", "code", "summary", "polls")
+        for field in ("info", "facts", "others", "code", "summary", "polls", "main")
     )
 
 
@@ -151,6 +152,15 @@ def _is_polls(value: Any) -> bool:
     )
 
 
+def _is_main(value: Any) -> bool:
+    """What its main thread is in, on which line of which code."""
+    if value is None:
+        return True
+    if not (isinstance(value, (list, tuple)) and len(value) == 3):
+        return False
+    return value[0] in DOINGS and _is_count(value[1]) and _is_place(value[2])
+
+
 def _is_info(value: Any) -> bool:
     return _is_text(value) and _is_about(value)
 
@@ -225,6 +235,9 @@ def _are_others(text: str | None) -> bool:
 
 _KINDS = ("thread", "callback", "signal", "timer", "hook", "task", "more")
 _CALLS = ("recv", "send", "collective", "cell")
+DOINGS = ("computes", "input", "lock", "sleep", "child", "system", "native")
+"""What a main thread can be in: ``In`` in native/src/main_thread.rs."""
+
 _STATES = ("idle", "running", "left", "damaged", *(f"blocked in {call}" for call in _CALLS))
 
 FIELDS: dict[str, Callable[[Any], bool]] = {
@@ -249,5 +262,6 @@ FIELDS: dict[str, Callable[[Any], bool]] = {
     "examined": _is_count,
     "peers": _is_peers,
     "polls": _is_polls,
+    "main": _is_main,
 }
 """Of each field whether it can hold a value."""

@@ -97,10 +97,14 @@ def pytest_unconfigure() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """End the run with all stacks when even pytest-timeout's thread cannot run any more."""
+    """End the run with all stacks when even pytest-timeout's thread cannot run any more.
+
+    In one of several workers, what pytest-timeout prints reaches nobody: this comes before it.
+    """
     limit = _timeout(item)
     if limit and not item.config.getoption("usepdb"):
-        faulthandler.dump_traceback_later(limit + GRACE, exit=True, file=_stderr)
+        late = -1.0 if hasattr(item.config, "workerinput") else GRACE
+        faulthandler.dump_traceback_later(limit + late, exit=True, file=_stderr)
     try:
         return (yield)
     finally:

@@ -19,9 +19,10 @@ from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+from sfm_kernel._native import set_bystanders, set_main_line
 from sfm_kernel.endpoint.callbacks import registered
 from sfm_kernel.endpoint.calls import call
-from sfm_kernel.endpoint.seen import OWN, helpers, locate, set_bystanders
+from sfm_kernel.endpoint.seen import OWN, helpers, locate
 
 _SERVING = (
     "IPython.core.history:",
@@ -170,6 +171,8 @@ def _outermost(stack: list[FrameType]) -> FrameType | None:
 def _acts(thread: threading.Thread | None, stack: list[FrameType], idle: bool) -> bool:
     name = "" if thread is None else thread.name
     outermost = _outermost(stack)
+    if thread is None and outermost is not None and outermost.f_code is main_line.__code__:
+        return False  # an observer looks
     if outermost is None:
         return not (name.startswith("sfm-network-") and _is_native(thread))
     function = f"{outermost.f_globals.get('__name__')}:{outermost.f_code.co_qualname}"
@@ -211,6 +214,25 @@ def _is_users_file(file: str) -> bool:
     if file.startswith(("<frozen ", "<decorator-gen", OWN, _LIBRARY)):
         return False
     return not any(part in file for part in ("/site-packages/", "/dist-packages/"))
+
+
+def main_line() -> tuple[str, int, bool] | None:
+    """The line of the program that the main thread is in; None where it is in none.
+
+    For observers: the code as ``locate`` tells it, the line, and whether the front end was asked
+    there for what somebody types.
+    """
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    stack = _stack(frame)
+    shown = next(filter(_is_users, stack), None)
+    code = shown and locate(shown.f_code.co_filename, shown.f_code.co_name)
+    return (code, shown.f_lineno, any(map(_asks, stack))) if shown and code else None
+
+
+def _asks(frame: FrameType) -> bool:
+    """Whether it is a kernel's, which waits for what somebody types into the notebook."""
+    module = str(frame.f_globals.get("__name__"))
+    return module.startswith("ipykernel.") and frame.f_code.co_name == "_input_request"
 
 
 # ---- functions that are called ----
@@ -350,3 +372,4 @@ def _text(found: list[Bystander], over: bool) -> str:
 
 
 set_bystanders(bystanders)
+set_main_line(main_line)

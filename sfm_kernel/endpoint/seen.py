@@ -14,7 +14,6 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from sfm_kernel._native import set_bystanders as set_bystanders
 from sfm_kernel._native import set_locator
 from sfm_kernel.endpoint.calls import short
 from sfm_kernel.errors import CollectiveMismatch

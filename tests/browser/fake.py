@@ -69,7 +69,7 @@ def process(name: str | int, rank: int, state: str = "idle", **more: Any) -> Jso
         "where": None,
         "others": [],
         "polls": None,
-        "task": None,
+        "now": None,
         "settled": True,
         "depth": len(messages),
         "bytes": 100 * len(messages),

@@ -170,12 +170,16 @@ def wait_for(done: Callable[[], object], what: str) -> None:
         time.sleep(0.05)
 
 
+def processes() -> list[dict[str, Any]]:
+    """Those of all worlds, as snapshots have them."""
+    with os.scandir(directory.root()) as worlds:
+        return [one for world in worlds for one in snapshot(world.path)["processes"]]
+
+
 def wait_until_blocked(count: int) -> None:
     """Until so many processes wait in ``recv``; what their cells printed may come before."""
 
     def blocked() -> int:
-        with os.scandir(directory.root()) as worlds:
-            processes = [one for world in worlds for one in snapshot(world.path)["processes"]]
-        return sum(one["alive"] and one["state"] == "blocked in recv" for one in processes)
+        return sum(one["alive"] and one["state"] == "blocked in recv" for one in processes())
 
     wait_for(lambda: blocked() >= count, f"{count} processes are blocked in recv")

@@ -9,7 +9,7 @@ import pytest
 
 from sfm_kernel.jupyter.tables import queue_table
 from sfm_kernel.jupyter.tracebacks import in_short
-from tests.jupyter.notebook import Notebook, notebook, wait_for
+from tests.jupyter.notebook import Notebook, notebook, processes, wait_for
 from tests.observe.pictures import message, process
 
 pytestmark = pytest.mark.keeps("one notebook with three engines for the whole module")
@@ -70,6 +70,27 @@ def test_why_awaits_that_a_cell_has_begun(book: Notebook) -> None:
     book.run(f"%%sfm --noblock\n{RING}").ok()
     assert book.run("%sfm why").ok().text.startswith(TITLE + "\n")
     book.run("%%sfm\npass")  # is done when the deadlock was ended
+
+
+def now_of(kind: str) -> list[tuple[str, int]]:
+    """What main threads are in now, and in which line of a cell."""
+    found = [one["now"] for one in processes() if one["kind"] == kind and one["now"]]
+    return [(one["does"], one["where"]["line"]) for one in found if one["where"]]
+
+
+def test_the_line_now_of_a_cell_that_is_in_no_call(book: Notebook) -> None:
+    cell = book.send("%%sfm A\nimport time\n\ntime.sleep(1000)")
+    wait_for(lambda: now_of("engine") == [("sleep", 4)], "A sleeps")
+    book.interrupt()
+    assert book.wait(cell).error.startswith("CellInterrupted")
+
+
+def test_a_notebook_that_waits_for_what_somebody_types(book: Notebook) -> None:
+    asking = book.client.execute("name = None\nname = input()", allow_stdin=True)
+    wait_for(lambda: now_of("notebook") == [("input", 2)], "it asks")
+    book.client.input("somebody")
+    book.wait(asking)
+    assert "somebody" in book.run("print(name)").ok().text
 
 
 def test_who_asks_is_not_said_to_compute(book: Notebook) -> None:

@@ -58,7 +58,7 @@ def process(name: object, state: str = "running", **changes: Any) -> Dict:
         "where": None,
         "others": [],
         "polls": None,
-        "task": None,
+        "now": None,
         "settled": False,
         "depth": 0,
         "bytes": 0,

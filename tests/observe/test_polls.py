@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import signal
 import time
 from typing import Any
 
@@ -132,42 +131,3 @@ def come_and_go(sfm: Endpoint) -> int:
 
 def test_who_polls_no_more_is_not_said_to() -> None:
     assert sfm_kernel.run(come_and_go, n=2) == [0, 2]
-
-
-# ---- others that are not in a call of ours ----
-
-
-def halt(sfm: Endpoint) -> None:
-    """0 sleeps, 1 computes, 2 waits for somebody who never joins."""
-    if sfm.rank == 2:
-        sfm.wait_for("logger")
-    while True:
-        time.sleep(1000 if sfm.rank == 0 else 0)
-
-
-def test_what_the_system_says_of_who_is_in_no_call() -> None:
-    def told() -> list[str]:
-        found = explain(run.folder)
-        check("diagnosis", found)
-        return texts(found)
-
-    with running(halt, 3) as run:
-        eventually(lambda: run.process(2)["wait"])
-        check("snapshot", snapshot(run.folder))
-        eventually(lambda: run.process(0)["task"] == "waits")
-        eventually(lambda: run.process(1)["task"] == "runs")
-        line = halt.__code__.co_firstlineno + 3
-        sleeps, _, waits = told()
-        assert sleeps == "0 waits outside sfm (input, a lock, a file, or time.sleep)."
-        where = f"test_polls.py, line {line} (halt)"
-        assert waits == (
-            f"2 is in wait_for('logger') and waits for logger in {where}. "
-            "That may end: 'logger' may still join."
-        )
-        run.signal(1, signal.SIGSTOP)
-        eventually(lambda: run.process(1)["task"] == "stopped")
-        does = "1 is stopped (SIGSTOP), and does nothing until somebody continues it."
-        assert told()[1] == does
-        run.signal(0, signal.SIGSTOP)
-        eventually(lambda: run.process(0)["task"] == "stopped")
-        assert explain(run.folder)["title"] == "No deadlock is proven: 0 and 1 are stopped"

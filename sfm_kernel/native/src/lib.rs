@@ -5,8 +5,8 @@
 //! value                            atomics, time, sleeping, the wire format, comparable values
 //! ring, arena, matching            one-to-one byte stream; large values; arrival order, templates
 //! shm, life, text, places, peers,
-//! polls, trace, segment, look,
-//! ring_file                        files in shared memory, and what observers find there
+//! polls, main_thread, trace,
+//! segment, look, ring_file         files in shared memory, and what observers find there
 //! core, outflow, sender, summary   the two halves of an endpoint
 //! board                            what members of a group share, for collectives
 //! zmq                              the same over ZeroMQ
@@ -33,6 +33,8 @@ pub mod core;
 pub mod life;
 #[cfg(not(loom))]
 pub mod look;
+#[cfg(not(loom))]
+pub mod main_thread;
 #[cfg(not(loom))]
 pub mod outflow;
 #[cfg(not(loom))]

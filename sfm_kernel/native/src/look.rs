@@ -20,6 +20,7 @@ use std::sync::{Mutex, OnceLock};
 
 use crate::bell::Bell;
 use crate::clock::now;
+use crate::main_thread::In;
 use crate::places::{code_of, Place, Places};
 use crate::polls::Series;
 use crate::segment::{Doing, Shared, UNSETTLED};
@@ -68,6 +69,8 @@ pub struct State {
     pub peers: Vec<(u64, [u64; 4])>,
     /// Its calls in vain, and the text of the code that makes them.
     pub polls: Option<(Series, Option<String>)>,
+    /// What its main thread is in, where, and the text of the code there.
+    pub main: Option<(In, Place, Option<String>)>,
 }
 
 /// Events with their places in the history, the place of the next, and the texts of their codes.
@@ -140,6 +143,9 @@ impl Look {
                     if let Some((series, code)) = &mut state.polls {
                         *code = self.code(copies, code_of(series.place))?;
                     }
+                    if let Some((_, place, code)) = &mut state.main {
+                        *code = self.code(copies, code_of(*place))?;
+                    }
                     return Ok(state);
                 }
                 std::thread::yield_now(); // its owner may have been interrupted in writing
@@ -190,7 +196,15 @@ impl Look {
         Ok(version)
     }
 
-    pub fn summary_version(&self) -> Result<u32, Damaged> {
+    /// Whether what was wished may come in a moment: the summary, whose version was this one, and
+    /// what the main thread is in.
+    pub fn is_awaited(&self, version: u32) -> bool {
+        const ANSWERS: Range<usize> = offset_of!(Shared, main)..HEAD.end;
+        let awaited = |one: &Shared| one.summary.version() == version || one.main.is_awaited();
+        with_copies(|copies| self.copy(&mut copies[0], ANSWERS).is_ok_and(awaited))
+    }
+
+    fn summary_version(&self) -> Result<u32, Damaged> {
         let mut version = [0; 4];
         let read = self.file().read_exact_at(&mut version, offset_of!(Shared, summary) as u64);
         read.map_err(|_| Damaged)?;
@@ -297,6 +311,7 @@ fn state_of(before: &Shared, copy: &Shared, after: &Shared) -> Result<State, Dam
         let counters = [&peer.sent, &peer.arrived, &peer.received, &peer.taken];
         (uid, counters.map(|counter| counter.load(get)))
     });
+    let main = copy.is_doing(Doing::Running).then(|| copy.main.seen(copy.since.load(get))).flatten();
     Ok(State {
         uid: copy.uid(),
         doing: Doing::name(copy.doing.0.load(get)).ok_or(Damaged)?,
@@ -318,6 +333,7 @@ fn state_of(before: &Shared, copy: &Shared, after: &Shared) -> Result<State, Dam
         examined,
         peers: peers.collect(),
         polls: copy.polls.read_between(&before.polls, &after.polls).map(|series| (series, None)),
+        main: main.map(|(is_in, place)| (is_in, place, None)),
     })
 }
 

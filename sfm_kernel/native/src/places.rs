@@ -65,9 +65,12 @@ struct Known {
 
 static KNOWN: Mutex<Known> = Mutex::new(Known { first: 1, texts: VecDeque::new() });
 
-/// A number for a piece of code.
+/// A number for a piece of code; the same for the same text, as long as it is kept.
 pub fn register(text: String) -> u64 {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(nth) = known.texts.iter().position(|one| *one == text) {
+        return known.first + nth as u64;
+    }
     known.texts.push_back(text);
     if known.texts.len() > KEPT {
         known.texts.pop_front();

@@ -11,6 +11,7 @@ use crate::bell::Bell;
 use crate::clock::now;
 use crate::core::is_answer;
 use crate::life::Life;
+use crate::main_thread::MainThread;
 use crate::packet::{context_of, entries_behind_ends, Packet};
 use crate::peers::{bump, Peers};
 use crate::places::{here, Places};
@@ -22,7 +23,7 @@ use crate::trace::{mark, Event, Trace, What};
 
 /// Processes of one world: one bit each in `arrivals`. Also MAX_MEMBERS in transport/base.py.
 pub const SLOTS: usize = 512;
-const MAGIC: u64 = u64::from_le_bytes(*b"SFMSEG\0\x05");
+const MAGIC: u64 = u64::from_le_bytes(*b"SFMSEG\0\x06");
 
 /// What a process is doing, as its segment says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +108,7 @@ pub struct Shared {
     /// JSON; empty before it was looked for, and while the program runs.
     pub others: Text<128>,
     pub polls: Polls,
+    pub main: MainThread,
     /// An observer wants `summary` written anew: it has written another number here.
     pub wishes: AtomicU32,
     pub info: Text<512>,
@@ -201,6 +203,10 @@ impl Shared {
 
     pub fn has_arrivals(&self) -> bool {
         self.arrivals.0.iter().any(|word| word.load(Ordering::SeqCst) != 0)
+    }
+
+    pub fn is_doing(&self, doing: Doing) -> bool {
+        self.doing.0.load(Ordering::Acquire) == doing as u32
     }
 
     pub fn set_doing(&self, doing: Doing) {

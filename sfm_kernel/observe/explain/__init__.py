@@ -3,6 +3,7 @@
 graph   who waits for whom, and who can never go on
 but_for what would be a deadlock if a thread or a callback did nothing
 polls   processes that ask again and again
+outside processes that are in no call
 near    messages that nearly fit
 taken   messages that would have fitted, and were received before
 words   the diagnosis in sentences

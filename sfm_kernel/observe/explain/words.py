@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sfm_kernel.observe.explain import but_for, polls
+from sfm_kernel.observe.explain import but_for, outside, polls
 from sfm_kernel.observe.explain.graph import Graph, Node
 from sfm_kernel.observe.explain.near import candidates, elsewhere, fits, nearest
 from sfm_kernel.observe.places import words
@@ -77,13 +77,14 @@ def _title_of_waits(graph: Graph) -> str:
     running = [one["name"] for one in left if not one["others"] and one["name"] not in polling]
     blocked = [node.name for node in nodes if node.process["state"].startswith("blocked")]
     waiting = [name for name in blocked if name not in polling]
-    halted = [node.name for node in nodes if node.process["task"] == "stopped"]
+    halted = [node.name for node in nodes if outside.does(node.process) == "stopped"]
     if halted and {*running, *polling} <= {*halted}:
         return (
             f"No deadlock is proven: {names(halted)} {'is' if len(halted) == 1 else 'are'} stopped"
         )
     if (waiting or polling) and running:
-        return f"No deadlock: {names(running)} still compute{'s' if len(running) == 1 else ''}"
+        busy = [one for one in left if one["name"] in running]
+        return f"No deadlock: {names(running)} {outside.verb(busy, 'still')}"
     if polling and not running:
         more = "No deadlock is proven: " if waiting else ""
         return f"{more}{names(polling)} poll{'s' if len(polling) == 1 else ''}"
@@ -122,20 +123,14 @@ def sentence(node: Node, graph: Graph) -> str:
         return f"{name} lives, and its segment is damaged: what it does cannot be read."
     where = words(process["where"])
     at = f" in {where}" if where else ""
-    if process["task"] == "stopped":
-        return f"{name} is stopped (SIGSTOP){at}, and does nothing until somebody continues it."
+    if outside.does(process) == "stopped":
+        return outside.stopped(process)
     if process["polls"]:
         return polls.sentence(process, graph.time) + "".join(_near(Node(polls.as_receive(process))))
-    if state == "running" and process["kind"] == "notebook":
-        return f"{name} runs a cell."
     if state == "running" and process["others"]:
         return f"{but_for.left(process)}."
     if state == "running":
-        last = f"; its last call was in {where}" if where and process["sent"] else ""
-        if process["task"] == "waits":
-            outside = "input, a lock, a file, or time.sleep"
-            return f"{name} waits outside sfm ({outside}){last}."
-        return f"{name} computes{last}."
+        return outside.sentence(process)
     wait = process["wait"]
     if wait is None:
         return f"{name} waits for {process['waits'] or 'something'}{at}."

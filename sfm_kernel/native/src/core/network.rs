@@ -49,12 +49,16 @@ impl Core {
     }
 
     /// One round of the network thread without callbacks: make room in full rings, and do what
-    /// an observer wished. Sleeps for at most `limit`; false once the endpoint is closed.
-    pub fn serve(&self, limit: Duration, wishes: &mut u32) -> bool {
+    /// an observer wished, which `wish()` is told of. Sleeps for at most `limit`; false once the
+    /// endpoint is closed.
+    pub fn serve(&self, limit: Duration, wishes: &mut u32, wish: &dyn Fn()) -> bool {
         let shared = self.shared();
         let active = || shared.callbacks.load(Ordering::SeqCst) != 0;
         let driving = || shared.driving.load(Ordering::SeqCst) != 0;
         let wished = shared.wishes.load(Ordering::SeqCst);
+        if wished != *wishes {
+            wish();
+        }
         {
             let mut state = self.lock();
             if !active() && !state.undecided.is_empty() {

@@ -33,6 +33,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 static ENTERED: AtomicIsize = AtomicIsize::new(0);
 /// Those of them that have given the GIL back.
 static AWAY: AtomicIsize = AtomicIsize::new(0);
+/// Threads that Python does not know and that come to visit it.
+static VISITORS: AtomicIsize = AtomicIsize::new(0);
 /// The interpreter is ending: nobody comes back but the thread that ends it.
 static OVER: AtomicBool = AtomicBool::new(false);
 
@@ -106,6 +108,17 @@ pub fn without_gil<T: Send>(py: Python<'_>, work: impl Send + FnOnce() -> T) -> 
     })
 }
 
+/// Do `work` with the GIL, in a thread that Python does not know. Waits for the GIL; None where the
+/// interpreter is ending.
+pub fn visit<T>(work: impl FnOnce(Python<'_>) -> T) -> Option<T> {
+    VISITORS.fetch_add(1, Ordering::SeqCst);
+    // SYNC POINT py/detached: as A, with O and I in `end`.
+    let over = OVER.load(Ordering::SeqCst);
+    let outcome = if over { None } else { Python::try_attach(work) };
+    VISITORS.fetch_sub(1, Ordering::SeqCst);
+    outcome
+}
+
 /// Python's exit runs it after what closes the endpoints, which wakes all who wait for messages.
 #[pyfunction]
 fn end(py: Python<'_>) {
@@ -115,7 +128,8 @@ fn end(py: Python<'_>) {
     LAST.set(true);
     // SYNC POINT py/detached: O and I, with A.
     OVER.store(true, Ordering::SeqCst);
-    wait(py, || nobody() || ENTERED.load(Ordering::SeqCst) - AWAY.load(Ordering::SeqCst) <= own);
+    let all_away = || ENTERED.load(Ordering::SeqCst) - AWAY.load(Ordering::SeqCst) <= own;
+    wait(py, || VISITORS.load(Ordering::SeqCst) == 0 && (nobody() || all_away()));
 }
 
 fn wait(py: Python<'_>, over: impl Fn() -> bool) {
@@ -130,6 +144,7 @@ fn wait(py: Python<'_>, over: impl Fn() -> bool) {
 fn forked() {
     ENTERED.store(isize::from(DEPTH.get() > 0), Ordering::SeqCst);
     AWAY.store(0, Ordering::SeqCst);
+    VISITORS.store(0, Ordering::SeqCst);
     OVER.store(false, Ordering::SeqCst);
 }
 

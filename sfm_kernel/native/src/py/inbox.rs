@@ -12,6 +12,7 @@ use super::blocked::{Blocked, TICK};
 use super::detached::{without_gil, InCall};
 use super::errors;
 use super::here;
+use super::main_thread;
 use super::message::queued_message;
 use super::outflow::PyOutflow;
 use super::search::duration;
@@ -58,12 +59,13 @@ impl Inbox {
     /// any, is to be called with it.
     fn serve(&self, py: Python<'_>, choose: &Bound<'_, PyAny>) -> PyResult<()> {
         let _in_call = InCall::enter(py);
-        let core = &*self.core;
+        let core = &self.core;
+        let look = || main_thread::look(core);
         let _life = core.shared().life.hold();
         let mut wishes = 0;
         loop {
             let open = without_gil(py, || loop {
-                if !core.serve(PAUSE, &mut wishes) {
+                if !core.serve(PAUSE, &mut wishes, &look) {
                     break false;
                 }
                 if core.has_undecided() {

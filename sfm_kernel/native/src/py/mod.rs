@@ -15,6 +15,7 @@ mod fastcall;
 mod here;
 mod inbox;
 mod kept;
+mod main_thread;
 mod memory;
 mod message;
 mod observer;
@@ -55,6 +56,8 @@ mod native {
     use super::here::set_locator;
     #[pymodule_export]
     use super::inbox::Inbox;
+    #[pymodule_export]
+    use super::main_thread::set_main_line;
     #[pymodule_export]
     use super::message::Message;
     #[pymodule_export]

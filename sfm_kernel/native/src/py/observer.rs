@@ -12,14 +12,11 @@ use pyo3::types::PyDict;
 use super::detached::without_gil;
 use crate::look::{Damaged, Events, Look, State};
 use crate::peers::SHARED;
+use crate::main_thread::PATIENCE;
 use crate::places::{code_of, line_of, Place};
 use crate::segment::Doing;
 use crate::summary::summary_of;
 use crate::trace::What;
-
-/// How long to wait for processes to write down what is in their inboxes. Their network threads do
-/// that, which need no GIL; only who is stopped does not.
-const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Looks at the segments of a world, which are damaged perhaps. Their files stay open from one look
 /// to the next as long as they are asked for.
@@ -89,7 +86,7 @@ impl Observer {
             let with_end = |one: Result<Arc<Look>, Damaged>| one.map(|one| (one.is_dead(), one));
             let found: Vec<_> = self.all(&paths).into_iter().map(|one| one.map(with_end)).collect();
             let living = found.iter().flatten().flatten().filter(|(dead, _)| !dead);
-            ask_for_summaries(living.map(|(_, one)| &**one));
+            ask(living.map(|(_, one)| &**one));
             let read = |one: Result<(bool, Arc<Look>), Damaged>| match one {
                 Ok((dead, look)) => (dead, look.state()),
                 Err(damaged) => (false, Err(damaged)),
@@ -140,14 +137,15 @@ impl Observer {
     }
 }
 
-/// Have the owners write down what is in their inboxes, if anything has happened there since.
-fn ask_for_summaries<'a>(segments: impl Iterator<Item = &'a Look>) {
+/// Have the owners write down what is in their inboxes, and what their main threads are in. Their
+/// network threads do that, which need no GIL: only who is stopped, or holds the GIL, is waited for
+/// in vain.
+fn ask<'a>(segments: impl Iterator<Item = &'a Look>) {
     let mut asked: Vec<_> =
         segments.filter_map(|one| one.wish().ok().map(|version| (one, version))).collect();
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let is_missing = |(one, version): &(&Look, u32)| one.summary_version() == Ok(*version);
-        asked.retain(is_missing);
+        asked.retain(|(one, version)| one.is_awaited(*version));
         if asked.is_empty() || Instant::now() >= deadline {
             return;
         }
@@ -199,6 +197,8 @@ fn shown(py: Python<'_>, dead: bool, found: Result<State, Damaged>) -> PyResult<
         .polls
         .map(|(one, code)| (one.count, one.lasted, one.ago, line_of(one.place), code, one.about));
     shown.set_item("polls", polls)?;
+    let main = state.main.map(|(is_in, place, code)| (is_in.name(), line_of(place), code));
+    shown.set_item("main", main)?;
     Ok(shown)
 }
 

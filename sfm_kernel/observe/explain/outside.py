@@ -1,0 +1,56 @@
+"""What processes do that are in no call of this package, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sfm_kernel.observe.places import words
+
+Process = Mapping[str, Any]
+
+_DOES = {
+    "computes": ("computes", "compute"),
+    "input": ("waits for input", "wait for input"),
+    "lock": ("waits for a lock", "wait for locks"),
+    "sleep": ("sleeps", "sleep"),
+    "child": ("waits for a process that it has started", "wait for processes they have started"),
+    "system": ("waits for a file, a pipe or the network", "wait for files, pipes or the network"),
+    "native": ("is in a C function that holds the GIL", "are in C functions that hold the GIL"),
+    "stopped": ("is stopped", "are stopped"),
+}
+"""Of one process, and of several."""
+
+
+def does(process: Process) -> str:
+    """What its main thread is in, see ``schema.json``, "now"; "computes" where that is not known."""
+    return str((process["now"] or {"does": "computes"})["does"])
+
+
+def verb(processes: Iterable[Process], adverb: str = "") -> str:
+    """What they all do, where that is the same; else they compute: so much is true of all."""
+    found = [does(one) for one in processes]
+    what = found[0] if len(set(found)) == 1 else "computes"
+    text = _DOES[what][len(found) > 1]
+    first, _, rest = text.partition(" ")
+    after = first in ("is", "are")  # "is still stopped", "still sleeps"
+    return " ".join(one for one in (first, adverb, rest) if one) if after else f"{adverb} {text}"
+
+
+def sentence(process: Process) -> str:
+    """What it does, where, and where its last call was."""
+    what = does(process)
+    if process["kind"] == "notebook" and what == "computes":
+        return f"{process['name']} runs a cell."  # who asks does that, too
+    now = words(process["now"]["where"]) if process["now"] else ""
+    last = words(process["where"]) if process["sent"] else ""
+    at = f" in {now}" if now else ""
+    text = f"{process['name']} {_DOES[what][0]}{at}"
+    return f"{text}; its last call was in {last}." if last and last != now else f"{text}."
+
+
+def stopped(process: Process) -> str:
+    """That it does nothing, and for how long."""
+    at = words(process["where"])
+    text = f"{process['name']} is stopped (SIGSTOP){f' in {at}' if at else ''}"
+    return f"{text}, and does nothing until somebody continues it."

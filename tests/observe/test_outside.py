@@ -1,0 +1,178 @@
+"""Processes that are in no call of ours: what their main threads are in, and on which line."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from sfm_kernel import Endpoint
+from sfm_kernel.observe import explain, snapshot
+from tests.contract.conftest import eventually
+from tests.observe.harness import running
+from tests.observe.pictures import check, judge, process, recv
+
+
+def compute() -> None:
+    while True:
+        sum(range(1000))
+
+
+def type_in() -> None:
+    os.dup2(os.pipe()[0], 0)
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115 - that of the process is at its end
+    input()
+
+
+def lock() -> None:
+    mine = threading.Lock()
+    with mine:
+        mine.acquire()
+
+
+def lock_for_a_while() -> None:
+    threading.Event().wait(1000.0)
+
+
+def sleep() -> None:
+    time.sleep(1000)
+
+
+def child() -> None:
+    read, _ = os.pipe()
+    subprocess.run(["cat"], stdin=read)  # which ends with this process
+
+
+def pipe() -> None:
+    os.read(os.pipe()[0], 1)
+
+
+def native() -> None:
+    re.match("(a*)*b", "a" * 200)  # some 2 ** 200 steps, in none of which the GIL is given back
+
+
+def beside_a_thread() -> None:
+    threading.Thread(target=compute, daemon=True).start()
+    sleep()
+
+
+def go(sfm: Endpoint, way: Callable[[], object]) -> None:
+    if sfm.rank == 0:
+        way()
+    sfm.recv()
+
+
+def line_of(way: Callable[[], object], nth: int) -> int:
+    return way.__code__.co_firstlineno + nth
+
+
+@pytest.mark.parametrize(
+    ("does", "way", "nth", "words"),
+    [
+        ("computes", compute, 2, "0 computes in "),
+        ("input", type_in, 3, "0 waits for input in "),
+        ("lock", lock, 3, "0 waits for a lock in "),
+        ("lock", lock_for_a_while, 1, "0 waits for a lock in "),
+        ("sleep", sleep, 1, "0 sleeps in "),
+        ("sleep", beside_a_thread, 1, "0 sleeps in "),
+        ("child", child, 2, "0 waits for a process that it has started in "),
+        ("system", pipe, 1, "0 waits for a file, a pipe or the network in "),
+        ("native", native, None, "0 is in a C function that holds the GIL."),
+    ],
+)
+def test_what_a_process_does_and_on_which_line(
+    does: str, way: Callable[[], object], nth: int | None, words: str
+) -> None:
+    inner = sleep if way is beside_a_thread else way
+
+    def is_seen() -> bool:
+        now = run.process(0)["now"]
+        if now is None or now["does"] != does:
+            return False
+        return nth is None or now["where"]["function"] == inner.__name__
+
+    with running(go, 2, way) as run:
+        eventually(lambda: run.process(1)["wait"])
+        eventually(is_seen)
+        seen = snapshot(run.folder)
+        check("snapshot", seen)
+        now = seen["processes"][0]["now"]
+        if nth is None:
+            assert now == {"does": does, "where": None}
+        else:
+            lines = (line_of(inner, 1), line_of(inner, nth)) if does == "computes" else ()
+            assert now["does"] == does
+            assert now["where"]["line"] in (lines or (line_of(inner, nth),))
+        assert seen["processes"][1]["now"] is None, "it is in a call"
+        told = explain(run.folder)
+        check("diagnosis", told)
+        assert told["processes"][0]["text"].startswith(words)
+
+
+def halt(sfm: Endpoint) -> None:
+    """1 waits for somebody who never joins."""
+    if sfm.rank == 1:
+        sfm.wait_for("logger")
+    time.sleep(1000)
+
+
+def test_who_is_stopped() -> None:
+    with running(halt, 2) as run:
+        eventually(lambda: run.process(1)["wait"])
+        where = f"test_outside.py, line {line_of(halt, 3)} (halt)"
+        assert explain(run.folder)["processes"][1]["text"] == (
+            f"1 is in wait_for('logger') and waits for logger in {where}. "
+            "That may end: 'logger' may still join."
+        )
+        run.signal(0, signal.SIGSTOP)
+        eventually(lambda: run.process(0)["now"] == {"does": "stopped", "where": None})
+        told = explain(run.folder)
+        does = "0 is stopped (SIGSTOP), and does nothing until somebody continues it."
+        assert (told["title"], told["processes"][0]["text"]) == (
+            "No deadlock is proven: 0 is stopped",
+            does,
+        )
+
+
+@pytest.mark.parametrize(
+    ("does", "title"),
+    [
+        (["input"], "P0 still waits for input"),
+        (["stopped", None], "P0 and P1 still compute"),
+        (["native"], "P0 is still in a C function that holds the GIL"),
+        (["sleep", "sleep"], "P0 and P1 still sleep"),
+        (["sleep", "lock"], "P0 and P1 still compute"),
+    ],
+)
+def test_what_several_do(does: list[str | None], title: str) -> None:
+    now = [one and {"does": one, "where": None} for one in does]
+    shown = [process(f"P{nth}", now=one) for nth, one in enumerate(now)]
+    assert judge(recv("A", "P0"), *shown)["title"] == f"No deadlock: {title}"
+
+
+def test_the_program_is_not_disturbed() -> None:
+    """Its frames are read from outside, again and again, while it computes and ends."""
+    import sfm_kernel
+
+    assert sfm_kernel.run(count, n=2) == [sum(range(200_000)), None]
+
+
+def count(sfm: Endpoint) -> int | None:
+    if sfm.rank == 0:
+        sfm.send(dest=1)
+        total = 0
+        for number in range(200_000):
+            total += number
+        sfm.send(dest=1, done=True)
+        return total
+    sfm.recv()
+    while not sfm.peek(done=True):
+        snapshot(sfm)
+    return None
