@@ -16,11 +16,11 @@ def main(parent: int, folders: list[str]) -> None:
     """Wait for ``parent`` to end, then clean."""
     while os.getppid() == parent:
         time.sleep(0.5)
-    marker = b"SFM_DIR=" + os.fsencode(folders[0]) + b"\0"
+    marker = b"SFM_DIR=" + os.fsencode(folders[0])  # or a folder in it
     for entry in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{entry}/environ", "rb") as file:
-                if int(entry) != os.getpid() and marker in file.read() + b"\0":
+                if int(entry) != os.getpid() and marker in file.read():
                     os.kill(int(entry), signal.SIGKILL)
         except OSError:
             continue  # it ended meanwhile, or is somebody else's

@@ -230,5 +230,6 @@ class Elsewhere:
                 "examined": UNSETTLED,
                 "peers": [],
                 "polls": None,
+                "main": None,
             }
         )

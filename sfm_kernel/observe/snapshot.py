@@ -80,7 +80,8 @@ def snapshot(
 
 
 def pulse(world: Any, observer: Observer | None = None) -> int:
-    """A number that changes whenever anything in the world's snapshot does but its time.
+    """A number that changes whenever anything in the world's snapshot does but its time, and what
+    main threads are in.
 
     Cost: some 10 us for each process, of which the processes notice nothing.
     """

@@ -86,7 +86,8 @@ class Relay:
         self._picture = b""  # which the server has; empty if it has to get one
         self._pulse: int | None = None
         self._read_at = self._sent_at = 0.0
-        self._moves = True  # the last look has found something new
+        self._counters = b""  # the same without the lines of those that compute
+        self._moves = True  # the last look has found something new there
         self._pids: dict[str, int | None] = {}
 
     def goes_on(self) -> bool:
@@ -150,13 +151,13 @@ class Relay:
         """The picture, if it is not the one that the server has."""
         if not self._is_due():
             return b""
-        picture = self._read()
+        before, picture = self._counters, self._read()
         wait = self._sent_at + PERIOD - time.monotonic()
         if picture != self._picture and wait > 0:
             time.sleep(wait)
             picture = self._read()
-        self._moves = picture != self._picture
-        if not self._moves:
+        self._moves = self._counters != before
+        if picture == self._picture:
             return b""
         self._number += 1
         self._picture, self._sent_at = picture, time.monotonic()
@@ -168,6 +169,7 @@ class Relay:
         self._pulse = pulse(self._folder, self._observer)
         seen = states(self._folder, self._observer)
         self._pids = {one["uid"]: parse(one["info"]).get("pid") for one in seen}
+        self._counters = pack([one | {"main": None} for one in seen])
         return pack(seen)
 
     def _is_due(self) -> bool:

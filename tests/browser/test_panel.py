@@ -58,6 +58,39 @@ def test_table(shown: Page, stream: fake.Stream) -> None:
     assert texts[2].startswith("C rank 2 running")
 
 
+def test_what_processes_do_that_are_in_no_call(shown: Page, stream: fake.Stream) -> None:
+    def now(does: str) -> fake.Json:
+        return {"now": {"does": does, "where": fake.place(4, 7)}, "where": fake.place(1, 7)}
+
+    wait = {"kind": "recv", "text": "recv_nb(tag=2)", "template": [], "peers": None, "all": False,
+            "until": None, "space": "", "purpose": "", "group": None}  # fmt: skip
+    polls = {"count": 9, "since": time.time() - 90, "wait": wait, "where": fake.place(2, 7)}
+    stream.show(
+        fake.snapshot(
+            fake.process("A", 0, "running", **now("computes")),
+            fake.process("B", 1, "running", **now("lock")),
+            fake.process("C", 2, "running", polls=polls, **now("computes")),
+            fake.process(
+                "D",
+                3,
+                "blocked in recv",
+                waits="recv()",
+                now={"does": "stopped", "where": None},
+                where=fake.place(1, 7),
+            ),
+        )
+    )
+    rows = ui.rows(ui.panel(shown))
+    ui.expect(rows).to_have_count(4)
+    texts = [" ".join(row.inner_text().split()) for row in rows.all()]
+    assert [re.sub(r" inbox.*| rank \d", "", text) for text in texts] == [
+        "A running 3 s cell 7 line 4",
+        "B waiting 3 s a lock cell 7 line 4",
+        "C polling 1 min recv_nb(tag=2) cell 7 line 2",
+        "D stopped 3 s cell 7 line 1",
+    ]
+
+
 def test_durations_go_on_and_rates_fall_while_nothing_comes(
     shown: Page, stream: fake.Stream
 ) -> None:

@@ -148,11 +148,18 @@ class Stream:
 
     def until(self, kind: str, fits: Callable[[Any], object] = lambda content: True) -> Any:
         """The content of the first message of this kind that fits."""
-        while True:
+        return self.until_each(**{kind: fits})[kind]
+
+    def until_each(self, **fits: Callable[[Any], object]) -> dict[str, Any]:
+        """The same of several kinds, by kind, in whichever order they come."""
+        found: dict[str, Any] = {}
+        while found.keys() < fits.keys():
             message = self.next()
+            kind = message["type"]
             content = message.get({"error": "text", "gone": "world"}.get(kind, kind))
-            if message["type"] == kind and fits(content):
-                return content
+            if kind in fits and kind not in found and fits[kind](content):
+                found[kind] = content
+        return found
 
     def until_silence(self, seconds: float = 1.5) -> list[dict[str, Any]]:
         """What still comes, until nothing has come for so long."""

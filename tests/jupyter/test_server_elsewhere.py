@@ -194,9 +194,11 @@ def test_a_directory_server_that_ends(
         stream.until("diagnosis", lambda told: told["verdict"] == "deadlock")
         other.watch(world, "snapshot")
         machines.server.close()
-        shown = stream.until("snapshot", lambda seen: not processes(seen)["B"]["settled"])
+        shown = stream.until_each(
+            snapshot=lambda seen: not processes(seen)["B"]["settled"],
+            diagnosis=lambda told: told["verdict"] == "waiting",
+        )["snapshot"]
         assert processes(shown)["B"]["waits"] == "recv(src='A', tag=2)"  # the last that was seen
-        stream.until("diagnosis", lambda told: told["verdict"] == "waiting")
         for _ in range(30):
             other.until("snapshot")
         path, there = f"sfm/worlds/{machines.world}/interrupt", processes(shown)["B"]["uid"]

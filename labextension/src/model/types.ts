@@ -57,6 +57,20 @@ export interface Polls {
   readonly where: Place | null;
 }
 
+/** What the main thread is in of a process that is in no call, and where in the program. */
+export interface Now {
+  readonly does:
+    | 'computes'
+    | 'input'
+    | 'lock'
+    | 'sleep'
+    | 'child'
+    | 'system'
+    | 'native'
+    | 'stopped';
+  readonly where: Place | null;
+}
+
 /** A message in an inbox. */
 export interface Message {
   readonly src: Name | null;
@@ -106,8 +120,7 @@ export interface Process {
   readonly waits: string | null;
   readonly wait: Wait | null;
   readonly polls: Polls | null;
-  /** What the system says of its main thread; null where that is not known. */
-  readonly task: 'runs' | 'waits' | 'stopped' | null;
+  readonly now: Now | null;
   readonly where: Place | null;
   readonly others: readonly Other[];
   readonly settled: boolean;

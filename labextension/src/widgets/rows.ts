@@ -1,6 +1,6 @@
 import type { Store } from '../model/store';
 import { durationText, rateText } from '../model/text';
-import type { Name, Place, State } from '../model/types';
+import type { Name, Now, Place, Process, State } from '../model/types';
 
 /** What the table shows of a process: texts, so that a row is drawn only when one has changed. */
 export interface RowView {
@@ -10,6 +10,8 @@ export interface RowView {
   readonly more: string;
   readonly state: State;
   readonly stuck: boolean;
+  /** What it does, in a word or two. */
+  readonly label: string;
   readonly duration: string;
   readonly waits: string;
   readonly where: Place | null;
@@ -28,6 +30,7 @@ export function rowViews(store: Store): RowView[] {
   );
   return (snapshot?.processes ?? []).map(one => {
     const rate = rates.of(one.uid, now);
+    const { since, waits, where, label } = doing(one);
     const ranked = one.rank !== null && String(one.rank) !== String(one.name);
     return {
       uid: one.uid,
@@ -35,14 +38,41 @@ export function rowViews(store: Store): RowView[] {
       more: ranked ? `rank ${one.rank}` : one.kind === 'engine' ? '' : one.kind,
       state: one.state,
       stuck: stuck.has(one.uid) && one.state.startsWith('blocked'),
-      duration: durationText(now - one.since),
-      waits: one.waits ?? '',
-      where: one.where,
+      label,
+      duration: durationText(now - since),
+      waits,
+      where,
       depth: one.depth,
       sent: rateText(rate.sent),
       received: rateText(rate.received)
     };
   });
+}
+
+/** What a process is said to do that is in no call, and what it waits for. */
+const OUTSIDE: Record<Now['does'], readonly [label: string, waits: string]> = {
+  computes: ['running', ''],
+  input: ['waiting', 'input'],
+  lock: ['waiting', 'a lock'],
+  sleep: ['sleeping', ''],
+  child: ['waiting', 'a process that it has started'],
+  system: ['waiting', 'a file, a pipe or the network'],
+  native: ['running', 'a C function that holds the GIL'],
+  stopped: ['stopped', '']
+};
+
+type Doing = Pick<Process, 'since' | 'where'> & Pick<RowView, 'waits' | 'label'>;
+
+/** What a row says of the call that a process is in, or of what it does outside. */
+function doing({ state, since, waits, where, now, polls }: Process): Doing {
+  if (polls && now?.does !== 'stopped') {
+    return { since: polls.since, where: polls.where, waits: polls.wait.text, label: 'polling' };
+  }
+  if (now) {
+    const [label, outside] = OUTSIDE[now.does];
+    return { since, where: now.where ?? where, waits: outside, label };
+  }
+  return { since, where, waits: waits ?? '', label: state };
 }
 
 export function sameRow(a: RowView, b: RowView): boolean {
@@ -52,6 +82,7 @@ export function sameRow(a: RowView, b: RowView): boolean {
     a.more === b.more &&
     a.state === b.state &&
     a.stuck === b.stuck &&
+    a.label === b.label &&
     a.duration === b.duration &&
     a.waits === b.waits &&
     a.depth === b.depth &&

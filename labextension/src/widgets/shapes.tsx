@@ -38,13 +38,13 @@ const LOOKS: Record<State, Look> = {
   damaged: { path: 'M6 1 11.5 11H.5zM5.3 4.5l.2 3.5h1l.2-3.5zM5.3 8.8h1.4v1.2H5.3z', mood: 'gone' }
 };
 
-/** The shape and the text of a state; `stuck`: nothing can make it go on. */
-export function StateMark(props: { state: State; stuck?: boolean }): JSX.Element {
-  const { state, stuck } = props;
+/** The shape of a state and a text, by default its own; `stuck`: nothing can make it go on. */
+export function StateMark(props: { state: State; label?: string; stuck?: boolean }): JSX.Element {
+  const { state, label = state, stuck } = props;
   return (
     <span className={`sfm-State sfm-mod-${stuck ? 'stuck' : LOOKS[state].mood}`}>
       <StateShape state={state} />
-      <span className="sfm-State-text">{stuck ? state.replace('blocked', 'stuck') : state}</span>
+      <span className="sfm-State-text">{stuck ? label.replace('blocked', 'stuck') : label}</span>
     </span>
   );
 }

@@ -30,7 +30,7 @@ const Row = React.memo(
           {row.more && <span className="sfm-Dim"> {row.more}</span>}
         </th>
         <td role="gridcell" className="sfm-Row-state">
-          <StateMark state={row.state} stuck={row.stuck} />
+          <StateMark state={row.state} label={row.label} stuck={row.stuck} />
         </td>
         <td role="gridcell" className="sfm-Row-since">
           {row.duration}

@@ -82,11 +82,17 @@ class Picture:
                 self._looked_at = now
                 return
             fresh = snapshot(self._folder, door.states if door else (), observer)
-            self._changes = self.newest is None or fresh["processes"] != self.newest["processes"]
+            before, after = (self.newest or {}).get("processes"), fresh["processes"]
+            self._changes = before is None or _counters(before) != _counters(after)
             self._pulse, self._due, self._looked_at = seen, now + HEARTBEAT, now
-            if self._changes:
+            if before != after:
                 self.newest = fresh
                 self.version += 1
+
+
+def _counters(processes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """All but the lines of those that compute: what moves always is looked at by the heartbeat."""
+    return [one | {"now": None} for one in processes]
 
 
 class Diagnosis:

@@ -100,7 +100,7 @@ impl Look {
         self.owner.is_dead()
     }
 
-    /// A number that changes when anything in it does; cheap.
+    /// A number that changes when anything in it does but what the main thread is in; cheap.
     pub fn pulse(&self) -> Result<u64, Damaged> {
         with_copies(|copies| {
             let head = self.copy(&mut copies[0], HEAD)?;

@@ -23,7 +23,7 @@ _DOES = {
 
 
 def does(process: Process) -> str:
-    """What its main thread is in, see ``schema.json``, "now"; "computes" where that is not known."""
+    """What its main thread is in, see ``schema.json``, "now"; else it computes."""
     return str((process["now"] or {"does": "computes"})["does"])
 
 
