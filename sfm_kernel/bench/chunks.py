@@ -41,6 +41,11 @@ ONE_SEND = "one send"
 
 MEGABYTE = 1 << 20
 
+_CORES = os.cpu_count() or 1
+PEAK_ERROR_KB = _CORES * max(32, 2 * _CORES) * os.sysconf("SC_PAGE_SIZE") / 1024
+"""By how many kB a peak may be wrong: each processor counts so many pages of a process for itself
+before it adds them up (lib/percpu_counter.c of Linux, since 6.2)."""
+
 
 # The work of the two engines
 
