@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import sfm_kernel
-from sfm_kernel import Endpoint
+from sfm_kernel import Endpoint, Group
 from sfm_kernel.endpoint import seen
 from sfm_kernel.observe.snapshot import snapshot
 from tests.contract.conftest import eventually
@@ -310,7 +310,7 @@ def test_stop_while_a_line_of_the_program_is_looked_up(
 
 
 class Slow:
-    """A name that is looked up in Python; Stop comes the first time."""
+    """A name, or operation, that is looked up in Python; Stop comes the first time."""
 
     looked_up = 0
 
@@ -321,9 +321,18 @@ class Slow:
         return 0
 
 
+    def __call__(self, one: float, other: float) -> float:
+        raise NotImplementedError
+
+
 def test_stop_while_a_name_is_looked_up(pair: Pair) -> None:
     a, b = pair
     a.send(dest="B", n=1)
     with pytest.raises(KeyboardInterrupt):
         a.send(dest=Slow(), n=2)
     assert b.recv(20).n == 1
+
+
+def test_stop_while_an_operation_is_looked_up(pair: Pair) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        Group(pair[0], [pair[0].name]).allreduce(1.0, Slow())

@@ -311,7 +311,8 @@ fn state_of(before: &Shared, copy: &Shared, after: &Shared) -> Result<State, Dam
         let counters = [&peer.sent, &peer.arrived, &peer.received, &peer.taken];
         (uid, counters.map(|counter| counter.load(get)))
     });
-    let main = copy.is_doing(Doing::Running).then(|| copy.main.seen(copy.since.load(get))).flatten();
+    let main =
+        copy.is_doing(Doing::Running).then(|| copy.main.seen(copy.since.load(get))).flatten();
     Ok(State {
         uid: copy.uid(),
         doing: Doing::name(copy.doing.0.load(get)).ok_or(Damaged)?,

@@ -158,7 +158,9 @@ impl SystemCall {
             libc::SYS_read | libc::SYS_readv if first == 0 => In::Input,
             libc::SYS_wait4 | libc::SYS_waitid => In::Child,
             // It was asked to give its processor away, or to do something at once.
-            libc::SYS_sched_yield | libc::SYS_madvise | libc::SYS_mmap | libc::SYS_munmap => In::Code,
+            libc::SYS_sched_yield | libc::SYS_madvise | libc::SYS_mmap | libc::SYS_munmap => {
+                In::Code
+            }
             _ => In::System,
         }
     }

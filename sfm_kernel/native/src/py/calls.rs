@@ -124,6 +124,18 @@ pub(super) fn wires<'a>(slf: Me<'a, '_>) -> PyResult<&'a Wires> {
     wires.ok_or_else(|| PyRuntimeError::new_err("this endpoint was never opened"))
 }
 
+/// What a user's object is the key of. What cannot be looked up (a list) is there as little as
+/// others: the slow way says so. Stop may strike in the object's own comparison.
+pub(super) fn looked_up<'py>(
+    dict: &Bound<'py, PyDict>,
+    key: &Bound<'py, PyAny>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    match dict.get_item(key) {
+        Err(failure) if failure.is_instance_of::<PyException>(dict.py()) => Ok(None),
+        found => found,
+    }
+}
+
 fn send<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome<'py> {
     let (slf, py) = (slf.cast::<Calls>()?, slf.py());
     here::mark(py)?;
@@ -132,13 +144,8 @@ fn send<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome
         let why = "send needs a destination: send(dest='B', ...)";
         return Err(error(py, "AddressError", (why,)));
     };
-    // What cannot be looked up (a list) cannot be a name either: the slow way says so.
     let wires = wires(slf)?;
-    let ring = match wires.rings.bind(py).get_item(dest) {
-        Err(failure) if failure.is_instance_of::<PyException>(py) => None,
-        found => found?, // not so Stop, in a name's own comparison
-    };
-    let Some(ring) = ring else {
+    let Some(ring) = looked_up(wires.rings.bind(py), dest)? else {
         let rest = arguments.dict("dest")?;
         if rest.contains(intern!(py, "src"))? {
             return Err(src_given(py));

@@ -15,6 +15,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use super::board::{Meeting, PyBoard};
+use super::calls::looked_up;
 use super::detached::InCall;
 use super::errors::error;
 use super::here;
@@ -269,7 +270,7 @@ fn allreduce<'py>(
     if !alone && !array || alone && out.is_some() {
         return Ok(None);
     }
-    let known = match wires.known.bind(py).get_item(op).unwrap_or(None) {
+    let known = match looked_up(wires.known.bind(py), op)? {
         Some(known) => known,
         None => {
             let learnt = slf.call_method1(intern!(py, "_learn"), (op,))?;

@@ -11,8 +11,8 @@ use pyo3::types::PyDict;
 
 use super::detached::without_gil;
 use crate::look::{Damaged, Events, Look, State};
-use crate::peers::SHARED;
 use crate::main_thread::PATIENCE;
+use crate::peers::SHARED;
 use crate::places::{code_of, line_of, Place};
 use crate::segment::Doing;
 use crate::summary::summary_of;
