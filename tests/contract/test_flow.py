@@ -320,7 +320,6 @@ class Slow:
             raise KeyboardInterrupt
         return 0
 
-
     def __call__(self, one: float, other: float) -> float:
         raise NotImplementedError
 

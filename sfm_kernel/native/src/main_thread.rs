@@ -186,8 +186,8 @@ mod tests {
         assert!(!main.is_awaited() && !main.ask());
         assert_eq!(main.seen(begun - 1), Some((In::Sleep, 7)));
         assert_eq!(main.seen(now() + 1), None, "it was in a call of ours since");
-        main.told.store(now() - STALE, Ordering::Relaxed);
-        main.asked.store(now() - STALE, Ordering::Relaxed);
+        main.asked.store(begun - STALE, Ordering::Relaxed);
+        main.told.store(begun - STALE, Ordering::Relaxed);
         assert_eq!(main.seen(0), None);
         assert!(main.ask());
     }

@@ -13,7 +13,7 @@ use pyo3::sync::PyOnceLock;
 use super::detached::visit;
 use crate::core::Core;
 use crate::main_thread::{In, SystemCall};
-use crate::places::{place, register, Place};
+use crate::places::{place, register};
 use crate::segment::Doing;
 
 /// Who gets the GIL so soon has had nobody to wait for.
@@ -42,22 +42,22 @@ pub fn look(core: &Arc<Core>) {
     let call = SystemCall::current();
     let visitor = core.clone();
     let thread = std::thread::Builder::new().name("sfm-look".into()).spawn(move || {
-        let begun = Instant::now();
-        let found = visit(|py| (begun.elapsed() > AT_ONCE, line(py)));
-        let (contended, found) = found.unwrap_or_default();
-        let (place, asks) = found.map_or((0, false), |(code, line, asks)| noted(code, line, asks));
-        let shared = visitor.shared();
-        shared.places.note(place);
+        let (shared, begun) = (visitor.shared(), Instant::now());
+        let found = visit(|py| {
+            let contended = begun.elapsed() > AT_ONCE;
+            // With the GIL: who forks has it, and no lock of a thread that the child lacks.
+            let (place, asks) = line(py)
+                .map_or((0, false), |(code, line, asks)| (place(register(code), line), asks));
+            shared.places.note(place);
+            (contended, place, asks)
+        });
+        let (contended, place, asks) = found.unwrap_or_default();
         let is_in = call.map_or(In::Code, |call| call.is_in(contended));
         shared.main.tell(if asks { In::Input } else { is_in }, place);
     });
     if thread.is_err() {
         shared.main.tell(In::Code, 0);
     }
-}
-
-fn noted(code: String, line: u32, asks: bool) -> (Place, bool) {
-    (place(register(code), line), asks)
 }
 
 fn line(py: Python<'_>) -> Found {
