@@ -186,9 +186,7 @@ def test_all_commands_are_in_the_palette(page: Page, lab: Lab, stream: fake.Stre
             "id => [jupyterapp.commands.label(id), jupyterapp.commands.caption(id)]", name
         )
         assert label and caption, name
-    ui.command(page, "apputils:activate-command-palette")
-    page.locator(".lm-CommandPalette-input").fill("sfm timeline")
-    page.locator(".lm-CommandPalette-itemLabel", has_text="Open Timeline").wait_for()
+    ui.search_palette(page, "sfm timeline", "Open Timeline")
     page.keyboard.press("Enter")
     page.locator("#sfm-timeline").wait_for()
 

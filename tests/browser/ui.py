@@ -67,6 +67,27 @@ def command(page: Page, name: str, **args: Any) -> None:
     page.evaluate("([id, args]) => void jupyterapp.commands.execute(id, args)", [name, args])
 
 
+def search_palette(page: Page, text: str, found: str) -> None:
+    """Search the command palette until it shows a command with this label.
+
+    It closes whenever something else takes the focus, such as a panel that has just been opened.
+    """
+    field = page.locator(".lm-CommandPalette-input")
+    label = page.locator(".lm-CommandPalette-itemLabel", has_text=found)
+
+    def is_found() -> bool:
+        if not field.is_visible():
+            command(page, "apputils:activate-command-palette")
+            return False
+        if field.input_value() != text:
+            field.evaluate("field => field.select()")
+            page.keyboard.insert_text(text)
+            return False
+        return label.is_visible()
+
+    wait_until(page, is_found)
+
+
 def enabled(page: Page, name: str, **args: Any) -> bool:
     """Whether a command of JupyterLab is enabled."""
     ask = "([id, args]) => jupyterapp.commands.isEnabled(id, args)"

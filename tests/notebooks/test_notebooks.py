@@ -255,7 +255,7 @@ def check_hangs(notebook: Any, printed: str) -> None:
         [
             "Deadlock: A → C → B → A",
             "No deadlock yet: you could still give A a cell",
-            "No deadlock: B still computes",
+            "No deadlock: B still sleeps",
         ],
         strict=True,
     ):

@@ -76,7 +76,10 @@ def test_processes_that_are_stopped_for_a_while(asks: bool, effort: int) -> None
 def stop_now_and_then(run: Run, seed: int) -> None:
     """Stop one of its processes for up to 0.8 s, again and again."""
     chance = random.Random(seed)
-    pids = [one["pid"] for one in snapshot(run.folder)["processes"]]
+    try:
+        pids = [one["pid"] for one in snapshot(run.folder)["processes"]]
+    except FileNotFoundError:
+        return  # it has ended already
     while run.running:
         pid = chance.choice(pids)
         with contextlib.suppress(ProcessLookupError):

@@ -20,6 +20,7 @@ NATIVE = {
     "sfm_kernel.transport.shm",
     "sfm_kernel.transport.zmq.transport",
     "sfm_kernel.message",
+    "sfm_kernel.endpoint.bystanders",
     "sfm_kernel.endpoint.messaging",
     "sfm_kernel.endpoint.seen",
     "sfm_kernel.observe.events",

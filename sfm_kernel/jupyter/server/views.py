@@ -46,11 +46,13 @@ class Picture:
     Attributes:
         newest: as ``observe.snapshot``; None before the first look.
         version: how often it has changed; its counters tell of everything that happens.
+        moves: how often something has happened. Who computes goes from line to line, and that is
+            looked at with the heartbeat only.
     """
 
     def __init__(self, folder: str, door: Find = nowhere) -> None:
         self.newest: dict[str, Any] | None = None
-        self.version = 0
+        self.version = self.moves = 0
         self._folder, self._door = folder, door
         self._lock = threading.Lock()
         self._pulse: tuple[int, Door | None, int] | None = None
@@ -83,15 +85,16 @@ class Picture:
                 return
             fresh = snapshot(self._folder, door.states if door else (), observer)
             before, after = (self.newest or {}).get("processes"), fresh["processes"]
-            self._changes = before is None or _counters(before) != _counters(after)
+            self._changes = before is None or _moving(before) != _moving(after)
             self._pulse, self._due, self._looked_at = seen, now + HEARTBEAT, now
+            self.moves += self._changes
             if before != after:
                 self.newest = fresh
                 self.version += 1
 
 
-def _counters(processes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """All but the lines of those that compute: what moves always is looked at by the heartbeat."""
+def _moving(processes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What changes only when something happens."""
     return [one | {"now": None} for one in processes]
 
 
@@ -109,7 +112,7 @@ class Diagnosis:
         self.newest: dict[str, Any] | None = None
         self.version = 0
         self._folder, self._picture, self._door = folder, picture, door
-        self._seen = -1  # the picture's version, the last time
+        self._seen = -1  # how often the picture had moved, the last time
         self._moved_at = self._made_at = 0.0
 
     def look(self, observer: Any = None) -> None:
@@ -119,13 +122,13 @@ class Diagnosis:
         """
         self._picture.look(PAUSE / 2, observer)  # only to see whether anything moves
         now = time.monotonic()
-        moved = self._picture.version != self._seen
+        moved = self._picture.moves != self._seen
         if moved:
             self._moved_at = now
         calm = now > self._moved_at + CALM
         if self.newest is not None and now < self._made_at + (SECOND_THOUGHT if calm else PAUSE):
             return
-        self._seen = self._picture.version
+        self._seen = self._picture.moves
         fresh = self._explain(observer)
         self._made_at = time.monotonic()
         if self.newest is None or _essence(fresh, moved) != _essence(self.newest, moved):
@@ -194,11 +197,11 @@ class Timeline:
         Raises FileNotFoundError when the world is gone.
         """
         with self._lock:
-            version, new = self._picture.version, None
-            if version != self._seen and self._is_due():
+            moves, new = self._picture.moves, None
+            if moves != self._seen and self._is_due():
                 found = self._recording().update(self._picture.newest, observer)
                 new = found if found["spans"] or found["flights"] else None
-                self._seen = version
+                self._seen = moves
             return new, self._recording().whole() if whole else None
 
     def _is_due(self) -> bool:
