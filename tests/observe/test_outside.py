@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -91,9 +92,12 @@ def test_what_a_process_does_and_on_which_line(
     does: str, way: Callable[[], object], nth: int | None, words: str
 ) -> None:
     inner = sleep if way is beside_a_thread else way
+    seen: dict[str, Any] = {}
 
     def is_seen() -> bool:
-        now = run.process(0)["now"]
+        seen.update(snapshot(run.folder))
+        check("snapshot", seen)
+        now = seen["processes"][0]["now"]
         if now is None or now["does"] != does:
             return False
         return nth is None or now["where"]["function"] == inner.__name__
@@ -101,19 +105,17 @@ def test_what_a_process_does_and_on_which_line(
     with running(go, 2, way) as run:
         eventually(lambda: run.process(1)["wait"])
         eventually(is_seen)
-        seen = snapshot(run.folder)
-        check("snapshot", seen)
+        assert seen["processes"][1]["now"] is None, "it is in a call"
         now = seen["processes"][0]["now"]
         if nth is None:
             assert now == {"does": does, "where": None}
+        elif does == "computes":
+            assert now["where"]["line"] in (line_of(inner, 1), line_of(inner, nth))
         else:
-            lines = (line_of(inner, 1), line_of(inner, nth)) if does == "computes" else ()
-            assert now["does"] == does
-            assert now["where"]["line"] in (lines or (line_of(inner, nth),))
-        assert seen["processes"][1]["now"] is None, "it is in a call"
-        told = explain(run.folder)
-        check("diagnosis", told)
-        assert told["processes"][0]["text"].startswith(words)
+            assert now["where"]["line"] == line_of(inner, nth)
+        # On a busy machine not each look finds it out.
+        eventually(lambda: explain(run.folder)["processes"][0]["text"].startswith(words))
+        check("diagnosis", explain(run.folder))
 
 
 def halt(sfm: Endpoint) -> None:

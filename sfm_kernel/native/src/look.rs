@@ -200,7 +200,7 @@ impl Look {
     /// what the main thread is in.
     pub fn is_awaited(&self, version: u32) -> bool {
         const ANSWERS: Range<usize> = offset_of!(Shared, main)..HEAD.end;
-        let awaited = |one: &Shared| one.summary.version() == version || one.main.is_awaited();
+        let awaited = |one: &Shared| one.summary.version() == version || one.main.is_awaited(now());
         with_copies(|copies| self.copy(&mut copies[0], ANSWERS).is_ok_and(awaited))
     }
 
@@ -311,8 +311,10 @@ fn state_of(before: &Shared, copy: &Shared, after: &Shared) -> Result<State, Dam
         let counters = [&peer.sent, &peer.arrived, &peer.received, &peer.taken];
         (uid, counters.map(|counter| counter.load(get)))
     });
-    let main =
-        copy.is_doing(Doing::Running).then(|| copy.main.seen(copy.since.load(get))).flatten();
+    let main = copy
+        .is_doing(Doing::Running)
+        .then(|| copy.main.seen(copy.since.load(get), now()))
+        .flatten();
     Ok(State {
         uid: copy.uid(),
         doing: Doing::name(copy.doing.0.load(get)).ok_or(Damaged)?,

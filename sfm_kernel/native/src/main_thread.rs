@@ -5,14 +5,14 @@
 //! observers conclude that somebody holds it.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::Duration;
 
-use crate::clock::now;
 use crate::places::Place;
 
-/// Who has asked for the interpreter for so long does not get it: Python's threads give it away
-/// every 5 ms, so that a C function holds it.
-pub const PATIENCE: Duration = Duration::from_millis(50);
+/// How long it may take until it is told: Python's threads give the interpreter away every 5 ms.
+pub const PATIENCE: u64 = 50_000_000;
+/// Who has waited so long for the interpreter does not get it because a C function holds it, and not
+/// because the machine is busy.
+const HELD: u64 = 500_000_000;
 /// What was seen so lately is not looked for again.
 const FRESH: u64 = 20_000_000;
 /// What was seen longer ago than that says nothing of now.
@@ -57,7 +57,7 @@ impl In {
     }
 }
 
-/// Times are in nanoseconds since 1970; 0: never.
+/// All times are in nanoseconds since 1970; `time` is now, 0 is never.
 #[repr(C)]
 pub struct MainThread {
     asked: AtomicU64,
@@ -68,8 +68,8 @@ pub struct MainThread {
 
 impl MainThread {
     /// Somebody wants to know. True if it is to be looked for, and `tell` called then.
-    pub fn ask(&self) -> bool {
-        let (asked, told, time) = (self.asked(), self.told(), now());
+    pub fn ask(&self, time: u64) -> bool {
+        let (asked, told) = (self.asked(), self.told());
         if asked > told || time < told.saturating_add(FRESH) {
             return false; // somebody is looking, or has just looked
         }
@@ -78,25 +78,25 @@ impl MainThread {
     }
 
     /// `place`: in the program; 0 where that is not known.
-    pub fn tell(&self, is_in: In, place: Place) {
+    pub fn tell(&self, is_in: In, place: Place, time: u64) {
         self.is_in.store(is_in as u32, Ordering::Relaxed);
         self.place.store(place, Ordering::Relaxed);
-        self.told.store(now().max(self.asked()), Ordering::Release);
+        self.told.store(time.max(self.asked()), Ordering::Release);
     }
 
     /// Whether it may be told in a moment.
-    pub fn is_awaited(&self) -> bool {
+    pub fn is_awaited(&self, time: u64) -> bool {
         let asked = self.asked();
-        asked > self.told() && now() < asked.saturating_add(PATIENCE.as_nanos() as u64)
+        asked > self.told() && time < asked.saturating_add(PATIENCE)
     }
 
-    /// What it is in now, and where; None where that is not known. `since`: it is in no call of
-    /// ours since then.
-    pub fn seen(&self, since: u64) -> Option<(In, Place)> {
-        let (asked, told, time) = (self.asked(), self.told(), now());
+    /// What it is in, and where; None where that is not known. `since`: it is in no call of ours
+    /// since then.
+    pub fn seen(&self, since: u64, time: u64) -> Option<(In, Place)> {
+        let (asked, told) = (self.asked(), self.told());
         if asked > told {
-            let long = asked > since && time >= asked.saturating_add(PATIENCE.as_nanos() as u64);
-            return long.then_some((In::Native, 0));
+            let is_held = asked > since && time >= asked.saturating_add(HELD);
+            return is_held.then_some((In::Native, 0));
         }
         let is_in = In::of(self.is_in.load(Ordering::Relaxed))?;
         let is_fresh = told > since && time < told.saturating_add(STALE);
@@ -177,29 +177,26 @@ mod tests {
 
     #[test]
     fn what_was_seen_in_this_spell_is_told_and_nothing_older() {
-        let main = fresh();
-        assert_eq!(main.seen(0), None);
-        let begun = now();
-        assert!(main.ask() && !main.ask() && main.is_awaited());
-        assert_eq!(main.seen(begun - 1), None, "it may be told in a moment");
-        main.tell(In::Sleep, 7);
-        assert!(!main.is_awaited() && !main.ask());
-        assert_eq!(main.seen(begun - 1), Some((In::Sleep, 7)));
-        assert_eq!(main.seen(now() + 1), None, "it was in a call of ours since");
-        main.asked.store(begun - STALE, Ordering::Relaxed);
-        main.told.store(begun - STALE, Ordering::Relaxed);
-        assert_eq!(main.seen(0), None);
-        assert!(main.ask());
+        let (main, begun) = (fresh(), 1_000_000_000);
+        assert_eq!(main.seen(0, begun), None);
+        assert!(main.ask(begun) && !main.ask(begun) && main.is_awaited(begun));
+        assert_eq!(main.seen(0, begun + PATIENCE), None, "it may be told in a moment");
+        main.tell(In::Sleep, 7, begun + 1);
+        assert!(!main.is_awaited(begun + 1) && !main.ask(begun + FRESH));
+        assert_eq!(main.seen(begun, begun + FRESH), Some((In::Sleep, 7)));
+        assert_eq!(main.seen(begun + 2, begun + FRESH), None, "it was in a call of ours since");
+        assert_eq!(main.seen(0, begun + 1 + STALE), None);
+        assert!(main.ask(begun + 1 + FRESH));
     }
 
     #[test]
     fn who_does_not_get_the_interpreter_knows_that_it_is_held() {
-        let main = fresh();
-        assert!(main.ask());
-        main.asked.store(now() - PATIENCE.as_nanos() as u64, Ordering::Relaxed);
-        assert_eq!(main.seen(0), Some((In::Native, 0)));
-        assert_eq!(main.seen(now()), None, "the program has gone on since");
-        assert!(!main.is_awaited() && !main.ask());
+        let (main, begun) = (fresh(), 1_000_000_000);
+        assert!(main.ask(begun));
+        assert!(!main.is_awaited(begun + PATIENCE) && !main.ask(begun + PATIENCE));
+        assert_eq!(main.seen(0, begun + PATIENCE), None);
+        assert_eq!(main.seen(0, begun + HELD), Some((In::Native, 0)));
+        assert_eq!(main.seen(begun, begun + HELD), None, "the program has gone on since");
     }
 
     #[test]

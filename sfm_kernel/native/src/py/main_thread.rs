@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use super::detached::visit;
+use crate::clock::now;
 use crate::core::Core;
 use crate::main_thread::{In, SystemCall};
 use crate::places::{place, register};
@@ -35,7 +36,7 @@ type Found = Option<(String, u32, bool)>;
 /// An observer wishes to know where the main thread is: find out, in some time.
 pub fn look(core: &Arc<Core>) {
     let shared = core.shared();
-    if !shared.is_doing(Doing::Running) || !shared.main.ask() {
+    if !shared.is_doing(Doing::Running) || !shared.main.ask(now()) {
         return;
     }
     // Before the GIL is asked for: else the main thread may be found waiting for it.
@@ -53,10 +54,10 @@ pub fn look(core: &Arc<Core>) {
         });
         let (contended, place, asks) = found.unwrap_or_default();
         let is_in = call.map_or(In::Code, |call| call.is_in(contended));
-        shared.main.tell(if asks { In::Input } else { is_in }, place);
+        shared.main.tell(if asks { In::Input } else { is_in }, place, now());
     });
     if thread.is_err() {
-        shared.main.tell(In::Code, 0);
+        shared.main.tell(In::Code, 0, now());
     }
 }
 

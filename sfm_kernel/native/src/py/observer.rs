@@ -143,7 +143,7 @@ impl Observer {
 fn ask<'a>(segments: impl Iterator<Item = &'a Look>) {
     let mut asked: Vec<_> =
         segments.filter_map(|one| one.wish().ok().map(|version| (one, version))).collect();
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + Duration::from_nanos(PATIENCE);
     loop {
         asked.retain(|(one, version)| one.is_awaited(*version));
         if asked.is_empty() || Instant::now() >= deadline {
