@@ -26,18 +26,21 @@ def late_receiver(sfm: sfm_kernel.Endpoint) -> dict[str, Any] | None:
         recorder.read()
         comm.send("seen", dest=1)
         return recorder.whole()
-    await_send(sfm)
+    first = await_send(sfm)
     comm.recv(source=0, tag=7)
-    await_send(sfm)
+    await_send(sfm, other_than=first)
     comm.Recv(items, source=0, tag=7)
     comm.send("done", dest=0)
     comm.recv(source=0)
     return None
 
 
-def await_send(sfm: sfm_kernel.Endpoint) -> None:
-    """Return when 0 is blocked in its send."""
-    while snapshot(sfm)["processes"][0]["state"] != "blocked in send":
+def await_send(sfm: sfm_kernel.Endpoint, other_than: int = 0) -> int:
+    """Return the number of 0's send when it is blocked in one, and not in that one any more."""
+    while True:
+        sender = snapshot(sfm)["processes"][0]
+        if sender["state"] == "blocked in send" and sender["call"] != other_than:
+            return int(sender["call"])
         time.sleep(0.01)
 
 
