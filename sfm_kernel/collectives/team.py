@@ -99,7 +99,7 @@ class Team:
         self.on_wait: Callable[[], None] | None = None
         _teams.add(self)
         self._noted = -1
-        self._looked = 0.0
+        self._looked = time.time()  # nobody has been missing at the board before that
         self._failure: dict[str, Any] | None = None
         self._ahead: list[dict[str, Any]] = []
         self._ticks, self._looks = itertools.count(1), itertools.count(1)

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import sfm_kernel
-from sfm_kernel import Endpoint, directory
+from sfm_kernel import Endpoint, Group, directory
 from sfm_kernel.observe import explain, snapshot
 from sfm_kernel.observe.explain.graph import YOUNG
 from tests.contract.conftest import eventually
@@ -119,6 +119,15 @@ def test_one_is_stopped_that_would_find_what_it_waits_for(
         run.signal(stopped, signal.SIGCONT)
         assert watch(run)[1] is None
         run.results()
+
+
+def test_who_is_missing_at_a_board_is_compared_from_the_first_look_on(world: str) -> None:
+    """Else who is stopped then is called stuck, though the others have come since, and ended."""
+    with sfm_kernel.join(world, "A") as sfm:
+        group = Group(sfm, ["A"])
+        group.barrier()
+        told = json.loads(group._team.tick_at_board([0]))
+    assert 0 < told["known"] <= time.time(), "0 says that there is nothing to compare"
 
 
 def test_somebody_may_still_join(world: str) -> None:

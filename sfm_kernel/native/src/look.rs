@@ -33,6 +33,8 @@ use crate::trace::{Event, Trace};
 const WORDS: Range<usize> = 0..offset_of!(Shared, waits);
 const HEAD: Range<usize> = 0..offset_of!(Shared, summary) + size_of::<u64>();
 const FRONT: Range<usize> = 0..offset_of!(Shared, places);
+/// What changes when an observer has wished.
+const ANSWERS: Range<usize> = offset_of!(Shared, main)..HEAD.end;
 /// How often a text is read that its owner is writing.
 const TRIES: usize = 10;
 
@@ -188,7 +190,10 @@ impl Look {
     /// Have the owner write down what is in its inbox: the version of `summary` that is there now,
     /// in whose place another one comes.
     pub fn wish(&self) -> Result<u32, Damaged> {
-        let version = self.summary_version()?;
+        let answers = |copies: &mut [Box<Shared>; 3]| {
+            self.copy(&mut copies[0], ANSWERS).map(|head| head.summary.version())
+        };
+        let version = with_copies(answers)?;
         // A number that is not there yet, whoever else wishes at the same time.
         let wish = (now() as u32).wrapping_add(std::process::id() << 20);
         self.write(&wish.to_ne_bytes(), offset_of!(Shared, wishes))?;
@@ -199,16 +204,8 @@ impl Look {
     /// Whether what was wished may come in a moment: the summary, whose version was this one, and
     /// what the main thread is in.
     pub fn is_awaited(&self, version: u32) -> bool {
-        const ANSWERS: Range<usize> = offset_of!(Shared, main)..HEAD.end;
         let awaited = |one: &Shared| one.summary.version() == version || one.main.is_awaited(now());
         with_copies(|copies| self.copy(&mut copies[0], ANSWERS).is_ok_and(awaited))
-    }
-
-    fn summary_version(&self) -> Result<u32, Damaged> {
-        let mut version = [0; 4];
-        let read = self.file().read_exact_at(&mut version, offset_of!(Shared, summary) as u64);
-        read.map_err(|_| Damaged)?;
-        Ok(u32::from_ne_bytes(version))
     }
 
     /// End the owner's blocked call of this number with `judgement`; false if it is over.

@@ -119,7 +119,7 @@ fn a_segment_that_is_cut_kills_no_observer() {
         fixture.cut(length);
         assert_eq!(look.state().is_ok(), length > FRONT.end, "{length}");
         assert_eq!(look.pulse().is_ok(), length >= HEAD.end, "{length}");
-        let _ = (look.events(0), look.wish(), look.judge(1, "why"), look.summary_version());
+        let _ = (look.events(0), look.wish(), look.judge(1, "why"), look.is_awaited(0));
     }
 }
 
