@@ -31,10 +31,9 @@ def verb(processes: Iterable[Process], adverb: str = "") -> str:
     """What they all do, where that is the same; else they compute: so much is true of all."""
     found = [does(one) for one in processes]
     what = found[0] if len(set(found)) == 1 else "computes"
-    text = _DOES[what][len(found) > 1]
-    first, _, rest = text.partition(" ")
-    after = first in ("is", "are")  # "is still stopped", "still sleeps"
-    return " ".join(one for one in (first, adverb, rest) if one) if after else f"{adverb} {text}"
+    first, _, rest = _DOES[what][len(found) > 1].partition(" ")
+    order = (first, adverb, rest) if first in ("is", "are") else (adverb, first, rest)
+    return " ".join(filter(None, order))  # "is still stopped", "still sleeps"
 
 
 def sentence(process: Process) -> str:
@@ -50,7 +49,7 @@ def sentence(process: Process) -> str:
 
 
 def stopped(process: Process) -> str:
-    """That it does nothing, and for how long."""
+    """That it does nothing, and where."""
     at = words(process["where"])
     text = f"{process['name']} is stopped (SIGSTOP){f' in {at}' if at else ''}"
     return f"{text}, and does nothing until somebody continues it."

@@ -77,11 +77,10 @@ def _title_of_waits(graph: Graph) -> str:
     running = [one["name"] for one in left if not one["others"] and one["name"] not in polling]
     blocked = [node.name for node in nodes if node.process["state"].startswith("blocked")]
     waiting = [name for name in blocked if name not in polling]
-    halted = [node.name for node in nodes if outside.does(node.process) == "stopped"]
-    if halted and {*running, *polling} <= {*halted}:
-        return (
-            f"No deadlock is proven: {names(halted)} {'is' if len(halted) == 1 else 'are'} stopped"
-        )
+    halted = [node.process for node in nodes if outside.does(node.process) == "stopped"]
+    stopped = [one["name"] for one in halted]
+    if stopped and {*running, *polling} <= {*stopped}:
+        return f"No deadlock is proven: {names(stopped)} {outside.verb(halted)}"
     if (waiting or polling) and running:
         busy = [one for one in left if one["name"] in running]
         return f"No deadlock: {names(running)} {outside.verb(busy, 'still')}"
