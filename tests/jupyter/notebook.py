@@ -177,7 +177,11 @@ def processes() -> list[dict[str, Any]]:
 
 
 def wait_until_blocked(count: int) -> None:
-    """Until so many processes wait in ``recv``; what their cells printed may come before."""
+    """Wait until so many processes wait in ``recv``; what their cells printed may come before.
+
+    A cell that is meant to wait until Stop needs ``--no-detect``: where the machine is slow, two
+    seconds pass before anybody looks here, and a deadlock is ended by then.
+    """
 
     def blocked() -> int:
         return sum(one["alive"] and one["state"] == "blocked in recv" for one in processes())

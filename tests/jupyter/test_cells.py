@@ -99,13 +99,15 @@ def test_local_runs_in_the_notebook_as_well(book: Notebook) -> None:
 
 
 def test_stop_ends_a_cell_that_runs_in_the_notebook_as_well(book: Notebook) -> None:
-    message = book.send("%%sfm A --local\nif sfm.name == 'A': recv(never=1)\nprint('home is done')")
+    message = book.send(
+        "%%sfm A --local --no-detect\nif sfm.name == 'A': recv(never=1)\nprint('home is done')"
+    )
     book.wait(message, lambda cell: "home is done" in cell.text)
     wait_until_blocked(1)
     book.interrupt()
     cell = book.wait(message)
     assert "A was in recv(never=1)" in cell.error
-    message = book.send("%%sfm A --local\nprint('in', sfm.name)\nrecv(never=1)")
+    message = book.send("%%sfm A --local --no-detect\nprint('in', sfm.name)\nrecv(never=1)")
     book.wait(message, lambda cell: "in home" in cell.text)
     wait_until_blocked(2)
     book.interrupt()
@@ -116,14 +118,16 @@ def test_stop_ends_a_cell_that_runs_in_the_notebook_as_well(book: Notebook) -> N
 
 
 def test_outputs_come_while_the_cell_runs(book: Notebook) -> None:
-    message = book.send("%%sfm A\nprint('before')\nrecv(never=1)\nprint('after')")
+    message = book.send("%%sfm A --no-detect\nprint('before')\nrecv(never=1)\nprint('after')")
     book.wait(message, lambda cell: "before" in cell.text)
     book.interrupt()
     assert "after" not in book.wait(message).text
 
 
 def test_stop_ends_blocked_engines_and_tells_where_they_were(book: Notebook) -> None:
-    message = book.send("%%sfm\nother = 'BA'[rank]; print('in')\nrecv(src=other, tag='never')")
+    message = book.send(
+        "%%sfm --no-detect\nother = 'BA'[rank]; print('in')\nrecv(src=other, tag='never')"
+    )
     book.wait(message, lambda cell: cell.text.count("in") >= 2)
     wait_until_blocked(2)
     book.interrupt()
@@ -136,7 +140,7 @@ def test_stop_ends_blocked_engines_and_tells_where_they_were(book: Notebook) -> 
 
 def test_stop_does_not_lose_a_message(book: Notebook) -> None:
     book.run("send(dest='A', number=1)").ok()
-    message = book.send("%%sfm A\nprint('in')\nrecv(number=2)")
+    message = book.send("%%sfm A --no-detect\nprint('in')\nrecv(number=2)")
     book.wait(message, lambda cell: "in" in cell.text)
     wait_until_blocked(1)
     book.interrupt()

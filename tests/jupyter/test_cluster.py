@@ -201,7 +201,7 @@ def test_engines_of_another_launcher_that_other_machines_can_reach() -> None:
             assert json.load(file)["sfm_directory"].startswith("tcp://")
         with notebook("%sfm connect other") as book:
             assert "0 2 0" in book.run("%%sfm 0\nprint(rank, size, sfm.name)").ok().text
-            message = book.send("%%sfm\nprint('in')\nrecv(src=1 - rank)")
+            message = book.send("%%sfm --no-detect\nprint('in')\nrecv(src=1 - rank)")
             book.wait(message, lambda cell: cell.text.count("in") >= 2)
             wait_until_blocked(2)
             book.interrupt()
