@@ -54,6 +54,8 @@ pub struct Exchange {
     /// When the last message came; when nothing more was there (nanoseconds, monotonic).
     pub(super) heard_at: AtomicU64,
     pub(super) idle_at: AtomicU64,
+    /// When the network thread went to do something in Python; 0 while it tends.
+    pub(super) left_at: AtomicU64,
     /// Python asked the network thread to return.
     pub(super) rung: AtomicBool,
     own: u128,
@@ -93,6 +95,7 @@ impl Exchange {
             driven_at: AtomicU64::new(0),
             heard_at: AtomicU64::new(0),
             idle_at: AtomicU64::new(0),
+            left_at: AtomicU64::new(0),
             rung: AtomicBool::new(false),
             own,
             address: address.to_owned(),

@@ -5,6 +5,10 @@
 //! unattended for a moment, since it will probably be back; a look at the queue that finds nothing
 //! then also takes in what has come. If it does not come back, the network thread, which looks in
 //! once per `GRACE` as long as somebody drives, takes the role over.
+//!
+//! The network thread goes to Python now and then, to open and to judge connections. Where a function
+//! in C holds the GIL it does not come back, and the endpoint's own thread stands in for it, once per
+//! half a second: messages arrive, and observers see them.
 
 use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
@@ -18,6 +22,8 @@ use crate::core::Driver;
 /// How long the role may stay unattended: longer than the pause in a conversation, too short to
 /// be noticed by a sender that waits for an acknowledgement.
 const GRACE: Duration = Duration::from_millis(5);
+/// What the network thread does in Python takes less, unless somebody holds the GIL.
+const AWAY: Duration = Duration::from_millis(50);
 /// A thread that waits drives only if something has come in the last so many nanoseconds.
 const LATELY: u64 = 100_000_000;
 
@@ -75,6 +81,17 @@ impl Driver for Exchange {
 
     fn poke(&self) {
         self.poke_driver();
+    }
+
+    fn stand_in(&self) {
+        let left = self.left_at.load(Ordering::Relaxed);
+        if left == 0 || now() - left < AWAY.as_nanos() as u64 {
+            return;
+        }
+        if let Ok(mut role) = self.role.try_lock() {
+            while self.receive(&mut role, &|| false) {}
+        }
+        self.acknowledge();
     }
 }
 
@@ -148,7 +165,13 @@ impl Exchange {
     /// to do in Python: news, or watched descriptors that are ready. Those are returned. For one
     /// thread only.
     pub fn tend(&self, limit: Duration) -> Vec<i32> {
-        let deadline = Instant::now() + limit;
+        self.left_at.store(0, Ordering::Relaxed);
+        let ready = self.tend_until(Instant::now() + limit);
+        self.left_at.store(now(), Ordering::Relaxed);
+        ready
+    }
+
+    fn tend_until(&self, deadline: Instant) -> Vec<i32> {
         loop {
             // First what takes the pokes, then what a poke may undo: see `drive`.
             self.acknowledge();
