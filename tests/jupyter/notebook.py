@@ -31,6 +31,7 @@ class Cell:
     html: str = ""
     error: str = ""  # name and message
     traceback: str = ""
+    _stream: tuple[str, str] = ("", "")  # the one that came last, and where it is shown
 
     @property
     def text(self) -> str:
@@ -45,7 +46,7 @@ class Cell:
     def take(self, kind: str, content: dict[str, Any]) -> None:
         """Add what one IOPub message shows."""
         if kind == "stream":
-            self._add("", content["text"])
+            self._continue(content["name"], content["text"])
         elif kind in ("display_data", "update_display_data", "execute_result"):
             identity = content.get("transient", {}).get("display_id", "")
             self._add(identity, content["data"].get("text/plain", ""))
@@ -53,6 +54,14 @@ class Cell:
         elif kind == "error":
             self.error = f"{content['ename']}: {content['evalue']}"
             self.traceback = _COLOUR.sub("", "\n".join(content["traceback"]))
+
+    def _continue(self, stream: str, text: str) -> None:
+        """Show more of a stream, of which a message may end anywhere: in the middle of a line."""
+        name, key = self._stream
+        if name != stream or key != next(reversed(self.parts), None):
+            key = str(len(self.parts))
+        self._stream = stream, key
+        self.parts[key] = self.parts.get(key, "") + _COLOUR.sub("", text)
 
     def _add(self, identity: str, text: str) -> None:
         self.parts[identity or str(len(self.parts))] = _COLOUR.sub("", text)
@@ -129,7 +138,7 @@ class Outcome(Cell):
     """A cell that has ended."""
 
     def __init__(self, cell: Cell) -> None:
-        super().__init__(cell.parts, cell.html, cell.error, cell.traceback)
+        super().__init__(**vars(cell))
 
     def ok(self) -> Outcome:
         """Itself; fails if the cell raised."""
