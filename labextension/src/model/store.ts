@@ -160,6 +160,8 @@ export class Store implements IDisposable {
       case 'snapshot':
         if (text.snapshot.world === this._shown) {
           this.snapshot = text.snapshot;
+          // What has come sooner than the list of worlds did knows the clock better.
+          this._ahead = Math.max(this._ahead, text.snapshot.time - Date.now() / 1000);
           this.rates.add(text.snapshot);
           this.error = null;
         }
