@@ -4,12 +4,14 @@
   into the connection files, so that engines everywhere find the world: MPI, SSH, Slurm, PBS. A
   controller on the loopback interface needs none: the folder of this machine is the directory.
 - A controller that ``%sfm start`` started ends when the notebook's process ends, however it dies.
+- Its ports stay free for it until it binds them.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import socket
 import threading
 import time
 from typing import Any
@@ -25,6 +27,7 @@ _LOOPBACK = ("tcp://127.", "tcp://localhost", "ipc://")
 
 def install() -> None:
     """Prepare this process, a controller that is about to start. Never raises."""
+    from ipyparallel import util
     from ipyparallel.controller.app import IPController
     from ipyparallel.controller.hub import Hub
 
@@ -42,6 +45,7 @@ def install() -> None:
         watcher.start()
         own = os.getpid()
         os.register_at_fork(after_in_child=lambda: die_with(own))  # its heart monitor
+    util.select_random_ports = reserve_ports
     save = IPController.save_connection_dict
 
     def save_with_directory(self: Any, name: str, connection: dict[str, Any]) -> None:
@@ -53,6 +57,27 @@ def install() -> None:
         save(self, name, connection)
 
     IPController.save_connection_dict = save_with_directory
+
+
+_reserved: list[socket.socket] = []
+
+
+def reserve_ports(count: int) -> list[int]:
+    """Numbers of free TCP ports that nobody else is given as long as this process lives.
+
+    ipyparallel chooses all ports and binds them later; a class that starts its clusters at once
+    took each other's in between. A socket that is bound and does not listen keeps the kernel from
+    giving its port to anybody who asks for any, and where both set SO_REUSEADDR, as libzmq does,
+    the port can still be bound by its number.
+    """
+    ports = []
+    for _ in range(count):
+        one = socket.socket()
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        one.bind(("", 0))
+        _reserved.append(one)
+        ports.append(one.getsockname()[1])
+    return ports
 
 
 _servers: dict[str, Any] = {}

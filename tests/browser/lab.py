@@ -6,7 +6,6 @@ import json
 import os
 import secrets
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,8 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from sfm_kernel.jupyter.controller import reserve_ports
 
 REPOSITORY = Path(__file__).parents[2]
 LABEXTENSIONS = REPOSITORY / "sfm_kernel/install/data/share/jupyter/labextensions"
@@ -32,8 +33,7 @@ class Lab:
     @classmethod
     def start(cls, folder: Path) -> Lab:
         """Start one; it answers when this returns. Its log is ``folder/../lab.log``."""
-        with socket.create_server((LOCALHOST, 0)) as probe:
-            port = probe.getsockname()[1]
+        (port,) = reserve_ports(1)
         token = secrets.token_hex(16)
         settings = folder.parent / "settings"
         news = settings / "@jupyterlab/apputils-extension/notification.jupyterlab-settings"

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -72,7 +73,10 @@ class Notebook:
 
     def __init__(self) -> None:
         self.closed = False
-        self.manager = KernelManager(kernel_name="python3")
+        # Over TCP another process may take a port between the manager's choice and its binding.
+        # Without a file of its own all kernels would use the same sockets.
+        file = os.path.join(os.environ["JUPYTER_RUNTIME_DIR"], f"kernel-{uuid.uuid4().hex}.json")
+        self.manager = KernelManager(kernel_name="python3", transport="ipc", connection_file=file)
         self.manager.start_kernel()
         self._connect()
 

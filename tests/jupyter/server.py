@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import urllib.error
@@ -18,6 +17,7 @@ import jsonschema
 import websocket
 
 from sfm_kernel import directory
+from sfm_kernel.jupyter.controller import reserve_ports
 from sfm_kernel.observe import __file__ as observe
 from tests.jupyter.notebook import PATIENCE, wait_for
 
@@ -43,7 +43,7 @@ class Server:
         self.process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "jupyter_server", "--allow-root", "--no-browser"),
-                f"--ServerApp.port={_free_port()}",  # or one near it
+                f"--ServerApp.port={reserve_ports(1)[0]}",
                 f"--ServerApp.root_dir={folder}",
                 f"--IdentityProvider.token={TOKEN}",
                 f"--ServerApp.jpserver_extensions={extensions}",
@@ -172,11 +172,6 @@ class Stream:
             return came
         finally:
             self.socket.settimeout(PATIENCE)
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return int(one.getsockname()[1])
 
 
 @contextmanager
