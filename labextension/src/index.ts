@@ -6,6 +6,7 @@ import {
 } from '@jupyterlab/application';
 import { ICommandPalette, MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
 import type { DocumentRegistry } from '@jupyterlab/docregistry';
+import { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
 import { INotebookTracker } from '@jupyterlab/notebook';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { IStateDB } from '@jupyterlab/statedb';
@@ -14,6 +15,7 @@ import { Announcer } from './announcer';
 import { tellChanges } from './commands/changes';
 import { CATEGORY, ID } from './commands/ids';
 import { addProcessCommands } from './commands/processes';
+import { addProgramCommands } from './commands/programs';
 import { addViewCommands } from './commands/views';
 import { addWorldCommands } from './commands/worlds';
 import { followDeadlocks } from './deadlock';
@@ -68,14 +70,15 @@ const views: JupyterFrontEndPlugin<void> = {
   description: 'Shows the worlds: a side panel, views, and commands.',
   autoStart: true,
   requires: [ISfm, ILabShell],
-  optional: [ICommandPalette, ILayoutRestorer, IStateDB],
+  optional: [ICommandPalette, ILayoutRestorer, IStateDB, IDefaultFileBrowser],
   activate: (
     app: JupyterFrontEnd,
     sfm: ISfm,
     shell: ILabShell,
     palette: ICommandPalette | null,
     restorer: ILayoutRestorer | null,
-    state: IStateDB | null
+    state: IStateDB | null,
+    browser: IDefaultFileBrowser | null
   ) => {
     const { commands } = app;
     const { store } = sfm;
@@ -96,7 +99,9 @@ const views: JupyterFrontEndPlugin<void> = {
 
     addWorldCommands(sfm);
     addProcessCommands(sfm);
-    addViewCommands(sfm, { panel: showPanel, view: showView });
+    const shows = { panel: showPanel, view: showView };
+    addViewCommands(sfm, shows);
+    addProgramCommands(sfm, shows, browser, state);
     for (const command of Object.values(ID)) {
       for (const args of command === ID.open ? Object.keys(KINDS).map(kind => ({ kind })) : [{}]) {
         palette?.addItem({ command, args, category: CATEGORY });

@@ -56,6 +56,7 @@ CALLS = {
     "sfm/worlds/w/restart": ("POST",),
     "sfm/worlds/w/rescale": ("POST",),
     "sfm/worlds/w/trace": ("GET",),
+    "sfm/programs": ("POST",),
 }
 
 

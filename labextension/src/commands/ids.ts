@@ -6,6 +6,7 @@ export const ID = {
   /** With `kind`: the view. */
   open: 'sfm:open',
   start: 'sfm:start',
+  run: 'sfm:run-program',
   stop: 'sfm:stop',
   restart: 'sfm:restart',
   rescale: 'sfm:rescale',

@@ -5,6 +5,12 @@ import type { World } from './types';
 /** How many engines to start, or their names. */
 export type Engines = { readonly engines: number } | { readonly names: readonly string[] };
 
+/** How to run a program: in so many processes, with arguments as one types them in a shell. */
+export interface Run {
+  readonly ranks: number;
+  readonly arguments: string;
+}
+
 /**
  * What the server extension does for worlds on request. Each call is done when it has answered,
  * and rejects with the sentence that it answered with when it could not.
@@ -41,17 +47,26 @@ export class Client {
     await this._ask('POST', [world, 'rescale'], { engines });
   }
 
+  /** The line that runs a program in a terminal whose folder is the program's. */
+  async line(path: string, run: Run): Promise<string> {
+    const { line } = await this._send<{ line: string }>('POST', ['programs'], { path, ...run });
+    return line;
+  }
+
   /** Where the world's trace can be downloaded, for Chrome's and Perfetto's viewers. */
   traceUrl(world: string): string {
-    return this._url([world, 'trace']);
+    return this._url(['worlds', world, 'trace']);
   }
 
   private _url(path: readonly string[]): string {
-    const parts = path.map(encodeURIComponent);
-    return URLExt.join(this._settings.baseUrl, 'sfm', 'worlds', ...parts);
+    return URLExt.join(this._settings.baseUrl, 'sfm', ...path.map(encodeURIComponent));
   }
 
-  private async _ask<T>(method: string, path: readonly string[], body?: object): Promise<T> {
+  private _ask<T>(method: string, path: readonly string[], body?: object): Promise<T> {
+    return this._send<T>(method, ['worlds', ...path], body);
+  }
+
+  private async _send<T>(method: string, path: readonly string[], body?: object): Promise<T> {
     const init = { method, body: body && JSON.stringify(body) };
     const response = await ServerConnection.makeRequest(this._url(path), init, this._settings);
     const text = await response.text();

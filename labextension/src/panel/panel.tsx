@@ -46,7 +46,12 @@ export class Panel extends LiveWidget {
       <div className="sfm-Panel-content">
         <Section
           {...this._section('worlds', 'Worlds')}
-          tools={<CommandButton commands={commands} id={ID.start} />}
+          tools={
+            <>
+              <CommandButton commands={commands} id={ID.run} />
+              <CommandButton commands={commands} id={ID.start} />
+            </>
+          }
         >
           <Worlds worlds={store.worlds} shown={world?.world ?? null} commands={commands} />
         </Section>

@@ -17,6 +17,7 @@ like.
     origin      which cluster or kernel a world belongs to
     elsewhere   processes on other machines, which directory servers tell of
     line        the connection to one of those
+    programs    the line that runs a program of the file browser
     signals     interrupts processes, and never a stranger
     keepers     the clusters that were started from here
     keeper      the process that holds one of them

@@ -17,6 +17,7 @@ from tornado import web
 from sfm_kernel.errors import BadName
 from sfm_kernel.jupyter.names import engine_names
 from sfm_kernel.jupyter.server.keepers import KeeperFailed
+from sfm_kernel.jupyter.server.programs import NoProgram, line
 from sfm_kernel.jupyter.server.service import Service
 from sfm_kernel.jupyter.server.signals import NotInterrupted, interrupt
 from sfm_kernel.jupyter.server.worlds import UnknownWorld, World
@@ -217,6 +218,20 @@ class TraceHandler(Handler):
         self.finish(json.dumps(trace))
 
 
+class ProgramHandler(Handler):
+    """How a terminal runs a program of the file browser."""
+
+    @web.authenticated
+    async def post(self) -> None:
+        """The line to type. Nothing is run here: that needs the right to use terminals."""
+        await require(self, "execute")
+        try:
+            text = line(self.settings["server_root_dir"], self.body())
+        except NoProgram as problem:
+            raise Refused(400, str(problem)) from None
+        self.finish(json.dumps({"line": text}))
+
+
 def routes(base_url: str, service: Service) -> list[tuple[str, type[Handler], dict[str, Service]]]:
     """The handlers with their places."""
     world = r"([A-Za-z0-9_-][A-Za-z0-9._-]*)"
@@ -225,6 +240,7 @@ def routes(base_url: str, service: Service) -> list[tuple[str, type[Handler], di
         ("worlds", world, "interrupt"): InterruptHandler,
         ("worlds", world, "(stop|restart|rescale)"): ClusterHandler,
         ("worlds", world, "trace"): TraceHandler,
+        ("programs",): ProgramHandler,
     }
     return [
         (url_path_join(base_url, "sfm", *place), handler, {"service": service})

@@ -1,4 +1,4 @@
-"use strict";(self.rspackChunk_sfm_labextension=self.rspackChunk_sfm_labextension||[]).push([[1],{27(e,o,r){var a=r(25),t=r.n(a),i=r(26),s=(r.n(i))()(t());s.push([e.id,`/* Colours come from JupyterLab's theme alone. A state has a shape and a text besides its colour. */
+"use strict";(self.rspackChunk_sfm_labextension=self.rspackChunk_sfm_labextension||[]).push([[1],{29(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/* Colours come from JupyterLab's theme alone. A state has a shape and a text besides its colour. */
 
 .sfm-Panel,
 .sfm-View {
@@ -235,7 +235,7 @@
     box-shadow: inset 0 0 0 2px var(--jp-brand-color1);
   }
 }
-`,""]),r.d(o,{},{A:s})},31(e,o,r){var a=r(25),t=r.n(a),i=r(26),s=(r.n(i))()(t());s.push([e.id,`/* The wait-for graph. What colour tells, a width, a pattern or a text tells too. */
+`,""]),r.d(o,{},{A:s})},33(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/* The wait-for graph. What colour tells, a width, a pattern or a text tells too. */
 
 .sfm-Graph {
   position: relative;
@@ -412,8 +412,8 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
 .sfm-Graph-label.sfm-mod-cycle text {
   font-weight: 600;
 }
-`,""]),r.d(o,{},{A:s})},24(e,o,r){var a=r(25),t=r.n(a),i=r(26),s=r.n(i),n=r(27),l=r(28),f=r(29),p=r(30),m=r(31),d=r(32),c=s()(t());c.i(n.A),c.i(l.A),c.i(f.A),c.i(p.A),c.i(m.A),c.i(d.A),c.push([e.id,`
-`,""]),r.d(o,{},{A:c})},28(e,o,r){var a=r(25),t=r.n(a),i=r(26),s=(r.n(i))()(t());s.push([e.id,`/*
+`,""]),r.d(o,{},{A:s})},26(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=r.n(i),n=r(29),l=r(30),f=r(31),p=r(32),m=r(33),d=r(34),c=s()(t());c.i(n.A),c.i(l.A),c.i(f.A),c.i(p.A),c.i(m.A),c.i(d.A),c.push([e.id,`
+`,""]),r.d(o,{},{A:c})},30(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/*
  * The processes and their queues. Each row is a grid of its own, of a fixed height, and contained:
  * nothing moves when a process changes its state, and the others are neither laid out nor painted.
  * The roles keep it a table for who cannot see it.
@@ -671,7 +671,7 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
   text-align: left;
   font-variant-numeric: tabular-nums;
 }
-`,""]),r.d(o,{},{A:s})},32(e,o,r){var a=r(25),t=r.n(a),i=r(26),s=(r.n(i))()(t());s.push([e.id,`/* The timeline. Its canvases are painted with the colours that are named here. */
+`,""]),r.d(o,{},{A:s})},34(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/* The timeline. Its canvases are painted with the colours that are named here. */
 
 .sfm-Timeline {
   --sfm-running: var(--jp-brand-color2);
@@ -914,7 +914,7 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
   white-space: normal;
   overflow-wrap: anywhere;
 }
-`,""]),r.d(o,{},{A:s})},29(e,o,r){var a=r(25),t=r.n(a),i=r(26),s=(r.n(i))()(t());s.push([e.id,`/* Why a world does not go on */
+`,""]),r.d(o,{},{A:s})},31(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/* Why a world does not go on */
 
 .sfm-Why {
   padding: 4px 8px;
@@ -958,7 +958,7 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
   gap: 4px 10px;
   align-items: center;
 }
-`,""]),r.d(o,{},{A:s})},30(e,o,r){var a=r(25),t=r.n(a),i=r(26),s=(r.n(i))()(t());s.push([e.id,`/* The worlds of the user */
+`,""]),r.d(o,{},{A:s})},32(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/* The worlds of the user */
 
 .sfm-Worlds {
   margin: 0;
@@ -1021,4 +1021,4 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
 .sfm-DragImage {
   opacity: 0.85;
 }
-`,""]),r.d(o,{},{A:s})},26(e){e.exports=function(e){var o=[];return o.toString=function(){return this.map(function(o){var r="",a=void 0!==o[5];return o[4]&&(r+="@supports (".concat(o[4],") {")),o[2]&&(r+="@media ".concat(o[2]," {")),a&&(r+="@layer".concat(o[5].length>0?" ".concat(o[5]):""," {")),r+=e(o),a&&(r+="}"),o[2]&&(r+="}"),o[4]&&(r+="}"),r}).join("")},o.i=function(e,r,a,t,i){"string"==typeof e&&(e=[[null,e,void 0]]);var s={};if(a)for(var n=0;n<this.length;n++){var l=this[n][0];null!=l&&(s[l]=!0)}for(var f=0;f<e.length;f++){var p=[].concat(e[f]);a&&s[p[0]]||(void 0!==i&&(void 0===p[5]||(p[1]="@layer".concat(p[5].length>0?" ".concat(p[5]):""," {").concat(p[1],"}")),p[5]=i),r&&(p[2]&&(p[1]="@media ".concat(p[2]," {").concat(p[1],"}")),p[2]=r),t&&(p[4]?(p[1]="@supports (".concat(p[4],") {").concat(p[1],"}"),p[4]=t):p[4]="".concat(t)),o.push(p))}},o}},25(e){e.exports=function(e){return e[1]}},17(e,o,r){r.r(o);var a=r(18),t=r.n(a),i=r(19),s=r.n(i),n=r(20),l=r.n(n),f=r(21),p=r.n(f),m=r(22),d=r.n(m),c=r(23),h=r.n(c),u=r(24),v={};v.styleTagTransform=h(),v.setAttributes=p(),v.insert=l().bind(null,"head"),v.domAPI=s(),v.insertStyleElement=d(),t()(u.A,v);let x=u.A&&u.A.locals?u.A.locals:void 0;r.d(o,{},{default:x})},18(e){var o=[];function r(e){for(var r=-1,a=0;a<o.length;a++)if(o[a].identifier===e){r=a;break}return r}function a(e,a){for(var t={},i=[],s=0;s<e.length;s++){var n=e[s],l=a.base?n[0]+a.base:n[0],f=t[l]||0,p="".concat(l," ").concat(f);t[l]=f+1;var m=r(p),d={css:n[1],media:n[2],sourceMap:n[3],supports:n[4],layer:n[5]};if(-1!==m)o[m].references++,o[m].updater(d);else{var c=function(e,o){var r=o.domAPI(o);return r.update(e),function(o){o?(o.css!==e.css||o.media!==e.media||o.sourceMap!==e.sourceMap||o.supports!==e.supports||o.layer!==e.layer)&&r.update(e=o):r.remove()}}(d,a);a.byIndex=s,o.splice(s,0,{identifier:p,updater:c,references:1})}i.push(p)}return i}e.exports=function(e,t){var i=a(e=e||[],t=t||{});return function(e){e=e||[];for(var s=0;s<i.length;s++){var n=r(i[s]);o[n].references--}for(var l=a(e,t),f=0;f<i.length;f++){var p=r(i[f]);0===o[p].references&&(o[p].updater(),o.splice(p,1))}i=l}}},20(e){var o={};e.exports=function(e,r){var a=function(e){if(void 0===o[e]){var r=document.querySelector(e);if(window.HTMLIFrameElement&&r instanceof window.HTMLIFrameElement)try{r=r.contentDocument.head}catch(e){r=null}o[e]=r}return o[e]}(e);if(!a)throw Error("Couldn't find a style target. This probably means that the value for the 'insert' parameter is invalid.");a.appendChild(r)}},22(e){e.exports=function(e){var o=document.createElement("style");return e.setAttributes(o,e.attributes),e.insert(o,e.options),o}},21(e,o,r){e.exports=function(e){var o=r.nc;o&&e.setAttribute("nonce",o)}},19(e){e.exports=function(e){if("u"<typeof document)return{update:function(){},remove:function(){}};var o=e.insertStyleElement(e);return{update:function(r){var a,t,i;a="",r.supports&&(a+="@supports (".concat(r.supports,") {")),r.media&&(a+="@media ".concat(r.media," {")),(t=void 0!==r.layer)&&(a+="@layer".concat(r.layer.length>0?" ".concat(r.layer):""," {")),a+=r.css,t&&(a+="}"),r.media&&(a+="}"),r.supports&&(a+="}"),(i=r.sourceMap)&&"u">typeof btoa&&(a+="\n/*# sourceMappingURL=data:application/json;base64,".concat(btoa(unescape(encodeURIComponent(JSON.stringify(i))))," */")),e.styleTagTransform(a,o,e.options)},remove:function(){var e;null===(e=o).parentNode||e.parentNode.removeChild(e)}}}},23(e){e.exports=function(e,o){if(o.styleSheet)o.styleSheet.cssText=e;else{for(;o.firstChild;)o.removeChild(o.firstChild);o.appendChild(document.createTextNode(e))}}}}]);
+`,""]),r.d(o,{},{A:s})},28(e){e.exports=function(e){var o=[];return o.toString=function(){return this.map(function(o){var r="",a=void 0!==o[5];return o[4]&&(r+="@supports (".concat(o[4],") {")),o[2]&&(r+="@media ".concat(o[2]," {")),a&&(r+="@layer".concat(o[5].length>0?" ".concat(o[5]):""," {")),r+=e(o),a&&(r+="}"),o[2]&&(r+="}"),o[4]&&(r+="}"),r}).join("")},o.i=function(e,r,a,t,i){"string"==typeof e&&(e=[[null,e,void 0]]);var s={};if(a)for(var n=0;n<this.length;n++){var l=this[n][0];null!=l&&(s[l]=!0)}for(var f=0;f<e.length;f++){var p=[].concat(e[f]);a&&s[p[0]]||(void 0!==i&&(void 0===p[5]||(p[1]="@layer".concat(p[5].length>0?" ".concat(p[5]):""," {").concat(p[1],"}")),p[5]=i),r&&(p[2]&&(p[1]="@media ".concat(p[2]," {").concat(p[1],"}")),p[2]=r),t&&(p[4]?(p[1]="@supports (".concat(p[4],") {").concat(p[1],"}"),p[4]=t):p[4]="".concat(t)),o.push(p))}},o}},27(e){e.exports=function(e){return e[1]}},19(e,o,r){r.r(o);var a=r(20),t=r.n(a),i=r(21),s=r.n(i),n=r(22),l=r.n(n),f=r(23),p=r.n(f),m=r(24),d=r.n(m),c=r(25),h=r.n(c),u=r(26),v={};v.styleTagTransform=h(),v.setAttributes=p(),v.insert=l().bind(null,"head"),v.domAPI=s(),v.insertStyleElement=d(),t()(u.A,v);let x=u.A&&u.A.locals?u.A.locals:void 0;r.d(o,{},{default:x})},20(e){var o=[];function r(e){for(var r=-1,a=0;a<o.length;a++)if(o[a].identifier===e){r=a;break}return r}function a(e,a){for(var t={},i=[],s=0;s<e.length;s++){var n=e[s],l=a.base?n[0]+a.base:n[0],f=t[l]||0,p="".concat(l," ").concat(f);t[l]=f+1;var m=r(p),d={css:n[1],media:n[2],sourceMap:n[3],supports:n[4],layer:n[5]};if(-1!==m)o[m].references++,o[m].updater(d);else{var c=function(e,o){var r=o.domAPI(o);return r.update(e),function(o){o?(o.css!==e.css||o.media!==e.media||o.sourceMap!==e.sourceMap||o.supports!==e.supports||o.layer!==e.layer)&&r.update(e=o):r.remove()}}(d,a);a.byIndex=s,o.splice(s,0,{identifier:p,updater:c,references:1})}i.push(p)}return i}e.exports=function(e,t){var i=a(e=e||[],t=t||{});return function(e){e=e||[];for(var s=0;s<i.length;s++){var n=r(i[s]);o[n].references--}for(var l=a(e,t),f=0;f<i.length;f++){var p=r(i[f]);0===o[p].references&&(o[p].updater(),o.splice(p,1))}i=l}}},22(e){var o={};e.exports=function(e,r){var a=function(e){if(void 0===o[e]){var r=document.querySelector(e);if(window.HTMLIFrameElement&&r instanceof window.HTMLIFrameElement)try{r=r.contentDocument.head}catch(e){r=null}o[e]=r}return o[e]}(e);if(!a)throw Error("Couldn't find a style target. This probably means that the value for the 'insert' parameter is invalid.");a.appendChild(r)}},24(e){e.exports=function(e){var o=document.createElement("style");return e.setAttributes(o,e.attributes),e.insert(o,e.options),o}},23(e,o,r){e.exports=function(e){var o=r.nc;o&&e.setAttribute("nonce",o)}},21(e){e.exports=function(e){if("u"<typeof document)return{update:function(){},remove:function(){}};var o=e.insertStyleElement(e);return{update:function(r){var a,t,i;a="",r.supports&&(a+="@supports (".concat(r.supports,") {")),r.media&&(a+="@media ".concat(r.media," {")),(t=void 0!==r.layer)&&(a+="@layer".concat(r.layer.length>0?" ".concat(r.layer):""," {")),a+=r.css,t&&(a+="}"),r.media&&(a+="}"),r.supports&&(a+="}"),(i=r.sourceMap)&&"u">typeof btoa&&(a+="\n/*# sourceMappingURL=data:application/json;base64,".concat(btoa(unescape(encodeURIComponent(JSON.stringify(i))))," */")),e.styleTagTransform(a,o,e.options)},remove:function(){var e;null===(e=o).parentNode||e.parentNode.removeChild(e)}}}},25(e){e.exports=function(e,o){if(o.styleSheet)o.styleSheet.cssText=e;else{for(;o.firstChild;)o.removeChild(o.firstChild);o.appendChild(document.createTextNode(e))}}}}]);

@@ -1,0 +1,167 @@
+import { Dialog, showDialog } from '@jupyterlab/apputils';
+import { PathExt } from '@jupyterlab/coreutils';
+import type { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
+import type { Terminal } from '@jupyterlab/services';
+import type { IStateDB } from '@jupyterlab/statedb';
+import { runIcon } from '@jupyterlab/ui-components';
+import { Widget } from '@lumino/widgets';
+import type { Run } from '../model/client';
+import type { Store } from '../model/store';
+import { attempt, Context } from './context';
+import { ID } from './ids';
+import type { Shows } from './views';
+
+/** Where it is remembered how programs were run last. */
+const KEY = '@sfm/labextension:programs';
+/** Of so many programs. */
+const KEPT = 100;
+const MOST_RANKS = 512;
+/** Milliseconds in which a program's world appears, if it makes one. */
+const PATIENCE = 60_000;
+
+/** Files that the launcher takes: sources, scripts, archives. */
+const PROGRAM = /\.(c|cc|cpp|cxx|py|zip|tgz|tar\.gz)$/i;
+
+type Runs = { [path: string]: Run };
+
+/** Run a program of the file browser in several processes: in a terminal, beside the panel. */
+export function addProgramCommands(
+  context: Context,
+  shows: Shows,
+  browser: IDefaultFileBrowser | null,
+  state: IStateDB | null
+): void {
+  const { app, client, store } = context;
+
+  /** What is chosen in the file browser, if it can be run; anything without an ending may be. */
+  const chosen = (): string => {
+    const items = [...(browser?.selectedItems() ?? [])];
+    const item = items.length === 1 ? items[0] : undefined;
+    const runs =
+      item?.type === 'directory' || PROGRAM.test(item?.name ?? '') || !item?.name.includes('.');
+    return item && runs ? app.serviceManager.contents.localPath(item.path) : '';
+  };
+
+  app.commands.addCommand(ID.run, {
+    label: 'Run with SFM…',
+    caption: 'Run a C, C++ or Python program in several processes, which the panel shows',
+    icon: runIcon,
+    isEnabled: () => store.connected,
+    isVisible: args => args['chosen'] !== true || chosen() !== '',
+    execute: async () => {
+      const { terminals } = app.serviceManager;
+      const runs = ((await state?.fetch(KEY)) ?? {}) as unknown as Runs;
+      const asked = await ask(chosen() || Object.keys(runs).at(-1) || '', runs);
+      if (!asked) {
+        return;
+      }
+      const { path, run } = asked;
+      const { [path]: _, ...others } = runs;
+      const latest = Object.entries({ ...others, [path]: run }).slice(-KEPT);
+      await state?.save(KEY, Object.fromEntries(latest) as never);
+      await attempt(`${PathExt.basename(path)} was not started`, async () => {
+        if (!terminals.isAvailable()) {
+          throw new Error(
+            'this server has no terminals: install terminado, or run it in a notebook with ' +
+              `%sfm run -n ${run.ranks} ${path}`
+          );
+        }
+        const line = await client.line(path, run);
+        const terminal = await terminals.startNew({ cwd: PathExt.dirname(path) });
+        const tab = await app.commands.execute('terminal:open', { name: terminal.name });
+        follow(store);
+        shows.view('timeline');
+        shows.panel();
+        await type(terminal, line);
+        app.shell.activateById((tab as Widget).id); // what is typed goes to the program
+      });
+    }
+  });
+  app.contextMenu.addItem({
+    command: ID.run,
+    args: { chosen: true },
+    selector: '.jp-DirListing-item[data-isdir]',
+    rank: 3.5
+  });
+}
+
+/** Type a line into a terminal, once its shell can read it. */
+async function type(terminal: Terminal.ITerminalConnection, line: string): Promise<void> {
+  await new Promise<void>(resolve => {
+    terminal.messageReceived.connect(function prompted(_, message) {
+      if (message.type === 'stdout') {
+        terminal.messageReceived.disconnect(prompted);
+        resolve();
+      }
+    });
+  });
+  terminal.send({ type: 'stdin', content: [`${line}\r`] });
+  terminal.dispose(); // the connection; the terminal's tab has one of its own
+}
+
+/** Show the world that appears now, until it is gone; then what was shown before. */
+function follow(store: Store): void {
+  const former = store.pinned;
+  const known = new Set(store.worlds.map(one => one.world));
+  let world: string | null = null;
+  const look = (): void => {
+    if (world === null) {
+      world = store.worlds.find(one => isRun(one.world) && !known.has(one.world))?.world ?? null;
+      if (world !== null) {
+        store.pinned = world;
+      }
+    } else if (store.pinned !== world) {
+      store.changed.disconnect(look); // the user has chosen another
+    } else if (!store.worlds.some(one => one.world === world)) {
+      store.changed.disconnect(look);
+      store.pinned = former;
+    }
+  };
+  store.changed.connect(look);
+  setTimeout(() => world ?? store.changed.disconnect(look), PATIENCE);
+}
+
+/** Whether the launcher has made this world. */
+function isRun(world: string): boolean {
+  return world.startsWith('mpi-');
+}
+
+/** What to run, and how; null if the user does not want to. */
+async function ask(path: string, runs: Runs): Promise<{ path: string; run: Run } | null> {
+  const last = runs[path] ?? { ranks: 4, arguments: '' };
+  const program = field('text', path);
+  program.placeholder = 'a file or folder of the file browser: ring.c';
+  const ranks = field('number', String(last.ranks));
+  ranks.min = '1';
+  ranks.max = String(MOST_RANKS);
+  const words = field('text', last.arguments);
+  words.placeholder = 'as in a shell: 1000 < data.txt';
+  const node = document.createElement('div');
+  node.append(
+    labelled('Program', program),
+    labelled('Processes', ranks),
+    labelled('Arguments', words)
+  );
+  const { button } = await showDialog({
+    title: 'Run with SFM',
+    body: new Widget({ node }),
+    focusNodeSelector: path ? 'input[type=number]' : 'input',
+    buttons: [Dialog.cancelButton(), Dialog.okButton({ label: 'Run' })]
+  });
+  const run = { ranks: ranks.valueAsNumber || 0, arguments: words.value };
+  return button.accept ? { path: program.value.trim(), run } : null;
+}
+
+function field(kind: string, value: string): HTMLInputElement {
+  const input = document.createElement('input');
+  input.type = kind;
+  input.value = value;
+  input.className = 'jp-mod-styled';
+  return input;
+}
+
+function labelled(text: string, input: HTMLInputElement): HTMLLabelElement {
+  const label = document.createElement('label');
+  label.append(text, input);
+  return label;
+}
