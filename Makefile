@@ -28,17 +28,21 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 CRATE := sfm_kernel/native
 CARGO := cargo
 CARGO_ARGS := --manifest-path $(CRATE)/Cargo.toml
+# The Python module's crate, and those of C programs' libraries beside it.
+CRATES := $(CRATE) $(wildcard $(CRATE)/endpoint $(CRATE)/c $(CRATE)/mpi)
 # What an editable install compiles or copies; Python sources are used in place.
-INSTALLED := pyproject.toml tools/setup.sh $(wildcard $(CRATE)/Cargo.* $(CRATE)/build.rs) \
-    $(shell find $(CRATE)/src sfm_kernel/install/data -type f 2>/dev/null)
+INSTALLED := pyproject.toml tools/setup.sh tools/backend.py \
+    $(foreach crate,$(CRATES),$(wildcard $(crate)/Cargo.toml $(crate)/build.rs $(crate)/*.txt)) \
+    $(shell find $(CRATES:%=%/src) sfm_kernel/install/data -type f 2>/dev/null)
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 
 .PHONY: help lab demo test lint format rust loom bench long labextension labextension-test labextension-modules clean distclean FORCE
 help:
 	@sed -n '1,/^$$/s/^# \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
 
-# Without its compiled core the package is not installed, whatever the stamp says.
-ifeq ($(wildcard sfm_kernel/_native*.so),)
+# Without all that is compiled the package is not installed, whatever the stamp says.
+COMPILED := $(wildcard sfm_kernel/_native*.so) $(wildcard sfm_kernel/c/lib/lib*.so*)
+ifneq ($(words $(COMPILED)),3)
 $(VENV)/.sfm-%: FORCE
 	@tools/setup.sh $(VENV) $*
 else
@@ -75,14 +79,15 @@ lint: $(VENV)/.sfm-test
 format: $(VENV)/.sfm-test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(CARGO) fmt $(CARGO_ARGS)
+	$(CARGO) fmt $(CARGO_ARGS) --all
 	$(if $(NOTEBOOKS),$(BIN)/nbstripout $(NOTEBOOKS))
 
 rust:
 	@command -v cargo >/dev/null || { echo "make rust needs cargo: https://www.rust-lang.org/tools/install" >&2; exit 1; }
-	$(CARGO) fmt $(CARGO_ARGS) --check
+	$(CARGO) fmt $(CARGO_ARGS) --all --check
 	$(CARGO) clippy $(CARGO_ARGS) --all-targets --features python -- -D warnings
-	$(CARGO) test $(CARGO_ARGS)
+	$(CARGO) clippy $(CARGO_ARGS) --workspace --exclude sfm-native --all-targets -- -D warnings
+	$(CARGO) test $(CARGO_ARGS) --workspace
 
 # Every interleaving of the lock-free parts, up to the bound that tests/loom.rs states. Its own
 # target folder: other flags would rebuild everything else. No model run is a failure.
@@ -95,7 +100,7 @@ loom:
 
 # $(VENV)/.sfm-bench adds mpi4py and an MPI, the peers we compare with.
 bench: $(VENV)/.sfm-bench
-	@PATH="$(BIN):$$PATH"; for name in cpi pingpong queue peers dot chunks reductions speedes collectives mpi targets; do \
+	@PATH="$(BIN):$$PATH"; for name in cpi pingpong queue peers dot chunks reductions speedes collectives mpi c targets; do \
 	    printf '\n== %s ==\n' $$name; $(BIN)/python -m sfm_kernel.bench $$name $(ARGS); done
 
 # Hours rather than minutes: many hypothesis examples, long stress and kill tests, deeper models,
@@ -122,7 +127,7 @@ labextension-modules: $(VENV)/.sfm-test
 clean:
 	rm -rf build dist $(CRATE)/target .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -rf labextension/{lib,node_modules,.yarn,tsconfig.tsbuildinfo}
-	rm -f sfm_kernel/_native*.so $(VENV)/.sfm-*
+	rm -rf sfm_kernel/_native*.so sfm_kernel/c/lib $(VENV)/.sfm-*
 	find sfm_kernel tests tools notebooks -name __pycache__ -prune -exec rm -rf {} +
 
 # Only what make made itself: never a conda environment.

@@ -9,49 +9,51 @@
 In a notebook: ``%load_ext sfm_kernel``, then ``%sfm start 4``.
 
 The import rule (checked by import-linter, see pyproject.toml): each layer uses only those to its
-left, ``errors, states <- message <- transport <- directory <- endpoint <- world, launch <-
+left, ``errors, states <- c <- message <- transport <- directory <- endpoint <- world, launch <-
 collectives, mpi, speedes <- bench, plots <- jupyter``. ``observe`` reads segments from outside and
 imports only ``errors``, ``states`` and ``_native``.
 """
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
-
-from sfm_kernel.collectives import Group
-from sfm_kernel.endpoint import Callback, Context, Endpoint
-from sfm_kernel.errors import (
-    AddressError,
-    BadName,
-    CollectiveError,
-    CollectiveMismatch,
-    DeadlockDetected,
-    EncodeError,
-    EndpointClosed,
-    MatchError,
-    MessagesLost,
-    MessageTooLarge,
-    NameInUse,
-    PacketError,
-    PeerLost,
-    ProcessFailed,
-    RecvTimeout,
-    SegmentFull,
-    SFMError,
-    TransferError,
-    UnknownName,
-    WorldAccess,
-    WorldError,
-    WorldFull,
-    WorldGone,
-    WouldBlock,
-)
-from sfm_kernel.launch import run
-from sfm_kernel.message import Message, decode, encode
-from sfm_kernel.world import join
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
+
+    from sfm_kernel.collectives import Group
+    from sfm_kernel.endpoint import Callback, Context, Endpoint
+    from sfm_kernel.errors import (
+        AddressError,
+        BadName,
+        CollectiveError,
+        CollectiveMismatch,
+        CompileError,
+        DeadlockDetected,
+        EncodeError,
+        EndpointClosed,
+        MatchError,
+        MessagesLost,
+        MessageTooLarge,
+        NameInUse,
+        PacketError,
+        PeerLost,
+        ProcessFailed,
+        RecvTimeout,
+        SegmentFull,
+        SFMError,
+        TransferError,
+        UnknownName,
+        WorldAccess,
+        WorldError,
+        WorldFull,
+        WorldGone,
+        WouldBlock,
+    )
+    from sfm_kernel.launch import run
+    from sfm_kernel.message import Message, decode, encode
+    from sfm_kernel.world import join
 
 __all__ = [
     "AddressError",
@@ -59,6 +61,7 @@ __all__ = [
     "Callback",
     "CollectiveError",
     "CollectiveMismatch",
+    "CompileError",
     "Context",
     "DeadlockDetected",
     "EncodeError",
@@ -90,12 +93,41 @@ __all__ = [
 ]
 
 
+_PLACES = {
+    "sfm_kernel.collectives": ["Group"],
+    "sfm_kernel.endpoint": ["Callback", "Context", "Endpoint"],
+    "sfm_kernel.launch": ["run"],
+    "sfm_kernel.message": ["Message", "decode", "encode"],
+    "sfm_kernel.world": ["join"],
+}
+"""Where names come from that are no errors."""
+
+_PLACE = {name: module for module, names in _PLACES.items() for name in names}
+_PARTS = ("collectives", "directory", "endpoint", "errors", "launch", "message", "states",
+          "transport", "watching", "world")  # fmt: skip
+"""Modules that are there after ``import sfm_kernel``."""
+
+
 def __getattr__(name: str) -> Any:
+    """Import what a name stands for when it is first used.
+
+    So a command that needs little of the package (the launcher of C programs) starts in a moment.
+    """
     if name == "__version__":
         from importlib.metadata import version
 
         return version("sfm-kernel")
-    raise AttributeError(f"module 'sfm_kernel' has no attribute {name!r}")
+    if name in _PARTS:
+        return importlib.import_module(f"sfm_kernel.{name}")
+    if name not in __all__:
+        raise AttributeError(f"module 'sfm_kernel' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_PLACE.get(name, "sfm_kernel.errors")), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_PARTS})
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:

@@ -24,17 +24,16 @@ __all__ = [
     "Link",
     "Message",
     "Observer",
-    "Outflow",
     "Packet",
     "Region",
-    "RingSender",
     "Segment",
-    "ZmqSender",
+    "Way",
     "add_direct",
     "decode",
     "judge",
     "matches",
     "pack",
+    "resolve",
     "set_bystanders",
     "set_locator",
     "set_main_line",
@@ -136,6 +135,17 @@ def judge(path: _Path, call: int, judgement: str, /) -> bool:
     ``call`` is its number, ``judgement`` JSON with "cycle" (names) and "why".
     """
 
+def resolve(
+    path: _Path, address: int, build_id: str = "", /
+) -> tuple[str | None, int, str | None] | None:
+    """File, line and function of an address in a binary, from its debug information.
+
+    Without any: the function alone (None, 0, its name). None where nothing is known, or the build
+    id of the binary that is there now does not begin with ``build_id``. Of functions that the
+    compiler has put into each other it is the innermost that is in no system's header.
+    Cost: some ms for a binary that was not read before, or has changed since; then 2 us.
+    """
+
 def set_bystanders(function: Callable[[], str], /) -> None:
     """Ask ``function`` what of this process could go on while a call of this thread is blocked."""
 
@@ -160,9 +170,9 @@ class Segment:
 class Calls:
     """What an endpoint inherits ``send``, ``recv``, ``recv_nb`` and ``peek`` from.
 
-    Whoever inherits has the methods that they call where Python decides: ``_send_otherwise(dest,
-    attributes)``, ``_send_after_loss(dest, attributes, error, way)``, ``_canonical(src, news)``,
-    ``_waiter(template)``, ``_timed_out(timeout, template)``, ``_would_block(template)``.
+    Whoever inherits has the methods that they call where Python decides: ``_way(dest)``,
+    ``_successor(dest, error, way)``, ``_canonical(src, news)``, ``_waiter(template)``,
+    ``_timed_out(timeout, template)``, ``_would_block(template)``.
     """
 
     _buffering: int
@@ -170,11 +180,11 @@ class Calls:
     def _wire(
         self,
         inbox: Inbox,
-        rings: dict[Any, RingSender],
+        ways: dict[Any, Way],
         ranks: dict[int, Any],
         context: int = 0,
     ) -> None:
-        """Connect the calls with an inbox, the rings by name, and the names by rank.
+        """Connect the calls with an inbox, the ways by name, and the names by rank.
 
         They send and receive in ``context``, 64 bits; 0 is the user's own.
         """
@@ -379,12 +389,6 @@ class Inbox:
     """
 
     def __new__(cls, segment: Segment | None = None) -> Inbox: ...
-    def lane(self, uid: str, outflow: Outflow | None = None) -> int:
-        """Open the account of what peer ``uid`` brings outside the rings; same uid, same lane.
-
-        With ``outflow``, an account of this process, the sender's credit is updated directly.
-        """
-
     def wait_until(
         self,
         look: Callable[[], object],
@@ -469,33 +473,15 @@ class Inbox:
         """In a forked child: close without touching what is the parent's."""
 
 @final
-class Outflow:
-    """The sender's account of one peer: cost of what was sent and is not yet received there.
+class Way:
+    """The way to one incarnation of a peer, through one transport. Thread-safe.
 
-    A packet's cost is its length plus 128 bytes.
+    ``check()`` raises where nothing can arrive at the peer any more; it is called where there is
+    reason to doubt that, and about every 100 ms of a wait.
     """
 
-    def __new__(cls, inbox: Inbox, peer: str, uid: str) -> Outflow: ...
-    def send(
-        self,
-        inbox: Inbox,
-        lane: int,
-        packet: Packet,
-        buffering: int,
-        check: Callable[[], object],
-    ) -> None:
-        """Put the packet, copied, into ``inbox`` when it may go; see ``Route.send``.
-
-        ``check()`` is called about every 100 ms of a wait, and where ``inbox`` is closed: it ends
-        the call by raising.
-        """
-
-@final
-class RingSender:
-    """The way to a peer that shares memory: a ring in a file of its own."""
-
-    def __new__(
-        cls,
+    @staticmethod
+    def ring(
         inbox: Inbox,
         peer_segment: _Path,
         peer_uid: str,
@@ -505,14 +491,44 @@ class RingSender:
         dest: str | int,
         src: str | int,
         check: Callable[[], object],
-    ) -> RingSender:
-        """Make the ring: ``capacity`` bytes, and up to ``arena`` bytes for large values.
+    ) -> Way:
+        """To a process that shares memory: makes the ring, a file of its own.
 
-        ``check()`` raises if the peer is dead; it is called about every 250 ms of sending.
+        It has ``capacity`` bytes, and up to ``arena`` bytes for large values.
         """
 
+    @staticmethod
+    def link(link: Link, dest: str | int, src: str | int, check: Callable[[], object]) -> Way:
+        """Through a link; large messages in parts, as the peer takes them in."""
+
+    @staticmethod
+    def local(
+        inbox: Inbox,
+        uid: str,
+        peer: Inbox,
+        peer_uid: str,
+        dest: str | int,
+        src: str | int,
+        check: Callable[[], object],
+    ) -> Way:
+        """From ``inbox``, of the member ``uid``, to an inbox of this process, or to itself."""
+
+    @property
+    def kind(self) -> str:
+        """``"shm"``, ``"zmq"`` or ``"inproc"``."""
+
     def send(self, packet: Packet, buffering: int) -> None:
-        """Write the packet; see ``Route.send``."""
+        """Put ``packet`` on its way; order is kept between calls.
+
+        Blocks while more than ``buffering`` bytes of earlier packets to this peer were not yet
+        received (a packet larger than that passes alone); with ``buffering=0`` it returns when
+        the packet itself was received. Interrupted by KeyboardInterrupt. A packet's cost is its
+        length plus 128 bytes.
+
+        Raises:
+            PeerLost: the peer died; the packet was not delivered.
+            EndpointClosed: the own endpoint was closed meanwhile.
+        """
 
 @final
 class Exchange:
@@ -613,15 +629,3 @@ class Link:
 
     def close(self, why: str) -> None:
         """Use the DEALER no more. What was not delivered is given up; ``lost`` says why."""
-
-@final
-class ZmqSender:
-    """The way to a peer through its link."""
-
-    def __new__(
-        cls, link: Link, dest: str | int, src: str | int, check: Callable[[], object]
-    ) -> ZmqSender:
-        """``check()`` raises if nothing can arrive; called where there is reason to doubt that."""
-
-    def send(self, packet: Packet, buffering: int) -> None:
-        """Send the packet; see ``Route.send``. Large ones in parts, as the peer takes them in."""

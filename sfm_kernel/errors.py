@@ -214,3 +214,11 @@ class ProcessFailed(SFMError):
         self.rank, self.traceback = rank, traceback
         shown = f"\n\n{traceback.rstrip()}" if traceback else ""
         super().__init__(f"rank {rank} {reason}; the other processes were stopped{shown}")
+
+
+class CompileError(SFMError):
+    """A C or C++ source could not be made a program; nothing was run.
+
+    The text is the compiler's, with the names and lines of the sources, and what to do about it
+    where that is known.
+    """

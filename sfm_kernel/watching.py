@@ -93,3 +93,10 @@ def _computed(pid: int) -> float:
     except OSError:
         return 0.0
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def crash(report: str) -> str:
+    """What has killed a program in C, and in which line: from what it has reported at its end."""
+    from sfm_kernel.observe.crashes import told
+
+    return told(report)

@@ -14,7 +14,7 @@ from sfm_kernel.endpoint import BUFFERING, Endpoint, ending
 from sfm_kernel.errors import BadName, EndpointClosed, WorldError
 from sfm_kernel.transport.base import Directory, Transport
 from sfm_kernel.transport.inproc import InprocTransport
-from sfm_kernel.transport.shm import Inbox, Outflow, Segment, ShmTransport, segment_path
+from sfm_kernel.transport.shm import Inbox, Segment, ShmTransport, segment_path
 from sfm_kernel.transport.zmq import ZmqTransport
 
 KINDS = ("inproc", "shm", "zmq")
@@ -93,7 +93,7 @@ def join(
         )
         undo.append(lambda: found.leave(member))
         transports: list[Transport] = [
-            InprocTransport(uid, inbox, Outflow),
+            InprocTransport(member, inbox),
             ShmTransport(member, found.folder, inbox),
         ]
         if zmq:

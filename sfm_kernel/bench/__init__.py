@@ -19,6 +19,7 @@ BENCHMARKS = (
     "speedes",
     "collectives",
     "mpi",
+    "c",
     "targets",
 )
 """What ``python -m sfm_kernel.bench NAME`` runs: modules of this package of the same name …"""

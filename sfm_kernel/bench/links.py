@@ -146,8 +146,8 @@ def _own(sfm: Endpoint, peer: int) -> Iterator[Mechanism]:
 
 
 @contextmanager
-def _pyzmq(sfm: Endpoint, peer: int, address: str) -> Iterator[Mechanism]:
-    with folder() as place, paired(sfm, peer, address.format(folder=place)) as pair:
+def _pyzmq(sfm: Endpoint, peer: int, address: str, *, curve: bool = False) -> Iterator[Mechanism]:
+    with folder() as place, paired(sfm, peer, address.format(folder=place), curve=curve) as pair:
         yield pair
 
 
@@ -160,6 +160,7 @@ OPENINGS: dict[str, Opening] = {
     "SFM w/Q zmq": _queue(SFM_TRANSPORT="tcp"),
     "SFM w/Q zmq ipc": _queue(SFM_TRANSPORT="zmq"),
     "pyzmq tcp": partial(_pyzmq, address="tcp://127.0.0.1:*"),
+    "pyzmq tcp curve": partial(_pyzmq, address="tcp://127.0.0.1:*", curve=True),
     "pyzmq ipc": partial(_pyzmq, address="ipc://{folder}/s"),
     "unix sockets": _over(Sockets, socket.AF_UNIX),
     "unix pickle": _over(Pickle, socket.AF_UNIX),

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.endpoint import ending
 from sfm_kernel.endpoint.bystanders import bystanders
@@ -31,6 +31,9 @@ from sfm_kernel.errors import (
 from sfm_kernel.message import Message
 from sfm_kernel.transport.base import Directory, Member, Name, Transport
 from sfm_kernel.transport.shm import Board
+
+if TYPE_CHECKING:
+    from sfm_kernel.c.functions import Functions
 
 BUFFERING = 64 << 20
 """Bytes of unreceived messages that one sender may leave in one inbox before ``send`` waits."""
@@ -60,7 +63,7 @@ class Endpoint(Messaging):
         self._member, self._directory, self._inbox = member, directory, inbox
         self._transports = list(transports)
         self._peers = Peers(member, directory, self._transports, kinds, lambda: inbox.closed)
-        self._wire(inbox, self._peers.rings, self._peers.ranks)
+        self._wire(inbox, self._peers.ways, self._peers.ranks)
         self._callbacks = Callbacks(inbox)
         self._size = size
         self._contexts: dict[str, Context] = {}
@@ -78,6 +81,13 @@ class Endpoint(Messaging):
         _open.add(self)
 
     # ---- who ----
+
+    @property
+    def c(self) -> Functions:
+        """The functions of C cells that this process has: ``sfm.c.f(x)``."""
+        from sfm_kernel.c.functions import functions
+
+        return functions
 
     @property
     def name(self) -> Name:

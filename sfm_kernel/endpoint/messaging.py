@@ -8,12 +8,11 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sfm_kernel._native import Busy, Calls, Direct, add_direct
+from sfm_kernel._native import Busy, Calls, Direct, Way, add_direct
 from sfm_kernel.endpoint.calls import call
 from sfm_kernel.endpoint.seen import asked, facts
 from sfm_kernel.errors import AddressError, PeerLost, RecvTimeout, SFMError, WouldBlock
-from sfm_kernel.message import Packet, pack
-from sfm_kernel.transport.base import Member, Name, Route
+from sfm_kernel.transport.base import Member, Name
 
 if TYPE_CHECKING:
     from sfm_kernel.endpoint.peers import Peers
@@ -24,7 +23,7 @@ __all__ = ["Busy", "Context", "Direct", "Messaging", "add_direct"]
 class Messaging(Calls):
     """``send``, ``recv``, ``recv_nb`` and ``peek`` (``native/src/py/calls.rs``), and their rest.
 
-    The rest is what is rare: the first message to somebody, waits, losses, errors.
+    The rest is what is rare: ways to others, waits, losses, errors.
     """
 
     _member: Member
@@ -58,34 +57,23 @@ class Messaging(Calls):
         """The same space of messages, for sending with another ``buffering``."""
         return Context(self, None, nbytes)
 
-    def _send_otherwise(self, dest: Any, attributes: dict[str, Any]) -> None:
-        """Send where there is no ring (yet): the first message to somebody, and other machines."""
+    def _way(self, dest: Any) -> Way:
+        """The way to ``dest``, asked for before the first message goes there."""
         try:
-            route = self._peers.route(dest)
+            return self._peers.route(dest).way
         except TypeError:
             raise AddressError(f"dest is a name or a rank, not {dest!r}") from None
-        packet = self._pack(route, attributes)
-        try:
-            route.send(packet, self._buffering)
-        except PeerLost as lost:
-            self._send_after_loss(dest, attributes, lost, route)
 
-    def _send_after_loss(
-        self, dest: Name, attributes: dict[str, Any], lost: PeerLost, failed: Any
-    ) -> None:
-        """Send to the process that has taken the place of the lost one, if there is one.
+    def _successor(self, dest: Name, lost: PeerLost, failed: Way) -> Way:
+        """The way to the process that has taken the place of the lost one; raises ``lost`` if none.
 
-        ``failed`` is the way that led to the lost one, or that way's ring.
+        ``failed`` is the way that led to the lost one.
         """
         self._peers.give_up(dest, failed)
         successor = self._peers.successor(dest)
         if successor is None:
             raise lost
-        successor.send(self._pack(successor, attributes), self._buffering)
-
-    def _pack(self, route: Route, attributes: dict[str, Any]) -> Packet:
-        ends = {"dest": route.peer.name, "src": self._member.name}
-        return pack(ends | attributes, self._space)
+        return successor.way
 
     def _canonical(self, src: Any, news: bool) -> Any:
         return self._peers.canonical(src, news)
@@ -209,7 +197,7 @@ class Context(Messaging):
             self._space = number | (not news) | library << 2  # the core tells them by these bits
         if answers:
             self._space |= 2
-        self._wire(self._inbox, self._peers.rings, self._peers.ranks, self._space)
+        self._wire(self._inbox, self._peers.ways, self._peers.ranks, self._space)
 
     def _waiter(self, template: dict[str, Any]) -> tuple[str, Callable[[], str | None]]:
         text, check = super()._waiter(template)

@@ -8,11 +8,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.endpoint.calls import call
 from sfm_kernel.errors import EndpointClosed, PeerLost, SFMError, UnknownName
 from sfm_kernel.transport.base import Directory, Member, Name, Route, Transport
+
+if TYPE_CHECKING:
+    from sfm_kernel._native import Way
 
 LOOK_EVERY = 10
 """A blocked receive looks up every 100 ms for signals, and so many times less often for the death
@@ -29,7 +32,7 @@ class Peers:
     message to somebody who is known.
 
     Attributes:
-        rings: the native side of the routes that have one, for the native calls.
+        ways: the native side of the routes, by the same names, for the native calls.
         ranks: the names of those who have a rank, for the native calls.
     Args:
         kinds: the transports that may be used for sending, by their ``kind``.
@@ -51,7 +54,7 @@ class Peers:
         self._left: dict[Name, Member] = {}  # who had names that nobody has now
         self._before = frozenset(one.uid for one in directory.departed())
         self._routes: dict[Name, Route] = {}
-        self.rings: dict[Name, Any] = {}
+        self.ways: dict[Name, Way] = {}
         self.ranks: dict[int, Name] = {}
         self._unknown: dict[int, _UnknownRank] = {}
         self._given_up: set[str] = set()  # the uids to which a way has failed
@@ -161,28 +164,26 @@ class Peers:
 
     def _remember_route(self, name: Name, route: Route) -> Route:
         self._routes[name] = route
-        if route.ring is not None:
-            self.rings[name] = route.ring
+        self.ways[name] = route.way
         return route
 
     def _forget_route(self, name: Name) -> None:
         del self._routes[name]
-        self.rings.pop(name, None)
+        self.ways.pop(name, None)
 
-    def give_up(self, dest: Name, failed: Any) -> None:
-        """The next message to ``dest`` gets a new way; ``failed`` is the old one, or its ring.
+    def give_up(self, dest: Name, failed: Way) -> None:
+        """The next message to ``dest`` gets a new way; ``failed`` is the old one.
 
         If another thread has made a new way already, that one stays: of two ways to the same
         process the receiver would see only the first.
         """
         with self._routing():
             lost = self._routes.get(dest)
-            if lost is None or failed not in (lost, lost.ring):
+            if lost is None or lost.way is not failed:
                 return
             for name in [name for name, route in self._routes.items() if route is lost]:
                 self._forget_route(name)
             self._given_up.add(lost.peer.uid)
-        lost.close()
 
     def successor(self, dest: Name) -> Route | None:
         """The way to the process that has taken the place of ``dest``, which died; if any."""
@@ -195,10 +196,8 @@ class Peers:
     def forget(self) -> None:
         """Let go of the ways: they and we refer to each other."""
         with self._routing():
-            for route in self._routes.values():
-                route.close()
             self._routes.clear()
-            self.rings.clear()
+            self.ways.clear()
 
     # ---- waiting for somebody ----
 

@@ -5,6 +5,10 @@ their own module.
 
     magics       %sfm and %%sfm in the notebook
     cell         runs a cell on engines, with ipyparallel's options
+    c_cells      %%sfm c: programs and functions in C
+    programs     processes of their own, whose output comes into the cell
+    keyboard     asks the user when such a program reads
+    helptext     what %sfm help says
     observed     what is seen meanwhile: deadlocks, messages that nobody received
     lines        which cell a line of code stands in
     home         the notebook in the engines' world

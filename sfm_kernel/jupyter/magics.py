@@ -15,9 +15,10 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_
 from IPython.display import display
 
 from sfm_kernel.errors import BadName, SFMError, UnknownName
+from sfm_kernel.jupyter import c_cells, mpi
 from sfm_kernel.jupyter import cell as cells
-from sfm_kernel.jupyter import mpi
 from sfm_kernel.jupyter.engine import NAMES, is_engine
+from sfm_kernel.jupyter.helptext import HELP
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.jupyter.names import engine_names
@@ -32,33 +33,6 @@ _JUDGE = 1.0
 """Seconds that `%sfm why` waits for cells and calls that have begun just now."""
 _WITH_WORDS = ("start", "connect", "scale", "restart", "run", "mpi4py", "timeline", "detect")
 
-HELP = """\
-%sfm start 4           start four engines, named 0 1 2 3
-%sfm start A B         start two engines, named A and B
-%sfm connect [ID]      use a cluster that runs already (a second notebook, ipcluster)
-%sfm status            who runs, and what each one waits for
-%sfm queues            the messages that nobody has received yet
-%sfm why               why nothing goes on: who waits for whom, and which message nearly fits
-%sfm detect on         end a deadlock of the notebook's own calls, too, which else is only told
-%sfm timeline          what happened in the last run, message by message; FILE.json: for Perfetto
-%sfm scale 6           have six engines: more are started, or the highest ranks end
-%sfm restart [A]       start an engine again (all without a name); it keeps its name and rank
-%sfm stop              end the engines
-%sfm clean             remove what killed processes left in shared memory
-%sfm run -n 4 prog.py  run an MPI program (mpi4py) in four processes of its own; also -m module
-%sfm mpi4py on         `from mpi4py import MPI` gives SFM's MPI on all engines; off: the installed
-
-%%sfm                  run the cell on all engines
-%%sfm A   %%sfm 0,2    run it on some; options are ipyparallel's: --noblock --out r --no-stream …
-%%sfm --no-detect      let a deadlock stand (else it is ended after two seconds, and explained)
-%%sfm --mpi            run it where `from mpi4py import MPI` gives SFM's MPI
-
-In a cell of an engine and in the notebook (which is "home"):
-  send(dest="B", tag="hello", data=[1, 2])     any attributes you like
-  m = recv(tag="hello")                        waits for a message that has them
-  print(m.src, m.data)
-Also: recv_nb, peek, regcb, sfm; in engines rank and size."""
-
 
 @magics_class
 class SFMMagics(Magics):
@@ -70,6 +44,7 @@ class SFMMagics(Magics):
         self._given: dict[str, object] = {}
         self._standin = mpi.Mpi4py()
         self._lines = Lines(shell)
+        self._c_cells = c_cells.CCells(self._lines)
         self._ends = False  # whether a deadlock of this notebook's own calls is ended
         self._watcher: Watcher | None = None
         self._depth = 0  # of cells that run inside others
@@ -116,6 +91,10 @@ class SFMMagics(Magics):
 
         The options are those of ipyparallel's ``%%px``; ``%sfm help`` shows the first ones.
         """
+        if words := c_cells.language(line):
+            with _brief():
+                self._c(words, cell)
+            return None
         args = cells.options(line)
         home = self._running()
         with _brief():
@@ -127,6 +106,21 @@ class SFMMagics(Magics):
                 self._standin.install(home, members)
             runner = cells.CellRunner(self.shell, home, self._lines, self._waits)
             return runner.run(cell, members, args)
+
+    def _c(self, words: Sequence[str], cell: str) -> None:
+        """Run a cell in C."""
+        self.shell.user_ns.setdefault("sfm", c_cells.Alone())
+        home = None if self._home is None or self._ended(self._home) else self._home
+
+        def engines(names: list[str]) -> Sequence[Member]:
+            there = home if home is not None else self._running()
+            return _usage("%%sfm c", there, lambda: there.resolve(names))
+
+        def load(members: Sequence[Member], function: Any, *arguments: Any) -> None:
+            if home is not None:
+                mpi.call(home, members, function, *arguments)
+
+        self._c_cells.run(words, cell, engines, load)
 
     # ---- commands
 

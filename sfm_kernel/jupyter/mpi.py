@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import codecs
 import os
-import selectors
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ipyparallel.error import CompositeError
 from IPython.core.error import UsageError
 
-from sfm_kernel.jupyter.cell import CellFailed, CellInterrupted
+from sfm_kernel.jupyter import programs
+from sfm_kernel.jupyter.cell import CellInterrupted
 from sfm_kernel.jupyter.engine import MPI4PY
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.mpi.launch import mpiexec, standin
@@ -46,7 +42,7 @@ class Mpi4py:
         if home is not None and list(words) == ["on"]:
             self.install(home, members)
         elif home is not None and list(words) == ["off"]:
-            _call(home, members, standin.remove)
+            call(home, members, standin.remove)
             self._there.clear()
         if words:
             os.environ[MPI4PY] = words[0]
@@ -62,16 +58,21 @@ class Mpi4py:
         """
         missing = [member for member in members if member.uid not in self._there]
         if missing:
-            _call(home, missing, standin.install)
+            call(home, missing, standin.install)
             self._there.update(member.uid for member in missing)
 
 
-def _call(home: Home, members: Sequence[Member], function: Callable[[], None]) -> None:
-    """Call a function on engines and wait for it."""
+def call(home: Home, members: Sequence[Member], function: Callable[..., None], *given: Any) -> None:
+    """Call a function on engines and wait for it.
+
+    Raises:
+        UsageError: it raised on one of them.
+        CellInterrupted: Stop was pressed meanwhile.
+    """
     if not members:
         return
     names = {member.info["engine_id"]: str(member.name) for member in members}
-    answers = home.client[list(names)].apply_async(function)
+    answers = home.client[list(names)].apply_async(function, *given)
     try:
         while not answers.ready():
             answers.wait(_LOOK)
@@ -104,70 +105,4 @@ def run(words: Sequence[str], engines: int) -> None:
     except SystemExit:  # -h
         return
     ranks = sum(size for size, _ in wish.programs)
-    _run([*(["--label"] if ranks > 1 else []), *words])
-
-
-# `python -m sfm_kernel.mpi`, but for the first folder of sys.path, the current one: a file there
-# could take the place of one of Python's own modules. -P would be the program's, too.
-_LAUNCHER = """\
-import sys
-if not sys.flags.safe_path:
-    sys.path[0] = sys.path[1]
-import runpy
-runpy._run_module_as_main("sfm_kernel.mpi")
-"""
-
-
-def _run(words: list[str]) -> None:
-    lifeline, held = os.pipe()  # if this kernel is killed, its end is closed
-    try:
-        process = subprocess.Popen(
-            [sys.executable, "-c", _LAUNCHER, "--lifeline", str(lifeline), *words],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            pass_fds=(lifeline,),
-            start_new_session=True,  # Stop signals this kernel's group, and the launcher but once
-        )
-    finally:
-        os.close(lifeline)
-    stopped = False
-    try:
-        with process:
-            shown = _Shown(process)
-            while True:
-                try:
-                    shown.pass_on()
-                    status = process.wait()
-                    break
-                except KeyboardInterrupt:
-                    stopped = True
-                    process.send_signal(signal.SIGINT)
-    finally:
-        os.close(held)
-    if stopped:
-        raise CellInterrupted("the program was stopped")
-    if status:
-        raise CellFailed(f"the program ended with exit status {status}")
-
-
-class _Shown:
-    """The output of a process, which comes into the cell."""
-
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self._selector = selectors.DefaultSelector()
-        decoder = codecs.getincrementaldecoder("utf-8")
-        pipes: tuple[Any, Any] = (process.stdout, process.stderr)
-        for pipe, stream in zip(pipes, (sys.stdout, sys.stderr), strict=True):
-            self._selector.register(pipe, selectors.EVENT_READ, (stream, decoder("replace")))
-
-    def pass_on(self) -> None:
-        """Show what comes until nothing can come any more; goes on after an interrupt."""
-        while self._selector.get_map():
-            for key, _ in self._selector.select():
-                stream, decoder = key.data
-                data = os.read(key.fd, 1 << 16)
-                stream.write(decoder.decode(data, not data))
-                if not data:
-                    self._selector.unregister(key.fileobj)
-        self._selector.close()
+    programs.run([*(["--label"] if ranks > 1 else []), *words])

@@ -22,19 +22,25 @@ namespace   which rank is which process
 Source: SFM paper, section 3, Example 3.
 """
 
-from sfm_kernel.errors import TransferError
-from sfm_kernel.mpi.chunks import (
-    ANY,
-    CHUNK_BYTES,
-    WINDOW,
-    Received,
-    mpi_getchunksize,
-    mpi_recv_buf,
-    mpi_send_buf,
-    plan,
-)
-from sfm_kernel.mpi.engine.process import buffering
-from sfm_kernel.mpi.namespace import Namespace
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sfm_kernel.errors import TransferError
+    from sfm_kernel.mpi.chunks import (
+        ANY,
+        CHUNK_BYTES,
+        WINDOW,
+        Received,
+        mpi_getchunksize,
+        mpi_recv_buf,
+        mpi_send_buf,
+        plan,
+    )
+    from sfm_kernel.mpi.engine.process import buffering
+    from sfm_kernel.mpi.namespace import Namespace
 
 __all__ = [
     "ANY",
@@ -49,3 +55,22 @@ __all__ = [
     "mpi_send_buf",
     "plan",
 ]
+
+_PLACE = {
+    "Namespace": "sfm_kernel.mpi.namespace",
+    "TransferError": "sfm_kernel.errors",
+    "buffering": "sfm_kernel.mpi.engine.process",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what a name stands for when it is first used: the launcher needs none of them."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_PLACE.get(name, f"{__name__}.chunks")), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

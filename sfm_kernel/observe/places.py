@@ -6,6 +6,8 @@ import os
 import re
 from typing import Any
 
+from sfm_kernel._native import resolve
+
 Place = dict[str, Any]
 """See ``schema.json``, "place"."""
 
@@ -13,16 +15,26 @@ Place = dict[str, Any]
 _CODE = re.compile(r"(\d{0,18})\t([^\t]*)\t(\d{1,18})\t([^\t]*)\t(.*)", re.ASCII | re.DOTALL)
 
 
+_CELL = re.compile(r"cell(?: (\d{1,18}))?", re.ASCII)
+"""What the source of a cell in C is called in its debug information: with its number, or without
+where that is not known when it is compiled."""
+
+_SYSTEM = ("/lib", "/usr/lib")
+
+
 def place(code: str | None, line: int) -> Place | None:
     """The place that a segment describes: the text of its code, and a line.
 
     The text has, between tabs, the cell's number and id (empty where it is no cell), how many lines
-    of the cell stand before the code, its function and its file.
+    of the cell stand before the code, its function and its file. Of a program in C (function: its
+    build id, behind an @) the file is the binary, and the line an address in that.
     """
     found = _CODE.fullmatch(code or "")
     if found is None:
         return None
     cell, identity, before, function, file = found.groups()
+    if function.startswith("@"):
+        return source(file, line, function[1:], int(cell) if cell else None, identity or None)
     return {
         "file": file,
         "line": line + int(before),
@@ -32,11 +44,43 @@ def place(code: str | None, line: int) -> Place | None:
     }
 
 
+def source(
+    binary: str,
+    address: int,
+    build_id: str = "",
+    cell: int | None = None,
+    cell_id: str | None = None,
+) -> Place | None:
+    """The line of source that an address in a binary is from.
+
+    Args:
+        build_id: how that of the binary has to begin.
+        cell, cell_id: of which cell the binary is the program.
+    Returns:
+        Without debug information: the binary as ``file``, ``line`` 0. None in the system's.
+    """
+    file, line, function = resolve(binary, address, build_id) or (None, 0, None)
+    if file is None and binary.startswith(_SYSTEM):
+        return None
+    found = _CELL.fullmatch(os.path.basename(file or ""))
+    if found is None:
+        cell = cell_id = None
+    elif found[1] and int(found[1]) != cell:
+        cell, cell_id = int(found[1]), None
+    return {
+        "file": file or binary,
+        "line": line,
+        "function": function,
+        "cell": cell,
+        "cell_id": cell_id,
+    }
+
+
 def words(where: Place | None) -> str:
     """Where that is, for a sentence: "cell 7, line 3"; "" where nothing is known."""
     if where is None:
         return ""
     function = f" ({where['function']})" if where["function"] else ""
-    if where["cell"] is not None:
-        return f"cell {where['cell']}, line {where['line']}{function}"
-    return f"{os.path.basename(where['file'])}, line {where['line']}{function}"
+    cell, file = where["cell"], os.path.basename(where["file"])
+    line = f", line {where['line']}" if where["line"] else ""
+    return f"{file if cell is None else f'cell {cell}'}{line}{function}"

@@ -198,7 +198,7 @@ class _Process:
             "wait": wait,
             "polls": self._polls(),
             "now": self._now(),
-            "where": _place(state["code"], state["line"]),
+            "where": place(state["code"], state["line"]),
             "others": _others(state["others"]) if state["alive"] else [],
             "settled": wait is not None and self._is_settled(wait, names, taken, since),
             "depth": state["depth"],
@@ -238,7 +238,7 @@ class _Process:
         if wait is None or lasted < POLLING or ago > max(LULL, rare):
             return None
         since = time.time() - ago - lasted
-        return {"count": count, "since": since, "wait": wait, "where": _place(code, line)}
+        return {"count": count, "since": since, "wait": wait, "where": place(code, line)}
 
     def _now(self) -> dict[str, Any] | None:
         """What its main thread is in."""
@@ -248,7 +248,7 @@ class _Process:
         if not self.state["alive"] or main is None:
             return None
         does, line, code = main
-        return {"does": does, "where": _place(code, line)}
+        return {"does": does, "where": place(code, line)}
 
     def _is_stopped(self) -> bool:
         """Whether the system says so; it can be asked only about processes of this machine."""
@@ -344,10 +344,7 @@ def _message(line: str, contexts: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-# Most texts are those of the last look. What is made of them is shared, and nobody changes it.
-_place = lru_cache(1024)(place)
-
-
+# Most texts are those of the last look.
 @lru_cache(1024)
 def _value(text: str) -> Any:
     """A name, from Python's notation."""

@@ -9,6 +9,7 @@ from sfm_kernel.endpoint import Context
 from sfm_kernel.errors import PeerLost
 
 if TYPE_CHECKING:
+    from sfm_kernel._native import Way
     from sfm_kernel.endpoint import Endpoint
     from sfm_kernel.transport.base import Member, Name
 
@@ -17,21 +18,18 @@ class MembersOnly(Context):
     """A context that sends to these members alone; see ``Context``.
 
     A successor has the name and is no node of the group: what is sent to it would be lost. That is
-    looked at wherever a message does not go straight into a ring: with the first message to
-    somebody, between machines, and after a loss.
+    looked at with the first message to somebody, and after a loss.
     """
 
     def __init__(self, sfm: Endpoint, name: str, members: Sequence[Member]) -> None:
         super().__init__(sfm, name)
         self._uids = {one.name: one.uid for one in members}
 
-    def _send_otherwise(self, dest: Any, attributes: dict[str, Any]) -> None:
+    def _way(self, dest: Any) -> Way:
         if self._peers.route(dest).peer.uid != self._uids[dest]:
             raise PeerLost(dest, "and who has its name now is no member of the group")
-        super()._send_otherwise(dest, attributes)
+        return super()._way(dest)
 
-    def _send_after_loss(
-        self, dest: Name, attributes: dict[str, Any], lost: PeerLost, failed: Any
-    ) -> None:
+    def _successor(self, dest: Name, lost: PeerLost, failed: Way) -> Way:
         self._peers.give_up(dest, failed)
         raise lost

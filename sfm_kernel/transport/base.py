@@ -10,7 +10,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from sfm_kernel._native import Way
 
 Name = str | int
 
@@ -118,33 +121,20 @@ class Directory(Protocol):
         """Release what the client holds. Does not leave."""
 
 
-class Route(ABC):
-    """The way to one incarnation of a peer. Thread-safe."""
+@dataclass(frozen=True, eq=False)
+class Route:
+    """The way to one incarnation of a peer: who that is, and what the core sends through.
 
-    kind: str = ""
-    """``"shm"``, ``"zmq"`` or ``"inproc"``."""
-    ring: Any = None
-    """The native sender behind it, if it has one: ``send`` then goes there without Python."""
+    What the way holds goes with it. What was sent is still delivered.
+    """
 
-    def __init__(self, peer: Member) -> None:
-        self.peer = peer
+    peer: Member
+    way: Way
 
-    @abstractmethod
-    def send(self, packet: Any, buffering: int) -> None:
-        """Put ``packet`` (a native ``Packet``) on its way; order is kept between calls.
-
-        Blocks while more than ``buffering`` bytes of earlier packets to this peer were not yet
-        received (a packet larger than that passes alone); with ``buffering=0`` it returns when
-        the packet itself was received. Interrupted by KeyboardInterrupt.
-
-        Raises:
-            PeerLost: the peer died; the packet was not delivered.
-            EndpointClosed: the own endpoint was closed meanwhile.
-        """
-
-    @abstractmethod
-    def close(self) -> None:
-        """Release what the route holds. What was sent is still delivered."""
+    @property
+    def kind(self) -> str:
+        """``"shm"``, ``"zmq"`` or ``"inproc"``."""
+        return self.way.kind
 
 
 class Transport(ABC):

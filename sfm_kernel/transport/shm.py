@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable
-from typing import Any
 
 from sfm_kernel._native import (
     Board,
@@ -17,9 +16,8 @@ from sfm_kernel._native import (
     Inbox,
     Known,
     Ledger,
-    Outflow,
-    RingSender,
     Segment,
+    Way,
 )
 from sfm_kernel.errors import PeerLost
 from sfm_kernel.transport.base import Member, Route, Transport
@@ -30,7 +28,6 @@ __all__ = [
     "Inbox",
     "Known",
     "Ledger",
-    "Outflow",
     "Segment",
     "ShmTransport",
     "segment_path",
@@ -94,7 +91,7 @@ class ShmTransport(Transport):
                 raise PeerLost(peer.name, "and did not receive this message")
 
         try:
-            ring = RingSender(
+            way = Way.ring(
                 self._inbox,
                 path,
                 peer.uid,
@@ -107,7 +104,7 @@ class ShmTransport(Transport):
             )
         except FileNotFoundError:
             return None
-        return ShmRoute(peer, ring)
+        return Route(peer, way)
 
     def is_near(self, peer: Member) -> bool:
         return os.path.exists(segment_path(self._folder, peer.uid))
@@ -130,19 +127,3 @@ class ShmTransport(Transport):
                 if one.endswith(mine)
             ]
         return []
-
-
-class ShmRoute(Route):
-    """Writes into the ring to one peer."""
-
-    kind = "shm"
-
-    def __init__(self, peer: Member, ring: RingSender) -> None:
-        super().__init__(peer)
-        self.ring = ring
-
-    def send(self, packet: Any, buffering: int) -> None:
-        self.ring.send(packet, buffering)
-
-    def close(self) -> None:
-        """The ring's memory goes with the object, and with the peer's mapping of it."""

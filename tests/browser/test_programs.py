@@ -30,8 +30,13 @@ SHOWN = """() => {
     const terminal = [...window.jupyterapp.shell.widgets('main')]
         .map(one => one.content?._term).find(one => one);
     const buffer = terminal?.buffer.active;
-    return buffer ? [...Array(buffer.length).keys()]
-        .map(nth => buffer.getLine(nth)?.translateToString(true)).join('\\n') : '';
+    if (!buffer) return '';
+    let text = '';
+    for (let nth = 0; nth < buffer.length; nth++) {
+        const line = buffer.getLine(nth);
+        text += (line.isWrapped ? '' : '\\n') + line.translateToString(false);
+    }
+    return text.replace(/ +\\n/g, '\\n');
 }"""
 
 

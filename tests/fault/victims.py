@@ -15,7 +15,7 @@ from tests.fault.tracer import Tracer
 NURSERY = """
 import os, sys, threading, time
 import numpy as np
-import sfm_kernel
+import sfm_kernel.world  # all of it: what is mapped is looked at before it joins
 world, thread, prepare, act = sys.argv[1:]
 prepare, act = compile(prepare, "prepare", "exec"), compile(act, "act", "exec")
 while word := os.read(0, 1):

@@ -284,7 +284,7 @@ def test_the_words_of_a_command_line() -> None:
         ("-x prog.py", "unrecognized arguments: -x"),
         ("-n 2 nothing.py", "there is no file 'nothing.py'. For"),
         ("-n 2 nothing-at-all", "and no program of that name on PATH"),
-        ("-n 2 true", "true is no Python program, and ranks run nothing else"),
+        ("-n 2 ldd", "ldd is neither a Python program nor a compiled one"),
         ("-n 2 -m", "-m needs the name of a module"),
         ("-c", "-c needs a text"),
         ("--timeout 0 -c 1", "a number of seconds above 0"),

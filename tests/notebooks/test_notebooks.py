@@ -106,6 +106,7 @@ def test_the_demo(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         "06-speedes": (check_speedes, 3),
         "07-mpi": (check_mpi, 2),
         "08-why-does-it-hang": (check_hangs, 0),
+        "09-c": (check_c, 5),
     }
     assert set(checks) == {path.stem for path in NOTEBOOKS} - {"00-welcome"}
     for name, (check, pictures_of) in checks.items():
@@ -276,6 +277,33 @@ def check_hangs(notebook: Any, printed: str) -> None:
     ]
     assert len(drawn) == 4 and all("<svg" in one for one in drawn)
     is_shown(notebook, "timeline(sfm).to_dataframe()", printed)
+
+
+def check_c(notebook: Any, printed: str) -> None:
+    hello = text(notebook, "Hello, I am")
+    assert all(f"[{rank}] Hello, I am {rank} of 4" in hello for rank in range(4))
+    pi = text(notebook, "--stdin")
+    errors = [float(error) for error in re.findall(r"Error is (\d\.\d+)", pi)]
+    assert len(errors) == 3 and errors[0] > 1e-3 > errors[1] > 1e-8 > errors[2]
+    assert "sfm.c.mean, sfm.c.smooth" in text(notebook, "void smooth")
+    assert "[0. 3. 3. 3. 0.] 1.8" in text(notebook, "sfm.c.smooth(x, len(x))")
+    called = text(notebook, "1000 * rank")
+    assert "499.5" in called and "1499.5" in called
+    bounds = text(notebook, "i <= 4")
+    assert "line 11" in bounds and "index 4 is out of bounds" in bounds
+    waiting = text(notebook, "MPI_Ssend")
+    assert "line 11" in waiting and "CellFailed" in waiting
+    assert "5 numbers, mean 4, says 0" in text(notebook, "sfm_join")
+    for source in (
+        "in_c.messages",
+        "in_c.matrices",
+        "workers=workers, repeat=1",
+        "with live(Farm(",
+    ):
+        (picture,) = pictures(notebook, source)
+        assert picture.width > 500 and len(picture.convert("RGB").getcolors(1 << 24)) > 100
+    for source in ("unstack('bytes')", "in_c.loops", "'all_seconds')).round", "farms.round"):
+        is_shown(notebook, source, printed)
 
 
 def has_curves(notebook: Any, source: str) -> None:

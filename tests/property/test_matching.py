@@ -8,10 +8,10 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from sfm_kernel._native import Calls
+from sfm_kernel._native import Calls, Way
 from sfm_kernel.errors import WouldBlock
 from sfm_kernel.message import pack
-from sfm_kernel.transport.shm import Inbox, Outflow
+from sfm_kernel.transport.shm import Inbox
 
 NAMES = ["a", "b", "c"]
 VALUES = st.one_of(
@@ -60,8 +60,8 @@ class QueueMachine(RuleBasedStateMachine):
         self.inbox = Inbox()
         self.calls = Receiver()
         self.calls._wire(self.inbox, {}, {})
-        self.outflow = Outflow(self.inbox, "itself", "0" * 32)
-        self.lane = self.inbox.lane("0" * 32, self.outflow)
+        uid = "0" * 32
+        self.way = Way.local(self.inbox, uid, self.inbox, uid, "A", "A", lambda: None)
         self.list: list[tuple[int, dict[str, Any]]] = []
         self.count = 0
 
@@ -70,7 +70,7 @@ class QueueMachine(RuleBasedStateMachine):
         for _ in range(times):
             self.count += 1
             packet = pack({"nth": self.count, **attributes})
-            self.outflow.send(self.inbox, self.lane, packet, 1 << 40, lambda: None)
+            self.way.send(packet, 1 << 40)
             self.list.append((self.count, attributes))
 
     @rule(template=TEMPLATES)

@@ -101,7 +101,8 @@ GOOD = encode(tag=1, data=b"x" * 2000)
         (b"X" + GOOD[1:], "magic"),
         (b"GET / HTTP/1.1\r\n", "magic"),
         (GOOD[:4] + b"\x63" + GOOD[5:], "version 99"),
-        (GOOD[:5] + b"\x01" + GOOD[6:], "flags"),
+        (GOOD[:5] + b"\x02" + GOOD[6:], "flags"),
+        (GOOD[:5] + b"\x01" + GOOD[6:], "damaged"),  # an envelope has no attributes
         (GOOD[:16] + (3).to_bytes(8, "little") + GOOD[24:], "length 3"),
         (GOOD[:16] + (2**63 + 5).to_bytes(8, "little") + GOOD[24:], "length"),
         (GOOD[:6] + b"\xff\xff" + GOOD[8:], "damaged"),

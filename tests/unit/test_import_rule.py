@@ -17,6 +17,7 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "sfm_kernel"
 
 NATIVE = {
+    "sfm_kernel.transport.inproc",
     "sfm_kernel.transport.shm",
     "sfm_kernel.transport.zmq.transport",
     "sfm_kernel.message",
@@ -24,6 +25,7 @@ NATIVE = {
     "sfm_kernel.endpoint.messaging",
     "sfm_kernel.endpoint.seen",
     "sfm_kernel.observe.events",
+    "sfm_kernel.observe.places",
     "sfm_kernel.observe.snapshot",
     "sfm_kernel.observe.watch",
 }
@@ -82,7 +84,8 @@ def test_import_rule(module: str, path: Path) -> None:
     targets = reaches(module, path)
     if module not in NATIVE:
         assert "sfm_kernel._native" not in targets, f"only {sorted(NATIVE)} import the core"
-    if not module.startswith(("sfm_kernel.jupyter", "sfm_kernel.bench.others.ipyparallel")):
+    measured = ("sfm_kernel.bench.others.ipyparallel", "sfm_kernel.bench.others.kernel")
+    if not module.startswith(("sfm_kernel.jupyter", *measured)):
         front_end = {target for target in targets if FRONT_END.fullmatch(target.partition(".")[0])}
         assert front_end == set(), "only jupyter imports the front end"
     if module != "sfm_kernel" and not module.startswith(USERS):

@@ -14,7 +14,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 DATA = ROOT / "sfm_kernel/install/data"
-TOOLCHAIN = {"python", "pip", "make", "rust", "c-compiler"}  # in environment.yml alone
+# In environment.yml alone:
+TOOLCHAIN = {"python", "pip", "make", "rust", "c-compiler", "cxx-compiler"}
 MOST_LINES = 400
 
 
@@ -102,6 +103,18 @@ def test_the_version_stands_in_one_place(files: list[Path]) -> None:
     assert places - {"CHANGELOG.md", "sfm_kernel/native/Cargo.lock"} == {
         "sfm_kernel/native/Cargo.toml"
     }
+
+
+def test_the_libraries_of_c_programs_are_packed() -> None:
+    """git ignores them, and so maturin would; the crates beside its own are in the sdist."""
+    included = PYPROJECT["tool"]["maturin"]["include"]
+    by_format = {one["path"]: one["format"] for one in included}
+    assert by_format["sfm_kernel/c/lib/*.so*"] == "wheel"
+    crates = [path.parent.name for path in (ROOT / "sfm_kernel/native").glob("*/Cargo.toml")]
+    for crate in crates:
+        assert by_format[f"sfm_kernel/native/{crate}/**/*"] == "sdist"
+    assert PYPROJECT["build-system"]["backend-path"] == ["tools"]
+    assert by_format["tools/backend.py"] == "sdist"
 
 
 def test_installed_data_is_that_of_the_sources() -> None:

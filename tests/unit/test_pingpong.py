@@ -45,7 +45,7 @@ def test_every_mechanism_between_engines_carries_every_kind_of_message() -> None
         "sockets": "tcp", "pickle": "tcp", "SFM": "tcp",
         "SFM w/Q": "shm", "SFM w/Q untraced": "shm",
         "SFM w/Q zmq": "zmq", "SFM w/Q zmq ipc": "zmq",
-        "pyzmq tcp": "tcp", "pyzmq ipc": "ipc",
+        "pyzmq tcp": "tcp", "pyzmq tcp curve": "tcp encrypted", "pyzmq ipc": "ipc",
         "unix sockets": "unix", "unix pickle": "unix", "Pipe": "unix",
     }  # fmt: skip
 

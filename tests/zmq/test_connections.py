@@ -13,7 +13,7 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint, EndpointClosed, PeerLost, WorldAccess
-from sfm_kernel._native import Inbox, ZmqSender
+from sfm_kernel._native import Inbox, Way
 from sfm_kernel.directory import DirectoryServer
 from sfm_kernel.transport.zmq import ZmqTransport
 from tests.zmq.conftest import member, repeat, transport, wait_until
@@ -30,9 +30,9 @@ def test_a_stranger_is_refused(join: Callable[..., Endpoint], world: str) -> Non
         route = transport(stranger).route(member(a, "A"), lambda: True)
         assert route is not None
         packet = sfm_kernel.message.pack({"dest": "A", "src": "stranger", "evil": True})
-        route.send(packet, 1 << 20)  # waits in the outbox for a connection
+        route.way.send(packet, 1 << 20)  # waits in the outbox for a connection
         with pytest.raises(PeerLost, match="key"):
-            repeat(lambda: route.send(packet, 0))
+            repeat(lambda: route.way.send(packet, 0))
     assert not a.peek()
 
 
@@ -49,7 +49,7 @@ def test_what_is_meant_for_a_former_owner_of_the_port_is_dropped(
     dead = "d" * 32
     former = transport(a).exchange.link(dead, member(a, "B").address)
     packet = sfm_kernel.message.pack({"dest": "dead", "src": "A", "n": 1})
-    ZmqSender(former, "dead", "A", lambda: None).send(packet, 1 << 20)
+    Way.link(former, "dead", "A", lambda: None).send(packet, 1 << 20)
     wait_until(lambda: former.up)
     a.send(dest="B", n=2)
     assert b.recv().n == 2

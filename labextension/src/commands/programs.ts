@@ -68,11 +68,14 @@ export function addProgramCommands(
         }
         const line = await client.line(path, run);
         const terminal = await terminals.startNew({ cwd: PathExt.dirname(path) });
+        const ready = prompted(terminal);
         const tab = await app.commands.execute('terminal:open', { name: terminal.name });
         follow(store);
         shows.view('timeline');
         shows.panel();
-        await type(terminal, line);
+        await ready;
+        terminal.send({ type: 'stdin', content: [`${line}\r`] });
+        terminal.dispose(); // the connection; the terminal's tab has one of its own
         app.shell.activateById((tab as Widget).id); // what is typed goes to the program
       });
     }
@@ -85,18 +88,16 @@ export function addProgramCommands(
   });
 }
 
-/** Type a line into a terminal, once its shell can read it. */
-async function type(terminal: Terminal.ITerminalConnection, line: string): Promise<void> {
-  await new Promise<void>(resolve => {
-    terminal.messageReceived.connect(function prompted(_, message) {
+/** Wait until a terminal that was just started shows something: its shell can read from then on. */
+function prompted(terminal: Terminal.ITerminalConnection): Promise<void> {
+  return new Promise(resolve => {
+    terminal.messageReceived.connect(function shown(_, message) {
       if (message.type === 'stdout') {
-        terminal.messageReceived.disconnect(prompted);
+        terminal.messageReceived.disconnect(shown);
         resolve();
       }
     });
   });
-  terminal.send({ type: 'stdin', content: [`${line}\r`] });
-  terminal.dispose(); // the connection; the terminal's tab has one of its own
 }
 
 /** Show the world that appears now, until it is gone; then what was shown before. */

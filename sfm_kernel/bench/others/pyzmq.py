@@ -52,21 +52,29 @@ class Pyzmq:
 
 
 @contextmanager
-def paired(sfm: Endpoint, peer: int, address: str) -> Iterator[Pyzmq]:
+def paired(sfm: Endpoint, peer: int, address: str, *, curve: bool = False) -> Iterator[Pyzmq]:
     """This engine's end of a PAIR whose other end is engine ``peer``'s; rank 0 binds ``address``.
 
-    A PAIR takes one connection at a time: that of the first who knows the token.
+    A PAIR takes one connection at a time: that of the first who knows the token. With ``curve`` it
+    is encrypted: the server's keys are rank 0's, and the client's are made up.
     """
     with zmq.Context() as context, context.socket(zmq.PAIR) as link:
         link.linger = 0
         if sfm.rank == 0:
             token = secrets.token_bytes(16)
+            public, secret = zmq.curve_keypair()
+            if curve:
+                link.curve_server, link.curve_secretkey = True, secret
             link.bind(address)
-            sfm.send(dest=peer, tag="bench link", address=link.last_endpoint, token=token)
+            about = {"address": link.last_endpoint, "token": token, "key": public}
+            sfm.send(dest=peer, tag="bench link", **about)
             if not secrets.compare_digest(link.recv(), token):
                 raise ConnectionRefusedError("a stranger connected to the benchmark")
         else:
             invitation = sfm.recv(src=peer, tag="bench link")
+            if curve:
+                link.curve_serverkey = invitation.key
+                link.curve_publickey, link.curve_secretkey = zmq.curve_keypair()
             link.connect(invitation.address.decode().rstrip("\0"))
             link.send(invitation.token)
-        yield Pyzmq(link, address.partition(":")[0])
+        yield Pyzmq(link, address.partition(":")[0] + (" encrypted" if curve else ""))

@@ -1,9 +1,14 @@
 """Running MPI programs: ``python -m sfm_kernel.mpi -n 4 prog.py``.
 
 mpiexec   the command line of the launcher
+sources   from C sources, folders, archives to what can be started
+archives  unpacked, and nothing put elsewhere
+elf       what a compiled program says of itself
 crew      its processes: when they end, and what the exit status is
 child     one of them, as the launcher sees it
+native    one that is a program of its own
 relay     their output and input
+surroundings  signals, and the guardian
 guardian  a process that ends them when the launcher was killed
 rank      a process of the program, a fork of the launcher
 program   runs a script, a module or a text as ``__main__``

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 
 from sfm_kernel.mpi.launch import reports
+from sfm_kernel.mpi.launch.native import Native, execute
 from sfm_kernel.mpi.launch.rank import SIGNALS
 from sfm_kernel.mpi.launch.relay import Input, Output, Stream
 from sfm_kernel.mpi.launch.reports import Report
@@ -42,13 +43,15 @@ class Child:
 
     Args:
         rank: its number.
-        words: the program.
+        program: its words, as ``program.run`` takes them; or a program of its own.
         environment: all of it.
         outputs: where its stdout and stderr go.
         label: whether each of its lines says which rank it is from.
         heard: called with this and each report.
     Attributes:
+        native: it is a program of its own, not a fork of the launcher.
         started: it can be interrupted.
+        joined: it has come to MPI_Init; only of a native one.
         finished: its program has ended, and it waits for the others.
         report: how it failed, if it did and could tell.
         status: of its end, once it has been reaped.
@@ -61,7 +64,7 @@ class Child:
     def __init__(
         self,
         rank: int,
-        words: Sequence[str],
+        program: Sequence[str] | Native,
         environment: Mapping[str, str],
         outputs: tuple[Output, Output],
         label: bool,
@@ -70,7 +73,9 @@ class Child:
     ) -> None:
         self.rank = rank
         self.prefix = b"[%d] " % rank if label else b""
-        self.started = self.finished = False
+        self.native = isinstance(program, Native)
+        self.started = self.native
+        self.joined = self.finished = False
         self.report: Report | None = None
         self.status: int | None = None
         self.killed_by = ""
@@ -84,7 +89,9 @@ class Child:
             self.pid = _fork()
             if not self.pid:
                 _take_streams(stdin, out[1], err[1])
-                raise Forked(words, environment, launcher, theirs.detach())
+                if isinstance(program, Native):
+                    execute(program, environment, launcher, theirs.detach())
+                raise Forked(program, environment, launcher, theirs.detach())
         except (OSError, Forked):
             self._socket.close()
             _close(out[0], err[0], typed)

@@ -16,19 +16,21 @@ import os
 import secrets
 import selectors
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from sfm_kernel.directory import remove_world
-from sfm_kernel.endpoint.seen import Account, disagreement
-from sfm_kernel.mpi.launch import guardian, rank, reports
+from sfm_kernel.directory import remove_world, root
+from sfm_kernel.mpi.launch import rank, reports
 from sfm_kernel.mpi.launch.child import Child
+from sfm_kernel.mpi.launch.native import Native
 from sfm_kernel.mpi.launch.relay import Output
 from sfm_kernel.mpi.launch.reports import Report
-from sfm_kernel.watching import Watching
+from sfm_kernel.mpi.launch.surroundings import guardian_of, same_file, signals
+from sfm_kernel.watching import Watching, crash
+
+if TYPE_CHECKING:
+    from sfm_kernel.endpoint.seen import Account
 
 GRACE = 5.0
 """Seconds between asking a rank to end and killing it."""
@@ -40,7 +42,12 @@ _HINT = "The ranks go on waiting. Ctrl-C (Stop) ends them; so does the option --
 
 _STATUS_OF_TIMEOUT = 124
 _DIED = "died"
-"""A kind of report that no rank can make."""
+_UNFINISHED = "unfinished"  # it ended after MPI_Init, and has not called MPI_Finalize
+_ABSENT = "absent"  # it ended without MPI_Init, in which others wait for it
+"""Kinds of reports that no rank can make."""
+
+_TOLD_BY_DEED = (reports.INTERRUPTED, reports.CHECKED, reports.CRASHED)
+"""Kinds whose text is not shown as it is."""
 
 _OF_OTHERS = ("SFM_DIRECTORY", "SFM_KEY", "SFM_MPI_APPNUM")
 """In the environment: of a world between machines, and of a launcher that started this one."""
@@ -50,7 +57,8 @@ class Crew:
     """The ranks of one program, or of several.
 
     Args:
-        programs: for each, how many ranks, and its words, as ``program.run`` takes them.
+        programs: for each, how many ranks, and its words, as ``program.run`` takes them, or what
+            the system is to run.
         label: whether each line of output says which rank it is from.
         timeout: seconds after which all are ended.
         lifeline: a descriptor whose end of file ends all.
@@ -60,7 +68,7 @@ class Crew:
 
     def __init__(
         self,
-        programs: Sequence[tuple[int, Sequence[str]]],
+        programs: Sequence[tuple[int, Sequence[str] | Native]],
         *,
         label: bool = False,
         timeout: float | None = None,
@@ -74,7 +82,7 @@ class Crew:
         self._world = f"mpi-{os.getpid()}-{secrets.token_hex(4)}"
         self._selector = selectors.PollSelector()  # epoll knows no files
         self._out = Output(1, self._selector)
-        self._err = self._out if _same_file(1, 2) else Output(2, self._selector)
+        self._err = self._out if same_file(1, 2) else Output(2, self._selector)
         self._children: list[Child] = []
         self._timers: dict[Callable[[], None], float] = {}
         self._failure: tuple[Child, Report] | None = None  # what failed first
@@ -92,7 +100,7 @@ class Crew:
             OSError: a process could not be started; none is left.
             Forked: in each rank.
         """
-        with _signals(self._selector, self._on_signal), _guardian(self._world) as self._note:
+        with signals(self._selector, self._on_signal), guardian_of(self._world) as self._note:
             try:
                 self._start()
                 while self._running():
@@ -124,14 +132,19 @@ class Crew:
         environment = {name: os.environ[name] for name in os.environ if name not in _OF_OTHERS}
         environment |= {"SFM_MPI_WORLD": self._world, "SFM_MPI_SIZE": str(self._size)}
         outputs, selector = (self._out, self._err), self._selector
-        rank.prepare()
-        for number, (size, words) in enumerate(self._programs):
+        if any(isinstance(program, Native) for _, program in self._programs):
+            environment["SFM_DIR"] = root()
+        else:
+            rank.prepare()
+        for number, (size, program) in enumerate(self._programs):
             if len(self._programs) > 1:
                 environment["SFM_MPI_APPNUM"] = str(number)
+            if isinstance(program, Native) and program.temporary:
+                self._note(program.temporary)
             for _ in range(size):
                 nth = len(self._children)
                 own = environment | {"SFM_MPI_RANK": str(nth)}
-                child = Child(nth, words, own, outputs, self._label, selector, self._heard)
+                child = Child(nth, program, own, outputs, self._label, selector, self._heard)
                 self._children.append(child)
                 self._note(f"+{child.pid}")
 
@@ -187,10 +200,12 @@ class Crew:
 
     def _heard(self, child: Child, report: Report) -> None:
         if report.kind == reports.STARTED:
-            child.started = True
+            child.started, child.joined = True, child.native
+            self._end_vain_waits()
         elif report.kind == reports.FINISHED:
             child.finished = True
-            self._accounts[child.rank] = json.loads(report.text or "{}")
+            if report.text:
+                self._accounts[child.rank] = json.loads(report.text)
             self._release_if_done()
         elif report.kind == reports.ABORTED and (self._ending or self._stopped is not None):
             child.release()  # all are being ended anyway: it need not wait for that
@@ -220,7 +235,7 @@ class Crew:
         self._ending = True
         failed, report = self._failure
         others = [one for one in self._running() if one is not failed]
-        text = "" if report.kind == reports.INTERRUPTED else report.text
+        text = "" if report.kind in _TOLD_BY_DEED else report.text
         if self._size > 1:
             text += f"sfm: rank {failed.rank} {_deed(failed, report)}; the other ranks were ended\n"
         elif report.kind not in (reports.RAISED, reports.EXITED):
@@ -245,16 +260,32 @@ class Crew:
             self._note(f"-{child.pid}")
         if child.status and not child.report and not self._ending and self._stopped is None:
             self._failed(child, Report(_DIED, child.status))
+        elif child.native and child.joined and not (child.finished or child.report):
+            self._failed(child, Report(_UNFINISHED, 1))
+        self._end_vain_waits()
         self._release_if_done()
+
+    def _end_vain_waits(self) -> None:
+        """Say who has ended without MPI_Init, should others wait there for it."""
+        if any(child.joined for child in self._children):
+            for child in self._children:
+                if child.native and not child.joined and child.status == 0:
+                    self._failed(child, Report(_ABSENT, 1))
 
     def _release_if_done(self) -> None:
         done = all(child.finished or child.status is not None for child in self._children)
         if done and len(self._children) == self._size:
             for child in self._children:
                 child.release()
+            self._compare_accounts()
+
+    def _compare_accounts(self) -> None:
+        """Say which collective calls did not fit together, should all have returned."""
+        if self._accounts and not self._failure and not self._mismatched:
+            from sfm_kernel.endpoint.seen import disagreement
+
             accounts = [self._accounts[rank] for rank in sorted(self._accounts)]
-            mismatch = None if self._failure or self._mismatched else disagreement(accounts)
-            if mismatch is not None:
+            if mismatch := disagreement(accounts):
                 self._mismatched = True
                 self._err.say(f"sfm: {mismatch}\n")
 
@@ -308,62 +339,16 @@ def _deed(child: Child, report: Report) -> str:
         return f"called Abort({report.status})"
     if report.kind == reports.INTERRUPTED:
         return f"was interrupted in {report.text}"
+    if report.kind == _UNFINISHED:
+        return "ended without MPI_Finalize"
+    if report.kind == _ABSENT:
+        return "ended without MPI_Init, in which others wait for it"
+    if report.kind == reports.CHECKED:
+        return f"was stopped in {report.text}"
+    if report.kind == reports.CRASHED:
+        return f"was killed by {crash(report.text)}"
     if report.kind == _DIED and child.killed_by:
         return f"was killed by {child.killed_by}"
     if report.kind in (_DIED, reports.EXITED):
         return f"ended with exit status {report.status}"
     return "raised this"
-
-
-def _same_file(one: int, other: int) -> bool:
-    try:
-        return os.path.samestat(os.fstat(one), os.fstat(other))
-    except OSError:
-        return False
-
-
-@contextmanager
-def _signals(selector: selectors.BaseSelector, taken: Callable[[int], None]) -> Iterator[None]:
-    """Have ``taken(number)`` called by the selector's loop for each signal that comes."""
-
-    def take() -> None:
-        with contextlib.suppress(BlockingIOError):
-            for number in os.read(read, 512):
-                taken(number)
-
-    read, write = os.pipe()
-    os.set_blocking(read, False)
-    os.set_blocking(write, False)
-    selector.register(read, selectors.EVENT_READ, take)
-    former = {number: signal.signal(number, lambda *_: None) for number in rank.SIGNALS}
-    former_fd = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-    try:
-        yield
-    finally:
-        signal.set_wakeup_fd(former_fd)
-        for number, handler in former.items():
-            signal.signal(number, handler)
-        selector.unregister(read)
-        os.close(read)
-        os.close(write)
-
-
-@contextmanager
-def _guardian(world: str) -> Iterator[Callable[[str], None]]:
-    """A process that ends the ranks if this one is killed; yields how to tell it who lives."""
-    with subprocess.Popen(
-        [sys.executable, "-P", "-S", guardian.__file__, world],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,  # not killed together with this process's group
-    ) as process:
-        assert process.stdin is not None
-
-        def note(line: str) -> None:
-            assert process.stdin is not None
-            with contextlib.suppress(BrokenPipeError):
-                process.stdin.write(f"{line}\n".encode())
-                process.stdin.flush()
-
-        yield note

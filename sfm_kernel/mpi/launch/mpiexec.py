@@ -9,8 +9,8 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple, NoReturn
 
-from sfm_kernel.errors import SFMError
-from sfm_kernel.mpi.launch import program, rank
+from sfm_kernel.errors import CompileError, SFMError
+from sfm_kernel.mpi.launch import archives, native, program, rank, sources
 from sfm_kernel.mpi.launch.child import Forked
 from sfm_kernel.mpi.launch.crew import Crew
 
@@ -21,9 +21,12 @@ MOST_RANKS = 512
 COMMAND = "python -m sfm_kernel.mpi"
 _DESCRIPTION = """\
 Runs an MPI program in several processes of this machine. In them `from mpi4py import MPI` gives
-sfm_kernel's MPI: no MPI library and no mpiexec is needed. PROGRAM is one of
+sfm_kernel's MPI: no MPI library and no mpiexec is needed. C and C++ are compiled unseen. PROGRAM is
+one of
 
   prog.py      a script, or a folder or archive with a __main__.py
+  prog.c       C or C++ sources of one program, or a folder or archive (.zip, .tar.gz) of them
+  ./prog       a compiled program
   NAME         a Python program on PATH, such as pytest
   -m MODULE    a module, as `python -m MODULE` runs it
   -c TEXT      a text, as `python -c TEXT` runs it
@@ -45,6 +48,13 @@ class Wish(NamedTuple):
     timeout: float | None = None
     lifeline: int | None = None
     detect: bool = False
+    fast: bool = False
+
+
+_NOT_PROGRAMS = (
+    CompileError, archives.BadArchive, native.WrongProgram, sources.WrongSources,
+)  # fmt: skip
+"""What is named cannot be started; the text says why."""
 
 
 class WrongUsage(SFMError):
@@ -65,7 +75,11 @@ def _launch(arguments: Sequence[str]) -> int:
     try:
         wish = parse(arguments)
         about = wish._asdict()
-        return Crew(about.pop("programs"), **about).run()
+        with sources.prepared(about.pop("programs"), about.pop("fast")) as programs:
+            return Crew(programs, **about).run()
+    except _NOT_PROGRAMS as problem:
+        print(problem, file=sys.stderr)
+        return 1
     except WrongUsage as problem:
         print(f"{COMMAND}: {problem}", file=sys.stderr)
         return 2
@@ -104,7 +118,8 @@ def parse(arguments: Sequence[str], command: str = COMMAND) -> Wish:
         programs.append((options.size, words))
     if (size := sum(size for size, _ in programs)) > MOST_RANKS:
         parser.error(f"{size} ranks are too many: a world holds {MOST_RANKS}")
-    return Wish(programs, options.label, options.timeout, options.lifeline, options.detect)
+    given = options.label, options.timeout, options.lifeline, options.detect, options.fast
+    return Wish(programs, *given)
 
 
 def _split(arguments: Sequence[str]) -> list[list[str]]:
@@ -168,6 +183,7 @@ def _parser(command: str) -> argparse.ArgumentParser:
     parser.add_argument("--timeout", type=_seconds, metavar="S", help=limit)
     wait = "end calls that wait for each other for ever, which else is only told"
     parser.add_argument("--detect", action="store_true", help=wait)
+    parser.add_argument("--fast", action="store_true", help="compile without checks of C's errors")
     parser.add_argument("--lifeline", type=int, help=argparse.SUPPRESS)  # see Crew
     return parser
 

@@ -11,11 +11,13 @@ import sysconfig
 import traceback
 from collections.abc import Sequence
 from importlib.machinery import SourceFileLoader
+from itertools import takewhile
 from pkgutil import get_importer
 from types import ModuleType, TracebackType
 from typing import Any
 
 import sfm_kernel
+from sfm_kernel.mpi.launch import sources
 
 _PACKAGE = os.path.dirname(sfm_kernel.__file__)
 
@@ -64,12 +66,14 @@ def missing(words: Sequence[str]) -> str:
     if not os.path.exists(words[0]):
         where = "" if _is_path(words[0]) else ", and no program of that name on PATH"
         return f"there is no file {words[0]!r}{where}"
-    if _is_other(words[0]):
+    if not sources.is_native(words) and _is_other(words[0]):
         return (
-            f"{words[0]} is no Python program, and ranks run nothing else. A compiled program for "
-            f"MPI needs the mpiexec of its library; a file of this folder is named with its path"
+            f"{words[0]} is neither a Python program nor a compiled one, and ranks run nothing "
+            f"else; a file of this folder is named with its path"
         )
-    return ""
+    files = list(takewhile(sources.is_source, words))
+    lacking = [name for name in files if not os.path.isfile(name)]
+    return f"there is no file {lacking[0]!r}" if lacking else ""
 
 
 def found(words: Sequence[str]) -> list[str]:
@@ -84,7 +88,7 @@ def found(words: Sequence[str]) -> list[str]:
 
 
 def _is_path(name: str) -> bool:
-    return os.sep in name or name.endswith(".py")
+    return os.sep in name or name.endswith((".py", *sources.SUFFIXES))
 
 
 def _is_other(path: str) -> bool:
@@ -97,7 +101,7 @@ def _is_other(path: str) -> bool:
     except OSError:  # who reads it will tell
         return False
     if not start.startswith(b"#!") or path.endswith(".py"):
-        return start.startswith(b"\x7fELF")
+        return False
     first, _, second = start.partition(b"\n")
     # With a long path, pip lets the shell start Python.
     return b"python" not in first and b"pypy" not in first and not second.startswith(b"'''exec'")

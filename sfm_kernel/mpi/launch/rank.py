@@ -21,14 +21,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, suppress
 from typing import NoReturn
 
-from sfm_kernel.endpoint.seen import account
-from sfm_kernel.mpi.launch import program, reports, standin
+from sfm_kernel.mpi.launch import program, reports
 from sfm_kernel.mpi.launch.reports import Report
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, signal.SIGCHLD)
 """Those that the launcher has handlers for. In a new rank they are blocked until it has its own."""
 
 _SHARED = (
+    "sfm_kernel",
+    "sfm_kernel.endpoint",
     "sfm_kernel.mpi.base.buffered",
     "sfm_kernel.mpi.base.not_offered",
     "sfm_kernel.mpi.base.sessions",
@@ -37,6 +38,7 @@ _SHARED = (
     "sfm_kernel.mpi.ops.predefined",
     "sfm_kernel.mpi.requests.grequest",
     "sfm_kernel.mpi.requests.prequest",
+    "sfm_kernel.mpi.launch.standin",
     "sfm_kernel.mpi.standin",
 )
 """What ``MPI`` imports, but for ``base.general``: the two look at what a program has set before."""
@@ -80,6 +82,8 @@ def main(
     if "numpy.random" in sys.modules:  # something has imported it: or all draw the same numbers
         sys.modules["numpy.random"].seed()
     os.register_at_fork(after_in_child=_forget)
+    from sfm_kernel.mpi.launch import standin
+
     standin.install()
     try:
         _tell(Report(reports.STARTED))
@@ -103,6 +107,8 @@ def finish() -> None:
     Blocks: until all ranks have said so, or ended. Does nothing without a launcher.
     """
     if _launcher is not None:
+        from sfm_kernel.endpoint.seen import account
+
         _tell(Report(reports.FINISHED, 0, json.dumps(account())))
         if "sfm_kernel.endpoint.endpoint" in sys.modules:  # else there is nothing to observe
             from sfm_kernel.endpoint.bystanders import rest

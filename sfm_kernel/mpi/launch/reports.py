@@ -19,6 +19,8 @@ EXITED = "exited"  # it called sys.exit, or did what comes to that
 RAISED = "raised"
 LOST = "lost"  # it raised since another rank is gone, which may be the real failure
 ABORTED = "aborted"
+CHECKED = "checked"  # a check that is compiled into C programs has stopped it
+CRASHED = "crashed"  # a signal is about to kill a C program
 INTERRUPTED = "interrupted"
 
 _LONGEST = 50_000
@@ -32,7 +34,9 @@ class Report(NamedTuple):
         kind: one of the above.
         status: its exit status.
         text: what is to be shown, such as the traceback; for INTERRUPTED, the line of the program
-            in which it was; for FINISHED, its ``Account`` (endpoint/seen.py) as JSON.
+            in which it was; for CHECKED, the line and what is wrong there; for
+            CRASHED, what ``watching.crash`` reads; for FINISHED, its ``Account``
+            (endpoint/seen.py) as JSON.
     """
 
     kind: str

@@ -5,11 +5,12 @@
 //! value                            atomics, time, sleeping, the wire format, comparable values
 //! ring, arena, matching            one-to-one byte stream; large values; arrival order, templates
 //! shm, life, text, places, peers,
-//! polls, main_thread, trace,
+//! polls, main_thread, trace, claims,
 //! segment, look, ring_file         files in shared memory, and what observers find there
 //! core, outflow, sender, summary   the two halves of an endpoint
 //! board                            what members of a group share, for collectives
 //! zmq                              the same over ZeroMQ
+//! calls                            what blocks, for any host: one loop, receives, sends
 //! py/                              what Python sees (feature "python")
 //! ```
 
@@ -25,6 +26,10 @@ pub mod value;
 
 pub mod matching;
 
+#[cfg(not(loom))]
+pub mod calls;
+#[cfg(not(loom))]
+pub mod claims;
 #[cfg(not(loom))]
 pub mod clock;
 #[cfg(not(loom))]

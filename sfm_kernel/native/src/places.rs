@@ -3,12 +3,16 @@
 //! A place is one word: the number of the code in the upper half, the line in the lower. The code's
 //! text (its file, its function, the cell of a notebook) is written into the segment once, when
 //! something happens there for the first time; the latest 256 are kept.
+//!
+//! Python says its place when it enters a call. A program without Python has nobody who could say
+//! it: there a finder is asked when something happens (endpoint/src/callers.rs). Its code is a
+//! binary, and its line the address of an instruction in that; observers find the line of source.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::text::Text;
 
@@ -34,9 +38,17 @@ pub fn set_helping(id: u64) {
     HELPING.with(|helping| helping.set(id));
 }
 
+/// Tells where the call comes from that this thread is in; 0 where it is in none.
+static FINDER: OnceLock<fn() -> Place> = OnceLock::new();
+
+/// Ask this from now on, in all threads. Only the first has an effect.
+pub fn set_finder(finder: fn() -> Place) {
+    let _ = FINDER.set(finder);
+}
+
 /// The place of the call that this thread is in.
 pub fn here() -> Place {
-    HERE.with(Cell::get)
+    FINDER.get().map_or_else(|| HERE.with(Cell::get), |find| find())
 }
 
 /// This thread has entered a call at `place`.

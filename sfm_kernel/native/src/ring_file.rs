@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use crate::arena::{Flag, BLOCKS};
+use crate::claims::{Claim, CLAIMS};
 use crate::packet::Tail;
 use crate::ring::{Control, Memory};
 use crate::shm::{Mapping, ShmError};
@@ -23,6 +24,8 @@ struct Front {
     /// 1 once the receiver has mapped it, too.
     ready: AtomicU32,
     flags: [Flag; BLOCKS],
+    /// Of large messages that go the other way, and are copied by both sides.
+    claims: [Claim; CLAIMS],
 }
 
 /// A mapped ring. Which side writes what is the protocol's business (`ring`, `arena`).
@@ -105,6 +108,11 @@ impl RingFile {
 
     pub fn flag(&self, block: usize) -> &Flag {
         &self.mapping.flags[block]
+    }
+
+    /// None where there is no such claim.
+    pub fn claim(&self, nth: usize) -> Option<&Claim> {
+        self.mapping.claims.get(nth)
     }
 
     /// Reserve pages of the arena; whether there was room.
@@ -205,6 +213,9 @@ unsafe impl Memory for Arc<RingFile> {
         debug_assert!(at + length as u64 <= self.capacity);
         // SAFETY: inside the data, which the protocol gives to the consumer alone; `to` has room.
         unsafe { std::ptr::copy_nonoverlapping(self.data(at), to, length) };
+    }
+    fn place(&self, at: u64) -> Option<*const u8> {
+        Some(self.data(at))
     }
     fn expect(&self, at: u64) {
         // The head and as many lines as a small message has: they come from the other side's core

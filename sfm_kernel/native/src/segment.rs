@@ -12,7 +12,7 @@ use crate::clock::now;
 use crate::core::is_answer;
 use crate::life::Life;
 use crate::main_thread::MainThread;
-use crate::packet::{context_of, entries_behind_ends, Packet};
+use crate::packet::{context_of, with_entries};
 use crate::peers::{bump, Peers};
 use crate::places::{here, Places};
 use crate::polls::Polls;
@@ -233,14 +233,14 @@ impl Shared {
         let what = if is_answer(context_of(front)) { What::Answered } else { What::Sent };
         let (bytes, context) = (bytes as u64, mark(context_of(front)));
         let event = Event { peer, number, bytes, context, ..Event::of(what) };
-        self.record(event, entries_behind_ends(front));
+        with_entries(front, |entries| self.record(event, entries));
     }
 
-    /// A message of `peer` has left the inbox. By one thread at a time.
-    pub fn record_received(&self, peer: u64, number: u64, packet: &Packet) {
+    /// A message of `peer` has left the inbox, one of `bytes`. By one thread at a time.
+    pub fn record_received(&self, peer: u64, number: u64, bytes: usize, context: u64) {
         bump(&self.received, 1);
-        let what = if is_answer(packet.context()) { What::Heard } else { What::Received };
-        let (bytes, context) = (packet.len() as u64, mark(packet.context()));
+        let what = if is_answer(context) { What::Heard } else { What::Received };
+        let (bytes, context) = (bytes as u64, mark(context));
         let event = Event { peer, number, bytes, context, ..Event::of(what) };
         self.record(event, &[]);
     }

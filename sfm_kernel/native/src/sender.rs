@@ -18,6 +18,8 @@ use crate::ring_file::RingFile;
 use crate::segment::{Segment, UNSETTLED};
 use crate::shm::{room, ShmError};
 
+mod whole;
+
 /// How long a sender trusts that its peer lives.
 const TRUST: u64 = 250_000_000; // ns
 /// How long an arena keeps its memory after it was last used.
@@ -222,13 +224,14 @@ impl Sender {
         shared.record_sent(self.peer_id, writing.count, packet.len(), packet.head());
     }
 
-    /// Sleep until there may be room or credit.
+    /// Sleep until there may be room or credit, for at most `limit`.
     pub fn wait(
         &self,
         writing: &mut Writing,
         packet: &Gather<'_>,
         progress: &Progress,
         buffering: u64,
+        limit: Duration,
     ) -> Woken {
         let wanted = match progress.block {
             Some(_) => writing.writer.split_room(packet.head().len()).expect("placed"),
@@ -247,7 +250,7 @@ impl Sender {
             Woken::Rung
         } else {
             let writer = std::cell::RefCell::new(&mut writing.writer);
-            self.core.wait_as_sender(Duration::from_millis(100), || {
+            self.core.wait_as_sender(limit, || {
                 let mut writer = writer.borrow_mut();
                 (!room && writer.has_room(wanted))
                     || writer.taken(account) != taken
@@ -265,13 +268,13 @@ impl Sender {
         writing.writer.taken(account) == writing.sent[account]
     }
 
-    pub fn wait_drained(&self, writing: &mut Writing, account: usize) -> Woken {
+    pub fn wait_drained(&self, writing: &mut Writing, account: usize, limit: Duration) -> Woken {
         writing.writer.announce_wait();
         let seen = writing.writer.taken(account);
         let woken = if seen == writing.sent[account] {
             Woken::Rung
         } else {
-            self.core.wait_as_sender(Duration::from_millis(100), || {
+            self.core.wait_as_sender(limit, || {
                 writing.writer.taken(account) != seen
                     || writing.writer.refused() == Refused::Everything
                     || self.core.is_closed()

@@ -45,7 +45,7 @@ def sentence(process: Process, time: float) -> str:
 def _text(wait: Mapping[str, Any]) -> str:
     """The call; of MPI's, which have no template in their text, with what it asks for."""
     text, template = str(wait["text"]), wait["template"]
-    if not wait["purpose"] or not template:
+    if not wait["purpose"] or not template or "=" in text:
         return text
     asked = ", ".join(f"{one['name']}={one['value']}" for one in template)
     return f"{text} for {asked}"

@@ -160,6 +160,8 @@ def _what(wait: Mapping[str, Any], group: str) -> str:
     if purpose and wait["peers"] and not wait["template"]:  # messages of a library's own
         return f"is in {purpose} and waits for {names(wait['peers'])}"
     text = text.removeprefix(f"{purpose}: ")
+    if purpose == text and wait["template"] and "=" in text:  # in C, with all that it asks for
+        return f"is in {text}"
     if purpose == text and wait["template"]:  # a receive of MPI
         text = ", ".join(f"{one['name']}={one['value']}" for one in wait["template"])
         return f"is in {purpose} and waits for a message with {text}"

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sfm_kernel._native import Exchange, Inbox, ZmqSender
+from sfm_kernel._native import Exchange, Inbox, Way
 from sfm_kernel.errors import EndpointClosed, PeerLost
 from sfm_kernel.transport.base import Directory, Member, Name, Route, Transport
 from sfm_kernel.transport.zmq.identity import Room, check_key, listen
@@ -110,7 +110,7 @@ class ZmqTransport(Transport):
             if link.lost is not None or not alive():
                 raise PeerLost(peer.name, link.lost or "and did not receive this message")
 
-        return ZmqRoute(peer, ZmqSender(link, peer.name, self._name, check))
+        return Route(peer, Way.link(link, peer.name, self._name, check))
 
     def lost(self, peer: Member) -> bool:
         """Whether its process is gone as far as connections tell, or messages were lost.
@@ -168,22 +168,6 @@ class ZmqTransport(Transport):
                 if stat.S_ISSOCK(os.fstat(fd).st_mode) and _ends_at(fd, own, peers):
                     os.dup2(null, fd, inheritable=False)
         os.close(null)
-
-
-class ZmqRoute(Route):
-    """Sends through the link to one peer."""
-
-    kind = "zmq"
-
-    def __init__(self, peer: Member, sender: ZmqSender) -> None:
-        super().__init__(peer)
-        self.ring = sender
-
-    def send(self, packet: Any, buffering: int) -> None:
-        self.ring.send(packet, buffering)
-
-    def close(self) -> None:
-        """The link stays: acknowledgements use it too, and what was sent is still delivered."""
 
 
 _open: weakref.WeakSet[ZmqTransport] = weakref.WeakSet()

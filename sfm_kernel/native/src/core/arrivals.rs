@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
+use super::posted::give;
 use super::queues::is_news;
 use super::{Core, Source, State, Trouble, NO_LANE};
 use crate::clock::coarse;
@@ -31,6 +32,16 @@ impl Core {
         let lane = self.add_lane(&mut state, uid, source);
         state.by_uid.insert(uid, lane);
         lane
+    }
+
+    /// The ring on which `uid` sends to this process, if there is one.
+    pub fn ring_from(&self, uid: u128) -> Option<Arc<RingFile>> {
+        let state = self.lock();
+        let lane = state.lanes.iter().rev().find(|lane| lane.uid == uid)?;
+        match &lane.source {
+            Source::Ring { reader, .. } => Some(reader.memory().clone()),
+            _ => None,
+        }
     }
 
     /// A packet has come in on `lane`.
@@ -216,6 +227,10 @@ impl Core {
         let mut arrived = false;
         let mut parts = 0;
         loop {
+            if !state.posted.is_empty() && self.land(state, lane) {
+                arrived = true;
+                continue;
+            }
             let Source::Ring { reader, .. } = &mut state.lanes[lane as usize].source else {
                 return arrived;
             };
@@ -271,6 +286,11 @@ impl Core {
     }
 
     fn admit(&self, state: &mut State, packet: Arc<Packet>, lane: u32, ack: bool) {
+        let envelope = if state.posted.is_empty() { None } else { packet.envelope() };
+        if let Some(receiver) = envelope.and_then(|one| state.posted.claim(&one)) {
+            give(&packet, receiver);
+            return self.landed(state, lane, ack, packet.len(), packet.context());
+        }
         let from = &mut state.lanes[lane as usize];
         from.arrived += 1;
         let (number, shared) = (from.arrived, self.shared());
@@ -279,7 +299,7 @@ impl Core {
         // News that nobody looks at keep no sender waiting.
         let ticket = Ticket { lane, ack, paid: is_news(packet.context()), number };
         if ticket.paid {
-            self.credit(state, &ticket, &packet);
+            self.credit(state, &ticket, packet.cost(), packet.context());
         }
         // Behind a message that is not decided yet, or order would be lost.
         let active = self.shared().callbacks.load(Ordering::Relaxed) != 0;

@@ -8,11 +8,13 @@ mod arrivals;
 mod driving;
 mod helpers;
 mod network;
+mod posted;
 mod queues;
 mod receiving;
 
 pub use driving::Driver;
 pub use helpers::WHATEVER;
+pub use posted::{Payload, Receiver};
 pub use queues::{is_answer, Queues, ANSWERS};
 pub use receiving::Found;
 
@@ -23,6 +25,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use self::helpers::Helpers;
+use self::posted::Posted;
 use crate::matching::Taken;
 use crate::outflow::Outflow;
 use crate::packet::{Body, Packet, ACCOUNTS};
@@ -60,6 +63,7 @@ struct Lane {
 #[derive(Default)]
 struct State {
     queue: Queues,
+    posted: Posted,
     lanes: Vec<Lane>,
     /// The lane of the ring that each slot announced; NO_LANE where there is none.
     by_slot: Vec<u32>,
@@ -181,8 +185,14 @@ impl Core {
     /// End every blocked call. Idempotent.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Release);
-        let decoded: Vec<_> = self.lock().queue.iter().map(Packet::forget_decoded).collect();
-        drop(decoded); // not under the lock: it may run Python
+        let mut state = self.lock();
+        let decoded: Vec<_> = state.queue.iter().map(Packet::forget_decoded).collect();
+        // An account of one's own process holds its sender, which may be this endpoint itself.
+        let local = state.lanes.iter_mut().filter(|one| matches!(one.source, Source::Local(_)));
+        let local: Vec<_> =
+            local.map(|one| std::mem::replace(&mut one.source, Source::Gone)).collect();
+        drop(state);
+        drop((decoded, local)); // not under the lock: it may run Python
         let shared = self.shared();
         shared.left.store(1, Ordering::SeqCst);
         shared.set_doing(Doing::Left);
@@ -304,4 +314,4 @@ pub fn packet_from(bytes: &[u8]) -> Result<Packet, Unfit> {
     Packet::new(body).map_err(Unfit::Malformed)
 }
 
-const _: () = assert!(SLOTS % 64 == 0);
+const _: () = assert!(SLOTS.is_multiple_of(64));

@@ -14,7 +14,7 @@ const KEPT: usize = 16;
 
 /// Whether a context is for news, which count as received when they arrive: their number is even.
 pub fn is_news(context: u64) -> bool {
-    context != 0 && context % 2 == 0
+    context != 0 && context.is_multiple_of(2)
 }
 
 /// Of a context's number: the twin of that context in which its messages are answered. Who waits
@@ -68,6 +68,11 @@ impl Queues {
             0 => Some(&mut self.own),
             _ => self.others.iter_mut().find(|(own, _)| *own == context).map(|(_, queue)| queue),
         }
+    }
+
+    /// Whether there is a message of this context.
+    pub fn has(&self, context: u64) -> bool {
+        self.get(context).is_some_and(|queue| !queue.is_empty())
     }
 
     /// The queue of a context; made if there is none.
@@ -129,7 +134,7 @@ mod tests {
     }
 
     fn take(queues: &mut Queues, context: u64, cursor: u64) -> Option<Taken> {
-        let everything = Template { conditions: smallvec::SmallVec::new() };
+        let everything = Template::default();
         let candidate = queues.find(context, &everything, cursor, None)?;
         queues.take(&candidate)
     }

@@ -182,16 +182,17 @@ impl Core {
         let Ticket { lane, paid, number, .. } = taken.ticket;
         let uid = state.lanes[lane as usize].uid as u64;
         bump(&shared.peers.of(uid).received, 1);
-        shared.record_received(uid, number, &taken.packet);
+        let context = taken.packet.context();
+        shared.record_received(uid, number, taken.packet.len(), context);
         shared.polls.end();
         if !paid {
-            self.credit(state, &taken.ticket, &taken.packet);
+            self.credit(state, &taken.ticket, taken.packet.cost(), context);
         }
     }
 
-    /// What a message cost its sender is free again.
-    pub(super) fn credit(&self, state: &mut State, ticket: &Ticket, packet: &Packet) {
-        let (nth, cost, account) = (ticket.lane, packet.cost(), account(packet.context()));
+    /// What a message of `context` cost its sender is free again.
+    pub(super) fn credit(&self, state: &mut State, ticket: &Ticket, cost: u64, context: u64) {
+        let (nth, account) = (ticket.lane, account(context));
         let lane = &mut state.lanes[nth as usize];
         lane.taken[account] += cost;
         let taken = lane.taken[account];
@@ -226,12 +227,13 @@ impl Core {
         !self.remote.load(Ordering::Relaxed) && self.spin.glance(|| self.has_news(version))
     }
 
-    /// Spin until something may have changed since `version`; false where it did not pay off.
+    /// Spin, then give way to others, until something may have changed since `version`; false where
+    /// neither pays off.
     pub fn spin(&self, version: u64) -> bool {
         let news = || self.has_news(version);
         match self.drive_for_message(AT_ONCE, &news) {
             Some(woken) => woken == Woken::Rung,
-            None => self.spin.until(news),
+            None => self.spin.until(news) || self.spin.give_way_until(news),
         }
     }
 
@@ -239,6 +241,22 @@ impl Core {
     pub fn wait(&self, version: u64, limit: Duration) -> Woken {
         let news = || self.has_news(version);
         self.drive_for_message(limit, &news).unwrap_or_else(|| self.sleep(limit, news))
+    }
+
+    /// Let others run where cores are short: for who looks again and again.
+    pub fn give_way(&self) {
+        self.spin.give_way();
+    }
+
+    /// `spin` for `news()`, too, by one who waits for others that wait for each other.
+    pub fn spin_for(&self, version: u64, news: impl Fn() -> bool) -> bool {
+        let news: &dyn Fn() -> bool = &|| self.has_news(version) || news();
+        self.spin.until(news) || self.spin.take_turns(news)
+    }
+
+    /// `wait` for `news()`, too, of which somebody rings.
+    pub fn wait_for(&self, version: u64, limit: Duration, news: impl Fn() -> bool) -> Woken {
+        self.sleep(limit, || self.has_news(version) || news())
     }
 
     /// A spin so short that the GIL need not be given back for it, for what others' memory shows.
@@ -254,9 +272,9 @@ impl Core {
         self.sleep_at(bell, limit, news)
     }
 
-    /// Spin, then sleep on the own bell.
+    /// Spin, give way to others for a while, then sleep on the own bell.
     pub fn spin_then_sleep(&self, limit: Duration, news: impl Fn() -> bool) -> Woken {
-        if self.spin.until(&news) {
+        if self.spin.until(&news) || self.spin.give_way_until(&news) {
             return Woken::Rung;
         }
         self.sleep(limit, news)

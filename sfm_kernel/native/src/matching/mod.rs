@@ -22,7 +22,7 @@ mod template;
 
 use index::{hash, Index};
 use list::{List, Node, NIL};
-pub use template::{matches, Condition, Template};
+pub use template::{matches, Condition, Numbers, Template};
 
 /// Messages that a receive looks at before it asks for an index. So many of the latest are in no
 /// index, either: most are received at once and never need to be.

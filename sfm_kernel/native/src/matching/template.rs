@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use crate::packet::Packet;
+use crate::packet::{Envelope, Packet};
 use crate::value::{compare, of_attribute, Native, Scalar, Verdict};
 
 /// One condition of a template.
@@ -19,10 +19,42 @@ pub struct Condition<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Template<'a> {
     pub conditions: SmallVec<[Condition<'a>; 4]>,
+    /// What the conditions say, where they are about an envelope's numbers and nothing else.
+    pub numbers: Option<Numbers>,
+}
+
+/// Which envelopes a receive wants; None: any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Numbers {
+    pub source: Option<i64>,
+    pub tag: Option<i64>,
+}
+
+impl Numbers {
+    pub fn fit(&self, envelope: &Envelope) -> bool {
+        self.source.is_none_or(|source| source == envelope.source)
+            && self.tag.is_none_or(|tag| tag == envelope.tag)
+    }
+}
+
+impl Template<'_> {
+    /// The template of a receive that goes by numbers. The same as one by the names `src` and `tag`,
+    /// by which the queue finds them, but compared faster, and met by envelopes only.
+    pub fn of(numbers: Numbers) -> Template<'static> {
+        let condition = |name, number: Option<i64>| {
+            let wanted = Some(Scalar::Int(number?));
+            Some(Condition { name, wanted, never_native: false })
+        };
+        let both = [condition("tag", numbers.tag), condition("src", numbers.source)];
+        Template { conditions: both.into_iter().flatten().collect(), numbers: Some(numbers) }
+    }
 }
 
 /// None: does not match. Some(true): matches. Some(false): matches if Python agrees.
 pub fn matches(template: &Template<'_>, packet: &Packet) -> Option<bool> {
+    if let Some(numbers) = &template.numbers {
+        return numbers.fit(&packet.envelope()?).then_some(true);
+    }
     let mut certain = true;
     for condition in &template.conditions {
         let one = packet.find(condition.name)?;

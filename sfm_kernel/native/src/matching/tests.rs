@@ -17,7 +17,7 @@ fn template<'a>(conditions: &[(&'a str, i64)]) -> Template<'a> {
         wanted: Some(Scalar::Int(value)),
         never_native: false,
     };
-    Template { conditions: conditions.iter().map(one).collect() }
+    Template { conditions: conditions.iter().map(one).collect(), ..Template::default() }
 }
 
 fn value(packet: &Packet, name: &str) -> i64 {

@@ -3,14 +3,21 @@
 use std::alloc::{alloc, dealloc, handle_alloc_error, Layout};
 use std::any::Any;
 
+use super::pages::{self, Pages};
 use super::ALIGN;
 
 /// Memory for one packet, aligned to 64 bytes, not zeroed, never moved.
 pub struct Body {
     at: *mut u8,
     len: usize,
-    /// What was allocated; `at` is the first aligned place in it.
-    start: *mut u8,
+    memory: Memory,
+}
+
+enum Memory {
+    /// What was allocated; the body begins at the first aligned place in it.
+    Block(*mut u8),
+    /// Dropping it gives it back.
+    Large { _pages: Pages },
 }
 
 /// What malloc aligns to by itself. More costs it a search where a small block is else at hand.
@@ -29,6 +36,10 @@ impl Body {
 
     /// Memory of `len` bytes with unspecified contents, or None if there is none.
     pub fn try_new(len: usize) -> Option<Body> {
+        if len >= pages::LARGE {
+            let pages = Pages::new(len)?;
+            return Some(Body { at: pages.as_ptr(), len, memory: Memory::Large { _pages: pages } });
+        }
         // SAFETY: the layout's size is not zero.
         let start = unsafe { alloc(Body::layout(len)?) };
         if start.is_null() {
@@ -36,7 +47,7 @@ impl Body {
         }
         // SAFETY: a multiple of CHEAP, so that at most ALIGN - CHEAP bytes are passed over.
         let at = unsafe { start.add(start.align_offset(ALIGN)) };
-        Some(Body { at, len, start })
+        Some(Body { at, len, memory: Memory::Block(start) })
     }
 
     pub fn try_copy_of(bytes: &[u8]) -> Option<Body> {
@@ -69,8 +80,10 @@ impl Body {
 
 impl Drop for Body {
     fn drop(&mut self) {
-        // SAFETY: allocated in try_new with the same layout.
-        unsafe { dealloc(self.start, Body::layout(self.len).expect("as in try_new")) }
+        if let Memory::Block(start) = self.memory {
+            // SAFETY: allocated in try_new with the same layout.
+            unsafe { dealloc(start, Body::layout(self.len).expect("as in try_new")) }
+        }
     }
 }
 

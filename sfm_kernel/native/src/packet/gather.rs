@@ -1,13 +1,18 @@
 //! A packet whose bytes are still where the user has them.
 
+use smallvec::SmallVec;
+
 use super::{Body, Packet, ALIGN};
+
+/// Most packets have one buffer or none.
+type Pieces = SmallVec<[(usize, *const u8, usize); 1]>;
 
 /// A packet to be written: its head, and the places of its buffers. Whoever sends it copies from
 /// there straight into the ring, the arena or a network's buffer: once.
 pub struct Gather<'a> {
     head: &'a [u8],
     /// (offset in the packet, source, length), in order; the gaps between them are zero.
-    pieces: Vec<(usize, *const u8, usize)>,
+    pieces: Pieces,
     total: usize,
 }
 
@@ -20,17 +25,13 @@ impl<'a> Gather<'a> {
     /// # Safety
     /// The sources must be valid as long as the value is used. Pieces are in order, without
     /// overlap, behind the head and inside `total`, with gaps below ALIGN.
-    pub unsafe fn new(
-        head: &'a [u8],
-        pieces: Vec<(usize, *const u8, usize)>,
-        total: usize,
-    ) -> Gather<'a> {
-        Gather { head, pieces, total }
+    pub unsafe fn new(head: &'a [u8], pieces: impl Into<Pieces>, total: usize) -> Gather<'a> {
+        Gather { head, pieces: pieces.into(), total }
     }
 
     /// A packet that lies in one place.
     pub fn of(bytes: &'a [u8]) -> Gather<'a> {
-        Gather { head: bytes, pieces: Vec::new(), total: bytes.len() }
+        Gather { head: bytes, pieces: SmallVec::new(), total: bytes.len() }
     }
 
     /// Bytes of the whole packet.

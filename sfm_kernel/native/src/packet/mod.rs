@@ -5,7 +5,7 @@
 //! ```text
 //!  0  magic     4 bytes  "SFP\xB5"   (the high byte catches transports that are not 8-bit clean)
 //!  4  version   u8       2
-//!  5  flags     u8       0
+//!  5  flags     u8       1 for an envelope (envelope.rs), else 0
 //!  6  count     u16      attributes
 //!  8  table     u32      bytes of the attribute table
 //! 12  buffers   u32      out-of-band buffers
@@ -25,15 +25,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 mod body;
 mod builder;
+mod envelope;
 mod gather;
+mod pages;
 mod peek;
 mod shape;
 mod validate;
 
 pub use body::{Body, Tail};
 pub use builder::Builder;
+pub use envelope::{open, Envelope, Opened, SEEN};
 pub use gather::Gather;
-pub use peek::{account, context_of, entries_behind_ends, next_entry, ACCOUNTS};
+pub use peek::{account, context_of, next_entry, with_entries, ACCOUNTS, LIBRARY};
 pub use shape::{Shape, MAX_DIMENSIONS};
 pub use validate::validate_foreign;
 use validate::{validate, validate_split};
@@ -135,7 +138,7 @@ pub fn head(bytes: &[u8]) -> Result<Head, String> {
     let buffers = u64::from(u32_at(bytes, 12));
     let total = u64_at(bytes, 16);
     let least = HEADER as u64 + table + buffers * DESCRIPTOR as u64;
-    if bytes[5] != 0 {
+    if bytes[5] & !envelope::ENVELOPE != 0 {
         return Err(format!("unknown flags {:#04x}", bytes[5]));
     }
     if total < least || total > isize::MAX as u64 {
@@ -156,8 +159,13 @@ fn descriptor(bytes: &[u8], table_end: usize, nth: usize) -> (u64, u64) {
 
 /// The attributes of a valid packet, in order.
 pub fn table(bytes: &[u8]) -> impl Iterator<Item = Attribute<'_>> {
+    let is_envelope = envelope::is_envelope(bytes);
+    let count = if is_envelope { envelope::COUNT } else { usize::from(u16_at(bytes, 6)) };
     let mut at = HEADER;
-    (0..u16_at(bytes, 6)).map(move |_| {
+    (0..count).map(move |nth| {
+        if is_envelope {
+            return envelope::attribute(bytes, nth);
+        }
         let name = u16_at(bytes, at) as usize;
         let kind = Kind::from_u8(bytes[at + 2]).expect("validated");
         let value = u32_at(bytes, at + 4) as usize;
@@ -174,6 +182,9 @@ pub fn table(bytes: &[u8]) -> impl Iterator<Item = Attribute<'_>> {
 
 /// The attribute `name` of a valid packet: as `table` would find it, comparing only the names.
 pub fn find<'a>(bytes: &'a [u8], name: &str) -> Option<Attribute<'a>> {
+    if envelope::is_envelope(bytes) {
+        return envelope::find(bytes, name);
+    }
     let mut at = HEADER;
     for _ in 0..u16_at(bytes, 6) {
         let name_at = at + ENTRY;

@@ -1,10 +1,18 @@
 //! The beginning of a packet's table, as it stands in a trace: cut somewhere, and not checked.
 
-use super::{u16_at, u32_at, u64_at, Attribute, Kind, Shape, ENTRY, HEADER};
+use super::{envelope, u16_at, u32_at, u64_at, Attribute, Kind, Shape, ENTRY, HEADER};
 
-/// Of a packet's front: the entries of its attributes behind the first two, which are `dest` and
-/// `src` in every message.
-pub fn entries_behind_ends(front: &[u8]) -> &[u8] {
+/// Show, of a packet's front, the entries of its attributes but for `dest` and `src`, which every
+/// message has. Of an envelope they are made for it.
+pub fn with_entries(front: &[u8], show: impl FnOnce(&[u8])) {
+    match envelope::entry_of_tag(front) {
+        Some(entry) => show(&entry),
+        None => show(entries_behind_ends(front)),
+    }
+}
+
+/// The entries behind the first two, which are `dest` and `src`.
+fn entries_behind_ends(front: &[u8]) -> &[u8] {
     let end = front.len().min(HEADER + u32_at(front, 8) as usize);
     let mut at = HEADER;
     for _ in 0..2 {

@@ -164,12 +164,19 @@ fn damaged_packets_are_read_or_refused() {
     builder.attribute("big", Kind::BigInt, &[&[255; 9]]).unwrap();
     // SAFETY: the numbers outlive it.
     let other = unsafe { builder.finish() }.to_packet().unwrap();
-    let samples = [sample(), other].map(|one| one.whole().unwrap().to_vec());
+    let front = Envelope { context: 5, source: 1, tag: 7, note: 0 };
+    let (small, large) = (front.front(48), front.front(8192));
+    let payload = [3u8; 8192];
+    // SAFETY: the payload outlives both.
+    let envelopes =
+        unsafe { [small.with(payload.as_ptr(), 48), large.with(payload.as_ptr(), 8192)] };
+    let [small, large] = envelopes.map(|one| one.to_packet().unwrap());
+    let samples = [sample(), other, small, large].map(|one| one.whole().unwrap().to_vec());
     let (mut chance, rounds) = crate::chance::Chance::new(20_000, 5_500_000);
     let mut valid = 0;
     for _ in 0..rounds {
-        let mut bytes = samples[chance.below(2)].clone();
-        let end = [HEADER, bytes.len()][chance.below(2)];
+        let mut bytes = samples[chance.below(4)].clone();
+        let end = [HEADER, bytes.len().min(300)][chance.below(2)];
         chance.damage(&mut bytes, end, 6);
         bytes.truncate(bytes.len() - if chance.below(8) == 0 { chance.below(40) } else { 0 });
         let _ = (head(&bytes), validate_split(&bytes, bytes.len() as u64 + 64));
@@ -189,6 +196,11 @@ fn damaged_packets_are_read_or_refused() {
             );
         }
         crate::summary::summary_of(&bytes[HEADER..]);
+        std::hint::black_box(packet.payload().iter().map(|one| *one as u64).sum::<u64>());
+        if let Some(opened) = open(&bytes[..bytes.len().min(SEEN)], bytes.len()) {
+            assert_eq!(packet.envelope(), Some(opened.envelope));
+            assert_eq!(packet.payload(), &bytes[opened.at..opened.at + opened.length]);
+        }
     }
     assert!(valid > rounds / 100, "not all of it is damaged: {valid} of {rounds}");
 }

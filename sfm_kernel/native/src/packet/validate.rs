@@ -1,7 +1,7 @@
 //! Is this a packet? Afterwards every accessor may rely on it.
 
 use super::{
-    descriptor, head, table, u16_at, u32_at, Head, Kind, Shape, DESCRIPTOR, ENTRY, HEADER,
+    descriptor, envelope, head, table, u16_at, u32_at, Head, Kind, Shape, DESCRIPTOR, ENTRY, HEADER,
 };
 
 /// Check a whole packet from anywhere: afterwards every accessor may rely on it.
@@ -43,6 +43,13 @@ fn validate_tables(bytes: &[u8], least: u64, total: u64) -> Result<(), String> {
     let buffers = u32_at(bytes, 12) as u64;
     let mut at = HEADER;
     let mut used = 0;
+    if envelope::is_envelope(bytes) {
+        let least = envelope::NUMBERS + HEADER;
+        if count != 0 || buffers > 1 || end < least || (buffers == 1 && end != least) {
+            return Err("its envelope is damaged".into());
+        }
+        at = end;
+    }
     for nth in 0..count {
         let damaged = || format!("attribute {nth} of {count} is damaged");
         if at + ENTRY > end {

@@ -10,14 +10,15 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt, PyList};
 
 use super::arrays::{numbers, Numbers};
-use super::blocked::{Blocked, TICK};
 use super::collectives::is_float64;
-use super::detached::{without_gil, InCall};
+use super::detached::InCall;
 use super::errors::{closed, error, shm_error};
+use super::host::PyHost;
 use super::inbox::Inbox;
 use crate::bell::Woken;
 use crate::board::fold::{Cell, Kind, Op, ROOM};
 use crate::board::Board;
+use crate::calls::{self, Examined, Goal, Host, Shown};
 use crate::core::WHATEVER;
 use crate::segment::Doing;
 
@@ -272,45 +273,61 @@ fn wait(
     text: &dyn Fn() -> String,
     tick: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
-    let core = board.core().clone();
-    let mut blocked: Option<Blocked<'_>> = None;
-    while !board.is_decided() {
-        let give_up = |failure: PyErr| match board.break_off() {
-            true => Err(failure),
-            // It was complete in that moment. What asked to stop is heard all the same.
-            false if failure.is_instance_of::<PyException>(py) && board.broken_by().is_none() => {
-                Ok(())
-            }
-            false => Err(failure),
-        };
-        if core.is_closed() {
-            give_up(closed(py))?;
-            continue;
+    let waited = calls::wait(&PyHost(py), board.core(), &mut Decided { board, text, tick }, None);
+    match waited {
+        Ok(_) => Ok(()),
+        Err(failure) if board.break_off() => Err(failure),
+        // It was complete in that moment. What asked to stop is heard all the same.
+        Err(failure)
+            if failure.is_instance_of::<PyException>(py) && board.broken_by().is_none() =>
+        {
+            Ok(())
         }
-        let limit = if blocked.is_none() { AT_ONCE } else { TICK };
-        let woken = without_gil(py, || board.wait(limit));
-        if woken == Woken::Rung {
-            continue;
-        }
-        let blocked = blocked
-            .get_or_insert_with(|| Blocked::enter(&core, Doing::Collective, &text(), "", None));
-        let mut looked = py.check_signals();
-        if blocked.ticks(TICK) && looked.is_ok() {
-            let facts = tick.call1((board.missing(),)).and_then(|facts| facts.extract());
-            looked = facts.and_then(|facts: Option<String>| blocked.tell(py, facts.as_deref()));
-        }
-        // Who is missing decides by coming: nothing that arrives here does.
-        blocked.settle(WHATEVER);
-        let looked = looked.and_then(|()| blocked.judged(py));
-        if let Err(failure) = looked {
-            give_up(failure)?;
-        }
+        Err(failure) => Err(failure),
     }
-    // Somebody else who is stuck, too, may have been faster.
-    if let (Some(blocked), Some(_)) = (&blocked, board.broken_by()) {
-        blocked.judged(py)?;
+}
+
+/// A round is decided.
+struct Decided<'a, 'py> {
+    board: &'a Board,
+    text: &'a dyn Fn() -> String,
+    tick: &'a Bound<'py, PyAny>,
+}
+
+impl<'py> Goal<PyHost<'py>> for Decided<'_, 'py> {
+    type Out = ();
+
+    fn look(&mut self, _host: &PyHost<'py>, _all: bool) -> PyResult<Option<()>> {
+        Ok(self.board.is_decided().then_some(()))
     }
-    Ok(())
+
+    fn spin(&mut self, host: &PyHost<'py>) -> bool {
+        self.sleep(host, AT_ONCE) == Woken::Rung
+    }
+
+    fn sleep(&mut self, host: &PyHost<'py>, limit: Duration) -> Woken {
+        let board = self.board;
+        host.release(|| board.wait(limit))
+    }
+
+    /// Who is missing decides by coming: nothing that arrives here does.
+    fn examined(&self) -> Examined {
+        Examined::Arrived(WHATEVER)
+    }
+
+    fn shown(&mut self, _host: &PyHost<'py>) -> PyResult<Option<Shown>> {
+        let (doing, text) = (Doing::Collective, (self.text)());
+        Ok(Some(Shown { doing, text, facts: String::new() }))
+    }
+
+    fn tick(&mut self, _host: &PyHost<'py>) -> PyResult<Option<String>> {
+        self.tick.call1((self.board.missing(),))?.extract()
+    }
+
+    /// Somebody else who is stuck, too, may have been faster.
+    fn was_broken(&self) -> bool {
+        self.board.broken_by().is_some()
+    }
 }
 
 /// The result of a round that is decided, as Python has it.

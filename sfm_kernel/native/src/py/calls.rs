@@ -1,7 +1,7 @@
 //! The calls that users make: `send`, `recv`, `recv_nb`, `peek`.
 //!
 //! What is rare is left to methods of the Python class that inherits from this one:
-//! `_send_otherwise`, `_send_after_loss`, `_canonical`, `_waiter`, `_timed_out`, `_would_block`, `_polled`.
+//! `_way`, `_successor`, `_canonical`, `_waiter`, `_timed_out`, `_would_block`, `_polled`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
@@ -33,8 +33,8 @@ pub struct Calls {
 
 pub(super) struct Wires {
     pub core: Arc<Core>,
-    /// Name or rank -> RingSender or ZmqSender: the ways that this module uses by itself.
-    pub rings: Py<PyDict>,
+    /// Name or rank -> Way: those that are known.
+    pub ways: Py<PyDict>,
     /// Rank -> name: what `src=rank` in a template means.
     ranks: Py<PyDict>,
     /// The space in which messages are matched.
@@ -52,17 +52,17 @@ impl Calls {
     }
 
     /// Connect the calls with an inbox and with what is known of others.
-    #[pyo3(signature = (inbox, rings, ranks, context=0))]
+    #[pyo3(signature = (inbox, ways, ranks, context=0))]
     fn _wire(
         &self,
         py: Python<'_>,
         inbox: &Bound<'_, Inbox>,
-        rings: Py<PyDict>,
+        ways: Py<PyDict>,
         ranks: Py<PyDict>,
         context: u64,
     ) -> PyResult<()> {
         let core = inbox.get().core.clone();
-        let wires = Wires { core, rings, ranks, context, ranks_as_of: AtomicU64::new(0) };
+        let wires = Wires { core, ways, ranks, context, ranks_as_of: AtomicU64::new(0) };
         self.wires.set(py, wires).map_err(|_| PyRuntimeError::new_err("wired already"))
     }
 
@@ -145,34 +145,42 @@ fn send<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome
         return Err(error(py, "AddressError", (why,)));
     };
     let wires = wires(slf)?;
-    let Some(ring) = looked_up(wires.rings.bind(py), dest)? else {
-        let rest = arguments.dict("dest")?;
-        if rest.contains(intern!(py, "src"))? {
-            return Err(src_given(py));
-        }
-        return slf.call_method1(intern!(py, "_send_otherwise"), (dest, rest));
+    let way = match looked_up(wires.ways.bind(py), dest)? {
+        Some(way) => way,
+        None if arguments.find(intern!(py, "src"))?.is_some() => return Err(src_given(py)),
+        None => slf.call_method1(intern!(py, "_way"), (dest,))?, // the first message to somebody
     };
-    let way = Way::of(&ring)?;
+    let buffering = slf.get().buffering.load(Ordering::Relaxed);
+    match write(wires, &way, arguments, buffering) {
+        Err(failure) if errors::is(py, &failure, "PeerLost") => {
+            // Another process may have taken its place.
+            let heir = slf.call_method1(intern!(py, "_successor"), (dest, failure, way))?;
+            write(wires, &heir, arguments, buffering)?;
+        }
+        sent => sent?,
+    }
+    Ok(py.None().into_bound(py))
+}
+
+/// Send the named arguments on their way.
+fn write<'py>(
+    wires: &Wires,
+    way: &Bound<'py, PyAny>,
+    arguments: &Arguments<'_, 'py>,
+    buffering: u64,
+) -> PyResult<()> {
+    let way = way.cast_exact::<Way>()?.get();
     let mut encoder = Encoder::new();
     encoder.set_context(wires.context);
     encoder.extend(way.ends(), 2);
     for pair in arguments.named() {
         match pair? {
             ("dest", _) => {}
-            ("src", _) => return Err(src_given(py)),
+            ("src", _) => return Err(src_given(arguments.py)),
             (name, value) => encoder.add(name, value)?,
         }
     }
-    let buffering = slf.get().buffering.load(Ordering::Relaxed);
-    match way.write(py, &encoder.gather(), buffering) {
-        Ok(()) => Ok(py.None().into_bound(py)),
-        Err(failure) if errors::is(py, &failure, "PeerLost") => {
-            // Another process may have taken its place.
-            let rest = arguments.dict("dest")?;
-            slf.call_method1(intern!(py, "_send_after_loss"), (dest, rest, failure, ring))
-        }
-        Err(failure) => Err(failure),
-    }
+    way.write(arguments.py, &encoder.gather(), buffering)
 }
 
 fn src_given(py: Python<'_>) -> PyErr {
@@ -206,7 +214,7 @@ fn canonical_src<'py>(
         Some(value) if value.is_exact_instance_of::<PyInt>() => {
             let core = &wires.core;
             if core.is_closed() {
-                return Err(errors::closed(py)); // and in a forked child the rings are the parent's
+                return Err(errors::closed(py)); // and in a forked child the ways are the parent's
             }
             if core.shared().has_arrivals() {
                 core.take_in();

@@ -104,8 +104,7 @@ impl Direct {
 
     /// Whether parts go fast to and from this rank: through memory, and there is a way already.
     fn is_near(&self, py: Python<'_>, rank: i64) -> PyResult<bool> {
-        let Some(ring) = route(self, py, rank, 0)? else { return Ok(false) };
-        Ok(matches!(Way::of(&ring)?, Way::Ring(_)))
+        Ok(way_to(self, py, rank, 0)?.is_some_and(|way| way.get().is_ring()))
     }
 
     /// Send the first bytes, in parts, of a transfer that has so many in `total`.
@@ -119,9 +118,9 @@ impl Direct {
         total: usize,
     ) -> PyResult<()> {
         let _in_call = InCall::enter(py);
-        let (memory, ring) = self.stream_ends(py, dest, data)?;
+        let (memory, way) = self.stream_ends(py, dest, data)?;
         let transfer = Some((transfer, total));
-        send_parts(py, self, &Way::of(&ring)?, tag, &memory, transfer, UNBOUNDED)
+        send_parts(py, self, way.get(), tag, &memory, transfer, UNBOUNDED)
     }
 
     /// Stream data to the receiver of a transfer, which waits for it; see `_native.pyi`.
@@ -135,16 +134,16 @@ impl Direct {
         acked: usize,
     ) -> PyResult<Option<usize>> {
         let _in_call = InCall::enter(py);
-        let (memory, ring) = self.stream_ends(py, dest, data)?;
+        let (memory, way) = self.stream_ends(py, dest, data)?;
         let dest = self.peers.bind(py).get_item(dest as usize)?;
-        stream(self, &Way::of(&ring)?, &dest, transfer, &memory, start, acked)
+        stream(self, way.get(), &dest, transfer, &memory, start, acked)
     }
 
     /// Tell the receiver of a stream that no more comes.
     fn give_up(&self, py: Python<'_>, dest: i64, transfer: &Bound<'_, PyAny>) -> PyResult<()> {
         let _in_call = InCall::enter(py);
-        let Some(ring) = route(self, py, dest, 0)? else { return Ok(()) };
-        give_up(self, &Way::of(&ring)?, transfer)
+        let Some(way) = way_to(self, py, dest, 0)? else { return Ok(()) };
+        give_up(self, way.get(), transfer)
     }
 
     /// Tell the sender of a stream that no more is wanted, and drop what has come.
@@ -157,9 +156,9 @@ impl Direct {
         start: usize,
     ) -> PyResult<()> {
         let _in_call = InCall::enter(py);
-        let (memory, ring) = self.stream_ends(py, source, into)?;
+        let (memory, way) = self.stream_ends(py, source, into)?;
         let src = self.peers.bind(py).get_item(source as usize)?;
-        abandon(self, &Way::of(&ring)?, &src, transfer, start, memory.length)
+        abandon(self, way.get(), &src, transfer, start, memory.length)
     }
 
     /// Take a stream in, to the end of the array.
@@ -172,12 +171,12 @@ impl Direct {
         start: usize,
     ) -> PyResult<()> {
         let _in_call = InCall::enter(py);
-        let (memory, ring) = self.stream_ends(py, source, into)?;
+        let (memory, way) = self.stream_ends(py, source, into)?;
         if !memory.writable {
             return Err(PyValueError::new_err("the array is read-only"));
         }
         let src = self.peers.bind(py).get_item(source as usize)?;
-        receive_stream(self, &Way::of(&ring)?, &src, transfer, &memory, start)
+        receive_stream(self, way.get(), &src, transfer, &memory, start)
     }
 }
 
@@ -187,15 +186,15 @@ impl Direct {
         py: Python<'py>,
         rank: i64,
         data: &Bound<'py, PyAny>,
-    ) -> PyResult<(Memory<'py>, Bound<'py, PyAny>)> {
+    ) -> PyResult<(Memory<'py>, Bound<'py, Way>)> {
         let memory = Memory::of_array(data, usize::MAX);
         let memory = memory.ok_or_else(|| PyValueError::new_err("no such array"))?;
-        let Some(ring) = route(self, py, rank, 0)? else {
+        let Some(way) = way_to(self, py, rank, 0)? else {
             // There was one when the stream was agreed on: its other end has gone since.
             let peer = self.peers.bind(py).get_item(rank as usize)?;
             return Err(errors::error(py, "PeerLost", (peer,)));
         };
-        Ok((memory, ring))
+        Ok((memory, way))
     }
 
     pub(super) fn next_number(&self) -> i64 {
@@ -203,19 +202,22 @@ impl Direct {
     }
 }
 
-/// The native side of the route to a rank; None where Python has to look.
-fn route<'py>(
+/// The way to a rank; None where Python has to look: there is none yet, or the message stays in this
+/// process.
+fn way_to<'py>(
     direct: &Direct,
     py: Python<'py>,
     dest: i64,
     tag: i64,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
+) -> PyResult<Option<Bound<'py, Way>>> {
     let peers = direct.peers.bind(py);
     if dest < 0 || dest >= peers.len() as i64 || !(0..=i64::from(i32::MAX)).contains(&tag) {
         return Ok(None);
     }
     let wires = wires(direct.context.bind(py))?;
-    wires.rings.bind(py).get_item(peers.get_borrowed_item(dest as usize)?)
+    let found = wires.ways.bind(py).get_item(peers.get_borrowed_item(dest as usize)?)?;
+    let way = found.map(|way| way.cast_into_exact::<Way>()).transpose()?;
+    Ok(way.filter(|way| !way.get().is_local()))
 }
 
 /// Send bytes, in parts if they are many; false where Python has to do it.
@@ -228,9 +230,9 @@ pub fn send_memory<'py>(
     buffering: u64,
 ) -> PyResult<bool> {
     if memory.length > PART {
-        let Some(ring) = route(direct, py, dest, tag)? else { return Ok(false) };
-        if let way @ Way::Ring(_) = Way::of(&ring)? {
-            send_parts(py, direct, &way, tag, memory, None, buffering)?;
+        let Some(way) = way_to(direct, py, dest, tag)? else { return Ok(false) };
+        if way.get().is_ring() {
+            send_parts(py, direct, way.get(), tag, memory, None, buffering)?;
             return Ok(true);
         }
     }
@@ -249,8 +251,8 @@ pub fn write<'py>(
     buffering: u64,
     fill: impl FnOnce(&mut Encoder<'py>) -> PyResult<()>,
 ) -> PyResult<bool> {
-    let Some(ring) = route(direct, py, dest, tag)? else { return Ok(false) };
-    let way = Way::of(&ring)?;
+    let Some(way) = way_to(direct, py, dest, tag)? else { return Ok(false) };
+    let way = way.get();
     let wires = wires(direct.context.bind(py))?;
     let mut encoder = Encoder::new();
     encoder.set_context(wires.context);

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyModule;
 
+use crate::calls::End;
 use crate::core::Unfit;
 use crate::shm::ShmError;
 
@@ -41,10 +42,21 @@ pub fn packet_error(py: Python<'_>, why: &str) -> PyErr {
     error(py, "PacketError", (format!("not a valid packet: {why}"),))
 }
 
+/// Why a call has ended, where no peer is concerned.
+pub fn ended(py: Python<'_>, why: End) -> PyErr {
+    match why {
+        End::Closed => closed(py),
+        End::Deadlock(judgement) => deadlock(py, &judgement),
+        End::Damaged(_) => packet_error(py, &why.to_string()),
+        End::NoMemory => PyMemoryError::new_err(why.to_string()),
+        why => error(py, "SFMError", (why.to_string(),)),
+    }
+}
+
 pub fn unfit(py: Python<'_>, why: Unfit) -> PyErr {
     match why {
         Unfit::Malformed(why) => packet_error(py, &why),
-        Unfit::NoMemory => PyMemoryError::new_err("no memory for a copy of the message"),
+        Unfit::NoMemory => ended(py, End::NoMemory),
     }
 }
 
@@ -57,13 +69,8 @@ pub fn reentered(py: Python<'_>, peer: &str) -> PyErr {
     error(py, "SFMError", (why,))
 }
 
-/// `peer` has no memory for a message of `nbytes`.
-pub fn too_large(py: Python<'_>, peer: &Py<PyAny>, nbytes: usize) -> PyErr {
-    error(py, "MessageTooLarge", (peer, nbytes))
-}
-
 /// An observer has found a deadlock: `judgement` says in JSON whose, and why.
-pub fn deadlock(py: Python<'_>, judgement: &str) -> PyErr {
+fn deadlock(py: Python<'_>, judgement: &str) -> PyErr {
     let read = || -> PyResult<(Vec<Py<PyAny>>, String)> {
         let found = py.import("json")?.call_method1("loads", (judgement,))?;
         Ok((found.get_item("cycle")?.extract()?, found.get_item("why")?.extract()?))

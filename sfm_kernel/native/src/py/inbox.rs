@@ -3,21 +3,20 @@
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use super::blocked::{Blocked, TICK};
 use super::detached::{without_gil, InCall};
-use super::errors;
 use super::here;
+use super::host::PyHost;
 use super::main_thread;
 use super::message::queued_message;
-use super::outflow::PyOutflow;
 use super::search::duration;
-use super::segment::{parse_uid, PySegment};
+use super::segment::PySegment;
 use crate::bell::Woken;
+use crate::calls::{self, deadline, Examined, Goal, Host, Shown};
 use crate::core::Core;
 use crate::matching::Taken;
 use crate::places::helping;
@@ -47,11 +46,6 @@ impl Inbox {
             },
         };
         Ok(Inbox { core: Arc::new(Core::new(mapping, folder.clone())?), folder })
-    }
-
-    #[pyo3(signature = (uid, outflow=None))]
-    fn lane(&self, uid: &str, outflow: Option<&Bound<'_, PyOutflow>>) -> PyResult<u32> {
-        Ok(self.core.lane(parse_uid(uid)?, outflow.map(|outflow| outflow.get().outflow.clone())))
     }
 
     /// The network thread's work, until the endpoint closes: keeps rings from filling up, and
@@ -101,57 +95,15 @@ impl Inbox {
         here::mark(py)?;
         let core = &*self.core;
         let doing = if sending { Doing::Sending } else { Doing::Receiving };
-        let deadline = limit.and_then(duration).and_then(|limit| Instant::now().checked_add(limit));
-        let left = || deadline.map(|at| at.saturating_duration_since(Instant::now()));
-        let mut blocked: Option<Blocked<'_>> = None;
-        let mut ticked = Instant::now();
-        let mut spins = 100; // where other messages stream in, nobody here looks for signals
-        loop {
-            let (version, examined) = (core.version(), core.arrived());
-            if core.is_closed() {
-                return Err(errors::closed(py));
-            }
-            if look.call0()?.is_truthy()? {
-                return Ok(());
-            }
-            if spins > 0 && (core.glance(version) || without_gil(py, || core.spin(version))) {
-                spins -= 1;
-                continue;
-            }
-            if blocked.is_none() && !text.is_empty() {
-                blocked = Some(Blocked::enter(core, doing, text, "", left()));
-            }
-            if ticked.elapsed() >= TICK {
-                ticked = Instant::now();
-                py.check_signals()?;
-                let heard = core.told_by_helpers();
-                let told = tick.call0().and_then(|facts| facts.extract::<Option<String>>());
-                if let (Ok(facts), Some(blocked)) = (&told, &mut blocked) {
-                    blocked.tell(py, facts.as_deref())?;
-                    blocked.hear(heard);
-                }
-                if let Err(failure) = told {
-                    // What a dead peer had sent before is still received.
-                    if errors::is(py, &failure, "PeerLost") {
-                        core.take_in_all();
-                        if look.call0()?.is_truthy()? {
-                            return Ok(());
-                        }
-                    }
-                    return Err(failure);
-                }
-            }
-            if let Some(blocked) = &mut blocked {
-                blocked.judged(py)?;
-                blocked.settle(examined);
-            } else if helping() != 0 {
-                core.settle_helper(helping(), examined);
-            }
-            let pause = left().map_or(TICK, |left| left.min(TICK));
-            if without_gil(py, || core.wait(version, pause)) == Woken::Signal {
-                py.check_signals()?;
-            }
+        let (version, examined) = (core.version(), core.arrived());
+        let mut goal = Truth { core, look, text, tick, doing, version, examined };
+        let until = deadline(limit.and_then(duration));
+        while calls::wait(&PyHost(py), core, &mut goal, until)?.is_none() {
+            // The time is up, which `look` is about to find out, too.
+            let version = goal.version;
+            without_gil(py, || core.wait(version, Duration::from_millis(1)));
         }
+        Ok(())
     }
 
     /// Where in its program this thread is now, as a number for `help`.
@@ -262,6 +214,57 @@ impl Inbox {
 
     fn abandon(&self) {
         self.core.abandon();
+    }
+}
+
+/// A function of Python's says that it is so.
+struct Truth<'a, 'py> {
+    core: &'a Core,
+    look: &'a Bound<'py, PyAny>,
+    text: &'a str,
+    tick: &'a Bound<'py, PyAny>,
+    doing: Doing,
+    version: u64,
+    examined: u64,
+}
+
+impl<'py> Goal<PyHost<'py>> for Truth<'_, 'py> {
+    type Out = ();
+
+    fn look(&mut self, _host: &PyHost<'py>, _all: bool) -> PyResult<Option<()>> {
+        (self.version, self.examined) = (self.core.version(), self.core.arrived());
+        Ok(self.look.call0()?.is_truthy()?.then_some(()))
+    }
+
+    fn spin(&mut self, host: &PyHost<'py>) -> bool {
+        let Truth { core, version, .. } = *self;
+        core.glance(version) || host.release(|| core.spin(version))
+    }
+
+    fn sleep(&mut self, host: &PyHost<'py>, limit: Duration) -> Woken {
+        let Truth { core, version, .. } = *self;
+        host.release(|| core.wait(version, limit))
+    }
+
+    fn examined(&self) -> Examined {
+        Examined::Arrived(self.examined)
+    }
+
+    fn shown(&mut self, _host: &PyHost<'py>) -> PyResult<Option<Shown>> {
+        let (doing, text, facts) = (self.doing, self.text.to_owned(), String::new());
+        Ok((!text.is_empty()).then_some(Shown { doing, text, facts }))
+    }
+
+    fn tick(&mut self, _host: &PyHost<'py>) -> PyResult<Option<String>> {
+        self.tick.call0()?.extract()
+    }
+
+    fn outlives_peers(&self) -> bool {
+        true
+    }
+
+    fn hears_helpers(&self) -> bool {
+        true
     }
 }
 

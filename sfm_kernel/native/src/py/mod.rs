@@ -1,7 +1,6 @@
 //! What Python sees of the core: `sfm_kernel._native`, documented in `_native.pyi`.
 
 mod arrays;
-mod blocked;
 mod board;
 mod calls;
 mod collectives;
@@ -13,21 +12,20 @@ mod ends;
 mod errors;
 mod fastcall;
 mod here;
+mod host;
 mod inbox;
 mod kept;
+mod lines;
 mod main_thread;
 mod memory;
 mod message;
 mod observer;
-mod outflow;
 mod parts;
-mod ringsender;
 mod search;
 mod segment;
 mod template;
 mod way;
 mod zmq;
-mod zmqsender;
 
 use pyo3::prelude::*;
 
@@ -36,8 +34,6 @@ use pyo3::prelude::*;
 mod native {
     use pyo3::prelude::*;
 
-    #[pymodule_export]
-    use super::blocked::set_bystanders;
     #[pymodule_export]
     use super::board::PyBoard;
     #[pymodule_export]
@@ -55,7 +51,11 @@ mod native {
     #[pymodule_export]
     use super::here::set_locator;
     #[pymodule_export]
+    use super::host::set_bystanders;
+    #[pymodule_export]
     use super::inbox::Inbox;
+    #[pymodule_export]
+    use super::lines::resolve;
     #[pymodule_export]
     use super::main_thread::set_main_line;
     #[pymodule_export]
@@ -63,17 +63,13 @@ mod native {
     #[pymodule_export]
     use super::observer::{judge, Observer};
     #[pymodule_export]
-    use super::outflow::PyOutflow;
-    #[pymodule_export]
-    use super::ringsender::RingSender;
-    #[pymodule_export]
     use super::segment::PySegment;
     #[pymodule_export]
     use super::template::matches;
     #[pymodule_export]
-    use super::zmq::{Exchange, Link};
+    use super::way::Way;
     #[pymodule_export]
-    use super::zmqsender::ZmqSender;
+    use super::zmq::{Exchange, Link};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -47,7 +47,7 @@ pub const UNBOUNDED: u64 = 1 << 62;
 /// A place in the context of parts, and a way there.
 struct Line<'a, 'py> {
     parts: &'a Bound<'py, Calls>,
-    way: &'a Way<'a>,
+    way: &'a Way,
     /// "part" or "ack", and whose.
     kind: &'a str,
     name: &'a Bound<'py, PyAny>,
@@ -89,7 +89,7 @@ impl<'py> Line<'_, 'py> {
 pub fn send_parts<'py>(
     py: Python<'py>,
     direct: &Direct,
-    way: &Way<'_>,
+    way: &Way,
     tag: i64,
     memory: &Memory<'py>,
     transfer: Option<(&Bound<'py, PyAny>, usize)>,
@@ -152,7 +152,7 @@ pub unsafe fn receive_parts(
 /// call `give_up`.
 pub fn stream<'py>(
     direct: &Direct,
-    way: &Way<'_>,
+    way: &Way,
     dest: &Bound<'py, PyAny>,
     name: &Bound<'py, PyAny>,
     memory: &Memory<'py>,
@@ -184,7 +184,7 @@ pub fn stream<'py>(
 /// Take in a stream: the `from`-th and following bytes of a transfer, to the end of the memory.
 pub fn receive_stream<'py>(
     direct: &Direct,
-    way: &Way<'_>,
+    way: &Way,
     src: &Bound<'py, PyAny>,
     name: &Bound<'py, PyAny>,
     memory: &Memory<'py>,
@@ -218,7 +218,7 @@ fn breathe(py: Python<'_>) -> PyResult<()> {
 }
 
 /// Tell the receiver of a stream that no more comes.
-pub fn give_up(direct: &Direct, way: &Way<'_>, name: &Bound<'_, PyAny>) -> PyResult<()> {
+pub fn give_up(direct: &Direct, way: &Way, name: &Bound<'_, PyAny>) -> PyResult<()> {
     let parts = direct.parts.bind(name.py());
     Line { parts, way, kind: "part", name }.write(|_| Ok(()))
 }
@@ -226,7 +226,7 @@ pub fn give_up(direct: &Direct, way: &Way<'_>, name: &Bound<'_, PyAny>) -> PyRes
 /// Tell the sender of a stream, of which `done` of `size` bytes are there, that no more is wanted.
 pub fn abandon(
     direct: &Direct,
-    way: &Way<'_>,
+    way: &Way,
     src: &Bound<'_, PyAny>,
     name: &Bound<'_, PyAny>,
     done: usize,

@@ -24,7 +24,7 @@ use crate::sync::{fence, AtomicU32, AtomicU64, Ordering, Padded};
 mod reader;
 mod writer;
 
-pub use reader::{Arrival, Reader};
+pub use reader::{Arrival, Frame, Reader};
 pub use writer::{Refused, Writer};
 
 const FIRST: u32 = 1;
@@ -85,6 +85,10 @@ pub unsafe trait Memory {
     /// # Safety
     /// `to` has room for `length` bytes.
     unsafe fn get(&self, at: u64, to: *mut u8, length: usize);
+    /// Where the bytes at `at` are, for who can read them there.
+    fn place(&self, _at: u64) -> Option<*const u8> {
+        None
+    }
     /// What is at `at` will be wanted soon.
     fn expect(&self, _at: u64) {}
     /// Memory for a packet that comes in.

@@ -1,7 +1,7 @@
 //! The consuming side.
 
 use super::{padded, Control, Memory, ABORT, CLOSED, FIRST, FRAME, LAST, PLACE, SPLIT};
-use crate::packet::{Body, HEADER};
+use crate::packet::{open, Body, Opened, HEADER, SEEN};
 use crate::sync::Ordering;
 
 /// The consuming side.
@@ -33,6 +33,12 @@ pub enum Arrival {
     Part,
     /// Nothing.
     Nothing,
+}
+
+/// An envelope in the ring, and the bytes of its packet.
+pub struct Frame {
+    pub opened: Opened,
+    pub total: usize,
 }
 
 impl<M: Memory> Reader<M> {
@@ -125,6 +131,47 @@ impl<M: Memory> Reader<M> {
             // So small that all of it was in the ring: its sender thinks it has arrived.
             None => Err(format!("there was no memory for a message of {total} bytes")),
         }
+    }
+
+    /// The next frame, if it holds an envelope as a whole, which can be read where it is. Anything
+    /// else is left to `read`.
+    pub fn envelope(&self) -> Option<Frame> {
+        // SYNC POINT ring/data: Acquire with the producer's Release of `head`.
+        let head = self.control().head.0.load(Ordering::Acquire);
+        let there = head.wrapping_sub(self.tail);
+        if there < FRAME + HEADER as u64 || there > self.memory.capacity() {
+            return None;
+        }
+        let mut seen = [0u8; FRAME as usize + SEEN];
+        let length = seen.len().min(there as usize);
+        // SAFETY: the array has room for as much.
+        unsafe { self.copy_out(self.tail, seen.as_mut_ptr(), length) };
+        let (frame, packet) = seen[..length].split_at(FRAME as usize);
+        let chunk = u32::from_le_bytes(frame[..4].try_into().unwrap());
+        let kind = u32::from_le_bytes(frame[4..8].try_into().unwrap());
+        let total = u64::from_le_bytes(frame[8..].try_into().unwrap());
+        let is_whole = kind == FIRST | LAST && total == u64::from(chunk);
+        if !is_whole || FRAME + padded(total) > there {
+            return None;
+        }
+        self.memory.place(0)?;
+        let total = total as usize;
+        Some(Frame { opened: open(&packet[..packet.len().min(total)], total)?, total })
+    }
+
+    /// Show the bytes that the envelope in `frame`, which `envelope` has just found, carries: in two
+    /// places where they go round the ring's end. Then they are the producer's again.
+    pub fn take(&mut self, frame: &Frame, show: impl FnOnce(&[u8], &[u8])) {
+        let Opened { at, length, .. } = frame.opened;
+        let start = (self.tail + FRAME + at as u64) & (self.memory.capacity() - 1);
+        let first = length.min((self.memory.capacity() - start) as usize);
+        let place = |at| self.memory.place(at).expect("asked for in `envelope`");
+        // SAFETY: inside what was published, which the producer does not touch before `consume`.
+        unsafe {
+            let second = std::slice::from_raw_parts(place(0), length - first);
+            show(std::slice::from_raw_parts(place(start), first), second);
+        }
+        self.consume(FRAME + padded(frame.total as u64));
     }
 
     /// Take nothing from this ring any more.

@@ -68,9 +68,7 @@ impl<M: Memory> Writer<M> {
         if room < LEAST {
             return done;
         }
-        // Not the whole ring at once: the consumer copies one frame while we write the next.
-        let largest = (self.memory.capacity() / 4).min(u64::from(u32::MAX)) & !7;
-        let chunk = left.min((room - FRAME) & !7).min(largest) as usize;
+        let chunk = left.min((room - FRAME) & !7).min(self.largest()) as usize;
         let mut kind = 0;
         if done == 0 {
             kind |= FIRST;
@@ -87,6 +85,23 @@ impl<M: Memory> Writer<M> {
         });
         self.publish(FRAME + padded(chunk as u64));
         done + chunk
+    }
+
+    /// The room that a packet of `length` bytes needs to be written at once.
+    pub fn whole_room(&self, length: usize) -> u64 {
+        let frames = length as u64 / self.largest() + 1;
+        padded(length as u64) + frames * FRAME
+    }
+
+    /// Bytes of a packet in one frame, at most: not the whole ring, since the consumer copies one
+    /// while the next is written.
+    fn largest(&self) -> u64 {
+        (self.memory.capacity() / 4).min(u64::from(u32::MAX)) & !7
+    }
+
+    /// A number that changes whenever the consumer has read or received something.
+    pub fn pulse(&self) -> u64 {
+        self.all_taken().wrapping_add(self.control().tail.0.load(Ordering::Acquire))
     }
 
     /// The room that `write_split` needs for a head of `length` bytes; None where that can never be.

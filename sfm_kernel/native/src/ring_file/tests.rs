@@ -1,6 +1,6 @@
 use super::*;
 use crate::chance::Chance;
-use crate::packet::{Builder, Kind, Packet};
+use crate::packet::{Builder, Envelope, Kind, Packet};
 use crate::ring::{Arrival, Reader, Writer};
 
 #[test]
@@ -8,9 +8,13 @@ fn a_damaged_ring_is_read_or_refused() {
     let folder = std::env::temp_dir().join(format!("sfm-ring-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("a.ring");
-    let ring = Arc::new(RingFile::create(&path, 4096, 1 << 16).unwrap());
+    let ring = Arc::new(RingFile::create(&path, 8192, 1 << 16).unwrap());
     let mut writer = Writer::new(ring.clone());
     for n in 0..20i64 {
+        let front = Envelope { context: 9, source: n, tag: 0, note: 0 }.front(8);
+        // SAFETY: the bytes live as long as the packet.
+        let packet = unsafe { front.with(b"12345678".as_ptr(), 8) };
+        assert_eq!(writer.write(&packet, 0), packet.len());
         let mut builder = Builder::new();
         builder.attribute("n", Kind::Int, &[&n.to_le_bytes()]).unwrap();
         builder.attribute("text", Kind::Str, &[&b"x".repeat(n as usize * 5)]).unwrap();
@@ -24,16 +28,20 @@ fn a_damaged_ring_is_read_or_refused() {
     }
     let whole = std::fs::read(&path).unwrap();
     let (mut chance, rounds) = Chance::new(300, 23_500);
-    let mut arrived = 0;
+    let (mut arrived, mut landed) = (0, 0);
     for _ in 0..rounds {
         let mut damaged = whole.clone();
         let control = std::mem::size_of::<Front>();
-        let (start, end) = [(0, control), (DATA, 4096), (0, DATA + 4096)][chance.below(3)];
+        let (start, end) = [(0, control), (DATA, 8192), (0, DATA + 8192)][chance.below(3)];
         chance.damage(&mut damaged[start..], end, 30);
         std::fs::write(&path, &damaged).unwrap();
         let Ok(ring) = RingFile::open(&path) else { continue };
         let mut reader = Reader::new(ring);
         loop {
+            if let Some(frame) = reader.envelope().filter(|_| chance.below(2) == 0) {
+                reader.take(&frame, |first, second| landed += first.len() + second.len());
+                continue;
+            }
             let packet = match reader.read() {
                 Ok(Arrival::Nothing) | Err(_) => break,
                 Ok(Arrival::Part) => continue,
@@ -49,6 +57,6 @@ fn a_damaged_ring_is_read_or_refused() {
             }
         }
     }
-    assert!(arrived > 0, "not all of it is damaged");
+    assert!(arrived > 0 && landed > 0, "not all of it is damaged");
     std::fs::remove_dir_all(&folder).unwrap();
 }

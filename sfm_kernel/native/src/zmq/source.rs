@@ -138,7 +138,7 @@ impl Source {
 /// The packet that is the body of `frame`.
 fn packet_in(frame: impl Piece) -> Result<Packet, String> {
     let body = &frame.as_ref()[HEADER..];
-    if body.len() < KEEP || body.as_ptr() as usize % 16 != 0 {
+    if body.len() < KEEP || !(body.as_ptr() as usize).is_multiple_of(16) {
         return packet_from(body).map_err(|why| match why {
             Unfit::Malformed(why) => why,
             Unfit::NoMemory => "there is no memory for its message".to_owned(),

@@ -1,0 +1,95 @@
+"""What to do where a compiler says no: which package has a header, what a linker misses."""
+
+from __future__ import annotations
+
+import re
+
+_SYSTEMS = ("libc6-dev", "c-compiler")
+_PACKAGES = {
+    # header, or the start of its path: Debian's package, conda's
+    "Eigen/": ("libeigen3-dev", "eigen"),
+    "GL/": ("libgl1-mesa-dev freeglut3-dev", "freeglut"),
+    "X11/": ("libx11-dev", "xorg-libx11"),
+    "boost/": ("libboost-all-dev", "libboost-devel"),
+    "cblas.h": ("libopenblas-dev", "openblas"),
+    "fftw3-mpi.h": ("libfftw3-mpi-dev", "fftw"),
+    "fftw3.h": ("libfftw3-dev", "fftw"),
+    "gd.h": ("libgd-dev", "libgd"),
+    "gmp.h": ("libgmp-dev", "gmp"),
+    "gsl/": ("libgsl-dev", "gsl"),
+    "hdf5.h": ("libhdf5-dev", "hdf5"),
+    "jpeglib.h": ("libjpeg-dev", "libjpeg-turbo"),
+    "lapacke.h": ("liblapacke-dev", "liblapacke"),
+    "metis.h": ("libmetis-dev", "metis"),
+    "mpfr.h": ("libmpfr-dev", "mpfr"),
+    "ncurses.h": ("libncurses-dev", "ncurses"),
+    "netcdf.h": ("libnetcdf-dev", "libnetcdf"),
+    "numa.h": ("libnuma-dev", "numactl"),
+    "omp.h": ("libgomp1 gcc", "llvm-openmp"),
+    "openssl/": ("libssl-dev", "openssl"),
+    "petsc.h": ("petsc-dev", "petsc"),
+    "png.h": ("libpng-dev", "libpng"),
+    "readline/": ("libreadline-dev", "readline"),
+    "tbb/": ("libtbb-dev", "tbb-devel"),
+    "tiffio.h": ("libtiff-dev", "libtiff"),
+    "zlib.h": ("zlib1g-dev", "zlib"),
+}
+_OF_C = {
+    "assert", "complex", "ctype", "errno", "fcntl", "float", "getopt", "inttypes", "limits",
+    "locale", "malloc", "math", "pthread", "semaphore", "sched", "setjmp", "signal",
+    "stdarg", "stdbool", "stddef", "stdint", "stdio", "stdlib", "string", "strings",
+    "sys/mman", "sys/resource", "sys/stat", "sys/time", "sys/types", "sys/wait", "time",
+    "unistd", "wchar",
+}  # fmt: skip
+"""The system's own headers of C, without their .h."""
+_OF_CXX = {
+    "algorithm", "array", "chrono", "cmath", "complex", "cstdio", "cstdlib", "cstring",
+    "fstream", "functional", "iomanip", "iostream", "list", "map", "memory", "mutex",
+    "numeric", "queue", "random", "set", "sstream", "string", "thread", "tuple", "utility",
+    "vector",
+}  # fmt: skip
+"""Headers of C++'s library."""
+
+_NO_HEADER = re.compile(r"fatal error: '?([^:'\n]+?)'?(?:: No such file| file not found)")
+_NO_NAME = re.compile(r"undefined (?:reference to|symbol:) [`'\"]?([\w:~.]+)")
+_TWICE = re.compile(r"(?:multiple definition of|duplicate symbol:?) [`'\"]?main\b")
+
+
+def advice(text: str) -> str:
+    """What to do about a compiler's errors, in one line; empty if nothing is known."""
+    if found := _NO_HEADER.search(text):
+        return _of_header(found[1])
+    if _TWICE.search(text):
+        return "several of the sources have a main: name those of one program"
+    if found := _NO_NAME.search(text):
+        if found[1] == "main":
+            return "no source has a main, where a program begins"
+        return (
+            f"{found[1]} is declared, and nowhere defined: name the source file that has it too, "
+            f"or the library in SFM_LIBS (SFM_LIBS=-lgsl)"
+        )
+    return ""
+
+
+def _of_header(name: str) -> str:
+    if name in ("mpi.h", "sfm.h"):
+        return f"{name} is part of sfm-kernel, whose installation is damaged: install it again"
+    if name.removesuffix(".h") in _OF_C and name.endswith(".h"):
+        return _install(name, _SYSTEMS)
+    if name in _OF_CXX:
+        return f"{name} is a header of C++: use %%sfm c++, or a file name that ends in .cpp"
+    for known, packages in _PACKAGES.items():
+        if name == known or (known.endswith("/") and name.startswith(known)):
+            return _install(name, packages)
+    if name in ("cuda.h", "cuda_runtime.h"):
+        return f"{name} is part of CUDA, whose compiler nvcc has to be used"
+    return (
+        f"there is no {name} beside the source, and none in the system: put the file there, or "
+        f"install the package that has it (`apt-file search {name}` finds it)"
+    )
+
+
+def _install(header: str, packages: tuple[str, str]) -> str:
+    return (
+        f"{header} is not installed: `apt install {packages[0]}` or `conda install {packages[1]}`"
+    )

@@ -1,0 +1,356 @@
+"""A program or a library from C and C++ sources: compiled once, then taken from the cache."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from sfm_kernel.c import FOLDER, INCLUDE, LIB, LIBMPI, LIBSFM, tools
+from sfm_kernel.c.advice import advice
+from sfm_kernel.c.cache import Cache, key
+from sfm_kernel.c.tools import Compiler
+from sfm_kernel.errors import CompileError
+
+CELL = "cell"
+"""What the cell is called that is compiled: its number is not known to what comes out, so that
+running it again compiles nothing. Messages are given the number (``Source.shown``)."""
+
+SUFFIXES = {
+    ".c": "c", ".cc": "c++", ".cpp": "c++", ".cxx": "c++", ".c++": "c++", ".C": "c++",
+}  # fmt: skip
+"""How the names of source files end."""
+
+_CHECKS = os.path.join(FOLDER, "support", "checks.c")
+_MADE_BY = (os.path.join(FOLDER, "tools.py"), os.path.abspath(__file__), _CHECKS)
+_PROGRAM, _LIBRARY = "program", "library.so"
+
+
+class Source(NamedTuple):
+    """What is compiled: a file, or a text.
+
+    Attributes:
+        name: the file's name, as the user wrote it; of a text, what it is called.
+        text: the text, if it is no file.
+        language: "c" or "c++".
+        shown: what a text is called in messages, if not by its name.
+    """
+
+    name: str
+    text: str | None = None
+    language: str = "c"
+    shown: str = ""
+
+
+class Built(NamedTuple):
+    """What has come out.
+
+    Attributes:
+        path: the program or library, in the cache.
+        folder: of the cache's entry.
+        warnings: what the compiler had to say, now or when it compiled this.
+        compiled: whether it had to.
+    """
+
+    path: str
+    folder: str
+    warnings: str
+    compiled: bool
+
+
+def file(path: str) -> Source:
+    """The source in a file; its name says which language it is."""
+    return Source(path, None, SUFFIXES[os.path.splitext(path)[1]])
+
+
+def build(
+    sources: Sequence[Source],
+    *,
+    before: Sequence[Source] = (),
+    fast: bool = False,
+    shared: bool = False,
+    folder: str = "",
+    headers: Sequence[str] = (),
+    beside: Sequence[str] = (),
+    cache: Cache | None = None,
+) -> Built:
+    """Compile and link, unless these sources and their headers have been compiled before.
+
+    Args:
+        sources: of one program. Texts find headers beside the files of this process's folder.
+        before: texts that each source is compiled after, as if it included them.
+        fast: without checks.
+        shared: a library, not a program.
+        folder: what names are relative to; default: this process's folder.
+        headers: files below it, whose folders are searched for what sources include.
+        beside: all headers of a folder which is a new one each time: their contents, not the
+            folder, tell whether something has changed.
+    Blocks: while the compiler runs. An interrupt ends it, and leaves nothing.
+    Raises:
+        CompileError: there is no compiler, or it has found an error; its text is in the message,
+            with the names and lines of the sources.
+    Cost: a few ms if nothing has changed.
+    """
+    build = _Build(list(sources), list(before), fast, shared, cache or Cache())
+    build.base = os.path.abspath(folder)
+    build.include = sorted({os.path.dirname(name) or "." for name in headers})
+    build.beside = list(beside)
+    return build.run()
+
+
+class _Build:
+    def __init__(
+        self, sources: list[Source], before: list[Source], fast: bool, shared: bool, cache: Cache
+    ) -> None:
+        self._sources, self._before, self._cache = sources, before, cache
+        self._fast, self._shared = fast, shared
+        self.base = ""
+        self.include: list[str] = []
+        self.beside: list[str] = []
+        self._languages = sorted({source.language for source in sources})
+        self._compilers = {name: tools.find(name) for name in self._languages}
+        self._user = shlex.split(os.environ.get("SFM_CFLAGS", ""))
+        self._libraries = shlex.split(os.environ.get("SFM_LIBS", ""))
+        self._texts = [*before, *sources]
+        self._folder = ""
+
+    def run(self) -> Built:
+        name = _LIBRARY if self._shared else _PROGRAM
+        entry = self._key()
+        if known := self._cache.find(entry):
+            folder, record = known
+            return Built(os.path.join(folder, name), folder, self._named(record["said"]), False)
+        self._folder = self._cache.new()
+        try:
+            objects = [f"{number}.o" for number in range(len(self._sources))]
+            said = self._compile(objects) + self._link(objects, name)
+            headers = self._headers(objects)
+            self._tidy(name)
+            folder = self._cache.keep(self._folder, entry, headers, said=said)
+        except BaseException:
+            self._cache.drop(self._folder)
+            raise
+        return Built(os.path.join(folder, name), folder, self._named(said), True)
+
+    def _key(self) -> str:
+        private = [[name, _contents(Source(name), self.base)] for name in self.beside]
+        place = "" if private else self.base
+        return key(
+            [compiler.identity() for compiler in self._compilers.values()],
+            [[one.name, one.language, _contents(one, self.base)] for one in self._texts],
+            [
+                self._fast,
+                self._shared,
+                self._user,
+                self._libraries,
+                place,
+                private,
+                self.include,
+                LIB,
+            ],
+            [_about(path) for path in (*_MADE_BY, LIBMPI, LIBSFM)],
+        )
+
+    # ---- the steps
+
+    def _compile(self, objects: Sequence[str]) -> str:
+        """Compile each source, some at a time; what the compiler said."""
+        for source in self._texts:
+            if source.text is not None:
+                path = os.path.join(self._folder, source.name)
+                with open(path, "w", encoding="utf-8") as text:
+                    text.write(source.text)
+        commands = [
+            self._command(source, output)
+            for source, output in zip(self._sources, objects, strict=True)
+        ]
+        return self._run(commands)
+
+    def _command(self, source: Source, output: str) -> list[str]:
+        compiler, here = self._compilers[source.language], self._folder
+        words = [*compiler.command, *compiler.flags(fast=self._fast, shared=self._shared)]
+        words += [f"-fdebug-prefix-map={here}=.", f"-I{INCLUDE}", *self._user]
+        if self._uses_openmp() and not compiler.zig:
+            words.append("-fopenmp")
+        if source.text is not None:
+            words += ["-iquote", self.base]
+        words += [f"-I{name}" for name in self.include]
+        for one in self._before:
+            words += ["-include", os.path.join(here, one.name)]
+        place = os.path.join(here, output)
+        words += ["-MD", "-MF", f"{place}.d", "-c", "-o", place]
+        return [*words, "-x", source.language, source.name]
+
+    def _link(self, objects: Sequence[str], name: str) -> str:
+        compiler = self._compilers[self._languages[-1]]  # C++'s, if there is any of that
+        words = [*compiler.command, *compiler.link_flags(), *self._user]
+        words += [os.path.join(self._folder, one) for one in objects]
+        words.append(self._checks(compiler))
+        if self._shared:
+            words += ["-shared"]
+        if self._uses_openmp() and not compiler.zig:
+            words.append("-fopenmp")
+        # By their paths, since -lmpi would find another library, or none. A crash is told by
+        # libmpi, whether the program uses MPI or not; a Python process has its own way.
+        words += self._libraries
+        ours = [LIBSFM] if self._shared else [LIBMPI]
+        for library in (LIBMPI, LIBSFM):
+            if os.path.exists(library):
+                needed = "--no-as-needed" if library in ours and not self._shared else "--as-needed"
+                words += [f"-Wl,{needed}", library]
+        words += [f"-Wl,-rpath,{LIB}", "-Wl,--as-needed", "-lm", "-lpthread"]
+        words += ["-o", os.path.join(self._folder, name)]
+        return self._run([words])
+
+    def _checks(self, compiler: Compiler) -> str:
+        """The object of checks.c, compiled once."""
+        entry = key("checks", compiler.identity(), _about(_CHECKS))
+        if known := self._cache.find(entry):
+            return os.path.join(known[0], "checks.o")
+        folder = self._cache.new()
+        try:
+            c = compiler.command
+            if compiler.language == "c++" and compiler.zig:
+                c = (c[0], "cc")
+            words = [*c, "-O2", "-fPIC", "-fno-sanitize=undefined", "-c", "-x", "c", _CHECKS]
+            _run([[*words, "-o", os.path.join(folder, "checks.o")]], folder, self._environment())
+        except BaseException:
+            self._cache.drop(folder)
+            raise
+        return os.path.join(self._cache.keep(folder, entry, ()), "checks.o")
+
+    def _headers(self, objects: Iterable[str]) -> list[str]:
+        """The files that were read beside the sources, by their full paths."""
+        known = {os.path.join(self._folder, one.name) for one in self._texts}
+        names = [one.name for one in self._sources if one.text is None]
+        known |= {os.path.join(self.base, name) for name in [*names, *self.beside]}
+        found = set()
+        for one in objects:
+            with open(os.path.join(self._folder, f"{one}.d"), encoding="utf-8") as listed:
+                base = self._place()
+                found |= {
+                    os.path.abspath(os.path.join(base, name)) for name in _listed(listed.read())
+                }
+        return sorted(found - known)
+
+    def _tidy(self, but: str) -> None:
+        for name in os.listdir(self._folder):
+            path = os.path.join(self._folder, name)
+            if os.path.isdir(path):
+                self._cache.drop(path)
+            elif name != but:
+                os.remove(path)
+
+    # ---- the compiler
+
+    def _run(self, commands: Sequence[Sequence[str]]) -> str:
+        """Run commands, as many at a time as there are processors; what they said."""
+        failed, said = _run(commands, self._place(), self._environment(), fail=False)
+        if failed:
+            told = self._named(said).rstrip()
+            hint = advice(said)
+            raise CompileError("\n".join(filter(None, (told, hint))))
+        return said
+
+    def _place(self) -> str:
+        """Where the compiler runs: texts are called by their bare names, files as the user did."""
+        return self._folder if any(one.text is not None for one in self._sources) else self.base
+
+    def _environment(self) -> dict[str, str]:
+        environment = {**os.environ, "LC_ALL": "C"}
+        environment["ZIG_LOCAL_CACHE_DIR"] = os.path.join(self._folder, "zig")
+        environment.setdefault("ZIG_GLOBAL_CACHE_DIR", os.path.join(self._cache.folder, "zig"))
+        return environment
+
+    def _uses_openmp(self) -> bool:
+        return any(b"#pragma omp" in _contents(one, self.base) for one in self._texts)
+
+    def _named(self, said: str) -> str:
+        """A compiler's text with the names that the user knows the sources by."""
+        said = said.replace(f"{self._folder}/", "") if self._folder else said
+        for one in self._texts:
+            if one.shown and one.shown != one.name:
+                name = re.escape(one.name)
+                said = re.sub(rf"(?m)(^|from )(?:\./)*{name}(?=:)", rf"\g<1>{one.shown}", said)
+        return said
+
+
+def _contents(source: Source, base: str) -> bytes:
+    if source.text is not None:
+        return source.text.encode()
+    try:
+        with open(os.path.join(base, source.name), "rb") as found:
+            return found.read()
+    except OSError as problem:
+        raise CompileError(f"{source.name} cannot be read: {problem.strerror}") from None
+
+
+def _about(path: str) -> list[object]:
+    try:
+        about = os.stat(path)
+    except OSError:
+        return [path]
+    return [path, about.st_size, about.st_mtime_ns]
+
+
+def _listed(text: str) -> list[str]:
+    """The files that a makefile's rule, as compilers write it, depends on."""
+    _, _, names = text.replace("\\\n", " ").partition(": ")
+    names = names.split("\n")[0]
+    words = re.findall(r"(?:\\.|[^\s\\])+", names)
+    return [re.sub(r"\\(.)", r"\1", word).replace("$$", "$") for word in words]
+
+
+def _run(
+    commands: Sequence[Sequence[str]],
+    folder: str,
+    environment: dict[str, str],
+    *,
+    fail: bool = True,
+) -> tuple[bool, str]:
+    """Run commands beside each other; whether one failed, and what all of them said."""
+    waiting, said, failed = list(commands), [], False
+    running: list[subprocess.Popen[str]] = []
+    most = len(os.sched_getaffinity(0))
+    try:
+        while waiting or running:
+            while waiting and len(running) < most:
+                running.append(_start(waiting.pop(0), folder, environment))
+            process = running[0]
+            told, _ = process.communicate()
+            running.pop(0)
+            said.append(told)
+            failed = failed or process.returncode != 0
+            if process.returncode < 0:
+                name = signal.Signals(-process.returncode).name
+                said.append(f"the compiler was killed by {name}\n")
+    finally:
+        for process in running:  # a compiler's driver has children of its own
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+    if failed and fail:
+        raise CompileError("".join(said))
+    return failed, "".join(said)
+
+
+def _start(
+    command: Sequence[str], folder: str, environment: dict[str, str]
+) -> subprocess.Popen[str]:
+    try:
+        return subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,  # an interrupt is for this process, which ends all of them
+        )
+    except OSError as problem:
+        raise CompileError(f"{command[0]} cannot be started: {problem}") from None

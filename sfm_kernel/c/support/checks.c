@@ -1,0 +1,183 @@
+/* What programs need that were compiled here: checks that tell the line, and lines that come.
+ *
+ * The compiler puts calls of __ubsan_handle_* into the program, where an index is out of bounds, a
+ * pointer is null, a divisor is zero. Its own library for them may not be installed, and knows
+ * nothing of a launcher; these few lines are always there. They say what happened, and where, and
+ * end the process: nothing of the program can be trusted any more. The names and the shapes of their
+ * arguments are what GCC's and Clang's instrumentation calls.
+ *
+ * Where the launcher has started the process (SFM_MPI_REPORTS), it is told first: the other ranks
+ * are then ended, and the message is shown once.
+ */
+#define _GNU_SOURCE
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct place {
+    const char *file;
+    uint32_t line, column;
+};
+
+struct type {
+    uint16_t kind;  /* 0: an integer */
+    uint16_t about; /* of an integer: bit 0 signed, the others the logarithm of its bits */
+    char name[];
+};
+
+enum { STATUS = 134 }; /* as after abort() */
+
+static void put_json(char *text, size_t size, const char *from)
+{
+    size_t at = strlen(text);
+    for (; *from && at + 8 < size; from++) {
+        unsigned char byte = (unsigned char)*from;
+        if (byte == '"' || byte == '\\')
+            text[at++] = '\\';
+        if (byte < ' ')
+            at += (size_t)sprintf(text + at, "\\u%04x", byte);
+        else
+            text[at++] = *from;
+    }
+    text[at] = 0;
+}
+
+static int tell_launcher(const char *message)
+{
+    static char report[2048];
+    const char *given = getenv("SFM_MPI_REPORTS");
+    if (!given || !*given)
+        return 0;
+    snprintf(report, sizeof report, "[\"checked\", %d, \"", STATUS);
+    put_json(report, sizeof report - 4, message);
+    strcat(report, "\"]");
+    return send(atoi(given), report, strlen(report), MSG_NOSIGNAL) > 0;
+}
+
+/* "cell" is the cell that is run now: its number is not compiled in, so that running it again
+ * compiles nothing. */
+static void put_place(char *text, size_t size, const struct place *at)
+{
+    const char *cell = getenv("SFM_CELL");
+    if (strcmp(at->file, "cell") == 0 && cell)
+        snprintf(text, size, "cell %.*s, line %u", (int)strcspn(cell, "\t"), cell, at->line);
+    else
+        snprintf(text, size, "%s, line %u", at->file, at->line);
+}
+
+__attribute__((noreturn, format(printf, 2, 3)))
+static void failed(const struct place *at, const char *format, ...)
+{
+    static char message[1024];
+    va_list arguments;
+    size_t used;
+    put_place(message, 512, at);
+    used = strlen(message);
+    used += (size_t)snprintf(message + used, sizeof message - used, ": ");
+    va_start(arguments, format);
+    vsnprintf(message + used, sizeof message - used, format, arguments);
+    va_end(arguments);
+    fflush(NULL); /* what the program has printed before */
+    if (!tell_launcher(message))
+        dprintf(2, "%s\n", message);
+    _exit(STATUS);
+}
+
+static long long number(const struct type *type, uintptr_t value)
+{
+    unsigned bits = 1u << (type->about >> 1);
+    if (bits > 8 * sizeof value) /* then it is a pointer to the value */
+        return *(long long *)value;
+    if (!(type->about & 1) || bits == 8 * sizeof value)
+        return (long long)value;
+    return (long long)(value << (8 * sizeof value - bits)) >> (8 * sizeof value - bits);
+}
+
+#define HANDLER(name, ...) \
+    __attribute__((noreturn, visibility("hidden"))) void __ubsan_handle_##name(__VA_ARGS__)
+
+struct bounds { struct place at; const struct type *array, *index; };
+HANDLER(out_of_bounds_abort, struct bounds *data, uintptr_t index)
+{
+    failed(&data->at, "index %lld is out of bounds of %s", number(data->index, index),
+           data->array->name);
+}
+
+struct typed { struct place at; const struct type *type; };
+HANDLER(divrem_overflow_abort, struct typed *data, uintptr_t left, uintptr_t right)
+{
+    (void)left;
+    if (data->type->kind == 0 && number(data->type, right) == 0)
+        failed(&data->at, "division by zero");
+    failed(&data->at, "the result of this division does not fit into %s", data->type->name);
+}
+
+struct access { struct place at; const struct type *type; unsigned char alignment, kind; };
+HANDLER(type_mismatch_v1_abort, struct access *data, uintptr_t pointer)
+{
+    static const char *const does[] = {
+        "load through", "store through", "reference to", "member access through", "call through",
+    };
+    const char *what = data->kind < 5 ? does[data->kind] : "use of";
+    failed(&data->at, "%s %s pointer to %s", what, pointer ? "an invalid" : "a null",
+           data->type->name);
+}
+
+HANDLER(vla_bound_not_positive_abort, struct typed *data, uintptr_t bound)
+{
+    failed(&data->at, "an array of %lld elements", number(data->type, bound));
+}
+
+HANDLER(load_invalid_value_abort, struct typed *data, uintptr_t value)
+{
+    failed(&data->at, "%lld is no value of %s", number(data->type, value), data->type->name);
+}
+
+HANDLER(float_cast_overflow_abort, struct typed *data, uintptr_t value)
+{
+    (void)value;
+    failed(&data->at, "this number does not fit into %s", data->type->name);
+}
+
+HANDLER(builtin_unreachable, struct place *at) { failed(at, "this line cannot be reached"); }
+
+HANDLER(missing_return, struct place *at)
+{
+    failed(at, "the function ends without a return, and its value is used");
+}
+
+struct builtin { struct place at; unsigned char kind; };
+HANDLER(invalid_builtin_abort, struct builtin *data)
+{
+    failed(&data->at, "__builtin_c%cz of 0 has no value", data->kind ? 'l' : 't');
+}
+
+struct given { struct place at, declared; int which; };
+HANDLER(nonnull_arg_abort, struct given *data)
+{
+    failed(&data->at, "argument %d is a null pointer, which this function does not take",
+           data->which);
+}
+
+HANDLER(nonnull_return_v1_abort, struct given *data, struct place *at)
+{
+    (void)data;
+    failed(at, "a null pointer is returned by a function that never returns one");
+}
+
+/* The launcher reads pipes: what is printed comes in lines, at once; and a question without a
+ * newline comes before its answer is read. */
+__attribute__((constructor))
+static void set_up_streams(void)
+{
+    if (!getenv("SFM_MPI_RANK"))
+        return;
+    if (!isatty(1))
+        setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+    if (!isatty(0))
+        setvbuf(stdin, NULL, _IOLBF, BUFSIZ);
+}

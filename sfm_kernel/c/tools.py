@@ -1,0 +1,173 @@
+"""Which C compiler there is, and how it is called.
+
+It is what SFM_CC names, else the first on PATH, else conda's, else the one of the package ziglang,
+which needs nothing of the system. For C++ the same with SFM_CXX.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from sfm_kernel.errors import CompileError
+
+_ON_PATH = {"c": ("cc", "gcc", "clang"), "c++": ("c++", "g++", "clang++")}
+_VARIABLE = {"c": "SFM_CC", "c++": "SFM_CXX"}
+_CONDAS = {"c": "CC", "c++": "CXX"}
+_STANDARD = {"c": "-std=gnu17", "c++": "-std=gnu++17"}
+"""Named, since a newer compiler's own refuses what older books have."""
+
+_CHECKS = (
+    "-fsanitize=undefined",
+    "-fno-sanitize=alignment,pointer-overflow,signed-integer-overflow,object-size,shift,vptr",
+    "-fno-sanitize-recover=all",
+)
+"""What costs little: bounds, null pointers, division by zero. The others slow loops down, or find
+what courses' programs do on purpose (hashes that overflow)."""
+
+_LENIENT = ("implicit-function-declaration", "implicit-int", "int-conversion",
+            "incompatible-pointer-types")  # fmt: skip
+"""Errors of newer compilers that were warnings when many programs were written."""
+
+
+class Compiler(NamedTuple):
+    """A compiler that can be started.
+
+    Attributes:
+        command: the words that start it.
+        language: "c" or "c++".
+        zig: whether it is ziglang's.
+    """
+
+    command: tuple[str, ...]
+    language: str
+    zig: bool = False
+
+    def identity(self) -> list[str | int]:
+        """What changes when another compiler is installed under its name."""
+        about = os.stat(os.path.realpath(self.command[0]))
+        return [*self.command, os.path.realpath(self.command[0]), about.st_size, about.st_mtime_ns]
+
+    def flags(self, *, fast: bool, shared: bool) -> list[str]:
+        """How a source is compiled.
+
+        Args:
+            fast: without checks.
+            shared: for a library.
+        """
+        flags = ["-O2", "-g", _STANDARD[self.language], "-ffp-contract=off", "-Wall"]
+        flags += ["-Wno-unused", "-fdiagnostics-color=never"]
+        # Observers and crash reports name lines by the callers' addresses.
+        flags += ["-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"]
+        if self.zig:
+            flags += ["-mcpu=baseline", "-fno-stack-protector"]
+        clang = self.zig or self._is_clang()
+        if self.language == "c":
+            known = _LENIENT if clang else ("implicit-function-declaration", "implicit-int")
+            flags += [f"-Wno-error={name}" for name in known]
+            if not clang and self._version() >= 14:
+                flags += [f"-Wno-error={name}" for name in _LENIENT[2:]]
+        if not fast:
+            flags += _CHECKS
+            flags += ["-fno-sanitize=function"] if clang else ["-fsanitize=bounds-strict"]
+        elif self.zig:
+            flags.append("-fno-sanitize=undefined")
+        if shared:
+            flags.append("-fPIC")
+        return flags
+
+    def link_flags(self) -> list[str]:
+        """How objects are linked; the checks' functions are checks.c's."""
+        return ["-g", "-fno-sanitize=undefined"] if self.zig else ["-g"]
+
+    def _is_clang(self) -> bool:
+        return "clang" in _told(self.command)
+
+    def _version(self) -> int:
+        """The first number of GCC's version."""
+        found = re.search(r"\) (\d+)\.", _told(self.command))
+        return int(found[1]) if found else 0
+
+
+def find(language: str) -> Compiler:
+    """The compiler for "c" or "c++".
+
+    Raises:
+        CompileError: there is none; the text says what to install.
+    """
+    variable = _VARIABLE[language]
+    if chosen := os.environ.get(variable):
+        command = shlex.split(chosen)
+        path = shutil.which(command[0]) if command else None
+        if path is None:
+            raise CompileError(
+                f"there is no compiler {chosen!r}, which {variable} names: unset it, or name one"
+            )
+        return Compiler((path, *command[1:]), language, "zig" in os.path.basename(path))
+    for path in _candidates(language):
+        return Compiler((path,), language)
+    if zig := _zig():
+        return Compiler((zig, "cc" if language == "c" else "c++"), language, zig=True)
+    raise CompileError(_no_compiler(language))
+
+
+def _candidates(language: str) -> Iterator[str]:
+    if language == "c++" and (beside := _beside(os.environ.get("SFM_CC", ""))):
+        yield beside
+    names = [*_ON_PATH[language], *shlex.split(os.environ.get(_CONDAS[language], ""))[:1]]
+    for name in names:
+        if path := shutil.which(name):
+            yield path
+    # A kernel may run in a conda environment that nobody has activated.
+    suffix = {"c": "cc", "c++": "c++"}[language]
+    folder = os.path.join(sys.prefix, "bin")
+    if path := shutil.which(f"{os.uname().machine}-conda-linux-gnu-{suffix}", path=folder):
+        yield path
+
+
+def _beside(c_compiler: str) -> str | None:
+    """The C++ compiler that comes with a C compiler: g++-12 with gcc-12."""
+    name = shlex.split(c_compiler)[:1]
+    found = re.fullmatch(r"(.*?)(gcc|clang|cc)(-\d+)?", name[0]) if name else None
+    if found is None:
+        return None
+    plus = {"gcc": "g++", "clang": "clang++", "cc": "c++"}[found[2]]
+    return shutil.which(f"{found[1]}{plus}{found[3] or ''}")
+
+
+def _zig() -> str | None:
+    """The compiler of the package ziglang, if that is installed."""
+    found = importlib.util.find_spec("ziglang")
+    folders = list(found.submodule_search_locations or []) if found else []
+    paths = [os.path.join(folder, "zig") for folder in folders]
+    return next(filter(os.path.isfile, paths), None)
+
+
+def _no_compiler(language: str) -> str:
+    name, debian, conda = {
+        "c": ("C", "gcc libc6-dev", "c-compiler"),
+        "c++": ("C++", "g++", "cxx-compiler"),
+    }[language]
+    return (
+        f"there is no {name} compiler. Install one: `pip install 'sfm-kernel[c]'` (needs nothing "
+        f"else), or `apt install {debian}`, or `conda install {conda}`; or let "
+        f"{_VARIABLE[language]} name it"
+    )
+
+
+@functools.cache
+def _told(command: Sequence[str]) -> str:
+    """What a compiler says of itself."""
+    try:
+        done = subprocess.run([*command, "--version"], capture_output=True, check=False)
+    except OSError as problem:
+        raise CompileError(f"{command[0]} cannot be started: {problem}") from None
+    return done.stdout.decode(errors="replace")

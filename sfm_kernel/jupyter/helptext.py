@@ -1,0 +1,29 @@
+"""What ``%sfm help`` says."""
+
+HELP = """\
+%sfm start 4           start four engines, named 0 1 2 3
+%sfm start A B         start two engines, named A and B
+%sfm connect [ID]      use a cluster that runs already (a second notebook, ipcluster)
+%sfm status            who runs, and what each one waits for
+%sfm queues            the messages that nobody has received yet
+%sfm why               why nothing goes on: who waits for whom, and which message nearly fits
+%sfm detect on         end a deadlock of the notebook's own calls, too, which else is only told
+%sfm timeline          what happened in the last run, message by message; FILE.json: for Perfetto
+%sfm scale 6           have six engines: more are started, or the highest ranks end
+%sfm restart [A]       start an engine again (all without a name); it keeps its name and rank
+%sfm stop              end the engines
+%sfm clean             remove what killed processes left in shared memory
+%sfm run -n 4 prog.py  run an MPI program (mpi4py) in four processes of its own; also -m module
+%sfm mpi4py on         `from mpi4py import MPI` gives SFM's MPI on all engines; off: the installed
+
+%%sfm                  run the cell on all engines
+%%sfm A   %%sfm 0,2    run it on some; options are ipyparallel's: --noblock --out r --no-stream …
+%%sfm --no-detect      let a deadlock stand (else it is ended after two seconds, and explained)
+%%sfm c -n 4           a program in C (also c++); without main: functions, sfm.c.f(x) calls them
+%%sfm --mpi            run it where `from mpi4py import MPI` gives SFM's MPI
+
+In a cell of an engine and in the notebook (which is "home"):
+  send(dest="B", tag="hello", data=[1, 2])     any attributes you like
+  m = recv(tag="hello")                        waits for a message that has them
+  print(m.src, m.data)
+Also: recv_nb, peek, regcb, sfm; in engines rank and size."""

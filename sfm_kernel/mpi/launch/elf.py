@@ -1,0 +1,142 @@
+"""What a compiled program says of itself: for which machine it is, which libraries it needs.
+
+Read from the file, by the words of the ELF specification; nothing is run. The file may hold
+anything: what is no ELF file, or is damaged, raises ValueError.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from typing import BinaryIO, NamedTuple
+
+_LITTLE, _BIG = 1, 2
+_PROGRAM, _SHARED = 2, 3
+_LOADED, _DYNAMIC, _INTERPRETED = 1, 2, 3
+_NEEDED, _STRINGS, _SIZE_OF_STRINGS, _NAMED, _OLD_PATH, _PATH = 1, 5, 10, 14, 15, 29
+_MOST = 1 << 24
+"""Bytes of a table that is read; a damaged file may claim any size."""
+
+_MACHINES = {3: "i386", 20: "ppc", 21: "ppc64le", 22: "s390x", 40: "arm", 62: "x86_64",
+             183: "aarch64", 243: "riscv64", 258: "loongarch64"}  # fmt: skip
+
+
+class Binary(NamedTuple):
+    """A program or a library.
+
+    Attributes:
+        machine: as ``os.uname().machine`` calls it, or a number.
+        bits: 32 or 64.
+        program: whether it can be started.
+        needed: the libraries that it names.
+        old_path: it says itself where they are, before LD_LIBRARY_PATH is looked at.
+        name: what a library calls itself.
+    """
+
+    machine: str
+    bits: int
+    program: bool
+    needed: tuple[str, ...] = ()
+    old_path: bool = False
+    name: str = ""
+
+
+def is_elf(path: str) -> bool:
+    """Whether a file begins as a compiled one does."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(4) == b"\x7fELF"
+    except OSError:
+        return False
+
+
+def read(path: str) -> Binary:
+    """What a file says of itself.
+
+    Raises:
+        ValueError: it is damaged, or no compiled program or library.
+        OSError: it cannot be read.
+    """
+    with open(path, "rb") as file:
+        try:
+            return _Reader(file).binary()
+        except (struct.error, IndexError, OverflowError):
+            raise ValueError("it is damaged: a part of it is missing") from None
+
+
+class _Reader:
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._length = os.fstat(file.fileno()).st_size
+        start = self._at(0, 16)
+        if start[:4] != b"\x7fELF" or start[4] not in (1, 2) or start[5] not in (_LITTLE, _BIG):
+            raise ValueError("it is no compiled program")
+        self._wide = start[4] == 2
+        self._order = "<" if start[5] == _LITTLE else ">"
+
+    def binary(self) -> Binary:
+        kind, machine = self._words("HH", 16)
+        if kind not in (_PROGRAM, _SHARED):
+            raise ValueError("it is an object file, which has to be linked first")
+        parts = self._parts()
+        dynamic = self._dynamic(parts)
+        interpreted = any(part[0] == _INTERPRETED for part in parts)
+        name = _MACHINES.get(machine, str(machine))
+        about = Binary(name, 64 if self._wide else 32, interpreted or kind == _PROGRAM)
+        if not dynamic:
+            return about
+        strings = self._strings(parts, dynamic)
+        needed = tuple(_text(strings, value) for tag, value in dynamic if tag == _NEEDED)
+        tags = dict(dynamic)
+        own = _text(strings, tags[_NAMED]) if _NAMED in tags else ""
+        old = _OLD_PATH in tags and _PATH not in tags
+        return about._replace(needed=needed, old_path=old, name=own)
+
+    def _parts(self) -> list[tuple[int, int, int, int]]:
+        """Kind, place in the file, address and size of each part that is loaded or told of."""
+        if self._wide:
+            (at,) = self._words("Q", 32)
+            size, count = self._words("HH", 54)
+            rows = [self._words("IIQQQQ", at + number * size) for number in range(count)]
+            return [(kind, place, address, length) for kind, _, place, address, _, length in rows]
+        (at,) = self._words("I", 28)
+        size, count = self._words("HH", 42)
+        rows = [self._words("IIIII", at + number * size) for number in range(count)]
+        return [(kind, place, address, length) for kind, place, address, _, length in rows]
+
+    def _dynamic(self, parts: list[tuple[int, int, int, int]]) -> list[tuple[int, int]]:
+        found = [part for part in parts if part[0] == _DYNAMIC]
+        if not found:
+            return []
+        _, place, _, length = found[0]
+        form = "qQ" if self._wide else "iI"
+        data = self._at(place, length)
+        size = struct.calcsize(self._order + form)
+        whole = data[: len(data) // size * size]
+        pairs = list(struct.iter_unpack(self._order + form, whole))
+        end = next((number for number, (tag, _) in enumerate(pairs) if tag == 0), len(pairs))
+        return pairs[:end]
+
+    def _strings(
+        self, parts: list[tuple[int, int, int, int]], dynamic: list[tuple[int, int]]
+    ) -> bytes:
+        tags = dict(dynamic)
+        address, size = tags.get(_STRINGS, 0), tags.get(_SIZE_OF_STRINGS, 0)
+        for kind, place, begins, length in parts:
+            if kind == _LOADED and begins <= address < begins + length:
+                return self._at(place + address - begins, size)
+        raise ValueError("it is damaged: its names are missing")
+
+    def _words(self, form: str, at: int) -> tuple[int, ...]:
+        size = struct.calcsize(self._order + form)
+        return struct.unpack(self._order + form, self._at(at, size))
+
+    def _at(self, place: int, size: int) -> bytes:
+        if size > _MOST or place > self._length:
+            raise ValueError("it is damaged: a table in it has an impossible size")
+        self._file.seek(place)
+        return self._file.read(size)
+
+
+def _text(strings: bytes, at: int) -> str:
+    return strings[at : strings.index(b"\0", at)].decode(errors="replace")

@@ -1,0 +1,189 @@
+"""A rank that is a program of its own: compiled from C, or another Python with the real mpi4py.
+
+It joins the world through our libmpi.so.12, by what stands in its environment (SFM_DIR,
+SFM_MPI_WORLD, SFM_MPI_RANK, SFM_MPI_SIZE), and reports on the socket whose descriptor is
+SFM_MPI_REPORTS, as ``rank`` does for Python.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import json
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from sfm_kernel.c import LIB, LIBMPI
+from sfm_kernel.errors import SFMError
+from sfm_kernel.mpi.launch import elf, reports
+from sfm_kernel.mpi.launch.rank import SIGNALS
+
+_PR_SET_PDEATHSIG = 1
+_NOT_STARTED = 127
+"""The exit status of a process that could not become its program, as shells have it."""
+
+
+class WrongProgram(SFMError):
+    """A compiled program that cannot run here, or not with our MPI; the text says why."""
+
+
+@dataclass(frozen=True)
+class Native:
+    """A program that the system runs.
+
+    Attributes:
+        path: the file that is run.
+        words: its arguments, the first being what it is called.
+        folder: where it runs; empty: where the launcher does.
+        environment: what is set for it beside what all ranks have.
+        temporary: a folder that is there for this run only.
+    """
+
+    path: str
+    words: tuple[str, ...]
+    folder: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    temporary: str = ""
+
+
+def compiled(words: Sequence[str]) -> Native:
+    """A compiled program with its arguments.
+
+    Raises:
+        WrongProgram: it is for another machine, or was linked with another MPI.
+    """
+    path, *arguments = words
+    problem = unfit(path)
+    if problem:
+        raise WrongProgram(problem)
+    return Native(os.path.abspath(path), (path, *arguments), environment=_libraries(path))
+
+
+def python(words: Sequence[str]) -> Native:
+    """A Python program beside C's: the real mpi4py, on our library.
+
+    Args:
+        words: as ``program.run`` takes them.
+    Raises:
+        WrongProgram: no mpi4py is installed that takes our library.
+    """
+    if problem := _unfit_mpi4py():
+        raise WrongProgram(problem)
+    # mpi4py.run ends all ranks where one raises.
+    arguments = (sys.executable, "-m", "mpi4py", *words)
+    environment = {
+        "MPI4PY_MPIABI": "mpich", "LD_LIBRARY_PATH": _with_ours(), "PYTHONUNBUFFERED": "1",
+    }  # fmt: skip
+    return Native(sys.executable, arguments, environment=environment)
+
+
+def execute(program: Native, environment: Mapping[str, str], launcher: int, fd: int) -> NoReturn:
+    """Become the program, in a new process.
+
+    Args:
+        environment: all of it, but for the program's own.
+        launcher: the launcher's process, with which this one dies.
+        fd: the descriptor of the socket for reports.
+    """
+    try:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != launcher:  # it died before the call
+            os._exit(1)
+        os.set_inheritable(fd, True)
+        for number in (*SIGNALS, signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
+        signal.set_wakeup_fd(-1)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+        if program.folder:
+            os.chdir(program.folder)
+        own = {**environment, **program.environment, "SFM_MPI_REPORTS": str(fd)}
+        own["SFM_MPI_PID"] = str(os.getpid())  # what it starts is no rank
+        os.execve(program.path, list(program.words), own)
+    except BaseException as problem:  # noqa: BLE001 - this process is the launcher's copy
+        text = f"{program.words[0]} cannot be started: {getattr(problem, 'strerror', problem)}\n"
+        os.write(fd, json.dumps([reports.EXITED, _NOT_STARTED, text]).encode())
+    finally:
+        os._exit(_NOT_STARTED)
+
+
+def unfit(path: str) -> str:
+    """Why a compiled program cannot run here with our MPI; empty if it can."""
+    try:
+        about = elf.read(path)
+    except (OSError, ValueError) as problem:
+        return f"{path} cannot be run: {problem}"
+    here = os.uname().machine
+    if not about.program:
+        return f"{path} is a library, not a program"
+    if about.machine != here and (about.machine, here) != ("i386", "x86_64"):
+        return (
+            f"{path} was compiled for {about.machine}, and this machine is {here}: compile it here"
+        )
+    if about.bits == 32 and _mpi(about):
+        return f"{path} is a program of 32 bits, and our MPI has 64: compile it without -m32"
+    if not os.access(path, os.X_OK):
+        return f"{path} may not be run: chmod +x {path}"
+    if foreign := [name for name in _mpi(about) if not name.startswith(("libmpi.so.12", *_KIN))]:
+        return (
+            f"{path} was linked with {_maker(foreign[0])} ({foreign[0]}); our library has the ABI "
+            f"of MPICH, Intel MPI and MVAPICH (libmpi.so.12). Give the launcher the source, which "
+            f"it compiles itself, or compile it with `cc prog.c $(sfm-config --cflags --libs)`"
+        )
+    if _mpi(about) and not os.path.exists(LIBMPI):
+        return f"{path} needs libmpi.so.12, which is missing here: install sfm-kernel again"
+    return ""
+
+
+_KIN = ("libmpicxx.so.12", "libmpifort.so.12", "libmpichcxx", "libmpichfort")
+"""Layers over MPICH's library, for other languages."""
+
+
+def _mpi(about: elf.Binary) -> list[str]:
+    return [name for name in about.needed if name.startswith(("libmpi", "libmpich"))]
+
+
+def _maker(library: str) -> str:
+    if library.startswith("libmpi_abi"):
+        return "a library of MPI 5's common ABI"
+    if library.startswith(("libmpi.so.40", "libmpi.so.20", "libmpi_")):
+        return "Open MPI"
+    return "another MPI"
+
+
+def _libraries(path: str) -> dict[str, str]:
+    """What makes the loader take our library for the one that a program names."""
+    about = elf.read(path)
+    if not _mpi(about):
+        return {}
+    if about.old_path:  # it looks where it was linked before anything else
+        return {"LD_PRELOAD": ":".join(filter(None, (LIBMPI, os.environ.get("LD_PRELOAD"))))}
+    return {"LD_LIBRARY_PATH": _with_ours()}
+
+
+def _with_ours() -> str:
+    return ":".join(filter(None, (LIB, os.environ.get("LD_LIBRARY_PATH"))))
+
+
+def _unfit_mpi4py() -> str:
+    found = importlib.util.find_spec("mpi4py")
+    if found is None or not found.submodule_search_locations:
+        return (
+            "Python beside C needs mpi4py, which is not installed: `pip install 'mpi4py>=4.1'`. "
+            "(Alone, a Python program runs on sfm_kernel's own.)"
+        )
+    for folder in found.submodule_search_locations:
+        for name in os.listdir(folder):
+            if name.startswith("MPI.") and name.endswith(".so"):
+                try:
+                    if "libmpi.so.12" in elf.read(os.path.join(folder, name)).needed:
+                        return ""
+                except (OSError, ValueError):
+                    continue
+    return (
+        "the mpi4py that is installed was built for another MPI: Python beside C needs one for "
+        "MPICH's ABI, as `pip install 'mpi4py>=4.1'` brings it"
+    )

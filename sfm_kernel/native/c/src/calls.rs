@@ -1,0 +1,94 @@
+//! Sending and receiving.
+
+use std::ffi::{c_char, c_int};
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sfm_endpoint::receive::{self, Wish};
+use sfm_endpoint::{Endpoint, Kind, Name, Route};
+use sfm_native::calls::deadline;
+
+use crate::arguments::{given, limit, name, place, text};
+use crate::codes::{answer, Failure, Result};
+use crate::endpoint::{endpoint, Handle};
+use crate::message::Message;
+use crate::packet::Packet;
+
+pub unsafe extern "C" fn send(handle: *const Handle, rank: c_int, packet: *const Packet) -> c_int {
+    answer(|| {
+        if rank < 0 {
+            return Err(Failure::argument(format!("rank {rank}: nobody has a negative one")));
+        }
+        deliver(&*endpoint(handle)?, &Name::Rank(rank.into()), given(packet, "the packet")?)
+    })
+}
+
+pub unsafe extern "C" fn send_to(
+    handle: *const Handle,
+    to: *const c_char,
+    packet: *const Packet,
+) -> c_int {
+    answer(|| {
+        let dest = name(text(to, "the destination")?);
+        deliver(&*endpoint(handle)?, &dest, given(packet, "the packet")?)
+    })
+}
+
+fn deliver(endpoint: &Endpoint, dest: &Name, packet: &Packet) -> Result {
+    let buffering = endpoint.buffering.load(Ordering::Relaxed);
+    let go = |route: &Arc<Route>| -> Result<sfm_endpoint::Result<()>> {
+        let mut builder = packet.encode(route)?;
+        // SAFETY: the packet keeps its texts and bytes, and the caller the arrays that it has set.
+        let gather = unsafe { builder.finish() };
+        Ok(route.send(endpoint, &gather, buffering))
+    };
+    let route = endpoint.route(dest)?;
+    let Err(lost) = go(&route)? else { return Ok(()) };
+    if lost.kind != Kind::PeerLost {
+        return Err(lost.into());
+    }
+    // Another process may have taken its place.
+    match endpoint.successor(dest, &route) {
+        Ok(Some(successor)) => Ok(go(&successor)??),
+        _ => Err(lost.into()),
+    }
+}
+
+unsafe fn wish(wanted: *const Packet) -> Result<Wish> {
+    wanted.as_ref().map_or_else(|| Ok(Wish::default()), Packet::wish)
+}
+
+pub unsafe extern "C" fn recv(
+    handle: *const Handle,
+    wanted: *const Packet,
+    seconds: f64,
+    message: *mut *mut Message,
+) -> c_int {
+    answer(|| {
+        let to = place(message, "the place for the message")?;
+        let (endpoint, wish, limit) = (endpoint(handle)?, wish(wanted)?, limit(seconds)?);
+        let taken = if limit == Some(Duration::ZERO) {
+            receive::take(&endpoint, &wish)?.ok_or_else(|| receive::would_block(&wish))?
+        } else {
+            let taken = receive::wait(&endpoint, &wish, deadline(limit))?;
+            let given = limit.unwrap_or_default();
+            taken.ok_or_else(|| receive::timed_out(&endpoint, &wish, given))?
+        };
+        *to = Box::into_raw(Box::new(Message::new(taken.packet)));
+        Ok(())
+    })
+}
+
+pub unsafe extern "C" fn peek(
+    handle: *const Handle,
+    wanted: *const Packet,
+    found: *mut c_int,
+) -> c_int {
+    answer(|| {
+        let to = place(found, "the place for the answer")?;
+        let (endpoint, wish) = (endpoint(handle)?, wish(wanted)?);
+        *to = c_int::from(receive::peek(&endpoint, &wish)?);
+        Ok(())
+    })
+}

@@ -1,0 +1,247 @@
+//! `sfm_message`: attributes that were received.
+
+use std::ffi::{c_char, c_int, c_void, CString};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use sfm_native::packet::{u32_at, u64_at, Attribute, Kind, Packet, Shape, MAX_DIMENSIONS};
+
+use crate::arguments::{attribute, given, place};
+use crate::codes::{answer, answer_with, Code, Failure, Result};
+use crate::types::{element, Type};
+
+pub struct Message {
+    packet: Arc<Packet>,
+    /// With a zero at the end, which packets have not.
+    names: OnceLock<Vec<CString>>,
+    src: OnceLock<CString>,
+    texts: Mutex<Vec<(String, CString)>>,
+}
+
+/// `sfm_array`.
+#[repr(C)]
+pub struct Array {
+    element: c_int,
+    dimensions: c_int,
+    shape: [usize; MAX_DIMENSIONS as usize],
+    count: usize,
+    size: usize,
+    first_fastest: c_int,
+    data: *mut c_void,
+}
+
+impl Message {
+    pub fn new(packet: Arc<Packet>) -> Message {
+        let (names, src, texts) = Default::default();
+        Message { packet, names, src, texts }
+    }
+
+    fn find(&self, name: &str) -> Result<Attribute<'_>> {
+        self.packet.find(name).ok_or_else(|| {
+            let names: Vec<_> = self.packet.attributes().map(|one| one.name).take(20).collect();
+            let text =
+                format!("the message has no attribute {name:?}. It has: {}", names.join(", "));
+            Failure::new(Code::NoAttribute, text)
+        })
+    }
+
+    /// The bytes of a value that stands in the table or in a buffer.
+    fn bytes(&self, one: &Attribute<'_>) -> (*const u8, usize) {
+        match one.kind {
+            Kind::BigStr | Kind::BigBytes => {
+                let (at, length) = self.packet.buffer(u32_at(one.value, 0) as usize);
+                (at, length)
+            }
+            _ => (one.value.as_ptr(), one.value.len()),
+        }
+    }
+}
+
+/// The error of a read as another type.
+fn mismatch(one: &Attribute<'_>) -> Failure {
+    let name = one.name;
+    let (code, what) = match one.kind {
+        Kind::BigInt => {
+            let why = "is an integer beyond 64 bits: send it as text, or as a float";
+            (Code::NeedsPython, why)
+        }
+        Kind::Pickle | Kind::BigPickle => {
+            let why =
+                "is a pickled object, which only Python can open: send numbers, text, bytes or \
+                       contiguous NumPy arrays of numbers instead, such as numpy.array(values), \
+                       float(x) or int(x)";
+            (Code::NeedsPython, why)
+        }
+        kind => (Code::WrongType, Type::of(kind).advice()),
+    };
+    Failure::new(code, format!("attribute {name:?} {what}"))
+}
+
+unsafe fn get<'a>(
+    message: *const Message,
+    key: *const c_char,
+) -> Result<(&'a Message, Attribute<'a>)> {
+    let message = given(message, "the message")?;
+    Ok((message, message.find(attribute(key)?)?))
+}
+
+pub unsafe extern "C" fn get_int(
+    message: *const Message,
+    key: *const c_char,
+    value: *mut i64,
+) -> c_int {
+    answer(|| {
+        let (to, (_, one)) = (place(value, "the place for the integer")?, get(message, key)?);
+        *to = match one.kind {
+            Kind::Int => u64_at(one.value, 0) as i64,
+            Kind::False => 0,
+            Kind::True => 1,
+            _ => return Err(mismatch(&one)),
+        };
+        Ok(())
+    })
+}
+
+pub unsafe extern "C" fn get_double(
+    message: *const Message,
+    key: *const c_char,
+    value: *mut f64,
+) -> c_int {
+    answer(|| {
+        let (to, (_, one)) = (place(value, "the place for the double")?, get(message, key)?);
+        *to = match one.kind {
+            Kind::Float => f64::from_bits(u64_at(one.value, 0)),
+            Kind::Int => u64_at(one.value, 0) as i64 as f64,
+            Kind::False => 0.0,
+            Kind::True => 1.0,
+            _ => return Err(mismatch(&one)),
+        };
+        Ok(())
+    })
+}
+
+pub unsafe extern "C" fn get_text(
+    message: *const Message,
+    key: *const c_char,
+    text: *mut *const c_char,
+    length: *mut usize,
+) -> c_int {
+    answer(|| {
+        let (to, (message, one)) = (place(text, "the place for the text")?, get(message, key)?);
+        if !matches!(one.kind, Kind::Str | Kind::BigStr) {
+            return Err(mismatch(&one));
+        }
+        let (at, count) = message.bytes(&one);
+        let mut texts = message.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = texts.iter().position(|(name, _)| name == one.name);
+        let nth = known.unwrap_or_else(|| {
+            let mut bytes = std::slice::from_raw_parts(at, count).to_vec();
+            bytes.push(0);
+            // It may have zeros inside: `length` says where it ends.
+            texts.push((one.name.to_owned(), CString::from_vec_with_nul_unchecked(bytes)));
+            texts.len() - 1
+        });
+        *to = texts[nth].1.as_ptr();
+        if let Some(length) = length.as_mut() {
+            *length = count;
+        }
+        Ok(())
+    })
+}
+
+pub unsafe extern "C" fn get_bytes(
+    message: *const Message,
+    key: *const c_char,
+    bytes: *mut *const c_void,
+    length: *mut usize,
+) -> c_int {
+    answer(|| {
+        let to = place(bytes, "the place for the bytes")?;
+        let count = place(length, "the place for their number")?;
+        let (message, one) = get(message, key)?;
+        if !matches!(one.kind, Kind::Bytes | Kind::BigBytes) {
+            return Err(mismatch(&one));
+        }
+        let (at, found) = message.bytes(&one);
+        (*to, *count) = (at.cast(), found);
+        Ok(())
+    })
+}
+
+pub unsafe extern "C" fn get_array(
+    message: *const Message,
+    key: *const c_char,
+    array: *mut Array,
+) -> c_int {
+    answer(|| {
+        let (to, (message, one)) = (place(array, "the place for the array")?, get(message, key)?);
+        let shape = match one.kind {
+            Kind::Array => Shape::of(one.value).ok_or_else(|| mismatch(&one))?,
+            _ => return Err(mismatch(&one)),
+        };
+        let (data, bytes) = message.packet.buffer(u32_at(one.value, 0) as usize);
+        let mut extents = [0; MAX_DIMENSIONS as usize];
+        let mut dimensions = 0;
+        for (to, extent) in extents.iter_mut().zip(shape.extents()) {
+            *to = extent as usize;
+            dimensions += 1;
+        }
+        let size = usize::from(shape.item);
+        *to = Array {
+            element: element(&shape),
+            dimensions,
+            shape: extents,
+            count: bytes / size,
+            size,
+            first_fastest: c_int::from(shape.order == b'F' && dimensions > 1),
+            data: data.cast(),
+        };
+        Ok(())
+    })
+}
+
+pub unsafe extern "C" fn type_of(message: *const Message, key: *const c_char) -> c_int {
+    answer_with(Type::Absent as c_int, || {
+        let (message, key) = (given(message, "the message")?, attribute(key)?);
+        let found = message.packet.find(key).map_or(Type::Absent, |one| Type::of(one.kind));
+        Ok(found as c_int)
+    })
+}
+
+pub unsafe extern "C" fn attribute_name(message: *const Message, index: c_int) -> *const c_char {
+    answer_with(std::ptr::null(), || {
+        let message = given(message, "the message")?;
+        let names = message
+            .names
+            .get_or_init(|| message.packet.attributes().map(|one| terminated(one.name)).collect());
+        let found = usize::try_from(index).ok().and_then(|index| names.get(index));
+        Ok(found.map_or(std::ptr::null(), |name| name.as_ptr()))
+    })
+}
+
+pub unsafe extern "C" fn src(message: *const Message) -> *const c_char {
+    answer_with(std::ptr::null(), || {
+        let message = given(message, "the message")?;
+        let src = message.src.get_or_init(|| match message.packet.find("src") {
+            Some(one) if one.kind == Kind::Int => {
+                terminated(&(u64_at(one.value, 0) as i64).to_string())
+            }
+            Some(one) if one.kind == Kind::Str => terminated(sfm_native::value::text(one.value)),
+            _ => CString::default(),
+        });
+        Ok(src.as_ptr())
+    })
+}
+
+/// With a zero at the end, and none before.
+fn terminated(text: &str) -> CString {
+    CString::new(text.replace('\0', "")).unwrap_or_default()
+}
+
+pub unsafe extern "C" fn release(message: *mut Message) {
+    if !message.is_null() {
+        answer(|| {
+            drop(Box::from_raw(message));
+            Ok(())
+        });
+    }
+}

@@ -1,0 +1,298 @@
+//! Where in a program without Python a call comes from: the address to which it returns.
+//!
+//! Each function of the library begins with a few instructions that `entry!` makes: they write the
+//! address down, and the function's name, in two words of the thread, and jump on. So a call pays a
+//! nanosecond, whether anybody looks or not, and no frame pointers are needed. When something happens that observers are told
+//! of, the word becomes a place (core: places.rs): a binary and an address in it. The line of the
+//! source is found out by the observer, from the binary's debug information.
+
+use std::ffi::CStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::atomic::{fence, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use sfm_native::places::{self, Place};
+
+use crate::modules::{self, Module};
+
+/// Call sites that are remembered, by a part of their address.
+const REMEMBERED: usize = 256;
+
+// The words, for each thread: the address, and where the name is. Not a `thread_local!`, whose address only Rust knows; and found from
+// the thread's pointer without a call (initial-exec), since all registers belong to the arguments.
+// What is so found has to have little room: a program may load the library late.
+std::arch::global_asm!(
+    ".pushsection .tbss.sfm_caller,\"awT\",%nobits",
+    ".balign 8",
+    ".globl sfm_caller",
+    ".hidden sfm_caller",
+    "sfm_caller:",
+    ".zero 16",
+    ".popsection"
+);
+
+/// Export functions under these names which note where they were called from and go on as another
+/// one: `entry!(sfm_send => send)`, where `send` is `unsafe extern "C"`. With its prototype,
+/// `entry!(MPI_Wtime() -> c_double, wtime)`, Rust can call it, too.
+#[macro_export]
+macro_rules! entry {
+    ($name:ident($($argument:ident: $kind:ty),*) -> $returns:ty, $body:path) => {
+        $crate::entry_name!($name);
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $kind),*) -> $returns {
+            $crate::note_caller_and_jump!($name, $body)
+        }
+    };
+    ($($name:ident),+ => $body:path) => { $(
+        $crate::entry_name!($name);
+        /// # Safety
+        /// As the function that it goes on as; it has that one's arguments.
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name() {
+            $crate::note_caller_and_jump!($name, $body)
+        }
+    )+ };
+}
+
+/// The name of an entry, in a module that is called like it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! entry_name {
+    ($name:ident) => {
+        #[allow(non_snake_case)]
+        mod $name {
+            pub static NAME: &str = stringify!($name);
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! note_caller_and_jump {
+    ($name:ident, $body:path) => {
+        ::core::arch::naked_asm!(
+            "mov r11, qword ptr [rsp]",
+            "mov r10, qword ptr [rip + sfm_caller@GOTTPOFF]",
+            "mov qword ptr fs:[r10], r11",
+            "lea r11, [rip + {name}]",
+            "mov qword ptr fs:[r10 + 8], r11",
+            "jmp {body}",
+            name = sym $name::NAME,
+            body = sym $body,
+        )
+    };
+}
+
+#[cfg(target_arch = "aarch64")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! note_caller_and_jump {
+    ($name:ident, $body:path) => {
+        ::core::arch::naked_asm!(
+            "mrs x16, tpidr_el0",
+            "adrp x17, :gottprel:sfm_caller",
+            "ldr x17, [x17, :gottprel_lo12:sfm_caller]",
+            "add x16, x16, x17",
+            "adrp x17, {name}",
+            "add x17, x17, :lo12:{name}",
+            "stp x30, x17, [x16]",
+            "b {body}",
+            name = sym $name::NAME,
+            body = sym $body,
+        )
+    };
+}
+
+/// What this thread's words hold.
+#[derive(Clone, Copy)]
+struct Words {
+    /// The address after the latest call; 0 before the first.
+    caller: usize,
+    /// The name of the function that was called.
+    name: Option<&'static &'static str>,
+}
+
+/// This thread's words.
+fn words() -> *mut Words {
+    let words: *mut Words;
+    // SAFETY: reads the thread's pointer and a constant of the linker's.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        std::arch::asm!(
+            "mov {words}, qword ptr fs:[0]",
+            "add {words}, qword ptr [rip + sfm_caller@GOTTPOFF]",
+            words = out(reg) words,
+            options(nostack, readonly, pure),
+        );
+        #[cfg(target_arch = "aarch64")]
+        std::arch::asm!(
+            "mrs {words}, tpidr_el0",
+            "adrp {offset}, :gottprel:sfm_caller",
+            "ldr {offset}, [{offset}, :gottprel_lo12:sfm_caller]",
+            "add {words}, {words}, {offset}",
+            words = out(reg) words,
+            offset = out(reg) _,
+            options(nostack, readonly, pure),
+        );
+    }
+    words
+}
+
+/// The address after the latest call of this thread; 0 before the first.
+pub fn caller() -> usize {
+    // SAFETY: words of this thread's, which live as long as it does.
+    unsafe { (*words()).caller }
+}
+
+/// The function that this thread has called last; empty before the first.
+pub fn name() -> &'static str {
+    // SAFETY: as above; an entry has written it.
+    unsafe { (*words()).name.map_or("", |name| name) }
+}
+
+/// Run a function of the program's, which may make calls itself. Those after it are again where
+/// they were before.
+pub fn kept<T>(function: impl FnOnce() -> T) -> T {
+    struct Back(Words);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            // SAFETY: as in `caller`.
+            unsafe { *words() = self.0 }
+        }
+    }
+    // SAFETY: as in `caller`.
+    let _back = Back(unsafe { *words() });
+    function()
+}
+
+/// Have observers told of this program's binaries and addresses.
+pub fn install() {
+    places::set_finder(place);
+}
+
+/// The place of this thread's latest call; 0 before the first, and where it is in no binary.
+pub fn place() -> Place {
+    match caller() {
+        0 => 0,
+        caller => SITES.get(caller).unwrap_or_else(|| find(caller)),
+    }
+}
+
+static SITES: Sites = Sites { sites: [const { Site::new() }; REMEMBERED], writing: Mutex::new(()) };
+
+/// Places by addresses; of two that want the same entry the later one has it.
+struct Sites {
+    sites: [Site; REMEMBERED],
+    writing: Mutex<()>,
+}
+
+struct Site {
+    address: AtomicUsize,
+    place: AtomicU64,
+}
+
+impl Site {
+    const fn new() -> Site {
+        Site { address: AtomicUsize::new(0), place: AtomicU64::new(0) }
+    }
+}
+
+impl Sites {
+    fn get(&self, address: usize) -> Option<Place> {
+        let site = &self.sites[address % REMEMBERED];
+        // SYNC POINT callers: the address before the place, and again after it.
+        let is_there = site.address.load(Ordering::Acquire) == address;
+        let place = site.place.load(Ordering::Relaxed);
+        fence(Ordering::Acquire);
+        let is_still = site.address.load(Ordering::Relaxed) == address;
+        (is_there && is_still).then_some(place)
+    }
+
+    fn put(&self, address: usize, place: Place) {
+        let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let site = &self.sites[address % REMEMBERED];
+        // SYNC POINT callers: no address while the place changes.
+        site.address.store(0, Ordering::Relaxed);
+        fence(Ordering::Release);
+        site.place.store(place, Ordering::Relaxed);
+        site.address.store(address, Ordering::Release);
+    }
+}
+
+#[cold]
+fn find(caller: usize) -> Place {
+    // The instruction before: of a call that is a function's last the next line may be another's.
+    let address = caller - 1;
+    let known = modules::find(address, |module| {
+        let line = u32::try_from(address - module.base).ok()?;
+        Some(places::place(places::register(text_of(module)), line))
+    });
+    let place = known.flatten().unwrap_or(0);
+    SITES.put(caller, place);
+    place
+}
+
+/// The text of a binary for observers: that of a piece of code (sfm_kernel/observe/places.py), whose
+/// function is the binary's build id, behind an @.
+///
+/// A cell's program is told in `SFM_CELL` which one it is: number and id, with a tab between them.
+fn text_of(module: &Module) -> String {
+    let cell = std::env::var("SFM_CELL").ok().filter(|cell| cell.matches('\t').count() == 1);
+    let cell = cell.unwrap_or_else(|| "\t".to_owned());
+    let path = path_of(module.name);
+    format!("{cell}\t0\t@{}\t{}", module.build_id(), path.display())
+}
+
+/// The file of a binary; `name`: as the dynamic linker has it, empty for the program itself.
+fn path_of(name: &CStr) -> PathBuf {
+    if name.is_empty() {
+        return std::fs::read_link("/proc/self/exe").unwrap_or_default();
+    }
+    let path = PathBuf::from(std::ffi::OsStr::from_bytes(name.to_bytes()));
+    std::fs::canonicalize(&path).unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set_caller(address: usize) {
+        // SAFETY: as in `caller`.
+        unsafe { (*words()).caller = address }
+    }
+
+    #[test]
+    fn the_place_of_a_call_is_its_binary_and_an_address_in_that() {
+        assert_eq!(place(), 0);
+        let here = the_place_of_a_call_is_its_binary_and_an_address_in_that as fn() as usize;
+        for _ in 0..2 {
+            set_caller(here + 1);
+            let found = place();
+            assert_ne!(places::code_of(found), 0);
+            let offset = modules::find(here, |module| here - module.base).unwrap();
+            assert_eq!(places::line_of(found) as usize, offset);
+        }
+        set_caller(17); // no code is there
+        assert_eq!(place(), 0);
+    }
+
+    #[test]
+    fn a_call_of_the_program_s_function_changes_nothing() {
+        set_caller(1234);
+        kept(|| set_caller(99));
+        assert_eq!(caller(), 1234);
+    }
+
+    #[test]
+    fn addresses_that_want_the_same_entry_are_not_mixed_up() {
+        let sites = Sites { sites: [const { Site::new() }; REMEMBERED], writing: Mutex::new(()) };
+        sites.put(5, 50);
+        assert_eq!(sites.get(5), Some(50));
+        sites.put(5 + REMEMBERED, 60);
+        assert_eq!((sites.get(5), sites.get(5 + REMEMBERED)), (None, Some(60)));
+    }
+}

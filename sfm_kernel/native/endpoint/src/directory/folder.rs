@@ -1,0 +1,302 @@
+//! A world's folder, held open: the rules of `sfm_kernel/directory/folders.py`.
+//!
+//! Whoever uses it holds a shared lock on the folder itself, so that it is never removed under
+//! somebody's feet; its table changes under an exclusive lock on the file `lock`. Both are flocks:
+//! the kernel drops them with the process.
+
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use sfm_native::shm::room;
+
+use super::roots::{root, user};
+use crate::error::{Error, Kind, Result};
+
+/// How long to wait for a lock that others hold for about a millisecond.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What tells one version of a file from the next.
+pub type Stamp = (u64, i64, i64);
+
+pub struct Folder {
+    pub world: String,
+    pub path: PathBuf,
+    /// Locked, as long as it is open.
+    file: File,
+}
+
+/// The right to change the world's table.
+pub struct Locked(File);
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // Not only closed: a child that was forked meanwhile has a copy of the descriptor.
+        // SAFETY: a descriptor of ours.
+        unsafe { libc::flock(self.0.as_raw_fd(), libc::LOCK_UN) };
+    }
+}
+
+impl Folder {
+    /// Open the world's folder; make it if it does not exist.
+    pub fn open(world: &str) -> Result<Folder> {
+        check_world(world)?;
+        let mut top = root()?;
+        make(&top)?;
+        top = root()?; // another one, where somebody else has made that one first
+        make(&top)?;
+        check_private(&top)?;
+        let path = top.join(world);
+        loop {
+            make(&path)?;
+            let opened = check_private(&path).and_then(|()| {
+                let flags = libc::O_DIRECTORY | libc::O_CLOEXEC;
+                let file = OpenOptions::new().read(true).custom_flags(flags).open(&path);
+                file.map_err(|error| failed(&path, &error))
+            });
+            let file = match opened {
+                Ok(file) => file,
+                // Somebody has removed it in between.
+                Err(_) if fs::symlink_metadata(&path).is_err_and(|one| is_missing(&one)) => {
+                    continue
+                }
+                Err(error) => return Err(error),
+            };
+            lock(&file, libc::LOCK_SH, &path)?;
+            if is_same(&file, &path) {
+                let folder = Folder { world: world.to_owned(), path, file };
+                folder.lock_file()?; // the mark by which `clean` knows a world
+                return Ok(folder);
+            }
+        }
+    }
+
+    fn lock_file(&self) -> Result<File> {
+        let path = self.path.join("lock");
+        private().append(true).create(true).open(&path).map_err(|error| failed(&path, &error))
+    }
+
+    /// The error for a folder that was removed.
+    fn gone(&self) -> Error {
+        let (world, path) = (&self.world, self.path.display());
+        let text =
+            format!("world {world:?} does not exist any more (no {path}). Start or join it first");
+        Error::new(Kind::WorldGone, text)
+    }
+
+    fn check(&self) -> Result<()> {
+        if is_same(&self.file, &self.path) {
+            Ok(())
+        } else {
+            Err(self.gone())
+        }
+    }
+
+    /// The exclusive right to change the world's table.
+    pub fn locked(&self) -> Result<Locked> {
+        self.check()?;
+        let file = self.lock_file()?;
+        lock(&file, libc::LOCK_EX, &self.path.join("lock"))?;
+        Ok(Locked(file))
+    }
+
+    /// The content of a file of the folder; None if there is none.
+    pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        let path = self.path.join(name);
+        let content = match private().read(true).open(&path) {
+            Ok(mut file) => {
+                let status = file.metadata().map_err(|error| failed(&path, &error))?;
+                check_mode(&status, &path)?;
+                let mut content = Vec::new();
+                file.read_to_end(&mut content).map_err(|error| failed(&path, &error))?;
+                Some(content)
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(failed(&path, &error)),
+        };
+        self.check()?;
+        Ok(content)
+    }
+
+    /// Differs from what it was if the file was replaced since; None if there is none.
+    pub fn stamp(&self, name: &str) -> Option<Stamp> {
+        let status = fs::symlink_metadata(self.path.join(name)).ok()?;
+        Some((status.ino(), status.mtime(), status.mtime_nsec()))
+    }
+
+    /// Replace a file as a whole.
+    pub fn write(&self, name: &str, content: &[u8], _by_right: &Locked) -> Result<()> {
+        let (path, fresh) = (self.path.join(name), self.path.join(format!("{name}.new")));
+        let written = private()
+            .write(true)
+            .create(true)
+            .truncate(true) // a dead writer's leftover
+            .open(&fresh)
+            .and_then(|mut file| file.write_all(content))
+            .and_then(|()| fs::rename(&fresh, &path));
+        written.map_err(|error| match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                let (free, limit) = room(&self.path).unwrap_or_default();
+                Error::full(content.len() as u64, free, limit, &self.path)
+            }
+            _ => failed(&path, &error),
+        })
+    }
+
+    /// Let go of the folder. A world that all have left goes with the last one who lets go of it;
+    /// not one whose processes died, so that one can still see how they ended.
+    pub fn close(self, all_have_left: impl Fn(&[u8]) -> bool) {
+        let Folder { path, file, .. } = self;
+        drop(file);
+        let _ = remove_unused(&path, &all_have_left);
+    }
+}
+
+/// What a world's folder holds beside the files of its processes, the mark of a world last.
+const TABLE_FILES: [&str; 6] =
+    ["members.json.new", "members.json", "key.new", "key", "relay", "lock"];
+
+fn remove_unused(path: &Path, all_have_left: &impl Fn(&[u8]) -> bool) -> io::Result<()> {
+    let flags = libc::O_DIRECTORY | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+    let folder = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    // SAFETY: a descriptor of ours.
+    if unsafe { libc::flock(folder.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
+        return Ok(()); // somebody uses it
+    }
+    let names: Vec<_> =
+        fs::read_dir(path)?.filter_map(|one| one.ok()?.file_name().into_string().ok()).collect();
+    let lives = |name: &String| name.ends_with(".seg") && is_alive(&path.join(name));
+    if names.iter().any(lives)
+        || !fs::read(path.join("members.json")).is_ok_and(|table| all_have_left(&table))
+    {
+        return Ok(());
+    }
+    for name in names.iter().filter(|name| is_of_process(name)) {
+        fs::remove_file(path.join(name))?;
+    }
+    for name in TABLE_FILES.iter().filter(|name| names.iter().any(|one| one == *name)) {
+        fs::remove_file(path.join(name))?;
+    }
+    fs::remove_dir(path)
+}
+
+/// Whether a file is named after a process: `uid.kind`, or `uid-uid.kind` between two.
+fn is_of_process(name: &str) -> bool {
+    let is_uid = |text: &str| {
+        text.len() == 32 && text.bytes().all(|one| matches!(one, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    let Some((owners, kind)) = name.split_once('.') else { return false };
+    let is_word = kind.chars().all(|one| one.is_alphanumeric() || one == '_');
+    !kind.is_empty() && is_word && owners.splitn(2, '-').all(is_uid)
+}
+
+/// Whether the process that made the segment runs: it holds the file's lock. A segment that is not
+/// there belongs to a process that left. One that cannot be looked at (no descriptor is left for
+/// it) says nothing, and its owner counts as alive.
+pub fn is_alive(segment: &Path) -> bool {
+    let flags = libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    match OpenOptions::new().read(true).custom_flags(flags).open(segment) {
+        Err(error) => {
+            !matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP))
+        }
+        // Shared, so that two who ask at once do not take each other for the owner.
+        // SAFETY: a descriptor of ours.
+        Ok(file) => unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) != 0 },
+    }
+}
+
+fn check_world(world: &str) -> Result<()> {
+    let fits = |one: char| one.is_ascii_alphanumeric() || matches!(one, '_' | '-' | '.');
+    if (1..=64).contains(&world.len()) && world.chars().all(fits) && !world.starts_with('.') {
+        return Ok(());
+    }
+    let rule = "use 1 to 64 letters, digits, '.', '_' or '-', not '.' first";
+    Err(Error::new(Kind::BadName, format!("world name {world:?}: {rule}")))
+}
+
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.mode(0o600).custom_flags(libc::O_CLOEXEC | libc::O_NOFOLLOW);
+    options
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::NotFound
+}
+
+fn failed(path: &Path, error: &io::Error) -> Error {
+    Error::system(&path.display().to_string(), error)
+}
+
+fn make(path: &Path) -> Result<()> {
+    if let Some(above) = path.parent() {
+        fs::create_dir_all(above).map_err(|error| failed(above, &error))?;
+    }
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(failed(path, &error)),
+        _ => Ok(()),
+    }
+}
+
+/// That the folder is the user's own and closed to others.
+fn check_private(path: &Path) -> Result<()> {
+    let status = fs::symlink_metadata(path).map_err(|error| failed(path, &error))?;
+    if !status.is_dir() {
+        let text = format!("{} must be a folder, not a link or a file. Remove it", path.display());
+        return Err(Error::new(Kind::WorldAccess, text));
+    }
+    check_mode(&status, path)
+}
+
+fn check_mode(status: &Metadata, path: &Path) -> Result<()> {
+    let (path, owner, own) = (path.display(), status.uid(), user());
+    let text = if owner != own {
+        let next = "Set SFM_DIR to a folder of your own";
+        format!("{path} belongs to user {owner}, not to you ({own}). {next}")
+    } else if status.mode() & 0o077 != 0 {
+        format!(
+            "{path} is open to other users (mode {:o}). Messages are private: run chmod go= {path}, \
+             or set SFM_DIR to another folder",
+            status.mode() & 0o7777
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(Kind::WorldAccess, text))
+}
+
+fn is_same(file: &File, path: &Path) -> bool {
+    let (Ok(one), Ok(other)) = (file.metadata(), fs::symlink_metadata(path)) else { return false };
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+/// Lock; bounded, since a holder may have been stopped inside.
+fn lock(file: &File, operation: i32, path: &Path) -> Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut pause = Duration::from_micros(500);
+    loop {
+        // SAFETY: a descriptor that we own.
+        if unsafe { libc::flock(file.as_raw_fd(), operation | libc::LOCK_NB) } == 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        match error.kind() {
+            ErrorKind::Interrupted => continue,
+            ErrorKind::WouldBlock => {}
+            _ => return Err(failed(path, &error)),
+        }
+        if Instant::now() > deadline {
+            let (path, seconds) = (path.display(), PATIENCE.as_secs());
+            let text = format!(
+                "{path} is locked for {seconds} s by a process that does not go on (find it with: \
+                 fuser {path}). Continue or kill it"
+            );
+            return Err(Error::new(Kind::WorldGone, text));
+        }
+        std::thread::sleep(pause);
+        pause = (2 * pause).min(Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,192 @@
+//! Where on this machine a user's worlds are: the rule of `sfm_kernel/directory/roots.py`, which
+//! says why it is like that.
+
+use std::ffi::{CStr, OsStr, OsString};
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Component, Path, PathBuf};
+
+use super::sha256::digest;
+use crate::error::{Error, Kind, Result};
+use crate::random;
+
+const SHARED: &str = "/dev/shm";
+
+/// The folder of this user's worlds: `$SFM_DIR`, else one in shared memory. Not created.
+pub fn root() -> Result<PathBuf> {
+    if let Some(chosen) = std::env::var_os("SFM_DIR").filter(|chosen| !chosen.is_empty()) {
+        return absolute(Path::new(&chosen));
+    }
+    let shared = if is_writable(Path::new(SHARED)) { SHARED.into() } else { temporary() };
+    let own = user();
+    let usual = shared.join(format!("sfm-{own}"));
+    let owner = owner(&usual)?;
+    if owner == Some(own) {
+        return Ok(usual);
+    }
+    let record = record(&shared)?;
+    let known = match (read(&record, &usual), owner) {
+        (None, None) => return Ok(usual),
+        (Some(known), _) if is_ours(&known)? => known,
+        (known, _) => write(&record, &usual, known.as_deref())?,
+    };
+    // Who took the name may have given it back meanwhile, and a process of ours may have it now.
+    Ok(if self::owner(&usual)? == Some(own) { usual } else { known })
+}
+
+/// Whether a folder is the user's, or not there.
+fn is_ours(path: &Path) -> Result<bool> {
+    Ok(owner(path)?.is_none_or(|owner| owner == user()))
+}
+
+pub fn user() -> u32 {
+    // SAFETY: no preconditions.
+    unsafe { libc::geteuid() }
+}
+
+/// Without steps back, as Python's `os.path.abspath` has it.
+fn absolute(path: &Path) -> Result<PathBuf> {
+    let failed = |error| Error::system("the working directory cannot be found", &error);
+    let mut whole = PathBuf::new();
+    for part in std::path::absolute(path).map_err(failed)?.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(whole.pop()),
+            part => whole.push(part),
+        }
+    }
+    Ok(whole)
+}
+
+fn is_writable(folder: &Path) -> bool {
+    let Ok(path) = std::ffi::CString::new(folder.as_os_str().as_bytes()) else { return false };
+    // SAFETY: a text that ends with a zero.
+    folder.is_dir() && unsafe { libc::access(path.as_ptr(), libc::W_OK | libc::X_OK) } == 0
+}
+
+/// As Python's `tempfile.gettempdir`.
+fn temporary() -> PathBuf {
+    let named =
+        ["TMPDIR", "TEMP", "TMP"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
+    let usual = ["/tmp", "/var/tmp", "/usr/tmp"].into_iter().map(PathBuf::from);
+    let found = named.chain(usual).find(|folder| is_writable(folder));
+    found.unwrap_or_else(|| std::env::current_dir().unwrap_or_else(|_| "/tmp".into()))
+}
+
+/// The number of the user to whom it belongs; None where there is nothing.
+fn owner(path: &Path) -> Result<Option<u32>> {
+    match fs::symlink_metadata(path) {
+        Ok(status) => Ok(Some(status.uid())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::system(&path.display().to_string(), &error)),
+    }
+}
+
+/// The file of the user's home that is for this shared memory.
+fn record(shared: &Path) -> Result<PathBuf> {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let failed = |error| Error::system(&shared.display().to_string(), &error);
+    let device = fs::metadata(shared).map_err(failed)?.dev();
+    let this = digest(format!("{} {device}", boot.trim()).as_bytes());
+    Ok(home().join(".local/state/sfm-kernel").join(format!("root-{}", &this[..16])))
+}
+
+/// The user's home, as the system has it; of a user whom it does not know, as HOME says.
+fn home() -> PathBuf {
+    // SAFETY: all zero is a valid record of pointers and numbers.
+    let mut entry: libc::passwd = unsafe { std::mem::zeroed() };
+    let mut texts = vec![0; 1 << 14];
+    let mut found = std::ptr::null_mut();
+    // SAFETY: the buffers are ours and as long as said; what is found points into them.
+    let known = unsafe {
+        libc::getpwuid_r(user(), &mut entry, texts.as_mut_ptr(), texts.len(), &mut found);
+        (!found.is_null()).then(|| CStr::from_ptr(entry.pw_dir).to_bytes().to_vec())
+    };
+    let named = || std::env::var_os("HOME").unwrap_or_else(|| OsStr::new("/").to_owned());
+    known.map(OsString::from_vec).unwrap_or_else(named).into()
+}
+
+/// The folder that is recorded; None where there is none, or others could have written it.
+fn read(record: &Path, usual: &Path) -> Option<PathBuf> {
+    let flags = libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(record).ok()?;
+    let status = file.metadata().ok()?;
+    if !status.is_file() || status.uid() != user() || status.mode() & 0o077 != 0 {
+        return None;
+    }
+    let mut known = String::new();
+    file.take(1000).read_to_string(&mut known).ok()?;
+    let end = known.strip_prefix(&format!("{}-", usual.display()))?;
+    let digit = |one: char| matches!(one, '0'..='9' | 'a'..='f');
+    (end.len() == 32 && end.chars().all(digit)).then(|| PathBuf::from(&known))
+}
+
+/// Record a folder, unless another process has just done so; the one that is recorded.
+fn write(record: &Path, usual: &Path, instead_of: Option<&Path>) -> Result<PathBuf> {
+    put(record, usual, instead_of).map_err(|error| {
+        let text = format!(
+            "{} belongs to somebody else, and {}, which is to say where your worlds are instead, \
+             cannot be written ({error}). Set SFM_DIR to a folder of your own, in shared memory if \
+             possible",
+            usual.display(),
+            record.display()
+        );
+        Error::new(Kind::WorldAccess, text)
+    })?;
+    read(record, usual).ok_or_else(|| {
+        let record = record.display();
+        let text = format!("{record} must be a file that only you can read and write. Remove it");
+        Error::new(Kind::WorldAccess, text)
+    })
+}
+
+fn put(record: &Path, usual: &Path, instead_of: Option<&Path>) -> io::Result<()> {
+    let fresh = record.with_extension(format!("{:032x}", random()?));
+    let folder = record.parent().expect("a file of a folder");
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let options = libc::O_CLOEXEC;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .custom_flags(options)
+        .open(&fresh)?;
+    let placed = write!(file, "{}-{:032x}", usual.display(), random()?).and_then(|()| {
+        match fs::hard_link(&fresh, record) {
+            // Somebody else's stays, unless it is of no use.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => match read(record, usual) {
+                Some(known) if Some(known.as_path()) != instead_of => Ok(()),
+                _ => fs::rename(&fresh, record),
+            },
+            Err(_) => fs::rename(&fresh, record), // a file system that has no links
+            Ok(()) => Ok(()),
+        }
+    });
+    let _ = fs::remove_file(&fresh);
+    placed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_made_absolute_without_steps_back() {
+        assert_eq!(absolute(Path::new("/a/./b/../c")).unwrap(), Path::new("/a/c"));
+    }
+
+    #[test]
+    fn a_record_is_kept_and_replaced_only_where_it_is_of_no_use() {
+        let folder = crate::tests::folder();
+        let (record, usual) = (folder.join("state/root-1"), Path::new("/dev/shm/sfm-0"));
+        assert_eq!(read(&record, usual), None);
+        let first = write(&record, usual, None).unwrap();
+        assert_eq!(write(&record, usual, None).unwrap(), first);
+        let second = write(&record, usual, Some(&first)).unwrap();
+        assert_ne!(first, second);
+        assert_eq!(read(&record, Path::new("/tmp/sfm-0")), None);
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

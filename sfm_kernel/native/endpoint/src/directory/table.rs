@@ -1,0 +1,257 @@
+//! Who is in a world: the table, and the rule by which a newcomer gets slot, rank and name. The
+//! same as `sfm_kernel/directory/table.py`, whose tests hold for both; the file is the same, too.
+
+use std::collections::{HashMap, HashSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sfm_native::segment::SLOTS;
+
+use crate::error::{Error, Kind, Result};
+use crate::name::Name;
+
+const MAX_DEPARTED: usize = 64;
+
+/// One incarnation of a process of a world: see `Member` in `sfm_kernel/transport/base.py`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Member {
+    pub uid: String,
+    pub slot: usize,
+    pub rank: Option<i64>,
+    pub name: Name,
+    pub pid: i64,
+    pub host: String,
+    pub segment: String,
+    pub address: String,
+    #[serde(default)]
+    pub info: Map<String, Value>,
+}
+
+/// What a process asks for when it joins.
+#[derive(Clone, Debug, Default)]
+pub struct Wish {
+    pub name: Option<String>,
+    pub rank: Option<i64>,
+    /// No rank: somebody who watches and talks.
+    pub guest: bool,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Table {
+    pub(super) next_slot: usize,
+    pub members: Vec<Member>,
+    pub departed: Vec<Member>,
+}
+
+/// The newcomer but for what the table decides.
+pub struct Newcomer {
+    pub uid: String,
+    pub pid: i64,
+    pub host: String,
+    pub segment: String,
+}
+
+impl Wish {
+    /// Whether it can be wished for at all.
+    pub fn check(&self) -> Result<()> {
+        let bad = |text: String| Err(Error::new(Kind::BadName, text));
+        if let Some(name) = &self.name {
+            let length = name.chars().count();
+            if !(1..=64).contains(&length) {
+                return bad(format!("a name has 1 to 64 characters, and {name:?} has {length}"));
+            }
+            let is_printed = |one: char| !one.is_control() && (one == ' ' || !one.is_whitespace());
+            let digits = name.trim_start_matches(['+', '-']);
+            let is_number = !digits.is_empty() && digits.chars().all(char::is_numeric);
+            if is_number || !name.chars().all(is_printed) {
+                let why = "would be taken for a rank, or cannot be printed";
+                return bad(format!("the name {name:?} {why}"));
+            }
+        }
+        match self.rank {
+            Some(rank) if rank < 0 => bad(format!("a rank is an integer, 0 or more, not {rank}")),
+            Some(rank) if self.guest => {
+                bad(format!("a guest has no rank, and this one asks for {rank}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Table {
+    /// The table that a file holds.
+    pub fn loads(text: &[u8]) -> Result<Table> {
+        let mut table: Table = serde_json::from_slice(text).map_err(|error| {
+            let text = format!(
+                "the world's table is damaged ({error}). End its processes, then run `python -m \
+                 sfm_kernel clean`"
+            );
+            Error::new(Kind::World, text)
+        })?;
+        table.members.sort_by_key(|one| one.slot);
+        Ok(table)
+    }
+
+    pub fn dumps(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("texts and numbers")
+    }
+
+    /// Enter a newcomer. On an error the table is unchanged.
+    pub fn admit(
+        &mut self,
+        who: Newcomer,
+        wish: &Wish,
+        lives: impl Fn(&Member) -> bool,
+    ) -> Result<Member> {
+        let living: Vec<&Member> =
+            self.members.iter().filter(|one| one.uid != who.uid && lives(one)).collect();
+        if living.len() >= SLOTS {
+            let text = format!("the world has {SLOTS} living processes, which is its limit");
+            return Err(Error::new(Kind::WorldFull, text));
+        }
+        let (rank, name) = self.choose(wish, &living)?;
+        let living: HashSet<String> = living.iter().map(|one| one.uid.clone()).collect();
+        let is_kept = |one: &Member| {
+            let same = one.name == name || (rank.is_some() && one.rank == rank);
+            living.contains(&one.uid) || (one.uid != who.uid && !same)
+        };
+        let mut kept: Vec<Member> =
+            self.members.iter().filter(|one| is_kept(one)).cloned().collect();
+        if kept.len() == SLOTS {
+            // Somebody dead has to make room.
+            let dead =
+                kept.iter().position(|one| !living.contains(&one.uid)).expect("not all live");
+            kept.remove(dead);
+        }
+        let slot = self.free_slot(&kept);
+        let Newcomer { uid, pid, host, segment } = who;
+        let (address, info) = Default::default();
+        let member = Member { uid, slot, rank, name, pid, host, segment, address, info };
+        kept.push(member.clone());
+        kept.sort_by_key(|one| one.slot);
+        self.members = kept;
+        self.next_slot = (slot + 1) % SLOTS;
+        Ok(member)
+    }
+
+    fn choose(&self, wish: &Wish, living: &[&Member]) -> Result<(Option<i64>, Name)> {
+        let ranks: HashMap<i64, &Member> =
+            living.iter().filter_map(|one| Some((one.rank?, *one))).collect();
+        let names: HashMap<&Name, &Member> = living.iter().map(|one| (&one.name, *one)).collect();
+        let given = wish.name.clone().map(Name::Text);
+        let (rank, name) = if wish.guest {
+            let homes =
+                (1..).map(|n| Name::Text(if n == 1 { "home".into() } else { format!("home{n}") }));
+            let free =
+                || homes.into_iter().find(|home| !names.contains_key(home)).expect("endless");
+            (None, given.unwrap_or_else(free))
+        } else {
+            let rank = wish.rank.unwrap_or_else(|| self.free_rank(given.as_ref(), &ranks));
+            if let Some(owner) = ranks.get(&rank) {
+                return Err(in_use(&format!("rank {rank}"), owner));
+            }
+            (Some(rank), given.unwrap_or(Name::Rank(rank)))
+        };
+        match names.get(&name) {
+            Some(owner) => Err(in_use(&format!("the name {name}"), owner)),
+            None => Ok((rank, name)),
+        }
+    }
+
+    /// The rank of the dead process of this name, else the lowest that is free.
+    fn free_rank(&self, name: Option<&Name>, ranks: &HashMap<i64, &Member>) -> i64 {
+        let former = self.members.iter().filter(|one| name == Some(&one.name));
+        let former = former.filter_map(|one| one.rank).find(|rank| !ranks.contains_key(rank));
+        former.unwrap_or_else(|| (0..).find(|rank| !ranks.contains_key(rank)).expect("endless"))
+    }
+
+    /// Round and round: a slot is used again as late as possible, because receivers may not have
+    /// looked yet at the last messages of whoever had it.
+    fn free_slot(&self, members: &[Member]) -> usize {
+        let used: HashSet<usize> = members.iter().map(|one| one.slot).collect();
+        let slots = (0..SLOTS).map(|nth| (self.next_slot + nth) % SLOTS);
+        slots.into_iter().find(|slot| !used.contains(slot)).expect("one was made free")
+    }
+
+    /// Take an entry out; whether it was there.
+    pub fn remove(&mut self, uid: &str) -> bool {
+        let Some(at) = self.members.iter().position(|one| one.uid == uid) else { return false };
+        let gone = Member { info: Map::new(), ..self.members.remove(at) };
+        self.departed.retain(|other| other.name != gone.name);
+        self.departed.push(gone);
+        let surplus = self.departed.len().saturating_sub(MAX_DEPARTED);
+        self.departed.drain(..surplus);
+        true
+    }
+}
+
+fn in_use(what: &str, member: &Member) -> Error {
+    let text = format!(
+        "{what} belongs to a living process (pid {} on {}). Choose another, or end that process first",
+        member.pid, member.host
+    );
+    Error::new(Kind::NameInUse, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn enter(table: &mut Table, uid: &str, wish: Wish, dead: &[&str]) -> Result<Member> {
+        wish.check()?;
+        let (host, segment) = ("here".to_owned(), format!("/{uid}.seg"));
+        let who = Newcomer { uid: uid.to_owned(), pid: 1, host, segment };
+        table.admit(who, &wish, |one| !dead.contains(&one.uid.as_str()))
+    }
+
+    fn named(name: &str) -> Wish {
+        Wish { name: Some(name.to_owned()), ..Wish::default() }
+    }
+
+    #[test]
+    fn ranks_names_and_slots_are_given_as_python_gives_them() {
+        let mut table = Table::default();
+        let first = enter(&mut table, "a", Wish::default(), &[]).unwrap();
+        assert_eq!((first.slot, first.rank, first.name), (0, Some(0), Name::Rank(0)));
+        let second = enter(&mut table, "b", named("B"), &[]).unwrap();
+        assert_eq!((second.slot, second.rank), (1, Some(1)));
+        let guest = enter(&mut table, "c", Wish { guest: true, ..Wish::default() }, &[]).unwrap();
+        assert_eq!((guest.rank, guest.name), (None, "home".into()));
+        // A dead process's name brings its rank; its slot is not used again at once.
+        let again = enter(&mut table, "d", named("B"), &["b"]).unwrap();
+        assert_eq!((again.slot, again.rank), (3, Some(1)));
+        assert_eq!(table.members.len(), 3);
+        let taken = enter(&mut table, "e", named("B"), &[]).unwrap_err();
+        assert_eq!(taken.kind, Kind::NameInUse);
+        let rank = Wish { rank: Some(0), ..Wish::default() };
+        assert_eq!(enter(&mut table, "e", rank, &[]).unwrap_err().kind, Kind::NameInUse);
+        assert!(table.remove("a") && !table.remove("a"));
+        assert_eq!(table.departed.len(), 1);
+        let text = table.dumps();
+        assert_eq!(Table::loads(&text).unwrap().dumps(), text);
+        assert_eq!(Table::loads(b"{").unwrap_err().kind, Kind::World);
+    }
+
+    #[test]
+    fn what_cannot_be_a_name_is_refused() {
+        for name in ["", "12", "-3", "a\nb", &"x".repeat(65)] {
+            assert_eq!(named(name).check().unwrap_err().kind, Kind::BadName, "{name:?}");
+        }
+        assert!(named("Zoë the 3rd").check().is_ok());
+        assert!(Wish { rank: Some(-1), ..Wish::default() }.check().is_err());
+        assert!(Wish { rank: Some(1), guest: true, ..Wish::default() }.check().is_err());
+    }
+
+    #[test]
+    fn of_many_who_left_the_latest_are_remembered() {
+        let mut table = Table::default();
+        for nth in 0..70 {
+            let uid = format!("{nth}");
+            enter(&mut table, &uid, named(&format!("n{nth}")), &[]).unwrap();
+            table.remove(&uid);
+        }
+        assert_eq!(table.departed.len(), MAX_DEPARTED);
+        assert_eq!(table.departed[0].name, "n6".into());
+        assert_eq!(table.next_slot, 70);
+    }
+}

@@ -1,0 +1,381 @@
+//! One process's end of a world.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+use serde_json::json;
+use sfm_native::calls::{self, Deadline, Goal, Host};
+use sfm_native::core::Core;
+use sfm_native::segment;
+
+use crate::callers;
+use crate::directory::{Directory, Member, Wish};
+use crate::error::{Error, Kind, Result};
+use crate::host::{Around, Surroundings};
+use crate::joining::{Joined, SOON};
+use crate::name::Name;
+use crate::network::serve;
+use crate::peers::Peers;
+use crate::random;
+use crate::route::Route;
+
+/// Bytes of unreceived messages that one sender may leave in one inbox before a send waits.
+pub const BUFFERING: u64 = 64 << 20;
+
+/// One process's end of a world; may be used from any thread. Leaves the world when dropped.
+pub struct Endpoint {
+    core: Arc<Core>,
+    member: Member,
+    folder: PathBuf,
+    surroundings: Box<dyn Surroundings>,
+    /// None once the world was left.
+    directory: Mutex<Option<Directory>>,
+    others: Mutex<Others>,
+    /// Held while a route is made.
+    making: Mutex<()>,
+    network: Mutex<Option<JoinHandle<()>>>,
+    size: Option<u64>,
+    pub buffering: AtomicU64,
+    interrupted: AtomicBool,
+    /// How many senders there had been when ranks were looked up last.
+    ranks_as_of: AtomicU64,
+    process: u32,
+}
+
+struct Others {
+    peers: Peers,
+    /// By uid: the same process may be known by name and by rank, and has one way, or order would
+    /// be lost.
+    routes: Vec<Arc<Route>>,
+    /// The uids to which a way has failed.
+    given_up: Vec<String>,
+}
+
+impl Endpoint {
+    /// Become a process of `world`. On an error nothing is left behind. `size`: how many ranked
+    /// processes there will be, where that is known.
+    pub fn join(
+        world: &str,
+        wish: &Wish,
+        size: Option<u64>,
+        surroundings: Box<dyn Surroundings>,
+    ) -> Result<Endpoint> {
+        wish.check()?;
+        check_transport()?;
+        callers::install();
+        let directory = Directory::open(world)?;
+        let folder = directory.path().to_owned();
+        let uid = random()
+            .map_err(|error| Error::system("the system gives no random numbers", &error))?;
+        let path = folder.join(format!("{uid:032x}.seg"));
+        let joined = Endpoint::enter(&directory, &path, uid, wish);
+        let (core, member, peers) = match joined {
+            Ok(joined) => joined,
+            Err(failure) => {
+                let _ = fs::remove_file(&path);
+                directory.close();
+                return Err(failure);
+            }
+        };
+        crate::fork::watch(Arc::downgrade(&core));
+        let (routes, given_up) = Default::default();
+        let endpoint = Endpoint {
+            network: Mutex::new(Some(serve(core.clone(), &member))),
+            core,
+            folder,
+            surroundings,
+            directory: Mutex::new(Some(directory)),
+            others: Mutex::new(Others { peers, routes, given_up }),
+            making: Mutex::default(),
+            member,
+            size,
+            buffering: AtomicU64::new(BUFFERING),
+            interrupted: AtomicBool::new(false),
+            ranks_as_of: AtomicU64::new(0),
+            process: std::process::id(),
+        };
+        endpoint.describe("process");
+        Ok(endpoint)
+    }
+
+    fn enter(
+        directory: &Directory,
+        path: &Path,
+        uid: u128,
+        wish: &Wish,
+    ) -> Result<(Arc<Core>, Member, Peers)> {
+        let folder = directory.path();
+        let mapped =
+            segment::create(path, uid, "").map_err(|failure| Error::shared(failure, folder))?;
+        let core = Core::new(Some(mapped), Some(folder.to_owned()));
+        let core = Arc::new(core.map_err(|error| Error::system("no descriptor is left", &error))?);
+        if std::env::var_os("SFM_TRACE").is_some_and(|value| value == "0") {
+            core.shared().trace.switch_off();
+        }
+        let member = directory.join(uid, path.to_owned(), wish)?;
+        match Peers::new(directory) {
+            Ok(peers) => Ok((core, member, peers)),
+            Err(failure) => {
+                let _ = directory.leave(&member.uid);
+                Err(failure)
+            }
+        }
+    }
+
+    /// Tell observers what this process is; `kind`: as `Endpoint.describe` in Python has it.
+    pub fn describe(&self, kind: &str) {
+        let Member { name, rank, pid, host, uid, .. } = &self.member;
+        let about = json!({
+            "name": name, "rank": rank, "pid": pid, "host": host, "uid": uid, "kind": kind,
+            "size": self.size,
+        });
+        self.core.shared().info.write(&about.to_string());
+    }
+
+    // ---- who ----
+
+    pub fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    /// This process as the directory knows it.
+    pub fn member(&self) -> &Member {
+        &self.member
+    }
+
+    /// The world's folder in shared memory.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub fn surroundings(&self) -> &dyn Surroundings {
+        &*self.surroundings
+    }
+
+    /// How many ranked processes the world has: as it was said when this one joined, else those
+    /// that live now.
+    pub fn size(&self) -> Result<u64> {
+        if let Some(size) = self.size {
+            return Ok(size);
+        }
+        let ranked = self.members()?.into_iter().filter(|one| one.rank.is_some());
+        Ok(ranked.filter(|one| self.alive(one)).count() as u64)
+    }
+
+    /// Everybody in the world, the dead that nobody replaced among them.
+    pub fn members(&self) -> Result<Vec<Member>> {
+        self.with_directory(|others, directory| Ok(others.peers.refresh(directory)?.to_vec()))
+    }
+
+    /// Whether this incarnation lives. Some 10 µs.
+    pub fn alive(&self, member: &Member) -> bool {
+        if member.uid == self.member.uid {
+            return !self.core.is_closed();
+        }
+        let alive =
+            |others: &mut Others, directory: &Directory| Ok(others.peers.alive(member, directory));
+        self.with_directory(alive).unwrap_or(false)
+    }
+
+    /// Who has this name or rank; None if nobody has, or has had.
+    pub fn lookup(&self, name: &Name) -> Result<Option<Member>> {
+        self.with_directory(|others, directory| others.peers.lookup(name, directory))
+    }
+
+    /// The same, as of now.
+    pub fn lookup_now(&self, name: &Name) -> Result<Option<Member>> {
+        self.with_directory(|others, directory| {
+            others.peers.refresh(directory)?;
+            Ok(others.peers.known(name).cloned())
+        })
+    }
+
+    /// The name by which whoever has this rank signs messages; None if nobody has had it yet.
+    pub(crate) fn name_of_rank(&self, rank: i64) -> Result<Option<Name>> {
+        self.check_open()?; // in a forked child the locks are the parent's
+        if self.core.shared().has_arrivals() {
+            self.core.take_in();
+        }
+        // Has somebody new sent something? A dead one's rank may be theirs now.
+        let senders = self.core.senders_ever();
+        let news = self.ranks_as_of.swap(senders, Ordering::Relaxed) != senders;
+        self.with_directory(|others, directory| {
+            let rank = Name::Rank(rank);
+            if news || others.peers.known(&rank).is_none() {
+                others.peers.refresh(directory)?;
+            }
+            Ok(others.peers.known(&rank).map(|one| one.name.clone()))
+        })
+    }
+
+    /// Who had this name or rank and has left since this process joined.
+    pub fn who_left(&self, name: &Name) -> Option<Member> {
+        self.others().peers.who_left(name).cloned()
+    }
+
+    /// Return when all of these have joined and live; false when the time is up.
+    pub fn wait_for(&self, names: &[Name], until: Deadline) -> Result<bool> {
+        let mut goal = Joined::new(self, names);
+        // Others begin at the same time, as a rule.
+        let soon = Instant::now() + SOON;
+        while Instant::now() < soon {
+            if goal.is_reached()? {
+                return Ok(true);
+            }
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return Ok(false);
+            }
+            thread::sleep(Duration::from_millis(2));
+            Around(self).signals()?;
+            self.check_open()?;
+        }
+        Ok(self.wait(&mut goal, until)?.is_some())
+    }
+
+    /// Wait until the goal is reached; None when the time is up. See `sfm_native::calls`.
+    pub fn wait<'a, G: Goal<Around<'a>>>(
+        &'a self,
+        goal: &mut G,
+        until: Deadline,
+    ) -> Result<Option<G::Out>> {
+        calls::wait(&Around(self), &self.core, goal, until)
+    }
+
+    pub fn check_open(&self) -> Result<()> {
+        if self.core.is_closed() {
+            Err(Error::closed())
+        } else {
+            Ok(())
+        }
+    }
+
+    fn with_directory<T>(
+        &self,
+        ask: impl FnOnce(&mut Others, &Directory) -> Result<T>,
+    ) -> Result<T> {
+        self.check_open()?; // in a forked child the locks are the parent's
+        let mut others = self.others();
+        let directory = self.directory.lock().unwrap_or_else(PoisonError::into_inner);
+        ask(&mut others, directory.as_ref().ok_or_else(Error::closed)?)
+    }
+
+    fn others(&self) -> MutexGuard<'_, Others> {
+        self.others.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    // ---- routes ----
+
+    /// The way to whoever has this name or rank; made if there is none.
+    pub fn route(&self, dest: &Name) -> Result<Arc<Route>> {
+        self.check_open()?;
+        let known = {
+            let others = self.others();
+            let uid = others.peers.known(dest).map(|one| &one.uid);
+            others.routes.iter().find(|route| Some(&route.peer().uid) == uid).cloned()
+        };
+        known.map_or_else(|| self.make_route(dest), Ok)
+    }
+
+    fn make_route(&self, dest: &Name) -> Result<Arc<Route>> {
+        let member = self.with_directory(|others, directory| {
+            // Who was replaced, or has left, gets nothing more.
+            let members = others.peers.refresh(directory)?;
+            others.routes.retain(|one| members.iter().any(|other| other.uid == one.peer().uid));
+            others.peers.living(dest, directory)
+        })?;
+        // One at a time: of two routes to the same process the receiver would see only the first.
+        let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) =
+            self.others().routes.iter().find(|route| route.peer().uid == member.uid)
+        {
+            return Ok(known.clone());
+        }
+        let route = Arc::new(Route::make(self, member)?);
+        self.others().routes.push(route.clone());
+        Ok(route)
+    }
+
+    /// After a failure of kind PeerLost: the way to the process that has taken the place of the
+    /// lost one; None if there is none. The next message gets a new way in any case.
+    pub fn successor(&self, dest: &Name, failed: &Arc<Route>) -> Result<Option<Arc<Route>>> {
+        let member = self.with_directory(|others, directory| {
+            others.routes.retain(|route| !Arc::ptr_eq(route, failed));
+            others.given_up.push(failed.peer().uid.clone());
+            others.peers.refresh(directory)?;
+            let member = others.peers.known(dest).cloned();
+            let new = member.filter(|one| !others.given_up.contains(&one.uid));
+            Ok(new.filter(|one| others.peers.alive(one, directory)))
+        })?;
+        member.map(|_| self.route(dest)).transpose()
+    }
+
+    // ---- interruption ----
+
+    /// End the call that waits now, or the next one, with `Interrupted`. May be called from a
+    /// handler of a signal.
+    pub fn interrupt(&self) {
+        self.interrupted.store(true, Ordering::Release);
+        self.core.wake();
+    }
+
+    pub(crate) fn check_interrupt(&self) -> Result<()> {
+        if !self.interrupted.swap(false, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let text = "the program has interrupted this call; no message was lost";
+        Err(Error::new(Kind::Interrupted, text))
+    }
+
+    // ---- end ----
+
+    /// Leave the world. Blocked calls end with `Closed`; what was sent is delivered. Idempotent.
+    pub fn leave(&self) {
+        if self.process != std::process::id() {
+            return; // a forked child: all of this is its parent's
+        }
+        let Some(directory) = self.directory.lock().unwrap_or_else(PoisonError::into_inner).take()
+        else {
+            return;
+        };
+        self.core.close();
+        let network = self.network.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(network) = network {
+            let _ = network.join();
+        }
+        // What was never opened was sent to nobody; rings that lead to others stay until their
+        // reader opens them: what was sent is received.
+        let incoming = format!("-{}.ring", self.member.uid);
+        let rings = fs::read_dir(&self.folder).into_iter().flatten().filter_map(|one| one.ok());
+        for one in rings.filter(|one| one.file_name().to_string_lossy().ends_with(&incoming)) {
+            let _ = fs::remove_file(one.path());
+        }
+        let _ = fs::remove_file(self.folder.join(format!("{}.seg", self.member.uid)));
+        self.others().routes.clear();
+        let _ = directory.leave(&self.member.uid); // the world may be gone
+        directory.close();
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// `SFM_TRANSPORT` may leave out shared memory, which is all that there is here.
+fn check_transport() -> Result<()> {
+    let chosen = std::env::var("SFM_TRANSPORT").unwrap_or_default();
+    let mut chosen_ones = chosen.split(',').map(str::trim).filter(|one| !one.is_empty()).peekable();
+    if chosen_ones.peek().is_none() || chosen_ones.any(|one| one == "shm") {
+        return Ok(());
+    }
+    let text = format!(
+        "SFM_TRANSPORT={chosen:?} leaves out shared memory, which is the only way that programs in C \
+         have: unset it, or add shm, for all processes of the world"
+    );
+    Err(Error::new(Kind::World, text))
+}

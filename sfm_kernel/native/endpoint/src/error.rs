@@ -1,0 +1,119 @@
+//! What can go wrong. Each text says what happened, to whom, and what to do next.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+use sfm_native::shm::ShmError;
+
+/// The kinds of errors; as Python's classes in `sfm_kernel/errors.py`, where those exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// What was given makes no sense.
+    Argument,
+    /// No matching message is queued.
+    WouldBlock,
+    /// None came in time.
+    TimedOut,
+    /// Who the call depends on has died or left.
+    PeerLost,
+    /// The peer lives, but could not read what was sent.
+    MessagesLost,
+    MessageTooLarge,
+    /// The endpoint was closed, or belongs to the parent of a forked process.
+    Closed,
+    /// An observer has proved that nothing can end the call.
+    Deadlock,
+    /// The program has asked the call to end.
+    Interrupted,
+    SegmentFull,
+    /// Bytes of a sender made no sense.
+    Packet,
+    UnknownName,
+    BadName,
+    NameInUse,
+    WorldFull,
+    WorldGone,
+    WorldAccess,
+    /// Anything else about a world.
+    World,
+    /// The system refused something.
+    System,
+}
+
+#[derive(Clone, Debug)]
+pub struct Error {
+    pub kind: Kind,
+    pub text: String,
+}
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl fmt::Display for Error {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl Error {
+    pub fn new(kind: Kind, text: impl Into<String>) -> Error {
+        Error { kind, text: text.into() }
+    }
+
+    /// `peer`: as observers show it, that is a name in quotes or a rank.
+    pub fn peer_lost(peer: &str, what: &str) -> Error {
+        let blank = if what.is_empty() { "" } else { " " };
+        let text = format!(
+            "process {peer} is gone{blank}{what}. What it sent before is still received; restart \
+             it, and it takes its old name and rank"
+        );
+        Error::new(Kind::PeerLost, text)
+    }
+
+    pub fn messages_lost(peer: &str) -> Error {
+        let text = format!(
+            "process {peer} could not read what this one has sent it, and has lost what it had not \
+             received: the memory between them was damaged. What is sent from now on arrives"
+        );
+        Error::new(Kind::MessagesLost, text)
+    }
+
+    pub fn too_large(peer: &str, bytes: usize) -> Error {
+        let text = format!(
+            "process {peer} has no memory for a message of {bytes} bytes: send it in smaller \
+             pieces, or give that process more memory"
+        );
+        Error::new(Kind::MessageTooLarge, text)
+    }
+
+    pub fn closed() -> Error {
+        let text = "this endpoint is closed, or belongs to the process that has forked this one: \
+                    join the world again";
+        Error::new(Kind::Closed, text)
+    }
+
+    pub fn full(needed: u64, free: u64, limit: u64, place: &Path) -> Error {
+        let text = format!(
+            "{} has {free} of {limit} bytes free and {needed} are needed. Run `python -m \
+             sfm_kernel clean`, enlarge it (docker run --shm-size=1g), or set SFM_DIR to a folder \
+             with more room",
+            place.display()
+        );
+        Error::new(Kind::SegmentFull, text)
+    }
+
+    pub fn system(what: &str, error: &io::Error) -> Error {
+        Error::new(Kind::System, format!("{what}: {error}"))
+    }
+
+    /// What the system, or a file in shared memory, has refused.
+    pub fn shared(failure: ShmError, folder: &Path) -> Error {
+        match failure {
+            ShmError::Full { needed, free, limit } => Error::full(needed, free, limit, folder),
+            ShmError::Io(error) => Error::system(&folder.display().to_string(), &error),
+            ShmError::Invalid(why) => Error::new(Kind::World, why),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The program around an endpoint: what the core's calls that wait know of it (`calls::Host`).
+
+use std::fs;
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::json;
+
+use sfm_native::calls::{End, Host};
+
+use crate::endpoint::Endpoint;
+use crate::error::{Error, Kind, Result};
+use crate::facts;
+
+/// What the program that an endpoint belongs to has to say to its calls that wait.
+pub trait Surroundings: Send + Sync {
+    /// A signal came while a call waited, or may have come to another thread: an error ends the
+    /// call. The handlers of a program in C have run by then, and it goes on.
+    fn signals(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// What of the program could go on while this thread waits: JSON for observers, empty if
+    /// nothing. As in `sfm_kernel/endpoint/bystanders.py`.
+    fn bystanders(&self) -> String {
+        let (own, ours) = (this_thread(), known());
+        let others = threads().filter(|id| *id != own && !ours.contains(id)).filter(|id| acts(*id));
+        let told: Vec<_> = others.map(|id| json!(["thread", name_of(id), "", 0, null])).collect();
+        if told.is_empty() {
+            String::new()
+        } else {
+            shortened(told)
+        }
+    }
+}
+
+/// A program in C, or in anything that is compiled.
+pub struct Program;
+
+impl Surroundings for Program {}
+
+/// An endpoint as the host of its calls.
+pub struct Around<'a>(pub &'a Endpoint);
+
+impl Host for Around<'_> {
+    type Error = Error;
+
+    fn signals(&self) -> Result<()> {
+        self.0.check_interrupt()?;
+        self.0.surroundings().signals()
+    }
+
+    fn release<T: Send>(&self, work: impl Send + FnOnce() -> T) -> T {
+        work()
+    }
+
+    fn bystanders(&self) -> Result<Option<String>> {
+        Ok(Some(self.0.surroundings().bystanders()))
+    }
+
+    fn ended(&self, why: End) -> Error {
+        let kind = match &why {
+            End::Closed => return Error::closed(),
+            End::Deadlock(judgement) => {
+                return Error::new(Kind::Deadlock, facts::of_judgement(judgement))
+            }
+            End::Interrupted => Kind::Interrupted,
+            End::PeerLost(_) => Kind::PeerLost,
+            End::Damaged(_) => Kind::Packet,
+            End::MessagesLost => Kind::MessagesLost,
+            End::TooLarge(_) | End::NoMemory => Kind::MessageTooLarge,
+            End::Unopened(_) | End::Reentered => Kind::System,
+        };
+        Error::new(kind, why.to_string())
+    }
+
+    fn is_loss(&self, failure: &Error) -> bool {
+        failure.kind == Kind::PeerLost
+    }
+}
+
+/// Bystanders that are told one by one.
+const SHOWN: usize = 6;
+
+fn shortened(mut told: Vec<serde_json::Value>) -> String {
+    if told.len() > SHOWN + 1 {
+        let more = told.len() - SHOWN;
+        told.truncate(SHOWN);
+        told.push(json!(["more", more.to_string(), "", 0, null]));
+    }
+    serde_json::Value::from(told).to_string()
+}
+
+pub fn this_thread() -> i32 {
+    // SAFETY: no preconditions.
+    unsafe { libc::syscall(libc::SYS_gettid) as i32 }
+}
+
+fn threads() -> impl Iterator<Item = i32> {
+    let folder = fs::read_dir("/proc/self/task").into_iter().flatten();
+    folder.filter_map(|one| one.ok()?.file_name().to_str()?.parse().ok())
+}
+
+fn name_of(id: i32) -> String {
+    fs::read_to_string(format!("/proc/self/task/{id}/comm"))
+        .unwrap_or_default()
+        .trim_end()
+        .to_owned()
+}
+
+/// Threads of this library: they do nothing of the program's.
+static OURS: Mutex<Vec<i32>> = Mutex::new(Vec::new());
+
+fn known() -> Vec<i32> {
+    OURS.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// The calling thread is the library's while this lives.
+pub struct Ours(i32);
+
+impl Ours {
+    pub fn enter() -> Ours {
+        let id = this_thread();
+        OURS.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+        Ours(id)
+    }
+}
+
+impl Drop for Ours {
+    fn drop(&mut self) {
+        OURS.lock().unwrap_or_else(PoisonError::into_inner).retain(|id| *id != self.0);
+    }
+}
+
+/// Whether a thread could do something by itself. One that sleeps without a limit for a word of
+/// this process's own memory, such as an idle one of OpenMP or of a library, cannot: somebody else
+/// of the process has to wake it, and is told of himself if he can.
+fn acts(id: i32) -> bool {
+    match fs::read_to_string(format!("/proc/self/task/{id}/syscall")) {
+        Ok(line) => !sleeps_for_others(&line),
+        Err(_) => true,
+    }
+}
+
+/// From a line of proc(5), /proc/PID/task/TID/syscall.
+fn sleeps_for_others(line: &str) -> bool {
+    let mut words = line.split_ascii_whitespace();
+    let Some(Ok(number)) = words.next().map(str::parse::<i64>) else { return false };
+    let mut argument = || u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok();
+    let (_, Some(operation), _, Some(limit)) = (argument(), argument(), argument(), argument())
+    else {
+        return false;
+    };
+    let [wait, wait_for_bits] = [libc::FUTEX_WAIT, libc::FUTEX_WAIT_BITSET];
+    let own = libc::FUTEX_PRIVATE_FLAG;
+    let operation = operation as i32 & !libc::FUTEX_CLOCK_REALTIME;
+    number == libc::SYS_futex
+        && limit == 0
+        && (operation == wait | own || operation == wait_for_bits | own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_for_others_of_his_process_is_no_bystander() {
+        let line = |words: &str| format!("{} {words} 0x0 0x0 0x7ffd 0x7f00\n", libc::SYS_futex);
+        assert!(sleeps_for_others(&line("0x1 0x80 0x0 0x0")));
+        assert!(sleeps_for_others(&line("0x1 0x189 0x0 0x0")));
+        assert!(!sleeps_for_others(&line("0x1 0x189 0x0 0x7ff")), "it has a limit");
+        assert!(!sleeps_for_others(&line("0x1 0x0 0x0 0x0")), "other processes can wake it");
+        assert!(!sleeps_for_others("running\n") && !sleeps_for_others("0 0x0 0x1 0x1 0x0"));
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_for_a_while_could_go_on() {
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let work = move || {
+            while stopped.recv_timeout(std::time::Duration::from_millis(50)).is_err() {}
+        };
+        let thread = std::thread::Builder::new().name("works".into()).spawn(work).unwrap();
+        while !Program.bystanders().contains("works") {
+            std::thread::yield_now();
+        }
+        stop.send(()).unwrap();
+        thread.join().unwrap();
+        assert!(!Program.bystanders().contains("works"));
+    }
+}

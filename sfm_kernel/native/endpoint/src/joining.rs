@@ -1,0 +1,77 @@
+//! Waiting for others to join.
+
+use std::time::Duration;
+
+use sfm_native::bell::Woken;
+use sfm_native::calls::{Examined, Goal, Shown};
+use sfm_native::segment::{Doing, UNSETTLED};
+
+use crate::endpoint::Endpoint;
+use crate::error::Result;
+use crate::facts;
+use crate::host::Around;
+use crate::name::Name;
+
+/// For so long it is looked often, before it is looked as seldom as other blocked calls do.
+pub const SOON: Duration = Duration::from_millis(500);
+
+/// That all of these have joined and live.
+pub struct Joined<'a> {
+    endpoint: &'a Endpoint,
+    names: &'a [Name],
+    missing: Vec<Name>,
+    version: u64,
+}
+
+impl<'a> Joined<'a> {
+    pub fn new(endpoint: &'a Endpoint, names: &'a [Name]) -> Joined<'a> {
+        Joined { endpoint, names, missing: names.to_vec(), version: 0 }
+    }
+
+    pub fn is_reached(&mut self) -> Result<bool> {
+        let members = self.endpoint.members()?;
+        let living: Vec<_> = members.iter().filter(|one| self.endpoint.alive(one)).collect();
+        let is_there = |name: &Name| {
+            living
+                .iter()
+                .any(|one| one.name == *name || one.rank.map(Name::Rank).as_ref() == Some(name))
+        };
+        self.missing = self.names.iter().filter(|name| !is_there(name)).cloned().collect();
+        Ok(self.missing.is_empty())
+    }
+
+    fn text(&self) -> String {
+        let names: Vec<_> = self.names.iter().map(Name::to_string).collect();
+        format!("wait_for({})", names.join(", "))
+    }
+}
+
+impl Goal<Around<'_>> for Joined<'_> {
+    type Out = ();
+
+    fn look(&mut self, _host: &Around<'_>, _all: bool) -> Result<Option<()>> {
+        self.version = self.endpoint.core().version();
+        Ok(self.is_reached()?.then_some(()))
+    }
+
+    fn spin(&mut self, _host: &Around<'_>) -> bool {
+        false
+    }
+
+    fn sleep(&mut self, _host: &Around<'_>, limit: Duration) -> Woken {
+        self.endpoint.core().wait(self.version, limit)
+    }
+
+    fn examined(&self) -> Examined {
+        Examined::Arrived(UNSETTLED) // who joins sends nothing
+    }
+
+    fn shown(&mut self, _host: &Around<'_>) -> Result<Option<Shown>> {
+        let (doing, text, facts) = (Doing::Receiving, self.text(), String::new());
+        Ok(Some(Shown { doing, text, facts }))
+    }
+
+    fn tick(&mut self, _host: &Around<'_>) -> Result<Option<String>> {
+        Ok(Some(facts::of_joining(&self.missing, &self.text())))
+    }
+}

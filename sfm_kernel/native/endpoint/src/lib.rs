@@ -1,0 +1,53 @@
+//! An endpoint for programs without Python: what `sfm_kernel/world.py`, `directory/` and `endpoint/`
+//! are for those with it. Both are in one world, with the same files and the same core.
+//!
+//! ```text
+//! error, name, facts      what went wrong; who; what observers are told, in their notation
+//! host                    the program around calls that wait (the core's `calls`)
+//! directory/              who is in a world of this machine
+//! peers, route, joining   the others; the way to each; waiting for them
+//! endpoint, network, fork one process's end of a world; its thread; its forked children
+//! receive                 receiving by a template of values that can be compared here
+//! callers, modules        where in the program a call comes from
+//! calltext                what observers are told of a call of MPI
+//! loaded, crash           what is done before `main`; what has killed the program
+//! ```
+
+pub mod callers;
+pub mod calltext;
+pub mod crash;
+pub mod directory;
+pub mod endpoint;
+pub mod error;
+pub mod facts;
+mod fork;
+pub mod host;
+mod joining;
+pub mod loaded;
+pub mod modules;
+pub mod name;
+mod network;
+mod peers;
+pub mod receive;
+pub mod route;
+
+pub use directory::{Member, Wish};
+pub use endpoint::Endpoint;
+pub use error::{Error, Kind, Result};
+pub use host::{Around, Program, Surroundings};
+pub use name::Name;
+pub use route::Route;
+
+/// A number that nobody can guess.
+pub(crate) fn random() -> std::io::Result<u128> {
+    let mut bytes = [0u8; 16];
+    // SAFETY: sixteen bytes of ours; so few come whole.
+    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    if got != bytes.len() as isize {
+        return Err(std::io::Error::last_os_error());
+    }
+    Ok(u128::from_le_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,34 @@
+//! What addresses a process: a rank, or the name that it was given.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Name {
+    Rank(i64),
+    Text(String),
+}
+
+/// As Python writes it: a number, or a text in quotes. So observers show it.
+impl fmt::Display for Name {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Name::Rank(rank) => write!(to, "{rank}"),
+            Name::Text(text) => to.write_str(&crate::facts::quoted(text)),
+        }
+    }
+}
+
+impl From<i64> for Name {
+    fn from(rank: i64) -> Name {
+        Name::Rank(rank)
+    }
+}
+
+impl From<&str> for Name {
+    fn from(text: &str) -> Name {
+        Name::Text(text.to_owned())
+    }
+}

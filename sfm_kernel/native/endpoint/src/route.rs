@@ -1,0 +1,150 @@
+//! Routes: to whom, and the way there, through a ring in shared memory or into the own inbox.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use sfm_native::calls::{End, Host, Peer, Way};
+use sfm_native::packet::{Builder, Gather, Kind as Value};
+use sfm_native::segment::{self, Segment};
+use sfm_native::sender::Sender;
+
+use crate::directory::Member;
+use crate::endpoint::Endpoint;
+use crate::error::{Error, Kind, Result};
+use crate::host::Around;
+use crate::name::Name;
+
+/// How long a peer may take to look at what another process has sent it before.
+const OPENING: Duration = Duration::from_secs(10);
+
+const RING_BYTES: usize = 1 << 18;
+const ARENA_BYTES: usize = 1 << 28;
+
+/// The way to one incarnation of a peer.
+pub struct Route {
+    peer: Member,
+    /// Its name, as observers are shown it.
+    shown: String,
+    way: Way,
+    /// The attributes `dest` and `src` of every message that goes this way, encoded.
+    ends: Vec<u8>,
+}
+
+impl Route {
+    pub(crate) fn make(endpoint: &Endpoint, peer: Member) -> Result<Route> {
+        let (core, own) = (endpoint.core(), endpoint.member());
+        let way = if peer.uid == own.uid {
+            let uid = core.shared().uid();
+            Way::local(core, uid, core, uid)
+        } else {
+            Way::Ring(ring(endpoint, &peer)?)
+        };
+        let mut builder = Builder::new();
+        add_name(&mut builder, "dest", &peer.name);
+        add_name(&mut builder, "src", &own.name);
+        Ok(Route { shown: peer.name.to_string(), peer, way, ends: builder.entries().to_vec() })
+    }
+
+    pub fn peer(&self) -> &Member {
+        &self.peer
+    }
+
+    /// The attributes `dest` and `src`, two of them, with which a message begins.
+    pub fn ends(&self) -> &[u8] {
+        &self.ends
+    }
+
+    /// What a send goes through, for those who step through it themselves.
+    pub fn way(&self) -> &Way {
+        &self.way
+    }
+
+    /// Put a packet on its way; returns when its bytes are copied, with `buffering` 0 when it was
+    /// received. Blocks while more than `buffering` bytes to this peer were not received.
+    pub fn send(&self, endpoint: &Endpoint, packet: &Gather<'_>, buffering: u64) -> Result<()> {
+        self.way.send(&Around(endpoint), self, packet, buffering)
+    }
+}
+
+impl Peer<Around<'_>> for Route {
+    fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    fn check(&self, host: &Around<'_>) -> Result<()> {
+        if host.0.alive(&self.peer) {
+            return Ok(());
+        }
+        Err(Error::peer_lost(&self.shown, "and did not receive this message"))
+    }
+
+    fn failed(&self, host: &Around<'_>, why: End) -> Error {
+        match why {
+            End::MessagesLost => Error::messages_lost(&self.shown),
+            End::TooLarge(bytes) => Error::too_large(&self.shown, bytes),
+            why => host.ended(why),
+        }
+    }
+}
+
+fn ring(endpoint: &Endpoint, peer: &Member) -> Result<Arc<Sender>> {
+    let (core, folder, slot) = (endpoint.core(), endpoint.folder(), endpoint.member().slot);
+    let uid = u128::from_str_radix(&peer.uid, 16);
+    let uid = uid.map_err(|_| Error::new(Kind::World, format!("uid {:?} is none", peer.uid)))?;
+    let segment = open(endpoint, peer, uid)?;
+    let patience = Instant::now() + OPENING;
+    while Sender::slot_is_taken(&segment, folder, core.shared().uid(), slot) {
+        endpoint.check_open()?;
+        if Instant::now() > patience {
+            let text = format!(
+                "{} has not taken in what another process sent it before: is it stopped?",
+                peer.name
+            );
+            return Err(Error::new(Kind::System, text));
+        }
+        std::thread::sleep(Duration::from_micros(500));
+        Around(endpoint).signals()?;
+    }
+    let is_ring = |size: usize| size >= 4096 && size.is_power_of_two() && size <= 1 << 30;
+    let is_arena = |size: usize| size.is_multiple_of(4096) && size <= 1 << 40;
+    let capacity =
+        bytes("SFM_RING_BYTES", RING_BYTES, is_ring, "a power of two from 4096 to 2**30")?;
+    let arena =
+        bytes("SFM_ARENA_BYTES", ARENA_BYTES, is_arena, "a multiple of 4096 up to 2**40, or 0")?;
+    Sender::create(core.clone(), segment, folder, slot, capacity, arena)
+        .map_err(|failure| Error::shared(failure, folder))
+}
+
+/// Reaching the segment, and finding its uid in it, is the proof that memory is shared.
+fn open(endpoint: &Endpoint, peer: &Member, uid: u128) -> Result<Segment> {
+    let folder = endpoint.folder();
+    segment::open(&folder.join(format!("{uid:032x}.seg")), Some(uid)).map_err(|failure| {
+        if Path::new(&peer.segment).parent() != Some(folder) {
+            let text =
+                format!("process {} of {} shares no memory with this one", peer.name, peer.host);
+            return Error::new(Kind::World, text);
+        }
+        match endpoint.alive(peer) {
+            true => Error::shared(failure, folder),
+            false => Error::peer_lost(&peer.name.to_string(), "and did not receive this message"),
+        }
+    })
+}
+
+/// A size from the environment.
+fn bytes(variable: &str, usual: usize, fits: impl Fn(usize) -> bool, rule: &str) -> Result<usize> {
+    let Some(text) = std::env::var_os(variable).filter(|text| !text.is_empty()) else {
+        return Ok(usual);
+    };
+    let size = text.to_str().and_then(|text| text.parse().ok()).filter(|size| fits(*size));
+    size.ok_or_else(|| Error::new(Kind::Argument, format!("{variable}={text:?}: give {rule}")))
+}
+
+fn add_name(builder: &mut Builder, key: &str, name: &Name) {
+    let added = match name {
+        Name::Rank(rank) => builder.attribute(key, Value::Int, &[&rank.to_le_bytes()]),
+        Name::Text(text) => builder.attribute(key, Value::Str, &[text.as_bytes()]),
+    };
+    added.expect("a short name");
+}

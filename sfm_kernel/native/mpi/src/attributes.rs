@@ -1,0 +1,164 @@
+//! Attributes: a value that the program hangs on a communicator or a datatype under a key of its
+//! own, with functions that copy and delete it.
+
+use std::sync::{Arc, Mutex};
+
+use crate::errors::{fail, Answer, Failure};
+use crate::handles::*;
+use crate::table::Table;
+
+/// What a key may be used with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Owner {
+    Comm,
+    Type,
+    Win,
+}
+
+pub struct Key {
+    pub owner: Owner,
+    copy: MPI_Copy_function,
+    delete: MPI_Delete_function,
+    /// The program's, handed to both functions; an address, so that it may cross threads.
+    extra: usize,
+}
+
+static KEYS: Table<Key> = Table::new(0xa440_0000);
+
+/// The values on one object, oldest first. A value is an address that only the program knows.
+#[derive(Default)]
+pub struct Attributes(Mutex<Vec<Value>>);
+
+#[derive(Clone)]
+struct Value {
+    keyval: c_int,
+    key: Arc<Key>,
+    value: usize,
+}
+
+pub fn create_key(
+    owner: Owner,
+    copy: MPI_Copy_function,
+    delete: MPI_Delete_function,
+    extra: *mut c_void,
+) -> c_int {
+    KEYS.insert(Arc::new(Key { owner, copy, delete, extra: extra as usize }))
+}
+
+/// The key can no longer be used; values that are set keep it until they are deleted.
+pub fn free_key(keyval: c_int, owner: Owner) -> Answer {
+    key(keyval, owner)?;
+    KEYS.release(keyval);
+    Ok(())
+}
+
+pub fn key(keyval: c_int, owner: Owner) -> Answer<Arc<Key>> {
+    match KEYS.get(keyval) {
+        Some(key) if key.owner == owner => Ok(key),
+        Some(key) => {
+            let text = format!("the key was made for a {:?}, not for a {owner:?}", key.owner);
+            Err(wrong_key(&text))
+        }
+        None if keyval == MPI_KEYVAL_INVALID => Err(wrong_key("the key is MPI_KEYVAL_INVALID")),
+        None => Err(wrong_key(&format!("{keyval:#010x} is no key, or one that was freed"))),
+    }
+}
+
+fn wrong_key(text: &str) -> Failure {
+    fail(MPI_ERR_KEYVAL, format!("{text}; MPI_Comm_create_keyval and its like give one"))
+}
+
+impl Attributes {
+    pub fn get(&self, keyval: c_int) -> Option<*mut c_void> {
+        let values = self.0.lock().expect("no panic under the lock");
+        values.iter().find(|one| one.keyval == keyval).map(|one| one.value as *mut c_void)
+    }
+
+    /// Set it; a value that was there is deleted first.
+    ///
+    /// # Safety
+    /// `object` is the handle that these belong to; the program's functions may be called with it.
+    pub unsafe fn set(
+        &self,
+        object: c_int,
+        keyval: c_int,
+        owner: Owner,
+        to: *mut c_void,
+    ) -> Answer {
+        let key = key(keyval, owner)?;
+        if self.get(keyval).is_some() {
+            self.delete(object, keyval)?;
+        }
+        let value = Value { keyval, key, value: to as usize };
+        self.0.lock().expect("no panic under the lock").push(value);
+        Ok(())
+    }
+
+    /// # Safety
+    /// As of `set`.
+    pub unsafe fn delete(&self, object: c_int, keyval: c_int) -> Answer {
+        let found = {
+            let values = self.0.lock().expect("no panic under the lock");
+            values.iter().find(|one| one.keyval == keyval).cloned()
+        };
+        let Some(found) = found else {
+            return Err(wrong_key("no attribute is set under this key"));
+        };
+        found.delete(object)?;
+        self.0.lock().expect("no panic under the lock").retain(|one| one.keyval != keyval);
+        Ok(())
+    }
+
+    /// Delete all, the youngest first, before the object goes.
+    ///
+    /// # Safety
+    /// As of `set`.
+    pub unsafe fn clear(&self, object: c_int) -> Answer {
+        loop {
+            let last = self.0.lock().expect("no panic under the lock").last().cloned();
+            let Some(last) = last else { return Ok(()) };
+            last.delete(object)?;
+            self.0.lock().expect("no panic under the lock").retain(|one| one.keyval != last.keyval);
+        }
+    }
+
+    /// What a duplicate of `object` gets: each value's copy function decides.
+    ///
+    /// # Safety
+    /// As of `set`.
+    pub unsafe fn copy(&self, object: c_int) -> Answer<Attributes> {
+        let all = self.0.lock().expect("no panic under the lock").clone();
+        let mut copies = Vec::new();
+        for one in all {
+            if let Some(value) = one.copy(object)? {
+                copies.push(Value { value, ..one });
+            }
+        }
+        Ok(Attributes(Mutex::new(copies)))
+    }
+}
+
+impl Value {
+    unsafe fn delete(&self, object: c_int) -> Answer {
+        let Some(function) = self.key.delete else { return Ok(()) };
+        let extra = self.key.extra as *mut c_void;
+        check("delete", function(object, self.keyval, self.value as *mut c_void, extra))
+    }
+
+    unsafe fn copy(&self, object: c_int) -> Answer<Option<usize>> {
+        let Some(function) = self.key.copy else { return Ok(None) };
+        let (extra, value) = (self.key.extra as *mut c_void, self.value as *mut c_void);
+        let (mut copy, mut flag) = (0_usize, 0);
+        let to = (&raw mut copy).cast();
+        check("copy", function(object, self.keyval, extra, value, to, &mut flag))?;
+        Ok((flag != 0).then_some(copy))
+    }
+}
+
+fn check(which: &str, code: c_int) -> Answer {
+    if code == MPI_SUCCESS {
+        return Ok(());
+    }
+    let text = format!("the program's {which} function of an attribute returned {code}");
+    Err(fail(if crate::classes::class(code).is_ok() { code } else { MPI_ERR_OTHER }, text))
+}

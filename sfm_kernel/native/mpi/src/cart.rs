@@ -1,0 +1,193 @@
+//! Cartesian grids: ranks and coordinates, in row-major order.
+
+use crate::errors::{fail, Answer};
+use crate::handles::*;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cart {
+    pub dims: Vec<c_int>,
+    pub periods: Vec<bool>,
+}
+
+impl Cart {
+    /// How many processes the grid has; None if no int can count them.
+    pub fn size(&self) -> Option<c_int> {
+        self.dims.iter().try_fold(1_i32, |size, dim| size.checked_mul(*dim))
+    }
+
+    /// Coordinates outside count round in a periodic dimension; elsewhere they are an error.
+    pub fn rank(&self, coords: &[c_int]) -> Answer<c_int> {
+        let mut rank = 0;
+        for (at, ((&coord, &dim), &periodic)) in
+            coords.iter().zip(&self.dims).zip(&self.periods).enumerate()
+        {
+            let inside = if periodic { coord.rem_euclid(dim) } else { coord };
+            if !(0..dim).contains(&inside) {
+                let text = format!(
+                    "coords[{at}] is {coord}, but dimension {at} has {dim} processes (0 to {}) \
+                     and is not periodic",
+                    dim - 1
+                );
+                return Err(fail(MPI_ERR_ARG, text));
+            }
+            rank = rank * dim + inside;
+        }
+        Ok(rank)
+    }
+
+    pub fn coords(&self, rank: c_int) -> Vec<c_int> {
+        let mut rest = rank;
+        let mut coords = vec![0; self.dims.len()];
+        for (coord, dim) in coords.iter_mut().zip(&self.dims).rev() {
+            *coord = rest % dim;
+            rest /= dim;
+        }
+        coords
+    }
+
+    /// The ranks that are `by` steps behind and ahead of `rank`; MPI_PROC_NULL beyond the edge.
+    pub fn shift(&self, rank: c_int, direction: usize, by: c_int) -> (c_int, c_int) {
+        let at = self.coords(rank);
+        let neighbour = |step: i64| {
+            let mut coords = at.clone();
+            let (dim, to) = (i64::from(self.dims[direction]), i64::from(at[direction]) + step);
+            let inside = if self.periods[direction] { to.rem_euclid(dim) } else { to };
+            if !(0..dim).contains(&inside) {
+                return MPI_PROC_NULL;
+            }
+            coords[direction] = inside as c_int;
+            self.rank(&coords).unwrap_or(MPI_PROC_NULL)
+        };
+        (neighbour(-i64::from(by)), neighbour(i64::from(by)))
+    }
+
+    /// The grid of the dimensions that remain, as MPI_Cart_sub makes it, and for `rank` the colour
+    /// of its part and its rank in there.
+    pub fn sub(&self, rank: c_int, remain: &[bool]) -> (Cart, c_int, c_int) {
+        let coords = self.coords(rank);
+        let pick = |kept: bool| -> Cart {
+            let chosen = |at: &usize| remain[*at] == kept;
+            Cart {
+                dims: (0..remain.len()).filter(chosen).map(|at| self.dims[at]).collect(),
+                periods: (0..remain.len()).filter(chosen).map(|at| self.periods[at]).collect(),
+            }
+        };
+        let place = |kept: bool| {
+            (0..remain.len())
+                .filter(|at| remain[*at] == kept)
+                .fold(0, |place, at| place * self.dims[at] + coords[at])
+        };
+        (pick(true), place(false), place(true))
+    }
+}
+
+/// Fill the dimensions that are 0 so that all multiply to `nodes`, as near to each other as can be
+/// and in falling order, as MPI_Dims_create does.
+pub fn dims_create(nodes: c_int, dims: &mut [c_int]) -> Answer {
+    if nodes < 1 {
+        return Err(fail(MPI_ERR_DIMS, format!("argument nnodes is {nodes}, less than one")));
+    }
+    if let Some(at) = dims.iter().position(|dim| *dim < 0) {
+        let text = format!("dims[{at}] is {}; give 0 where MPI is to choose", dims[at]);
+        return Err(fail(MPI_ERR_DIMS, text));
+    }
+    let fixed = dims.iter().filter(|dim| **dim > 0).map(|dim| i64::from(*dim)).product::<i64>();
+    let free = dims.iter().filter(|dim| **dim == 0).count();
+    if i64::from(nodes) % fixed != 0 || free == 0 && fixed != i64::from(nodes) {
+        let text = format!(
+            "the dimensions that are given multiply to {fixed}, which does not divide nnodes \
+             ({nodes}) into whole processes"
+        );
+        return Err(fail(MPI_ERR_DIMS, text));
+    }
+    let mut found = balanced(nodes / fixed as c_int, free).into_iter();
+    for dim in dims.iter_mut().filter(|dim| **dim == 0) {
+        *dim = found.next().expect("one for each free dimension");
+    }
+    Ok(())
+}
+
+/// `count` factors of `nodes` in falling order whose largest is as small as possible, and so on.
+fn balanced(nodes: c_int, count: usize) -> Vec<c_int> {
+    if count < 2 {
+        return vec![nodes; count];
+    }
+    // The largest is at least the root. Of the divisors from there upwards, the first that leaves
+    // a rest whose own factors are no larger is the best.
+    let is_enough =
+        |one: &c_int| (*one as u64).checked_pow(count as u32).is_none_or(|all| all >= nodes as u64);
+    for largest in divisors(nodes).into_iter().filter(is_enough) {
+        let rest = balanced(nodes / largest, count - 1);
+        if rest[0] <= largest {
+            return [vec![largest], rest].concat();
+        }
+    }
+    unreachable!("nodes itself is a divisor, and leaves ones")
+}
+
+fn divisors(of: c_int) -> Vec<c_int> {
+    let root = (1..=of).take_while(|n| i64::from(*n) * i64::from(*n) <= i64::from(of));
+    let mut all: Vec<c_int> = root.filter(|n| of % n == 0).flat_map(|n| [n, of / n]).collect();
+    all.sort_unstable();
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dims<const N: usize>(nodes: c_int, mut given: [c_int; N]) -> [c_int; N] {
+        dims_create(nodes, &mut given).expect("can be divided");
+        given
+    }
+
+    #[test]
+    fn dimensions_are_balanced_and_fall() {
+        assert_eq!(dims(6, [0, 0]), [3, 2]);
+        assert_eq!(dims(7, [0, 0]), [7, 1]);
+        assert_eq!(dims(6, [0, 3, 0]), [2, 3, 1]);
+        assert_eq!(dims(16, [0, 0, 0]), [4, 2, 2]);
+        assert_eq!(dims(36, [0, 0, 0]), [4, 3, 3]);
+        assert_eq!(dims(1 << 20, [0; 10]), [4; 10]);
+        assert_eq!(dims(1, [0, 0]), [1, 1]);
+        assert_eq!(dims(2_147_483_647, [0, 0]), [2_147_483_647, 1]);
+        assert_eq!(dims(4, [2, 2]), [2, 2]);
+    }
+
+    #[test]
+    fn dimensions_that_cannot_be_are_refused_and_named() {
+        for (nodes, mut given) in [(7, [2, 0]), (4, [2, 3]), (0, [0, 0]), (4, [-1, 0])] {
+            assert_eq!(dims_create(nodes, &mut given).unwrap_err().code, MPI_ERR_DIMS);
+        }
+    }
+
+    fn grid() -> Cart {
+        Cart { dims: vec![3, 4], periods: vec![true, false] }
+    }
+
+    #[test]
+    fn ranks_and_coordinates_are_row_major() {
+        for rank in 0..12 {
+            assert_eq!(grid().rank(&grid().coords(rank)).unwrap(), rank);
+        }
+        assert_eq!(grid().coords(7), [1, 3]);
+        assert_eq!(grid().rank(&[-1, 0]).unwrap(), 8, "the first dimension is periodic");
+        assert_eq!(grid().rank(&[0, 4]).unwrap_err().code, MPI_ERR_ARG);
+    }
+
+    #[test]
+    fn a_shift_ends_at_an_edge_and_goes_round_a_period() {
+        assert_eq!(grid().shift(0, 0, 1), (8, 4));
+        assert_eq!(grid().shift(0, 1, 1), (MPI_PROC_NULL, 1));
+        assert_eq!(grid().shift(3, 1, 2), (1, MPI_PROC_NULL));
+        assert_eq!(grid().shift(0, 0, c_int::MIN), (8, 4), "no overflow");
+    }
+
+    #[test]
+    fn a_part_keeps_the_dimensions_that_remain() {
+        let (part, colour, rank) = grid().sub(7, &[false, true]);
+        assert_eq!((part.dims, part.periods, colour, rank), (vec![4], vec![false], 1, 3));
+        let (part, colour, rank) = grid().sub(7, &[false, false]);
+        assert_eq!((part.size(), colour, rank), (Some(1), 7, 0));
+    }
+}

@@ -1,0 +1,179 @@
+//! Arguments that many functions take: each check names the argument, its value, and what it may
+//! be.
+
+use crate::comm::Comm;
+use crate::errors::{fail, Answer, Failure};
+use crate::handles::*;
+
+/// Tags are from 0 to this: the value of MPI_TAG_UB.
+pub const TAG_UB: c_int = c_int::MAX;
+
+pub fn count(name: &str, count: c_int) -> Answer<usize> {
+    usize::try_from(count)
+        .map_err(|_| fail(MPI_ERR_COUNT, format!("argument {name} is {count}, less than zero")))
+}
+
+/// Where a message goes to: a rank, or MPI_PROC_NULL.
+pub fn destination(comm: &Comm, dest: c_int) -> Answer {
+    if (0..comm.peers().size()).contains(&dest) || dest == MPI_PROC_NULL {
+        return Ok(());
+    }
+    Err(wrong_rank("dest", dest, comm))
+}
+
+/// Where a message comes from: also MPI_ANY_SOURCE.
+pub fn source(comm: &Comm, source: c_int) -> Answer {
+    if (0..comm.peers().size()).contains(&source)
+        || [MPI_ANY_SOURCE, MPI_PROC_NULL].contains(&source)
+    {
+        return Ok(());
+    }
+    Err(wrong_rank("source", source, comm))
+}
+
+#[cold]
+fn wrong_rank(name: &str, rank: c_int, comm: &Comm) -> Failure {
+    let (size, on) = (comm.peers().size(), comm.name());
+    let text = match size {
+        1 => format!("argument {name} is {rank}, but {on} has one process: rank 0"),
+        _ => {
+            let last = size - 1;
+            format!("argument {name} is {rank}, but {on} has {size} processes: ranks 0 to {last}")
+        }
+    };
+    fail(MPI_ERR_RANK, text)
+}
+
+pub fn rank(name: &str, rank: c_int, size: c_int, of: &str) -> Answer {
+    if (0..size).contains(&rank) {
+        return Ok(());
+    }
+    let text = format!("argument {name} is {rank}, but {of} has {size} processes (counted from 0)");
+    Err(fail(MPI_ERR_RANK, text))
+}
+
+pub fn tag(tag: c_int) -> Answer {
+    if tag >= 0 {
+        return Ok(());
+    }
+    let any = if tag == MPI_ANY_TAG { " (MPI_ANY_TAG is for receives only)" } else { "" };
+    let text = format!("argument tag is {tag}{any}; a message's tag is from 0 to {TAG_UB}");
+    Err(fail(MPI_ERR_TAG, text))
+}
+
+pub fn tag_or_any(tag: c_int) -> Answer {
+    if tag >= 0 || tag == MPI_ANY_TAG {
+        return Ok(());
+    }
+    let text = format!("argument tag is {tag}; give 0 to {TAG_UB}, or MPI_ANY_TAG");
+    Err(fail(MPI_ERR_TAG, text))
+}
+
+/// The root of a collective within one group.
+pub fn root(comm: &Comm, root: c_int) -> Answer {
+    if (0..comm.size()).contains(&root) {
+        return Ok(());
+    }
+    let Failure { text, .. } = wrong_rank("root", root, comm);
+    Err(fail(MPI_ERR_ROOT, text))
+}
+
+/// A buffer of `bytes` that begins at `at`; null is MPI_BOTTOM, which addresses in the datatype
+/// make sense of.
+pub fn buffer(name: &str, at: *const c_void, bytes: usize, absolute: bool) -> Answer {
+    if !at.is_null() || bytes == 0 || absolute {
+        return Ok(());
+    }
+    let text = format!("argument {name} is a null pointer, but {bytes} bytes are to be there");
+    Err(fail(MPI_ERR_BUFFER, text))
+}
+
+/// MPI_IN_PLACE where the function does not take it.
+pub fn not_in_place(name: &str, at: *const c_void) -> Answer {
+    if at as isize != MPI_IN_PLACE {
+        return Ok(());
+    }
+    let text = format!("argument {name} is MPI_IN_PLACE, which cannot be given here");
+    Err(fail(MPI_ERR_BUFFER, text))
+}
+
+/// A pointer that a result is written to.
+pub fn place<T>(name: &str, at: *mut T) -> Answer {
+    if at.is_null() {
+        return Err(fail(MPI_ERR_ARG, format!("argument {name} is a null pointer")));
+    }
+    Ok(())
+}
+
+/// Write a result.
+///
+/// # Safety
+/// `at` is null, which is refused, or points to a T.
+#[inline]
+pub unsafe fn put<T>(name: &str, at: *mut T, value: T) -> Answer {
+    place(name, at)?;
+    at.write(value);
+    Ok(())
+}
+
+/// An array argument as a slice; it may be null if it is empty.
+///
+/// # Safety
+/// `at` points to `count` of T.
+pub unsafe fn array<'a, T>(name: &str, at: *const T, count: usize) -> Answer<&'a [T]> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    if at.is_null() {
+        let text = format!("argument {name} is a null pointer, but has {count} elements");
+        return Err(fail(MPI_ERR_ARG, text));
+    }
+    Ok(std::slice::from_raw_parts(at, count))
+}
+
+/// The same for an array that is written.
+///
+/// # Safety
+/// `at` points to `count` of T that nobody else uses.
+pub unsafe fn array_mut<'a, T>(name: &str, at: *mut T, count: usize) -> Answer<&'a mut [T]> {
+    if count == 0 {
+        return Ok(&mut []);
+    }
+    place(name, at)?;
+    Ok(std::slice::from_raw_parts_mut(at, count))
+}
+
+/// A text argument.
+///
+/// # Safety
+/// `at` is null, which is refused, or ends with a zero.
+pub unsafe fn text(name: &str, at: *const c_char) -> Answer<String> {
+    if at.is_null() {
+        return Err(fail(MPI_ERR_ARG, format!("argument {name} is a null pointer")));
+    }
+    Ok(std::ffi::CStr::from_ptr(at).to_string_lossy().into_owned())
+}
+
+/// Write a text and its length into an array of `room` characters, cut where it does not fit.
+///
+/// # Safety
+/// `at` has `room` characters; `length` is null or a place for an int.
+pub unsafe fn put_text(
+    name: &str,
+    at: *mut c_char,
+    room: c_int,
+    text: &str,
+    length: *mut c_int,
+) -> Answer {
+    let mut end = text.len().min((room.max(1) - 1) as usize);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    place(name, at)?;
+    std::ptr::copy_nonoverlapping(text.as_ptr(), at.cast(), end);
+    *at.add(end) = 0;
+    if !length.is_null() {
+        *length = end as c_int;
+    }
+    Ok(())
+}

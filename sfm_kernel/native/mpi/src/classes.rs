@@ -1,0 +1,184 @@
+//! Error classes: what each means in words, and those that the program adds.
+
+use std::sync::Mutex;
+
+use crate::errors::{fail, Answer};
+use crate::handles::*;
+
+/// Name, value and meaning of each class that our functions answer with.
+const CLASSES: &[(&str, c_int, &str)] = &[
+    ("MPI_SUCCESS", MPI_SUCCESS, "no error"),
+    ("MPI_ERR_BUFFER", MPI_ERR_BUFFER, "invalid buffer"),
+    ("MPI_ERR_COUNT", MPI_ERR_COUNT, "invalid count"),
+    ("MPI_ERR_TYPE", MPI_ERR_TYPE, "invalid datatype"),
+    ("MPI_ERR_TAG", MPI_ERR_TAG, "invalid tag"),
+    ("MPI_ERR_COMM", MPI_ERR_COMM, "invalid communicator"),
+    ("MPI_ERR_RANK", MPI_ERR_RANK, "invalid rank"),
+    ("MPI_ERR_ROOT", MPI_ERR_ROOT, "invalid root"),
+    ("MPI_ERR_GROUP", MPI_ERR_GROUP, "invalid group"),
+    ("MPI_ERR_OP", MPI_ERR_OP, "invalid operation"),
+    ("MPI_ERR_TOPOLOGY", MPI_ERR_TOPOLOGY, "invalid topology"),
+    ("MPI_ERR_DIMS", MPI_ERR_DIMS, "invalid dimension"),
+    ("MPI_ERR_ARG", MPI_ERR_ARG, "invalid argument"),
+    ("MPI_ERR_UNKNOWN", MPI_ERR_UNKNOWN, "unknown error"),
+    ("MPI_ERR_TRUNCATE", MPI_ERR_TRUNCATE, "message longer than the receive buffer"),
+    ("MPI_ERR_OTHER", MPI_ERR_OTHER, "an error without a class of its own"),
+    ("MPI_ERR_INTERN", MPI_ERR_INTERN, "a mistake in this library"),
+    ("MPI_ERR_IN_STATUS", MPI_ERR_IN_STATUS, "the error is in the status"),
+    ("MPI_ERR_PENDING", MPI_ERR_PENDING, "neither complete nor failed yet"),
+    ("MPI_ERR_REQUEST", MPI_ERR_REQUEST, "invalid request"),
+    ("MPI_ERR_ACCESS", MPI_ERR_ACCESS, "no permission"),
+    ("MPI_ERR_AMODE", MPI_ERR_AMODE, "invalid access mode"),
+    ("MPI_ERR_BAD_FILE", MPI_ERR_BAD_FILE, "invalid file name"),
+    ("MPI_ERR_CONVERSION", MPI_ERR_CONVERSION, "a conversion function failed"),
+    ("MPI_ERR_DUP_DATAREP", MPI_ERR_DUP_DATAREP, "this data representation exists already"),
+    ("MPI_ERR_FILE_EXISTS", MPI_ERR_FILE_EXISTS, "the file exists"),
+    ("MPI_ERR_FILE_IN_USE", MPI_ERR_FILE_IN_USE, "the file is open"),
+    ("MPI_ERR_FILE", MPI_ERR_FILE, "invalid file handle"),
+    ("MPI_ERR_INFO", MPI_ERR_INFO, "invalid info object"),
+    ("MPI_ERR_INFO_KEY", MPI_ERR_INFO_KEY, "an info key that is empty or too long"),
+    ("MPI_ERR_INFO_VALUE", MPI_ERR_INFO_VALUE, "an info value that is empty or too long"),
+    ("MPI_ERR_INFO_NOKEY", MPI_ERR_INFO_NOKEY, "no such key in the info object"),
+    ("MPI_ERR_IO", MPI_ERR_IO, "input or output failed"),
+    ("MPI_ERR_NAME", MPI_ERR_NAME, "no such published name"),
+    ("MPI_ERR_NO_MEM", MPI_ERR_NO_MEM, "no memory left"),
+    ("MPI_ERR_NOT_SAME", MPI_ERR_NOT_SAME, "an argument differs between processes"),
+    ("MPI_ERR_NO_SPACE", MPI_ERR_NO_SPACE, "no space left"),
+    ("MPI_ERR_NO_SUCH_FILE", MPI_ERR_NO_SUCH_FILE, "no such file"),
+    ("MPI_ERR_PORT", MPI_ERR_PORT, "invalid port"),
+    ("MPI_ERR_QUOTA", MPI_ERR_QUOTA, "quota exceeded"),
+    ("MPI_ERR_READ_ONLY", MPI_ERR_READ_ONLY, "read only"),
+    ("MPI_ERR_SERVICE", MPI_ERR_SERVICE, "invalid service name"),
+    ("MPI_ERR_SPAWN", MPI_ERR_SPAWN, "processes could not be started"),
+    ("MPI_ERR_UNSUPPORTED_DATAREP", MPI_ERR_UNSUPPORTED_DATAREP, "unsupported representation"),
+    ("MPI_ERR_UNSUPPORTED_OPERATION", MPI_ERR_UNSUPPORTED_OPERATION, "unsupported operation"),
+    ("MPI_ERR_WIN", MPI_ERR_WIN, "invalid window"),
+    ("MPI_ERR_BASE", MPI_ERR_BASE, "invalid base address"),
+    ("MPI_ERR_LOCKTYPE", MPI_ERR_LOCKTYPE, "invalid lock type"),
+    ("MPI_ERR_KEYVAL", MPI_ERR_KEYVAL, "invalid key value"),
+    ("MPI_ERR_RMA_CONFLICT", MPI_ERR_RMA_CONFLICT, "conflicting accesses to a window"),
+    ("MPI_ERR_RMA_SYNC", MPI_ERR_RMA_SYNC, "wrong synchronisation of a window"),
+    ("MPI_ERR_SIZE", MPI_ERR_SIZE, "invalid size"),
+    ("MPI_ERR_DISP", MPI_ERR_DISP, "invalid displacement"),
+    ("MPI_ERR_ASSERT", MPI_ERR_ASSERT, "invalid assertion"),
+    ("MPI_ERR_RMA_RANGE", MPI_ERR_RMA_RANGE, "outside of the window"),
+    ("MPI_ERR_RMA_ATTACH", MPI_ERR_RMA_ATTACH, "memory cannot be attached"),
+    ("MPI_ERR_RMA_SHARED", MPI_ERR_RMA_SHARED, "memory cannot be shared"),
+    ("MPI_ERR_RMA_FLAVOR", MPI_ERR_RMA_FLAVOR, "the wrong kind of window"),
+    ("MPI_ERR_SESSION", MPI_ERR_SESSION, "invalid session"),
+    ("MPI_ERR_PROC_ABORTED", MPI_ERR_PROC_ABORTED, "the other process has ended"),
+    ("MPI_ERR_VALUE_TOO_LARGE", MPI_ERR_VALUE_TOO_LARGE, "the value does not fit"),
+    ("MPI_ERR_ERRHANDLER", MPI_ERR_ERRHANDLER, "invalid error handler"),
+    ("MPI_ERR_ABI", MPI_ERR_ABI, "the wrong binary interface"),
+    ("MPI_ERR_LASTCODE", MPI_ERR_LASTCODE, "the last predefined code"),
+];
+
+/// A class or a code that the program added; removed ones stay as None, so that numbers are kept.
+struct Added {
+    class: c_int,
+    text: String,
+}
+
+static ADDED: Mutex<Vec<Option<Added>>> = Mutex::new(Vec::new());
+const FIRST: c_int = MPI_ERR_LASTCODE + 1;
+
+fn with<T>(use_: impl FnOnce(&mut Vec<Option<Added>>) -> T) -> T {
+    use_(&mut ADDED.lock().expect("no panic under the lock"))
+}
+
+fn added<T>(code: c_int, use_: impl FnOnce(&Added) -> T) -> Option<T> {
+    let place = usize::try_from(code.checked_sub(FIRST)?).ok()?;
+    with(|all| all.get(place).and_then(Option::as_ref).map(use_))
+}
+
+fn predefined(code: c_int) -> Option<&'static (&'static str, c_int, &'static str)> {
+    CLASSES.iter().find(|(_, value, _)| *value == code)
+}
+
+/// A class of its own, or a code of the class `class`.
+pub fn add(class: Option<c_int>) -> Answer<c_int> {
+    if let Some(class) = class {
+        self::class(class)?;
+    }
+    with(|all| {
+        let code = FIRST + all.len() as c_int;
+        let class = class.unwrap_or(code);
+        all.push(Some(Added { class, text: String::new() }));
+        Ok(code)
+    })
+}
+
+pub fn set_text(code: c_int, text: String) -> Answer {
+    change(code, |added| added.text = text)
+}
+
+/// Take back a class (`is_class`) or a code, which has no text and no codes any more.
+pub fn remove(code: c_int, is_class: bool) -> Answer {
+    let used = with(|all| all.iter().flatten().filter(|one| one.class == code).count());
+    let mut wrong = None;
+    change(code, |added| {
+        let own = usize::from(added.class == code);
+        wrong = match (is_class, own) {
+            (true, 0) => Some("is a code; MPI_Remove_error_code removes it"),
+            (false, 1) => Some("is a class; MPI_Remove_error_class removes it"),
+            _ if !added.text.is_empty() => Some("has a text; remove that first"),
+            _ if used > own => Some("has codes; remove them first"),
+            _ => None,
+        };
+    })?;
+    if let Some(wrong) = wrong {
+        return Err(fail(MPI_ERR_ARG, format!("{code} {wrong}")));
+    }
+    with(|all| all[(code - FIRST) as usize] = None);
+    Ok(())
+}
+
+fn change(code: c_int, change: impl FnOnce(&mut Added)) -> Answer {
+    if let Some(place) = code.checked_sub(FIRST).and_then(|place| usize::try_from(place).ok()) {
+        let done = with(|all| all.get_mut(place).and_then(Option::as_mut).map(change));
+        if done.is_some() {
+            return Ok(());
+        }
+    }
+    Err(fail(
+        MPI_ERR_ARG,
+        format!(
+            "{code} is no error class or code that MPI_Add_error_class or MPI_Add_error_code \
+             gave; those of the standard cannot be changed"
+        ),
+    ))
+}
+
+/// The largest code in use: MPI_LASTUSEDCODE.
+pub fn last_used() -> c_int {
+    with(|all| FIRST - 1 + all.len() as c_int)
+}
+
+pub fn class(code: c_int) -> Answer<c_int> {
+    if predefined(code).is_some() || (0..FIRST).contains(&code) && is_tool_code(code) {
+        return Ok(code);
+    }
+    added(code, |added| added.class).ok_or_else(|| {
+        fail(MPI_ERR_ARG, format!("{code} is no error code: no MPI function returns it"))
+    })
+}
+
+/// Codes of the tool information interface, which have no text of their own.
+fn is_tool_code(code: c_int) -> bool {
+    (MPI_T_ERR_MEMORY..=MPI_T_ERR_NOT_ACCESSIBLE).contains(&code)
+}
+
+/// `MPI_ERR_RANK: invalid rank`
+pub fn text(code: c_int) -> Option<String> {
+    if let Some((name, _, meaning)) = predefined(code) {
+        return Some(format!("{name}: {meaning}"));
+    }
+    if is_tool_code(code) {
+        return Some(format!("error {code} of the tool information interface"));
+    }
+    added(code, |added| added.text.clone())
+}
+
+pub fn name(code: c_int) -> String {
+    predefined(code).map_or_else(|| format!("error {code}"), |(name, _, _)| (*name).into())
+}

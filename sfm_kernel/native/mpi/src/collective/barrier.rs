@@ -1,0 +1,21 @@
+//! Barrier: dissemination.
+//!
+//! Source: D. Hensgen, R. Finkel, U. Manber, Two algorithms for barrier synchronization,
+//! International Journal of Parallel Programming 17 (1988).
+
+use super::team::Team;
+use crate::data::Data;
+use crate::errors::Answer;
+
+/// In each of log2 n rounds everybody hears, over others, of twice as many.
+pub async fn barrier(team: &Team) -> Answer {
+    let nothing = Data::bytes(std::ptr::null_mut(), 0);
+    let mut distance = 1;
+    while distance < team.size {
+        let next = (team.rank + distance) % team.size;
+        let last = (team.rank + team.size - distance) % team.size;
+        team.exchange(next, &nothing, last, nothing.clone()).await?;
+        distance *= 2;
+    }
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! A collective with its arguments, and the three ways to call it: blocking, non-blocking, and
+//! persistent.
+
+use super::items::Items;
+use super::schedule::Schedule;
+use super::team::{whole, Team};
+use super::{allgather, alltoall, barrier, bcast, gather, reduce, reduce_scatter, scan};
+use crate::checks::put;
+use crate::comm::{self, Comm};
+use crate::engine::engine;
+use crate::errors::{fail, Answer};
+use crate::handles::*;
+use crate::op::Op;
+use crate::request::{self, Work};
+
+/// The arguments of one collective.
+#[derive(Clone)]
+pub enum Call {
+    Barrier,
+    Bcast {
+        items: Items,
+        root: usize,
+    },
+    /// `parts` at the root only.
+    Gather {
+        own: Option<Items>,
+        parts: Vec<Items>,
+        root: usize,
+    },
+    Scatter {
+        parts: Vec<Items>,
+        own: Option<Items>,
+        root: usize,
+    },
+    Allgather {
+        own: Option<Items>,
+        parts: Vec<Items>,
+    },
+    Alltoall {
+        out: Option<Vec<Items>>,
+        into: Vec<Items>,
+    },
+    Reduce {
+        op: Op,
+        from: Items,
+        into: Option<Items>,
+        root: usize,
+    },
+    /// None: they stand where the result is to go.
+    Allreduce {
+        op: Op,
+        from: Option<Items>,
+        into: Items,
+    },
+    ReduceScatter {
+        op: Op,
+        from: Items,
+        counts: Vec<usize>,
+        into: Items,
+    },
+    Scan {
+        op: Op,
+        from: Option<Items>,
+        into: Items,
+    },
+    Exscan {
+        op: Op,
+        from: Items,
+        into: Items,
+    },
+}
+
+// SAFETY: the user leaves the memory to the collective until it has ended.
+unsafe impl Send for Call {}
+// SAFETY: as above.
+unsafe impl Sync for Call {}
+
+impl Call {
+    async fn run(&self, team: &Team) -> Answer {
+        // SAFETY of the copies: the user's memory, and two places of it.
+        match self {
+            Call::Barrier => barrier::barrier(team).await,
+            Call::Bcast { items, root } => bcast::bcast(team, items, *root).await,
+            Call::Gather { own, parts, root } => {
+                gather::gather(team, own.as_ref(), parts, *root).await
+            }
+            Call::Scatter { parts, own, root } => {
+                gather::scatter(team, parts, own.as_ref(), *root).await
+            }
+            Call::Allgather { own, parts } => allgather::allgather(team, own.as_ref(), parts).await,
+            Call::Alltoall { out, into } => alltoall::alltoall(team, out.as_deref(), into).await,
+            Call::Reduce { op, from, into, root } => {
+                reduce::reduce(team, op, from, into.as_ref(), *root).await
+            }
+            Call::Allreduce { op, from, into } => {
+                copy(from.as_ref(), into);
+                reduce::allreduce(team, op, into).await
+            }
+            Call::ReduceScatter { op, from, counts, into } => {
+                reduce_scatter::reduce_scatter(team, op, from, counts, into).await
+            }
+            Call::Scan { op, from, into } => {
+                copy(from.as_ref(), into);
+                scan::scan(team, op, into).await
+            }
+            Call::Exscan { op, from, into } => scan::exscan(team, op, from, into).await,
+        }
+    }
+}
+
+fn copy(from: Option<&Items>, into: &Items) {
+    if let Some(from) = from {
+        // SAFETY: two places of the user's memory.
+        unsafe { from.copy_to(into) };
+    }
+}
+
+/// The communicator of a collective.
+pub fn on(comm: MPI_Comm) -> Answer<std::sync::Arc<Comm>> {
+    let comm = comm::get(comm)?;
+    if comm.remote.is_none() {
+        return Ok(comm);
+    }
+    let text = "collectives between two groups are not in this library yet; merge them with \
+                MPI_Intercomm_merge first";
+    Err(fail(MPI_ERR_UNSUPPORTED_OPERATION, text))
+}
+
+/// Call it; returns when this process's part is done.
+pub fn block(comm: &Comm, call: &Call) -> Answer {
+    let team = Team::of(comm);
+    whole(&team, call.run(&team))
+}
+
+/// Begin it.
+fn begin(comm: &Comm, call: Call) -> Work {
+    let team = Team::of(comm);
+    let algorithm = async move { call.run(&team).await };
+    Work::Schedule(Schedule::begin(engine(), algorithm))
+}
+
+/// Begin it for a request.
+///
+/// # Safety
+/// `request` is null, which is refused, or a place for one.
+pub unsafe fn open(comm: MPI_Comm, call: Call, request: *mut MPI_Request) -> Answer {
+    let work = begin(&*on(comm)?, call);
+    put("request", request, request::open(comm, work))
+}
+
+/// A request that begins it each time it is started.
+///
+/// # Safety
+/// As of `open`.
+pub unsafe fn prepare(comm: MPI_Comm, call: Call, request: *mut MPI_Request) -> Answer {
+    let team = on(comm)?;
+    let start = Box::new(move || Ok(begin(&team, call.clone())));
+    put("request", request, request::persistent(comm, start))
+}

@@ -1,0 +1,128 @@
+//! Items of a datatype in memory: what collectives are given, and what they keep meanwhile.
+
+use crate::checks;
+use crate::data::Data;
+use crate::datatype::{self, Held};
+use crate::errors::Answer;
+use crate::handles::*;
+use crate::op::Op;
+
+/// `count` items. The user's memory, or a scratch's, which whoever made this keeps.
+#[derive(Clone)]
+pub struct Items {
+    at: *mut u8,
+    pub count: usize,
+    pub datatype: Held,
+    /// What a program's own operation is called with.
+    handle: MPI_Datatype,
+}
+
+impl Items {
+    /// What the arguments of a call say.
+    pub fn of(name: &str, at: *const c_void, count: c_int, handle: MPI_Datatype) -> Answer<Items> {
+        let count = checks::count("count", count)?;
+        let datatype = datatype::committed(handle)?;
+        checks::not_in_place(name, at)?;
+        checks::buffer(name, at, datatype.size * count, datatype.basic.is_none())?;
+        Ok(Items { at: at.cast_mut().cast(), count, datatype, handle })
+    }
+
+    /// The same of an argument that may be MPI_IN_PLACE: then None.
+    pub fn unless_in_place(
+        name: &str,
+        at: *const c_void,
+        count: c_int,
+        handle: MPI_Datatype,
+    ) -> Answer<Option<Items>> {
+        match at as isize {
+            MPI_IN_PLACE => Ok(None),
+            _ => Items::of(name, at, count, handle).map(Some),
+        }
+    }
+
+    /// Refuse a null pointer where there are items.
+    pub fn check(&self, name: &str) -> Answer {
+        checks::buffer(name, self.at.cast(), self.bytes(), self.datatype.basic.is_none())
+    }
+
+    /// `count` of the same from `offset` bytes on.
+    pub fn at(&self, offset: isize, count: usize) -> Items {
+        Items { at: self.at.wrapping_offset(offset), count, ..self.clone() }
+    }
+
+    /// `count` of them from the `first` on.
+    pub fn part(&self, first: usize, count: usize) -> Items {
+        self.at(first as isize * self.datatype.extent, count)
+    }
+
+    pub fn data(&self) -> Data {
+        Data::items(self.at.cast(), self.count, &self.datatype)
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.datatype.size * self.count
+    }
+
+    /// Copy these to others, which have at least as much room.
+    ///
+    /// # Safety
+    /// Both are there, and do not overlap.
+    pub unsafe fn copy_to(&self, to: &Items) {
+        use sfm_native::core::Payload;
+        let data = self.data();
+        match data.contiguous() {
+            Some(from) => {
+                // SAFETY: as the caller promises.
+                let bytes = unsafe { std::slice::from_raw_parts(from, data.len()) };
+                // SAFETY: as above.
+                unsafe { to.data().fill(Payload(bytes, &[])) };
+            }
+            // SAFETY: as above.
+            None => unsafe { to.data().fill(Payload(&data.pack(), &[])) },
+        }
+    }
+
+    /// Make `into` what these and `into` come to, these being the left operand.
+    ///
+    /// # Safety
+    /// Both are there, and do not overlap.
+    pub unsafe fn combine_into(&self, into: &Items, op: &Op) -> Answer {
+        let (from, to) = (self.at.cast_const().cast(), into.at.cast());
+        // SAFETY: as the caller promises.
+        unsafe { op.combine(from, to, self.count, &self.datatype, self.handle) }
+    }
+}
+
+/// Memory for items, laid out as the datatype says: a program's own operation goes by that.
+pub struct Scratch {
+    /// In words of 16 bytes: no datatype is aligned to more.
+    _memory: Vec<u128>,
+    pub items: Items,
+}
+
+impl Scratch {
+    /// Room for as many items as `like` has.
+    pub fn like(like: &Items) -> Scratch {
+        let datatype = &like.datatype;
+        let between = datatype.extent.unsigned_abs() * like.count.saturating_sub(1);
+        let bytes = between + datatype.true_extent.unsigned_abs();
+        let mut memory = vec![0u128; bytes.div_ceil(16) + 1];
+        let lowest = match datatype.extent < 0 {
+            true => datatype.true_lb - between as isize,
+            false => datatype.true_lb,
+        };
+        let at = memory.as_mut_ptr().cast::<u8>().wrapping_offset(-lowest);
+        Scratch { _memory: memory, items: Items { at, ..like.clone() } }
+    }
+
+    /// A copy of them.
+    ///
+    /// # Safety
+    /// They are there.
+    pub unsafe fn copy_of(items: &Items) -> Scratch {
+        let scratch = Scratch::like(items);
+        // SAFETY: fresh memory of the same layout.
+        unsafe { items.copy_to(&scratch.items) };
+        scratch
+    }
+}

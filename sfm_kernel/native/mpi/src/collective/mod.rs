@@ -1,0 +1,16 @@
+//! Collectives: one algorithm a file, its source cited.
+
+pub mod allgather;
+pub mod alltoall;
+pub mod arguments;
+pub mod barrier;
+pub mod bcast;
+pub mod calls;
+pub mod gather;
+pub mod items;
+pub mod reduce;
+pub mod reduce_scatter;
+pub mod reductions;
+pub mod scan;
+pub mod schedule;
+pub mod team;

@@ -1,0 +1,136 @@
+//! Reduce and allreduce: trees and recursive doubling for what is small, a ring for what is large.
+//!
+//! Operands are combined in the order of the ranks, unless the operation commutes.
+//! Source: R. Thakur, R. Rabenseifner, W. Gropp, Optimization of collective communication operations
+//! in MPICH, IJHPCA 19 (2005), sections 4.4 and 4.5.
+
+use super::allgather;
+use super::items::{Items, Scratch};
+use super::team::Team;
+use crate::errors::Answer;
+use crate::op::Op;
+
+/// From so many bytes on each process combines a part of the data.
+const RING_FROM: usize = 64 << 10;
+
+/// Combine `from` of everybody into `into` at the root. None: the root's stand there already.
+pub async fn reduce(
+    team: &Team,
+    op: &Op,
+    from: &Items,
+    into: Option<&Items>,
+    root: usize,
+) -> Answer {
+    // The root's number is 0, but where order counts, which begins at rank 0.
+    let first = if op.commutes() { root } else { 0 };
+    // SAFETY: the user's.
+    let mut own = unsafe { Scratch::copy_of(from) };
+    let mut other = Scratch::like(from);
+    let number = (team.rank + team.size - first) % team.size;
+    let process = |number: usize| (number + first) % team.size;
+    let mut bit = 1;
+    while bit < team.size {
+        if number & bit != 0 {
+            team.send(process(number - bit), &own.items.data()).gone().await?;
+            break;
+        }
+        if number + bit < team.size {
+            team.receive(process(number + bit), other.items.data()).come().await?;
+            // SAFETY: our own.
+            unsafe { own.items.combine_into(&other.items, op)? };
+            std::mem::swap(&mut own, &mut other);
+        }
+        bit <<= 1;
+    }
+    if first != root && team.rank == first {
+        team.send(root, &own.items.data()).gone().await?;
+    }
+    if team.rank == root {
+        let into = into.expect("the root has a place for the result");
+        if first != root {
+            team.receive(first, other.items.data()).come().await?;
+            own = other;
+        }
+        // SAFETY: the user's and our own.
+        unsafe { own.items.copy_to(into) };
+    }
+    Ok(())
+}
+
+/// Combine what everybody has in `items`, there.
+pub async fn allreduce(team: &Team, op: &Op, items: &Items) -> Answer {
+    let is_large = items.bytes() >= RING_FROM && items.count >= team.size;
+    match is_large && op.commutes() && team.size > 1 {
+        true => ring(team, op, items).await,
+        false => doubling(team, op, items).await,
+    }
+}
+
+/// Recursive doubling among a power of two; the others hand their data to a neighbour before.
+async fn doubling(team: &Team, op: &Op, items: &Items) -> Answer {
+    let power = 1 << team.size.ilog2();
+    let more = team.size - power;
+    let (rank, data) = (team.rank, items.data());
+    let theirs = Scratch::like(items);
+    let paired = rank < 2 * more;
+    if paired && rank % 2 == 0 {
+        team.send(rank + 1, &data).gone().await?;
+        return team.receive(rank + 1, data).come().await;
+    }
+    if paired {
+        team.receive(rank - 1, theirs.items.data()).come().await?;
+        // SAFETY: the user's and our own. The neighbour comes before us.
+        unsafe { theirs.items.combine_into(items, op)? };
+    }
+    let number = if paired { rank / 2 } else { rank - more };
+    let process = |number: usize| if number < more { 2 * number + 1 } else { number + more };
+    let mut bit = 1;
+    while bit < power {
+        let other = process(number ^ bit);
+        team.exchange(other, &data, other, theirs.items.data()).await?;
+        // SAFETY: as above.
+        unsafe {
+            if number & bit != 0 || op.commutes() {
+                theirs.items.combine_into(items, op)?;
+            } else {
+                items.combine_into(&theirs.items, op)?;
+                theirs.items.copy_to(items);
+            }
+        }
+        bit <<= 1;
+    }
+    if paired {
+        team.send(rank - 1, &data).gone().await?;
+    }
+    Ok(())
+}
+
+/// Each process combines its part of the data, which goes round once; then the results do.
+async fn ring(team: &Team, op: &Op, items: &Items) -> Answer {
+    let each = items.count.div_ceil(team.size);
+    let parts: Vec<Items> = (0..team.size)
+        .map(|nth| {
+            let first = (nth * each).min(items.count);
+            items.part(first, each.min(items.count - first))
+        })
+        .collect();
+    combine_round(team, op, &parts).await?;
+    allgather::ring(team, &parts).await
+}
+
+/// Afterwards this process's part is what all have there. The operation commutes.
+pub async fn combine_round(team: &Team, op: &Op, parts: &[Items]) -> Answer {
+    let (rank, size) = (team.rank, team.size);
+    let (next, last) = ((rank + 1) % size, (rank + size - 1) % size);
+    let largest = parts.iter().max_by_key(|part| part.count).expect("a part for each");
+    let theirs = Scratch::like(largest);
+    for step in 1..size {
+        let out = &parts[(rank + size - step) % size];
+        let into = &parts[(rank + 2 * size - step - 1) % size];
+        let coming = theirs.items.part(0, into.count);
+        team.exchange(next, &out.data(), last, coming.data()).await?;
+        // SAFETY: the user's and our own.
+        unsafe { coming.combine_into(into, op)? };
+    }
+    Ok(())
+}

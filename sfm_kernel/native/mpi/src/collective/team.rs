@@ -1,0 +1,174 @@
+//! The processes of one collective, and its messages.
+//!
+//! An algorithm is an `async fn`: it says in order what one process sends and receives, and stops
+//! where it has to wait. A blocking collective polls it until it is done (`whole`); a non-blocking
+//! one is polled by whoever is in a call of MPI (`schedule`). So each algorithm is written once.
+
+use std::future::{poll_fn, Future};
+use std::pin::pin;
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use crate::comm::Comm;
+use crate::data::Data;
+use crate::engine::{self, engine, told, About, Mode, Outcome, Receiving, Sending, To, Wanted};
+use crate::errors::{fail, Answer};
+use crate::group::Group;
+use crate::handles::*;
+
+/// Who takes part, and which messages are this collective's.
+#[derive(Clone)]
+pub struct Team {
+    pub rank: usize,
+    pub size: usize,
+    context: u64,
+    /// Which collective of the communicator it is: the same number at all of them.
+    tag: c_int,
+    group: Arc<Group>,
+}
+
+/// Numbers of collectives; those of a communicator come again after so many.
+const LARGEST: u32 = 0x3fff_ffff;
+const APART: c_int = 0x4000_0000;
+
+/// A message that is under way; nothing for one that has gone.
+#[must_use]
+pub struct Going(Option<Arc<Sending>>);
+
+/// One that is to come.
+#[must_use]
+pub struct Coming(Arc<Receiving>);
+
+impl Team {
+    /// For the next collective of this communicator.
+    pub fn of(comm: &Comm) -> Team {
+        let tag = (comm.collectives.fetch_add(1, Ordering::Relaxed) & LARGEST) as c_int;
+        let (rank, context) = (comm.rank as usize, engine::collectives(comm.context));
+        Team { rank, size: comm.group.members.len(), context, tag, group: comm.group.clone() }
+    }
+
+    /// Some of the same collective's processes, this one of rank `rank` among them.
+    pub fn part(&self, group: Arc<Group>, rank: usize) -> Team {
+        Team { rank, size: group.members.len(), group, ..*self }
+    }
+
+    /// Those who make a communicator by themselves, told from others that do so by a tag.
+    pub fn apart(comm: &Comm, group: Arc<Group>, rank: usize, tag: c_int) -> Team {
+        let context = engine::collectives(comm.context);
+        let tag = tag & LARGEST as c_int | APART;
+        Team { rank, size: group.members.len(), context, tag, group }
+    }
+
+    fn world_rank(&self, rank: usize) -> usize {
+        self.group.members[rank] as usize
+    }
+
+    /// Begin to send; the data stays as it is until it has gone.
+    pub fn send(&self, dest: usize, data: &Data) -> Going {
+        // The world's rank: a part of a collective's processes counts differently.
+        let (rank, source) = (self.world_rank(dest), engine().rank as c_int);
+        let to = To { context: self.context, rank, source, tag: self.tag };
+        // SAFETY: a collective does not return before its messages have gone.
+        Going(unsafe { engine().send(to, Mode::Standard, data) })
+    }
+
+    /// Begin to receive; the memory is the message's until it has come.
+    pub fn receive(&self, source: usize, data: Data) -> Coming {
+        let from = self.world_rank(source);
+        let (source, tag) = (from as c_int, self.tag);
+        let wanted = Wanted { context: self.context, source, tag, from: Some(from) };
+        // SAFETY: a collective does not return before its messages have come.
+        Coming(unsafe { engine().receive(&wanted, data) })
+    }
+
+    /// Send one and receive one.
+    pub async fn exchange(&self, dest: usize, out: &Data, source: usize, into: Data) -> Answer {
+        let coming = self.receive(source, into);
+        let going = self.send(dest, out);
+        coming.come().await?;
+        going.gone().await
+    }
+}
+
+fn checked(outcome: Outcome) -> Answer {
+    match outcome.code {
+        MPI_SUCCESS => Ok(()),
+        MPI_ERR_TRUNCATE => Err(fail(
+            MPI_ERR_TRUNCATE,
+            "another process of the communicator sends more than is expected here: do all call the \
+             same collective, with counts and datatypes that fit?",
+        )),
+        code => Err(fail(code, "another process of the communicator has ended")),
+    }
+}
+
+impl Going {
+    pub async fn gone(self) -> Answer {
+        let Some(sending) = self.0 else { return Ok(()) };
+        checked(ended(sending.dest, || sending.end.get()).await)
+    }
+}
+
+impl Coming {
+    pub async fn come(self) -> Answer {
+        let from = self.0.from.unwrap_or(engine().rank);
+        checked(ended(from, || self.0.end.get()).await)
+    }
+}
+
+impl Drop for Coming {
+    /// The collective has failed: nothing may come any more into memory that is given back.
+    fn drop(&mut self) {
+        if !self.0.end.is_done() {
+            engine().take_back(&self.0, Outcome::cancelled());
+        }
+    }
+}
+
+/// All of them.
+pub async fn all_gone(all: Vec<Going>) -> Answer {
+    for one in all {
+        one.gone().await?;
+    }
+    Ok(())
+}
+
+pub async fn all_come(all: Vec<Coming>) -> Answer {
+    for one in all {
+        one.come().await?;
+    }
+    Ok(())
+}
+
+/// How it has ended; `partner`: who has to do something for that, in the world.
+async fn ended(partner: usize, end: impl Fn() -> Option<Outcome>) -> Outcome {
+    poll_fn(|_| {
+        let end = end();
+        if end.is_none() {
+            told::awaits(partner);
+        }
+        end.map_or(Poll::Pending, Poll::Ready)
+    })
+    .await
+}
+
+/// Run an algorithm to its end.
+pub fn whole<T>(team: &Team, algorithm: impl Future<Output = Answer<T>>) -> Answer<T> {
+    let mut algorithm = pin!(algorithm);
+    let mut context = Context::from_waker(Waker::noop());
+    let mut result = None;
+    let is_done = std::cell::RefCell::new(|| {
+        if result.is_none() {
+            if let Poll::Ready(answer) = algorithm.as_mut().poll(&mut context) {
+                result = Some(answer);
+            }
+        }
+        result.is_some()
+    });
+    engine().wait(About::collective(&team.group.members), || {
+        is_done.try_borrow_mut().is_ok_and(|mut is_done| is_done())
+    })?;
+    let _ = is_done;
+    result.expect("waited for")
+}

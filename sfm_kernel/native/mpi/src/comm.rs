@@ -1,0 +1,131 @@
+//! Communicators as data: who is in one, and what hangs on it. functions/communicators.rs makes
+//! them, which takes communication.
+
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Mutex, RwLock};
+
+use crate::attributes::Attributes;
+use crate::errhandlers::Attached;
+use crate::errors::{fail, Answer};
+use crate::group::Group;
+use crate::handles::*;
+use crate::info::Info;
+use crate::table::Table;
+use crate::topology::Topology;
+
+pub struct Comm {
+    /// What every message of this communicator carries, so that no other receives it.
+    pub context: u32,
+    /// The processes whose ranks `rank` counts: of an intercommunicator, the local ones.
+    pub group: Arc<Group>,
+    /// This process's rank in `group`.
+    pub rank: c_int,
+    /// The other side of an intercommunicator, whose ranks its messages name.
+    pub remote: Option<Arc<Group>>,
+    pub topology: Option<Topology>,
+    pub errhandler: Attached,
+    pub attributes: Attributes,
+    pub info: Mutex<Info>,
+    /// Collectives that this process has begun on it: the next one's number.
+    pub collectives: AtomicU32,
+    name: Mutex<String>,
+}
+
+static COMMS: Table<Comm> = Table::new(0x8400_0000);
+/// MPI_COMM_WORLD and MPI_COMM_SELF.
+static PREDEFINED: RwLock<[Option<Arc<Comm>>; 2]> = RwLock::new([None, None]);
+
+impl Comm {
+    /// Without topology, attributes and name, and with errors fatal; change what is to be else.
+    pub fn new(context: u32, group: Arc<Group>, rank: c_int) -> Comm {
+        Comm {
+            context,
+            group,
+            rank,
+            remote: None,
+            topology: None,
+            errhandler: Attached::new(),
+            attributes: Attributes::default(),
+            info: Mutex::default(),
+            collectives: AtomicU32::new(0),
+            name: Mutex::default(),
+        }
+    }
+
+    pub fn size(&self) -> c_int {
+        self.group.size()
+    }
+
+    /// Those whose ranks a message's source or destination counts.
+    pub fn peers(&self) -> &Arc<Group> {
+        self.remote.as_ref().unwrap_or(&self.group)
+    }
+
+    pub fn name(&self) -> String {
+        let name = self.name.lock().expect("no panic under the lock").clone();
+        if name.is_empty() {
+            return "a communicator without a name".into();
+        }
+        name
+    }
+
+    /// What MPI_Comm_get_name says: empty until it is set.
+    pub fn given_name(&self) -> String {
+        self.name.lock().expect("no panic under the lock").clone()
+    }
+
+    pub fn set_name(&self, name: String) {
+        *self.name.lock().expect("no panic under the lock") = name;
+    }
+}
+
+/// A handle for a new communicator.
+pub fn open(comm: Comm) -> MPI_Comm {
+    COMMS.insert(Arc::new(comm))
+}
+
+/// Set the predefined ones, at MPI_Init.
+pub fn start(world: Comm, alone: Comm) {
+    world.set_name("MPI_COMM_WORLD".into());
+    alone.set_name("MPI_COMM_SELF".into());
+    *PREDEFINED.write().expect("no panic under the lock") =
+        [Some(Arc::new(world)), Some(Arc::new(alone))];
+}
+
+/// Give the predefined ones back, at MPI_Finalize.
+pub fn finish() {
+    *PREDEFINED.write().expect("no panic under the lock") = [None, None];
+}
+
+/// The communicator of a handle; the error names what is wrong with it.
+pub fn get(handle: MPI_Comm) -> Answer<Arc<Comm>> {
+    let found = match handle {
+        MPI_COMM_WORLD | MPI_COMM_SELF => {
+            let place = (handle - MPI_COMM_WORLD) as usize;
+            PREDEFINED.read().expect("no panic under the lock")[place].clone()
+        }
+        _ => COMMS.get(handle),
+    };
+    found.ok_or_else(|| wrong(handle))
+}
+
+#[cold]
+fn wrong(handle: MPI_Comm) -> crate::errors::Failure {
+    let text = if handle == MPI_COMM_NULL {
+        "argument comm is MPI_COMM_NULL; this process is perhaps no member: MPI_Comm_split with \
+         MPI_UNDEFINED, or MPI_Comm_create with a group that lacks it, gives that"
+            .into()
+    } else {
+        format!("argument comm ({handle:#010x}) is no communicator, or one that was freed")
+    };
+    fail(MPI_ERR_COMM, text)
+}
+
+/// Take the handle out of use. Who still holds the communicator (a pending operation) keeps it.
+pub fn release(handle: MPI_Comm) -> Answer<Arc<Comm>> {
+    if [MPI_COMM_WORLD, MPI_COMM_SELF].contains(&handle) {
+        let text = "MPI_COMM_WORLD and MPI_COMM_SELF cannot be freed; MPI_Finalize ends them";
+        return Err(fail(MPI_ERR_COMM, text));
+    }
+    COMMS.release(handle).ok_or_else(|| wrong(handle))
+}

@@ -1,0 +1,102 @@
+//! What a message is made of: some memory, and where its bytes lie there.
+
+use sfm_native::core::Payload;
+
+use crate::checks;
+use crate::datatype::layout::Layout;
+use crate::datatype::{self, copying, Held};
+use crate::errors::Answer;
+use crate::handles::*;
+
+/// Memory that a message comes from or goes to. The user's, who leaves it alone meanwhile.
+#[derive(Clone)]
+pub struct Data {
+    at: *mut u8,
+    /// Bytes of the message, without gaps.
+    length: usize,
+    /// Where they lie, if not in a row from `at` on.
+    layout: Option<Layout>,
+}
+
+// SAFETY: an address; who reads or writes there says why it may.
+unsafe impl Send for Data {}
+// SAFETY: as above.
+unsafe impl Sync for Data {}
+
+impl Data {
+    /// Bytes in a row.
+    pub fn bytes(at: *mut u8, length: usize) -> Data {
+        Data { at, length, layout: None }
+    }
+
+    /// `count` items of a datatype.
+    pub fn items(at: *const c_void, count: usize, datatype: &Held) -> Data {
+        let at = at.cast_mut().cast::<u8>();
+        match datatype.as_run(count) {
+            Some((offset, length)) => Data::bytes(at.wrapping_offset(offset), length),
+            None => {
+                let layout = datatype.layout_of(count);
+                Data { at, length: layout.bytes(), layout: Some(layout) }
+            }
+        }
+    }
+
+    /// What the arguments of a call say.
+    pub fn of(name: &str, at: *const c_void, count: c_int, datatype: MPI_Datatype) -> Answer<Data> {
+        let count = checks::count("count", count)?;
+        let datatype = datatype::committed(datatype)?;
+        checks::not_in_place(name, at)?;
+        checks::buffer(name, at, datatype.size * count, datatype.basic.is_none())?;
+        Ok(Data::items(at, count, &datatype))
+    }
+
+    /// Bytes that it holds, without gaps.
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Where they are, if they lie in a row.
+    pub fn contiguous(&self) -> Option<*mut u8> {
+        self.layout.is_none().then_some(self.at)
+    }
+
+    /// The bytes in a row.
+    ///
+    /// # Safety
+    /// The memory is there.
+    pub unsafe fn pack(&self) -> Vec<u8> {
+        let mut packed = Vec::with_capacity(self.length);
+        let to: *mut u8 = packed.as_mut_ptr();
+        // SAFETY: as the caller promises; `packed` has the room, and all of it is written.
+        unsafe {
+            match &self.layout {
+                None => to.copy_from_nonoverlapping(self.at, self.length),
+                Some(layout) => copying::pack(layout, self.at, 0..self.length, to),
+            }
+            packed.set_len(self.length);
+        }
+        packed
+    }
+
+    /// Put a message's bytes to their places, as many as there is room for.
+    ///
+    /// # Safety
+    /// The memory is there, and nobody else uses it.
+    pub unsafe fn fill(&self, payload: Payload<'_>) {
+        let Payload(first, second) = payload;
+        let middle = first.len().min(self.length);
+        let end = payload.len().min(self.length);
+        // SAFETY: as the caller promises; no more bytes are read than the payload has.
+        unsafe {
+            match &self.layout {
+                None => {
+                    payload.copy(self.at, self.length);
+                }
+                Some(layout) => {
+                    copying::unpack(layout, self.at, 0..middle, first.as_ptr());
+                    copying::unpack(layout, self.at, middle..end, second.as_ptr());
+                }
+            }
+        }
+    }
+}

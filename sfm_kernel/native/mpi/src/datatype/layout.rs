@@ -1,0 +1,208 @@
+//! Where the bytes of a datatype's data lie, as a tree that stays as small as its description: a
+//! vector of a million blocks is one node.
+//!
+//! A node's data has an order (the packed order), so a part of it is a range of packed bytes. What
+//! lies outside the range is stepped over without looking at it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// `bytes` one after the other from `at`; at least one unless the whole layout is empty.
+    Run { at: isize, bytes: usize },
+    /// `body` at `at`, `at + stride`, … `count` times.
+    Repeat { at: isize, count: usize, stride: isize, body: Arc<Layout>, body_bytes: usize },
+    /// One after the other; `ends` has the packed bytes up to the end of each.
+    Parts { at: isize, parts: Arc<[Layout]>, ends: Arc<[usize]> },
+}
+
+/// What is done with the pieces of a layout, in packed order.
+pub trait Visitor {
+    fn run(&mut self, at: isize, bytes: usize);
+
+    /// `count` runs of the same length at equal distances.
+    fn runs(&mut self, at: isize, bytes: usize, stride: isize, count: usize) {
+        for one in 0..count as isize {
+            self.run(at + one * stride, bytes);
+        }
+    }
+}
+
+impl Layout {
+    pub fn run(at: isize, bytes: usize) -> Layout {
+        Layout::Run { at, bytes }
+    }
+
+    pub fn nothing() -> Layout {
+        Layout::run(0, 0)
+    }
+
+    pub fn bytes(&self) -> usize {
+        match self {
+            Layout::Run { bytes, .. } => *bytes,
+            Layout::Repeat { count, body_bytes, .. } => count * body_bytes,
+            Layout::Parts { ends, .. } => ends.last().copied().unwrap_or(0),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.bytes() == 0
+    }
+
+    pub fn shifted(self, by: isize) -> Layout {
+        match self {
+            Layout::Run { at, bytes } => Layout::Run { at: at + by, bytes },
+            Layout::Repeat { at, count, stride, body, body_bytes } => {
+                Layout::Repeat { at: at + by, count, stride, body, body_bytes }
+            }
+            Layout::Parts { at, parts, ends } => Layout::Parts { at: at + by, parts, ends },
+        }
+    }
+
+    /// `body` `count` times from `at` on, each `stride` after the last; runs that touch become one.
+    pub fn repeated(body: &Arc<Layout>, at: isize, count: usize, stride: isize) -> Layout {
+        let body_bytes = body.bytes();
+        if count == 0 || body_bytes == 0 {
+            return Layout::nothing();
+        }
+        if count == 1 {
+            return Layout::clone(body).shifted(at);
+        }
+        match **body {
+            Layout::Run { at: inner, bytes } if stride == bytes as isize => {
+                Layout::run(at + inner, bytes * count)
+            }
+            Layout::Repeat { at: inner, count: each, stride: step, ref body, .. }
+                if stride == step * each as isize =>
+            {
+                Layout::repeated(body, at + inner, count * each, step)
+            }
+            _ => Layout::Repeat { at, count, stride, body: body.clone(), body_bytes },
+        }
+    }
+
+    /// One after the other; neighbours that touch become one, and so do runs at equal distances.
+    pub fn joined(all: impl IntoIterator<Item = Layout>) -> Layout {
+        let mut parts: Vec<Layout> = Vec::new();
+        for next in all.into_iter().filter(|part| !part.is_empty()) {
+            match parts.last_mut() {
+                Some(last) => {
+                    if let Some(next) = last.absorb(next) {
+                        parts.push(next);
+                    }
+                }
+                None => parts.push(next),
+            }
+        }
+        match parts.len() {
+            0 => Layout::nothing(),
+            1 => parts.remove(0),
+            _ => {
+                let mut end = 0;
+                let mut ends = Vec::with_capacity(parts.len());
+                for part in &parts {
+                    end += part.bytes();
+                    ends.push(end);
+                }
+                Layout::Parts { at: 0, parts: parts.into(), ends: ends.into() }
+            }
+        }
+    }
+
+    /// Take up what follows, if it goes on as this does; otherwise give it back.
+    fn absorb(&mut self, next: Layout) -> Option<Layout> {
+        let Layout::Run { at: to, bytes: more } = next else { return Some(next) };
+        match self {
+            Layout::Run { at, bytes } if *at + *bytes as isize == to => *bytes += more,
+            Layout::Run { at, bytes } if *bytes == more && *at < to => {
+                let body = Arc::new(Layout::run(0, more));
+                let stride = to - *at;
+                *self = Layout::Repeat { at: *at, count: 2, stride, body, body_bytes: more };
+            }
+            Layout::Repeat { at, count, stride, body, .. }
+                if **body == (Layout::Run { at: 0, bytes: more })
+                    && *at + *stride * *count as isize == to =>
+            {
+                *count += 1;
+            }
+            _ => return Some(next),
+        }
+        None
+    }
+
+    /// The one run that this is, if it is one.
+    pub fn as_run(&self) -> Option<(isize, usize)> {
+        match *self {
+            Layout::Run { at, bytes } => Some((at, bytes)),
+            _ => None,
+        }
+    }
+
+    /// Visit what lies in this range of packed bytes, with `base` added to each place.
+    pub fn visit(&self, base: isize, range: Range<usize>, visitor: &mut impl Visitor) {
+        if range.is_empty() {
+            return;
+        }
+        match self {
+            Layout::Run { at, bytes } => {
+                let end = range.end.min(*bytes);
+                if range.start < end {
+                    visitor.run(base + at + range.start as isize, end - range.start);
+                }
+            }
+            Layout::Repeat { at, count, stride, body, body_bytes } => {
+                let end = range.end.min(count * body_bytes);
+                let (mut one, mut from) = (range.start / body_bytes, range.start % body_bytes);
+                while one * body_bytes < end {
+                    let place = base + at + *stride * one as isize;
+                    // Whole runs from here on, for which one call is enough.
+                    if let (Layout::Run { at: inner, bytes }, 0) = (&**body, from) {
+                        let whole = end / body_bytes - one;
+                        visitor.runs(place + inner, *bytes, *stride, whole);
+                        one += whole;
+                        let rest = base + at + *stride * one as isize + inner;
+                        if end % body_bytes > 0 {
+                            visitor.run(rest, end % body_bytes);
+                        }
+                        return;
+                    }
+                    let to = (end - one * body_bytes).min(*body_bytes);
+                    body.visit(place, from..to, visitor);
+                    (one, from) = (one + 1, 0);
+                }
+            }
+            Layout::Parts { at, parts, ends } => {
+                let first = ends.partition_point(|end| *end <= range.start);
+                for (part, end) in parts.iter().zip(&ends[..]).skip(first) {
+                    let start = end - part.bytes();
+                    if start >= range.end {
+                        return;
+                    }
+                    let inside = range.start.saturating_sub(start)..range.end - start;
+                    part.visit(base + at, inside, visitor);
+                }
+            }
+        }
+    }
+
+    /// The lowest byte and the one after the highest; None if there is none.
+    pub fn bounds(&self) -> Option<(isize, isize)> {
+        if self.is_empty() {
+            return None;
+        }
+        Some(match self {
+            Layout::Run { at, bytes } => (*at, at + *bytes as isize),
+            Layout::Repeat { at, count, stride, body, .. } => {
+                let (low, high) = body.bounds()?;
+                let last = stride * (*count as isize - 1);
+                (at + low + last.min(0), at + high + last.max(0))
+            }
+            Layout::Parts { at, parts, .. } => {
+                let all = parts.iter().filter_map(Layout::bounds);
+                let (low, high) = all.reduce(|(a, b), (low, high)| (a.min(low), b.max(high)))?;
+                (at + low, at + high)
+            }
+        })
+    }
+}

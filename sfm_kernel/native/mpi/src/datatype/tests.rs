@@ -1,0 +1,212 @@
+//! Layouts against a plain list of bytes: what the standard calls a type map.
+
+use super::*;
+
+/// A list of places, byte by byte in packed order, made as the standard describes a type.
+type Places = Vec<isize>;
+
+fn places(layout: &Layout, range: Range<usize>) -> Places {
+    struct Listing(Places);
+    impl layout::Visitor for Listing {
+        fn run(&mut self, at: isize, bytes: usize) {
+            self.0.extend((0..bytes as isize).map(|byte| at + byte));
+        }
+    }
+    let mut listing = Listing(Vec::new());
+    layout.visit(0, range, &mut listing);
+    listing.0
+}
+
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
+        (self.0 >> 33) as usize % limit
+    }
+}
+
+/// A type and its type map.
+fn random(chance: &mut Chance, depth: usize) -> (Held, Places) {
+    let basic = [MPI_CHAR, MPI_SHORT, MPI_INT, MPI_DOUBLE, MPI_DOUBLE_INT, MPI_SHORT_INT];
+    if depth == 0 {
+        let held = get(basic[chance.below(basic.len())]).unwrap();
+        let map = places(&held.layout, 0..held.size);
+        return (held, map);
+    }
+    let (old, map) = random(chance, depth - 1);
+    let extent = old.extent;
+    let at = |map: &Places, by: isize| map.iter().map(|one| one + by).collect::<Places>();
+    let items = |map: &Places, by: isize, count: usize, extent: isize| {
+        (0..count as isize).flat_map(|one| at(map, by + one * extent)).collect::<Places>()
+    };
+    let blocks: Vec<(c_int, c_int)> = (0..chance.below(4))
+        .map(|_| (chance.below(3) as c_int, chance.below(9) as c_int - 2))
+        .collect();
+    let (lengths, displacements): (Vec<c_int>, Vec<c_int>) = blocks.iter().copied().unzip();
+    let bytes: Vec<MPI_Aint> = displacements.iter().map(|one| *one as isize * 5).collect();
+    match chance.below(8) {
+        0 => {
+            let count = chance.below(4);
+            (making::contiguous(count, old), items(&map, 0, count, extent))
+        }
+        1 => {
+            let (count, length) = (chance.below(5), chance.below(3));
+            let stride = chance.below(7) as c_int - 2;
+            let map = (0..count as isize)
+                .flat_map(|one| items(&map, one * stride as isize * extent, length, extent));
+            (making::vector(count, length, stride, old), map.collect())
+        }
+        2 => {
+            let (count, length) = (chance.below(5), chance.below(3));
+            let stride = chance.below(50) as isize - 9;
+            let map = (0..count as isize).flat_map(|one| items(&map, one * stride, length, extent));
+            (making::hvector(count, length, stride, old), map.collect())
+        }
+        3 => {
+            let map = blocks.iter().flat_map(|(length, by)| {
+                items(&map, *by as isize * extent, *length as usize, extent)
+            });
+            let map = map.collect();
+            (making::indexed(&lengths, &displacements, old), map)
+        }
+        4 => {
+            let map = blocks
+                .iter()
+                .zip(&bytes)
+                .flat_map(|((length, _), by)| items(&map, *by, *length as usize, extent));
+            let map = map.collect();
+            (making::hindexed(&lengths, &bytes, old), map)
+        }
+        5 => {
+            let map =
+                displacements.iter().flat_map(|by| items(&map, *by as isize * extent, 2, extent));
+            let map = map.collect();
+            (making::indexed_block(2, &displacements, old), map)
+        }
+        6 => {
+            let (other, second) = random(chance, depth - 1);
+            let mut all = items(&map, 3, 2, extent);
+            all.extend(items(&second, 70, 1, other.extent));
+            (making::structure(&[2, 1], &[3, 70], vec![old, other]), all)
+        }
+        _ => (making::resized(old, -4, extent + 12), map),
+    }
+}
+
+#[test]
+fn every_layout_has_the_places_of_its_type_map() {
+    let mut chance = Chance(11);
+    for _ in 0..3000 {
+        let depth = 1 + chance.below(4);
+        let (datatype, one) = random(&mut chance, depth);
+        assert_eq!(datatype.size, one.len());
+        assert_eq!(datatype.signature.bytes(), one.len());
+        let count = chance.below(4);
+        let all: Places = (0..count as isize)
+            .flat_map(|item| one.iter().map(move |place| (item, *place)))
+            .map(|(item, place)| place + item * datatype.extent)
+            .collect();
+        let layout = datatype.layout_of(count);
+        assert_eq!(places(&layout, 0..all.len()), all);
+        if let (Some(low), Some(high)) = (one.iter().min(), one.iter().max()) {
+            let reach = (datatype.true_lb, datatype.true_lb + datatype.true_extent);
+            assert_eq!(reach, (*low, high + 1));
+        }
+        // Any part of it, as messages in pieces need it.
+        for _ in 0..4 {
+            let (a, b) = (chance.below(all.len() + 1), chance.below(all.len() + 1));
+            let range = a.min(b)..a.max(b);
+            assert_eq!(places(&layout, range.clone()), all[range]);
+        }
+    }
+}
+
+#[test]
+fn what_is_packed_in_pieces_is_unpacked_to_the_same_places() {
+    let mut chance = Chance(5);
+    let memory: Vec<u8> = (0..200_000).map(|one| (one * 7 % 251) as u8).collect();
+    for _ in 0..300 {
+        let (datatype, one) = random(&mut chance, 2);
+        let total = one.len() * 3;
+        let (mut packed, mut back) = (vec![0_u8; total], vec![0_u8; memory.len()]);
+        let middle = 100_000;
+        let mut at = 0;
+        while at < total {
+            let to = (at + 1 + chance.below(total)).min(total);
+            // SAFETY: all types of this depth reach less far than the middle of the memory.
+            unsafe {
+                let (from, into) = (memory.as_ptr().add(middle), back.as_mut_ptr().add(middle));
+                datatype.pack(from.cast(), 3, at..to, packed.as_mut_ptr().add(at));
+                datatype.unpack(into.cast(), 3, at..to, packed.as_ptr().add(at));
+            }
+            at = to;
+        }
+        for (number, place) in places(&datatype.layout_of(3), 0..total).into_iter().enumerate() {
+            let place = (middle as isize + place) as usize;
+            assert_eq!((packed[number], back[place]), (memory[place], memory[place]));
+        }
+    }
+}
+
+#[test]
+fn a_regular_type_is_one_node_however_large() {
+    let column = making::vector(1_000_000, 1, 1000, get(MPI_DOUBLE).unwrap());
+    assert!(matches!(&*column.layout, Layout::Repeat { count: 1_000_000, .. }));
+    let rows = making::contiguous(1_000_000, making::contiguous(10, get(MPI_INT).unwrap()));
+    assert_eq!(rows.as_run(2), Some((0, 80_000_000)));
+    let every_other: Vec<c_int> = (0..1000).map(|one| 2 * one).collect();
+    let blocks = making::indexed_block(1, &every_other, get(MPI_INT).unwrap());
+    assert!(matches!(&*blocks.layout, Layout::Repeat { count: 1000, .. }));
+}
+
+#[test]
+fn a_struct_is_padded_as_c_pads_it() {
+    let (int, double) = (get(MPI_INT).unwrap(), get(MPI_DOUBLE).unwrap());
+    let made = making::structure(&[1, 1], &[0, 8], vec![double, int]);
+    assert_eq!((made.size, made.lb, made.extent, made.true_extent), (12, 0, 16, 12));
+    let old = [MPI_LB, MPI_INT, MPI_UB].map(|one| get(one).unwrap());
+    let made = making::structure(&[1, 1, 1], &[-8, 0, 20], old.to_vec());
+    assert_eq!((made.size, made.lb, made.extent, made.true_lb), (4, -8, 28, 0));
+}
+
+#[test]
+fn a_subarray_lies_where_its_order_says() {
+    let of = |order, old| making::subarray(&[4, 5], &[2, 3], &[1, 2], order, old).unwrap();
+    let byte = || get(MPI_BYTE).unwrap();
+    let c = of(MPI_ORDER_C, byte());
+    assert_eq!(places(&c.layout, 0..6), [7, 8, 9, 12, 13, 14]);
+    assert_eq!((c.lb, c.extent), (0, 20));
+    let fortran = of(MPI_ORDER_FORTRAN, byte());
+    assert_eq!(places(&fortran.layout, 0..6), [9, 10, 13, 14, 17, 18]);
+    let failure = making::subarray(&[4], &[3], &[2], MPI_ORDER_C, byte()).err().unwrap();
+    assert_eq!(failure.code, MPI_ERR_ARG);
+}
+
+#[test]
+fn elements_are_counted_within_an_item() {
+    let (int, double) = (get(MPI_INT).unwrap(), get(MPI_DOUBLE).unwrap());
+    let made = making::structure(&[3, 2], &[0, 16], vec![int, double]);
+    let made = making::contiguous(2, made);
+    assert_eq!(made.signature.elements(), 10);
+    for (bytes, expected) in [(0, (0, 0)), (8, (2, 0)), (12, (3, 0)), (15, (3, 3)), (28, (5, 0))] {
+        assert_eq!(made.signature.within(bytes), expected);
+        assert_eq!(made.signature.bytes_of(expected.0), bytes - expected.1);
+    }
+    assert_eq!(made.signature.within(28 + 16), (8, 4));
+    assert_eq!(made.signature.bytes_of(10), 56);
+}
+
+#[test]
+fn every_predefined_datatype_has_the_size_in_its_handle() {
+    let handles = [MPI_CHAR, MPI_LONG_DOUBLE, MPI_2INT, MPI_COMPLEX32, MPI_COUNT, MPI_LOGICAL16];
+    for handle in (0x4c00_0000..0x4c01_0000).filter(|handle| named::get(*handle).is_some()) {
+        let datatype = get(handle).unwrap();
+        assert_eq!(datatype.size, (handle >> 8 & 0xff) as usize, "{}", datatype.told());
+        assert!(datatype.is_committed() && datatype.handle == Some(handle));
+    }
+    assert!(handles.iter().all(|handle| named::get(*handle).is_some()));
+    assert_eq!(get(MPI_LONG_DOUBLE_INT).unwrap().extent, 32);
+    assert_eq!(get(MPI_DATATYPE_NULL).err().unwrap().code, MPI_ERR_TYPE);
+    assert!(release(MPI_INT).is_err());
+}

@@ -1,0 +1,146 @@
+//! Kinds of messages, and what the two libraries say to each other about them.
+
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+
+use sfm_native::core::{Payload, Receiver};
+use sfm_native::packet::Envelope;
+
+use super::offers::{Accept, Offer};
+use super::operation::Outcome;
+use super::peer::Waiting;
+use super::{engine, lock, Engine, Receiving, Sending, CONTROL};
+
+/// What a message is. The note of its envelope has the kind, then the sender's rank in the world, and
+/// in the upper half the number under which the sender knows it, if it is to hear of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Kind {
+    /// The bytes are here.
+    Plain = 0,
+    /// So are these, and the sender waits to hear that they were received.
+    Synchronous = 1,
+    /// Where the bytes are.
+    Offer = 2,
+    // In the control context:
+    /// What was sent under that number has been received.
+    Received = 3,
+    /// An offer's bytes are being fetched; its sender may help.
+    Accepted = 4,
+    /// They cannot be fetched: the sender is to pour them out. `tag`: the receive's number.
+    Pull = 5,
+    /// Some of them, for the receive of number `tag`, from the place `source` on.
+    Poured = 6,
+}
+
+impl Kind {
+    fn of(note: u64) -> Kind {
+        use Kind::*;
+        match note as u8 {
+            1 => Synchronous,
+            2 => Offer,
+            3 => Received,
+            4 => Accepted,
+            5 => Pull,
+            6 => Poured,
+            _ => Plain,
+        }
+    }
+}
+
+/// What the note of an envelope says.
+#[derive(Clone, Copy, Debug)]
+pub struct Note {
+    pub kind: Kind,
+    /// Of its sender, in the world.
+    pub rank: usize,
+    pub number: u32,
+}
+
+impl Note {
+    pub fn of(envelope: &Envelope) -> Note {
+        let note = envelope.note;
+        let rank = (note >> 8) as usize & 0xff_ffff;
+        Note { kind: Kind::of(note), rank, number: (note >> 32) as u32 }
+    }
+
+    pub fn word(&self) -> u64 {
+        self.kind as u64 | (self.rank as u64) << 8 | u64::from(self.number) << 32
+    }
+}
+
+/// What is to be done about a message that has come in.
+pub enum Todo {
+    /// Tell a sender that what it sent under this number was received.
+    Answer(usize, u32),
+    Fetch(Arc<Receiving>, Envelope, Offer),
+    Received(u32),
+    Accepted(Note, Accept),
+    Pull(Note, i64),
+}
+
+/// Takes all messages of the control context.
+pub struct Answers;
+
+impl Receiver for Answers {
+    fn receive(self: Arc<Self>, envelope: &Envelope, payload: Payload<'_>) {
+        let (engine, note) = (engine(), Note::of(envelope));
+        match note.kind {
+            Kind::Poured => engine.take_poured(envelope, payload),
+            Kind::Received => engine.leave(Todo::Received(note.number)),
+            Kind::Pull => engine.leave(Todo::Pull(note, envelope.tag)),
+            Kind::Accepted => {
+                if let Some(accept) = Accept::read(payload) {
+                    engine.leave(Todo::Accepted(note, accept));
+                }
+            }
+            Kind::Plain | Kind::Synchronous | Kind::Offer => {}
+        }
+    }
+}
+
+impl Engine {
+    /// To be done by the next one who advances: this may be under the core's lock.
+    pub(super) fn leave(&self, todo: Todo) {
+        lock(&self.todo).push(todo);
+        self.has_todo.store(true, Ordering::Release);
+    }
+
+    /// Do what was left.
+    pub(super) fn catch_up(&self) {
+        while self.has_todo.swap(false, Ordering::AcqRel) {
+            let all = std::mem::take(&mut *lock(&self.todo));
+            for one in all {
+                match one {
+                    Todo::Answer(rank, number) => self.say(Kind::Received, rank, number, 0, &[]),
+                    Todo::Fetch(receiving, envelope, offer) => {
+                        self.fetch(&receiving, &envelope, &offer)
+                    }
+                    Todo::Received(number) => {
+                        if let Some(sending) = self.heard(number) {
+                            sending.end.set(Outcome::of_send());
+                        }
+                    }
+                    Todo::Accepted(note, accept) => self.help(&note, &accept),
+                    Todo::Pull(note, key) => {
+                        if let Some(sending) = self.heard(note.number) {
+                            self.put(note.rank, Waiting::pour(sending, key));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The send of this number, which nobody will speak of any more.
+    fn heard(&self, number: u32) -> Option<Arc<Sending>> {
+        lock(&self.answered).all.remove(&number)
+    }
+
+    /// Say something to a peer about the message that it knows under `number`.
+    pub(super) fn say(&self, kind: Kind, rank: usize, number: u32, tag: i64, bytes: &[u8]) {
+        let note = Note { kind, rank: self.rank, number }.word();
+        let envelope = Envelope { context: CONTROL, source: 0, tag, note };
+        self.put(rank, Waiting::control(envelope, bytes));
+    }
+}

@@ -1,0 +1,157 @@
+//! What moves messages: sends and receives under way, and the progress of all of them.
+//!
+//! Every message is an envelope of the core: context, source and tag are the communicator's numbers,
+//! the note says what kind of message it is and who sent it. Small ones carry their bytes; of large
+//! ones only an offer goes (offers.rs). A receive is posted in the core, so that what comes goes from
+//! the ring into the user's memory. Nothing here has a thread of its own: whoever is in a call of
+//! MPI moves everything on (`advance`), and sleeps when there is nothing to do (`wait`).
+//!
+//! ```text
+//! peer        one other process: the way to it, and the sends that wait for room there
+//! operation   what both halves of a message have: an end, and how it ended
+//! sending, receiving
+//! control     what the two libraries say to each other: received, offer accepted ...
+//! offers      large messages, copied from memory to memory by both sides
+//! told        what observers are told of calls that wait
+//! wait        advancing, waiting, and finding out that somebody has died
+//! ```
+
+mod control;
+mod offers;
+mod operation;
+mod peer;
+mod receiving;
+mod sending;
+pub mod told;
+mod wait;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sfm_native::core::Core;
+use sfm_native::packet::LIBRARY;
+
+pub use operation::Outcome;
+pub use receiving::{found, Receiving, Wanted};
+pub use sending::{Mode, Sending, To};
+pub use wait::{About, From};
+
+use crate::collective::schedule::Schedule;
+use crate::endpoint::Endpoint;
+use control::Todo;
+use offers::Pouring;
+use peer::Peer;
+
+pub struct Engine {
+    pub core: Arc<Core>,
+    pub endpoint: Endpoint,
+    pub rank: usize,
+    peers: Box<[Peer]>,
+    /// The core's lane of what this process sends to itself.
+    own_lane: u32,
+    /// Sends that are in a peer's queue, in all.
+    queued: AtomicUsize,
+    /// What came in, and is answered outside of the core's lock.
+    todo: Mutex<Vec<Todo>>,
+    has_todo: AtomicBool,
+    /// Sends that end when the peer says so, by number.
+    answered: Mutex<Numbered<Arc<Sending>>>,
+    /// Large messages that come in pieces, by number.
+    poured: Mutex<Numbered<Pouring>>,
+    /// Non-blocking collectives that are under way.
+    pub schedules: Mutex<Vec<Arc<Schedule>>>,
+    pub running: AtomicUsize,
+}
+
+struct Numbered<T> {
+    last: u32,
+    all: HashMap<u32, T>,
+}
+
+impl<T> Default for Numbered<T> {
+    fn default() -> Numbered<T> {
+        Numbered { last: 0, all: HashMap::new() }
+    }
+}
+
+impl<T> Numbered<T> {
+    fn next(&mut self) -> u32 {
+        self.last = self.last.wrapping_add(1);
+        self.last
+    }
+}
+
+static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(std::ptr::null_mut());
+
+/// This process's engine, between MPI_Init and the process's end.
+#[inline]
+pub fn engine() -> &'static Engine {
+    let engine = ENGINE.load(Ordering::Acquire);
+    assert!(!engine.is_null(), "MPI was not initialized");
+    // SAFETY: set once by `start`, and never freed.
+    unsafe { &*engine }
+}
+
+/// The engine, if MPI was initialized.
+pub fn running() -> Option<&'static Engine> {
+    // SAFETY: as in `engine`.
+    unsafe { ENGINE.load(Ordering::Acquire).as_ref() }
+}
+
+/// The process has joined: messages can go from now on.
+pub fn start(endpoint: Endpoint) -> &'static Engine {
+    let core = endpoint.core().clone();
+    let own_lane = core.lane(core.shared().uid(), None);
+    let engine = Engine {
+        rank: endpoint.rank,
+        peers: (0..endpoint.size()).map(Peer::new).collect(),
+        core,
+        endpoint,
+        own_lane,
+        queued: AtomicUsize::new(0),
+        todo: Mutex::default(),
+        has_todo: AtomicBool::new(false),
+        answered: Mutex::default(),
+        poured: Mutex::default(),
+        schedules: Mutex::default(),
+        running: AtomicUsize::new(0),
+    };
+    let engine = Box::leak(Box::new(engine));
+    ENGINE.store(engine, Ordering::Release);
+    engine.core.post_for_all(CONTROL, Arc::new(control::Answers));
+    offers::let_peers_read();
+    engine
+}
+
+impl Engine {
+    pub fn size(&self) -> usize {
+        self.peers.len()
+    }
+}
+
+/// Between two libraries, beside all communicators: what is in the core's numbers an answer, on the
+/// library's account.
+const CONTROL: u64 = MARK | 7;
+/// Told from the contexts of Python's libraries.
+const MARK: u64 = 0x4d50_4900;
+
+/// The context of a communicator's messages, those that the program sends.
+pub fn messages(context: u32) -> u64 {
+    spread(context) | MARK | 1
+}
+
+/// The context of its collectives, which take no room of the program's messages.
+pub fn collectives(context: u32) -> u64 {
+    spread(context) | MARK | LIBRARY | 1
+}
+
+/// Observers tell contexts by the upper bits (`trace::mark`).
+fn spread(context: u32) -> u64 {
+    let number = u64::from(context) + 1;
+    number << 48 | (number >> 16) << 32
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,298 @@
+//! One other process: the way to it, and the sends that wait for room there.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use sfm_native::packet::{account, Envelope};
+use sfm_native::sender::{Sender, Step, Writing};
+
+use super::control::{Kind, Note};
+use super::operation::Outcome;
+use super::{lock, Engine, Sending, CONTROL};
+use crate::handles::*;
+
+/// What a peer may have of the program's messages, and of the collectives', that it has not received:
+/// bytes. As many as Python's endpoint grants (`endpoint.BUFFERING`).
+const BUFFERING: u64 = 16 << 20;
+/// Bytes of a large message that are poured at a time, and how many may be on their way.
+const PIECE: usize = 32 << 10;
+const POURING: u64 = 2 << 20;
+
+pub struct Peer {
+    pub rank: usize,
+    way: OnceLock<Arc<Sender>>,
+    making: Mutex<()>,
+    /// What waits: the program's messages, the collectives', and what libraries say to each other.
+    /// None of them waits for another queue's.
+    queues: [Queue; 3],
+    lost: AtomicBool,
+    /// Claims of the ring to it that are in use, as bits.
+    pub(super) claims: Mutex<u32>,
+    /// Whether its memory can be read, once that was tried.
+    pub(super) readable: OnceLock<bool>,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: Mutex<VecDeque<Waiting>>,
+    /// How many; no message goes past those that are being sent.
+    length: AtomicUsize,
+}
+
+/// A message that waits.
+pub struct Waiting {
+    envelope: Envelope,
+    bytes: Bytes,
+}
+
+enum Bytes {
+    /// Of the send itself, which ends when they have gone.
+    Of(Arc<Sending>),
+    /// A few of our own.
+    Own([u8; SMALL], usize),
+    /// Those of a large message from this place on.
+    Poured(Arc<Sending>, usize),
+}
+
+/// What an offer and the like take, at most.
+pub const SMALL: usize = 64;
+
+/// How far a send got.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sent {
+    Gone,
+    /// There is no room or no credit for it now.
+    Full,
+    /// The peer has died or left.
+    Lost,
+}
+
+impl Waiting {
+    pub fn control(envelope: Envelope, bytes: &[u8]) -> Waiting {
+        let mut own = [0; SMALL];
+        own[..bytes.len()].copy_from_slice(bytes);
+        Waiting { envelope, bytes: Bytes::Own(own, bytes.len()) }
+    }
+
+    /// A send's bytes, which end it.
+    pub fn send(sending: Arc<Sending>) -> Waiting {
+        Waiting { envelope: sending.envelope, bytes: Bytes::Of(sending) }
+    }
+
+    /// All bytes of a send, for the receive that the peer knows under `key`.
+    pub fn pour(sending: Arc<Sending>, key: i64) -> Waiting {
+        let note = Note { kind: Kind::Poured, rank: 0, number: 0 }.word();
+        let envelope = Envelope { context: CONTROL, source: 0, tag: key, note };
+        Waiting { envelope, bytes: Bytes::Poured(sending, 0) }
+    }
+}
+
+/// Which of a peer's queues a message of this context waits in.
+fn queue_of(context: u64) -> usize {
+    if context == CONTROL {
+        2
+    } else {
+        account(context)
+    }
+}
+
+impl Peer {
+    pub fn new(rank: usize) -> Peer {
+        let queues = Default::default();
+        let (way, lost, claims) = (OnceLock::new(), AtomicBool::new(false), Mutex::new(0));
+        Peer { rank, way, making: Mutex::new(()), queues, lost, claims, readable: OnceLock::new() }
+    }
+
+    fn has_queued(&self) -> bool {
+        self.queues.iter().any(|queue| queue.length.load(Ordering::Relaxed) > 0)
+    }
+
+    pub fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Acquire)
+    }
+}
+
+impl Engine {
+    pub(super) fn peer(&self, rank: usize) -> &Peer {
+        &self.peers[rank]
+    }
+
+    /// The way to a peer, made on first use. None where it has died.
+    pub(super) fn way<'a>(&self, peer: &'a Peer) -> Option<&'a Arc<Sender>> {
+        if let Some(way) = peer.way.get() {
+            return Some(way);
+        }
+        let _making = lock(&peer.making);
+        if let Some(way) = peer.way.get() {
+            return Some(way);
+        }
+        let made = self.endpoint.sender(peer.rank)?;
+        Some(peer.way.get_or_init(|| made))
+    }
+
+    /// Send a message now, if nothing of its kind waits, and if there is room.
+    ///
+    /// # Safety
+    /// `length` bytes at `from` are valid.
+    pub(super) unsafe fn try_send(
+        &self,
+        rank: usize,
+        envelope: &Envelope,
+        from: *const u8,
+        length: usize,
+    ) -> Sent {
+        let peer = self.peer(rank);
+        if peer.queues[queue_of(envelope.context)].length.load(Ordering::Acquire) > 0 {
+            return Sent::Full;
+        }
+        // SAFETY: as the caller promises.
+        unsafe { self.send_past(peer, envelope, from, length) }
+    }
+
+    /// The same, whatever waits.
+    unsafe fn send_past(
+        &self,
+        peer: &Peer,
+        envelope: &Envelope,
+        from: *const u8,
+        length: usize,
+    ) -> Sent {
+        let front = envelope.front(length);
+        // SAFETY: as the caller promises.
+        let packet = unsafe { front.with(from, length) };
+        if peer.rank == self.rank {
+            let Some(packet) = packet.to_packet() else { return Sent::Full };
+            self.core.deliver(self.own_lane, Arc::new(packet), false);
+            return Sent::Gone;
+        }
+        let Some(way) = self.way(peer) else {
+            peer.lost.store(true, Ordering::Release);
+            return Sent::Lost;
+        };
+        let mut writing = writing(way);
+        if way.peer_left() || way.peer_died(&writing) || way.is_refused(&writing) {
+            peer.lost.store(true, Ordering::Release);
+            return Sent::Lost;
+        }
+        let limit = match Note::of(envelope).kind {
+            Kind::Poured => POURING,
+            _ if envelope.context == CONTROL => u64::MAX,
+            _ => BUFFERING,
+        };
+        match way.send_whole(&mut writing, &packet, limit) {
+            Step::Done => Sent::Gone,
+            Step::Blocked | Step::Refused => Sent::Full,
+        }
+    }
+
+    /// Send a message as soon as there is room, behind those of its kind.
+    pub(super) fn put(&self, rank: usize, waiting: Waiting) {
+        let peer = self.peer(rank);
+        let queue = &peer.queues[queue_of(waiting.envelope.context)];
+        {
+            let mut all = lock(&queue.waiting);
+            all.push_back(waiting);
+            queue.length.fetch_add(1, Ordering::Release);
+            self.queued.fetch_add(1, Ordering::Release);
+        }
+        self.flush_queue(peer, queue);
+    }
+
+    /// Send what waits, as far as there is room.
+    pub(super) fn flush(&self) {
+        if self.queued.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        for peer in self.peers.iter().filter(|peer| peer.has_queued()) {
+            for queue in &peer.queues {
+                self.flush_queue(peer, queue);
+            }
+        }
+    }
+
+    fn flush_queue(&self, peer: &Peer, queue: &Queue) {
+        // One at a time, or order would be lost; whoever has the lock sends what comes meanwhile.
+        let Ok(mut all) = queue.waiting.try_lock() else { return };
+        while let Some(first) = all.front_mut() {
+            match self.send_waiting(peer, first) {
+                Sent::Full => return,
+                Sent::Gone => {}
+                Sent::Lost => {
+                    if let Bytes::Of(sending) | Bytes::Poured(sending, _) = &first.bytes {
+                        sending.end.set(Outcome::failed(MPI_ERR_PROC_ABORTED));
+                    }
+                }
+            }
+            all.pop_front();
+            queue.length.fetch_sub(1, Ordering::Release);
+            self.queued.fetch_sub(1, Ordering::Release);
+        }
+    }
+
+    fn send_waiting(&self, peer: &Peer, one: &mut Waiting) -> Sent {
+        let Waiting { envelope, bytes } = one;
+        // SAFETY: a send's bytes are there until it ends; `own` is here.
+        unsafe {
+            match bytes {
+                Bytes::Own(own, length) => self.send_past(peer, envelope, own.as_ptr(), *length),
+                Bytes::Of(sending) => {
+                    let (from, length) = sending.bytes();
+                    let sent = self.send_past(peer, envelope, from, length);
+                    if sent == Sent::Gone {
+                        sending.gone();
+                    }
+                    sent
+                }
+                Bytes::Poured(sending, done) => {
+                    let (from, length) = sending.bytes();
+                    while *done < length {
+                        envelope.source = *done as i64;
+                        let piece = PIECE.min(length - *done);
+                        let sent = self.send_past(peer, envelope, from.add(*done), piece);
+                        if sent != Sent::Gone {
+                            return sent;
+                        }
+                        *done += piece;
+                    }
+                    sending.end.set(Outcome::of_send());
+                    Sent::Gone
+                }
+            }
+        }
+    }
+
+    /// The peers for which something waits, each with what changes when there may be room.
+    pub(super) fn announce_waits(&self) -> Vec<(&Arc<Sender>, u64)> {
+        if self.queued.load(Ordering::Acquire) == 0 {
+            return Vec::new();
+        }
+        let blocked = self.peers.iter().filter(|peer| peer.has_queued());
+        let ways = blocked.filter_map(|peer| peer.way.get());
+        ways.map(|way| {
+            let writing = writing(way);
+            way.announce_wait(&writing);
+            (way, way.pulse(&writing))
+        })
+        .collect()
+    }
+
+    /// Whether a peer has died or left.
+    pub(super) fn has_lost(&self, rank: usize) -> bool {
+        let peer = self.peer(rank);
+        if rank != self.rank && !peer.is_lost() && self.endpoint.has_lost(rank) {
+            peer.lost.store(true, Ordering::Release);
+        }
+        peer.is_lost()
+    }
+}
+
+/// The right to write, which another thread of this process has for a moment only.
+pub(super) fn writing(way: &Sender) -> std::sync::MutexGuard<'_, Writing> {
+    loop {
+        match way.try_lock() {
+            Some(writing) => return writing,
+            None => std::thread::yield_now(),
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The receiving half of a message.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+use sfm_native::core::{Payload, Receiver};
+use sfm_native::matching::Numbers;
+use sfm_native::packet::{Envelope, Packet};
+
+use super::control::{Kind, Note, Todo};
+use super::offers::Offer;
+use super::operation::{End, Outcome};
+use super::{engine, Engine};
+use crate::data::Data;
+use crate::handles::*;
+
+pub struct Receiving {
+    pub end: End,
+    /// Where the bytes go.
+    pub(super) data: Data,
+    context: u64,
+    /// Whose message it may be, in the world; None for anybody's.
+    pub from: Option<usize>,
+    /// Its number in the core while it is posted; 0 else.
+    posted: AtomicU64,
+}
+
+// SAFETY: the user leaves the memory to the receive until it has ended.
+unsafe impl Send for Receiving {}
+// SAFETY: as above; only who has taken the message out of the queue writes there.
+unsafe impl Sync for Receiving {}
+
+impl Receiving {
+    /// The end of a receive of which `length` bytes came.
+    pub(super) fn finish(&self, envelope: &Envelope, length: usize) {
+        let room = self.data.len();
+        let code = if length > room { MPI_ERR_TRUNCATE } else { MPI_SUCCESS };
+        let status = status_of(envelope, length.min(room));
+        self.end.set(Outcome { status, code });
+    }
+}
+
+fn status_of(envelope: &Envelope, length: usize) -> MPI_Status {
+    MPI_Status::new(envelope.source as c_int, envelope.tag as c_int, length as u64)
+}
+
+impl Receiver for Receiving {
+    fn receive(self: Arc<Self>, envelope: &Envelope, payload: Payload<'_>) {
+        let note = Note::of(envelope);
+        match note.kind {
+            Kind::Offer => match Offer::read(payload) {
+                Some(offer) => engine().leave(Todo::Fetch(self, *envelope, offer)),
+                None => self.end.set(Outcome::failed(MPI_ERR_INTERN)),
+            },
+            kind => {
+                // SAFETY: the memory is the receive's until it has ended.
+                unsafe { self.data.fill(payload) };
+                self.finish(envelope, payload.len());
+                if kind == Kind::Synchronous {
+                    engine().leave(Todo::Answer(note.rank, note.number));
+                }
+            }
+        }
+    }
+}
+
+/// Which messages a receive takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// The core's (`messages`, `collectives`).
+    pub context: u64,
+    /// In the communicator, or MPI_ANY_SOURCE.
+    pub source: c_int,
+    /// Or MPI_ANY_TAG.
+    pub tag: c_int,
+    /// The sender in the world; None for anybody.
+    pub from: Option<usize>,
+}
+
+impl Wanted {
+    fn numbers(&self) -> Numbers {
+        let number = |value: c_int, any: c_int| (value != any).then_some(i64::from(value));
+        let source = number(self.source, MPI_ANY_SOURCE);
+        Numbers { source, tag: number(self.tag, MPI_ANY_TAG) }
+    }
+}
+
+/// What a probe has found.
+pub fn found(packet: &Packet) -> MPI_Status {
+    let envelope = packet.envelope().expect("only envelopes are found");
+    let payload = packet.payload();
+    let length = match Note::of(&envelope).kind {
+        Kind::Offer => Offer::read(Payload(payload, &[])).map_or(0, |offer| offer.length),
+        _ => payload.len(),
+    };
+    status_of(&envelope, length)
+}
+
+impl Engine {
+    /// Receive into `data`.
+    ///
+    /// # Safety
+    /// The memory is the receive's until it has ended.
+    pub unsafe fn receive(&self, wanted: &Wanted, data: Data) -> Arc<Receiving> {
+        let receiving = Arc::new(Self::receiving(wanted.context, wanted.from, data));
+        let posted = self.core.post(wanted.context, wanted.numbers(), receiving.clone());
+        receiving.posted.store(posted.unwrap_or(0), Ordering::Release);
+        receiving
+    }
+
+    /// Receive a message that was taken out of the queue.
+    ///
+    /// # Safety
+    /// As of `receive`.
+    pub unsafe fn receive_taken(&self, packet: &Packet, data: Data) -> Arc<Receiving> {
+        let envelope = packet.envelope().expect("only envelopes are taken");
+        let from = Note::of(&envelope).rank;
+        let receiving = Arc::new(Self::receiving(envelope.context, Some(from), data));
+        receiving.clone().receive(&envelope, Payload(packet.payload(), &[]));
+        receiving
+    }
+
+    fn receiving(context: u64, from: Option<usize>, data: Data) -> Receiving {
+        let (end, posted) = (End::new(), AtomicU64::new(0));
+        Receiving { end, data, context, from, posted }
+    }
+
+    /// Take a receive back; false where its message has come.
+    pub fn take_back(&self, receiving: &Receiving, outcome: Outcome) -> bool {
+        let number = receiving.posted.load(Ordering::Acquire);
+        let is_back = number != 0 && self.core.unpost(receiving.context, number);
+        if is_back {
+            receiving.end.set(outcome);
+        }
+        is_back
+    }
+
+    /// The first message that is wanted, which stays where it is.
+    pub fn probe(&self, wanted: &Wanted) -> Option<MPI_Status> {
+        use sfm_native::core::Found;
+        match self.core.look_for(wanted.context, wanted.numbers(), false)? {
+            Found::Ask(candidate) => Some(found(&candidate.packet)),
+            Found::Taken(_) | Found::Nothing { .. } => None,
+        }
+    }
+
+    /// The first message that is wanted, out of the queue.
+    pub fn take(&self, wanted: &Wanted) -> Option<Arc<Packet>> {
+        use sfm_native::core::Found;
+        match self.core.look_for(wanted.context, wanted.numbers(), true)? {
+            Found::Taken(taken) => Some(taken.packet),
+            Found::Ask(_) | Found::Nothing { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The sending half of a message.
+
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+
+use sfm_native::packet::Envelope;
+
+use super::control::{Kind, Note};
+use super::offers::{Offer, OFFER_FROM};
+use super::operation::{End, Outcome};
+use super::peer::{Sent, Waiting};
+use super::{lock, Engine};
+use crate::data::Data;
+use crate::handles::*;
+
+/// What the end of a send says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// The memory may be used again.
+    Standard,
+    /// So may it, and the receive has begun.
+    Synchronous,
+}
+
+pub struct Sending {
+    pub end: End,
+    /// The receiver, in the world.
+    pub dest: usize,
+    pub(super) envelope: Envelope,
+    from: *const u8,
+    length: usize,
+    /// It ends when its bytes have gone, and not only when the receiver says so.
+    ends_gone: bool,
+    /// Where the bytes are, if not in the user's memory.
+    _packed: Option<Vec<u8>>,
+}
+
+// SAFETY: the user leaves the memory as it is until the send has ended.
+unsafe impl Send for Sending {}
+// SAFETY: as above.
+unsafe impl Sync for Sending {}
+
+impl Sending {
+    pub(super) fn bytes(&self) -> (*const u8, usize) {
+        (self.from, self.length)
+    }
+
+    /// Its bytes have gone.
+    pub(super) fn gone(&self) {
+        if self.ends_gone {
+            self.end.set(Outcome::of_send());
+        }
+    }
+}
+
+/// Where a message goes.
+#[derive(Clone, Copy, Debug)]
+pub struct To {
+    /// The core's (`messages`, `collectives`).
+    pub context: u64,
+    /// The receiver, in the world.
+    pub rank: usize,
+    /// The sender, in the communicator.
+    pub source: c_int,
+    pub tag: c_int,
+}
+
+impl Engine {
+    /// Send; None where it has ended at once.
+    ///
+    /// # Safety
+    /// The data stays as it is until the send has ended.
+    pub unsafe fn send(&self, to: To, mode: Mode, data: &Data) -> Option<Arc<Sending>> {
+        let (from, length, packed) = match data.contiguous() {
+            Some(from) => (from.cast_const(), data.len(), None),
+            None => {
+                // SAFETY: as the caller promises.
+                let packed = unsafe { data.pack() };
+                (packed.as_ptr(), packed.len(), Some(packed))
+            }
+        };
+        self.send_from(to, mode, from, length, packed)
+    }
+
+    /// `packed`: the memory, if it is not the user's.
+    fn send_from(
+        &self,
+        to: To,
+        mode: Mode,
+        from: *const u8,
+        length: usize,
+        packed: Option<Vec<u8>>,
+    ) -> Option<Arc<Sending>> {
+        let offered = length >= OFFER_FROM && to.rank != self.rank;
+        let kind = match mode {
+            _ if offered => Kind::Offer,
+            Mode::Standard => Kind::Plain,
+            Mode::Synchronous => Kind::Synchronous,
+        };
+        let mut note = Note { kind, rank: self.rank, number: 0 };
+        let (source, tag) = (i64::from(to.source), i64::from(to.tag));
+        let mut envelope = Envelope { context: to.context, source, tag, note: note.word() };
+        if kind == Kind::Plain {
+            // SAFETY: `send` and `send_copy` are promised that the bytes are there.
+            if unsafe { self.try_send(to.rank, &envelope, from, length) } == Sent::Gone {
+                return None;
+            }
+        } else {
+            note.number = lock(&self.answered).next();
+            envelope.note = note.word();
+        }
+        let ends_gone = kind == Kind::Plain;
+        let end = End::new();
+        let sending =
+            Sending { end, dest: to.rank, envelope, from, length, ends_gone, _packed: packed };
+        let sending = Arc::new(sending);
+        if kind != Kind::Plain {
+            lock(&self.answered).all.insert(note.number, sending.clone());
+        }
+        if offered {
+            let offer = Offer::of(self, from, length);
+            self.put(to.rank, Waiting::control(envelope, offer.bytes()));
+        } else {
+            self.put(to.rank, Waiting::send(sending.clone()));
+        }
+        Some(sending)
+    }
+
+    /// The same of a copy, so that the data may be used again at once.
+    ///
+    /// # Safety
+    /// The data is there.
+    pub unsafe fn send_copy(&self, to: To, mode: Mode, data: &Data) -> Option<Arc<Sending>> {
+        // SAFETY: as the caller promises.
+        let packed = unsafe { data.pack() };
+        self.send_from(to, mode, packed.as_ptr(), packed.len(), Some(packed))
+    }
+
+    /// All sends have gone that nobody waits for any more.
+    pub fn has_sent_all(&self) -> bool {
+        self.queued.load(Ordering::Acquire) == 0 && lock(&self.answered).all.is_empty()
+    }
+}

@@ -1,0 +1,103 @@
+//! What observers are told of a call that waits: what only the call itself knows of it.
+//!
+//! Its name is known from its entry (sfm_endpoint: callers.rs), its arguments and its partners are
+//! asked for when it is seen to wait. Nothing of this costs a call that does not.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+
+use sfm_endpoint::calltext::{Call, Waits};
+use sfm_endpoint::{callers, Name};
+
+use super::wait::From;
+use super::{engine, Wanted};
+use crate::comm::Comm;
+use crate::handles::*;
+
+/// Arguments as they are shown, by their names in the standard.
+pub type Arguments = Vec<(&'static str, String)>;
+
+thread_local! {
+    /// The process whose part a collective call of this thread waits for.
+    static AWAITED: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// A collective cannot go on before this process of the world has done its part.
+pub fn awaits(rank: usize) {
+    AWAITED.set(Some(rank));
+}
+
+pub fn awaited() -> Option<usize> {
+    AWAITED.get()
+}
+
+fn named(rank: usize) -> Name {
+    Name::Rank(rank as i64)
+}
+
+fn call(arguments: Arguments, waits: Waits) -> Call {
+    Call { name: callers::name(), arguments, waits }
+}
+
+/// A call of which no more is known than whose death would end it.
+pub fn some(arguments: Arguments, from: From<'_>) -> Call {
+    call(arguments, Waits::Others(peers(from)))
+}
+
+/// One that waits for requests; without peers if any of them may be anybody's.
+pub fn requests(arguments: Arguments, peers: Option<&[c_int]>) -> Call {
+    let names = peers.map(|peers| {
+        let once: BTreeSet<_> = peers.iter().map(|rank| *rank as usize).collect();
+        once.into_iter().map(named).collect()
+    });
+    call(arguments, Waits::Others(names))
+}
+
+/// A receive or a probe.
+pub fn receive(comm: &Comm, wanted: &Wanted) -> Call {
+    let known = |number: c_int, any: c_int| (number != any).then_some(i64::from(number));
+    let (source, tag) = (known(wanted.source, MPI_ANY_SOURCE), known(wanted.tag, MPI_ANY_TAG));
+    let shown = |number: Option<i64>, any: &str| number.map_or(any.into(), |one| one.to_string());
+    let mut arguments =
+        vec![("source", shown(source, "MPI_ANY_SOURCE")), ("tag", shown(tag, "MPI_ANY_TAG"))];
+    arguments.extend(communicator(comm));
+    let everybody = comm.peers().members.len() == engine().size();
+    let peers = match wanted.from {
+        Some(rank) => Some(vec![named(rank)]),
+        None if everybody => None,
+        None => peers(From::Any(&comm.peers().members)),
+    };
+    call(arguments, Waits::Message { peers, source, tag, space: wanted.context })
+}
+
+/// A send, which waits for its receiver.
+pub fn send(comm: &Comm, dest: c_int, tag: c_int, count: c_int, rank: usize) -> Call {
+    let mut arguments: Arguments = [("dest", dest), ("tag", tag), ("count", count)]
+        .map(|(name, n)| (name, n.to_string()))
+        .into();
+    arguments.extend(communicator(comm));
+    call(arguments, Waits::Others(Some(vec![named(rank)])))
+}
+
+/// A collective call, which waits for one of its processes at a time.
+pub fn collective() -> Call {
+    call(vec![], Waits::Members(awaited().map(named).into_iter().collect()))
+}
+
+/// The communicator's name, where it is not the one that goes without saying.
+fn communicator(comm: &Comm) -> Option<(&'static str, String)> {
+    let name = comm.name();
+    (name != "MPI_COMM_WORLD").then_some(("comm", name))
+}
+
+fn peers(from: From<'_>) -> Option<Vec<Name>> {
+    match from {
+        From::Nobody => None,
+        From::One(rank) => Some(vec![named(rank)]),
+        From::Any(ranks) => {
+            let own = engine().rank as c_int;
+            let others = ranks.iter().filter(|rank| **rank != own);
+            Some(others.map(|rank| named(*rank as usize)).collect())
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Moving everything on, and waiting until something is done.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use sfm_endpoint::calltext::Call;
+use sfm_endpoint::{Around, Error, Kind};
+use sfm_native::bell::Woken;
+use sfm_native::calls::{Examined, Goal, Shown};
+use sfm_native::segment::Doing;
+
+use super::{told, Engine};
+use crate::collective::barrier::barrier;
+use crate::collective::team::{whole, Team};
+use crate::endpoint::failure;
+use crate::errors::Answer;
+use crate::handles::*;
+
+/// Whose death makes waiting useless.
+#[derive(Clone, Copy, Debug)]
+pub enum From<'a> {
+    Nobody,
+    /// A rank in the world.
+    One(usize),
+    /// Any of these.
+    Any(&'a [c_int]),
+}
+
+/// What a call waits for.
+#[derive(Clone, Copy)]
+pub struct About<'a> {
+    pub from: From<'a>,
+    /// What the process does meanwhile.
+    pub doing: Doing,
+    /// The call, asked for if it is seen to wait; None where no more is known of it than `from`.
+    pub call: Option<&'a dyn Fn() -> Call>,
+}
+
+impl<'a> About<'a> {
+    /// A call that receives.
+    pub fn receiving(from: From<'a>, call: &'a dyn Fn() -> Call) -> About<'a> {
+        About { from, doing: Doing::Receiving, call: Some(call) }
+    }
+
+    /// One that sends.
+    pub fn sending(from: From<'a>, call: &'a dyn Fn() -> Call) -> About<'a> {
+        About { from, doing: Doing::Sending, call: Some(call) }
+    }
+
+    /// One that all of these make.
+    pub fn collective(members: &'a [c_int]) -> About<'a> {
+        let (from, doing) = (From::Any(members), Doing::Collective);
+        About { from, doing, call: Some(&told::collective) }
+    }
+}
+
+impl<'a> std::convert::From<From<'a>> for About<'a> {
+    fn from(from: From<'a>) -> About<'a> {
+        About { from, doing: Doing::Receiving, call: None }
+    }
+}
+
+impl Engine {
+    /// Take in what has come, do what it asks for, and send what waits. Cheap where there is nothing.
+    #[inline]
+    pub fn advance(&self) {
+        if self.core.shared().has_arrivals() {
+            self.core.take_in();
+        }
+        if self.has_todo.load(Ordering::Acquire) {
+            self.catch_up();
+        }
+        self.flush();
+        if self.running.load(Ordering::Acquire) > 0 {
+            self.poll_schedules();
+        }
+    }
+
+    /// Advance until `is_done()`. Err where somebody has died that it takes.
+    ///
+    /// Blocks: spins only while cores are free, gives way, then sleeps, seen by observers.
+    pub fn wait<'a>(&self, about: impl Into<About<'a>>, is_done: impl Fn() -> bool) -> Answer {
+        self.advance();
+        if is_done() {
+            return Ok(());
+        }
+        self.wait_seen(about.into(), &is_done)
+    }
+
+    fn wait_seen(&self, about: About<'_>, is_done: &dyn Fn() -> bool) -> Answer {
+        let (version, examined, shown) = Default::default();
+        let mut goal = Waiting { engine: self, about, is_done, version, examined, shown };
+        self.endpoint.whole.wait(&mut goal, None).map(|_| ()).map_err(failure)
+    }
+
+    /// Sleep until there may be something to do.
+    fn rest(&self, version: u64, limit: Duration, is_done: &dyn Fn() -> bool) -> Woken {
+        let blocked = self.announce_waits();
+        if !blocked.is_empty() {
+            self.flush();
+        }
+        let has_room = || {
+            blocked.iter().any(|(way, pulse)| {
+                way.try_lock().is_none_or(|writing| way.pulse(&writing) != *pulse)
+            })
+        };
+        // Another thread may have done what was left, and ended what we wait for.
+        let news = || has_room() || self.has_todo.load(Ordering::Relaxed) || is_done();
+        let woken = self.core.wait_for(version, limit, news);
+        for (way, _) in &blocked {
+            if let Some(writing) = way.try_lock() {
+                way.end_wait(&writing);
+            }
+        }
+        woken
+    }
+
+    /// End: when all sends have gone, and nobody else needs this process to go on.
+    pub fn finish(&self) -> Answer {
+        self.wait(From::Nobody, || self.has_sent_all())?;
+        let world = crate::comm::get(MPI_COMM_WORLD)?;
+        let team = Team::of(&world);
+        whole(&team, barrier(&team))?;
+        self.wait(From::Nobody, || self.has_sent_all())
+    }
+
+    /// What a call does that has looked in vain, and will be made again: it lets others work whose
+    /// message it wants, where cores are short.
+    pub fn look_around(&self) {
+        self.core.give_way();
+    }
+
+    /// Who has died of those that somebody waits for.
+    pub fn lost_of(&self, from: From<'_>) -> Option<usize> {
+        match from {
+            From::Nobody => None,
+            From::One(rank) => self.has_lost(rank).then_some(rank),
+            From::Any(ranks) => {
+                ranks.iter().map(|rank| *rank as usize).find(|rank| self.has_lost(*rank))
+            }
+        }
+    }
+}
+
+fn text_of_loss(rank: usize) -> String {
+    format!(
+        "process {rank} of MPI_COMM_WORLD has ended, and what this call waits for can no more come; \
+         its own output says why it ended"
+    )
+}
+
+/// A call that waits.
+struct Waiting<'a> {
+    engine: &'a Engine,
+    about: About<'a>,
+    is_done: &'a dyn Fn() -> bool,
+    version: u64,
+    examined: u64,
+    /// It is seen to wait: of a collective, for this process.
+    shown: Option<Option<usize>>,
+}
+
+impl Waiting<'_> {
+    fn call(&self) -> Call {
+        self.about.call.map_or_else(|| told::some(vec![], self.about.from), |call| call())
+    }
+
+    /// A collective call has gone a step further, and waits for another one than observers know.
+    fn tell_anew(&mut self) {
+        let awaited = told::awaited();
+        if self.shown.is_some_and(|shown| shown != awaited) {
+            self.shown = Some(awaited);
+            self.engine.core.shared().facts.write(&self.call().facts());
+        }
+    }
+}
+
+impl<'h> Goal<Around<'h>> for Waiting<'_> {
+    type Out = ();
+
+    fn look(&mut self, _host: &Around<'h>, all: bool) -> Result<Option<()>, Error> {
+        let core = &self.engine.core;
+        (self.version, self.examined) = (core.version(), core.arrived());
+        if all {
+            core.take_in_all(); // somebody may have died between writing and ringing
+        }
+        self.engine.advance();
+        Ok((self.is_done)().then_some(()))
+    }
+
+    fn spin(&mut self, _host: &Around<'h>) -> bool {
+        self.engine.core.spin_for(self.version, || {
+            self.engine.has_todo.load(Ordering::Relaxed) || (self.is_done)()
+        })
+    }
+
+    fn sleep(&mut self, _host: &Around<'h>, limit: Duration) -> Woken {
+        if self.about.doing == Doing::Collective {
+            self.tell_anew();
+        }
+        self.engine.rest(self.version, limit, self.is_done)
+    }
+
+    fn examined(&self) -> Examined {
+        Examined::Arrived(self.examined)
+    }
+
+    fn shown(&mut self, _host: &Around<'h>) -> Result<Option<Shown>, Error> {
+        self.shown = Some(told::awaited());
+        let call = self.call();
+        Ok(Some(Shown { doing: self.about.doing, text: call.text(), facts: call.facts() }))
+    }
+
+    fn tick(&mut self, _host: &Around<'h>) -> Result<Option<String>, Error> {
+        match self.engine.lost_of(self.about.from) {
+            None => Ok(None),
+            Some(rank) => Err(Error::new(Kind::PeerLost, text_of_loss(rank))),
+        }
+    }
+
+    fn outlives_peers(&self) -> bool {
+        true
+    }
+}

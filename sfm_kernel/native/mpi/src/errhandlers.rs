@@ -1,0 +1,112 @@
+//! Error handlers: MPI_ERRORS_ARE_FATAL until the program wants another.
+
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use std::sync::Arc;
+
+use crate::comm;
+use crate::errors::{fail, fatal, Answer};
+use crate::handles::*;
+use crate::table::Table;
+
+/// What the program gave to one of the MPI_X_create_errhandler.
+#[derive(Clone, Copy)]
+pub enum Handler {
+    Comm(MPI_Comm_errhandler_function),
+    /// Kept, so that a program that makes one runs; nothing can be attached to yet.
+    Other,
+}
+
+static HANDLERS: Table<Handler> = Table::new(0x9400_0000);
+
+/// The handler of one communicator. It holds a reference to the handle.
+pub struct Attached(AtomicI32);
+
+impl Attached {
+    pub const fn new() -> Attached {
+        Attached(AtomicI32::new(MPI_ERRORS_ARE_FATAL))
+    }
+
+    /// A new communicator inherits.
+    pub fn copy(&self) -> Attached {
+        let handle = self.0.load(Relaxed);
+        HANDLERS.retain(handle);
+        Attached(AtomicI32::new(handle))
+    }
+
+    /// The handle, as one more reference for the program, which may free it.
+    pub fn get(&self) -> MPI_Errhandler {
+        let handle = self.0.load(Relaxed);
+        HANDLERS.retain(handle);
+        handle
+    }
+
+    pub fn set(&self, handle: MPI_Errhandler) -> Answer {
+        known(handle)?;
+        HANDLERS.retain(handle);
+        HANDLERS.release(self.0.swap(handle, Relaxed));
+        Ok(())
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        HANDLERS.release(*self.0.get_mut());
+    }
+}
+
+pub fn create(handler: Handler) -> MPI_Errhandler {
+    HANDLERS.insert(Arc::new(handler))
+}
+
+pub fn free(handle: MPI_Errhandler) -> Answer {
+    known(handle)?;
+    HANDLERS.release(handle);
+    Ok(())
+}
+
+fn is_predefined(handle: MPI_Errhandler) -> bool {
+    [MPI_ERRORS_ARE_FATAL, MPI_ERRORS_RETURN, MPI_ERRORS_ABORT].contains(&handle)
+}
+
+fn known(handle: MPI_Errhandler) -> Answer {
+    if is_predefined(handle) || HANDLERS.get(handle).is_some() {
+        return Ok(());
+    }
+    Err(fail(
+        MPI_ERR_ERRHANDLER,
+        "the error handler is MPI_ERRHANDLER_NULL or was freed; give MPI_ERRORS_ARE_FATAL, \
+         MPI_ERRORS_RETURN, or one of MPI_Comm_create_errhandler",
+    ))
+}
+
+/// Call the handler of `comm`, or the one for errors without a communicator.
+pub fn handle(code: c_int, text: &str, comm: Option<MPI_Comm>) {
+    let own = comm.and_then(|handle| comm::get(handle).ok());
+    let on = own.as_ref().map(|_| comm.unwrap_or(MPI_COMM_WORLD));
+    let handler = match &own {
+        Some(comm) => comm.errhandler.0.load(Relaxed),
+        None => without_comm(),
+    };
+    match handler {
+        MPI_ERRORS_RETURN => (),
+        _ => match HANDLERS.get(handler).as_deref() {
+            Some(Handler::Comm(Some(function))) => {
+                let (mut comm, mut code) = (on.unwrap_or(MPI_COMM_SELF), code);
+                // SAFETY: the program gave this function for this use; both arguments are ints,
+                // and the null ends what it may read beyond them.
+                unsafe { function(&mut comm, &mut code, std::ptr::null_mut::<c_void>()) }
+            }
+            _ => fatal(code, text, on),
+        },
+    }
+}
+
+/// Where errors go that belong to no communicator. Before version 4 of the standard that was
+/// MPI_COMM_WORLD's handler; from then on it is MPI_COMM_SELF's, which wins here once it was set.
+fn without_comm() -> MPI_Errhandler {
+    let of = |comm| comm::get(comm).map_or(MPI_ERRORS_ARE_FATAL, |c| c.errhandler.0.load(Relaxed));
+    match of(MPI_COMM_SELF) {
+        MPI_ERRORS_ARE_FATAL => of(MPI_COMM_WORLD),
+        of_self => of_self,
+    }
+}

@@ -1,0 +1,101 @@
+//! What a call that failed says, and to whom: classes, codes, texts, error handlers.
+//!
+//! An error's code is its class, so that `if (rc == MPI_ERR_RANK)` works as well as
+//! MPI_Error_class. MPI_Error_string adds what this thread's last error of that class said.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt;
+
+use crate::handles::*;
+use crate::{classes, comm, errhandlers, world};
+
+/// What a function answers; a failure goes to the error handler of the communicator.
+pub type Answer<T = ()> = Result<T, Failure>;
+
+#[derive(Debug)]
+pub struct Failure {
+    /// The error's class, or a code that the program added.
+    pub code: c_int,
+    /// One or two sentences, without the function's name: what is wrong, and what to do next.
+    pub text: String,
+    /// Whose error handler is asked, where the arguments do not say (a request's communicator).
+    pub comm: Option<MPI_Comm>,
+}
+
+/// `Err(fail(MPI_ERR_RANK, format!(…)))`
+pub fn fail(code: c_int, text: impl Into<String>) -> Failure {
+    Failure { code, text: text.into(), comm: None }
+}
+
+impl Failure {
+    pub fn on(self, comm: MPI_Comm) -> Failure {
+        Failure { comm: Some(comm), ..self }
+    }
+
+    /// Ask the error handler. Returns the code, unless that handler ends the program.
+    #[cold]
+    pub fn raise(self, function: &str, comm: Option<MPI_Comm>) -> c_int {
+        let text = format!("{function}: {}", self.text);
+        TEXTS.with_borrow_mut(|texts| texts.insert(self.code, text.clone()));
+        let comm = self.comm.or(comm);
+        errhandlers::handle(self.code, &text, comm);
+        self.code
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+thread_local! {
+    static TEXTS: RefCell<HashMap<c_int, String>> = RefCell::new(HashMap::new());
+}
+
+/// What MPI_Error_string says, at most MPI_MAX_ERROR_STRING - 1 bytes.
+pub fn string(code: c_int) -> Option<String> {
+    let class = classes::text(code)?;
+    let last = TEXTS.with_borrow(|texts| texts.get(&code).cloned());
+    let mut text = match last {
+        Some(last) => format!("{class}. {last}"),
+        None => class,
+    };
+    while text.len() >= MPI_MAX_ERROR_STRING as usize {
+        text.pop();
+    }
+    Some(text)
+}
+
+/// Print what happened and end all processes of the program.
+pub fn fatal(code: c_int, text: &str, comm: Option<MPI_Comm>) -> ! {
+    let name = comm.and_then(|handle| comm::get(handle).ok()).map(|comm| comm.name());
+    let (class, rank) = (classes::name(code), world::rank());
+    let on = name.map_or(String::new(), |name| format!(" on {name}"));
+    eprintln!(
+        "MPI error in process {rank}{on}: {text} [{class}]\n\
+         The program ends, as MPI_ERRORS_ARE_FATAL says. To get the error as a return value \
+         instead: MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN)."
+    );
+    world::abort(code)
+}
+
+/// The end of every function that returns an error code.
+#[inline]
+pub fn answer(function: &str, comm: Option<MPI_Comm>, answer: Answer) -> c_int {
+    match answer {
+        Ok(()) => MPI_SUCCESS,
+        Err(failure) => failure.raise(function, comm),
+    }
+}
+
+/// A function of the standard that this library does not have yet.
+#[cold]
+pub fn missing() -> Failure {
+    fail(
+        MPI_ERR_UNSUPPORTED_OPERATION,
+        "this function is not in this library yet. Use one that it has (the manual lists them), \
+         or link the program with another MPI",
+    )
+}

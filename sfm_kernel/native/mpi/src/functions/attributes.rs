@@ -1,0 +1,172 @@
+//! Attributes of communicators, also by the names before MPI-2. (Those of datatypes:
+//! type_queries.rs.)
+
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+
+use crate::attributes::{self, Owner};
+use crate::checks::{self, put};
+use crate::errors::{fail, Answer};
+use crate::handles::*;
+use crate::{classes, comm, world};
+
+pub unsafe fn comm_create_keyval(
+    copy: MPI_Comm_copy_attr_function,
+    delete: MPI_Comm_delete_attr_function,
+    comm_keyval: *mut c_int,
+    extra_state: *mut c_void,
+) -> Answer {
+    checks::place("comm_keyval", comm_keyval)?;
+    put("comm_keyval", comm_keyval, attributes::create_key(Owner::Comm, copy, delete, extra_state))
+}
+
+/// Windows are not there yet; a program that makes keys before it makes one goes on till then.
+pub unsafe fn win_create_keyval(
+    copy: MPI_Win_copy_attr_function,
+    delete: MPI_Win_delete_attr_function,
+    win_keyval: *mut c_int,
+    extra_state: *mut c_void,
+) -> Answer {
+    checks::place("win_keyval", win_keyval)?;
+    put("win_keyval", win_keyval, attributes::create_key(Owner::Win, copy, delete, extra_state))
+}
+
+pub unsafe fn win_free_keyval(win_keyval: *mut c_int) -> Answer {
+    checks::place("win_keyval", win_keyval)?;
+    attributes::free_key(*win_keyval, Owner::Win)?;
+    *win_keyval = MPI_KEYVAL_INVALID;
+    Ok(())
+}
+
+pub unsafe fn comm_free_keyval(comm_keyval: *mut c_int) -> Answer {
+    checks::place("comm_keyval", comm_keyval)?;
+    changeable(*comm_keyval)?;
+    attributes::free_key(*comm_keyval, Owner::Comm)?;
+    *comm_keyval = MPI_KEYVAL_INVALID;
+    Ok(())
+}
+
+pub unsafe fn comm_set_attr(
+    comm: MPI_Comm,
+    comm_keyval: c_int,
+    attribute_val: *mut c_void,
+) -> Answer {
+    changeable(comm_keyval)?;
+    comm::get(comm)?.attributes.set(comm, comm_keyval, Owner::Comm, attribute_val)
+}
+
+pub unsafe fn comm_delete_attr(comm: MPI_Comm, comm_keyval: c_int) -> Answer {
+    changeable(comm_keyval)?;
+    let comm_ = comm::get(comm)?;
+    attributes::key(comm_keyval, Owner::Comm)?;
+    comm_.attributes.delete(comm, comm_keyval)
+}
+
+/// The value, or for a predefined key the address of an int.
+pub unsafe fn comm_get_attr(
+    comm: MPI_Comm,
+    comm_keyval: c_int,
+    attribute_val: *mut c_void,
+    flag: *mut c_int,
+) -> Answer {
+    let comm = comm::get(comm)?;
+    let value = match predefined(comm_keyval) {
+        Some(value) => value,
+        None => {
+            attributes::key(comm_keyval, Owner::Comm)?;
+            comm.attributes.get(comm_keyval)
+        }
+    };
+    put("flag", flag, c_int::from(value.is_some()))?;
+    match value {
+        Some(value) => put("attribute_val", attribute_val.cast(), value),
+        None => Ok(()),
+    }
+}
+
+fn changeable(keyval: c_int) -> Answer {
+    if predefined(keyval).is_some() {
+        let text = "the key is predefined; its value can be read, but neither set nor deleted";
+        return Err(fail(MPI_ERR_KEYVAL, text));
+    }
+    Ok(())
+}
+
+/// The address of a predefined key's value, which stays where it is; the inner None says that the
+/// key has no value here, the outer one that it is not predefined.
+fn predefined(keyval: c_int) -> Option<Option<*mut c_void>> {
+    static TAG_UB: AtomicI32 = AtomicI32::new(checks::TAG_UB);
+    static HOST: AtomicI32 = AtomicI32::new(MPI_PROC_NULL);
+    static IO: AtomicI32 = AtomicI32::new(MPI_ANY_SOURCE);
+    static WTIME_IS_GLOBAL: AtomicI32 = AtomicI32::new(1); // one machine has one clock
+    static UNIVERSE_SIZE: AtomicI32 = AtomicI32::new(0);
+    static APPNUM: AtomicI32 = AtomicI32::new(0);
+    static LASTUSEDCODE: AtomicI32 = AtomicI32::new(0);
+    let place = match keyval {
+        MPI_TAG_UB => &TAG_UB,
+        MPI_HOST => &HOST,
+        MPI_IO => &IO,
+        MPI_WTIME_IS_GLOBAL => &WTIME_IS_GLOBAL,
+        MPI_UNIVERSE_SIZE => {
+            UNIVERSE_SIZE.store(world::size(), Relaxed);
+            &UNIVERSE_SIZE
+        }
+        MPI_APPNUM => match world::application() {
+            Some(number) => {
+                APPNUM.store(number, Relaxed);
+                &APPNUM
+            }
+            None => return Some(None),
+        },
+        MPI_LASTUSEDCODE => {
+            LASTUSEDCODE.store(classes::last_used(), Relaxed);
+            &LASTUSEDCODE
+        }
+        _ => return None,
+    };
+    Some(Some(place.as_ptr().cast()))
+}
+
+// The names before MPI-2.
+
+pub unsafe fn keyval_create(
+    copy_fn: MPI_Copy_function,
+    delete_fn: MPI_Delete_function,
+    keyval: *mut c_int,
+    extra_state: *mut c_void,
+) -> Answer {
+    comm_create_keyval(copy_fn, delete_fn, keyval, extra_state)
+}
+
+pub unsafe fn keyval_free(keyval: *mut c_int) -> Answer {
+    comm_free_keyval(keyval)
+}
+
+pub unsafe fn attr_put(comm: MPI_Comm, keyval: c_int, attribute_val: *mut c_void) -> Answer {
+    comm_set_attr(comm, keyval, attribute_val)
+}
+
+pub unsafe fn attr_get(
+    comm: MPI_Comm,
+    keyval: c_int,
+    attribute_val: *mut c_void,
+    flag: *mut c_int,
+) -> Answer {
+    comm_get_attr(comm, keyval, attribute_val, flag)
+}
+
+pub unsafe fn attr_delete(comm: MPI_Comm, keyval: c_int) -> Answer {
+    comm_delete_attr(comm, keyval)
+}
+
+/// MPI_COMM_DUP_FN and its like: a duplicate gets the same value.
+pub unsafe fn dup_fn(
+    _oldcomm: MPI_Comm,
+    _keyval: c_int,
+    _extra_state: *mut c_void,
+    attribute_val_in: *mut c_void,
+    attribute_val_out: *mut c_void,
+    flag: *mut c_int,
+) -> Answer {
+    put("attribute_val_out", attribute_val_out.cast(), attribute_val_in)?;
+    put("flag", flag, 1)
+}

@@ -1,0 +1,21 @@
+//! The buffer of buffered sends.
+
+use crate::checks::{count, put};
+use crate::errors::Answer;
+use crate::handles::*;
+use crate::own_buffer;
+
+pub unsafe fn buffer_attach(buffer: *mut c_void, size: c_int) -> Answer {
+    count("size", size)?;
+    own_buffer::attach(buffer, size)
+}
+
+pub unsafe fn buffer_detach(buffer_addr: *mut c_void, size: *mut c_int) -> Answer {
+    let (at, bytes) = own_buffer::detach()?;
+    put("buffer_addr", buffer_addr.cast(), at)?;
+    put("size", size, bytes)
+}
+
+pub unsafe fn buffer_flush() -> Answer {
+    own_buffer::flush()
+}

@@ -1,0 +1,110 @@
+//! Error handlers, classes, codes and strings.
+
+use crate::checks::{put, put_text, text};
+use crate::errhandlers::{self, Handler};
+use crate::errors::{self, fail, Answer, Failure};
+use crate::handles::*;
+use crate::{classes, comm};
+
+pub unsafe fn comm_create_errhandler(
+    function: MPI_Comm_errhandler_function,
+    errhandler: *mut MPI_Errhandler,
+) -> Answer {
+    put("errhandler", errhandler, errhandlers::create(Handler::Comm(function)))
+}
+
+pub unsafe fn win_create_errhandler(
+    _function: MPI_Win_errhandler_function,
+    errhandler: *mut MPI_Errhandler,
+) -> Answer {
+    put("errhandler", errhandler, errhandlers::create(Handler::Other))
+}
+
+pub unsafe fn file_create_errhandler(
+    _function: MPI_File_errhandler_function,
+    errhandler: *mut MPI_Errhandler,
+) -> Answer {
+    put("errhandler", errhandler, errhandlers::create(Handler::Other))
+}
+
+pub unsafe fn session_create_errhandler(
+    _function: MPI_Session_errhandler_function,
+    errhandler: *mut MPI_Errhandler,
+) -> Answer {
+    put("errhandler", errhandler, errhandlers::create(Handler::Other))
+}
+
+pub unsafe fn comm_set_errhandler(comm: MPI_Comm, errhandler: MPI_Errhandler) -> Answer {
+    comm::get(comm)?.errhandler.set(errhandler)
+}
+
+pub unsafe fn comm_get_errhandler(comm: MPI_Comm, errhandler: *mut MPI_Errhandler) -> Answer {
+    put("errhandler", errhandler, comm::get(comm)?.errhandler.get())
+}
+
+/// As if a function of MPI had failed with this code; returns what such a function would.
+pub unsafe fn comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) -> Answer {
+    comm::get(comm)?;
+    let class = classes::text(errorcode).unwrap_or_else(|| format!("error code {errorcode}"));
+    errhandlers::handle(errorcode, &format!("MPI_Comm_call_errhandler: {class}"), Some(comm));
+    Ok(())
+}
+
+pub unsafe fn errhandler_free(errhandler: *mut MPI_Errhandler) -> Answer {
+    crate::checks::place("errhandler", errhandler)?;
+    errhandlers::free(*errhandler)?;
+    *errhandler = MPI_ERRHANDLER_NULL;
+    Ok(())
+}
+
+pub unsafe fn errhandler_create(
+    function: MPI_Handler_function,
+    errhandler: *mut MPI_Errhandler,
+) -> Answer {
+    comm_create_errhandler(function, errhandler)
+}
+
+pub unsafe fn errhandler_set(comm: MPI_Comm, errhandler: MPI_Errhandler) -> Answer {
+    comm_set_errhandler(comm, errhandler)
+}
+
+pub unsafe fn errhandler_get(comm: MPI_Comm, errhandler: *mut MPI_Errhandler) -> Answer {
+    comm_get_errhandler(comm, errhandler)
+}
+
+pub unsafe fn error_class(errorcode: c_int, errorclass: *mut c_int) -> Answer {
+    put("errorclass", errorclass, classes::class(errorcode)?)
+}
+
+pub unsafe fn error_string(errorcode: c_int, string: *mut c_char, len: *mut c_int) -> Answer {
+    let text = errors::string(errorcode).ok_or_else(|| no_code(errorcode))?;
+    put_text("string", string, MPI_MAX_ERROR_STRING, &text, len)
+}
+
+fn no_code(code: c_int) -> Failure {
+    fail(MPI_ERR_ARG, format!("{code} is no error code: no MPI function returns it"))
+}
+
+pub unsafe fn add_error_class(errorclass: *mut c_int) -> Answer {
+    put("errorclass", errorclass, classes::add(None)?)
+}
+
+pub unsafe fn add_error_code(errorclass: c_int, errorcode: *mut c_int) -> Answer {
+    put("errorcode", errorcode, classes::add(Some(errorclass))?)
+}
+
+pub unsafe fn add_error_string(errorcode: c_int, string: *const c_char) -> Answer {
+    classes::set_text(errorcode, text("string", string)?)
+}
+
+pub unsafe fn remove_error_class(errorclass: c_int) -> Answer {
+    classes::remove(errorclass, true)
+}
+
+pub unsafe fn remove_error_code(errorcode: c_int) -> Answer {
+    classes::remove(errorcode, false)
+}
+
+pub unsafe fn remove_error_string(errorcode: c_int) -> Answer {
+    classes::set_text(errorcode, String::new())
+}

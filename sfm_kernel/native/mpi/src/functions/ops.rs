@@ -1,0 +1,41 @@
+//! Making operations, and reducing within one process.
+
+use crate::checks::{self, put};
+use crate::errors::Answer;
+use crate::handles::*;
+use crate::{datatype, op};
+
+pub unsafe fn op_create(user_fn: MPI_User_function, commute: c_int, op: *mut MPI_Op) -> Answer {
+    put("op", op, op::create(user_fn, commute != 0)?)
+}
+
+pub unsafe fn op_free(op: *mut MPI_Op) -> Answer {
+    checks::place("op", op)?;
+    op::free(*op)?;
+    *op = MPI_OP_NULL;
+    Ok(())
+}
+
+pub unsafe fn op_commutative(op: MPI_Op, commute: *mut c_int) -> Answer {
+    // Those for windows keep the one or the other operand: an order that matters.
+    let of_windows = [MPI_REPLACE, MPI_NO_OP].contains(&op);
+    put("commute", commute, c_int::from(!of_windows && op::get(op)?.commutes()))
+}
+
+pub unsafe fn reduce_local(
+    inbuf: *const c_void,
+    inoutbuf: *mut c_void,
+    count: c_int,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+) -> Answer {
+    let count = checks::count("count", count)?;
+    let (found, op) = (datatype::committed(datatype)?, op::get(op)?);
+    op.check(&found)?;
+    let bytes = count * found.size;
+    for (name, buffer) in [("inbuf", inbuf), ("inoutbuf", inoutbuf.cast_const())] {
+        checks::not_in_place(name, buffer)?;
+        checks::buffer(name, buffer, bytes, found.basic.is_none())?;
+    }
+    op.combine(inbuf, inoutbuf, count, &found, datatype)
+}

@@ -1,0 +1,288 @@
+//! Receives and probes.
+
+use std::sync::Arc;
+
+use crate::checks::put;
+use crate::comm;
+use crate::data::Data;
+use crate::ends;
+use crate::engine::{engine, found, told, About, From, Outcome, Receiving, Wanted};
+use crate::errors::{fail, Answer};
+use crate::handles::*;
+use crate::message::{self, Message};
+use crate::request::{self, finish, Work};
+
+/// Of a receive from MPI_PROC_NULL.
+fn nothing() -> Outcome {
+    Outcome { status: MPI_Status::of_no_process(), code: MPI_SUCCESS }
+}
+
+/// Wait for a receive.
+unsafe fn whole(
+    receiving: &Arc<Receiving>,
+    about: About<'_>,
+    comm: MPI_Comm,
+    status: *mut MPI_Status,
+) -> Answer {
+    let waited = engine().wait(about, || receiving.end.is_done());
+    if let Err(failure) = waited {
+        if engine().take_back(receiving, Outcome::failed(failure.code)) {
+            return Err(failure);
+        }
+        // Its message has come after all; only that it is an offer of the dead makes it fail.
+        let about = About { from: receiving.from.map_or(about.from, From::One), ..about };
+        engine().wait(about, || receiving.end.is_done())?;
+    }
+    finish(&receiving.end.get().expect("waited for"), comm, status)
+}
+
+pub unsafe fn recv(
+    buf: *mut c_void,
+    count: c_int,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    status: *mut MPI_Status,
+) -> Answer {
+    let on = comm::get(comm)?;
+    let wanted = ends::wanted(&on, source, tag)?;
+    let data = Data::of("buf", buf, count, datatype)?;
+    let Some(wanted) = wanted else { return finish(&nothing(), comm, status) };
+    let receiving = engine().receive(&wanted, data);
+    let call = || told::receive(&on, &wanted);
+    whole(&receiving, About::receiving(ends::from(&on, &wanted), &call), comm, status)
+}
+
+pub unsafe fn irecv(
+    buf: *mut c_void,
+    count: c_int,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Answer {
+    let wanted = ends::wanted(&*comm::get(comm)?, source, tag)?;
+    let data = Data::of("buf", buf, count, datatype)?;
+    put("request", request, request::open(comm, begin(wanted.as_ref(), data)))
+}
+
+unsafe fn begin(wanted: Option<&Wanted>, data: Data) -> Work {
+    match wanted {
+        None => Work::Ended(nothing()),
+        Some(wanted) => Work::Receiving(engine().receive(wanted, data)),
+    }
+}
+
+pub unsafe fn recv_init(
+    buf: *mut c_void,
+    count: c_int,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Answer {
+    let wanted = ends::wanted(&*comm::get(comm)?, source, tag)?;
+    let data = Data::of("buf", buf, count, datatype)?;
+    // SAFETY: the program promises that the memory is there whenever it starts the request.
+    let start = Box::new(move || Ok(unsafe { begin(wanted.as_ref(), data.clone()) }));
+    put("request", request, request::persistent(comm, start))
+}
+
+pub unsafe fn sendrecv(
+    sendbuf: *const c_void,
+    sendcount: c_int,
+    sendtype: MPI_Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: *mut c_void,
+    recvcount: c_int,
+    recvtype: MPI_Datatype,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+    status: *mut MPI_Status,
+) -> Answer {
+    let on = comm::get(comm)?;
+    let (to, wanted) = (ends::to(&on, dest, sendtag)?, ends::wanted(&on, source, recvtag)?);
+    let from = Data::of("sendbuf", sendbuf, sendcount, sendtype)?;
+    let into = Data::of("recvbuf", recvbuf, recvcount, recvtype)?;
+    exchange(&on, to, &from, wanted, into, comm, status)
+}
+
+unsafe fn exchange(
+    on: &comm::Comm,
+    to: Option<crate::engine::To>,
+    from: &Data,
+    wanted: Option<Wanted>,
+    into: Data,
+    comm: MPI_Comm,
+    status: *mut MPI_Status,
+) -> Answer {
+    use crate::engine::Mode;
+    let receiving = wanted.as_ref().map(|wanted| engine().receive(wanted, into));
+    let sending = to.and_then(|to| engine().send(to, Mode::Standard, from));
+    if let Some(sending) = sending {
+        engine().wait(From::One(sending.dest), || sending.end.is_done())?;
+    }
+    match (&receiving, &wanted) {
+        (Some(receiving), Some(wanted)) => {
+            let call = || told::receive(on, wanted);
+            whole(receiving, About::receiving(ends::from(on, wanted), &call), comm, status)
+        }
+        _ => finish(&nothing(), comm, status),
+    }
+}
+
+pub unsafe fn sendrecv_replace(
+    buf: *mut c_void,
+    count: c_int,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+    status: *mut MPI_Status,
+) -> Answer {
+    let on = comm::get(comm)?;
+    let (to, wanted) = (ends::to(&on, dest, sendtag)?, ends::wanted(&on, source, recvtag)?);
+    let into = Data::of("buf", buf, count, datatype)?;
+    let mut copy = into.pack();
+    let from = Data::bytes(copy.as_mut_ptr(), copy.len());
+    exchange(&on, to, &from, wanted, into, comm, status)
+}
+
+pub unsafe fn probe(source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status) -> Answer {
+    let on = comm::get(comm)?;
+    let Some(wanted) = ends::wanted(&on, source, tag)? else {
+        return finish(&nothing(), comm, status);
+    };
+    wait_for(&on, &wanted, || engine().probe(&wanted))?.put(status);
+    Ok(())
+}
+
+/// Wait until `look()` finds something: what it has found first, after which it is not called again.
+fn wait_for<T>(on: &comm::Comm, wanted: &Wanted, look: impl Fn() -> Option<T>) -> Answer<T> {
+    let found = std::cell::RefCell::new(None);
+    let call = || told::receive(on, wanted);
+    let about = About::receiving(ends::from(on, wanted), &call);
+    engine().wait(about, || {
+        let mut found = found.borrow_mut();
+        if found.is_none() {
+            *found = look();
+        }
+        found.is_some()
+    })?;
+    Ok(found.into_inner().expect("waited for"))
+}
+
+pub unsafe fn iprobe(
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+) -> Answer {
+    let seen = match ends::wanted(&*comm::get(comm)?, source, tag)? {
+        None => Some(MPI_Status::of_no_process()),
+        Some(wanted) => {
+            engine().advance();
+            engine().probe(&wanted)
+        }
+    };
+    match &seen {
+        Some(seen) => seen.put(status),
+        None => engine().look_around(),
+    }
+    put("flag", flag, c_int::from(seen.is_some()))
+}
+
+pub unsafe fn mprobe(
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    message: *mut MPI_Message,
+    status: *mut MPI_Status,
+) -> Answer {
+    let on = comm::get(comm)?;
+    let Some(wanted) = ends::wanted(&on, source, tag)? else {
+        put("message", message, MPI_MESSAGE_NO_PROC)?;
+        return finish(&nothing(), comm, status);
+    };
+    let packet = wait_for(&on, &wanted, || engine().take(&wanted))?;
+    found(&packet).put(status);
+    put("message", message, message::open(Message { packet, comm }))
+}
+
+pub unsafe fn improbe(
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    flag: *mut c_int,
+    message: *mut MPI_Message,
+    status: *mut MPI_Status,
+) -> Answer {
+    let Some(wanted) = ends::wanted(&*comm::get(comm)?, source, tag)? else {
+        put("message", message, MPI_MESSAGE_NO_PROC)?;
+        put("flag", flag, 1)?;
+        return finish(&nothing(), comm, status);
+    };
+    engine().advance();
+    let Some(packet) = engine().take(&wanted) else {
+        engine().look_around();
+        return put("flag", flag, 0);
+    };
+    found(&packet).put(status);
+    put("flag", flag, 1)?;
+    put("message", message, message::open(Message { packet, comm }))
+}
+
+/// Begin to receive a message that was taken out of the queue.
+unsafe fn begin_taken(
+    buf: *mut c_void,
+    count: c_int,
+    datatype: MPI_Datatype,
+    message: *mut MPI_Message,
+) -> Answer<Option<(Arc<Receiving>, MPI_Comm)>> {
+    let data = Data::of("buf", buf, count, datatype)?;
+    if *message == MPI_MESSAGE_NULL {
+        let text = "the message is MPI_MESSAGE_NULL: it was received before, or never probed";
+        return Err(fail(MPI_ERR_REQUEST, text));
+    }
+    let taken = std::mem::replace(&mut *message, MPI_MESSAGE_NULL);
+    if taken == MPI_MESSAGE_NO_PROC {
+        return Ok(None);
+    }
+    let Message { packet, comm } = &*message::release(taken)?;
+    Ok(Some((engine().receive_taken(packet, data), *comm)))
+}
+
+pub unsafe fn mrecv(
+    buf: *mut c_void,
+    count: c_int,
+    datatype: MPI_Datatype,
+    message: *mut MPI_Message,
+    status: *mut MPI_Status,
+) -> Answer {
+    match begin_taken(buf, count, datatype, message)? {
+        None => finish(&nothing(), MPI_COMM_WORLD, status),
+        Some((receiving, comm)) => whole(&receiving, From::Nobody.into(), comm, status),
+    }
+}
+
+pub unsafe fn imrecv(
+    buf: *mut c_void,
+    count: c_int,
+    datatype: MPI_Datatype,
+    message: *mut MPI_Message,
+    request: *mut MPI_Request,
+) -> Answer {
+    let (work, comm) = match begin_taken(buf, count, datatype, message)? {
+        None => (Work::Ended(nothing()), MPI_COMM_WORLD),
+        Some((receiving, comm)) => (Work::Receiving(receiving), comm),
+    };
+    put("request", request, request::open(comm, work))
+}

@@ -1,0 +1,327 @@
+//! Completing requests, and starting persistent ones.
+
+use std::sync::Arc;
+
+use crate::checks::{array_mut, count, put};
+use crate::engine::{engine, told, About, From, Outcome};
+use crate::errors::{fail, Answer, Failure};
+use crate::generalized::Generalized;
+use crate::handles::*;
+use crate::request::{self, failure, finish, Request, Work};
+use crate::status::is_wanted;
+
+/// The requests of an array; None for those that are null.
+fn all(handles: &[MPI_Request]) -> Answer<Vec<Option<Arc<Request>>>> {
+    handles.iter().map(|handle| request::get(*handle)).collect()
+}
+
+/// Wait until `is_done`; gives up on those requests whose partner has died.
+fn wait_for(requests: &[Option<Arc<Request>>], is_done: impl Fn() -> bool) {
+    loop {
+        let partners: Vec<c_int> = requests
+            .iter()
+            .flatten()
+            .filter(|one| !one.is_done())
+            .filter_map(|one| match one.from() {
+                From::One(rank) => Some(rank as c_int),
+                From::Nobody | From::Any(_) => None,
+            })
+            .collect();
+        let all = partners.len() == requests.iter().flatten().filter(|one| !one.is_done()).count();
+        let count = vec![("count", requests.len().to_string())];
+        let call = || told::requests(count.clone(), all.then_some(&partners));
+        if engine().wait(About::receiving(From::Any(&partners), &call), &is_done).is_ok() {
+            return;
+        }
+        for one in requests.iter().flatten().filter(|one| !one.is_done()) {
+            if engine().lost_of(one.from()).is_some() {
+                one.give_up();
+            }
+        }
+    }
+}
+
+pub unsafe fn wait(request: *mut MPI_Request, status: *mut MPI_Status) -> Answer {
+    let Some(one) = request::get(*request)? else {
+        MPI_Status::empty().put(status);
+        return Ok(());
+    };
+    if !one.is_done() && engine().wait(one.from(), || one.is_done()).is_err() {
+        one.give_up();
+        wait_for(&[Some(one.clone())], || one.is_done());
+    }
+    complete(&one, &mut *request, status)
+}
+
+unsafe fn complete(one: &Request, handle: &mut MPI_Request, status: *mut MPI_Status) -> Answer {
+    let outcome = one.outcome();
+    one.complete(handle);
+    finish(&outcome, one.comm, status)
+}
+
+pub unsafe fn test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) -> Answer {
+    let Some(one) = request::get(*request)? else {
+        MPI_Status::empty().put(status);
+        return put("flag", flag, 1);
+    };
+    engine().advance();
+    let is_done = one.is_done();
+    put("flag", flag, c_int::from(is_done))?;
+    if is_done {
+        return complete(&one, &mut *request, status);
+    }
+    engine().look_around();
+    Ok(())
+}
+
+/// The status at `nth` of an array that may be MPI_STATUSES_IGNORE.
+unsafe fn nth(statuses: *mut MPI_Status, nth: usize) -> *mut MPI_Status {
+    match is_wanted(statuses) {
+        true => statuses.add(nth),
+        false => statuses,
+    }
+}
+
+/// Complete one of several; its error goes into its status.
+unsafe fn complete_one(
+    one: &Option<Arc<Request>>,
+    handle: &mut MPI_Request,
+    status: *mut MPI_Status,
+    failed: &mut Option<Failure>,
+) {
+    let outcome = match one {
+        Some(one) => {
+            let outcome = one.outcome();
+            one.complete(handle);
+            if outcome.code != MPI_SUCCESS {
+                *failed = Some(failure(&outcome, one.comm));
+            }
+            outcome
+        }
+        None => Outcome::of_send(),
+    };
+    if is_wanted(status) {
+        *status = outcome.status;
+        (*status).MPI_ERROR = outcome.code;
+    }
+}
+
+/// The answer of a call that completes several.
+fn several(failed: Option<Failure>) -> Answer {
+    match failed {
+        None => Ok(()),
+        Some(failure) => {
+            let text = format!("{}; each status says what became of its request", failure.text);
+            Err(Failure { code: MPI_ERR_IN_STATUS, text, ..failure })
+        }
+    }
+}
+
+pub unsafe fn waitall(
+    count_: c_int,
+    array_of_requests: *mut MPI_Request,
+    array_of_statuses: *mut MPI_Status,
+) -> Answer {
+    let handles = array_mut("array_of_requests", array_of_requests, count("count", count_)?)?;
+    let requests = all(handles)?;
+    wait_for(&requests, || requests.iter().flatten().all(|one| one.is_done()));
+    let mut failed = None;
+    for (at, (one, handle)) in requests.iter().zip(handles).enumerate() {
+        complete_one(one, handle, nth(array_of_statuses, at), &mut failed);
+    }
+    several(failed)
+}
+
+pub unsafe fn testall(
+    count_: c_int,
+    array_of_requests: *mut MPI_Request,
+    flag: *mut c_int,
+    array_of_statuses: *mut MPI_Status,
+) -> Answer {
+    let handles = array_mut("array_of_requests", array_of_requests, count("count", count_)?)?;
+    let requests = all(handles)?;
+    engine().advance();
+    let are_done = requests.iter().flatten().all(|one| one.is_done());
+    put("flag", flag, c_int::from(are_done))?;
+    if !are_done {
+        engine().look_around();
+        return Ok(());
+    }
+    let mut failed = None;
+    for (at, (one, handle)) in requests.iter().zip(handles).enumerate() {
+        complete_one(one, handle, nth(array_of_statuses, at), &mut failed);
+    }
+    several(failed)
+}
+
+/// The first active request that is done; None where none is active.
+fn first_done(requests: &[Option<Arc<Request>>]) -> Option<Option<usize>> {
+    let active = |one: &Option<Arc<Request>>| one.as_ref().is_some_and(|one| one.is_active());
+    if !requests.iter().any(active) {
+        return None;
+    }
+    let done = |one: &Arc<Request>| one.is_active() && one.is_done();
+    Some(requests.iter().position(|one| one.as_ref().is_some_and(done)))
+}
+
+pub unsafe fn waitany(
+    count_: c_int,
+    array_of_requests: *mut MPI_Request,
+    index: *mut c_int,
+    status: *mut MPI_Status,
+) -> Answer {
+    let handles = array_mut("array_of_requests", array_of_requests, count("count", count_)?)?;
+    let requests = all(handles)?;
+    if first_done(&requests).is_none() {
+        MPI_Status::empty().put(status);
+        return put("index", index, MPI_UNDEFINED);
+    }
+    wait_for(&requests, || first_done(&requests).flatten().is_some());
+    let at = first_done(&requests).flatten().expect("waited for");
+    put("index", index, at as c_int)?;
+    complete(requests[at].as_ref().expect("active"), &mut handles[at], status)
+}
+
+pub unsafe fn testany(
+    count_: c_int,
+    array_of_requests: *mut MPI_Request,
+    index: *mut c_int,
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+) -> Answer {
+    let handles = array_mut("array_of_requests", array_of_requests, count("count", count_)?)?;
+    let requests = all(handles)?;
+    engine().advance();
+    match first_done(&requests) {
+        None => {
+            MPI_Status::empty().put(status);
+            put("index", index, MPI_UNDEFINED)?;
+            put("flag", flag, 1)
+        }
+        Some(None) => {
+            engine().look_around();
+            put("index", index, MPI_UNDEFINED)?;
+            put("flag", flag, 0)
+        }
+        Some(Some(at)) => {
+            put("index", index, at as c_int)?;
+            put("flag", flag, 1)?;
+            complete(requests[at].as_ref().expect("active"), &mut handles[at], status)
+        }
+    }
+}
+
+/// Complete all that are done; how many, or MPI_UNDEFINED where none is active.
+unsafe fn some(
+    handles: &mut [MPI_Request],
+    outcount: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut MPI_Status,
+    wait: bool,
+) -> Answer {
+    let requests = all(handles)?;
+    engine().advance();
+    match first_done(&requests) {
+        None => return put("outcount", outcount, MPI_UNDEFINED),
+        Some(None) if wait => wait_for(&requests, || first_done(&requests).flatten().is_some()),
+        Some(None) => engine().look_around(),
+        Some(Some(_)) => {}
+    }
+    let (mut found, mut failed) = (0, None);
+    for (at, (one, handle)) in requests.iter().zip(handles).enumerate() {
+        if one.as_ref().is_some_and(|one| one.is_active() && one.is_done()) {
+            *indices.add(found) = at as c_int;
+            complete_one(one, handle, nth(statuses, found), &mut failed);
+            found += 1;
+        }
+    }
+    put("outcount", outcount, found as c_int)?;
+    several(failed)
+}
+
+pub unsafe fn waitsome(
+    incount: c_int,
+    array_of_requests: *mut MPI_Request,
+    outcount: *mut c_int,
+    array_of_indices: *mut c_int,
+    array_of_statuses: *mut MPI_Status,
+) -> Answer {
+    let handles = array_mut("array_of_requests", array_of_requests, count("incount", incount)?)?;
+    some(handles, outcount, array_of_indices, array_of_statuses, true)
+}
+
+pub unsafe fn testsome(
+    incount: c_int,
+    array_of_requests: *mut MPI_Request,
+    outcount: *mut c_int,
+    array_of_indices: *mut c_int,
+    array_of_statuses: *mut MPI_Status,
+) -> Answer {
+    let handles = array_mut("array_of_requests", array_of_requests, count("incount", incount)?)?;
+    some(handles, outcount, array_of_indices, array_of_statuses, false)
+}
+
+pub unsafe fn request_get_status(
+    request: MPI_Request,
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+) -> Answer {
+    let Some(one) = request::get(request)? else {
+        MPI_Status::empty().put(status);
+        return put("flag", flag, 1);
+    };
+    engine().advance();
+    let is_done = one.is_done();
+    if is_done {
+        one.outcome().status.put(status);
+    }
+    put("flag", flag, c_int::from(is_done))
+}
+
+pub unsafe fn request_free(request: *mut MPI_Request) -> Answer {
+    if *request == MPI_REQUEST_NULL {
+        return Err(fail(MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL"));
+    }
+    request::release(*request)?;
+    *request = MPI_REQUEST_NULL;
+    Ok(())
+}
+
+pub unsafe fn cancel(request: *mut MPI_Request) -> Answer {
+    match request::get(*request)? {
+        Some(one) => one.cancel(),
+        None => return Err(fail(MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL")),
+    }
+    Ok(())
+}
+
+pub unsafe fn start(request: *mut MPI_Request) -> Answer {
+    match request::get(*request)? {
+        Some(one) => one.start(),
+        None => Err(fail(MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL")),
+    }
+}
+
+pub unsafe fn startall(count_: c_int, array_of_requests: *mut MPI_Request) -> Answer {
+    let handles = array_mut("array_of_requests", array_of_requests, count("count", count_)?)?;
+    handles.iter_mut().try_for_each(|handle| start(handle))
+}
+
+pub unsafe fn grequest_start(
+    query_fn: MPI_Grequest_query_function,
+    free_fn: MPI_Grequest_free_function,
+    cancel_fn: MPI_Grequest_cancel_function,
+    extra_state: *mut c_void,
+    request: *mut MPI_Request,
+) -> Answer {
+    let one = Generalized::new(query_fn, free_fn, cancel_fn, extra_state);
+    put("request", request, request::open(MPI_COMM_SELF, Work::Generalized(Arc::new(one))))
+}
+
+pub unsafe fn grequest_complete(request: MPI_Request) -> Answer {
+    match request::get(request)?.map(|one| one.generalized()) {
+        Some(Some(one)) => one.end(),
+        _ => return Err(fail(MPI_ERR_REQUEST, "the request is not of MPI_Grequest_start")),
+    }
+    Ok(())
+}

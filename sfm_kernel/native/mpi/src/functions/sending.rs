@@ -1,0 +1,236 @@
+//! Sends: in all modes, blocking and not, and persistent.
+
+use std::sync::Arc;
+
+use crate::checks::put;
+use crate::comm::{self, Comm};
+use crate::data::Data;
+use crate::engine::{engine, told, About, From, Mode, Outcome, To};
+use crate::errors::{fail, Answer};
+use crate::handles::*;
+use crate::request::{self, Work};
+use crate::{ends, own_buffer};
+
+/// How a send is meant.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum As {
+    Standard,
+    Synchronous,
+    /// The message is copied into the buffer that the program has attached.
+    Buffered,
+}
+
+struct Arguments {
+    data: Data,
+    to: Option<To>,
+    /// As the program has given them.
+    comm: Arc<Comm>,
+    dest: c_int,
+    count: c_int,
+}
+
+unsafe fn arguments(
+    buf: *const c_void,
+    count: c_int,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> Answer<Arguments> {
+    let comm = comm::get(comm)?;
+    let to = ends::to(&comm, dest, tag)?;
+    Ok(Arguments { data: Data::of("buf", buf, count, datatype)?, to, comm, dest, count })
+}
+
+impl Arguments {
+    unsafe fn begin(&self, how: As) -> Answer<Work> {
+        let Some(to) = self.to else { return Ok(Work::Ended(Outcome::of_send())) };
+        let begun = match how {
+            As::Standard => engine().send(to, Mode::Standard, &self.data),
+            As::Synchronous => engine().send(to, Mode::Synchronous, &self.data),
+            As::Buffered => {
+                own_buffer::send(to, &self.data)?;
+                None
+            }
+        };
+        Ok(begun.map_or(Work::Ended(Outcome::of_send()), Work::Sending))
+    }
+
+    unsafe fn whole(&self, how: As) -> Answer {
+        let Work::Sending(sending) = self.begin(how)? else { return Ok(()) };
+        let tag = self.to.map_or(MPI_ANY_TAG, |to| to.tag);
+        let call = || told::send(&self.comm, self.dest, tag, self.count, sending.dest);
+        engine().wait(About::sending(From::One(sending.dest), &call), || sending.end.is_done())?;
+        match sending.end.get().map_or(MPI_SUCCESS, |outcome| outcome.code) {
+            MPI_SUCCESS => Ok(()),
+            code => Err(fail(code, ended(sending.dest))),
+        }
+    }
+}
+
+fn ended(rank: usize) -> String {
+    format!("process {rank} of MPI_COMM_WORLD has ended; its own output says why")
+}
+
+unsafe fn begin(
+    arguments: Arguments,
+    how: As,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Answer {
+    let work = arguments.begin(how)?;
+    engine().advance();
+    put("request", request, request::open(comm, work))
+}
+
+unsafe fn prepare(
+    arguments: Arguments,
+    how: As,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Answer {
+    // SAFETY: the program promises that the memory is there whenever it starts the request.
+    let start = Box::new(move || unsafe { arguments.begin(how) });
+    put("request", request, request::persistent(comm, start))
+}
+
+pub unsafe fn send(
+    buf: *const c_void,
+    count: c_int,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> Answer {
+    arguments(buf, count, datatype, dest, tag, comm)?.whole(As::Standard)
+}
+
+pub unsafe fn ssend(
+    buf: *const c_void,
+    count: c_int,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> Answer {
+    arguments(buf, count, datatype, dest, tag, comm)?.whole(As::Synchronous)
+}
+
+pub unsafe fn bsend(
+    buf: *const c_void,
+    count: c_int,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> Answer {
+    arguments(buf, count, datatype, dest, tag, comm)?.whole(As::Buffered)
+}
+
+/// The receive is there, as the program says: nothing is to be gained by that here.
+pub unsafe fn rsend(
+    buf: *const c_void,
+    count: c_int,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> Answer {
+    arguments(buf, count, datatype, dest, tag, comm)?.whole(As::Standard)
+}
+
+pub unsafe fn isend(
+    buf: *const c_void,
+    count: c_int,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Answer {
+    begin(arguments(buf, count, datatype, dest, tag, comm)?, As::Standard, comm, request)
+}
+
+pub unsafe fn issend(
+    buf: *const c_void,
+    count: c_int,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Answer {
+    begin(arguments(buf, count, datatype, dest, tag, comm)?, As::Synchronous, comm, request)
+}
+
+pub unsafe fn ibsend(
+    buf: *const c_void,
+    count: c_int,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Answer {
+    begin(arguments(buf, count, datatype, dest, tag, comm)?, As::Buffered, comm, request)
+}
+
+pub unsafe fn irsend(
+    buf: *const c_void,
+    count: c_int,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Answer {
+    begin(arguments(buf, count, datatype, dest, tag, comm)?, As::Standard, comm, request)
+}
+
+pub unsafe fn send_init(
+    buf: *const c_void,
+    count: c_int,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Answer {
+    prepare(arguments(buf, count, datatype, dest, tag, comm)?, As::Standard, comm, request)
+}
+
+pub unsafe fn ssend_init(
+    buf: *const c_void,
+    count: c_int,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Answer {
+    prepare(arguments(buf, count, datatype, dest, tag, comm)?, As::Synchronous, comm, request)
+}
+
+pub unsafe fn bsend_init(
+    buf: *const c_void,
+    count: c_int,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Answer {
+    prepare(arguments(buf, count, datatype, dest, tag, comm)?, As::Buffered, comm, request)
+}
+
+pub unsafe fn rsend_init(
+    buf: *const c_void,
+    count: c_int,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Answer {
+    prepare(arguments(buf, count, datatype, dest, tag, comm)?, As::Standard, comm, request)
+}

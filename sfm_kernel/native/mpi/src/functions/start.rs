@@ -1,0 +1,42 @@
+//! The beginning and the end.
+
+use crate::checks::put;
+use crate::comm::{self, Comm};
+use crate::errors::{fail, Answer};
+use crate::group::Group;
+use crate::handles::*;
+use crate::world;
+
+pub unsafe fn init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> Answer {
+    start()
+}
+
+pub unsafe fn init_thread(
+    _argc: *mut c_int,
+    _argv: *mut *mut *mut c_char,
+    _required: c_int,
+    provided: *mut c_int,
+) -> Answer {
+    start()?;
+    put("provided", provided, MPI_THREAD_MULTIPLE)
+}
+
+fn start() -> Answer {
+    if world::was_initialized() {
+        return Err(fail(MPI_ERR_OTHER, "MPI was initialized before; call MPI_Init once"));
+    }
+    world::start()?;
+    world::note_main();
+    let everybody = Group::new((0..world::size()).collect());
+    let alone = Group::new(vec![world::rank()]);
+    comm::start(Comm::new(0, everybody, world::rank()), Comm::new(1, alone, 0));
+    Ok(())
+}
+
+pub unsafe fn finalize() -> Answer {
+    comm::get(MPI_COMM_SELF)?.attributes.clear(MPI_COMM_SELF)?;
+    comm::get(MPI_COMM_WORLD)?.attributes.clear(MPI_COMM_WORLD)?;
+    world::finish()?;
+    comm::finish();
+    Ok(())
+}

@@ -1,0 +1,230 @@
+//! What a datatype is: sizes, bounds, how it was made, its name.
+
+use crate::checks::{self, array_mut, put, put_text, text};
+use crate::datatype::{self, Basic, Held};
+use crate::errors::{fail, Answer};
+use crate::handles::*;
+
+/// MPI_UNDEFINED where an int does not hold it, as the standard wants it.
+fn narrow(value: usize) -> c_int {
+    c_int::try_from(value).unwrap_or(MPI_UNDEFINED)
+}
+
+pub unsafe fn type_size(datatype: MPI_Datatype, size: *mut c_int) -> Answer {
+    put("size", size, narrow(datatype::get(datatype)?.size))
+}
+
+pub unsafe fn type_size_x(datatype: MPI_Datatype, size: *mut MPI_Count) -> Answer {
+    put("size", size, datatype::get(datatype)?.size as MPI_Count)
+}
+
+pub unsafe fn type_get_extent(
+    datatype: MPI_Datatype,
+    lb: *mut MPI_Aint,
+    extent: *mut MPI_Aint,
+) -> Answer {
+    let found = datatype::get(datatype)?;
+    put("lb", lb, found.lb)?;
+    put("extent", extent, found.extent)
+}
+
+pub unsafe fn type_get_extent_x(
+    datatype: MPI_Datatype,
+    lb: *mut MPI_Count,
+    extent: *mut MPI_Count,
+) -> Answer {
+    type_get_extent(datatype, lb.cast(), extent.cast())
+}
+
+pub unsafe fn type_get_true_extent(
+    datatype: MPI_Datatype,
+    true_lb: *mut MPI_Aint,
+    true_extent: *mut MPI_Aint,
+) -> Answer {
+    let found = datatype::get(datatype)?;
+    put("true_lb", true_lb, found.true_lb)?;
+    put("true_extent", true_extent, found.true_extent)
+}
+
+pub unsafe fn type_get_true_extent_x(
+    datatype: MPI_Datatype,
+    true_lb: *mut MPI_Count,
+    true_extent: *mut MPI_Count,
+) -> Answer {
+    type_get_true_extent(datatype, true_lb.cast(), true_extent.cast())
+}
+
+pub unsafe fn type_extent(datatype: MPI_Datatype, extent: *mut MPI_Aint) -> Answer {
+    put("extent", extent, datatype::get(datatype)?.extent)
+}
+
+pub unsafe fn type_lb(datatype: MPI_Datatype, displacement: *mut MPI_Aint) -> Answer {
+    put("displacement", displacement, datatype::get(datatype)?.lb)
+}
+
+pub unsafe fn type_ub(datatype: MPI_Datatype, displacement: *mut MPI_Aint) -> Answer {
+    put("displacement", displacement, datatype::get(datatype)?.ub())
+}
+
+pub unsafe fn type_get_envelope(
+    datatype: MPI_Datatype,
+    num_integers: *mut c_int,
+    num_addresses: *mut c_int,
+    num_datatypes: *mut c_int,
+    combiner: *mut c_int,
+) -> Answer {
+    let found = datatype::get(datatype)?;
+    put("num_integers", num_integers, found.made.integers.len() as c_int)?;
+    put("num_addresses", num_addresses, found.made.addresses.len() as c_int)?;
+    put("num_datatypes", num_datatypes, found.made.types.len() as c_int)?;
+    put("combiner", combiner, found.made.combiner)
+}
+
+/// The datatypes are handles of their own, which the program frees.
+pub unsafe fn type_get_contents(
+    datatype: MPI_Datatype,
+    max_integers: c_int,
+    max_addresses: c_int,
+    max_datatypes: c_int,
+    array_of_integers: *mut c_int,
+    array_of_addresses: *mut MPI_Aint,
+    array_of_datatypes: *mut MPI_Datatype,
+) -> Answer {
+    let found = datatype::get(datatype)?;
+    let made = &found.made;
+    if made.combiner == MPI_COMBINER_NAMED {
+        let text = format!("{} is predefined, and has no contents", found.name());
+        return Err(fail(MPI_ERR_TYPE, text));
+    }
+    for (name, max, has) in [
+        ("max_integers", max_integers, made.integers.len()),
+        ("max_addresses", max_addresses, made.addresses.len()),
+        ("max_datatypes", max_datatypes, made.types.len()),
+    ] {
+        if checks::count(name, max)? < has {
+            let text = format!(
+                "argument {name} is {max}, but there are {has}; MPI_Type_get_envelope says how many"
+            );
+            return Err(fail(MPI_ERR_COUNT, text));
+        }
+    }
+    array_mut("array_of_integers", array_of_integers, made.integers.len())?
+        .copy_from_slice(&made.integers);
+    array_mut("array_of_addresses", array_of_addresses, made.addresses.len())?
+        .copy_from_slice(&made.addresses);
+    let places = array_mut("array_of_datatypes", array_of_datatypes, made.types.len())?;
+    for (place, one) in places.iter_mut().zip(&made.types) {
+        *place = datatype::open(one.clone());
+    }
+    Ok(())
+}
+
+pub unsafe fn type_get_name(
+    datatype: MPI_Datatype,
+    type_name: *mut c_char,
+    resultlen: *mut c_int,
+) -> Answer {
+    let name = match datatype {
+        MPI_DATATYPE_NULL => "MPI_DATATYPE_NULL".into(),
+        _ => datatype::get(datatype)?.name(),
+    };
+    put_text("type_name", type_name, MPI_MAX_OBJECT_NAME, &name, resultlen)
+}
+
+pub unsafe fn type_set_name(datatype: MPI_Datatype, type_name: *const c_char) -> Answer {
+    datatype::get(datatype)?.set_name(text("type_name", type_name)?);
+    Ok(())
+}
+
+/// The predefined datatype of this class and size.
+pub unsafe fn type_match_size(
+    typeclass: c_int,
+    size: c_int,
+    datatype: *mut MPI_Datatype,
+) -> Answer {
+    let found = match (typeclass, size) {
+        (MPI_TYPECLASS_REAL, 4) => MPI_REAL4,
+        (MPI_TYPECLASS_REAL, 8) => MPI_REAL8,
+        (MPI_TYPECLASS_REAL, 16) => MPI_LONG_DOUBLE,
+        (MPI_TYPECLASS_INTEGER, 1) => MPI_INTEGER1,
+        (MPI_TYPECLASS_INTEGER, 2) => MPI_INTEGER2,
+        (MPI_TYPECLASS_INTEGER, 4) => MPI_INTEGER4,
+        (MPI_TYPECLASS_INTEGER, 8) => MPI_INTEGER8,
+        (MPI_TYPECLASS_INTEGER, 16) => MPI_INTEGER16,
+        (MPI_TYPECLASS_COMPLEX, 8) => MPI_COMPLEX8,
+        (MPI_TYPECLASS_COMPLEX, 16) => MPI_COMPLEX16,
+        (MPI_TYPECLASS_COMPLEX, 32) => MPI_C_LONG_DOUBLE_COMPLEX,
+        _ => {
+            let text = format!("no predefined datatype has class {typeclass} and {size} bytes");
+            return Err(fail(MPI_ERR_ARG, text));
+        }
+    };
+    put("datatype", datatype, found)
+}
+
+/// The predefined pair for MPI_MINLOC and MPI_MAXLOC, or MPI_DATATYPE_NULL.
+pub unsafe fn type_get_value_index(
+    value_type: MPI_Datatype,
+    index_type: MPI_Datatype,
+    pair_type: *mut MPI_Datatype,
+) -> Answer {
+    let (value, index) = (datatype::get(value_type)?, datatype::get(index_type)?);
+    let pair = match (value.basic, index.basic) {
+        (Some(Basic::Float(4)), Some(Basic::Signed(4))) => MPI_FLOAT_INT,
+        (Some(Basic::Float(8)), Some(Basic::Signed(4))) => MPI_DOUBLE_INT,
+        (Some(Basic::Signed(8)), Some(Basic::Signed(4))) => MPI_LONG_INT,
+        (Some(Basic::Signed(4)), Some(Basic::Signed(4))) => MPI_2INT,
+        (Some(Basic::Signed(2)), Some(Basic::Signed(4))) => MPI_SHORT_INT,
+        (Some(Basic::LongDouble), Some(Basic::Signed(4))) => MPI_LONG_DOUBLE_INT,
+        _ => MPI_DATATYPE_NULL,
+    };
+    put("pair_type", pair_type, pair)
+}
+
+pub unsafe fn type_create_keyval(
+    copy: MPI_Type_copy_attr_function,
+    delete: MPI_Type_delete_attr_function,
+    type_keyval: *mut c_int,
+    extra_state: *mut c_void,
+) -> Answer {
+    use crate::attributes::{create_key, Owner};
+    put("type_keyval", type_keyval, create_key(Owner::Type, copy, delete, extra_state))
+}
+
+pub unsafe fn type_free_keyval(type_keyval: *mut c_int) -> Answer {
+    checks::place("type_keyval", type_keyval)?;
+    crate::attributes::free_key(*type_keyval, crate::attributes::Owner::Type)?;
+    *type_keyval = MPI_KEYVAL_INVALID;
+    Ok(())
+}
+
+pub unsafe fn type_set_attr(
+    datatype: MPI_Datatype,
+    type_keyval: c_int,
+    value: *mut c_void,
+) -> Answer {
+    let found: Held = datatype::get(datatype)?;
+    found.attributes.set(datatype, type_keyval, crate::attributes::Owner::Type, value)
+}
+
+pub unsafe fn type_get_attr(
+    datatype: MPI_Datatype,
+    type_keyval: c_int,
+    attribute_val: *mut c_void,
+    flag: *mut c_int,
+) -> Answer {
+    let found = datatype::get(datatype)?;
+    crate::attributes::key(type_keyval, crate::attributes::Owner::Type)?;
+    let value = found.attributes.get(type_keyval);
+    put("flag", flag, c_int::from(value.is_some()))?;
+    match value {
+        Some(value) => put("attribute_val", attribute_val.cast(), value),
+        None => Ok(()),
+    }
+}
+
+pub unsafe fn type_delete_attr(datatype: MPI_Datatype, type_keyval: c_int) -> Answer {
+    let found = datatype::get(datatype)?;
+    crate::attributes::key(type_keyval, crate::attributes::Owner::Type)?;
+    found.attributes.delete(datatype, type_keyval)
+}

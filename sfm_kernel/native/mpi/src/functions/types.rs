@@ -1,0 +1,212 @@
+//! Constructors of datatypes, and the end of one.
+
+use crate::checks::{self, array, put};
+use crate::datatype::{self, making, Held};
+use crate::errors::{fail, Answer};
+use crate::handles::*;
+
+/// Check each, naming the first that is below zero.
+fn lengths(name: &str, all: &[c_int]) -> Answer {
+    match all.iter().position(|one| *one < 0) {
+        None => Ok(()),
+        Some(at) => {
+            let text = format!("{name}[{at}] is {}, less than zero", all[at]);
+            Err(fail(MPI_ERR_ARG, text))
+        }
+    }
+}
+
+unsafe fn give(newtype: *mut MPI_Datatype, made: Held) -> Answer {
+    checks::place("newtype", newtype)?;
+    put("newtype", newtype, datatype::open(made))
+}
+
+pub unsafe fn type_contiguous(
+    count: c_int,
+    oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> Answer {
+    let count = checks::count("count", count)?;
+    give(newtype, making::contiguous(count, datatype::get(oldtype)?))
+}
+
+pub unsafe fn type_vector(
+    count: c_int,
+    blocklength: c_int,
+    stride: c_int,
+    oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> Answer {
+    let count = checks::count("count", count)?;
+    let length = checks::count("blocklength", blocklength)?;
+    give(newtype, making::vector(count, length, stride, datatype::get(oldtype)?))
+}
+
+pub unsafe fn type_create_hvector(
+    count: c_int,
+    blocklength: c_int,
+    stride: MPI_Aint,
+    oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> Answer {
+    let count = checks::count("count", count)?;
+    let length = checks::count("blocklength", blocklength)?;
+    give(newtype, making::hvector(count, length, stride, datatype::get(oldtype)?))
+}
+
+pub unsafe fn type_indexed(
+    count: c_int,
+    array_of_blocklengths: *const c_int,
+    array_of_displacements: *const c_int,
+    oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> Answer {
+    let count = checks::count("count", count)?;
+    let blocks = array("array_of_blocklengths", array_of_blocklengths, count)?;
+    lengths("array_of_blocklengths", blocks)?;
+    let at = array("array_of_displacements", array_of_displacements, count)?;
+    give(newtype, making::indexed(blocks, at, datatype::get(oldtype)?))
+}
+
+pub unsafe fn type_create_hindexed(
+    count: c_int,
+    array_of_blocklengths: *const c_int,
+    array_of_displacements: *const MPI_Aint,
+    oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> Answer {
+    let count = checks::count("count", count)?;
+    let blocks = array("array_of_blocklengths", array_of_blocklengths, count)?;
+    lengths("array_of_blocklengths", blocks)?;
+    let at = array("array_of_displacements", array_of_displacements, count)?;
+    give(newtype, making::hindexed(blocks, at, datatype::get(oldtype)?))
+}
+
+pub unsafe fn type_create_indexed_block(
+    count: c_int,
+    blocklength: c_int,
+    array_of_displacements: *const c_int,
+    oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> Answer {
+    let count = checks::count("count", count)?;
+    checks::count("blocklength", blocklength)?;
+    let at = array("array_of_displacements", array_of_displacements, count)?;
+    give(newtype, making::indexed_block(blocklength, at, datatype::get(oldtype)?))
+}
+
+pub unsafe fn type_create_hindexed_block(
+    count: c_int,
+    blocklength: c_int,
+    array_of_displacements: *const MPI_Aint,
+    oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> Answer {
+    let count = checks::count("count", count)?;
+    checks::count("blocklength", blocklength)?;
+    let at = array("array_of_displacements", array_of_displacements, count)?;
+    give(newtype, making::hindexed_block(blocklength, at, datatype::get(oldtype)?))
+}
+
+pub unsafe fn type_create_struct(
+    count: c_int,
+    array_of_blocklengths: *const c_int,
+    array_of_displacements: *const MPI_Aint,
+    array_of_types: *const MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> Answer {
+    let count = checks::count("count", count)?;
+    let blocks = array("array_of_blocklengths", array_of_blocklengths, count)?;
+    lengths("array_of_blocklengths", blocks)?;
+    let at = array("array_of_displacements", array_of_displacements, count)?;
+    let types = array("array_of_types", array_of_types, count)?;
+    let types = types.iter().map(|one| datatype::get(*one)).collect::<Answer<Vec<_>>>()?;
+    give(newtype, making::structure(blocks, at, types))
+}
+
+pub unsafe fn type_create_subarray(
+    ndims: c_int,
+    array_of_sizes: *const c_int,
+    array_of_subsizes: *const c_int,
+    array_of_starts: *const c_int,
+    order: c_int,
+    oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> Answer {
+    let ndims = checks::count("ndims", ndims)?;
+    let sizes = array("array_of_sizes", array_of_sizes, ndims)?;
+    let subsizes = array("array_of_subsizes", array_of_subsizes, ndims)?;
+    let starts = array("array_of_starts", array_of_starts, ndims)?;
+    let old = datatype::get(oldtype)?;
+    give(newtype, making::subarray(sizes, subsizes, starts, order, old)?)
+}
+
+pub unsafe fn type_create_resized(
+    oldtype: MPI_Datatype,
+    lb: MPI_Aint,
+    extent: MPI_Aint,
+    newtype: *mut MPI_Datatype,
+) -> Answer {
+    give(newtype, making::resized(datatype::get(oldtype)?, lb, extent))
+}
+
+pub unsafe fn type_dup(oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) -> Answer {
+    let old = datatype::get(oldtype)?;
+    let attributes = old.attributes.copy(oldtype)?;
+    give(newtype, making::duplicate(old, attributes))
+}
+
+pub unsafe fn type_commit(datatype: *mut MPI_Datatype) -> Answer {
+    checks::place("datatype", datatype)?;
+    datatype::get(*datatype)?.commit();
+    Ok(())
+}
+
+pub unsafe fn type_free(datatype: *mut MPI_Datatype) -> Answer {
+    checks::place("datatype", datatype)?;
+    if let Held::Derived(found) = datatype::get(*datatype)? {
+        use self::{MPI_COMBINER_F90_COMPLEX as COMPLEX, MPI_COMBINER_F90_INTEGER as INTEGER};
+        if [COMPLEX, INTEGER, MPI_COMBINER_F90_REAL].contains(&found.made.combiner) {
+            let text = "a datatype of MPI_Type_create_f90_… is predefined, and cannot be freed";
+            return Err(fail(MPI_ERR_TYPE, text));
+        }
+        found.attributes.clear(*datatype)?;
+    }
+    datatype::release(*datatype)?;
+    *datatype = MPI_DATATYPE_NULL;
+    Ok(())
+}
+
+// The names before MPI-2.
+
+pub unsafe fn type_hvector(
+    count: c_int,
+    blocklength: c_int,
+    stride: MPI_Aint,
+    oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> Answer {
+    type_create_hvector(count, blocklength, stride, oldtype, newtype)
+}
+
+pub unsafe fn type_hindexed(
+    count: c_int,
+    array_of_blocklengths: *mut c_int,
+    array_of_displacements: *mut MPI_Aint,
+    oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> Answer {
+    let (blocks, at) = (array_of_blocklengths, array_of_displacements);
+    type_create_hindexed(count, blocks, at, oldtype, newtype)
+}
+
+pub unsafe fn type_struct(
+    count: c_int,
+    array_of_blocklengths: *mut c_int,
+    array_of_displacements: *mut MPI_Aint,
+    array_of_types: *mut MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> Answer {
+    let (blocks, at) = (array_of_blocklengths, array_of_displacements);
+    type_create_struct(count, blocks, at, array_of_types, newtype)
+}

@@ -1,0 +1,66 @@
+//! Datatypes of Fortran by precision and range: predefined ones, with a description of their own.
+
+use std::sync::Mutex;
+
+use crate::checks::put;
+use crate::datatype::{self, making};
+use crate::errors::{fail, Answer};
+use crate::handles::*;
+
+/// Those that were asked for: the same question has the same answer.
+static ASKED: Mutex<Vec<([c_int; 3], MPI_Datatype)>> = Mutex::new(Vec::new());
+
+fn described(combiner: c_int, first: c_int, second: c_int, as_: MPI_Datatype) -> Answer<c_int> {
+    let question = [combiner, first, second];
+    let mut asked = ASKED.lock().expect("no panic under the lock");
+    if let Some((_, handle)) = asked.iter().find(|(one, _)| *one == question) {
+        return Ok(*handle);
+    }
+    let integers = match combiner {
+        MPI_COMBINER_F90_INTEGER => vec![first],
+        _ => vec![first, second],
+    };
+    let made = making::renamed(datatype::get(as_)?, combiner, integers);
+    made.commit();
+    let handle = datatype::open(made);
+    asked.push((question, handle));
+    Ok(handle)
+}
+
+fn none(text: String) -> crate::errors::Failure {
+    fail(MPI_ERR_ARG, text)
+}
+
+/// 4 or 8: the bytes of the smallest real of so many decimal digits and this range of exponents.
+fn real(p: c_int, r: c_int) -> Answer<c_int> {
+    match (p, r) {
+        (MPI_UNDEFINED, MPI_UNDEFINED) => {
+            Err(none("arguments p and r are both MPI_UNDEFINED; give one of them".into()))
+        }
+        _ if p <= 6 && r <= 37 => Ok(4),
+        _ if p <= 15 && r <= 307 => Ok(8),
+        _ => Err(none(format!("there is no real of {p} digits and exponents up to {r} here"))),
+    }
+}
+
+pub unsafe fn type_create_f90_real(p: c_int, r: c_int, newtype: *mut MPI_Datatype) -> Answer {
+    let as_ = if real(p, r)? == 4 { MPI_REAL4 } else { MPI_REAL8 };
+    put("newtype", newtype, described(MPI_COMBINER_F90_REAL, p, r, as_)?)
+}
+
+pub unsafe fn type_create_f90_complex(p: c_int, r: c_int, newtype: *mut MPI_Datatype) -> Answer {
+    let as_ = if real(p, r)? == 4 { MPI_COMPLEX8 } else { MPI_COMPLEX16 };
+    put("newtype", newtype, described(MPI_COMBINER_F90_COMPLEX, p, r, as_)?)
+}
+
+pub unsafe fn type_create_f90_integer(r: c_int, newtype: *mut MPI_Datatype) -> Answer {
+    let as_ = match r {
+        ..=2 => MPI_INTEGER1,
+        3..=4 => MPI_INTEGER2,
+        5..=9 => MPI_INTEGER4,
+        10..=18 => MPI_INTEGER8,
+        19..=38 => MPI_INTEGER16,
+        _ => return Err(none(format!("there is no integer of {r} digits here"))),
+    };
+    put("newtype", newtype, described(MPI_COMBINER_F90_INTEGER, r, 0, as_)?)
+}

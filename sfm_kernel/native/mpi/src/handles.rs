@@ -1,0 +1,83 @@
+//! The C types and constants of MPICH's ABI, by their names in C.
+//!
+//! A handle is an `int`: two bits say whether the object is predefined (01) or made by the program
+//! (10), four bits say of which kind it is, the rest is its place in a table.
+
+#![allow(non_camel_case_types)]
+
+pub use std::ffi::{c_char, c_int, c_void};
+
+pub use crate::status::MPI_Status;
+
+pub type MPI_Comm = c_int;
+pub type MPI_Datatype = c_int;
+pub type MPI_Errhandler = c_int;
+pub type MPI_Group = c_int;
+pub type MPI_Info = c_int;
+pub type MPI_Message = c_int;
+pub type MPI_Op = c_int;
+pub type MPI_Request = c_int;
+pub type MPI_Session = c_int;
+pub type MPI_Win = c_int;
+pub type MPI_File = *mut c_void;
+
+pub type MPI_Aint = isize;
+pub type MPI_Count = i64;
+pub type MPI_Offset = i64;
+pub type MPI_Fint = c_int;
+pub type MPI_F08_status = MPI_Status;
+
+pub type MPI_User_function =
+    Option<unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut MPI_Datatype)>;
+
+pub type MPI_Comm_errhandler_function =
+    Option<unsafe extern "C" fn(*mut MPI_Comm, *mut c_int, ...)>;
+pub type MPI_File_errhandler_function =
+    Option<unsafe extern "C" fn(*mut MPI_File, *mut c_int, ...)>;
+pub type MPI_Win_errhandler_function = MPI_Comm_errhandler_function;
+pub type MPI_Session_errhandler_function = MPI_Comm_errhandler_function;
+pub type MPI_Handler_function = MPI_Comm_errhandler_function;
+
+/// Communicators, datatypes and windows are all `int`, so one type does for their callbacks.
+pub type MPI_Copy_function = Option<
+    unsafe extern "C" fn(c_int, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int,
+>;
+pub type MPI_Comm_copy_attr_function = MPI_Copy_function;
+pub type MPI_Type_copy_attr_function = MPI_Copy_function;
+pub type MPI_Win_copy_attr_function = MPI_Copy_function;
+pub type MPI_Delete_function =
+    Option<unsafe extern "C" fn(c_int, c_int, *mut c_void, *mut c_void) -> c_int>;
+pub type MPI_Comm_delete_attr_function = MPI_Delete_function;
+pub type MPI_Type_delete_attr_function = MPI_Delete_function;
+pub type MPI_Win_delete_attr_function = MPI_Delete_function;
+
+pub type MPI_Grequest_query_function =
+    Option<unsafe extern "C" fn(*mut c_void, *mut MPI_Status) -> c_int>;
+pub type MPI_Grequest_free_function = Option<unsafe extern "C" fn(*mut c_void) -> c_int>;
+pub type MPI_Grequest_cancel_function = Option<unsafe extern "C" fn(*mut c_void, c_int) -> c_int>;
+
+// Only in functions that are not there yet: a pointer is all that is known of them.
+pub type MPI_Datarep_conversion_function = *mut c_void;
+pub type MPI_Datarep_extent_function = *mut c_void;
+pub type MPI_T_enum = *mut c_void;
+pub type MPI_T_cvar_handle = *mut c_void;
+pub type MPI_T_pvar_handle = *mut c_void;
+pub type MPI_T_pvar_session = *mut c_void;
+pub type MPI_T_event_registration = *mut c_void;
+pub type MPI_T_event_instance = *mut c_void;
+pub type MPI_T_event_cb_function = *mut c_void;
+pub type MPI_T_event_dropped_cb_function = *mut c_void;
+pub type MPI_T_event_free_cb_function = *mut c_void;
+pub type MPI_T_cb_safety = c_int;
+pub type MPI_T_source_order = c_int;
+
+pub use constants::*;
+
+#[allow(dead_code)] // the whole table: the header's tests compare it with MPICH's
+mod constants {
+    use super::*;
+    include!(concat!(env!("OUT_DIR"), "/constants.rs"));
+}
+
+/// What our functions follow: MPI 4.1, as far as it is there.
+pub const VERSION: (c_int, c_int) = (4, 1);

@@ -1,0 +1,92 @@
+//! Info objects: keys and values as text, in the order in which they were set.
+
+use std::sync::{Arc, Mutex};
+
+use crate::errors::{fail, Answer};
+use crate::handles::*;
+use crate::table::Table;
+
+#[derive(Clone, Default, Debug)]
+pub struct Info {
+    pub entries: Vec<(String, String)>,
+}
+
+impl Info {
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.entries.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+    }
+
+    pub fn set(&mut self, key: String, value: String) {
+        match self.entries.iter_mut().find(|(name, _)| *name == key) {
+            Some(entry) => entry.1 = value,
+            None => self.entries.push((key, value)),
+        }
+    }
+
+    pub fn delete(&mut self, key: &str) -> bool {
+        let before = self.entries.len();
+        self.entries.retain(|(name, _)| name != key);
+        self.entries.len() < before
+    }
+}
+
+static INFOS: Table<Mutex<Info>> = Table::new(0x9c00_0000);
+static ENVIRONMENT: Mutex<Option<Info>> = Mutex::new(None);
+
+pub fn open(info: Info) -> MPI_Info {
+    INFOS.insert(Arc::new(Mutex::new(info)))
+}
+
+/// Read or change it under its lock. MPI_INFO_ENV can be read only, and changes to it are lost.
+pub fn with<T>(handle: MPI_Info, use_: impl FnOnce(&mut Info) -> T) -> Answer<T> {
+    if handle == MPI_INFO_ENV {
+        let mut environment = ENVIRONMENT.lock().expect("no panic under the lock");
+        return Ok(use_(&mut environment.get_or_insert_with(environment_of_start).clone()));
+    }
+    match INFOS.get(handle) {
+        Some(info) => Ok(use_(&mut info.lock().expect("no panic under the lock"))),
+        None => Err(wrong(handle)),
+    }
+}
+
+/// What a function takes that may get MPI_INFO_NULL: then an empty one.
+pub fn copy_or_empty(handle: MPI_Info) -> Answer<Info> {
+    if handle == MPI_INFO_NULL {
+        return Ok(Info::default());
+    }
+    with(handle, |info| info.clone())
+}
+
+pub fn free(handle: MPI_Info) -> Answer {
+    match INFOS.release(handle) {
+        Some(_) => Ok(()),
+        None => Err(wrong(handle)),
+    }
+}
+
+fn wrong(handle: MPI_Info) -> crate::errors::Failure {
+    match handle {
+        MPI_INFO_NULL => fail(MPI_ERR_INFO, "the info object is MPI_INFO_NULL"),
+        MPI_INFO_ENV => fail(MPI_ERR_INFO, "MPI_INFO_ENV cannot be freed"),
+        _ => {
+            let text = format!("{handle:#010x} is no info object, or one that was freed");
+            fail(MPI_ERR_INFO, text)
+        }
+    }
+}
+
+/// How the program was started, as far as it is known.
+fn environment_of_start() -> Info {
+    let mut info = Info::default();
+    let mut arguments = std::env::args_os().map(|one| one.to_string_lossy().into_owned());
+    if let Some(command) = arguments.next() {
+        info.set("command".into(), command);
+        info.set("argv".into(), arguments.collect::<Vec<_>>().join(" "));
+    }
+    if let Ok(folder) = std::env::current_dir() {
+        info.set("wdir".into(), folder.to_string_lossy().into_owned());
+    }
+    info.set("maxprocs".into(), crate::world::size().to_string());
+    info.set("thread_level".into(), "MPI_THREAD_MULTIPLE".into());
+    info
+}

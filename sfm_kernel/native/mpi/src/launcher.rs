@@ -1,0 +1,48 @@
+//! What this process and the launcher that has started it tell each other: see
+//! sfm_kernel/mpi/launch/reports.py. Without a launcher nobody is told anything.
+
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
+
+use serde_json::json;
+
+/// The socket's descriptor; -1 without a launcher.
+static SOCKET: AtomicI32 = AtomicI32::new(-1);
+
+pub const STARTED: &str = "started";
+pub const FINISHED: &str = "finished";
+pub const ABORTED: &str = "aborted";
+
+/// Find the launcher, if there is one.
+pub fn find() {
+    let text = std::env::var("SFM_MPI_REPORTS").ok();
+    let Some(fd) = text.and_then(|text| text.parse::<i32>().ok()) else { return };
+    let own = std::env::var("SFM_MPI_PID").ok();
+    if own.is_some_and(|pid| pid != std::process::id().to_string()) {
+        return; // what a rank starts is no rank
+    }
+    // SAFETY: no memory is involved. What the program starts does not get it.
+    if unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) } == 0 {
+        SOCKET.store(fd, Ordering::Release);
+    }
+}
+
+fn socket() -> Option<i32> {
+    Some(SOCKET.load(Ordering::Acquire)).filter(|fd| *fd >= 0)
+}
+
+/// Tell the launcher; if it has died, nobody needs to know.
+pub fn tell(kind: &str, status: i32, text: &str) {
+    let Some(fd) = socket() else { return };
+    let report = json!([kind, status, text]).to_string();
+    // SAFETY: reads the text.
+    unsafe { libc::send(fd, report.as_ptr().cast(), report.len(), libc::MSG_NOSIGNAL) };
+}
+
+/// Whether all processes of the program are done, or the launcher has died; waits so long for it.
+pub fn has_released(limit: Duration) -> bool {
+    let Some(fd) = socket() else { return true };
+    let mut one = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    // SAFETY: one entry. Only an end comes on this socket.
+    unsafe { libc::poll(&mut one, 1, limit.as_millis() as i32) > 0 }
+}

@@ -1,0 +1,77 @@
+//! MPI over the queue, for programs in C, C++ and whatever calls C: MPICH's ABI, so that a program
+//! which was compiled and linked against MPICH runs on it unchanged.
+//!
+//! - `handles`, `status`, `table`: the ABI: C types, constants, the status, objects by handle
+//! - `errors`, `classes`, `errhandlers`, `checks`: what failed, said to whom; arguments
+//! - `comm`, `group`, `cart`, `attributes`, `info`, `datatype`, `op`: objects as data
+//! - `engine`: what moves messages; `data`, `ends`: what it is given of a call's arguments
+//! - `request`, `message`, `generalized`, `own_buffer`: what the program has begun, as it knows it
+//! - `collective`: the algorithms of collectives
+//! - `world`, `endpoint`, `launcher`: the program that this process is a part of
+//! - `functions`: one function for each of the standard's; build.rs makes the exported entries
+
+mod attributes;
+mod cart;
+mod checks;
+mod classes;
+mod collective;
+mod comm;
+mod data;
+mod datatype;
+mod endpoint;
+mod ends;
+mod engine;
+mod errhandlers;
+mod errors;
+mod functions;
+mod generalized;
+mod group;
+mod handles;
+mod info;
+mod inter;
+mod launcher;
+mod making;
+mod message;
+mod op;
+mod own_buffer;
+mod request;
+mod status;
+mod table;
+mod topology;
+mod world;
+
+/// `MPI_X` and `PMPI_X` for every X of standard.txt.
+#[allow(non_snake_case)]
+mod entries {
+    use crate::handles::*;
+    use crate::{errors, functions, world};
+    use sfm_endpoint::entry;
+    include!(concat!(env!("OUT_DIR"), "/entries.rs"));
+}
+
+sfm_endpoint::at_load!();
+
+/// Data that programs refer to by name: addresses that mean "no weights" and the like.
+#[allow(non_upper_case_globals)]
+mod symbols {
+    use std::ffi::c_int;
+    use std::sync::atomic::AtomicPtr;
+
+    // Atomic only because a static must be Sync: C sees a pointer.
+    type Pointer = AtomicPtr<c_int>;
+
+    const fn at(address: usize) -> Pointer {
+        AtomicPtr::new(std::ptr::without_provenance_mut(address))
+    }
+
+    #[no_mangle]
+    pub static MPI_UNWEIGHTED: Pointer = at(2);
+    #[no_mangle]
+    pub static MPI_WEIGHTS_EMPTY: Pointer = at(3);
+    #[no_mangle]
+    pub static MPI_F_STATUS_IGNORE: Pointer = at(1);
+    #[no_mangle]
+    pub static MPI_F_STATUSES_IGNORE: Pointer = at(1);
+    #[no_mangle]
+    pub static MPI_T_PVAR_ALL_HANDLES: Pointer = at(1);
+}

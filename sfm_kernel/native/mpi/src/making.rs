@@ -1,0 +1,77 @@
+//! New communicators: who is in one, and a number that no other communicator of a member has.
+//!
+//! The first of the new communicator's processes gives the number: its rank in the world, and how
+//! many it has given before. So no two are the same, in any process, and nobody has to be asked.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
+
+use crate::collective::items::Items;
+use crate::collective::team::Team;
+use crate::collective::{allgather, bcast};
+use crate::comm::{self, Comm};
+use crate::engine::engine;
+use crate::errors::Answer;
+use crate::group::Group;
+use crate::handles::*;
+
+/// Bits of a number that count; the rest is a rank, of which there are at most 512.
+const COUNTING: u32 = 22;
+/// MPI_COMM_WORLD and MPI_COMM_SELF have the first two.
+static GIVEN: AtomicU32 = AtomicU32::new(2);
+
+/// A number of this process's own.
+pub fn next() -> u32 {
+    let count = GIVEN.fetch_add(1, Ordering::Relaxed) & ((1 << COUNTING) - 1);
+    (engine().rank as u32) << COUNTING | count
+}
+
+/// Agree on a number; all of the team make the communicator.
+pub async fn agree(team: &Team) -> Answer<u32> {
+    let mut number = if team.rank == 0 { next() } else { 0 };
+    let items = Items::of("number", (&raw mut number).cast(), 1, MPI_UINT32_T)?;
+    bcast::bcast(team, &items, 0).await?;
+    Ok(number)
+}
+
+/// What a process says of itself in a split.
+#[derive(Clone, Copy)]
+struct Choice {
+    color: c_int,
+    key: c_int,
+}
+
+/// Those who have chosen the same color, by key and then by rank; None with MPI_UNDEFINED.
+pub async fn split(comm: &Comm, team: &Team, color: c_int, key: c_int) -> Answer<Option<Comm>> {
+    let mut all = vec![Choice { color, key }; team.size];
+    let items = Items::of("choices", all.as_mut_ptr().cast(), 2 * team.size as c_int, MPI_INT)?;
+    let parts: Vec<Items> = (0..team.size).map(|nth| items.part(2 * nth, 2)).collect();
+    allgather::allgather(team, None, &parts).await?;
+    if color == MPI_UNDEFINED {
+        return Ok(None);
+    }
+    let mut chosen: Vec<usize> = (0..team.size).filter(|nth| all[*nth].color == color).collect();
+    chosen.sort_by_key(|nth| all[*nth].key); // stable: by rank where keys are equal
+    let members = &comm.group.members;
+    let group = Group::new(chosen.iter().map(|nth| members[*nth]).collect());
+    let rank = chosen.iter().position(|nth| *nth == team.rank).expect("has chosen it, too");
+    made(comm, team, group, rank).await.map(Some)
+}
+
+/// A communicator of some of a team's processes, all of which call this.
+pub async fn made(comm: &Comm, team: &Team, group: Arc<Group>, rank: usize) -> Answer<Comm> {
+    let number = agree(&team.part(group.clone(), rank)).await?;
+    Ok(child(comm, number, group, rank))
+}
+
+/// It has its parent's error handler.
+pub fn child(comm: &Comm, number: u32, group: Arc<Group>, rank: usize) -> Comm {
+    let mut child = Comm::new(number, group, rank as c_int);
+    child.errhandler = comm.errhandler.copy();
+    child
+}
+
+/// Its handle; MPI_COMM_NULL for who is no member.
+pub fn open(comm: Option<Comm>) -> MPI_Comm {
+    comm.map_or(MPI_COMM_NULL, comm::open)
+}

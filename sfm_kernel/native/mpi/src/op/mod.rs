@@ -1,0 +1,258 @@
+//! Reduction operations: the predefined ones, and those that the program makes.
+
+mod kernels;
+mod number;
+
+use std::sync::Arc;
+
+use crate::datatype::Datatype;
+use crate::errors::{fail, Answer};
+use crate::handles::*;
+use crate::table::Table;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Predefined {
+    Max,
+    Min,
+    Sum,
+    Prod,
+    Land,
+    Band,
+    Lor,
+    Bor,
+    Lxor,
+    Bxor,
+    Minloc,
+    Maxloc,
+}
+
+const PREDEFINED: [(MPI_Op, Predefined, &str); 12] = [
+    (MPI_MAX, Predefined::Max, "MPI_MAX"),
+    (MPI_MIN, Predefined::Min, "MPI_MIN"),
+    (MPI_SUM, Predefined::Sum, "MPI_SUM"),
+    (MPI_PROD, Predefined::Prod, "MPI_PROD"),
+    (MPI_LAND, Predefined::Land, "MPI_LAND"),
+    (MPI_BAND, Predefined::Band, "MPI_BAND"),
+    (MPI_LOR, Predefined::Lor, "MPI_LOR"),
+    (MPI_BOR, Predefined::Bor, "MPI_BOR"),
+    (MPI_LXOR, Predefined::Lxor, "MPI_LXOR"),
+    (MPI_BXOR, Predefined::Bxor, "MPI_BXOR"),
+    (MPI_MINLOC, Predefined::Minloc, "MPI_MINLOC"),
+    (MPI_MAXLOC, Predefined::Maxloc, "MPI_MAXLOC"),
+];
+
+/// What MPI_Op_create was given.
+#[derive(Clone, Copy)]
+pub struct Made {
+    function: unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut MPI_Datatype),
+    commutes: bool,
+}
+
+/// An operation in use.
+#[derive(Clone)]
+pub enum Op {
+    Predefined(Predefined, &'static str),
+    Made(Arc<Made>),
+}
+
+static MADE: Table<Made> = Table::new(0x9800_0000);
+
+impl Op {
+    /// Whether operands may change places; if not, they are combined in the order of the ranks.
+    pub fn commutes(&self) -> bool {
+        match self {
+            Op::Predefined(..) => true,
+            Op::Made(made) => made.commutes,
+        }
+    }
+
+    /// Refuse a datatype that this operation does not know.
+    pub fn check(&self, datatype: &Datatype) -> Answer {
+        self.kernel(datatype).map(|_| ())
+    }
+
+    /// The predefined loop for this datatype; none for an operation that the program made.
+    fn kernel(&self, datatype: &Datatype) -> Answer<Option<kernels::Kernel>> {
+        let Op::Predefined(op, name) = self else { return Ok(None) };
+        match datatype.basic.and_then(|basic| kernels::find(*op, basic)) {
+            Some(kernel) => Ok(Some(kernel)),
+            None => {
+                let text = format!(
+                    "{name} does not work on {}; use a datatype that it is defined for, or an \
+                     operation of your own (MPI_Op_create)",
+                    datatype.told()
+                );
+                Err(fail(MPI_ERR_OP, text))
+            }
+        }
+    }
+
+    /// `into[i] = from[i] op into[i]` for `count` items. The handle is what the program's own
+    /// function is called with.
+    ///
+    /// # Safety
+    /// Both have `count` items and do not overlap.
+    pub unsafe fn combine(
+        &self,
+        from: *const c_void,
+        into: *mut c_void,
+        count: usize,
+        datatype: &Datatype,
+        handle: MPI_Datatype,
+    ) -> Answer {
+        if count == 0 {
+            return Ok(());
+        }
+        if let Some(kernel) = self.kernel(datatype)? {
+            kernel(from.cast(), into.cast(), count);
+            return Ok(());
+        }
+        let Op::Made(made) = self else { unreachable!("what is predefined has a loop") };
+        let (mut length, mut handle) = (count as c_int, handle);
+        (made.function)(from.cast_mut(), into, &mut length, &mut handle);
+        Ok(())
+    }
+}
+
+pub fn get(handle: MPI_Op) -> Answer<Op> {
+    if let Some((_, op, name)) = PREDEFINED.iter().find(|(one, _, _)| *one == handle) {
+        return Ok(Op::Predefined(*op, name));
+    }
+    MADE.get(handle).map(Op::Made).ok_or_else(|| wrong(handle))
+}
+
+#[cold]
+fn wrong(handle: MPI_Op) -> crate::errors::Failure {
+    let text = match handle {
+        MPI_OP_NULL => "argument op is MPI_OP_NULL".into(),
+        MPI_REPLACE | MPI_NO_OP => {
+            "argument op is MPI_REPLACE or MPI_NO_OP, which are for windows only".into()
+        }
+        _ => format!("argument op ({handle:#010x}) is no operation, or one that was freed"),
+    };
+    fail(MPI_ERR_OP, text)
+}
+
+pub fn create(function: MPI_User_function, commutes: bool) -> Answer<MPI_Op> {
+    let function = function
+        .ok_or_else(|| fail(MPI_ERR_ARG, "argument user_fn is a null pointer; give a function"))?;
+    Ok(MADE.insert(Arc::new(Made { function, commutes })))
+}
+
+pub fn free(handle: MPI_Op) -> Answer {
+    if let Op::Predefined(_, name) = get(handle)? {
+        return Err(fail(MPI_ERR_OP, format!("{name} is predefined, and cannot be freed")));
+    }
+    MADE.release(handle);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datatype;
+
+    /// `from op into` for each pair of elements.
+    fn combined<T: Copy>(op: MPI_Op, handle: MPI_Datatype, from: &[T], into: &[T]) -> Vec<T> {
+        let datatype = datatype::get(handle).unwrap();
+        assert_eq!(datatype.extent as usize, size_of::<T>(), "the test's own mistake");
+        let mut result = into.to_vec();
+        let (from, to) = (from.as_ptr().cast(), result.as_mut_ptr().cast());
+        // SAFETY: both are slices of the same length, of elements of this datatype's size.
+        unsafe { get(op).unwrap().combine(from, to, into.len(), &datatype, handle).unwrap() };
+        result
+    }
+
+    #[test]
+    fn integers() {
+        let (a, b) = ([1, -5, 7], [4, 2, 7]);
+        for (op, expected) in [
+            (MPI_MAX, [4, 2, 7]),
+            (MPI_MIN, [1, -5, 7]),
+            (MPI_SUM, [5, -3, 14]),
+            (MPI_PROD, [4, -10, 49]),
+            (MPI_LAND, [1, 1, 1]),
+            (MPI_LXOR, [0, 0, 0]),
+            (MPI_BAND, [0, 2, 7]),
+            (MPI_BOR, [5, -5, 7]),
+            (MPI_BXOR, [5, -7, 0]),
+        ] {
+            assert_eq!(combined(op, MPI_INT, &a, &b), expected, "{op:x}");
+        }
+        assert_eq!(combined(MPI_SUM, MPI_UINT8_T, &[200_u8], &[100]), [44], "wraps");
+        assert_eq!(combined(MPI_MAX, MPI_UNSIGNED, &[u32::MAX], &[1]), [u32::MAX], "no sign");
+        assert_eq!(combined(MPI_PROD, MPI_INTEGER16, &[1_i128 << 80], &[4]), [1 << 82]);
+    }
+
+    #[test]
+    fn floats_and_complex() {
+        assert_eq!(combined(MPI_SUM, MPI_DOUBLE, &[0.5, 1.0], &[0.25, -1.0]), [0.75, 0.0]);
+        assert_eq!(combined(MPI_MIN, MPI_FLOAT, &[0.5_f32], &[-0.25]), [-0.25]);
+        let (a, b) = ([[1.0, 2.0]], [[3.0, -1.0]]);
+        assert_eq!(combined(MPI_PROD, MPI_C_DOUBLE_COMPLEX, &a, &b), [[5.0, 5.0]]);
+        assert_eq!(combined(MPI_SUM, MPI_DOUBLE_COMPLEX, &a, &b), [[4.0, 1.0]]);
+        assert_eq!(combined(MPI_LOR, MPI_CXX_BOOL, &[true, false], &[false, false]), [true, false]);
+    }
+
+    #[test]
+    fn of_the_same_values_the_smaller_index_is_taken() {
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[repr(C)]
+        struct DoubleInt(f64, i32);
+        let (a, b) =
+            ([DoubleInt(1.0, 7), DoubleInt(2.0, 5)], [DoubleInt(1.0, 3), DoubleInt(1.0, 9)]);
+        let expected = [DoubleInt(1.0, 3), DoubleInt(2.0, 5)];
+        assert_eq!(combined(MPI_MAXLOC, MPI_DOUBLE_INT, &a, &b), expected);
+        assert_eq!(combined(MPI_MAXLOC, MPI_DOUBLE_INT, &b, &a), expected);
+        let expected = [DoubleInt(1.0, 3), DoubleInt(1.0, 9)];
+        assert_eq!(combined(MPI_MINLOC, MPI_DOUBLE_INT, &a, &b), expected);
+        assert_eq!(combined(MPI_MINLOC, MPI_2INT, &[[4, 1]], &[[4, 0]]), [[4, 0]]);
+        assert_eq!(combined(MPI_MAXLOC, MPI_SHORT_INT, &[[9, 1]], &[[4, 0]]), [[9, 1]]);
+    }
+
+    #[test]
+    fn what_an_operation_is_not_defined_for_is_refused_by_name() {
+        for (op, datatype, name) in [
+            (MPI_SUM, MPI_BYTE, "MPI_BYTE"),
+            (MPI_MAX, MPI_C_DOUBLE_COMPLEX, "MPI_C_DOUBLE_COMPLEX"),
+            (MPI_BAND, MPI_DOUBLE, "MPI_DOUBLE"),
+            (MPI_MAXLOC, MPI_INT, "MPI_INT"),
+            (MPI_SUM, MPI_DOUBLE_INT, "MPI_DOUBLE_INT"),
+            (MPI_SUM, MPI_PACKED, "MPI_PACKED"),
+        ] {
+            let failure = get(op).unwrap().check(&datatype::get(datatype).unwrap()).unwrap_err();
+            assert!(failure.code == MPI_ERR_OP && failure.text.contains(name), "{failure}");
+        }
+    }
+
+    #[test]
+    fn every_predefined_operation_knows_the_datatypes_that_the_standard_gives_it() {
+        let integers = [MPI_CHAR, MPI_LONG, MPI_UNSIGNED_SHORT, MPI_INTEGER, MPI_AINT, MPI_COUNT];
+        let floats = [MPI_FLOAT, MPI_DOUBLE, MPI_LONG_DOUBLE, MPI_REAL8];
+        let complex = [MPI_COMPLEX, MPI_C_LONG_DOUBLE_COMPLEX, MPI_CXX_FLOAT_COMPLEX];
+        let pairs = [MPI_LONG_INT, MPI_LONG_DOUBLE_INT, MPI_2REAL, MPI_2DOUBLE_PRECISION];
+        let knows = |op: MPI_Op, handles: &[MPI_Datatype]| {
+            for handle in handles {
+                get(op).unwrap().check(&datatype::get(*handle).unwrap()).unwrap();
+            }
+        };
+        for op in [MPI_MAX, MPI_MIN, MPI_SUM, MPI_PROD] {
+            knows(op, &integers);
+            knows(op, &floats);
+        }
+        for op in [MPI_SUM, MPI_PROD] {
+            knows(op, &complex);
+        }
+        for op in [MPI_LAND, MPI_LOR, MPI_LXOR] {
+            knows(op, &integers);
+            knows(op, &[MPI_LOGICAL, MPI_C_BOOL]);
+        }
+        for op in [MPI_BAND, MPI_BOR, MPI_BXOR] {
+            knows(op, &integers);
+            knows(op, &[MPI_BYTE]);
+        }
+        for op in [MPI_MINLOC, MPI_MAXLOC] {
+            knows(op, &pairs);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Requests: operations that the program has begun and not yet completed.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::collective::schedule::Schedule;
+use crate::engine::{engine, From, Outcome, Receiving, Sending};
+use crate::errors::{fail, Answer, Failure};
+use crate::generalized::Generalized;
+use crate::handles::*;
+use crate::table::Table;
+
+/// What a request stands for.
+#[derive(Clone)]
+pub enum Work {
+    /// It has ended, or needed nothing.
+    Ended(Outcome),
+    Sending(Arc<Sending>),
+    Receiving(Arc<Receiving>),
+    Generalized(Arc<Generalized>),
+    /// A collective.
+    Schedule(Arc<Schedule>),
+    /// A persistent request that is not started, or was completed.
+    Inactive,
+}
+
+/// How a persistent request is started.
+pub type Start = Box<dyn Fn() -> Answer<Work> + Send + Sync>;
+
+pub struct Request {
+    /// Whose error handler hears of a failure.
+    pub comm: MPI_Comm,
+    work: Mutex<Work>,
+    start: Option<Start>,
+}
+
+static REQUESTS: Table<Request> = Table::new(0xac00_0000);
+
+/// A handle for what was begun.
+pub fn open(comm: MPI_Comm, work: Work) -> MPI_Request {
+    REQUESTS.insert(Arc::new(Request { comm, work: Mutex::new(work), start: None }))
+}
+
+/// A handle for what `start` begins each time.
+pub fn persistent(comm: MPI_Comm, start: Start) -> MPI_Request {
+    let work = Mutex::new(Work::Inactive);
+    REQUESTS.insert(Arc::new(Request { comm, work, start: Some(start) }))
+}
+
+/// None for MPI_REQUEST_NULL.
+pub fn get(handle: MPI_Request) -> Answer<Option<Arc<Request>>> {
+    if handle == MPI_REQUEST_NULL {
+        return Ok(None);
+    }
+    REQUESTS.get(handle).map(Some).ok_or_else(|| wrong(handle))
+}
+
+#[cold]
+fn wrong(handle: MPI_Request) -> Failure {
+    let text = format!(
+        "{handle:#010x} is no request, or one that was completed or freed before; set requests to \
+         MPI_REQUEST_NULL that are not in use"
+    );
+    fail(MPI_ERR_REQUEST, text)
+}
+
+/// Take the handle out of use; what was begun goes on.
+pub fn release(handle: MPI_Request) -> Answer<Arc<Request>> {
+    REQUESTS.release(handle).ok_or_else(|| wrong(handle))
+}
+
+impl Request {
+    fn work(&self) -> MutexGuard<'_, Work> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn is_persistent(&self) -> bool {
+        self.start.is_some()
+    }
+
+    /// Begin what this persistent request is for.
+    pub fn start(&self) -> Answer {
+        let Some(start) = &self.start else {
+            let text = "the request is not persistent: only those of MPI_Send_init, MPI_Recv_init \
+                        and their like are started";
+            return Err(fail(MPI_ERR_REQUEST, text).on(self.comm));
+        };
+        if !matches!(*self.work(), Work::Inactive) {
+            let text = "the request is active; complete it (MPI_Wait) before it is started again";
+            return Err(fail(MPI_ERR_REQUEST, text).on(self.comm));
+        }
+        let work = start()?;
+        *self.work() = work;
+        Ok(())
+    }
+
+    pub fn is_active(&self) -> bool {
+        !matches!(*self.work(), Work::Inactive)
+    }
+
+    /// Whether it has ended; nothing is advanced here.
+    pub fn is_done(&self) -> bool {
+        match &*self.work() {
+            Work::Ended(_) | Work::Inactive => true,
+            Work::Sending(sending) => sending.end.is_done(),
+            Work::Receiving(receiving) => receiving.end.is_done(),
+            Work::Generalized(one) => one.is_done(),
+            Work::Schedule(one) => one.is_done(),
+        }
+    }
+
+    /// How it ended. It must be done.
+    pub fn outcome(&self) -> Outcome {
+        let work = self.work().clone();
+        match work {
+            Work::Ended(outcome) => outcome,
+            Work::Inactive => Outcome::of_send(),
+            Work::Sending(sending) => sending.end.get().expect("done"),
+            Work::Receiving(receiving) => receiving.end.get().expect("done"),
+            Work::Generalized(one) => one.query(),
+            Work::Schedule(one) => one.outcome().expect("done"),
+        }
+    }
+
+    /// Of MPI_Grequest_start.
+    pub fn generalized(&self) -> Option<Arc<Generalized>> {
+        match &*self.work() {
+            Work::Generalized(one) => Some(one.clone()),
+            _ => None,
+        }
+    }
+
+    /// The program has been told of its end: a persistent one is inactive again, another goes.
+    pub fn complete(&self, handle: &mut MPI_Request) {
+        let work = std::mem::replace(&mut *self.work(), Work::Inactive);
+        if let Work::Generalized(one) = work {
+            one.free();
+        }
+        if !self.is_persistent() {
+            REQUESTS.release(*handle);
+            *handle = MPI_REQUEST_NULL;
+        }
+    }
+
+    /// Whose death makes waiting for it useless.
+    pub fn from(&self) -> From<'static> {
+        match &*self.work() {
+            Work::Sending(sending) => From::One(sending.dest),
+            Work::Receiving(receiving) => receiving.from.map_or(From::Nobody, From::One),
+            Work::Ended(_) | Work::Inactive | Work::Generalized(_) => From::Nobody,
+            Work::Schedule(_) => From::Nobody,
+        }
+    }
+
+    /// End it: who it needs has died.
+    pub fn give_up(&self) {
+        let outcome = Outcome::failed(MPI_ERR_PROC_ABORTED);
+        let mut work = self.work();
+        match &*work {
+            Work::Receiving(receiving) => {
+                engine().take_back(receiving, outcome);
+            }
+            Work::Sending(_) => *work = Work::Ended(outcome),
+            Work::Schedule(one) => one.give_up(outcome),
+            Work::Ended(_) | Work::Inactive | Work::Generalized(_) => {}
+        }
+    }
+
+    /// Take a receive back whose message has not come. A send goes on: its message may be on its way.
+    pub fn cancel(&self) {
+        match &*self.work() {
+            Work::Receiving(receiving) => {
+                engine().take_back(receiving, Outcome::cancelled());
+            }
+            Work::Generalized(one) => one.cancel(),
+            Work::Ended(_) | Work::Inactive | Work::Sending(_) | Work::Schedule(_) => {}
+        }
+    }
+}
+
+/// The error of an operation that failed, for the error handler of its communicator.
+pub fn failure(outcome: &Outcome, comm: MPI_Comm) -> Failure {
+    let text = match outcome.code {
+        MPI_ERR_TRUNCATE => format!(
+            "a message from rank {} with tag {} is longer than the {} bytes that the receive has \
+             room for; give it a larger count",
+            outcome.status.MPI_SOURCE,
+            outcome.status.MPI_TAG,
+            outcome.status.bytes()
+        ),
+        MPI_ERR_PROC_ABORTED => "the process on the other side has ended".into(),
+        code => format!("the operation failed with error {code}"),
+    };
+    fail(outcome.code, text).on(comm)
+}
+
+/// What `outcome` means for a call that completes one operation.
+///
+/// # Safety
+/// `status` is MPI_STATUS_IGNORE or points to a status.
+pub unsafe fn finish(outcome: &Outcome, comm: MPI_Comm, status: *mut MPI_Status) -> Answer {
+    outcome.status.put(status);
+    match outcome.code {
+        MPI_SUCCESS => Ok(()),
+        _ => Err(failure(outcome, comm)),
+    }
+}

@@ -1,0 +1,94 @@
+//! `MPI_Status` as MPICH lays it out: 20 bytes.
+
+use crate::handles::*;
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(non_camel_case_types, non_snake_case)]
+pub struct MPI_Status {
+    count_lo: c_int,
+    count_hi_and_cancelled: c_int,
+    pub MPI_SOURCE: c_int,
+    pub MPI_TAG: c_int,
+    pub MPI_ERROR: c_int,
+}
+
+const _: () = assert!(std::mem::size_of::<MPI_Status>() == 20);
+
+impl MPI_Status {
+    pub fn new(source: c_int, tag: c_int, bytes: u64) -> MPI_Status {
+        let mut status = MPI_Status { MPI_SOURCE: source, MPI_TAG: tag, ..Default::default() };
+        status.set_bytes(bytes);
+        status
+    }
+
+    /// Of a receive from MPI_PROC_NULL.
+    pub fn of_no_process() -> MPI_Status {
+        MPI_Status::new(MPI_PROC_NULL, MPI_ANY_TAG, 0)
+    }
+
+    /// Of a request that is null or inactive.
+    pub fn empty() -> MPI_Status {
+        MPI_Status::new(MPI_ANY_SOURCE, MPI_ANY_TAG, 0)
+    }
+
+    pub fn bytes(&self) -> u64 {
+        let high = (self.count_hi_and_cancelled as u32 >> 1) as u64;
+        high << 32 | self.count_lo as u32 as u64
+    }
+
+    pub fn set_bytes(&mut self, bytes: u64) {
+        self.count_lo = bytes as u32 as c_int;
+        let high = (bytes >> 32) as c_int;
+        self.count_hi_and_cancelled = high << 1 | (self.count_hi_and_cancelled & 1);
+    }
+
+    pub fn is_cancelled(&self) -> bool {
+        self.count_hi_and_cancelled & 1 != 0
+    }
+
+    pub fn set_cancelled(&mut self, cancelled: bool) {
+        self.count_hi_and_cancelled = self.count_hi_and_cancelled & !1 | c_int::from(cancelled);
+    }
+
+    /// Write it where the caller wants it, unless that is MPI_STATUS_IGNORE. As the standard has
+    /// it, calls that complete one operation leave the field MPI_ERROR alone.
+    ///
+    /// # Safety
+    /// `place` is MPI_STATUS_IGNORE or points to a status.
+    pub unsafe fn put(&self, place: *mut MPI_Status) {
+        if is_wanted(place) {
+            let error = (*place).MPI_ERROR;
+            *place = MPI_Status { MPI_ERROR: error, ..*self };
+        }
+    }
+}
+
+/// Neither MPI_STATUS_IGNORE nor null, which some programs pass.
+pub fn is_wanted(place: *const MPI_Status) -> bool {
+    place as isize != MPI_STATUS_IGNORE && !place.is_null()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_of_63_bits_and_the_cancelled_flag_do_not_touch_each_other() {
+        let mut status = MPI_Status::new(3, 7, 0x7fff_ffff_ffff_fffe);
+        status.set_cancelled(true);
+        assert_eq!((status.bytes(), status.is_cancelled()), (0x7fff_ffff_ffff_fffe, true));
+        status.set_bytes(5);
+        assert_eq!((status.bytes(), status.is_cancelled()), (5, true));
+        status.set_cancelled(false);
+        assert_eq!((status.bytes(), status.is_cancelled()), (5, false));
+    }
+
+    #[test]
+    fn completing_one_operation_leaves_the_error_field_alone() {
+        let mut place = MPI_Status { MPI_ERROR: 99, ..Default::default() };
+        // SAFETY: `place` is a status.
+        unsafe { MPI_Status::new(1, 2, 3).put(&mut place) };
+        assert_eq!((place.MPI_SOURCE, place.MPI_TAG, place.MPI_ERROR), (1, 2, 99));
+    }
+}

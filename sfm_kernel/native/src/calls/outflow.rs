@@ -1,0 +1,153 @@
+//! Sending where the transport itself does not count: waiting for credit, and within a process.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::ring::RELEASE_FROM;
+use super::{wait, End, Examined, Goal, Host, Peer, Shown};
+use crate::bell::Woken;
+use crate::core::Core;
+use crate::outflow::Outflow;
+use crate::packet::{cost, Gather};
+use crate::segment::{Doing, UNSETTLED};
+use crate::sender::account_of;
+
+/// What observers are told of a wait for `peer`, as its host writes its name.
+pub fn facts_of_send(peer: &str) -> String {
+    format!("{{\"kind\": \"send\", \"peer\": {}}}", quoted(peer))
+}
+
+/// A text in JSON.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from('"');
+    for one in text.chars() {
+        match one {
+            '"' | '\\' => quoted.extend(['\\', one]),
+            one if one.is_control() => quoted.push_str(&format!("\\u{:04x}", one as u32)),
+            one => quoted.push(one),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// What a send waits for.
+pub enum Room {
+    /// Room for a packet of so many bytes.
+    For(usize),
+    /// That it is received.
+    Received,
+}
+
+/// Wait until `ready()`, for a send to `peer`. `sleep` is until then, and for at most so long.
+/// `seen()`: what the peer had taken when it was not ready; None where the peer need not receive
+/// anything for it to become so.
+pub fn block_until<H: Host>(
+    host: &H,
+    core: &Core,
+    peer: &(impl Peer<H> + ?Sized),
+    room: Room,
+    seen: impl Fn() -> Option<u64>,
+    ready: impl FnMut() -> bool,
+    sleep: impl FnMut(Duration) -> Woken + Send,
+) -> Result<(), H::Error> {
+    let mut goal = Ready { peer, room, seen, ready, sleep, examined: UNSETTLED };
+    wait(host, core, &mut goal, None).map(|done| done.expect("no limit"))
+}
+
+struct Ready<'a, P: ?Sized, S, R, W> {
+    peer: &'a P,
+    room: Room,
+    seen: S,
+    ready: R,
+    sleep: W,
+    examined: u64,
+}
+
+impl<H, P, S, R, W> Goal<H> for Ready<'_, P, S, R, W>
+where
+    H: Host,
+    P: Peer<H> + ?Sized,
+    S: Fn() -> Option<u64>,
+    R: FnMut() -> bool,
+    W: FnMut(Duration) -> Woken + Send,
+{
+    type Out = ();
+
+    fn look(&mut self, _host: &H, _all: bool) -> Result<Option<()>, H::Error> {
+        // Observers compare it with what the peer has taken: so not read after the look.
+        self.examined = (self.seen)().unwrap_or(UNSETTLED);
+        Ok((self.ready)().then_some(()))
+    }
+
+    fn spin(&mut self, _host: &H) -> bool {
+        false
+    }
+
+    fn sleep(&mut self, host: &H, limit: Duration) -> Woken {
+        host.release(|| (self.sleep)(limit))
+    }
+
+    fn examined(&self) -> Examined {
+        Examined::Taken(self.examined)
+    }
+
+    fn shown(&mut self, _host: &H) -> Result<Option<Shown>, H::Error> {
+        let shown = self.peer.shown();
+        let text = match self.room {
+            Room::For(nbytes) => format!("room at {shown} for {nbytes} bytes"),
+            Room::Received => format!("{shown} to receive it (buffering=0)"),
+        };
+        Ok(Some(Shown { doing: Doing::Sending, text, facts: facts_of_send(shown) }))
+    }
+
+    fn tick(&mut self, host: &H) -> Result<Option<String>, H::Error> {
+        self.peer.check(host).map(|()| None)
+    }
+}
+
+/// Put the packet into another inbox of this process; with `buffering` 0 returns when it was
+/// received. What the host holds keeps another thread's packet from coming between counting and
+/// delivery.
+pub fn send_in_process<H: Host>(
+    host: &H,
+    outflow: &Outflow,
+    (inbox, lane): (&Core, u32),
+    peer: &(impl Peer<H> + ?Sized),
+    packet: &Gather<'_>,
+    buffering: u64,
+) -> Result<(), H::Error> {
+    let core = outflow.core();
+    let (account, cost) = (account_of(packet), cost(packet.len()));
+    if core.is_closed() {
+        return Err(host.ended(End::Closed));
+    }
+    let copy = if packet.len() < RELEASE_FROM {
+        packet.to_packet()
+    } else {
+        host.release(|| packet.to_packet())
+    };
+    let Some(copy) = copy else { return Err(host.ended(End::NoMemory)) };
+    let seen = || Some(outflow.all_taken());
+    if !outflow.try_acquire(account, cost, buffering) {
+        let ready = || outflow.try_acquire(account, cost, buffering);
+        let sleep = |limit| {
+            let over = || outflow.may_acquire(account, cost, buffering) || core.is_closed();
+            core.wait_as_sender(limit, over)
+        };
+        block_until(host, core, peer, Room::For(packet.len()), seen, ready, sleep)?;
+    }
+    if inbox.is_closed() {
+        outflow.release(account, cost);
+        peer.check(host)?;
+        return Err(host.ended(End::Closed));
+    }
+    inbox.deliver(lane, Arc::new(copy), false);
+    outflow.count(packet.len(), packet.head());
+    if buffering == 0 {
+        let ready = || outflow.waiting(account) == 0;
+        let sleep = |limit| core.wait_as_sender(limit, || ready() || core.is_closed());
+        block_until(host, core, peer, Room::Received, seen, ready, sleep)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! Which line of a program's source an address in its binary is: from its debug information.
+//!
+//! Binaries are read whole, not mapped: who compiles one anew while it is read must not kill the
+//! reader. What they say is checked by the libraries that read it, which panic at nothing.
+
+use std::collections::HashMap;
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use addr2line::{demangle_auto, Context};
+use gimli::{Dwarf, EndianArcSlice, RunTimeEndian, SectionId};
+use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
+use pyo3::prelude::*;
+
+use super::detached::without_gil;
+
+/// Binaries that are kept.
+const KEPT: usize = 16;
+/// Of a larger one nothing is read.
+const LARGEST: u64 = 1 << 30;
+
+/// File, line (0: not known) and function of an address in a binary; None where nothing is known,
+/// or `build_id` does not begin that of the binary that is there now.
+#[pyfunction]
+#[pyo3(signature = (path, address, build_id="", /))]
+pub fn resolve(py: Python<'_>, path: PathBuf, address: u64, build_id: &str) -> Option<Line> {
+    without_gil(py, || {
+        let binary = binary(&path)?;
+        let mut binary = binary.lock().unwrap_or_else(PoisonError::into_inner);
+        binary.build_id.starts_with(build_id).then(|| binary.line(address))?
+    })
+}
+
+type Line = (Option<String>, u32, Option<String>);
+type Bytes = EndianArcSlice<RunTimeEndian>;
+
+struct Binary {
+    build_id: String,
+    context: Option<Context<Bytes>>,
+    /// Of functions: where they begin and end, and what they are called; by where they begin.
+    functions: Vec<(u64, u64, String)>,
+    known: HashMap<u64, Option<Line>>,
+}
+
+/// What is at a path, if it is the same file still: device, number, size, time of change.
+type Stamp = (u64, u64, u64, i64, i64);
+
+fn stamp(about: &Metadata) -> Stamp {
+    (about.dev(), about.ino(), about.size(), about.mtime(), about.mtime_nsec())
+}
+
+/// The binary at a path; None where there is none that can be read.
+fn binary(path: &Path) -> Option<Arc<Mutex<Binary>>> {
+    type Known = (PathBuf, Stamp, Option<Arc<Mutex<Binary>>>);
+    static BINARIES: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+    let about = fs::metadata(path).ok().filter(|about| about.is_file())?;
+    let stamp = stamp(&about);
+    let lock = || BINARIES.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = lock().iter().find(|one| one.0 == path && one.1 == stamp).map(|one| one.2.clone());
+    known.unwrap_or_else(|| {
+        let read = (about.len() <= LARGEST).then(|| Binary::read(&fs::read(path).ok()?));
+        let fresh = read.flatten().map(|one| Arc::new(Mutex::new(one)));
+        let mut binaries = lock();
+        binaries.retain(|one| one.0 != path);
+        if binaries.len() >= KEPT {
+            binaries.remove(0);
+        }
+        binaries.push((path.to_owned(), stamp, fresh.clone()));
+        fresh
+    })
+}
+
+impl Binary {
+    fn read(bytes: &[u8]) -> Option<Binary> {
+        let file = object::File::parse(bytes).ok()?;
+        let build_id = file.build_id().ok().flatten().unwrap_or_default();
+        Some(Binary {
+            build_id: build_id.iter().map(|byte| format!("{byte:02x}")).collect(),
+            context: context(&file),
+            functions: functions(&file),
+            known: HashMap::new(),
+        })
+    }
+
+    fn line(&mut self, address: u64) -> Option<Line> {
+        if let Some(known) = self.known.get(&address) {
+            return known.clone();
+        }
+        let found = self.frame(address).or_else(|| {
+            let function = self.function(address)?;
+            Some((None, 0, Some(demangled(&function))))
+        });
+        self.known.insert(address, found.clone());
+        found
+    }
+
+    /// From the debug information: of functions that the compiler has put into each other the
+    /// innermost that is the program's own, in whose text the call stands.
+    fn frame(&self, address: u64) -> Option<Line> {
+        let mut frames = self.context.as_ref()?.find_frames(address).skip_all_loads().ok()?;
+        let mut outermost = None;
+        while let Ok(Some(frame)) = frames.next() {
+            let place = frame.location.and_then(|one| Some((one.file?.to_owned(), one.line?)));
+            let Some((file, line)) = place else { continue };
+            let name = frame.function.and_then(|one| Some(one.demangle().ok()?.into_owned()));
+            let is_system = is_system(Path::new(&file));
+            outermost = Some((Some(file), line, name));
+            if !is_system {
+                break;
+            }
+        }
+        outermost
+    }
+
+    /// From the table of symbols.
+    fn function(&self, address: u64) -> Option<String> {
+        let nth = self.functions.partition_point(|one| one.0 <= address).checked_sub(1)?;
+        let (_, end, name) = &self.functions[nth];
+        (address < *end).then(|| name.clone())
+    }
+}
+
+/// Whether a file belongs to a compiler or a library, not to the program.
+fn is_system(file: &Path) -> bool {
+    file.starts_with("/usr") || file.components().any(|one| one.as_os_str() == "include")
+}
+
+fn demangled(name: &str) -> String {
+    demangle_auto(name.into(), None).into_owned()
+}
+
+fn context(file: &object::File) -> Option<Context<Bytes>> {
+    let endian = match file.is_little_endian() {
+        true => RunTimeEndian::Little,
+        false => RunTimeEndian::Big,
+    };
+    let load = |id: SectionId| -> Result<Bytes, object::Error> {
+        let data = file.section_by_name(id.name()).map(|one| one.uncompressed_data());
+        Ok(Bytes::new(Arc::from(&*data.transpose()?.unwrap_or_default()), endian))
+    };
+    file.section_by_name(SectionId::DebugInfo.name())?;
+    Context::from_dwarf(Dwarf::load(load).ok()?).ok()
+}
+
+fn functions(file: &object::File) -> Vec<(u64, u64, String)> {
+    let symbols = file.symbols().chain(file.dynamic_symbols());
+    let is_code = |one: &object::Symbol| one.kind() == SymbolKind::Text && one.is_definition();
+    let mut found: Vec<_> = symbols
+        .filter(is_code)
+        .filter_map(|one| {
+            Some((one.address(), one.address() + one.size(), one.name().ok()?.to_owned()))
+        })
+        .collect();
+    found.sort();
+    found.dedup_by_key(|one| one.0);
+    found
+}

@@ -1,0 +1,42 @@
+//! Sending for who has several sends under way, and waits for all of them at once.
+
+use std::sync::Arc;
+
+use super::{Progress, Sender, Step, Writing};
+use crate::packet::Gather;
+use crate::ring_file::RingFile;
+
+impl Sender {
+    /// Send `packet`, which is much smaller than the ring, or do nothing: for who must not wait
+    /// between two halves of it.
+    pub fn send_whole(&self, writing: &mut Writing, packet: &Gather<'_>, buffering: u64) -> Step {
+        if !writing.writer.has_room(writing.writer.whole_room(packet.len())) {
+            return Step::Blocked;
+        }
+        let mut progress = Progress::default();
+        let step = self.step(writing, packet, &mut progress, buffering);
+        debug_assert!(step == Step::Done || !progress.is_started());
+        step
+    }
+
+    /// Ask to be woken when the peer has read or received something, until `end_wait`; what was
+    /// blocked is to be tried again before a sleep.
+    pub fn announce_wait(&self, writing: &Writing) {
+        writing.writer.announce_wait();
+        self.peer.announce_pressure();
+    }
+
+    pub fn end_wait(&self, writing: &Writing) {
+        writing.writer.end_wait();
+    }
+
+    /// A number that changes when the peer has read or received something.
+    pub fn pulse(&self, writing: &Writing) -> u64 {
+        writing.writer.pulse()
+    }
+
+    /// The ring, for what else both sides keep in it.
+    pub fn ring(&self, writing: &Writing) -> Arc<RingFile> {
+        writing.writer.memory().clone()
+    }
+}

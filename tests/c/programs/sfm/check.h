@@ -1,0 +1,16 @@
+/* What the programs of these tests share: they end at the first thing that is not as it should be. */
+#include <inttypes.h>
+#include <sfm.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK(truth)                                                                   \
+    do {                                                                               \
+        if (!(truth)) {                                                                \
+            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #truth, sfm_error_text()); \
+            exit(9);                                                                   \
+        }                                                                              \
+    } while (0)
+
+#define DONE(call) CHECK((call) == SFM_OK)

@@ -1,0 +1,126 @@
+"""What a program has in its code is the same with our mpi.h and with MPICH's: every constant, the
+layout of a status, every prototype; and what it looks up by name is in our library."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.c import mpich
+
+ROOT = Path(__file__).parents[2]
+TABLES = ROOT / "sfm_kernel/native/mpi"
+INCLUDE = ROOT / "sfm_kernel/c/include"
+STATUS = {
+    "count_lo": 0,
+    "count_hi_and_cancelled": 4,
+    "MPI_SOURCE": 8,
+    "MPI_TAG": 12,
+    "MPI_ERROR": 16,
+}
+TYPES = {
+    "MPI_Comm": 4, "MPI_Datatype": 4, "MPI_Request": 4, "MPI_Info": 4, "MPI_Fint": 4,
+    "MPI_File": 8, "MPI_Aint": 8, "MPI_Count": 8, "MPI_Offset": 8, "MPI_Status": 20,
+}  # fmt: skip
+DATA = ["MPI_UNWEIGHTED", "MPI_WEIGHTS_EMPTY", "MPI_F_STATUS_IGNORE", "MPI_F_STATUSES_IGNORE"]
+
+
+def libmpi() -> Path:
+    """The library as it was installed, or as cargo has just made it."""
+    made = ROOT / "sfm_kernel/native/target/release/libmpi.so"
+    places = [one for one in (INCLUDE.parent / "lib/libmpi.so.12", made) if one.exists()]
+    if not places:
+        pytest.fail("there is no libmpi: cargo build --release -p sfm-mpi, in sfm_kernel/native")
+    return max(places, key=lambda path: path.stat().st_mtime)
+
+
+def prototypes() -> list[str]:
+    lines = (TABLES / "standard.txt").read_text().splitlines()
+    return [line.split(" ", 1)[1] for line in lines]
+
+
+def names() -> list[str]:
+    """Every function that the library exports."""
+    own = [re.split(r"[ *]+", one.split("(")[0])[-1] for one in prototypes()]
+    return own + [f"P{name}" for name in own if name.startswith("MPI_")]
+
+
+def check(tmp_path: Path, header: Path, text: str, *options: str) -> None:
+    """The text compiles after this mpi.h."""
+    source = tmp_path / "check.c"
+    source.write_text(f"#include <stddef.h>\n#include <mpi.h>\n{text}")
+    command = [shutil.which("cc") or "gcc", "-std=c11", "-fsyntax-only", *options]
+    done = subprocess.run([*command, f"-I{header}", source], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("whose", ["MPICH's", "ours"])
+def test_both_headers_have_the_values_of_the_table(tmp_path: Path, whose: str) -> None:
+    asserted = []
+    for line in (TABLES / "constants.txt").read_text().splitlines():
+        name, _kind, value = line.split(" ")
+        number = f"(long)(int){value}u" if value.startswith("0x") else value
+        asserted.append(f'_Static_assert((long){name} == {number}, "{name}");')
+    assert len(asserted) > 300
+    check(tmp_path, mpich.include() if whose == "MPICH's" else INCLUDE, "\n".join(asserted))
+
+
+@pytest.mark.parametrize("whose", ["MPICH's", "ours"])
+def test_both_headers_lay_out_types_alike(tmp_path: Path, whose: str) -> None:
+    asserted = [
+        f'_Static_assert(sizeof({name}) == {size}, "{name}");' for name, size in TYPES.items()
+    ]
+    for field, at in STATUS.items():
+        asserted.append(f'_Static_assert(offsetof(MPI_Status, {field}) == {at}, "{field}");')
+    check(tmp_path, mpich.include() if whose == "MPICH's" else INCLUDE, "\n".join(asserted))
+
+
+@pytest.mark.parametrize("whose", ["MPICH's", "ours"])
+def test_both_headers_declare_the_same_functions(tmp_path: Path, whose: str) -> None:
+    """Declaring a function again is an error in C unless both agree in every type and const."""
+    undefined = [f"#undef {name}" for name in names()]
+    again = [f"{one};" for one in prototypes()]
+    text = "\n".join(undefined + again)
+    check(tmp_path, mpich.include() if whose == "MPICH's" else INCLUDE, text)
+
+
+@pytest.mark.parametrize("dialect", ["c89", "c23", "c++17"])
+def test_our_header_has_no_warning(tmp_path: Path, dialect: str) -> None:
+    source = tmp_path / "empty.c"
+    source.write_text("#include <mpi.h>\nint main(void) { return MPI_SUCCESS; }\n")
+    compiler = "c++" if dialect == "c++17" else "cc"
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler} here")
+    strict = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-Wno-long-long", f"-I{INCLUDE}"]
+    language = ["-x", "c++" if dialect == "c++17" else "c", f"-std={dialect.replace('23', '2x')}"]
+    command = [compiler, *language, "-fsyntax-only", *strict, str(source)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_our_header_is_what_its_tables_say() -> None:
+    tool = ROOT / "tools/mpi_header.py"
+    done = subprocess.run([sys.executable, tool, "--compare"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_library_exports_every_name() -> None:
+    """In a process of its own, which finds it afterwards by the name that MPICH's has."""
+    wanted = names() + DATA
+    assert len(wanted) > 1000
+    script = (
+        "import ctypes, sys\n"
+        "library = ctypes.CDLL(sys.argv[1])\n"
+        "print([name for name in sys.stdin.read().split() if not hasattr(library, name)])\n"
+        "print(ctypes.CDLL('libmpi.so.12')._handle == library._handle)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, libmpi()],
+        input=" ".join(wanted), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == ["[]", "True"]

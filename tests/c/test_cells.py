@@ -1,0 +1,99 @@
+"""%%sfm c: programs and functions in the cells of a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.jupyter.notebook import Notebook, descendants, notebook, runs, wait_for
+
+pytestmark = [
+    pytest.mark.jupyter,
+    pytest.mark.keeps("one notebook with two engines for the whole module"),
+]
+
+SAY = "#include <stdio.h>\n#include <stdlib.h>\n"
+
+
+@pytest.fixture(scope="module")
+def book() -> Iterator[Notebook]:
+    with notebook("%sfm start A B", "import numpy as np") as one:
+        yield one
+
+
+def program(line: str, body: str) -> str:
+    return f"%%sfm c {line}\n{SAY}int main(int argc, char **argv) {{\n{body}\n}}"
+
+
+def test_a_program(book: Notebook) -> None:
+    body = 'printf("%s %s\\n", getenv("SFM_MPI_SIZE"), argv[1]); return 0;'
+    text = book.run(program("-n 3 word", body)).ok().text
+    assert sorted(text.split("\n")[:3]) == [f"[{rank}] 3 word" for rank in range(3)]
+    assert "2 word" in book.run(program("word", body)).ok().text  # as many as there are engines
+    assert "1 word" in book.run(program("B word", body)).ok().text
+
+
+def test_input_and_exit_status(book: Notebook) -> None:
+    body = 'int k; if (scanf("%d", &k) != 1) return 9; printf("%d\\n", 6 * k); return k;'
+    assert "42" in book.run(program("-n 1 --stdin 7", body)).text
+    assert book.run(program("-n 1 --stdin 7", body)).error.endswith("ended with exit status 7")
+    assert book.run(program("-n 1", body)).error.endswith("ended with exit status 9")
+
+
+def test_errors_name_the_cell_and_its_line(book: Notebook) -> None:
+    cell = book.run(program("-n 1", "return x;"))
+    assert ":5:8: error: 'x' undeclared" in cell.shown and "| return x;" in cell.shown
+    assert cell.error.startswith("CompileError: cell ") and "File" not in cell.traceback
+    cell = book.run(program("-n 2", "int a[2] = {0}; return a[argc + 1];"))
+    assert ", line 5: index 2 is out of bounds of 'int [2]'" in cell.shown
+
+
+def test_stop_ends_a_program(book: Notebook) -> None:
+    before = {one.pid for one in descendants(book.pid)}
+    message = book.send(program("-n 2", 'puts("in"); for (;;);'))
+    book.wait(message, lambda cell: cell.text.count("in") >= 2)
+    book.interrupt()
+    assert book.wait(message).error == "CellInterrupted: the program was stopped"
+    wait_for(
+        lambda: not [one for one in descendants(book.pid) if one.pid not in before and runs(one)],
+        "the ranks end",
+    )
+    book.run("%%sfm\nprint('alive')").ok()
+
+
+def test_functions_are_called_by_later_cells_and_by_python(book: Notebook) -> None:
+    code = (
+        "%%sfm c\n#include <math.h>\n"
+        "double norm(const double *x, int n)\n"
+        "{ double s = 0; for (int i = 0; i < n; i++) s += x[i] * x[i]; return sqrt(s); }\n"
+        "void scale(double *x, int n, double f) { for (int i = 0; i < n; i++) x[i] *= f; }"
+    )
+    assert "sfm.c.norm, sfm.c.scale in this notebook and on A, B" in book.run(code).ok().text
+    called = "x = np.array([3.0, 4.0]); sfm.c.scale(x, 2, 2.0); print(sfm.c.norm(x, 2))"
+    assert book.run(called).ok().text.strip() == "10.0"
+    assert book.run(f"%%sfm\nimport numpy as np\n{called}").ok().text.count("10.0") == 2
+    body = 'double v[2] = {6, 8}; printf("%g\\n", norm(v, 2)); return 0;'
+    assert book.run(program("-n 1", body)).ok().text.strip() == "10"
+
+
+def test_what_does_not_fit_is_refused(book: Notebook) -> None:
+    book.run("%%sfm c\nlong total(const long *x, int n) { return n ? x[n - 1] : 0; }").ok()
+    assert "x.astype('i8')" in book.run("sfm.c.total(np.ones(3), 3)").error
+    assert "takes a NumPy array, not list" in book.run("sfm.c.total([1], 1)").error
+    assert "takes 2 arguments, not 1" in book.run("sfm.c.total(1)").error
+    assert "not contiguous" in book.run("sfm.c.total(np.arange(9)[::2], 3)").error
+    assert "no C cell has defined a function 'missing'" in book.run("sfm.c.missing").error
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [("c -n 0", "a number from 1 to 512"), ("c -q", "unrecognized"), ("c++ -n x", "not 'x'")],
+)
+def test_wrong_words(line: str, says: str, book: Notebook) -> None:
+    assert says in book.run(f"%%sfm {line}\nint main() {{}}").shown
+
+
+def test_cxx(book: Notebook) -> None:
+    code = "%%sfm c++ -n 1\n#include <iostream>\nint main() { std::cout << 6 * 7 << std::endl; }"
+    assert book.run(code).ok().text.strip() == "42"

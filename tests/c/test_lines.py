@@ -1,0 +1,198 @@
+"""Where a program in C waits: the line of its call, as observers say it."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sfm_kernel import directory
+from sfm_kernel._native import resolve
+from sfm_kernel.observe import explain
+from sfm_kernel.observe.events import events
+from sfm_kernel.observe.places import place, source, words
+from tests.c.building import PROGRAMS, variant
+
+SOURCE = PROGRAMS.parent / "lines" / "exchange.c"
+LINES = SOURCE.read_text().splitlines()
+IN_RECEIVE, IN_MAIN = (
+    nth for nth, line in enumerate(LINES, 1) if "sfm_recv(self, wanted, SFM_FOREVER" in line
+)
+
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+
+
+def until(truth: Callable[[], Any]) -> Any:
+    """What is true in the end; the watchdog decides that it never comes."""
+    while not (found := truth()):
+        time.sleep(0.01)
+    return found
+
+
+@contextlib.contextmanager
+def running(*commands: tuple[Any, ...]) -> Iterator[None]:
+    """Processes, killed at the end; what they leave is removed."""
+    with contextlib.ExitStack() as stack:
+        stack.callback(directory.clean)
+        for words in commands:
+            process = stack.enter_context(subprocess.Popen(words))
+            stack.callback(process.kill)
+        yield
+
+
+def stuck(folder: Path, *names: str) -> dict[str, Any]:
+    """The diagnosis, once these wait and it can be made."""
+
+    def found() -> dict[str, Any] | None:
+        with contextlib.suppress(FileNotFoundError):
+            diagnosis = explain(str(folder))
+            waiting = [one["name"] for one in diagnosis["processes"] if one["verdict"] == "waits"]
+            told = {one["from"] for one in diagnosis["edges"]}
+            if set(names) <= told and set(names) <= {*waiting, *diagnosis["stuck"]}:
+                return diagnosis
+        return None
+
+    return dict(until(found))
+
+
+@pytest.mark.parametrize("flags", [("-g", "-O0"), ("-g", "-O2"), ("-g", "-O2", "-no-pie")])
+def test_two_that_wait_for_each_other_are_told_with_their_lines(
+    flags: tuple[str, ...], world: str, sfm_dir: Path
+) -> None:
+    program = variant(SOURCE, *flags)
+    with running((program, world, "A", "B"), (program, world, "B", "A")):
+        diagnosis = stuck(sfm_dir / world, "A", "B")
+    said = " ".join(diagnosis["sentences"])
+    assert f"A waits for sfm_recv(src='B') in exchange.c, line {IN_RECEIVE} (receive)." in said
+    assert f"B waits for sfm_recv(src='A') in exchange.c, line {IN_MAIN} (main)." in said
+
+
+@pytest.mark.parametrize("flags", [(), ("-no-pie",)])
+def test_without_debug_information_the_function_is_told(
+    flags: tuple[str, ...], world: str, sfm_dir: Path
+) -> None:
+    program = variant(SOURCE, *flags)
+    with running((program, world, "A", "B"), (program, world, "B", "A")):
+        diagnosis = stuck(sfm_dir / world, "A", "B")
+    where = {one["name"]: one["where"] for one in diagnosis["processes"]}
+    assert [where[name]["function"] for name in "AB"] == ["receive", "main"]
+    assert [where[name]["line"] for name in "AB"] == [0, 0]
+
+
+PYTHON = """
+import sys, sfm_kernel
+with sfm_kernel.join(sys.argv[1], name="P") as sfm:
+    sfm.wait_for("A")
+    sfm.recv(src="A")
+"""
+
+
+def test_python_and_c_in_one_deadlock(world: str, sfm_dir: Path, tmp_path: Path) -> None:
+    (tmp_path / "prog.py").write_text(PYTHON)
+    in_c = (variant(SOURCE, "-g"), world, "A", "P")
+    with running(in_c, (sys.executable, tmp_path / "prog.py", world)):
+        diagnosis = stuck(sfm_dir / world, "A", "P")
+    said = " ".join(diagnosis["sentences"])
+    assert f"A waits for sfm_recv(src='P') in exchange.c, line {IN_RECEIVE} (receive)." in said
+    assert "P waits for recv(src='A') in prog.py, line 5." in said
+    assert {frozenset((one["from"], one["to"])) for one in diagnosis["edges"]} == {frozenset("AP")}
+
+
+def test_the_timeline_names_lines(world: str, sfm_dir: Path) -> None:
+    folder = sfm_dir / world
+    program = variant(SOURCE, "-g")
+    with running((program, world, "A", "B"), (program, world, "B", "A")):
+        stuck(folder, "A", "B")
+        blocked = [one for one in events(str(folder)) if one["what"] == "blocked in recv"]
+        assert {one["where"]["line"] for one in blocked} >= {IN_RECEIVE, IN_MAIN}
+        assert {one["where"]["file"] for one in blocked} == {str(SOURCE)}
+
+
+# ---- addresses ----
+
+
+def address_of(program: Path, function: str) -> int:
+    """Where a function begins, as nm says it."""
+    listed = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
+    (found,) = (line.split()[0] for line in listed.splitlines() if line.endswith(f" {function}"))
+    return int(found, 16)
+
+
+def build(folder: Path, text: str, *flags: str) -> Path:
+    path = folder / "prog.c"
+    path.write_text(text)
+    words = ["cc", *flags, "-Wl,--build-id", str(path), "-o", str(folder / "prog")]
+    subprocess.run(words, check=True)
+    return folder / "prog"
+
+
+def test_a_function_in_a_header_of_the_system_s_is_told_as_where_it_is_used(tmp_path: Path) -> None:
+    (tmp_path / "include").mkdir()
+    header = tmp_path / "include" / "wrap.h"
+    header.write_text(
+        "void work(int);\nstatic inline __attribute__((always_inline)) void wrapped(void)"
+        " {\n    work(1);\n}\n"
+    )
+    (tmp_path / "work.c").write_text("volatile int n;\nvoid work(int one) { n = one; }\n")
+    text = '#include "include/wrap.h"\nint main(void)\n{\n    wrapped();\n    return 0;\n}\n'
+    program = build(tmp_path, text, "-g", "-O0", str(tmp_path / "work.c"))
+    start = address_of(program, "main")
+    found = {resolve(program, address) for address in range(start, start + 24)}
+    assert {one[1] for one in found if one} <= {3, 4, 5, 6}
+    assert {one[0] for one in found if one} == {str(tmp_path / "prog.c")}
+
+
+def test_what_was_compiled_anew_is_not_taken_for_what_runs(tmp_path: Path) -> None:
+    program = build(tmp_path, "int main(void) { return 0; }\n", "-g")
+    address = address_of(program, "main")
+    listed = subprocess.run(["readelf", "-n", program], capture_output=True, text=True, check=True)
+    build_id = listed.stdout.partition("Build ID: ")[2].split()[0][:16]
+    code = f"\t\t0\t@{build_id}\t{program}"
+    assert words(place(code, address)) == "prog.c, line 1 (main)"
+    program.unlink()  # as compilers do: somebody may run it
+    build(tmp_path, "\n\nint main(void) { return 1; }\n", "-g")
+    assert words(place(code, address)) == "prog"
+    assert words(source(str(program), address_of(program, "main"))) == "prog.c, line 3 (main)"
+
+
+def test_cells_by_the_name_of_their_source(tmp_path: Path) -> None:
+    def at(name: str, cell: str) -> Any:
+        program = build(tmp_path, f'#line 3 "{name}"\nint main(void) {{ return 0; }}\n', "-g")
+        found = place(f"{cell}\t0\t@\t{program}", address_of(program, "main"))
+        assert found is not None
+        return words(found), found["cell_id"]
+
+    assert at("cell", "4\tabc") == ("cell 4, line 3 (main)", "abc")
+    assert at("cell 4", "4\tabc") == ("cell 4, line 3 (main)", "abc")
+    assert at("cell 2", "4\tabc") == ("cell 2, line 3 (main)", None)
+    assert at("helpers.c", "4\tabc") == ("helpers.c, line 3 (main)", None)
+
+
+def test_what_is_no_binary_has_no_lines(tmp_path: Path) -> None:
+    for text in (b"", b"\x7fELF", b"\x7fELF\x02\x01\x01" + b"\xff" * 500, b"text"):
+        (tmp_path / "file").write_bytes(text)
+        assert resolve(tmp_path / "file", 5) is None
+    assert resolve(tmp_path, 5) is None and resolve("/nowhere", 5) is None
+    assert words(place("\t\t0\t@\t/nowhere", 5)) == "nowhere"
+    assert place("\t\t0\t@\t/usr/lib/nothing.so", 5) is None
+
+
+def test_a_damaged_binary_harms_nobody(tmp_path: Path) -> None:
+    program = build(
+        tmp_path, "static int f(int n) { return n; }\nint main(void) { return f(0); }\n", "-g"
+    )
+    whole = program.read_bytes()
+    for nth in range(0, len(whole), 97):
+        damaged = bytearray(whole)
+        damaged[nth : nth + 8] = b"\xff" * 8
+        program.write_bytes(damaged)
+        resolve(program, 16)
+        program.write_bytes(whole[:nth])
+        resolve(program, 16)

@@ -1,0 +1,135 @@
+"""Messages, communicators and collectives of libmpi, by programs that check every result."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = Path(__file__).parent / "programs/checks"
+INCLUDE = ROOT / "sfm_kernel/c/include"
+LIMIT = 120
+"""Seconds; a program that takes so long hangs."""
+
+NO_REACH = """
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+calls = [(0x20, 0, 0, 0), (0x15, 1, 0, 310), (0x15, 0, 1, 311)]
+refused = [*calls, (6, 0, 0, 0x50001), (6, 0, 0, 0x7FFF0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *one) for one in refused))
+class Filter(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_void_p)]
+program = Filter(len(refused), ctypes.addressof(code))
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, ctypes.byref(program)) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""Run a program to which the kernel refuses process_vm_readv and process_vm_writev, with EPERM."""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with libmpi.so.12."""
+    made = ROOT / "sfm_kernel/native/target/release/libmpi.so"
+    places = [one for one in (INCLUDE.parent / "lib/libmpi.so.12", made) if one.exists()]
+    if not places:
+        pytest.fail("there is no libmpi: cargo build --release -p sfm-mpi, in sfm_kernel/native")
+    folder = tmp_path_factory.mktemp("lib")
+    newest = max(places, key=lambda path: path.stat().st_mtime)
+    for name in ("libmpi.so.12", "libmpi.so"):
+        (folder / name).symlink_to(newest)
+    return folder
+
+
+@pytest.fixture
+def world() -> Iterator[dict[str, str]]:
+    """What stands in the environment of all ranks; nothing of theirs is left behind."""
+    root = Path("/dev/shm") / f"sfm-messages-{os.getpid()}"
+    root.mkdir(mode=0o700)
+    try:
+        yield {"SFM_DIR": str(root), "SFM_MPI_WORLD": "checks"}
+        left = [path for path in root.rglob("*") if path.suffix in (".seg", ".ring")]
+        assert not left
+    finally:
+        shutil.rmtree(root)
+
+
+def compiled(name: str, library: Path) -> Path:
+    program = library / name
+    if not program.exists():
+        source = PROGRAMS / f"{name}.c"
+        words = ["cc", "-O1", f"-I{INCLUDE}", source, "-o", program, f"-L{library}", "-lmpi"]
+        subprocess.run(words, check=True)
+    return program
+
+
+def run(words: Sequence[str], size: int, world: dict[str, str], library: Path) -> list[str]:
+    """Start so many ranks; what each has printed."""
+    common = os.environ | world | {"LD_LIBRARY_PATH": str(library), "SFM_MPI_SIZE": str(size)}
+    ranks = [
+        subprocess.Popen(
+            words,
+            env=common | {"SFM_MPI_RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for rank in range(size)
+    ]
+    try:
+        told = [rank.communicate(timeout=LIMIT)[0] for rank in ranks]
+    finally:
+        for rank in ranks:
+            rank.kill()
+            rank.wait()
+    statuses = [rank.returncode for rank in ranks]
+    assert statuses == [0] * size, "\n".join(told)
+    return told
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("name", ["messages", "communicators", "collectives"])
+def test_every_result_is_right(name: str, size: int, world: dict[str, str], library: Path) -> None:
+    told = run([str(compiled(name, library))], size, world, library)
+    assert told[0].endswith(f"all {name} are right\n")
+
+
+@pytest.mark.parametrize("name", ["messages", "collectives"])
+def test_so_they_are_where_the_kernel_lets_nobody_reach_anothers_memory(
+    name: str, world: dict[str, str], library: Path
+) -> None:
+    words = [sys.executable, "-c", NO_REACH, str(compiled(name, library))]
+    assert f"all {name} are right" in run(words, 3, world, library)[0]
+
+
+def test_who_waits_for_a_process_that_is_killed_gets_an_error(
+    world: dict[str, str], library: Path
+) -> None:
+    common = os.environ | world | {"LD_LIBRARY_PATH": str(library), "SFM_MPI_SIZE": "3"}
+    program = compiled("loss", library)
+    ranks = [
+        subprocess.Popen(
+            [program],
+            env=common | {"SFM_MPI_RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(3)
+    ]
+    try:
+        told = [rank.communicate(timeout=LIMIT)[0] for rank in ranks]
+    finally:
+        for rank in ranks:
+            rank.kill()
+    assert ranks[1].returncode == -signal.SIGKILL
+    assert told[0] == told[2] == "lost\n" * 4
+    for path in Path(world["SFM_DIR"]).rglob("*.seg"):
+        path.unlink()  # that of the dead, which `sfm clean` would remove
+    for path in Path(world["SFM_DIR"]).rglob("*.ring"):
+        path.unlink()

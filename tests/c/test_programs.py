@@ -1,0 +1,68 @@
+"""The programs that courses teach MPI with: each runs as its source, with our header, and as a
+binary that was linked with MPICH and knows nothing of us."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.c import catalogue, mpich
+from tests.c.catalogue import Program
+from tests.mpi.launching import PATIENCE, run
+
+FOLDER = Path(__file__).parent / "programs" / "mpi"
+PROGRAMS = catalogue.programs(str(FOLDER))
+each = pytest.mark.parametrize("program", PROGRAMS, ids=[one.name for one in PROGRAMS])
+
+
+@pytest.fixture(scope="module")
+def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All programs, compiled with MPICH; no more at a time than there are processors."""
+    folder = tmp_path_factory.mktemp("mpich")
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        places = [Path(one.path) for one in PROGRAMS]
+        said = list(pool.map(mpich.compiled, places, [folder / one.name for one in places]))
+    assert "".join(said) == ""
+    return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What the launcher compiles goes nowhere else."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+def check(program: Program, path: str) -> None:
+    """It prints what its comment says, ends with that status, and nobody complains."""
+    words = ["-n", str(program.ranks), path, *program.arguments]
+    done = run(*words, stdin=program.stdin, timeout=PATIENCE)
+    assert program.lines(done.stdout) == program.expected, done.stderr
+    assert done.returncode == program.status, done.stderr
+    if program.status == 0:
+        assert done.stderr == ""
+
+
+@each
+def test_as_a_source(program: Program) -> None:
+    check(program, program.path)
+
+
+@each
+def test_as_a_binary_of_mpich(program: Program, binaries: Path) -> None:
+    check(program, str(binaries / program.name))
+
+
+def test_a_comment_that_nobody_understands(tmp_path: Path) -> None:
+    source = tmp_path / "hello.c"
+    source.write_text("/* Hello.\n *\n * rank: 4\n * expected:\n *   hello\n */\n")
+    with pytest.raises(ValueError, match="nothing is called 'rank'"):
+        catalogue.read(str(source))
+    source.write_text("/* Hello. */\n")
+    with pytest.raises(ValueError, match="does not say what is expected"):
+        catalogue.read(str(source))

@@ -1,0 +1,52 @@
+"""Wrong programs in C: what the tool says about them stands in their first comments."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sfm_kernel.c import INCLUDE, LIBMPI
+from sfm_kernel.observe import explain
+from tests.c.building import PROGRAMS
+from tests.mpi.launching import launched
+
+ZOO = sorted((PROGRAMS.parent / "zoo").glob("*.c"))
+
+pytestmark = [
+    pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler"),
+    pytest.mark.skipif(not Path(LIBMPI).exists(), reason="libmpi.so.12 was not built"),
+]
+
+
+def deadlock(root: Path, launcher: int) -> dict[str, Any]:
+    """What is said of a launcher's world, once it says that it hangs; the watchdog ends a wait."""
+    while True:
+        with contextlib.suppress(FileNotFoundError, StopIteration):
+            folder = next(root.glob(f"mpi-{launcher}-*"))
+            diagnosis = dict(explain(str(folder)))
+            if diagnosis["verdict"] == "deadlock":
+                return diagnosis
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("source", ZOO, ids=lambda path: path.stem)
+def test_the_tool_says_what_is_wrong(source: Path, sfm_dir: Path) -> None:
+    assert INCLUDE
+    text = source.read_text()
+    (size,) = re.findall(r"^/\* (\d) ranks", text)
+    titles = re.findall(r"^ \* title: (.*)$", text, re.MULTILINE)
+    says = re.findall(r"^ \* says: (.*)$", text, re.MULTILINE)
+    with launched("-n", size, str(source)) as launcher:
+        diagnosis = deadlock(sfm_dir, launcher.pid)
+        launcher.send_signal(signal.SIGTERM)
+        launcher.wait()
+    said = " ".join(diagnosis["sentences"])
+    assert titles in ([], [diagnosis["title"]]), said
+    assert all(one in said for one in says), said

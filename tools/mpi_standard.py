@@ -1,0 +1,151 @@
+"""Writes the two tables that the MPI library and its header are generated from.
+
+    python tools/mpi_standard.py [MPICC]     needs pympistandard and MPICH's compiler wrapper
+
+`sfm_kernel/native/mpi/standard.txt` has every C function of the standard in a line: `early` for
+those that may be called before MPI_Init and after MPI_Finalize (`-` for the others), then its
+prototype. The prototypes come from pympistandard, whose licence (MIT) permits a table made from
+it; the functions that later standards removed, and that old programs call, are added here.
+
+`sfm_kernel/native/mpi/constants.txt` has every constant in a line: its name, its type, its value.
+A program that was compiled against MPICH has these values in its code, so they are facts about
+MPICH's ABI: this tool finds them by compiling a program that prints each.
+
+Both are kept in the repository, so that nobody who builds or installs needs either package. The
+large-count twins (`MPI_Send_c`) are left out: a missing one tells mpi4py to use the other.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parents[1] / "sfm_kernel/native/mpi"
+
+# What the standard lets one call at any time (MPI 4.1, table 11.1), and what only computes.
+EARLY = re.compile(
+    r"""MPI_(
+        Init | Init_thread | Initialized | Finalized | Get_version | Get_library_version
+      | Info_\w+ | \w+_(toint|fromint|c2f|f2c|f082c|c2f08|f082f|f2f08)
+      | Session_\w+ | Abi_\w+ | T_\w+ | Pcontrol | Abort
+      | \w+_create_errhandler | Errhandler_(create|free)
+      | Error_(class|string) | (Add|Remove)_error_\w+
+      | Aint_\w+ | Get_address | Address | Wtime | Wtick | Status_(get|set)_\w+ | \w+_FN | DUP_FN
+    )$""",
+    re.VERBOSE,
+)
+
+# Removed in MPI-3, called by the programs of older courses.
+REMOVED = """
+int MPI_Address(void* location, MPI_Aint* address)
+int MPI_Errhandler_create(MPI_Handler_function* function, MPI_Errhandler* errhandler)
+int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler* errhandler)
+int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler)
+int MPI_Type_extent(MPI_Datatype datatype, MPI_Aint* extent)
+int MPI_Type_hindexed(int count, int array_of_blocklengths[], \
+MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype)
+int MPI_Type_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, \
+MPI_Datatype* newtype)
+int MPI_Type_lb(MPI_Datatype datatype, MPI_Aint* displacement)
+int MPI_Type_struct(int count, int array_of_blocklengths[], MPI_Aint array_of_displacements[], \
+MPI_Datatype array_of_types[], MPI_Datatype* newtype)
+int MPI_Type_ub(MPI_Datatype datatype, MPI_Aint* displacement)
+"""
+
+# Not in the standard by these names, but in what MPICH's header makes of MPI_COMM_DUP_FN.
+ABI = """
+int MPIR_Dup_fn(MPI_Comm oldcomm, int keyval, void* extra_state, void* attribute_val_in, \
+void* attribute_val_out, int* flag)
+"""
+
+# No values of the ABI: what is a function, a format, or says which standard a library has.
+NO_CONSTANT = re.compile(r"_FMT_|_DEFINED$|_FN(_|$)|^MPI_(SUB)?VERSION$")
+
+# What a constant is, by the C type that MPICH's header gives it.
+TYPES = (
+    "MPI_Comm", "MPI_Datatype", "MPI_Group", "MPI_Op", "MPI_Errhandler", "MPI_Info", "MPI_Win",
+    "MPI_Request", "MPI_Message", "MPI_Session", "MPI_File",
+)  # fmt: skip
+
+
+def prototypes() -> list[str]:
+    """All C functions, in the order of their names."""
+    import pympistandard
+
+    pympistandard.use_api_version(1)
+    found = [str(one.express.iso_c) for one in pympistandard.PROCEDURES.values()]
+    found += [*REMOVED.strip().splitlines(), *ABI.strip().splitlines()]
+    return sorted((_mended(one) for one in found if "(" in one), key=lambda one: name(one).lower())
+
+
+def _mended(prototype: str) -> str:
+    """As C writes it, where the data is written for LaTeX or lacks a star."""
+    prototype = prototype.replace("\\ldots", "...")
+    return prototype.replace("(int argc, char argv[]", "(int argc, char* argv[]")
+
+
+def name(prototype: str) -> str:
+    return re.split(r"[\s*]+", prototype.split("(")[0])[-1]
+
+
+def constants(mpicc: str) -> list[str]:
+    """Each constant that MPICH's header defines, with its type and value."""
+    header = _run(mpicc, "-E", "-dM", "-include", "mpi.h", "-xc", "/dev/null")
+    names = re.findall(r"^#define (MPI_[A-Z0-9][A-Z0-9_]*) +\S", header, re.MULTILINE)
+    text = _run(mpicc, "-E", "-include", "mpi.h", "-xc", "/dev/null")
+    for body in re.findall(r"enum \w*\s*\{(.*?)\}", text, re.DOTALL):
+        if "MPI_SEND_T" not in body:  # the numbers of MPICH's functions, which no program uses
+            names += re.findall(r"\bMPI_[A-Z0-9][A-Z0-9_]*", body)
+    wanted = sorted({one for one in names if not NO_CONSTANT.search(one)})
+    return _values(mpicc, wanted)
+
+
+def _values(mpicc: str, names: list[str]) -> list[str]:
+    """Print them by a program, as what they are: a handle in hex, a pointer as a number."""
+    header = _run(mpicc, "-E", "-dM", "-include", "mpi.h", "-xc", "/dev/null")
+    enums = "extern|typedef"
+    lines = []
+    for one in names:
+        body = re.search(rf"^#define {one} +(.*)$", header, re.MULTILINE)
+        told = body.group(1) if body else enums
+        kind = next((type_ for type_ in TYPES if f"({type_})" in told), "int")
+        if re.search(r"\w \*+\)|MPI_T_\w+\)NULL", told):
+            kind = "pointer"
+        elif "MPI_Offset" in told:
+            kind = "MPI_Offset"
+        elif told in names:  # MPI_LONG_LONG is MPI_LONG_LONG_INT
+            kind = next(line.split()[1] for line in _values(mpicc, [told]))
+        lines.append((one, kind))
+    prints = "\n".join(
+        f'printf("{one} {kind} "); '
+        + (
+            f'printf("%ld\\n", (long){one});'
+            if kind in ("int", "pointer", "MPI_Offset", "MPI_File")
+            else f'printf("0x%08x\\n", (unsigned){one});'
+        )
+        for one, kind in lines
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        source, program = Path(folder) / "constants.c", Path(folder) / "constants"
+        headers = "#include <stdio.h>\n#include <stddef.h>\n#include <mpi.h>\n"
+        source.write_text(f"{headers}int main(void) {{{prints}\nreturn 0; }}\n")
+        _run(mpicc, "-w", str(source), "-o", str(program))
+        return _run(str(program)).splitlines()
+
+
+def _run(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def main() -> None:
+    mpicc = sys.argv[1] if len(sys.argv) > 1 else "mpicc"
+    lines = [("early" if EARLY.match(name(one)) else "-") + " " + one for one in prototypes()]
+    (FOLDER / "standard.txt").write_text("\n".join(lines) + "\n")
+    (FOLDER / "constants.txt").write_text("\n".join(constants(mpicc)) + "\n")
+
+
+if __name__ == "__main__":
+    main()
