@@ -108,6 +108,16 @@ def test_so_they_are_where_the_kernel_lets_nobody_reach_anothers_memory(
     assert f"all {name} are right" in run(words, 3, world, library)[0]
 
 
+@pytest.mark.parametrize("size", [2, 3])
+def test_collectives_that_disagree_fail_and_send_no_memory_that_was_given_back(
+    size: int, world: dict[str, str], library: Path
+) -> None:
+    program = str(compiled("failures", library))
+    assert run([program], size, world, library)[0] == "all failures are right\n"
+    words = [sys.executable, "-c", NO_REACH, program, "nothing is fetched"]
+    assert run(words, size, world, library)[0] == "all failures are right\n"
+
+
 def test_who_waits_for_a_process_that_is_killed_gets_an_error(
     world: dict[str, str], library: Path
 ) -> None:

@@ -3,6 +3,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use sfm_endpoint::callers::kept;
+
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
 use crate::table::Table;
@@ -142,7 +144,7 @@ impl Value {
     unsafe fn delete(&self, object: c_int) -> Answer {
         let Some(function) = self.key.delete else { return Ok(()) };
         let extra = self.key.extra as *mut c_void;
-        check("delete", function(object, self.keyval, self.value as *mut c_void, extra))
+        check("delete", kept(|| function(object, self.keyval, self.value as *mut c_void, extra)))
     }
 
     unsafe fn copy(&self, object: c_int) -> Answer<Option<usize>> {
@@ -150,7 +152,7 @@ impl Value {
         let (extra, value) = (self.key.extra as *mut c_void, self.value as *mut c_void);
         let (mut copy, mut flag) = (0_usize, 0);
         let to = (&raw mut copy).cast();
-        check("copy", function(object, self.keyval, extra, value, to, &mut flag))?;
+        check("copy", kept(|| function(object, self.keyval, extra, value, to, &mut flag)))?;
         Ok((flag != 0).then_some(copy))
     }
 }

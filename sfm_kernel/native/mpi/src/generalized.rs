@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use sfm_endpoint::callers::kept;
+
 use crate::engine::{running, Outcome};
 use crate::handles::*;
 
@@ -46,7 +48,7 @@ impl Generalized {
         let mut outcome = Outcome::of_send();
         if let Some(query) = self.query {
             // SAFETY: the program gave this function for this use.
-            outcome.code = unsafe { query(self.extra(), &mut outcome.status) };
+            outcome.code = unsafe { kept(|| query(self.extra(), &mut outcome.status)) };
         }
         outcome
     }
@@ -54,14 +56,14 @@ impl Generalized {
     pub fn free(&self) {
         if let Some(free) = self.free {
             // SAFETY: as in `query`.
-            unsafe { free(self.extra()) };
+            unsafe { kept(|| free(self.extra())) };
         }
     }
 
     pub fn cancel(&self) {
         if let Some(cancel) = self.cancel {
             // SAFETY: as in `query`.
-            unsafe { cancel(self.extra(), c_int::from(self.is_done())) };
+            unsafe { kept(|| cancel(self.extra(), c_int::from(self.is_done()))) };
         }
     }
 }

@@ -2,8 +2,12 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use sfm_endpoint::calltext::Call;
+use sfm_native::segment::Doing;
+
 use crate::collective::schedule::Schedule;
-use crate::engine::{engine, From, Outcome, Receiving, Sending};
+use crate::comm;
+use crate::engine::{engine, told, From, Outcome, Receiving, Sending};
 use crate::errors::{fail, Answer, Failure};
 use crate::generalized::Generalized;
 use crate::handles::*;
@@ -145,9 +149,26 @@ impl Request {
     pub fn from(&self) -> From<'static> {
         match &*self.work() {
             Work::Sending(sending) => From::One(sending.dest),
-            Work::Receiving(receiving) => receiving.from.map_or(From::Nobody, From::One),
+            Work::Receiving(receiving) => receiving.wanted.from.map_or(From::Nobody, From::One),
             Work::Ended(_) | Work::Inactive | Work::Generalized(_) => From::Nobody,
             Work::Schedule(_) => From::Nobody,
+        }
+    }
+
+    /// What observers are told of a call that waits for it.
+    pub fn told(&self) -> Call {
+        match (comm::get(self.comm), &*self.work()) {
+            (Ok(comm), Work::Receiving(one)) => told::receive(&comm, &one.wanted),
+            (Ok(comm), Work::Sending(one)) => told::sending(&comm, one),
+            _ => told::some(vec![], From::Nobody),
+        }
+    }
+
+    /// What the process does while it waits for it.
+    pub fn doing(&self) -> Doing {
+        match *self.work() {
+            Work::Sending(_) => Doing::Sending,
+            _ => Doing::Receiving,
         }
     }
 

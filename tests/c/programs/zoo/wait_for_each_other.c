@@ -1,7 +1,7 @@
 /* 2 ranks. Requests that nobody meets.
  * title: Deadlock: 0 → 1 → 0
  * says: 0 is in MPI_Waitall(count=2) and waits for 1 in wait_for_each_other.c, line 19 (main).
- * says: 1 is in MPI_Wait() and waits for 0 in wait_for_each_other.c, line 22 (main).
+ * says: 1 is in MPI_Wait(source=0, tag=1) in wait_for_each_other.c, line 22 (main).
  */
 #include <mpi.h>
 

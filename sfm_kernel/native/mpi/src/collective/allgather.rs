@@ -16,7 +16,7 @@ const RING_FROM: usize = 16 << 10;
 pub async fn allgather(team: &Team, own: Option<&Items>, parts: &[Items]) -> Answer {
     if let Some(own) = own {
         // SAFETY: the user's, and not the same.
-        unsafe { own.copy_to(&parts[team.rank]) };
+        unsafe { own.hand_to(&parts[team.rank])? };
     }
     let bytes: usize = parts.iter().map(Items::bytes).sum();
     match bytes / team.size < RING_FROM {

@@ -28,7 +28,7 @@ pub async fn alltoall(team: &Team, out: Option<&[Items]>, into: &[Items]) -> Ans
         .map(|other| team.send(other, &out[other].data()))
         .collect();
     // SAFETY: the user's, or a copy of it.
-    unsafe { out[rank].copy_to(&into[rank]) };
+    unsafe { out[rank].hand_to(&into[rank])? };
     all_come(coming).await?;
     all_gone(going).await
 }

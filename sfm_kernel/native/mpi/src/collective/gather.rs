@@ -16,7 +16,7 @@ pub async fn gather(team: &Team, own: Option<&Items>, parts: &[Items], root: usi
     let coming = others.map(|rank| team.receive(rank, parts[rank].data())).collect();
     if let Some(own) = own {
         // SAFETY: the user's, and not the same.
-        unsafe { own.copy_to(&parts[root]) };
+        unsafe { own.hand_to(&parts[root])? };
     }
     all_come(coming).await
 }
@@ -31,7 +31,7 @@ pub async fn scatter(team: &Team, parts: &[Items], own: Option<&Items>, root: us
     let going = others.map(|rank| team.send(rank, &parts[rank].data())).collect();
     if let Some(own) = own {
         // SAFETY: the user's, and not the same.
-        unsafe { parts[root].copy_to(own) };
+        unsafe { parts[root].hand_to(own)? };
     }
     all_gone(going).await
 }

@@ -1,5 +1,6 @@
 //! Items of a datatype in memory: what collectives are given, and what they keep meanwhile.
 
+use super::team::fits;
 use crate::checks;
 use crate::data::Data;
 use crate::datatype::{self, Held};
@@ -80,6 +81,17 @@ impl Items {
             // SAFETY: as above.
             None => unsafe { to.data().fill(Payload(&data.pack(), &[])) },
         }
+    }
+
+    /// Copy these, this process's own part of a collective, to where that goes.
+    ///
+    /// # Safety
+    /// As of `copy_to`, but that there may be another number of bytes than they are.
+    pub unsafe fn hand_to(&self, to: &Items) -> Answer {
+        fits("this process", self.bytes(), to.bytes())?;
+        // SAFETY: as the caller promises.
+        unsafe { self.copy_to(to) };
+        Ok(())
     }
 
     /// Make `into` what these and `into` come to, these being the left operand.

@@ -4,16 +4,17 @@
 //! where it has to wait. A blocking collective polls it until it is done (`whole`); a non-blocking
 //! one is polled by whoever is in a call of MPI (`schedule`). So each algorithm is written once.
 
+use std::cmp::Ordering;
 use std::future::{poll_fn, Future};
 use std::pin::pin;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use crate::comm::Comm;
 use crate::data::Data;
 use crate::engine::{self, engine, told, About, Mode, Outcome, Receiving, Sending, To, Wanted};
-use crate::errors::{fail, Answer};
+use crate::errors::{fail, Answer, Failure};
 use crate::group::Group;
 use crate::handles::*;
 
@@ -43,7 +44,7 @@ pub struct Coming(Arc<Receiving>);
 impl Team {
     /// For the next collective of this communicator.
     pub fn of(comm: &Comm) -> Team {
-        let tag = (comm.collectives.fetch_add(1, Ordering::Relaxed) & LARGEST) as c_int;
+        let tag = (comm.collectives.fetch_add(1, Relaxed) & LARGEST) as c_int;
         let (rank, context) = (comm.rank as usize, engine::collectives(comm.context));
         Team { rank, size: comm.group.members.len(), context, tag, group: comm.group.clone() }
     }
@@ -94,26 +95,55 @@ impl Team {
 fn checked(outcome: Outcome) -> Answer {
     match outcome.code {
         MPI_SUCCESS => Ok(()),
-        MPI_ERR_TRUNCATE => Err(fail(
+        MPI_ERR_TRUNCATE => Err(mismatch(
             MPI_ERR_TRUNCATE,
-            "another process of the communicator sends more than is expected here: do all call the \
-             same collective, with counts and datatypes that fit?",
+            "another process of the communicator sends more than is",
         )),
         code => Err(fail(code, "another process of the communicator has ended")),
     }
 }
 
+/// All processes say the same of what goes from one to another: an error where `bytes` of what
+/// `who` sends go where `room` is for more or less.
+pub fn fits(who: &str, bytes: usize, room: usize) -> Answer {
+    let code = match bytes.cmp(&room) {
+        Ordering::Equal => return Ok(()),
+        Ordering::Less => MPI_ERR_COUNT,
+        Ordering::Greater => MPI_ERR_TRUNCATE,
+    };
+    Err(mismatch(code, &format!("{who} sends {bytes} bytes where {room} are")))
+}
+
+fn mismatch(code: c_int, what: &str) -> Failure {
+    let text = format!(
+        "{what} expected here: do all call the same collective, with counts and datatypes that fit?"
+    );
+    fail(code, text)
+}
+
 impl Going {
     pub async fn gone(self) -> Answer {
-        let Some(sending) = self.0 else { return Ok(()) };
+        let Some(sending) = &self.0 else { return Ok(()) };
         checked(ended(sending.dest, || sending.end.get()).await)
+    }
+}
+
+impl Drop for Going {
+    /// The collective has failed: its memory is given back, and the message may still go.
+    fn drop(&mut self) {
+        if let Some(sending) = self.0.take_if(|sending| !sending.end.is_done()) {
+            sending.keep();
+        }
     }
 }
 
 impl Coming {
     pub async fn come(self) -> Answer {
-        let from = self.0.from.unwrap_or(engine().rank);
-        checked(ended(from, || self.0.end.get()).await)
+        let from = self.0.wanted.from.unwrap_or(engine().rank);
+        let outcome = ended(from, || self.0.end.get()).await;
+        checked(outcome)?;
+        let bytes = outcome.status.bytes() as usize;
+        fits("another process of the communicator", bytes, self.0.room())
     }
 }
 
@@ -157,18 +187,13 @@ async fn ended(partner: usize, end: impl Fn() -> Option<Outcome>) -> Outcome {
 pub fn whole<T>(team: &Team, algorithm: impl Future<Output = Answer<T>>) -> Answer<T> {
     let mut algorithm = pin!(algorithm);
     let mut context = Context::from_waker(Waker::noop());
-    let mut result = None;
-    let is_done = std::cell::RefCell::new(|| {
-        if result.is_none() {
-            if let Poll::Ready(answer) = algorithm.as_mut().poll(&mut context) {
-                result = Some(answer);
-            }
-        }
-        result.is_some()
-    });
+    let mut result = Poll::Pending;
     engine().wait(About::collective(&team.group.members), || {
-        is_done.try_borrow_mut().is_ok_and(|mut is_done| is_done())
+        result = algorithm.as_mut().poll(&mut context);
+        result.is_ready()
     })?;
-    let _ = is_done;
-    result.expect("waited for")
+    match result {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => unreachable!("waited for"),
+    }
 }

@@ -236,24 +236,24 @@ impl Engine {
         let ring = self.core.ring_from(self.endpoint.uid(note.rank));
         let (Some(sending), Some(ring)) = (sending, ring) else { return };
         let Some(claim) = ring.claim(accept.claim as usize) else { return };
-        let (from, length) = sending.bytes();
-        let length = length.min(accept.length);
         let mut probe = 0u8;
-        // SAFETY: a byte of ours; parts of the send's bytes, which are there until it ends.
-        unsafe {
-            if !copy(accept.pid, &mut probe, accept.address, 1, false) {
-                return;
-            }
+        // SAFETY: a byte of ours.
+        if !unsafe { copy(accept.pid, &mut probe, accept.address, 1, false) } {
+            return;
+        }
+        sending.with_bytes(|from, length| {
+            let length = length.min(accept.length);
             let pieces = length.div_ceil(PIECE) as u32;
             while let Some(piece) = claim.claim(accept.number, pieces) {
                 let at = piece as usize * PIECE;
-                let (part, here) = (PIECE.min(length - at), from.add(at).cast_mut());
-                if !copy(accept.pid, here, accept.address + at, part, true) {
+                let (part, here) = (PIECE.min(length - at), from.wrapping_add(at).cast_mut());
+                // SAFETY: a part of the send's bytes.
+                if !unsafe { copy(accept.pid, here, accept.address + at, part, true) } {
                     return; // the receiver is no more
                 }
                 claim.copied();
             }
-        }
+        });
     }
 
     /// Have the sender pour the bytes out.

@@ -237,26 +237,30 @@ impl Engine {
             match bytes {
                 Bytes::Own(own, length) => self.send_past(peer, envelope, own.as_ptr(), *length),
                 Bytes::Of(sending) => {
-                    let (from, length) = sending.bytes();
-                    let sent = self.send_past(peer, envelope, from, length);
+                    let sent = sending
+                        .with_bytes(|from, length| self.send_past(peer, envelope, from, length));
                     if sent == Sent::Gone {
                         sending.gone();
                     }
                     sent
                 }
                 Bytes::Poured(sending, done) => {
-                    let (from, length) = sending.bytes();
-                    while *done < length {
-                        envelope.source = *done as i64;
-                        let piece = PIECE.min(length - *done);
-                        let sent = self.send_past(peer, envelope, from.add(*done), piece);
-                        if sent != Sent::Gone {
-                            return sent;
+                    let sent = sending.with_bytes(|from, length| {
+                        while *done < length {
+                            envelope.source = *done as i64;
+                            let piece = PIECE.min(length - *done);
+                            let sent = self.send_past(peer, envelope, from.add(*done), piece);
+                            if sent != Sent::Gone {
+                                return sent;
+                            }
+                            *done += piece;
                         }
-                        *done += piece;
+                        Sent::Gone
+                    });
+                    if sent == Sent::Gone {
+                        sending.end.set(Outcome::of_send());
                     }
-                    sending.end.set(Outcome::of_send());
-                    Sent::Gone
+                    sent
                 }
             }
         }

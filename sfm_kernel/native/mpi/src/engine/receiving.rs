@@ -18,9 +18,7 @@ pub struct Receiving {
     pub end: End,
     /// Where the bytes go.
     pub(super) data: Data,
-    context: u64,
-    /// Whose message it may be, in the world; None for anybody's.
-    pub from: Option<usize>,
+    pub wanted: Wanted,
     /// Its number in the core while it is posted; 0 else.
     posted: AtomicU64,
 }
@@ -31,6 +29,11 @@ unsafe impl Send for Receiving {}
 unsafe impl Sync for Receiving {}
 
 impl Receiving {
+    /// Bytes that there is room for.
+    pub fn room(&self) -> usize {
+        self.data.len()
+    }
+
     /// The end of a receive of which `length` bytes came.
     pub(super) fn finish(&self, envelope: &Envelope, length: usize) {
         let room = self.data.len();
@@ -102,7 +105,7 @@ impl Engine {
     /// # Safety
     /// The memory is the receive's until it has ended.
     pub unsafe fn receive(&self, wanted: &Wanted, data: Data) -> Arc<Receiving> {
-        let receiving = Arc::new(Self::receiving(wanted.context, wanted.from, data));
+        let receiving = Arc::new(Self::receiving(*wanted, data));
         let posted = self.core.post(wanted.context, wanted.numbers(), receiving.clone());
         receiving.posted.store(posted.unwrap_or(0), Ordering::Release);
         receiving
@@ -114,21 +117,26 @@ impl Engine {
     /// As of `receive`.
     pub unsafe fn receive_taken(&self, packet: &Packet, data: Data) -> Arc<Receiving> {
         let envelope = packet.envelope().expect("only envelopes are taken");
-        let from = Note::of(&envelope).rank;
-        let receiving = Arc::new(Self::receiving(envelope.context, Some(from), data));
+        let wanted = Wanted {
+            context: envelope.context,
+            source: envelope.source as c_int,
+            tag: envelope.tag as c_int,
+            from: Some(Note::of(&envelope).rank),
+        };
+        let receiving = Arc::new(Self::receiving(wanted, data));
         receiving.clone().receive(&envelope, Payload(packet.payload(), &[]));
         receiving
     }
 
-    fn receiving(context: u64, from: Option<usize>, data: Data) -> Receiving {
+    fn receiving(wanted: Wanted, data: Data) -> Receiving {
         let (end, posted) = (End::new(), AtomicU64::new(0));
-        Receiving { end, data, context, from, posted }
+        Receiving { end, data, wanted, posted }
     }
 
     /// Take a receive back; false where its message has come.
     pub fn take_back(&self, receiving: &Receiving, outcome: Outcome) -> bool {
         let number = receiving.posted.load(Ordering::Acquire);
-        let is_back = number != 0 && self.core.unpost(receiving.context, number);
+        let is_back = number != 0 && self.core.unpost(receiving.wanted.context, number);
         if is_back {
             receiving.end.set(outcome);
         }

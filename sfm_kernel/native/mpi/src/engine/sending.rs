@@ -1,7 +1,7 @@
 //! The sending half of a message.
 
 use std::sync::atomic::Ordering;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use sfm_native::packet::Envelope;
 
@@ -27,12 +27,17 @@ pub struct Sending {
     /// The receiver, in the world.
     pub dest: usize,
     pub(super) envelope: Envelope,
-    from: *const u8,
-    length: usize,
+    bytes: Mutex<Bytes>,
     /// It ends when its bytes have gone, and not only when the receiver says so.
     ends_gone: bool,
-    /// Where the bytes are, if not in the user's memory.
-    _packed: Option<Vec<u8>>,
+}
+
+/// What is sent.
+struct Bytes {
+    from: *const u8,
+    length: usize,
+    /// Where they are, if not in the user's memory.
+    own: Option<Vec<u8>>,
 }
 
 // SAFETY: the user leaves the memory as it is until the send has ended.
@@ -41,8 +46,26 @@ unsafe impl Send for Sending {}
 unsafe impl Sync for Sending {}
 
 impl Sending {
-    pub(super) fn bytes(&self) -> (*const u8, usize) {
-        (self.from, self.length)
+    pub fn tag(&self) -> c_int {
+        self.envelope.tag as c_int
+    }
+
+    /// Do something with the bytes, which stay where they are meanwhile.
+    pub(super) fn with_bytes<T>(&self, work: impl FnOnce(*const u8, usize) -> T) -> T {
+        let bytes = lock(&self.bytes);
+        work(bytes.from, bytes.length)
+    }
+
+    /// The user is about to have the memory back before the send has ended: keep a copy. Only a
+    /// receiver that fetches the bytes from where they were (offers.rs) may see what comes there.
+    pub fn keep(&self) {
+        let mut bytes = lock(&self.bytes);
+        if bytes.own.is_none() {
+            // SAFETY: until now the bytes are there.
+            let copy = unsafe { std::slice::from_raw_parts(bytes.from, bytes.length) }.to_vec();
+            bytes.from = copy.as_ptr();
+            bytes.own = Some(copy);
+        }
     }
 
     /// Its bytes have gone.
@@ -110,10 +133,8 @@ impl Engine {
             envelope.note = note.word();
         }
         let ends_gone = kind == Kind::Plain;
-        let end = End::new();
-        let sending =
-            Sending { end, dest: to.rank, envelope, from, length, ends_gone, _packed: packed };
-        let sending = Arc::new(sending);
+        let (end, bytes) = (End::new(), Mutex::new(Bytes { from, length, own: packed }));
+        let sending = Arc::new(Sending { end, dest: to.rank, envelope, bytes, ends_gone });
         if kind != Kind::Plain {
             lock(&self.answered).all.insert(note.number, sending.clone());
         }

@@ -10,7 +10,7 @@ use sfm_endpoint::calltext::{Call, Waits};
 use sfm_endpoint::{callers, Name};
 
 use super::wait::From;
-use super::{engine, Wanted};
+use super::{engine, Sending, Wanted};
 use crate::comm::Comm;
 use crate::handles::*;
 
@@ -72,10 +72,19 @@ pub fn receive(comm: &Comm, wanted: &Wanted) -> Call {
 
 /// A send, which waits for its receiver.
 pub fn send(comm: &Comm, dest: c_int, tag: c_int, count: c_int, rank: usize) -> Call {
-    let mut arguments: Arguments = [("dest", dest), ("tag", tag), ("count", count)]
-        .map(|(name, n)| (name, n.to_string()))
-        .into();
-    arguments.extend(communicator(comm));
+    sent(comm, vec![("dest", dest), ("tag", tag), ("count", count)], rank)
+}
+
+/// A send that was begun before.
+pub fn sending(comm: &Comm, sending: &Sending) -> Call {
+    let dest = comm.peers().members.iter().position(|rank| *rank as usize == sending.dest);
+    let dest = dest.map_or(MPI_PROC_NULL, |dest| dest as c_int);
+    sent(comm, vec![("dest", dest), ("tag", sending.tag())], sending.dest)
+}
+
+fn sent(comm: &Comm, numbers: Vec<(&'static str, c_int)>, rank: usize) -> Call {
+    let numbers = numbers.into_iter().map(|(name, number)| (name, number.to_string()));
+    let arguments = numbers.chain(communicator(comm)).collect();
     call(arguments, Waits::Others(Some(vec![named(rank)])))
 }
 

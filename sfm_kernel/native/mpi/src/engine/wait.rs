@@ -1,5 +1,6 @@
 //! Moving everything on, and waiting until something is done.
 
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -76,25 +77,31 @@ impl Engine {
         }
     }
 
-    /// Advance until `is_done()`. Err where somebody has died that it takes.
+    /// Advance until `is_done()`, which is not asked again after that. Err where somebody has died
+    /// that it takes.
     ///
     /// Blocks: spins only while cores are free, gives way, then sleeps, seen by observers.
-    pub fn wait<'a>(&self, about: impl Into<About<'a>>, is_done: impl Fn() -> bool) -> Answer {
+    pub fn wait<'a>(
+        &self,
+        about: impl Into<About<'a>>,
+        mut is_done: impl FnMut() -> bool,
+    ) -> Answer {
         self.advance();
         if is_done() {
             return Ok(());
         }
-        self.wait_seen(about.into(), &is_done)
+        self.wait_seen(about.into(), &mut is_done)
     }
 
-    fn wait_seen(&self, about: About<'_>, is_done: &dyn Fn() -> bool) -> Answer {
+    fn wait_seen(&self, about: About<'_>, is_done: &mut dyn FnMut() -> bool) -> Answer {
+        let until = Until { was_done: Cell::new(false), is_done: RefCell::new(is_done) };
         let (version, examined, shown) = Default::default();
-        let mut goal = Waiting { engine: self, about, is_done, version, examined, shown };
+        let mut goal = Waiting { engine: self, about, until, version, examined, shown };
         self.endpoint.whole.wait(&mut goal, None).map(|_| ()).map_err(failure)
     }
 
     /// Sleep until there may be something to do.
-    fn rest(&self, version: u64, limit: Duration, is_done: &dyn Fn() -> bool) -> Woken {
+    fn rest(&self, version: u64, limit: Duration, until: &Until<'_>) -> Woken {
         let blocked = self.announce_waits();
         if !blocked.is_empty() {
             self.flush();
@@ -105,7 +112,7 @@ impl Engine {
             })
         };
         // Another thread may have done what was left, and ended what we wait for.
-        let news = || has_room() || self.has_todo.load(Ordering::Relaxed) || is_done();
+        let news = || has_room() || self.has_todo.load(Ordering::Relaxed) || until.is_done();
         let woken = self.core.wait_for(version, limit, news);
         for (way, _) in &blocked {
             if let Some(writing) = way.try_lock() {
@@ -124,10 +131,19 @@ impl Engine {
         self.wait(From::Nobody, || self.has_sent_all())
     }
 
-    /// What a call does that has looked in vain, and will be made again: it lets others work whose
-    /// message it wants, where cores are short.
-    pub fn look_around(&self) {
+    /// What a call does that has looked in vain for what `call` says, and will be made again: it
+    /// lets others work whose message it wants, where cores are short. Observers hear of it.
+    pub fn in_vain(&self, call: impl FnOnce() -> Call) {
+        let shared = self.core.shared();
+        if shared.polled() {
+            shared.tell_polls(&call().asked());
+        }
         self.core.give_way();
+    }
+
+    /// A call that had looked in vain before has found something.
+    pub fn not_in_vain(&self) {
+        self.core.shared().polls.end();
     }
 
     /// Who has died of those that somebody waits for.
@@ -149,11 +165,27 @@ fn text_of_loss(rank: usize) -> String {
     )
 }
 
+/// What a call waits for: asked by several looks, which go on by what it was the first time.
+struct Until<'a> {
+    was_done: Cell<bool>,
+    is_done: RefCell<&'a mut dyn FnMut() -> bool>,
+}
+
+impl Until<'_> {
+    fn is_done(&self) -> bool {
+        // It may itself do what makes somebody look.
+        let ask = || self.is_done.try_borrow_mut().is_ok_and(|mut is_done| is_done());
+        let is_done = self.was_done.get() || ask();
+        self.was_done.set(is_done);
+        is_done
+    }
+}
+
 /// A call that waits.
 struct Waiting<'a> {
     engine: &'a Engine,
     about: About<'a>,
-    is_done: &'a dyn Fn() -> bool,
+    until: Until<'a>,
     version: u64,
     examined: u64,
     /// It is seen to wait: of a collective, for this process.
@@ -185,12 +217,12 @@ impl<'h> Goal<Around<'h>> for Waiting<'_> {
             core.take_in_all(); // somebody may have died between writing and ringing
         }
         self.engine.advance();
-        Ok((self.is_done)().then_some(()))
+        Ok(self.until.is_done().then_some(()))
     }
 
     fn spin(&mut self, _host: &Around<'h>) -> bool {
         self.engine.core.spin_for(self.version, || {
-            self.engine.has_todo.load(Ordering::Relaxed) || (self.is_done)()
+            self.engine.has_todo.load(Ordering::Relaxed) || self.until.is_done()
         })
     }
 
@@ -198,7 +230,7 @@ impl<'h> Goal<Around<'h>> for Waiting<'_> {
         if self.about.doing == Doing::Collective {
             self.tell_anew();
         }
-        self.engine.rest(self.version, limit, self.is_done)
+        self.engine.rest(self.version, limit, &self.until)
     }
 
     fn examined(&self) -> Examined {

@@ -30,7 +30,7 @@ unsafe fn whole(
             return Err(failure);
         }
         // Its message has come after all; only that it is an offer of the dead makes it fail.
-        let about = About { from: receiving.from.map_or(about.from, From::One), ..about };
+        let about = About { from: receiving.wanted.from.map_or(about.from, From::One), ..about };
         engine().wait(about, || receiving.end.is_done())?;
     }
     finish(&receiving.end.get().expect("waited for"), comm, status)
@@ -125,7 +125,14 @@ unsafe fn exchange(
     let receiving = wanted.as_ref().map(|wanted| engine().receive(wanted, into));
     let sending = to.and_then(|to| engine().send(to, Mode::Standard, from));
     if let Some(sending) = sending {
-        engine().wait(From::One(sending.dest), || sending.end.is_done())?;
+        let sent = engine().wait(From::One(sending.dest), || sending.end.is_done());
+        if let Err(failure) = sent {
+            if let Some(receiving) = &receiving {
+                // Nothing may come any more into memory that the program has back.
+                engine().take_back(receiving, Outcome::failed(failure.code));
+            }
+            return Err(failure);
+        }
     }
     match (&receiving, &wanted) {
         (Some(receiving), Some(wanted)) => {
@@ -164,19 +171,27 @@ pub unsafe fn probe(source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_
     Ok(())
 }
 
-/// Wait until `look()` finds something: what it has found first, after which it is not called again.
+/// Wait until `look()` finds something.
 fn wait_for<T>(on: &comm::Comm, wanted: &Wanted, look: impl Fn() -> Option<T>) -> Answer<T> {
-    let found = std::cell::RefCell::new(None);
+    let mut found = None;
     let call = || told::receive(on, wanted);
     let about = About::receiving(ends::from(on, wanted), &call);
     engine().wait(about, || {
-        let mut found = found.borrow_mut();
-        if found.is_none() {
-            *found = look();
-        }
+        found = look();
         found.is_some()
     })?;
-    Ok(found.into_inner().expect("waited for"))
+    Ok(found.expect("waited for"))
+}
+
+/// What `look()` finds now.
+fn look_once<T>(on: &comm::Comm, wanted: &Wanted, look: impl Fn() -> Option<T>) -> Option<T> {
+    engine().advance();
+    let found = look();
+    match &found {
+        Some(_) => engine().not_in_vain(),
+        None => engine().in_vain(|| told::receive(on, wanted)),
+    }
+    found
 }
 
 pub unsafe fn iprobe(
@@ -186,16 +201,14 @@ pub unsafe fn iprobe(
     flag: *mut c_int,
     status: *mut MPI_Status,
 ) -> Answer {
-    let seen = match ends::wanted(&*comm::get(comm)?, source, tag)? {
-        None => Some(MPI_Status::of_no_process()),
-        Some(wanted) => {
-            engine().advance();
-            engine().probe(&wanted)
-        }
+    let on = comm::get(comm)?;
+    let Some(wanted) = ends::wanted(&on, source, tag)? else {
+        put("flag", flag, 1)?;
+        return finish(&nothing(), comm, status);
     };
-    match &seen {
-        Some(seen) => seen.put(status),
-        None => engine().look_around(),
+    let seen = look_once(&on, &wanted, || engine().probe(&wanted));
+    if let Some(seen) = &seen {
+        seen.put(status);
     }
     put("flag", flag, c_int::from(seen.is_some()))
 }
@@ -225,14 +238,13 @@ pub unsafe fn improbe(
     message: *mut MPI_Message,
     status: *mut MPI_Status,
 ) -> Answer {
-    let Some(wanted) = ends::wanted(&*comm::get(comm)?, source, tag)? else {
+    let on = comm::get(comm)?;
+    let Some(wanted) = ends::wanted(&on, source, tag)? else {
         put("message", message, MPI_MESSAGE_NO_PROC)?;
         put("flag", flag, 1)?;
         return finish(&nothing(), comm, status);
     };
-    engine().advance();
-    let Some(packet) = engine().take(&wanted) else {
-        engine().look_around();
+    let Some(packet) = look_once(&on, &wanted, || engine().take(&wanted)) else {
         return put("flag", flag, 0);
     };
     found(&packet).put(status);

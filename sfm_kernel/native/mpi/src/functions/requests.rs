@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use sfm_endpoint::calltext::Call;
+
 use crate::checks::{array_mut, count, put};
 use crate::engine::{engine, told, About, From, Outcome};
 use crate::errors::{fail, Answer, Failure};
@@ -15,21 +17,34 @@ fn all(handles: &[MPI_Request]) -> Answer<Vec<Option<Arc<Request>>>> {
     handles.iter().map(|handle| request::get(*handle)).collect()
 }
 
+/// Those who have to do something for requests that are not done, and whether no other can.
+fn partners(requests: &[Option<Arc<Request>>]) -> (Vec<c_int>, bool) {
+    let open = || requests.iter().flatten().filter(|one| !one.is_done());
+    let partners: Vec<_> = open()
+        .filter_map(|one| match one.from() {
+            From::One(rank) => Some(rank as c_int),
+            From::Nobody | From::Any(_) => None,
+        })
+        .collect();
+    let all = partners.len() == open().count();
+    (partners, all)
+}
+
+/// What observers are told of a call with these requests.
+fn told_of(requests: &[Option<Arc<Request>>]) -> Call {
+    if let [Some(one)] = requests {
+        return one.told();
+    }
+    let (partners, all) = partners(requests);
+    let count = vec![("count", requests.len().to_string())];
+    told::requests(count, all.then_some(&partners))
+}
+
 /// Wait until `is_done`; gives up on those requests whose partner has died.
 fn wait_for(requests: &[Option<Arc<Request>>], is_done: impl Fn() -> bool) {
     loop {
-        let partners: Vec<c_int> = requests
-            .iter()
-            .flatten()
-            .filter(|one| !one.is_done())
-            .filter_map(|one| match one.from() {
-                From::One(rank) => Some(rank as c_int),
-                From::Nobody | From::Any(_) => None,
-            })
-            .collect();
-        let all = partners.len() == requests.iter().flatten().filter(|one| !one.is_done()).count();
-        let count = vec![("count", requests.len().to_string())];
-        let call = || told::requests(count.clone(), all.then_some(&partners));
+        let (partners, _) = partners(requests);
+        let call = || told_of(requests);
         if engine().wait(About::receiving(From::Any(&partners), &call), &is_done).is_ok() {
             return;
         }
@@ -46,9 +61,13 @@ pub unsafe fn wait(request: *mut MPI_Request, status: *mut MPI_Status) -> Answer
         MPI_Status::empty().put(status);
         return Ok(());
     };
-    if !one.is_done() && engine().wait(one.from(), || one.is_done()).is_err() {
-        one.give_up();
-        wait_for(&[Some(one.clone())], || one.is_done());
+    if !one.is_done() {
+        let call = || one.told();
+        let about = About { from: one.from(), doing: one.doing(), call: Some(&call) };
+        if engine().wait(about, || one.is_done()).is_err() {
+            one.give_up();
+            wait_for(&[Some(one.clone())], || one.is_done());
+        }
     }
     complete(&one, &mut *request, status)
 }
@@ -64,14 +83,23 @@ pub unsafe fn test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI
         MPI_Status::empty().put(status);
         return put("flag", flag, 1);
     };
-    engine().advance();
-    let is_done = one.is_done();
+    let is_done = look(&[Some(one.clone())], || one.is_done());
     put("flag", flag, c_int::from(is_done))?;
     if is_done {
         return complete(&one, &mut *request, status);
     }
-    engine().look_around();
     Ok(())
+}
+
+/// Whether it is so now, for a call that the program makes again until it is.
+fn look(requests: &[Option<Arc<Request>>], is_done: impl FnOnce() -> bool) -> bool {
+    engine().advance();
+    let is_done = is_done();
+    match is_done {
+        true => engine().not_in_vain(),
+        false => engine().in_vain(|| told_of(requests)),
+    }
+    is_done
 }
 
 /// The status at `nth` of an array that may be MPI_STATUSES_IGNORE.
@@ -140,11 +168,9 @@ pub unsafe fn testall(
 ) -> Answer {
     let handles = array_mut("array_of_requests", array_of_requests, count("count", count_)?)?;
     let requests = all(handles)?;
-    engine().advance();
-    let are_done = requests.iter().flatten().all(|one| one.is_done());
+    let are_done = look(&requests, || requests.iter().flatten().all(|one| one.is_done()));
     put("flag", flag, c_int::from(are_done))?;
     if !are_done {
-        engine().look_around();
         return Ok(());
     }
     let mut failed = None;
@@ -191,7 +217,7 @@ pub unsafe fn testany(
 ) -> Answer {
     let handles = array_mut("array_of_requests", array_of_requests, count("count", count_)?)?;
     let requests = all(handles)?;
-    engine().advance();
+    look(&requests, || first_done(&requests) != Some(None));
     match first_done(&requests) {
         None => {
             MPI_Status::empty().put(status);
@@ -199,7 +225,6 @@ pub unsafe fn testany(
             put("flag", flag, 1)
         }
         Some(None) => {
-            engine().look_around();
             put("index", index, MPI_UNDEFINED)?;
             put("flag", flag, 0)
         }
@@ -220,12 +245,14 @@ unsafe fn some(
     wait: bool,
 ) -> Answer {
     let requests = all(handles)?;
-    engine().advance();
-    match first_done(&requests) {
-        None => return put("outcount", outcount, MPI_UNDEFINED),
-        Some(None) if wait => wait_for(&requests, || first_done(&requests).flatten().is_some()),
-        Some(None) => engine().look_around(),
-        Some(Some(_)) => {}
+    if first_done(&requests).is_none() {
+        return put("outcount", outcount, MPI_UNDEFINED);
+    }
+    let is_one_done = || first_done(&requests).flatten().is_some();
+    if wait {
+        wait_for(&requests, is_one_done);
+    } else {
+        look(&requests, is_one_done);
     }
     let (mut found, mut failed) = (0, None);
     for (at, (one, handle)) in requests.iter().zip(handles).enumerate() {

@@ -5,6 +5,8 @@ mod number;
 
 use std::sync::Arc;
 
+use sfm_endpoint::callers::kept;
+
 use crate::datatype::Datatype;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
@@ -109,7 +111,7 @@ impl Op {
         }
         let Op::Made(made) = self else { unreachable!("what is predefined has a loop") };
         let (mut length, mut handle) = (count as c_int, handle);
-        (made.function)(from.cast_mut(), into, &mut length, &mut handle);
+        kept(|| (made.function)(from.cast_mut(), into, &mut length, &mut handle));
         Ok(())
     }
 }

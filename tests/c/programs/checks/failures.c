@@ -1,0 +1,75 @@
+/* Collectives whose processes disagree fail with an error that says so, and whoever has not failed
+   gets what was sent, even if its sender has its memory back. With an argument also where nothing
+   is fetched from a sender's memory. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK(truth)                                                                              \
+    do {                                                                                          \
+        if (!(truth)) {                                                                           \
+            fprintf(stderr, "rank %d, line %d: not %s\n", rank, __LINE__, #truth);                \
+            MPI_Abort(MPI_COMM_WORLD, 3);                                                         \
+        }                                                                                         \
+    } while (0)
+
+enum { LARGE = 2 << 20 };
+
+static int rank, size;
+
+static void other_counts(void)
+{
+    int numbers[4] = {rank, rank, rank, rank};
+    int code = MPI_Bcast(numbers, rank == 0 ? 2 : 4, MPI_INT, 0, MPI_COMM_WORLD);
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+    /* In a tree not everybody hears it from the root, but whoever does not gets as much. */
+    CHECK(rank == 0 ? code == MPI_SUCCESS : code != MPI_SUCCESS || rank > 1);
+    if (rank == 1) {
+        CHECK(code == MPI_ERR_COUNT);
+        MPI_Error_string(code, text, &length);
+        CHECK(strstr(text, "sends 8 bytes where 16 are expected") != NULL);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    code = MPI_Gather(numbers, rank == 1 ? 2 : 1, MPI_INT, numbers, 1, MPI_INT, 0, MPI_COMM_SELF);
+    CHECK(rank == 1 ? code == MPI_ERR_TRUNCATE : code == MPI_SUCCESS);
+}
+
+/* Rank 1 expects less of rank 0 than comes, and fails while its own message has yet to go. */
+static void memory_given_back(int nothing_is_fetched)
+{
+    int *out = malloc(LARGE * sizeof *out), *in = malloc(LARGE * sizeof *in);
+    int sent[2] = {0, 0}, come[2] = {0, 0}, at[2] = {0, 0};
+    MPI_Comm two;
+    MPI_Comm_split(MPI_COMM_WORLD, rank < 2 ? 0 : MPI_UNDEFINED, 0, &two);
+    if (rank < 2) {
+        MPI_Comm_set_errhandler(two, MPI_ERRORS_RETURN);
+        for (int i = 0; i < LARGE; i++) out[i] = i;
+        sent[1 - rank] = rank == 0 ? 2 : LARGE;
+        come[1 - rank] = rank == 0 ? LARGE : 1;
+        int code = MPI_Alltoallv(out, sent, at, MPI_INT, in, come, at, MPI_INT, two);
+        CHECK(code == (rank == 0 ? MPI_SUCCESS : MPI_ERR_TRUNCATE));
+        if (rank == 1) memset(out, 0xff, LARGE * sizeof *out);
+        for (int i = 0; i < LARGE && rank == 0 && nothing_is_fetched; i++) CHECK(in[i] == i);
+        MPI_Barrier(two);
+        MPI_Comm_free(&two);
+    }
+    free(out);
+    free(in);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    other_counts();
+    memory_given_back(argc > 1);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) printf("all failures are right\n");
+    MPI_Finalize();
+    return 0;
+}
