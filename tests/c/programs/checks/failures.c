@@ -20,7 +20,7 @@ static int rank, size;
 
 static void other_counts(void)
 {
-    int numbers[4] = {rank, rank, rank, rank};
+    int numbers[4] = {rank, rank, rank, rank}, own[2];
     int code = MPI_Bcast(numbers, rank == 0 ? 2 : 4, MPI_INT, 0, MPI_COMM_WORLD);
     char text[MPI_MAX_ERROR_STRING];
     int length;
@@ -32,8 +32,28 @@ static void other_counts(void)
         CHECK(strstr(text, "sends 8 bytes where 16 are expected") != NULL);
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    code = MPI_Gather(numbers, rank == 1 ? 2 : 1, MPI_INT, numbers, 1, MPI_INT, 0, MPI_COMM_SELF);
+    code = MPI_Gather(numbers, rank == 1 ? 2 : 1, MPI_INT, own, 1, MPI_INT, 0, MPI_COMM_SELF);
     CHECK(rank == 1 ? code == MPI_ERR_TRUNCATE : code == MPI_SUCCESS);
+}
+
+/* Sending from where is received is refused by everybody. */
+static void memory_used_twice(void)
+{
+    int n[8] = {0}, all = MPI_ERR_BUFFER;
+    MPI_Comm world = MPI_COMM_WORLD;
+    MPI_Request request;
+    CHECK(MPI_Allreduce(n, n, 4, MPI_INT, MPI_SUM, world) == all);
+    CHECK(MPI_Allreduce(n, n + 3, 4, MPI_INT, MPI_SUM, world) == all);
+    CHECK(MPI_Scan(n, n, 1, MPI_INT, MPI_SUM, world) == all);
+    CHECK(MPI_Exscan(n, n, 1, MPI_INT, MPI_SUM, world) == all);
+    CHECK(MPI_Reduce_scatter_block(n, n, 1, MPI_INT, MPI_SUM, world) == all);
+    CHECK(MPI_Allgather(n + 1, 1, MPI_INT, n, 1, MPI_INT, world) == all);
+    CHECK(MPI_Alltoall(n, 1, MPI_INT, n, 1, MPI_INT, world) == all);
+    CHECK(MPI_Iallreduce(n, n, 1, MPI_INT, MPI_SUM, world, &request) == all);
+    CHECK(MPI_Reduce(n, n, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_SELF) == all);
+    CHECK(MPI_Gather(n, 1, MPI_INT, n, 1, MPI_INT, 0, MPI_COMM_SELF) == all);
+    CHECK(MPI_Scatter(n, 1, MPI_INT, n, 1, MPI_INT, 0, MPI_COMM_SELF) == all);
+    CHECK(MPI_Allreduce(n, n + 4, 4, MPI_INT, MPI_SUM, world) == MPI_SUCCESS);
 }
 
 /* Rank 1 expects less of rank 0 than comes, and fails while its own message has yet to go. */
@@ -67,6 +87,7 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     other_counts();
+    memory_used_twice();
     memory_given_back(argc > 1);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) printf("all failures are right\n");

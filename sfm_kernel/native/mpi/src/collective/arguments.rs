@@ -7,10 +7,10 @@ use crate::comm::Comm;
 use crate::errors::Answer;
 use crate::handles::*;
 
-/// The same number of items for each process, one behind the other.
-fn equal(items: Items, size: usize) -> Vec<Items> {
-    let each = items.count / size.max(1);
-    (0..size).map(|nth| items.part(nth * each, each)).collect()
+/// So many items for each process, one behind the other.
+fn equal(items: &Items, comm: &Comm) -> Vec<Items> {
+    let each = items.count;
+    (0..comm.size() as usize).map(|nth| items.part(nth * each, each)).collect()
 }
 
 /// `counts` and `displs` (in items) for each process.
@@ -55,11 +55,6 @@ unsafe fn typed(
     (0..size).map(one).collect()
 }
 
-/// Many times `each`, as an argument would say it.
-fn times(each: c_int, size: c_int) -> c_int {
-    each.saturating_mul(size)
-}
-
 fn is_root(comm: &Comm, root: c_int) -> Answer<bool> {
     check_root(comm, root)?;
     Ok(comm.rank == root)
@@ -91,11 +86,9 @@ pub unsafe fn gather(
     comm: MPI_Comm,
 ) -> Answer<Call> {
     let comm = on(comm)?;
-    let (size, mut parts) = (comm.size(), Vec::new());
+    let mut parts = Vec::new();
     let own = if is_root(&comm, root)? {
-        count("recvcount", recvcount)?;
-        let all = Items::of("recvbuf", recvbuf, times(recvcount, size), recvtype)?;
-        parts = equal(all, size as usize);
+        parts = equal(&Items::of("recvbuf", recvbuf, recvcount, recvtype)?, &comm);
         Items::unless_in_place("sendbuf", sendbuf, sendcount, sendtype)?
     } else {
         Some(Items::of("sendbuf", sendbuf, sendcount, sendtype)?)
@@ -137,11 +130,9 @@ pub unsafe fn scatter(
     comm: MPI_Comm,
 ) -> Answer<Call> {
     let comm = on(comm)?;
-    let (size, mut parts) = (comm.size(), Vec::new());
+    let mut parts = Vec::new();
     let own = if is_root(&comm, root)? {
-        count("sendcount", sendcount)?;
-        let all = Items::of("sendbuf", sendbuf, times(sendcount, size), sendtype)?;
-        parts = equal(all, size as usize);
+        parts = equal(&Items::of("sendbuf", sendbuf, sendcount, sendtype)?, &comm);
         Items::unless_in_place("recvbuf", recvbuf, recvcount, recvtype)?
     } else {
         Some(Items::of("recvbuf", recvbuf, recvcount, recvtype)?)
@@ -181,11 +172,10 @@ pub unsafe fn allgather(
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Answer<Call> {
-    let size = on(comm)?.size();
-    count("recvcount", recvcount)?;
+    let comm = on(comm)?;
     let own = Items::unless_in_place("sendbuf", sendbuf, sendcount, sendtype)?;
-    let all = Items::of("recvbuf", recvbuf, times(recvcount, size), recvtype)?;
-    Ok(Call::Allgather { own, parts: equal(all, size as usize) })
+    let each = Items::of("recvbuf", recvbuf, recvcount, recvtype)?;
+    Ok(Call::Allgather { own, parts: equal(&each, &comm) })
 }
 
 pub unsafe fn allgatherv(
@@ -213,12 +203,11 @@ pub unsafe fn alltoall(
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Answer<Call> {
-    let size = on(comm)?.size();
-    count("recvcount", recvcount)?;
-    let all = Items::of("recvbuf", recvbuf, times(recvcount, size), recvtype)?;
-    let out = Items::unless_in_place("sendbuf", sendbuf, times(sendcount, size), sendtype)?;
-    let out = out.map(|out| equal(out, size as usize));
-    Ok(Call::Alltoall { out, into: equal(all, size as usize) })
+    let comm = on(comm)?;
+    let into = Items::of("recvbuf", recvbuf, recvcount, recvtype)?;
+    let out = Items::unless_in_place("sendbuf", sendbuf, sendcount, sendtype)?;
+    let out = out.map(|out| equal(&out, &comm));
+    Ok(Call::Alltoall { out, into: equal(&into, &comm) })
 }
 
 pub unsafe fn alltoallv(

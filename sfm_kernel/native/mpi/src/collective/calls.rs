@@ -40,13 +40,13 @@ pub enum Call {
         out: Option<Vec<Items>>,
         into: Vec<Items>,
     },
+    /// `from`, here and below: None where they stand where the result is to go. `into` at the root only.
     Reduce {
         op: Op,
-        from: Items,
+        from: Option<Items>,
         into: Option<Items>,
         root: usize,
     },
-    /// None: they stand where the result is to go.
     Allreduce {
         op: Op,
         from: Option<Items>,
@@ -54,7 +54,7 @@ pub enum Call {
     },
     ReduceScatter {
         op: Op,
-        from: Items,
+        from: Option<Items>,
         counts: Vec<usize>,
         into: Items,
     },
@@ -65,7 +65,7 @@ pub enum Call {
     },
     Exscan {
         op: Op,
-        from: Items,
+        from: Option<Items>,
         into: Items,
     },
 }
@@ -76,6 +76,37 @@ unsafe impl Send for Call {}
 unsafe impl Sync for Call {}
 
 impl Call {
+    /// Refuse to send from where is received.
+    fn check(&self) -> Answer {
+        let among = |one: &Items, all: &[Items]| all.iter().any(|other| one.share_memory(other));
+        let is_shared = match self {
+            Call::Barrier | Call::Bcast { .. } => false,
+            Call::Gather { own, parts, .. }
+            | Call::Scatter { own, parts, .. }
+            | Call::Allgather { own, parts } => own.as_ref().is_some_and(|own| among(own, parts)),
+            Call::Alltoall { out, into } => out
+                .as_ref()
+                .is_some_and(|out| out.iter().zip(into).any(|(out, into)| out.share_memory(into))),
+            Call::Reduce { from, into, .. } => {
+                from.as_ref().zip(into.as_ref()).is_some_and(|(from, into)| from.share_memory(into))
+            }
+            Call::Allreduce { from, into, .. }
+            | Call::ReduceScatter { from, into, .. }
+            | Call::Scan { from, into, .. }
+            | Call::Exscan { from, into, .. } => {
+                from.as_ref().is_some_and(|from| from.share_memory(into))
+            }
+        };
+        match is_shared {
+            false => Ok(()),
+            true => Err(fail(
+                MPI_ERR_BUFFER,
+                "what is sent and what is received share memory; give another buffer for one of \
+                 them, or MPI_IN_PLACE (the manual of this function says for which)",
+            )),
+        }
+    }
+
     async fn run(&self, team: &Team) -> Answer {
         // SAFETY of the copies: the user's memory, and two places of it.
         match self {
@@ -90,6 +121,7 @@ impl Call {
             Call::Allgather { own, parts } => allgather::allgather(team, own.as_ref(), parts).await,
             Call::Alltoall { out, into } => alltoall::alltoall(team, out.as_deref(), into).await,
             Call::Reduce { op, from, into, root } => {
+                let from = from.as_ref().or(into.as_ref()).expect("one of both");
                 reduce::reduce(team, op, from, into.as_ref(), *root).await
             }
             Call::Allreduce { op, from, into } => {
@@ -97,13 +129,17 @@ impl Call {
                 reduce::allreduce(team, op, into).await
             }
             Call::ReduceScatter { op, from, counts, into } => {
+                let all = into.part(0, counts.iter().sum());
+                let from = from.as_ref().unwrap_or(&all);
                 reduce_scatter::reduce_scatter(team, op, from, counts, into).await
             }
             Call::Scan { op, from, into } => {
                 copy(from.as_ref(), into);
                 scan::scan(team, op, into).await
             }
-            Call::Exscan { op, from, into } => scan::exscan(team, op, from, into).await,
+            Call::Exscan { op, from, into } => {
+                scan::exscan(team, op, from.as_ref().unwrap_or(into), into).await
+            }
         }
     }
 }
@@ -128,6 +164,7 @@ pub fn on(comm: MPI_Comm) -> Answer<std::sync::Arc<Comm>> {
 
 /// Call it; returns when this process's part is done.
 pub fn block(comm: &Comm, call: &Call) -> Answer {
+    call.check()?;
     let team = Team::of(comm);
     whole(&team, call.run(&team))
 }
@@ -144,6 +181,7 @@ fn begin(comm: &Comm, call: Call) -> Work {
 /// # Safety
 /// `request` is null, which is refused, or a place for one.
 pub unsafe fn open(comm: MPI_Comm, call: Call, request: *mut MPI_Request) -> Answer {
+    call.check()?;
     let work = begin(&*on(comm)?, call);
     put("request", request, request::open(comm, work))
 }
@@ -153,6 +191,7 @@ pub unsafe fn open(comm: MPI_Comm, call: Call, request: *mut MPI_Request) -> Ans
 /// # Safety
 /// As of `open`.
 pub unsafe fn prepare(comm: MPI_Comm, call: Call, request: *mut MPI_Request) -> Answer {
+    call.check()?;
     let team = on(comm)?;
     let start = Box::new(move || Ok(begin(&team, call.clone())));
     put("request", request, request::persistent(comm, start))

@@ -64,6 +64,21 @@ impl Items {
         self.datatype.size * self.count
     }
 
+    /// Whether both are, at least in part, in the same memory. Of those that lie among gaps only the
+    /// beginning is looked at.
+    pub fn share_memory(&self, other: &Items) -> bool {
+        let (own, others) = (self.data(), other.data());
+        if own.len() == 0 || others.len() == 0 {
+            return false;
+        }
+        match (own.contiguous(), others.contiguous()) {
+            (Some(at), Some(to)) => {
+                at < to.wrapping_add(others.len()) && to < at.wrapping_add(own.len())
+            }
+            _ => self.at == other.at,
+        }
+    }
+
     /// Copy these to others, which have at least as much room.
     ///
     /// # Safety

@@ -24,15 +24,14 @@ pub unsafe fn reduce(
 ) -> Answer<Call> {
     let comm = on(comm)?;
     check_root(&comm, root)?;
-    let into = match comm.rank == root {
-        true => Some(Items::of("recvbuf", recvbuf, count, datatype)?),
-        false => None,
+    let (from, into) = if comm.rank == root {
+        let from = Items::unless_in_place("sendbuf", sendbuf, count, datatype)?;
+        (from, Some(Items::of("recvbuf", recvbuf, count, datatype)?))
+    } else {
+        (Some(Items::of("sendbuf", sendbuf, count, datatype)?), None)
     };
-    let from = match (sendbuf as isize, &into) {
-        (MPI_IN_PLACE, Some(into)) => into.clone(),
-        _ => Items::of("sendbuf", sendbuf, count, datatype)?,
-    };
-    Ok(Call::Reduce { op: operation(op, &from)?, from, into, root: root as usize })
+    let op = operation(op, from.as_ref().or(into.as_ref()).expect("one of both"))?;
+    Ok(Call::Reduce { op, from, into, root: root as usize })
 }
 
 pub unsafe fn allreduce(
@@ -84,13 +83,14 @@ fn parts(
     datatype: MPI_Datatype,
     op: MPI_Op,
 ) -> Answer<Call> {
-    let total = counts.iter().sum::<usize>() as c_int;
     let into = Items::of("recvbuf", recvbuf, counts[rank] as c_int, datatype)?;
-    let from = match sendbuf as isize {
-        MPI_IN_PLACE => into.part(0, total as usize),
-        _ => Items::of("sendbuf", sendbuf, total, datatype)?,
-    };
-    Ok(Call::ReduceScatter { op: operation(op, &from)?, from, counts, into })
+    let total = counts.iter().sum();
+    let from = Items::unless_in_place("sendbuf", sendbuf, 0, datatype)?;
+    let from = from.map(|from| from.part(0, total));
+    if let Some(from) = &from {
+        from.check("sendbuf")?;
+    }
+    Ok(Call::ReduceScatter { op: operation(op, &into)?, from, counts, into })
 }
 
 pub unsafe fn scan(
@@ -118,6 +118,5 @@ pub unsafe fn exscan(
     on(comm)?;
     let into = Items::of("recvbuf", recvbuf, count, datatype)?;
     let from = Items::unless_in_place("sendbuf", sendbuf, count, datatype)?;
-    let from = from.unwrap_or_else(|| into.clone());
     Ok(Call::Exscan { op: operation(op, &into)?, from, into })
 }
