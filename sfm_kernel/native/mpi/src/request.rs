@@ -186,14 +186,16 @@ impl Request {
         }
     }
 
-    /// Take a receive back whose message has not come. A send goes on: its message may be on its way.
+    /// Take a receive back whose message has not come, or a send that nobody has received. A send
+    /// that has ended goes on.
     pub fn cancel(&self) {
         match &*self.work() {
             Work::Receiving(receiving) => {
                 engine().take_back(receiving, Outcome::cancelled());
             }
+            Work::Sending(sending) => engine().call_back(sending),
             Work::Generalized(one) => one.cancel(),
-            Work::Ended(_) | Work::Inactive | Work::Sending(_) | Work::Schedule(_) => {}
+            Work::Ended(_) | Work::Inactive | Work::Schedule(_) => {}
         }
     }
 }

@@ -9,7 +9,7 @@ use sfm_native::packet::Envelope;
 use super::offers::{Accept, Offer};
 use super::operation::Outcome;
 use super::peer::Waiting;
-use super::{engine, lock, Engine, Receiving, Sending, CONTROL};
+use super::{cancelling, engine, lock, Engine, Receiving, Sending, CONTROL};
 
 /// What a message is. The note of its envelope has the kind, then the sender's rank in the world, and
 /// in the upper half the number under which the sender knows it, if it is to hear of it.
@@ -31,6 +31,10 @@ pub enum Kind {
     Pull = 5,
     /// Some of them, for the receive of number `tag`, from the place `source` on.
     Poured = 6,
+    /// What was sent under that number, with the tag `tag`, is wanted back if nobody has it.
+    Cancel = 7,
+    /// It was forgotten.
+    Cancelled = 8,
 }
 
 impl Kind {
@@ -43,6 +47,8 @@ impl Kind {
             4 => Accepted,
             5 => Pull,
             6 => Poured,
+            7 => Cancel,
+            8 => Cancelled,
             _ => Plain,
         }
     }
@@ -77,6 +83,9 @@ pub enum Todo {
     Received(u32),
     Accepted(Note, Accept),
     Pull(Note, i64),
+    /// With a tag and a context.
+    Forget(Note, i64, u64),
+    Cancelled(u32),
 }
 
 /// Takes all messages of the control context.
@@ -94,6 +103,12 @@ impl Receiver for Answers {
                     engine.leave(Todo::Accepted(note, accept));
                 }
             }
+            Kind::Cancel => {
+                if let Some(context) = cancelling::context_of(payload) {
+                    engine.leave(Todo::Forget(note, envelope.tag, context));
+                }
+            }
+            Kind::Cancelled => engine.leave(Todo::Cancelled(note.number)),
             Kind::Plain | Kind::Synchronous | Kind::Offer => {}
         }
     }
@@ -121,6 +136,12 @@ impl Engine {
                             sending.end.set(Outcome::of_send());
                         }
                     }
+                    Todo::Forget(note, tag, context) => self.forget(&note, tag, context),
+                    Todo::Cancelled(number) => {
+                        if let Some(sending) = self.heard(number) {
+                            sending.end.set(Outcome::cancelled());
+                        }
+                    }
                     Todo::Accepted(note, accept) => self.help(&note, &accept),
                     Todo::Pull(note, key) => {
                         if let Some(sending) = self.heard(note.number) {
@@ -133,7 +154,7 @@ impl Engine {
     }
 
     /// The send of this number, which nobody will speak of any more.
-    fn heard(&self, number: u32) -> Option<Arc<Sending>> {
+    pub(super) fn heard(&self, number: u32) -> Option<Arc<Sending>> {
         lock(&self.answered).all.remove(&number)
     }
 

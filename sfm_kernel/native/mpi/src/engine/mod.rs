@@ -11,11 +11,13 @@
 //! operation   what both halves of a message have: an end, and how it ended
 //! sending, receiving
 //! control     what the two libraries say to each other: received, offer accepted ...
+//! cancelling  taking a send back
 //! offers      large messages, copied from memory to memory by both sides
 //! told        what observers are told of calls that wait
 //! wait        advancing, waiting, and finding out that somebody has died
 //! ```
 
+mod cancelling;
 mod control;
 mod offers;
 mod operation;

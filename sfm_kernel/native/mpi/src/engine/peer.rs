@@ -230,6 +230,23 @@ impl Engine {
         }
     }
 
+    /// Take a send out of its queue; false if it has gone.
+    pub(super) fn drop_waiting(&self, sending: &Arc<Sending>) -> bool {
+        let queue = &self.peer(sending.dest).queues[queue_of(sending.envelope.context)];
+        let mut all = lock(&queue.waiting);
+        let is_it = |one: &Waiting| match &one.bytes {
+            Bytes::Of(own) => Arc::ptr_eq(own, sending),
+            // An offer: the number of its note is its own.
+            Bytes::Own(..) => one.envelope == sending.envelope,
+            Bytes::Poured(..) => false,
+        };
+        let Some(nth) = all.iter().position(is_it) else { return false };
+        all.remove(nth);
+        queue.length.fetch_sub(1, Ordering::Release);
+        self.queued.fetch_sub(1, Ordering::Release);
+        true
+    }
+
     fn send_waiting(&self, peer: &Peer, one: &mut Waiting) -> Sent {
         let Waiting { envelope, bytes } = one;
         // SAFETY: a send's bytes are there until it ends; `own` is here.
