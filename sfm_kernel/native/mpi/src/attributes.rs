@@ -1,6 +1,7 @@
 //! Attributes: a value that the program hangs on a communicator or a datatype under a key of its
 //! own, with functions that copy and delete it.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use sfm_endpoint::callers::kept;
@@ -23,6 +24,8 @@ pub struct Key {
     delete: MPI_Delete_function,
     /// The program's, handed to both functions; an address, so that it may cross threads.
     extra: usize,
+    /// The program has freed it: once, however often it says so.
+    freed: AtomicBool,
 }
 
 static KEYS: Table<Key> = Table::new(0xa440_0000);
@@ -33,9 +36,26 @@ pub struct Attributes(Mutex<Vec<Value>>);
 
 #[derive(Clone)]
 struct Value {
-    keyval: c_int,
+    hold: Arc<Hold>,
     key: Arc<Key>,
     value: usize,
+}
+
+/// A key's handle is good as long as a value is set under it, also when the program has freed it:
+/// that value can still be read and deleted.
+struct Hold(c_int);
+
+impl Hold {
+    fn of(keyval: c_int) -> Arc<Hold> {
+        KEYS.retain(keyval);
+        Arc::new(Hold(keyval))
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        KEYS.release(self.0);
+    }
 }
 
 pub fn create_key(
@@ -44,13 +64,15 @@ pub fn create_key(
     delete: MPI_Delete_function,
     extra: *mut c_void,
 ) -> c_int {
-    KEYS.insert(Arc::new(Key { owner, copy, delete, extra: extra as usize }))
+    let freed = AtomicBool::new(false);
+    KEYS.insert(Arc::new(Key { owner, copy, delete, extra: extra as usize, freed }))
 }
 
-/// The key can no longer be used; values that are set keep it until they are deleted.
+/// The key goes when no value is set under it any more.
 pub fn free_key(keyval: c_int, owner: Owner) -> Answer {
-    key(keyval, owner)?;
-    KEYS.release(keyval);
+    if !key(keyval, owner)?.freed.swap(true, Relaxed) {
+        KEYS.release(keyval);
+    }
     Ok(())
 }
 
@@ -73,7 +95,7 @@ fn wrong_key(text: &str) -> Failure {
 impl Attributes {
     pub fn get(&self, keyval: c_int) -> Option<*mut c_void> {
         let values = self.0.lock().expect("no panic under the lock");
-        values.iter().find(|one| one.keyval == keyval).map(|one| one.value as *mut c_void)
+        values.iter().find(|one| one.keyval() == keyval).map(|one| one.value as *mut c_void)
     }
 
     /// Set it; a value that was there is deleted first.
@@ -91,7 +113,7 @@ impl Attributes {
         if self.get(keyval).is_some() {
             self.delete(object, keyval)?;
         }
-        let value = Value { keyval, key, value: to as usize };
+        let value = Value { hold: Hold::of(keyval), key, value: to as usize };
         self.0.lock().expect("no panic under the lock").push(value);
         Ok(())
     }
@@ -101,13 +123,13 @@ impl Attributes {
     pub unsafe fn delete(&self, object: c_int, keyval: c_int) -> Answer {
         let found = {
             let values = self.0.lock().expect("no panic under the lock");
-            values.iter().find(|one| one.keyval == keyval).cloned()
+            values.iter().find(|one| one.keyval() == keyval).cloned()
         };
         let Some(found) = found else {
             return Err(wrong_key("no attribute is set under this key"));
         };
         found.delete(object)?;
-        self.0.lock().expect("no panic under the lock").retain(|one| one.keyval != keyval);
+        self.0.lock().expect("no panic under the lock").retain(|one| one.keyval() != keyval);
         Ok(())
     }
 
@@ -120,7 +142,10 @@ impl Attributes {
             let last = self.0.lock().expect("no panic under the lock").last().cloned();
             let Some(last) = last else { return Ok(()) };
             last.delete(object)?;
-            self.0.lock().expect("no panic under the lock").retain(|one| one.keyval != last.keyval);
+            self.0
+                .lock()
+                .expect("no panic under the lock")
+                .retain(|one| one.keyval() != last.keyval());
         }
     }
 
@@ -141,10 +166,14 @@ impl Attributes {
 }
 
 impl Value {
+    fn keyval(&self) -> c_int {
+        self.hold.0
+    }
+
     unsafe fn delete(&self, object: c_int) -> Answer {
         let Some(function) = self.key.delete else { return Ok(()) };
         let extra = self.key.extra as *mut c_void;
-        check("delete", kept(|| function(object, self.keyval, self.value as *mut c_void, extra)))
+        check("delete", kept(|| function(object, self.keyval(), self.value as *mut c_void, extra)))
     }
 
     unsafe fn copy(&self, object: c_int) -> Answer<Option<usize>> {
@@ -152,7 +181,7 @@ impl Value {
         let (extra, value) = (self.key.extra as *mut c_void, self.value as *mut c_void);
         let (mut copy, mut flag) = (0_usize, 0);
         let to = (&raw mut copy).cast();
-        check("copy", kept(|| function(object, self.keyval, extra, value, to, &mut flag)))?;
+        check("copy", kept(|| function(object, self.keyval(), extra, value, to, &mut flag)))?;
         Ok((flag != 0).then_some(copy))
     }
 }

@@ -73,7 +73,7 @@ const CLASSES: &[(&str, c_int, &str)] = &[
     ("MPI_ERR_LASTCODE", MPI_ERR_LASTCODE, "the last predefined code"),
 ];
 
-/// A class or a code that the program added; removed ones stay as None, so that numbers are kept.
+/// A class or a code that the program added; the place of one that was removed is used again.
 struct Added {
     class: c_int,
     text: String,
@@ -101,9 +101,13 @@ pub fn add(class: Option<c_int>) -> Answer<c_int> {
         self::class(class)?;
     }
     with(|all| {
-        let code = FIRST + all.len() as c_int;
-        let class = class.unwrap_or(code);
-        all.push(Some(Added { class, text: String::new() }));
+        let place = all.iter().position(Option::is_none).unwrap_or(all.len());
+        let code = FIRST + place as c_int;
+        let added = Added { class: class.unwrap_or(code), text: String::new() };
+        match all.get_mut(place) {
+            Some(free) => *free = Some(added),
+            None => all.push(Some(added)),
+        }
         Ok(code)
     })
 }
@@ -177,6 +181,11 @@ pub fn text(code: c_int) -> Option<String> {
         return Some(format!("error {code} of the tool information interface"));
     }
     added(code, |added| added.text.clone())
+}
+
+/// Whether the program has added it: its text is all that there is to say of it.
+pub fn is_added(code: c_int) -> bool {
+    added(code, |_| ()).is_some()
 }
 
 pub fn name(code: c_int) -> String {

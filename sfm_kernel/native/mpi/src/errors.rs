@@ -59,8 +59,8 @@ pub fn string(code: c_int) -> Option<String> {
     let class = classes::text(code)?;
     let last = TEXTS.with_borrow(|texts| texts.get(&code).cloned());
     let mut text = match last {
-        Some(last) => format!("{class}. {last}"),
-        None => class,
+        Some(last) if !classes::is_added(code) => format!("{class}. {last}"),
+        _ => class,
     };
     while text.len() >= MPI_MAX_ERROR_STRING as usize {
         text.pop();

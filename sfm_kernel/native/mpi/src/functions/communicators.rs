@@ -18,6 +18,11 @@ use crate::making;
 use crate::request::{self, Work};
 use crate::topology::Topology;
 
+/// What stands in a new communicator's place until it is made, and stays there if it is not.
+unsafe fn none_yet(newcomm: *mut MPI_Comm) -> Answer {
+    put("newcomm", newcomm, MPI_COMM_NULL)
+}
+
 /// A duplicate of `comm` under its new number.
 unsafe fn duplicate(handle: MPI_Comm, comm: &Comm, number: u32) -> Answer<Comm> {
     let attributes = comm.attributes.copy(handle)?;
@@ -29,6 +34,7 @@ unsafe fn duplicate(handle: MPI_Comm, comm: &Comm, number: u32) -> Answer<Comm> 
 
 pub unsafe fn comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) -> Answer {
     let old = comm::get(comm)?;
+    none_yet(newcomm)?;
     let number = agree(&old)?;
     let copy = duplicate(comm, &old, number)?;
     *copy.info.lock().expect("no panic under the lock") =
@@ -47,6 +53,7 @@ fn agree(old: &Comm) -> Answer<u32> {
 
 pub unsafe fn comm_dup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm) -> Answer {
     let old = comm::get(comm)?;
+    none_yet(newcomm)?;
     let number = agree(&old)?;
     let copy = duplicate(comm, &old, number)?;
     if info != MPI_INFO_NULL {
@@ -62,7 +69,7 @@ pub unsafe fn comm_idup(
 ) -> Answer {
     let old = on(comm)?;
     let (team, place) = (Team::of(&old), newcomm as usize);
-    put("newcomm", newcomm, MPI_COMM_NULL)?;
+    none_yet(newcomm)?;
     let algorithm = async move {
         let number = making::agree(&team).await?;
         let copy = duplicate(comm, &old, number)?;
@@ -84,6 +91,7 @@ pub unsafe fn comm_idup_with_info(
 
 pub unsafe fn comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm) -> Answer {
     let old = on(comm)?;
+    none_yet(newcomm)?;
     let group = within(&old, group)?;
     let team = Team::of(&old);
     let made = match group.own_rank() {
@@ -109,9 +117,10 @@ pub unsafe fn comm_create_group(
     newcomm: *mut MPI_Comm,
 ) -> Answer {
     let old = on(comm)?;
+    none_yet(newcomm)?;
     let group = within(&old, group)?;
     let Some(rank) = group.own_rank() else {
-        return put("newcomm", newcomm, MPI_COMM_NULL);
+        return Ok(());
     };
     let team = Team::apart(&old, group.clone(), rank as usize, tag);
     let number = whole(&team, making::agree(&team))?;
@@ -125,6 +134,7 @@ pub unsafe fn comm_split(
     newcomm: *mut MPI_Comm,
 ) -> Answer {
     let old = on(comm)?;
+    none_yet(newcomm)?;
     if color < 0 && color != MPI_UNDEFINED {
         let text = format!("argument color is {color}; give 0 or more, or MPI_UNDEFINED");
         return Err(fail(MPI_ERR_ARG, text));
@@ -144,7 +154,10 @@ pub unsafe fn comm_split_type(
     // All of a world's processes share the memory of one machine.
     let color = match split_type {
         MPI_COMM_TYPE_SHARED => 0,
-        MPI_UNDEFINED | MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_HW_UNGUIDED => MPI_UNDEFINED,
+        MPI_UNDEFINED
+        | MPI_COMM_TYPE_HW_GUIDED
+        | MPI_COMM_TYPE_HW_UNGUIDED
+        | MPI_COMM_TYPE_RESOURCE_GUIDED => MPI_UNDEFINED,
         _ => {
             let text = format!("argument split_type is {split_type}; give MPI_COMM_TYPE_SHARED");
             return Err(fail(MPI_ERR_ARG, text));
@@ -179,6 +192,7 @@ pub unsafe fn cart_create(
     comm_cart: *mut MPI_Comm,
 ) -> Answer {
     let old = on(comm_old)?;
+    none_yet(comm_cart)?;
     let cart = grid(&old, ndims, dims, periods)?;
     let size = cart.size().expect("it fits");
     let color = if old.rank < size { 0 } else { MPI_UNDEFINED };
@@ -194,6 +208,7 @@ pub unsafe fn cart_sub(
     newcomm: *mut MPI_Comm,
 ) -> Answer {
     let old = on(comm)?;
+    none_yet(newcomm)?;
     let Some(Topology::Cart(cart)) = &old.topology else {
         return Err(fail(MPI_ERR_TOPOLOGY, "the communicator has no Cartesian grid"));
     };

@@ -152,6 +152,7 @@ pub unsafe fn type_create_resized(
 
 pub unsafe fn type_dup(oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) -> Answer {
     let old = datatype::get(oldtype)?;
+    put("newtype", newtype, MPI_DATATYPE_NULL)?;
     let attributes = old.attributes.copy(oldtype)?;
     give(newtype, making::duplicate(old, attributes))
 }
