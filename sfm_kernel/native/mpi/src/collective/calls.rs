@@ -170,8 +170,7 @@ pub fn block(comm: &Comm, call: &Call) -> Answer {
 }
 
 /// Begin it.
-fn begin(comm: &Comm, call: Call) -> Work {
-    let team = Team::of(comm);
+fn begin(team: Team, call: Call) -> Work {
     let algorithm = async move { call.run(&team).await };
     Work::Schedule(Schedule::begin(engine(), algorithm))
 }
@@ -182,7 +181,7 @@ fn begin(comm: &Comm, call: Call) -> Work {
 /// `request` is null, which is refused, or a place for one.
 pub unsafe fn open(comm: MPI_Comm, call: Call, request: *mut MPI_Request) -> Answer {
     call.check()?;
-    let work = begin(&*on(comm)?, call);
+    let work = begin(Team::of(&*on(comm)?), call);
     put("request", request, request::open(comm, work))
 }
 
@@ -192,7 +191,9 @@ pub unsafe fn open(comm: MPI_Comm, call: Call, request: *mut MPI_Request) -> Ans
 /// As of `open`.
 pub unsafe fn prepare(comm: MPI_Comm, call: Call, request: *mut MPI_Request) -> Answer {
     call.check()?;
-    let team = on(comm)?;
-    let start = Box::new(move || Ok(begin(&team, call.clone())));
+    // Which collective it is says when it was made, not when it is started: processes may start
+    // several in different orders. Of one request, the starts follow each other everywhere.
+    let team = Team::of(&*on(comm)?);
+    let start = Box::new(move || Ok(begin(team.clone(), call.clone())));
     put("request", request, request::persistent(comm, start))
 }
