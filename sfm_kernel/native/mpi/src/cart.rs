@@ -107,22 +107,66 @@ pub fn dims_create(nodes: c_int, dims: &mut [c_int]) -> Answer {
     Ok(())
 }
 
-/// `count` factors of `nodes` in falling order whose largest is as small as possible, and so on.
+/// `count` factors of `nodes` in falling order, the largest and the smallest as near to each other
+/// as can be; of those, the ones whose smallest is largest.
 fn balanced(nodes: c_int, count: usize) -> Vec<c_int> {
     if count < 2 {
         return vec![nodes; count];
     }
-    // The largest is at least the root. Of the divisors from there upwards, the first that leaves
-    // a rest whose own factors are no larger is the best.
-    let is_enough =
-        |one: &c_int| (*one as u64).checked_pow(count as u32).is_none_or(|all| all >= nodes as u64);
-    for largest in divisors(nodes).into_iter().filter(is_enough) {
-        let rest = balanced(nodes / largest, count - 1);
-        if rest[0] <= largest {
-            return [vec![largest], rest].concat();
+    let mut search = Search { divisors: divisors(nodes), so_far: Vec::new(), best: Vec::new() };
+    search.go_on(nodes, count);
+    search.best
+}
+
+/// Through all ways to write a number as a product in falling order, but for those that cannot be
+/// better than the best that was found.
+struct Search {
+    divisors: Vec<c_int>,
+    so_far: Vec<c_int>,
+    best: Vec<c_int>,
+}
+
+impl Search {
+    /// Of falling factors `smallest` can be no larger; whether the best is no better than that.
+    fn is_worth(&self, largest: c_int, smallest: c_int) -> bool {
+        let (Some(first), Some(last)) = (self.best.first(), self.best.last()) else { return true };
+        (largest - smallest, -smallest) < (first - last, -last)
+    }
+
+    /// Write `rest` as `count` more factors.
+    fn go_on(&mut self, rest: c_int, count: usize) {
+        let limit = self.so_far.last().copied().unwrap_or(rest);
+        if count == 1 {
+            let largest = self.so_far.first().copied().unwrap_or(rest);
+            if rest <= limit && self.is_worth(largest, rest) {
+                self.best = [&self.so_far[..], &[rest]].concat();
+            }
+            return;
+        }
+        // The next is at least the root, and the smallest at most the root of what then remains.
+        let from = self.divisors.partition_point(|one| power(*one, count) < rest as u128);
+        for nth in from..self.divisors.len() {
+            let next = self.divisors[nth];
+            if next > limit.min(rest) {
+                return;
+            }
+            let left = rest / next;
+            let above = self.divisors.partition_point(|one| power(*one, count - 1) <= left as u128);
+            let smallest = self.divisors[above - 1]; // 1 is one of them
+            if !self.is_worth(self.so_far.first().copied().unwrap_or(next), smallest) {
+                return; // from here on the largest and the smallest only part
+            }
+            if rest % next == 0 {
+                self.so_far.push(next);
+                self.go_on(left, count - 1);
+                self.so_far.pop();
+            }
         }
     }
-    unreachable!("nodes itself is a divisor, and leaves ones")
+}
+
+fn power(of: c_int, exponent: usize) -> u128 {
+    u128::try_from(of).map_or(0, |of| of.saturating_pow(exponent as u32))
 }
 
 fn divisors(of: c_int) -> Vec<c_int> {
@@ -149,6 +193,8 @@ mod tests {
         assert_eq!(dims(16, [0, 0, 0]), [4, 2, 2]);
         assert_eq!(dims(36, [0, 0, 0]), [4, 3, 3]);
         assert_eq!(dims(1 << 20, [0; 10]), [4; 10]);
+        assert_eq!(dims(5040, [0, 0, 0]), [21, 16, 15], "not 20, 18, 14: as near, but smaller");
+        assert_eq!(dims(7488, [0, 0, 0]), [26, 18, 16], "not 24, 24, 13, whose largest is smaller");
         assert_eq!(dims(1, [0, 0]), [1, 1]);
         assert_eq!(dims(2_147_483_647, [0, 0]), [2_147_483_647, 1]);
         assert_eq!(dims(4, [2, 2]), [2, 2]);
