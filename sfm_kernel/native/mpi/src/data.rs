@@ -50,6 +50,20 @@ impl Data {
         Ok(Data::items(at, count, &datatype))
     }
 
+    /// The same where the message may have nobody at its other end: then it needs no datatype.
+    pub fn unless_nobody(
+        name: &str,
+        at: *const c_void,
+        count: c_int,
+        datatype: MPI_Datatype,
+        nobody: bool,
+    ) -> Answer<Data> {
+        match datatype {
+            MPI_DATATYPE_NULL if nobody => Ok(Data::bytes(std::ptr::null_mut(), 0)),
+            _ => Data::of(name, at, count, datatype),
+        }
+    }
+
     /// Bytes that it holds, without gaps.
     pub fn len(&self) -> usize {
         self.length

@@ -33,10 +33,14 @@ pub fn attach(at: *mut c_void, size: c_int) -> Answer {
     Ok(())
 }
 
+/// The buffered messages that are under way.
+pub fn under_way() -> Vec<Arc<Sending>> {
+    buffer().under_way.iter().map(|(sending, _)| sending.clone()).collect()
+}
+
 /// Wait until all buffered messages have gone.
 pub fn flush() -> Answer {
-    let under_way = buffer().under_way.clone();
-    for (sending, _) in under_way {
+    for sending in under_way() {
         engine().wait(From::One(sending.dest), || sending.end.is_done())?;
     }
     buffer().under_way.retain(|(sending, _)| !sending.end.is_done());

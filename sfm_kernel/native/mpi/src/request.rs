@@ -6,7 +6,7 @@ use sfm_endpoint::calltext::Call;
 use sfm_native::segment::Doing;
 
 use crate::collective::schedule::Schedule;
-use crate::comm;
+use crate::comm::{self, Comm};
 use crate::engine::{engine, told, From, Outcome, Receiving, Sending};
 use crate::errors::{fail, Answer, Failure};
 use crate::generalized::Generalized;
@@ -20,6 +20,8 @@ pub enum Work {
     Ended(Outcome),
     Sending(Arc<Sending>),
     Receiving(Arc<Receiving>),
+    /// Sends, and what ends when they have ended, too: its end is that of all.
+    After(Vec<Arc<Sending>>, Box<Work>),
     Generalized(Arc<Generalized>),
     /// A collective.
     Schedule(Arc<Schedule>),
@@ -103,26 +105,13 @@ impl Request {
 
     /// Whether it has ended; nothing is advanced here.
     pub fn is_done(&self) -> bool {
-        match &*self.work() {
-            Work::Ended(_) | Work::Inactive => true,
-            Work::Sending(sending) => sending.end.is_done(),
-            Work::Receiving(receiving) => receiving.end.is_done(),
-            Work::Generalized(one) => one.is_done(),
-            Work::Schedule(one) => one.is_done(),
-        }
+        self.work().is_done()
     }
 
     /// How it ended. It must be done.
     pub fn outcome(&self) -> Outcome {
-        let work = self.work().clone();
-        match work {
-            Work::Ended(outcome) => outcome,
-            Work::Inactive => Outcome::of_send(),
-            Work::Sending(sending) => sending.end.get().expect("done"),
-            Work::Receiving(receiving) => receiving.end.get().expect("done"),
-            Work::Generalized(one) => one.query(),
-            Work::Schedule(one) => one.outcome().expect("done"),
-        }
+        let work = self.work().clone(); // a generalized one calls the program: not under the lock
+        work.outcome()
     }
 
     /// Of MPI_Grequest_start.
@@ -147,20 +136,14 @@ impl Request {
 
     /// Whose death makes waiting for it useless.
     pub fn from(&self) -> From<'static> {
-        match &*self.work() {
-            Work::Sending(sending) => From::One(sending.dest),
-            Work::Receiving(receiving) => receiving.wanted.from.map_or(From::Nobody, From::One),
-            Work::Ended(_) | Work::Inactive | Work::Generalized(_) => From::Nobody,
-            Work::Schedule(_) => From::Nobody,
-        }
+        self.work().from()
     }
 
     /// What observers are told of a call that waits for it.
     pub fn told(&self) -> Call {
-        match (comm::get(self.comm), &*self.work()) {
-            (Ok(comm), Work::Receiving(one)) => told::receive(&comm, &one.wanted),
-            (Ok(comm), Work::Sending(one)) => told::sending(&comm, one),
-            _ => told::some(vec![], From::Nobody),
+        match comm::get(self.comm) {
+            Ok(comm) => self.work().told(&comm),
+            Err(_) => told::some(vec![], self.from()),
         }
     }
 
@@ -174,28 +157,106 @@ impl Request {
 
     /// End it: who it needs has died.
     pub fn give_up(&self) {
-        let outcome = Outcome::failed(MPI_ERR_PROC_ABORTED);
-        let mut work = self.work();
-        match &*work {
-            Work::Receiving(receiving) => {
-                engine().take_back(receiving, outcome);
-            }
-            Work::Sending(_) => *work = Work::Ended(outcome),
-            Work::Schedule(one) => one.give_up(outcome),
-            Work::Ended(_) | Work::Inactive | Work::Generalized(_) => {}
-        }
+        self.work().give_up();
     }
 
     /// Take a receive back whose message has not come, or a send that nobody has received. A send
     /// that has ended goes on.
     pub fn cancel(&self) {
-        match &*self.work() {
+        let work = self.work().clone();
+        work.cancel();
+    }
+}
+
+impl Work {
+    /// These sends, and then nothing or something else that has to end, too.
+    pub fn after(sending: impl IntoIterator<Item = Arc<Sending>>, rest: Work) -> Work {
+        let sending: Vec<_> = sending.into_iter().collect();
+        match sending.is_empty() {
+            true => rest,
+            false => Work::After(sending, Box::new(rest)),
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        match self {
+            Work::Ended(_) | Work::Inactive => true,
+            Work::Sending(sending) => sending.end.is_done(),
+            Work::Receiving(receiving) => receiving.end.is_done(),
+            Work::After(sending, rest) => {
+                rest.is_done() && sending.iter().all(|one| one.end.is_done())
+            }
+            Work::Generalized(one) => one.is_done(),
+            Work::Schedule(one) => one.is_done(),
+        }
+    }
+
+    fn outcome(&self) -> Outcome {
+        match self {
+            Work::Ended(outcome) => *outcome,
+            Work::Inactive => Outcome::of_send(),
+            Work::Sending(sending) => sending.end.get().expect("done"),
+            Work::Receiving(receiving) => receiving.end.get().expect("done"),
+            Work::After(sending, rest) => {
+                let mut all = sending.iter().filter_map(|one| one.end.get());
+                all.find(|one| one.code != MPI_SUCCESS).unwrap_or_else(|| rest.outcome())
+            }
+            Work::Generalized(one) => one.query(),
+            Work::Schedule(one) => one.outcome().expect("done"),
+        }
+    }
+
+    fn from(&self) -> From<'static> {
+        match self {
+            Work::Sending(sending) => From::One(sending.dest),
+            Work::Receiving(receiving) => receiving.wanted.from.map_or(From::Nobody, From::One),
+            Work::After(sending, rest) => {
+                let open = sending.iter().find(|one| !one.end.is_done());
+                open.map_or_else(|| rest.from(), |one| From::One(one.dest))
+            }
+            Work::Ended(_) | Work::Inactive | Work::Generalized(_) => From::Nobody,
+            Work::Schedule(_) => From::Nobody,
+        }
+    }
+
+    fn told(&self, comm: &Comm) -> Call {
+        match self {
+            Work::Sending(one) => told::sending(comm, one),
+            Work::Receiving(one) => told::receive(comm, &one.wanted),
+            Work::After(sending, rest) => match sending.iter().find(|one| !one.end.is_done()) {
+                Some(one) => told::sending(comm, one),
+                None => rest.told(comm),
+            },
+            _ => told::some(vec![], self.from()),
+        }
+    }
+
+    fn give_up(&mut self) {
+        let outcome = Outcome::failed(MPI_ERR_PROC_ABORTED);
+        match self {
+            Work::Receiving(receiving) => {
+                engine().take_back(receiving, outcome);
+            }
+            Work::Sending(_) => *self = Work::Ended(outcome),
+            Work::After(_, rest) => {
+                // What it would have received must not come any more into memory that is given back.
+                rest.give_up();
+                *self = Work::Ended(outcome);
+            }
+            Work::Schedule(one) => one.give_up(outcome),
+            Work::Ended(_) | Work::Inactive | Work::Generalized(_) => {}
+        }
+    }
+
+    fn cancel(&self) {
+        match self {
             Work::Receiving(receiving) => {
                 engine().take_back(receiving, Outcome::cancelled());
             }
             Work::Sending(sending) => engine().call_back(sending),
             Work::Generalized(one) => one.cancel(),
-            Work::Ended(_) | Work::Inactive | Work::Schedule(_) => {}
+            // The standard has no half of an exchange taken back.
+            Work::After(..) | Work::Ended(_) | Work::Inactive | Work::Schedule(_) => {}
         }
     }
 }

@@ -13,12 +13,12 @@ use crate::message::{self, Message};
 use crate::request::{self, finish, Work};
 
 /// Of a receive from MPI_PROC_NULL.
-fn nothing() -> Outcome {
+pub(super) fn nothing() -> Outcome {
     Outcome { status: MPI_Status::of_no_process(), code: MPI_SUCCESS }
 }
 
 /// Wait for a receive.
-unsafe fn whole(
+pub(super) unsafe fn whole(
     receiving: &Arc<Receiving>,
     about: About<'_>,
     comm: MPI_Comm,
@@ -47,7 +47,7 @@ pub unsafe fn recv(
 ) -> Answer {
     let on = comm::get(comm)?;
     let wanted = ends::wanted(&on, source, tag)?;
-    let data = Data::of("buf", buf, count, datatype)?;
+    let data = Data::unless_nobody("buf", buf, count, datatype, wanted.is_none())?;
     let Some(wanted) = wanted else { return finish(&nothing(), comm, status) };
     let receiving = engine().receive(&wanted, data);
     let call = || told::receive(&on, &wanted);
@@ -64,11 +64,11 @@ pub unsafe fn irecv(
     request: *mut MPI_Request,
 ) -> Answer {
     let wanted = ends::wanted(&*comm::get(comm)?, source, tag)?;
-    let data = Data::of("buf", buf, count, datatype)?;
+    let data = Data::unless_nobody("buf", buf, count, datatype, wanted.is_none())?;
     put("request", request, request::open(comm, begin(wanted.as_ref(), data)))
 }
 
-unsafe fn begin(wanted: Option<&Wanted>, data: Data) -> Work {
+pub(super) unsafe fn begin(wanted: Option<&Wanted>, data: Data) -> Work {
     match wanted {
         None => Work::Ended(nothing()),
         Some(wanted) => Work::Receiving(engine().receive(wanted, data)),
@@ -85,81 +85,10 @@ pub unsafe fn recv_init(
     request: *mut MPI_Request,
 ) -> Answer {
     let wanted = ends::wanted(&*comm::get(comm)?, source, tag)?;
-    let data = Data::of("buf", buf, count, datatype)?;
+    let data = Data::unless_nobody("buf", buf, count, datatype, wanted.is_none())?;
     // SAFETY: the program promises that the memory is there whenever it starts the request.
     let start = Box::new(move || Ok(unsafe { begin(wanted.as_ref(), data.clone()) }));
     put("request", request, request::persistent(comm, start))
-}
-
-pub unsafe fn sendrecv(
-    sendbuf: *const c_void,
-    sendcount: c_int,
-    sendtype: MPI_Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    recvbuf: *mut c_void,
-    recvcount: c_int,
-    recvtype: MPI_Datatype,
-    source: c_int,
-    recvtag: c_int,
-    comm: MPI_Comm,
-    status: *mut MPI_Status,
-) -> Answer {
-    let on = comm::get(comm)?;
-    let (to, wanted) = (ends::to(&on, dest, sendtag)?, ends::wanted(&on, source, recvtag)?);
-    let from = Data::of("sendbuf", sendbuf, sendcount, sendtype)?;
-    let into = Data::of("recvbuf", recvbuf, recvcount, recvtype)?;
-    exchange(&on, to, &from, wanted, into, comm, status)
-}
-
-unsafe fn exchange(
-    on: &comm::Comm,
-    to: Option<crate::engine::To>,
-    from: &Data,
-    wanted: Option<Wanted>,
-    into: Data,
-    comm: MPI_Comm,
-    status: *mut MPI_Status,
-) -> Answer {
-    use crate::engine::Mode;
-    let receiving = wanted.as_ref().map(|wanted| engine().receive(wanted, into));
-    let sending = to.and_then(|to| engine().send(to, Mode::Standard, from));
-    if let Some(sending) = sending {
-        let sent = engine().wait(From::One(sending.dest), || sending.end.is_done());
-        if let Err(failure) = sent {
-            if let Some(receiving) = &receiving {
-                // Nothing may come any more into memory that the program has back.
-                engine().take_back(receiving, Outcome::failed(failure.code));
-            }
-            return Err(failure);
-        }
-    }
-    match (&receiving, &wanted) {
-        (Some(receiving), Some(wanted)) => {
-            let call = || told::receive(on, wanted);
-            whole(receiving, About::receiving(ends::from(on, wanted), &call), comm, status)
-        }
-        _ => finish(&nothing(), comm, status),
-    }
-}
-
-pub unsafe fn sendrecv_replace(
-    buf: *mut c_void,
-    count: c_int,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    source: c_int,
-    recvtag: c_int,
-    comm: MPI_Comm,
-    status: *mut MPI_Status,
-) -> Answer {
-    let on = comm::get(comm)?;
-    let (to, wanted) = (ends::to(&on, dest, sendtag)?, ends::wanted(&on, source, recvtag)?);
-    let into = Data::of("buf", buf, count, datatype)?;
-    let mut copy = into.pack();
-    let from = Data::bytes(copy.as_mut_ptr(), copy.len());
-    exchange(&on, to, &from, wanted, into, comm, status)
 }
 
 pub unsafe fn probe(source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status) -> Answer {

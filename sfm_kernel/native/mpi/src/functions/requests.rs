@@ -13,7 +13,7 @@ use crate::request::{self, failure, finish, Request, Work};
 use crate::status::is_wanted;
 
 /// The requests of an array; None for those that are null.
-fn all(handles: &[MPI_Request]) -> Answer<Vec<Option<Arc<Request>>>> {
+pub(super) fn all(handles: &[MPI_Request]) -> Answer<Vec<Option<Arc<Request>>>> {
     handles.iter().map(|handle| request::get(*handle)).collect()
 }
 
@@ -92,7 +92,7 @@ pub unsafe fn test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI
 }
 
 /// Whether it is so now, for a call that the program makes again until it is.
-fn look(requests: &[Option<Arc<Request>>], is_done: impl FnOnce() -> bool) -> bool {
+pub fn look(requests: &[Option<Arc<Request>>], is_done: impl FnOnce() -> bool) -> bool {
     engine().advance();
     let is_done = is_done();
     match is_done {
@@ -103,7 +103,7 @@ fn look(requests: &[Option<Arc<Request>>], is_done: impl FnOnce() -> bool) -> bo
 }
 
 /// The status at `nth` of an array that may be MPI_STATUSES_IGNORE.
-unsafe fn nth(statuses: *mut MPI_Status, nth: usize) -> *mut MPI_Status {
+pub(super) unsafe fn nth(statuses: *mut MPI_Status, nth: usize) -> *mut MPI_Status {
     match is_wanted(statuses) {
         true => statuses.add(nth),
         false => statuses,
@@ -181,7 +181,7 @@ pub unsafe fn testall(
 }
 
 /// The first active request that is done; None where none is active.
-fn first_done(requests: &[Option<Arc<Request>>]) -> Option<Option<usize>> {
+pub(super) fn first_done(requests: &[Option<Arc<Request>>]) -> Option<Option<usize>> {
     let active = |one: &Option<Arc<Request>>| one.as_ref().is_some_and(|one| one.is_active());
     if !requests.iter().any(active) {
         return None;
@@ -286,23 +286,6 @@ pub unsafe fn testsome(
 ) -> Answer {
     let handles = array_mut("array_of_requests", array_of_requests, count("incount", incount)?)?;
     some(handles, outcount, array_of_indices, array_of_statuses, false)
-}
-
-pub unsafe fn request_get_status(
-    request: MPI_Request,
-    flag: *mut c_int,
-    status: *mut MPI_Status,
-) -> Answer {
-    let Some(one) = request::get(request)? else {
-        MPI_Status::empty().put(status);
-        return put("flag", flag, 1);
-    };
-    engine().advance();
-    let is_done = one.is_done();
-    if is_done {
-        one.outcome().status.put(status);
-    }
-    put("flag", flag, c_int::from(is_done))
 }
 
 pub unsafe fn request_free(request: *mut MPI_Request) -> Answer {

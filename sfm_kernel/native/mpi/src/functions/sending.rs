@@ -39,7 +39,8 @@ unsafe fn arguments(
 ) -> Answer<Arguments> {
     let comm = comm::get(comm)?;
     let to = ends::to(&comm, dest, tag)?;
-    Ok(Arguments { data: Data::of("buf", buf, count, datatype)?, to, comm, dest, count })
+    let data = Data::unless_nobody("buf", buf, count, datatype, to.is_none())?;
+    Ok(Arguments { data, to, comm, dest, count })
 }
 
 impl Arguments {
@@ -68,7 +69,7 @@ impl Arguments {
     }
 }
 
-fn ended(rank: usize) -> String {
+pub(super) fn ended(rank: usize) -> String {
     format!("process {rank} of MPI_COMM_WORLD has ended; its own output says why")
 }
 

@@ -1,0 +1,97 @@
+//! Asking requests how far they are, which completes none of them.
+
+use std::sync::Arc;
+
+use super::requests::{all, first_done, look, nth};
+use crate::checks::{array, array_mut, count, put};
+use crate::engine::Outcome;
+use crate::errors::Answer;
+use crate::handles::*;
+use crate::request::{self, Request};
+use crate::status::is_wanted;
+
+pub unsafe fn request_get_status(
+    request: MPI_Request,
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+) -> Answer {
+    let Some(one) = request::get(request)? else {
+        MPI_Status::empty().put(status);
+        return put("flag", flag, 1);
+    };
+    let is_done = look(&[Some(one.clone())], || one.is_done());
+    if is_done {
+        one.outcome().status.put(status);
+    }
+    put("flag", flag, c_int::from(is_done))
+}
+
+/// How one of several ended, with its error.
+unsafe fn tell(one: &Option<Arc<Request>>, status: *mut MPI_Status) {
+    if is_wanted(status) {
+        let outcome = one.as_ref().map_or_else(Outcome::of_send, |one| one.outcome());
+        *status = outcome.status;
+        (*status).MPI_ERROR = outcome.code;
+    }
+}
+
+pub unsafe fn request_get_status_all(
+    count_: c_int,
+    array_of_requests: *const MPI_Request,
+    flag: *mut c_int,
+    array_of_statuses: *mut MPI_Status,
+) -> Answer {
+    let requests = all(array("array_of_requests", array_of_requests, count("count", count_)?)?)?;
+    let are_done = look(&requests, || requests.iter().flatten().all(|one| one.is_done()));
+    put("flag", flag, c_int::from(are_done))?;
+    if !are_done {
+        return Ok(());
+    }
+    for (at, one) in requests.iter().enumerate() {
+        tell(one, nth(array_of_statuses, at));
+    }
+    Ok(())
+}
+
+pub unsafe fn request_get_status_any(
+    count_: c_int,
+    array_of_requests: *const MPI_Request,
+    index: *mut c_int,
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+) -> Answer {
+    let requests = all(array("array_of_requests", array_of_requests, count("count", count_)?)?)?;
+    look(&requests, || first_done(&requests) != Some(None));
+    let found = first_done(&requests);
+    put("flag", flag, c_int::from(found != Some(None)))?;
+    match found {
+        None => MPI_Status::empty().put(status),
+        Some(None) => {}
+        Some(Some(at)) => requests[at].as_ref().expect("active").outcome().status.put(status),
+    }
+    put("index", index, found.flatten().map_or(MPI_UNDEFINED, |at| at as c_int))
+}
+
+pub unsafe fn request_get_status_some(
+    incount: c_int,
+    array_of_requests: *const MPI_Request,
+    outcount: *mut c_int,
+    array_of_indices: *mut c_int,
+    array_of_statuses: *mut MPI_Status,
+) -> Answer {
+    let requests = all(array("array_of_requests", array_of_requests, count("incount", incount)?)?)?;
+    let indices = array_mut("array_of_indices", array_of_indices, requests.len())?;
+    if first_done(&requests).is_none() {
+        return put("outcount", outcount, MPI_UNDEFINED);
+    }
+    look(&requests, || first_done(&requests).flatten().is_some());
+    let mut found = 0;
+    for (at, one) in requests.iter().enumerate() {
+        if one.as_ref().is_some_and(|one| one.is_active() && one.is_done()) {
+            indices[found] = at as c_int;
+            tell(one, nth(array_of_statuses, found));
+            found += 1;
+        }
+    }
+    put("outcount", outcount, found as c_int)
+}
