@@ -1,7 +1,7 @@
 //! Making operations, and reducing within one process.
 
 use crate::checks::{self, put};
-use crate::errors::Answer;
+use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::{datatype, op};
 
@@ -36,6 +36,10 @@ pub unsafe fn reduce_local(
     for (name, buffer) in [("inbuf", inbuf), ("inoutbuf", inoutbuf.cast_const())] {
         checks::not_in_place(name, buffer)?;
         checks::buffer(name, buffer, bytes, found.basic.is_none())?;
+    }
+    if bytes > 0 && inbuf == inoutbuf.cast_const() {
+        let text = "arguments inbuf and inoutbuf are the same memory";
+        return Err(fail(MPI_ERR_BUFFER, text));
     }
     op.combine(inbuf, inoutbuf, count, &found, datatype)
 }

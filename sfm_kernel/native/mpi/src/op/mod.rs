@@ -110,8 +110,14 @@ impl Op {
             return Ok(());
         }
         let Op::Made(made) = self else { unreachable!("what is predefined has a loop") };
-        let (mut length, mut handle) = (count as c_int, handle);
-        kept(|| (made.function)(from.cast_mut(), into, &mut length, &mut handle));
+        // The function counts with an int; a part of a collective may be longer.
+        const MOST: usize = c_int::MAX as usize;
+        for first in (0..count).step_by(MOST) {
+            let (mut length, mut handle) = ((count - first).min(MOST) as c_int, handle);
+            let at = first as isize * datatype.extent;
+            let (from, into) = (from.wrapping_byte_offset(at), into.wrapping_byte_offset(at));
+            kept(|| (made.function)(from.cast_mut(), into, &mut length, &mut handle));
+        }
         Ok(())
     }
 }
