@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.mpi import launching
+
 ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(__file__).parent / "programs/checks"
 INCLUDE = ROOT / "sfm_kernel/c/include"
@@ -143,3 +145,18 @@ def test_who_waits_for_a_process_that_is_killed_gets_an_error(
         path.unlink()  # that of the dead, which `sfm clean` would remove
     for path in Path(world["SFM_DIR"]).rglob("*.ring"):
         path.unlink()
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "said"),
+    [
+        (0, 15, "process 0 of MPI_COMM_WORLD calls MPI_Barrier where this one calls MPI_Bcast"),
+        (1, 0, "process 1 of MPI_COMM_WORLD has called MPI_Reduce, and this process has not"),
+        (2, 15, "process 1 of MPI_COMM_WORLD calls MPI_Barrier where this one calls MPI_Finalize"),
+        (3, 0, "process 1 of MPI_COMM_WORLD has called MPI_Bcast, and this process has not"),
+    ],
+)
+def test_ranks_that_disagree_about_a_collective_are_told(how: int, status: int, said: str) -> None:
+    source = str(PROGRAMS / "disagree.c")
+    done = launching.run("-n", "2", source, str(how), timeout=launching.PATIENCE)
+    assert done.returncode == status and said in done.stderr

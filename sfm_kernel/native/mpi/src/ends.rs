@@ -2,7 +2,7 @@
 
 use crate::checks;
 use crate::comm::Comm;
-use crate::engine::{self, From, To, Wanted};
+use crate::engine::{self, From, To, Wanted, What};
 use crate::errors::Answer;
 use crate::handles::*;
 
@@ -14,7 +14,13 @@ pub fn to(comm: &Comm, dest: c_int, tag: c_int) -> Answer<Option<To>> {
         return Ok(None);
     }
     let rank = comm.peers().members[dest as usize] as usize;
-    Ok(Some(To { context: engine::messages(comm.context), rank, source: comm.rank, tag }))
+    Ok(Some(To {
+        context: engine::messages(comm.context),
+        rank,
+        source: comm.rank,
+        tag,
+        what: What::Message,
+    }))
 }
 
 /// Which messages a receive takes; None for MPI_PROC_NULL.
@@ -26,7 +32,13 @@ pub fn wanted(comm: &Comm, source: c_int, tag: c_int) -> Answer<Option<Wanted>> 
     }
     let members = &comm.peers().members;
     let from = (source != MPI_ANY_SOURCE).then(|| members[source as usize] as usize);
-    Ok(Some(Wanted { context: engine::messages(comm.context), source, tag, from }))
+    Ok(Some(Wanted {
+        context: engine::messages(comm.context),
+        source,
+        tag,
+        from,
+        what: What::Message,
+    }))
 }
 
 /// Whose death makes waiting for such a message useless.

@@ -7,7 +7,7 @@ use crate::collective::bcast;
 use crate::collective::items::Items;
 use crate::collective::team::{whole, Team};
 use crate::comm::Comm;
-use crate::engine::engine;
+use crate::engine::{engine, What};
 use crate::errors::{fail, Answer};
 use crate::group::Group;
 use crate::handles::*;
@@ -59,7 +59,7 @@ pub fn create(
     peers: Option<(&Comm, usize)>,
     tag: c_int,
 ) -> Answer<Comm> {
-    let team = Team::of(local);
+    let team = Team::of(local, What::Making);
     let across = peers.map(|(comm, other)| {
         (Team::apart(comm, comm.group.clone(), comm.rank as usize, tag), other)
     });

@@ -126,6 +126,11 @@ impl Core {
         found
     }
 
+    /// The first that `look` finds among all messages that have arrived and were not received.
+    pub fn find_queued<T>(&self, look: impl FnMut(&Packet) -> Option<T>) -> Option<T> {
+        self.lock().queue.iter().find_map(look)
+    }
+
     /// Wake whoever waits here, to look again.
     pub fn wake(&self) {
         self.version.fetch_add(1, Ordering::SeqCst);

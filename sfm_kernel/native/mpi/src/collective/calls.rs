@@ -4,10 +4,11 @@
 use super::items::Items;
 use super::schedule::Schedule;
 use super::team::{whole, Team};
+
 use super::{allgather, alltoall, barrier, bcast, gather, reduce, reduce_scatter, scan};
 use crate::checks::put;
 use crate::comm::{self, Comm};
-use crate::engine::engine;
+use crate::engine::{engine, What};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::op::Op;
@@ -76,6 +77,22 @@ unsafe impl Send for Call {}
 unsafe impl Sync for Call {}
 
 impl Call {
+    fn what(&self) -> What {
+        match self {
+            Call::Barrier => What::Barrier,
+            Call::Bcast { .. } => What::Bcast,
+            Call::Gather { .. } => What::Gather,
+            Call::Scatter { .. } => What::Scatter,
+            Call::Allgather { .. } => What::Allgather,
+            Call::Alltoall { .. } => What::Alltoall,
+            Call::Reduce { .. } => What::Reduce,
+            Call::Allreduce { .. } => What::Allreduce,
+            Call::ReduceScatter { .. } => What::ReduceScatter,
+            Call::Scan { .. } => What::Scan,
+            Call::Exscan { .. } => What::Exscan,
+        }
+    }
+
     /// Refuse to send from where is received.
     fn check(&self) -> Answer {
         let among = |one: &Items, all: &[Items]| all.iter().any(|other| one.share_memory(other));
@@ -165,7 +182,7 @@ pub fn on(comm: MPI_Comm) -> Answer<std::sync::Arc<Comm>> {
 /// Call it; returns when this process's part is done.
 pub fn block(comm: &Comm, call: &Call) -> Answer {
     call.check()?;
-    let team = Team::of(comm);
+    let team = Team::of(comm, call.what());
     whole(&team, call.run(&team))
 }
 
@@ -181,7 +198,7 @@ fn begin(team: Team, call: Call) -> Work {
 /// `request` is null, which is refused, or a place for one.
 pub unsafe fn open(comm: MPI_Comm, call: Call, request: *mut MPI_Request) -> Answer {
     call.check()?;
-    let work = begin(Team::of(&*on(comm)?), call);
+    let work = begin(Team::of(&*on(comm)?, call.what()), call);
     put("request", request, request::open(comm, work))
 }
 
@@ -193,7 +210,7 @@ pub unsafe fn prepare(comm: MPI_Comm, call: Call, request: *mut MPI_Request) -> 
     call.check()?;
     // Which collective it is says when it was made, not when it is started: processes may start
     // several in different orders. Of one request, the starts follow each other everywhere.
-    let team = Team::of(&*on(comm)?);
+    let team = Team::of(&*on(comm)?, call.what());
     let start = Box::new(move || Ok(begin(team.clone(), call.clone())));
     put("request", request, request::persistent(comm, start))
 }

@@ -13,7 +13,9 @@ use std::task::{Context, Poll, Waker};
 
 use crate::comm::Comm;
 use crate::data::Data;
-use crate::engine::{self, engine, told, About, Mode, Outcome, Receiving, Sending, To, Wanted};
+use crate::engine::{
+    self, engine, told, About, Mode, Outcome, Receiving, Sending, To, Wanted, What,
+};
 use crate::errors::{fail, Answer, Failure};
 use crate::group::Group;
 use crate::handles::*;
@@ -23,6 +25,7 @@ use crate::handles::*;
 pub struct Team {
     pub rank: usize,
     pub size: usize,
+    what: What,
     context: u64,
     /// Which collective of the communicator it is: the same number at all of them.
     tag: c_int,
@@ -43,10 +46,11 @@ pub struct Coming(Arc<Receiving>);
 
 impl Team {
     /// For the next collective of this communicator.
-    pub fn of(comm: &Comm) -> Team {
+    pub fn of(comm: &Comm, what: What) -> Team {
         let tag = (comm.collectives.fetch_add(1, Relaxed) & LARGEST) as c_int;
         let (rank, context) = (comm.rank as usize, engine::collectives(comm.context));
-        Team { rank, size: comm.group.members.len(), context, tag, group: comm.group.clone() }
+        let (size, group) = (comm.group.members.len(), comm.group.clone());
+        Team { rank, size, what, context, tag, group }
     }
 
     /// Some of the same collective's processes, this one of rank `rank` among them.
@@ -58,7 +62,7 @@ impl Team {
     pub fn apart(comm: &Comm, group: Arc<Group>, rank: usize, tag: c_int) -> Team {
         let context = engine::collectives(comm.context);
         let tag = tag & LARGEST as c_int | APART;
-        Team { rank, size: group.members.len(), context, tag, group }
+        Team { rank, size: group.members.len(), what: What::Making, context, tag, group }
     }
 
     fn world_rank(&self, rank: usize) -> usize {
@@ -69,7 +73,7 @@ impl Team {
     pub fn send(&self, dest: usize, data: &Data) -> Going {
         // The world's rank: a part of a collective's processes counts differently.
         let (rank, source) = (self.world_rank(dest), engine().rank as c_int);
-        let to = To { context: self.context, rank, source, tag: self.tag };
+        let to = To { context: self.context, rank, source, tag: self.tag, what: self.what };
         // SAFETY: a collective does not return before its messages have gone.
         Going(unsafe { engine().send(to, Mode::Standard, data) })
     }
@@ -78,7 +82,8 @@ impl Team {
     pub fn receive(&self, source: usize, data: Data) -> Coming {
         let from = self.world_rank(source);
         let (source, tag) = (from as c_int, self.tag);
-        let wanted = Wanted { context: self.context, source, tag, from: Some(from) };
+        let (context, what) = (self.context, self.what);
+        let wanted = Wanted { context, source, tag, from: Some(from), what };
         // SAFETY: a collective does not return before its messages have come.
         Coming(unsafe { engine().receive(&wanted, data) })
     }
@@ -101,6 +106,18 @@ fn checked(outcome: Outcome) -> Answer {
         )),
         code => Err(fail(code, "another process of the communicator has ended")),
     }
+}
+
+/// What came belongs to another call than `own`.
+fn other_call(outcome: &Outcome, own: What) -> Failure {
+    let (rank, theirs) = (outcome.status.MPI_SOURCE, What::of(outcome.status.MPI_TAG as u8));
+    let text = format!(
+        "process {rank} of MPI_COMM_WORLD calls {} where this one calls {}: all processes of a \
+         communicator make the same collective calls in the same order",
+        theirs.name(),
+        own.name()
+    );
+    fail(MPI_ERR_OTHER, text)
 }
 
 /// All processes say the same of what goes from one to another: an error where `bytes` of what
@@ -141,6 +158,9 @@ impl Coming {
     pub async fn come(self) -> Answer {
         let from = self.0.wanted.from.unwrap_or(engine().rank);
         let outcome = ended(from, || self.0.end.get()).await;
+        if outcome.code == MPI_ERR_OTHER {
+            return Err(other_call(&outcome, self.0.wanted.what));
+        }
         checked(outcome)?;
         let bytes = outcome.status.bytes() as usize;
         fits("another process of the communicator", bytes, self.0.room())

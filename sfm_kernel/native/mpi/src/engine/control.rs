@@ -9,10 +9,11 @@ use sfm_native::packet::Envelope;
 use super::offers::{Accept, Offer};
 use super::operation::Outcome;
 use super::peer::Waiting;
-use super::{cancelling, engine, lock, Engine, Receiving, Sending, CONTROL};
+use super::{cancelling, engine, lock, Engine, Receiving, Sending, What, CONTROL};
 
-/// What a message is. The note of its envelope has the kind, then the sender's rank in the world, and
-/// in the upper half the number under which the sender knows it, if it is to hear of it.
+/// What a message is. The note of its envelope has the kind, then the collective call that it is of,
+/// the sender's rank in the world, and in the upper half the number under which the sender knows it,
+/// if it is to hear of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Kind {
@@ -40,7 +41,7 @@ pub enum Kind {
 impl Kind {
     fn of(note: u64) -> Kind {
         use Kind::*;
-        match note as u8 {
+        match note & 0xf {
             1 => Synchronous,
             2 => Offer,
             3 => Received,
@@ -58,6 +59,7 @@ impl Kind {
 #[derive(Clone, Copy, Debug)]
 pub struct Note {
     pub kind: Kind,
+    pub what: What,
     /// Of its sender, in the world.
     pub rank: usize,
     pub number: u32,
@@ -67,11 +69,13 @@ impl Note {
     pub fn of(envelope: &Envelope) -> Note {
         let note = envelope.note;
         let rank = (note >> 8) as usize & 0xff_ffff;
-        Note { kind: Kind::of(note), rank, number: (note >> 32) as u32 }
+        let what = What::of((note >> 4) as u8 & 0xf);
+        Note { kind: Kind::of(note), what, rank, number: (note >> 32) as u32 }
     }
 
     pub fn word(&self) -> u64 {
-        self.kind as u64 | (self.rank as u64) << 8 | u64::from(self.number) << 32
+        let (kind, what) = (self.kind as u64, self.what as u64);
+        kind | what << 4 | (self.rank as u64) << 8 | u64::from(self.number) << 32
     }
 }
 
@@ -160,7 +164,7 @@ impl Engine {
 
     /// Say something to a peer about the message that it knows under `number`.
     pub(super) fn say(&self, kind: Kind, rank: usize, number: u32, tag: i64, bytes: &[u8]) {
-        let note = Note { kind, rank: self.rank, number }.word();
+        let note = Note { kind, what: What::Message, rank: self.rank, number }.word();
         let envelope = Envelope { context: CONTROL, source: 0, tag, note };
         self.put(rank, Waiting::control(envelope, bytes));
     }

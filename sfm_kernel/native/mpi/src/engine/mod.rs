@@ -15,6 +15,7 @@
 //! offers      large messages, copied from memory to memory by both sides
 //! told        what observers are told of calls that wait
 //! wait        advancing, waiting, and finding out that somebody has died
+//! what        which collective call a message is of
 //! ```
 
 mod cancelling;
@@ -26,6 +27,7 @@ mod receiving;
 mod sending;
 pub mod told;
 mod wait;
+mod what;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
@@ -34,10 +36,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sfm_native::core::Core;
 use sfm_native::packet::LIBRARY;
 
+pub use control::Note;
 pub use operation::Outcome;
 pub use receiving::{found, Receiving, Wanted};
 pub use sending::{Mode, Sending, To};
 pub use wait::{About, From};
+pub use what::What;
 
 use crate::collective::schedule::Schedule;
 use crate::endpoint::Endpoint;

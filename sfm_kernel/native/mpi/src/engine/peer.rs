@@ -9,7 +9,7 @@ use sfm_native::sender::{Sender, Step, Writing};
 
 use super::control::{Kind, Note};
 use super::operation::Outcome;
-use super::{lock, Engine, Sending, CONTROL};
+use super::{lock, Engine, Sending, What, CONTROL};
 use crate::handles::*;
 
 /// What a peer may have of the program's messages, and of the collectives', that it has not received:
@@ -82,7 +82,7 @@ impl Waiting {
 
     /// All bytes of a send, for the receive that the peer knows under `key`.
     pub fn pour(sending: Arc<Sending>, key: i64) -> Waiting {
-        let note = Note { kind: Kind::Poured, rank: 0, number: 0 }.word();
+        let note = Note { kind: Kind::Poured, what: What::Message, rank: 0, number: 0 }.word();
         let envelope = Envelope { context: CONTROL, source: 0, tag: key, note };
         Waiting { envelope, bytes: Bytes::Poured(sending, 0) }
     }

@@ -10,7 +10,7 @@ use sfm_native::packet::{Envelope, Packet};
 use super::control::{Kind, Note, Todo};
 use super::offers::Offer;
 use super::operation::{End, Outcome};
-use super::{engine, Engine};
+use super::{engine, Engine, What};
 use crate::data::Data;
 use crate::handles::*;
 
@@ -34,6 +34,17 @@ impl Receiving {
         self.data.len()
     }
 
+    /// What has come is of another collective call than this one.
+    fn refuse(&self, note: &Note) {
+        if note.kind != Kind::Plain {
+            engine().leave(Todo::Answer(note.rank, note.number));
+        }
+        let mut outcome = Outcome::failed(MPI_ERR_OTHER);
+        outcome.status.MPI_SOURCE = note.rank as c_int;
+        outcome.status.MPI_TAG = c_int::from(note.what as u8);
+        self.end.set(outcome);
+    }
+
     /// The end of a receive of which `length` bytes came.
     pub(super) fn finish(&self, envelope: &Envelope, length: usize) {
         let room = self.data.len();
@@ -50,6 +61,10 @@ fn status_of(envelope: &Envelope, length: usize) -> MPI_Status {
 impl Receiver for Receiving {
     fn receive(self: Arc<Self>, envelope: &Envelope, payload: Payload<'_>) {
         let note = Note::of(envelope);
+        if note.what != self.wanted.what {
+            self.refuse(&note);
+            return;
+        }
         match note.kind {
             Kind::Offer => match Offer::read(payload) {
                 Some(offer) => engine().leave(Todo::Fetch(self, *envelope, offer)),
@@ -78,6 +93,7 @@ pub struct Wanted {
     pub tag: c_int,
     /// The sender in the world; None for anybody.
     pub from: Option<usize>,
+    pub what: What,
 }
 
 impl Wanted {
@@ -122,6 +138,7 @@ impl Engine {
             source: envelope.source as c_int,
             tag: envelope.tag as c_int,
             from: Some(Note::of(&envelope).rank),
+            what: What::Message,
         };
         let receiving = Arc::new(Self::receiving(wanted, data));
         receiving.clone().receive(&envelope, Payload(packet.payload(), &[]));

@@ -9,7 +9,7 @@ use super::control::{Kind, Note};
 use super::offers::{Offer, OFFER_FROM};
 use super::operation::{End, Outcome};
 use super::peer::{Sent, Waiting};
-use super::{lock, Engine};
+use super::{lock, Engine, What};
 use crate::data::Data;
 use crate::handles::*;
 
@@ -86,6 +86,7 @@ pub struct To {
     /// The sender, in the communicator.
     pub source: c_int,
     pub tag: c_int,
+    pub what: What,
 }
 
 impl Engine {
@@ -120,7 +121,7 @@ impl Engine {
             Mode::Standard => Kind::Plain,
             Mode::Synchronous => Kind::Synchronous,
         };
-        let mut note = Note { kind, rank: self.rank, number: 0 };
+        let mut note = Note { kind, what: to.what, rank: self.rank, number: 0 };
         let (source, tag) = (i64::from(to.source), i64::from(to.tag));
         let mut envelope = Envelope { context: to.context, source, tag, note: note.word() };
         if kind == Kind::Plain {

@@ -10,9 +10,10 @@ use sfm_native::bell::Woken;
 use sfm_native::calls::{Examined, Goal, Shown};
 use sfm_native::segment::Doing;
 
-use super::{told, Engine};
+use super::{told, what, Engine, What};
 use crate::collective::barrier::barrier;
 use crate::collective::team::{whole, Team};
+
 use crate::endpoint::failure;
 use crate::errors::Answer;
 use crate::handles::*;
@@ -126,8 +127,11 @@ impl Engine {
     pub fn finish(&self) -> Answer {
         self.wait(From::Nobody, || self.has_sent_all())?;
         let world = crate::comm::get(MPI_COMM_WORLD)?;
-        let team = Team::of(&world);
+        let team = Team::of(&world, What::Finalize);
         whole(&team, barrier(&team))?;
+        if let Some(text) = what::left() {
+            eprintln!("MPI_Finalize in process {}: {text}", self.rank);
+        }
         self.wait(From::Nobody, || self.has_sent_all())
     }
 

@@ -8,7 +8,7 @@ use crate::collective::calls::on;
 use crate::collective::schedule::Schedule;
 use crate::collective::team::{whole, Team};
 use crate::comm::{self, Comm};
-use crate::engine::engine;
+use crate::engine::{engine, What};
 use crate::errors::{fail, Answer};
 use crate::functions::topologies::grid;
 use crate::group::{self, Group};
@@ -47,7 +47,7 @@ fn agree(old: &Comm) -> Answer<u32> {
     if old.remote.is_some() {
         return crate::inter::agree(old);
     }
-    let team = Team::of(old);
+    let team = Team::of(old, What::Making);
     whole(&team, making::agree(&team))
 }
 
@@ -68,7 +68,7 @@ pub unsafe fn comm_idup(
     request: *mut MPI_Request,
 ) -> Answer {
     let old = on(comm)?;
-    let (team, place) = (Team::of(&old), newcomm as usize);
+    let (team, place) = (Team::of(&old, What::Making), newcomm as usize);
     none_yet(newcomm)?;
     let algorithm = async move {
         let number = making::agree(&team).await?;
@@ -93,7 +93,7 @@ pub unsafe fn comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Co
     let old = on(comm)?;
     none_yet(newcomm)?;
     let group = within(&old, group)?;
-    let team = Team::of(&old);
+    let team = Team::of(&old, What::Making);
     let made = match group.own_rank() {
         None => None,
         Some(rank) => Some(whole(&team, making::made(&old, &team, group, rank as usize))?),
@@ -139,7 +139,7 @@ pub unsafe fn comm_split(
         let text = format!("argument color is {color}; give 0 or more, or MPI_UNDEFINED");
         return Err(fail(MPI_ERR_ARG, text));
     }
-    let team = Team::of(&old);
+    let team = Team::of(&old, What::Making);
     let made = whole(&team, making::split(&old, &team, color, key))?;
     put("newcomm", newcomm, making::open(made))
 }
@@ -196,7 +196,7 @@ pub unsafe fn cart_create(
     let cart = grid(&old, ndims, dims, periods)?;
     let size = cart.size().expect("it fits");
     let color = if old.rank < size { 0 } else { MPI_UNDEFINED };
-    let team = Team::of(&old);
+    let team = Team::of(&old, What::Making);
     let made = whole(&team, making::split(&old, &team, color, 0))?;
     let made = made.map(|made| placed(made, cart));
     put("comm_cart", comm_cart, making::open(made))
@@ -215,7 +215,7 @@ pub unsafe fn cart_sub(
     let remain = array("remain_dims", remain_dims, cart.dims.len())?;
     let remain: Vec<bool> = remain.iter().map(|one| *one != 0).collect();
     let (sub, color, key) = cart.sub(old.rank, &remain);
-    let team = Team::of(&old);
+    let team = Team::of(&old, What::Making);
     let made = whole(&team, making::split(&old, &team, color, key))?;
     let made = made.map(|made| placed(made, sub));
     put("newcomm", newcomm, making::open(made))

@@ -1,0 +1,75 @@
+//! Which collective call a message belongs to. Its sender says so, and a receive that belongs to
+//! another call fails: the processes do not make the same calls in the same order.
+
+use sfm_native::packet::{Envelope, LIBRARY};
+
+use super::{engine, Note};
+
+/// Fits into four bits of a message's note.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum What {
+    /// None: one of the program's own messages.
+    Message,
+    /// Any call that makes a communicator.
+    Making,
+    Barrier,
+    Bcast,
+    Gather,
+    Scatter,
+    Allgather,
+    Alltoall,
+    Reduce,
+    Allreduce,
+    ReduceScatter,
+    Scan,
+    Exscan,
+    Finalize,
+}
+
+use What::*;
+
+const ALL: [(What, &str); 14] = [
+    (Message, "no collective"),
+    (Making, "a function that makes a communicator"),
+    (Barrier, "MPI_Barrier"),
+    (Bcast, "MPI_Bcast"),
+    (Gather, "MPI_Gather"),
+    (Scatter, "MPI_Scatter"),
+    (Allgather, "MPI_Allgather"),
+    (Alltoall, "MPI_Alltoall"),
+    (Reduce, "MPI_Reduce"),
+    (Allreduce, "MPI_Allreduce"),
+    (ReduceScatter, "MPI_Reduce_scatter"),
+    (Scan, "MPI_Scan"),
+    (Exscan, "MPI_Exscan"),
+    (Finalize, "MPI_Finalize"),
+];
+
+impl What {
+    /// The one with this number.
+    pub fn of(number: u8) -> What {
+        ALL.get(usize::from(number)).map_or(Message, |(what, _)| *what)
+    }
+
+    /// The standard's name, without v, w and I.
+    pub fn name(self) -> &'static str {
+        ALL[self as usize].1
+    }
+}
+
+/// At the end: a message of a collective call that nobody has received, as a sentence.
+pub fn left() -> Option<String> {
+    let of_collective = |envelope: &Envelope| {
+        let note = Note::of(envelope);
+        (envelope.context & LIBRARY != 0 && note.what != Message).then_some(note)
+    };
+    let note =
+        engine().core.find_queued(|packet| packet.envelope().as_ref().and_then(of_collective))?;
+    Some(format!(
+        "process {} of MPI_COMM_WORLD has called {}, and this process has not: all processes of a \
+         communicator make the same collective calls in the same order, with the same root",
+        note.rank,
+        note.what.name()
+    ))
+}
