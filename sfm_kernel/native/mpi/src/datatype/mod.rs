@@ -1,6 +1,7 @@
 //! Datatypes: what lies where, how it was described, and whether it may be used.
 
 pub mod copying;
+pub mod external;
 pub mod layout;
 pub mod making;
 pub mod named;

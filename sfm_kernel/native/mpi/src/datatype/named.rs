@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use super::external::External;
 use super::{Datatype, Signature};
 use crate::datatype::layout::Layout;
 use crate::handles::*;
@@ -161,12 +162,18 @@ fn make(entry: &Entry) -> Datatype {
         Pair(pair) => {
             let (value, index, at) = pair.shape();
             let parts = [Layout::run(0, value), Layout::run(at as isize, index)];
-            let elements = [value, index].map(|one| Signature::Basic(one).into());
+            let [first, second] = External::of_pair(pair);
+            let elements = [(value, first), (index, second)]
+                .map(|(bytes, external)| Signature::Basic(bytes, external).into());
             let extent = (at + index).next_multiple_of(basic.align());
             (Layout::joined(parts), Signature::Sequence(elements.into()), extent)
         }
         Lower | Upper => (Layout::nothing(), Signature::Sequence(Vec::new()), 0),
-        _ => (Layout::run(0, bytes), Signature::Basic(bytes), bytes),
+        _ => (
+            Layout::run(0, bytes),
+            Signature::Basic(bytes, External::of(entry.handle, basic)),
+            bytes,
+        ),
     };
     let mut named = Datatype::new(layout, signature, 0, extent as isize, basic.align());
     named.markers = (basic == Lower, basic == Upper);

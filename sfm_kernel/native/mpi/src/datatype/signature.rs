@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use super::external::External;
+
 #[derive(Debug)]
 pub enum Signature {
     /// One element of so many bytes.
-    Basic(usize),
+    Basic(usize, External),
     Repeat(usize, Arc<Signature>),
     Sequence(Vec<Arc<Signature>>),
 }
@@ -13,7 +15,7 @@ pub enum Signature {
 impl Signature {
     pub fn bytes(&self) -> usize {
         match self {
-            Signature::Basic(bytes) => *bytes,
+            Signature::Basic(bytes, _) => *bytes,
             Signature::Repeat(count, body) => count * body.bytes(),
             Signature::Sequence(all) => all.iter().map(|one| one.bytes()).sum(),
         }
@@ -22,7 +24,7 @@ impl Signature {
     /// How many elements one item has.
     pub fn elements(&self) -> usize {
         match self {
-            Signature::Basic(_) => 1,
+            Signature::Basic(..) => 1,
             Signature::Repeat(count, body) => count * body.elements(),
             Signature::Sequence(all) => all.iter().map(|one| one.elements()).sum(),
         }
@@ -31,8 +33,8 @@ impl Signature {
     /// How many elements the first `bytes` are, and how many bytes of the next one are left over.
     pub fn within(&self, bytes: usize) -> (usize, usize) {
         match self {
-            Signature::Basic(size) if bytes < *size => (0, bytes),
-            Signature::Basic(size) => (1, bytes - size),
+            Signature::Basic(size, _) if bytes < *size => (0, bytes),
+            Signature::Basic(size, _) => (1, bytes - size),
             Signature::Repeat(count, body) => {
                 let whole = bytes.checked_div(body.bytes()).unwrap_or(0).min(*count);
                 let rest = bytes - whole * body.bytes();
@@ -60,7 +62,7 @@ impl Signature {
     /// How many bytes the first `elements` elements of many items are.
     pub fn bytes_of(&self, elements: usize) -> usize {
         match self {
-            Signature::Basic(size) => size * elements,
+            Signature::Basic(size, _) => size * elements,
             Signature::Repeat(_, body) => {
                 let each = body.elements().max(1);
                 elements / each * body.bytes() + body.partly(elements % each)

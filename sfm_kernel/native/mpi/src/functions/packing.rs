@@ -1,7 +1,10 @@
 //! Packing into and unpacking from a buffer of the program. Packed data is the data itself.
 
-use crate::checks::{self, put};
+use sfm_native::core::Payload;
+
+use crate::checks::{self, array, put};
 use crate::comm;
+use crate::data::Data;
 use crate::datatype;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
@@ -60,6 +63,81 @@ pub unsafe fn unpack(
     Ok(())
 }
 
+/// The only representation that there is.
+unsafe fn known(datarep: *const c_char) -> Answer {
+    match checks::text("datarep", datarep)?.as_str() {
+        "external32" => Ok(()),
+        other => {
+            let text = format!("argument datarep is {other:?}; give \"external32\"");
+            Err(fail(MPI_ERR_ARG, text))
+        }
+    }
+}
+
+pub unsafe fn pack_external_size(
+    datarep: *const c_char,
+    incount: c_int,
+    datatype: MPI_Datatype,
+    size: *mut MPI_Aint,
+) -> Answer {
+    known(datarep)?;
+    let count = checks::count("incount", incount)?;
+    let bytes = count * datatype::committed(datatype)?.signature.external_bytes();
+    put("size", size, bytes as MPI_Aint)
+}
+
+pub unsafe fn pack_external(
+    datarep: *const c_char,
+    inbuf: *const c_void,
+    incount: c_int,
+    datatype: MPI_Datatype,
+    outbuf: *mut c_void,
+    outsize: MPI_Aint,
+    position: *mut MPI_Aint,
+) -> Answer {
+    known(datarep)?;
+    let data = Data::of("inbuf", inbuf, incount, datatype)?;
+    let signature = datatype::get(datatype)?.signature.clone();
+    let bytes = incount as usize * signature.external_bytes();
+    checks::buffer("outbuf", outbuf, bytes, false)?;
+    let what_to_do = "make the buffer larger: MPI_Pack_external_size";
+    let at = step_external(("outsize", outsize), position, bytes, what_to_do)?;
+    let (packed, mut row) = (data.pack(), Vec::with_capacity(bytes));
+    let mut rest = &packed[..];
+    for _ in 0..incount {
+        signature.write_external(&mut rest, &mut row)?;
+    }
+    outbuf.cast::<u8>().add(at).copy_from_nonoverlapping(row.as_ptr(), row.len());
+    *position = (at + bytes) as MPI_Aint;
+    Ok(())
+}
+
+pub unsafe fn unpack_external(
+    datarep: *const c_char,
+    inbuf: *const c_void,
+    insize: MPI_Aint,
+    position: *mut MPI_Aint,
+    outbuf: *mut c_void,
+    outcount: c_int,
+    datatype: MPI_Datatype,
+) -> Answer {
+    known(datarep)?;
+    let data = Data::of("outbuf", outbuf, outcount, datatype)?;
+    let signature = datatype::get(datatype)?.signature.clone();
+    let bytes = outcount as usize * signature.external_bytes();
+    checks::buffer("inbuf", inbuf, bytes, false)?;
+    let what_to_do = "less was packed than is unpacked";
+    let at = step_external(("insize", insize), position, bytes, what_to_do)?;
+    let mut rest = array("inbuf", inbuf.cast::<u8>().wrapping_add(at), bytes)?;
+    let mut row = Vec::with_capacity(data.len());
+    for _ in 0..outcount {
+        signature.read_external(&mut rest, &mut row);
+    }
+    data.fill(Payload(&row, &[]));
+    *position = (at + bytes) as MPI_Aint;
+    Ok(())
+}
+
 /// Where in the packed buffer it goes on, if `bytes` more fit in.
 unsafe fn step(
     (name, room): (&str, c_int),
@@ -68,12 +146,36 @@ unsafe fn step(
     what_to_do: &str,
 ) -> Answer<usize> {
     checks::place("position", position)?;
-    let at = checks::count("position", *position)?;
-    if at + bytes > checks::count(name, room)? {
+    fitting((name, room as MPI_Aint), *position as MPI_Aint, bytes, what_to_do)
+}
+
+unsafe fn step_external(
+    room: (&str, MPI_Aint),
+    position: *mut MPI_Aint,
+    bytes: usize,
+    what_to_do: &str,
+) -> Answer<usize> {
+    checks::place("position", position)?;
+    fitting(room, *position, bytes, what_to_do)
+}
+
+fn fitting(
+    (name, room): (&str, MPI_Aint),
+    position: MPI_Aint,
+    bytes: usize,
+    what_to_do: &str,
+) -> Answer<usize> {
+    if position < 0 || room < 0 {
+        let text =
+            format!("argument position is {position} and {name} {room}; neither is negative");
+        return Err(fail(MPI_ERR_ARG, text));
+    }
+    if position as usize + bytes > room as usize {
         let text = format!(
-            "{bytes} bytes at position {at} do not fit into {name} ({room} bytes); {what_to_do}"
+            "{bytes} bytes at position {position} do not fit into {name} ({room} bytes); \
+             {what_to_do}"
         );
         return Err(fail(MPI_ERR_TRUNCATE, text));
     }
-    Ok(at)
+    Ok(position as usize)
 }
