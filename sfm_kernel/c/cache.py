@@ -11,10 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
-import shutil
 import stat
-import tempfile
 import time
 from collections.abc import Iterable
 from contextlib import suppress
@@ -62,6 +59,8 @@ class Cache:
 
     def new(self) -> str:
         """A new folder to compile in; ``keep`` or ``drop`` it."""
+        import tempfile
+
         return tempfile.mkdtemp(prefix=_UNFINISHED, dir=self.folder)
 
     def keep(self, folder: str, key: str, headers: Iterable[str], **record: Any) -> str:
@@ -75,7 +74,7 @@ class Cache:
                 os.rename(folder, place)
                 break
             except OSError:
-                old = os.path.join(self.folder, f"{_UNFINISHED}{secrets.token_hex(8)}")
+                old = os.path.join(self.folder, f"{_UNFINISHED}{os.urandom(8).hex()}")
                 with suppress(OSError):
                     os.rename(place, old)
                     self.drop(old)
@@ -84,6 +83,8 @@ class Cache:
 
     def drop(self, folder: str) -> None:
         """Remove a folder that did not become an entry."""
+        import shutil
+
         shutil.rmtree(folder, ignore_errors=True)
 
     def _make_room(self, but: str) -> None:
@@ -134,9 +135,8 @@ def _size(folder: str) -> int:
 
 def _folder() -> str:
     """The user's folder, made if it is not there; one for this process where that cannot be."""
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    common = os.path.join(tempfile.gettempdir(), f"sfm-c-{os.geteuid()}")
-    for folder in (os.path.join(os.path.abspath(home), "sfm-kernel", "c"), common):
+    for place in (_in_home, _in_common):
+        folder = place()
         with suppress(OSError):
             os.makedirs(folder, mode=0o700, exist_ok=True)
             about = os.lstat(folder)
@@ -144,6 +144,17 @@ def _folder() -> str:
             if closed and about.st_uid == os.geteuid() and os.access(folder, os.W_OK | os.X_OK):
                 return folder
     return _temporary()
+
+
+def _in_home() -> str:
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(os.path.abspath(home), "sfm-kernel", "c")
+
+
+def _in_common() -> str:
+    import tempfile
+
+    return os.path.join(tempfile.gettempdir(), f"sfm-c-{os.geteuid()}")
 
 
 _own: str | None = None
@@ -154,6 +165,8 @@ def _temporary() -> str:
     global _own
     if _own is None:
         import atexit
+        import shutil
+        import tempfile
 
         _own = tempfile.mkdtemp(prefix="sfm-c-")
         atexit.register(shutil.rmtree, _own, ignore_errors=True)

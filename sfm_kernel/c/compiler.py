@@ -6,15 +6,16 @@ import os
 import re
 import shlex
 import signal
-import subprocess
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sfm_kernel.c import FOLDER, INCLUDE, LIB, LIBMPI, LIBSFM, tools
-from sfm_kernel.c.advice import advice
 from sfm_kernel.c.cache import Cache, key
 from sfm_kernel.c.tools import Compiler
 from sfm_kernel.errors import CompileError
+
+if TYPE_CHECKING:
+    import subprocess
 
 CELL = "cell"
 """What the cell is called that is compiled: its number is not known to what comes out, so that
@@ -251,6 +252,8 @@ class _Build:
         """Run commands, as many at a time as there are processors; what they said."""
         failed, said = _run(commands, self._place(), self._environment(), fail=False)
         if failed:
+            from sfm_kernel.c.advice import advice
+
             told = self._named(said).rstrip()
             hint = advice(said)
             raise CompileError("\n".join(filter(None, (told, hint))))
@@ -340,6 +343,8 @@ def _run(
 def _start(
     command: Sequence[str], folder: str, environment: dict[str, str]
 ) -> subprocess.Popen[str]:
+    import subprocess
+
     try:
         return subprocess.Popen(
             command,

@@ -7,12 +7,10 @@ which needs nothing of the system. For C++ the same with SFM_CXX.
 from __future__ import annotations
 
 import functools
-import importlib.util
 import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -145,7 +143,9 @@ def _beside(c_compiler: str) -> str | None:
 
 def _zig() -> str | None:
     """The compiler of the package ziglang, if that is installed."""
-    found = importlib.util.find_spec("ziglang")
+    from importlib.util import find_spec
+
+    found = find_spec("ziglang")
     folders = list(found.submodule_search_locations or []) if found else []
     paths = [os.path.join(folder, "zig") for folder in folders]
     return next(filter(os.path.isfile, paths), None)
@@ -166,6 +166,8 @@ def _no_compiler(language: str) -> str:
 @functools.cache
 def _told(command: Sequence[str]) -> str:
     """What a compiler says of itself."""
+    import subprocess
+
     try:
         done = subprocess.run([*command, "--version"], capture_output=True, check=False)
     except OSError as problem:

@@ -22,14 +22,14 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
-from sfm_kernel.directory.cleaning import clean, remove_world, worlds
-from sfm_kernel.directory.local import LocalDirectory
 from sfm_kernel.directory.roots import root
 from sfm_kernel.errors import WorldError
 
 if TYPE_CHECKING:
+    from sfm_kernel.directory.cleaning import clean, remove_world, worlds
     from sfm_kernel.directory.client import Client
     from sfm_kernel.directory.elsewhere import Elsewhere
+    from sfm_kernel.directory.local import LocalDirectory
     from sfm_kernel.directory.remote import RemoteDirectory
     from sfm_kernel.directory.server import DirectoryServer
     from sfm_kernel.transport.base import Directory
@@ -66,6 +66,8 @@ def open_directory(
     """
     url = url or os.environ.get("SFM_DIRECTORY")
     if not url:
+        from sfm_kernel.directory.local import LocalDirectory
+
         return LocalDirectory(world, create=create)
     if key is None:
         try:
@@ -82,15 +84,20 @@ def open_directory(
 
 
 def __getattr__(name: str) -> Any:
-    # Importing zmq takes 50 ms, which a process that meets others through a folder does not need.
-    if name in _WITH_ZMQ:
-        return getattr(importlib.import_module(f"{__name__}.{_WITH_ZMQ[name]}"), name)
+    # Importing zmq takes 50 ms, which a process that meets others through a folder does not need;
+    # and the launcher of C programs only removes worlds.
+    if name in _PLACE:
+        return getattr(importlib.import_module(f"{__name__}.{_PLACE[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-_WITH_ZMQ = {
+_PLACE = {
     "Client": "client",
     "DirectoryServer": "server",
     "Elsewhere": "elsewhere",
+    "LocalDirectory": "local",
     "RemoteDirectory": "remote",
+    "clean": "cleaning",
+    "remove_world": "cleaning",
+    "worlds": "cleaning",
 }

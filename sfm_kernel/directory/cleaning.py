@@ -21,7 +21,6 @@ from sfm_kernel.directory.folders import (
     is_alive,
 )
 from sfm_kernel.directory.roots import root
-from sfm_kernel.directory.table import Table
 from sfm_kernel.errors import WorldError
 
 UNFINISHED_SECONDS = 60.0
@@ -158,6 +157,8 @@ def remove_unused(path: str, only_if_left: bool = False) -> list[str] | None:
 
 
 def _is_left(path: str) -> bool:
+    from sfm_kernel.directory.table import Table
+
     try:
         with open(os.path.join(path, "members.json"), "rb") as file:
             return not Table.loads(file.read()).members
@@ -166,6 +167,8 @@ def _is_left(path: str) -> bool:
 
 
 def _forget_dead(folder: WorldFolder) -> None:
+    from sfm_kernel.directory.table import Table  # what nobody has left needs it not
+
     content = folder.read("members.json")
     if content is None:  # a directory server keeps this world's table
         return

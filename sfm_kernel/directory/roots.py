@@ -15,13 +15,10 @@ shared memory, until the machine starts again.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import pwd
 import re
-import secrets
 import stat
-import tempfile
 
 from sfm_kernel.errors import WorldAccess
 
@@ -38,6 +35,8 @@ def root() -> str:
         return os.path.abspath(chosen)
     shared = SHARED
     if not (os.path.isdir(shared) and os.access(shared, os.W_OK | os.X_OK)):
+        import tempfile
+
         shared = tempfile.gettempdir()
     usual = os.path.join(shared, f"sfm-{os.geteuid()}")
     owner = _owner(usual)
@@ -63,6 +62,8 @@ def _owner(path: str) -> int | None:
 
 def _record(shared: str) -> str:
     """The file of the user's home that is for this shared memory."""
+    import hashlib
+
     boot = ""
     with contextlib.suppress(OSError), open("/proc/sys/kernel/random/boot_id") as file:
         boot = file.read().strip()
@@ -96,6 +97,8 @@ def _read(record: str, usual: str) -> str | None:
 
 def _write(record: str, usual: str, instead_of: str | None) -> str:
     """Record a folder, unless another process has just done so; the one that is recorded."""
+    import secrets
+
     fresh = f"{record}.{secrets.token_hex(8)}"
     try:
         os.makedirs(os.path.dirname(record), mode=0o700, exist_ok=True)

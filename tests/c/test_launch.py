@@ -6,6 +6,8 @@ import io
 import os
 import signal
 import struct
+import subprocess
+import sys
 import tarfile
 import zipfile
 from pathlib import Path
@@ -57,6 +59,18 @@ def test_sources_with_arguments(folder: Path) -> None:
     done = run("-n", "3", "hello.c", "twice.c", "word")
     assert sorted(done.stdout.splitlines()) == [f"{rank} of 3: word 42" for rank in range(3)]
     assert (done.stderr, done.returncode) == ("", 0)
+
+
+def test_what_a_program_in_c_does_not_need_is_not_imported(folder: Path) -> None:
+    put({"a.c": "int main() { return 0; }"}, folder)
+    run("-n", "1", "a.c")
+    words = [sys.executable, "-X", "importtime", "-m", "sfm_kernel.mpi", "-n", "2", "a.c"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    heavy = ("asyncio", "dataclasses", "inspect", "numpy", "tarfile", "zipfile")
+    heavy += ("zmq", "IPython", "sfm_kernel.endpoint", "sfm_kernel.mpi.launch.rank")
+    assert "sfm_kernel.mpi.launch.crew" in imported
+    assert sorted(imported.intersection(heavy)) == []
 
 
 def test_folders_and_archives_with_their_data(folder: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from sfm_kernel.mpi.futures.jobs import SharedPool
-from sfm_kernel.mpi.launch import program
+from sfm_kernel.mpi.launch import named, program
 from sfm_kernel.mpi.launch.rank import set_abort_status
 
 USAGE = """\
@@ -27,7 +27,7 @@ def main() -> None:
         if words[:1] in (["-h"], ["--help"]):
             print(USAGE)
             return
-        if wrong := program.missing(words):
+        if wrong := named.missing(words):
             sys.exit(f"{wrong}\n{USAGE}")
         try:
             program.run(words)

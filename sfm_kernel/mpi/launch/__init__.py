@@ -1,6 +1,7 @@
 """Running MPI programs: ``python -m sfm_kernel.mpi -n 4 prog.py``.
 
 mpiexec   the command line of the launcher
+named     what a command line names, before it is started
 sources   from C sources, folders, archives to what can be started
 archives  unpacked, and nothing put elsewhere
 elf       what a compiled program says of itself

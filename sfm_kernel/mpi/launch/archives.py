@@ -6,17 +6,16 @@ that lead elsewhere are refused, and so is what would fill the disk.
 
 from __future__ import annotations
 
-import lzma
 import os
-import shutil
 import stat
-import tarfile
-import zipfile
-import zlib
 from collections.abc import Iterator
-from typing import IO, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 from sfm_kernel.errors import SFMError
+
+if TYPE_CHECKING:
+    import tarfile
+    import zipfile
 
 ENDINGS = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 """How the names of archives end."""
@@ -46,6 +45,8 @@ def is_archive(path: str) -> bool:
 
 def holds(path: str, name: str) -> bool:
     """Whether a zip archive has a file of this name at its top."""
+    import zipfile
+
     try:
         with zipfile.ZipFile(path) as archive:
             return name in archive.namelist()
@@ -59,6 +60,11 @@ def unpack(path: str, folder: str) -> None:
     Raises:
         BadArchive: it is refused; what was unpacked by then is in the folder.
     """
+    import lzma
+    import tarfile
+    import zipfile
+    import zlib
+
     try:
         if path.endswith(".zip"):
             with zipfile.ZipFile(path) as packed:
@@ -92,6 +98,8 @@ def _of_tar(archive: tarfile.TarFile) -> Iterator[tuple[_Member, IO[bytes] | Non
 
 
 def _take(path: str, members: Iterator[tuple[_Member, IO[bytes] | None]], folder: str) -> None:
+    import shutil
+
     left = MOST_BYTES
     for count, (member, data) in enumerate(members):
         if problem := member.problem or _leads_elsewhere(member.name):

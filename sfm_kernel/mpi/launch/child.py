@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sfm_kernel.mpi.launch import reports
 from sfm_kernel.mpi.launch.native import Native, execute
-from sfm_kernel.mpi.launch.rank import SIGNALS
 from sfm_kernel.mpi.launch.relay import Input, Output, Stream
 from sfm_kernel.mpi.launch.reports import Report
+from sfm_kernel.mpi.launch.surroundings import SIGNALS
 
 
 class Forked(BaseException):

@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 import selectors
 import signal
 import time
@@ -21,7 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from sfm_kernel.directory import remove_world, root
-from sfm_kernel.mpi.launch import rank, reports
+from sfm_kernel.mpi.launch import reports
 from sfm_kernel.mpi.launch.child import Child
 from sfm_kernel.mpi.launch.native import Native
 from sfm_kernel.mpi.launch.relay import Output
@@ -79,7 +78,7 @@ class Crew:
         self._programs, self._label = programs, label
         self._timeout, self._lifeline = timeout, lifeline
         self._size = sum(size for size, _ in programs)
-        self._world = f"mpi-{os.getpid()}-{secrets.token_hex(4)}"
+        self._world = f"mpi-{os.getpid()}-{os.urandom(4).hex()}"
         self._selector = selectors.PollSelector()  # epoll knows no files
         self._out = Output(1, self._selector)
         self._err = self._out if same_file(1, 2) else Output(2, self._selector)
@@ -135,6 +134,8 @@ class Crew:
         if any(isinstance(program, Native) for _, program in self._programs):
             environment["SFM_DIR"] = root()
         else:
+            from sfm_kernel.mpi.launch import rank
+
             rank.prepare()
         for number, (size, program) in enumerate(self._programs):
             if len(self._programs) > 1:
@@ -281,7 +282,8 @@ class Crew:
 
     def _compare_accounts(self) -> None:
         """Say which collective calls did not fit together, should all have returned."""
-        if self._accounts and not self._failure and not self._mismatched:
+        told = any(self._accounts.values())  # programs in C, and what has no groups, tell nothing
+        if told and not self._failure and not self._mismatched:
             from sfm_kernel.endpoint.seen import disagreement
 
             accounts = [self._accounts[rank] for rank in sorted(self._accounts)]

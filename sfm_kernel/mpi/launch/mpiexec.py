@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, NoReturn
 
 from sfm_kernel.errors import CompileError, SFMError
-from sfm_kernel.mpi.launch import archives, native, program, rank, sources
+from sfm_kernel.mpi.launch import archives, named, native, sources
 from sfm_kernel.mpi.launch.child import Forked
 from sfm_kernel.mpi.launch.crew import Crew
 
@@ -68,6 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _launch(sys.argv[1:] if arguments is None else arguments)
     except Forked as new:
         given = new.words, new.environment, new.launcher, new.reports
+    from sfm_kernel.mpi.launch import rank
+
     return rank.main(*given)  # here, where nothing of the launcher is left on the stack
 
 
@@ -112,8 +114,8 @@ def parse(arguments: Sequence[str], command: str = COMMAND) -> Wish:
         options.size = DEFAULT_SIZE
         first = _first_of_program(part)
         parser.parse_args(part[:first], options)
-        words = program.found(_program(part[first:]))
-        if problem := program.missing(words):
+        words = named.found(_program(part[first:]))
+        if problem := named.missing(words):
             parser.error(problem)
         programs.append((options.size, words))
     if (size := sum(size for size, _ in programs)) > MOST_RANKS:

@@ -8,19 +8,18 @@ SFM_MPI_REPORTS, as ``rank`` does for Python.
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import json
 import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NoReturn
+from types import MappingProxyType
+from typing import NamedTuple, NoReturn
 
 from sfm_kernel.c import LIB, LIBMPI
 from sfm_kernel.errors import SFMError
 from sfm_kernel.mpi.launch import elf, reports
-from sfm_kernel.mpi.launch.rank import SIGNALS
+from sfm_kernel.mpi.launch.surroundings import SIGNALS
 
 _PR_SET_PDEATHSIG = 1
 _NOT_STARTED = 127
@@ -31,8 +30,7 @@ class WrongProgram(SFMError):
     """A compiled program that cannot run here, or not with our MPI; the text says why."""
 
 
-@dataclass(frozen=True)
-class Native:
+class Native(NamedTuple):
     """A program that the system runs.
 
     Attributes:
@@ -46,7 +44,7 @@ class Native:
     path: str
     words: tuple[str, ...]
     folder: str = ""
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = MappingProxyType({})
     temporary: str = ""
 
 
@@ -169,7 +167,9 @@ def _with_ours() -> str:
 
 
 def _unfit_mpi4py() -> str:
-    found = importlib.util.find_spec("mpi4py")
+    from importlib.util import find_spec
+
+    found = find_spec("mpi4py")
     if found is None or not found.submodule_search_locations:
         return (
             "Python beside C needs mpi4py, which is not installed: `pip install 'mpi4py>=4.1'`. "

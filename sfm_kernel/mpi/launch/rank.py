@@ -23,9 +23,7 @@ from typing import NoReturn
 
 from sfm_kernel.mpi.launch import program, reports
 from sfm_kernel.mpi.launch.reports import Report
-
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, signal.SIGCHLD)
-"""Those that the launcher has handlers for. In a new rank they are blocked until it has its own."""
+from sfm_kernel.mpi.launch.surroundings import SIGNALS
 
 _SHARED = (
     "sfm_kernel",

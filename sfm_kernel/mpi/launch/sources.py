@@ -7,9 +7,7 @@ is, unless C runs beside it.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -92,6 +90,8 @@ class _Folders:
 
     def unpacked(self, archive: str) -> str:
         """A new folder with what is in an archive; the one in it, if that is all."""
+        import tempfile
+
         folder = tempfile.mkdtemp(prefix="sfm-program-")
         self._folders.append((archive, folder, {}))
         archives.unpack(archive, folder)
@@ -109,6 +109,8 @@ class _Folders:
                 names = ", ".join(sorted(written)[:3])
                 print(f"sfm: {archive} wrote {names}{more}: in {folder}", file=sys.stderr)
             else:
+                import shutil
+
                 shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from sfm_kernel.mpi.launch import guardian
-from sfm_kernel.mpi.launch.rank import SIGNALS
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, signal.SIGCHLD)
+"""Those that the launcher has handlers for. In a new rank they are blocked until it has its own."""
 
 
 def same_file(one: int, other: int) -> bool:

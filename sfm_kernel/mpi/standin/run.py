@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import Any, NoReturn
 
-from sfm_kernel.mpi.launch import program
+from sfm_kernel.mpi.launch import named, program
 from sfm_kernel.mpi.launch.rank import set_abort_status
 
 __all__ = ["main", "run_command_line", "set_abort_status"]
@@ -72,7 +72,7 @@ def _obey_options(words: list[str]) -> list[str]:
             _finish(_ANSWERS[name]())
         else:
             _refuse(f"there is no option {name!r}")
-    if wrong := program.missing(words):
+    if wrong := named.missing(words):
         _refuse(wrong)
     return words
 

@@ -1,0 +1,67 @@
+"""What a command line names: whether it can be a program, before anything is started."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from itertools import takewhile
+
+from sfm_kernel.mpi.launch import sources
+
+
+def missing(words: Sequence[str]) -> str:
+    """What is wrong with these words; empty if they can be a program."""
+    if not words:
+        return "no program: give a script, -m MODULE or -c TEXT"
+    if words[0] in ("-m", "-c") and len(words) < 2:
+        return f"{words[0]} needs {'the name of a module' if words[0] == '-m' else 'a text'}"
+    if words[0].startswith("-") and words[0] not in ("-m", "-c", "-"):
+        return f"there is no option {words[0]}"
+    if words[0].startswith("-"):
+        return ""
+    if not os.path.exists(words[0]):
+        where = "" if _is_path(words[0]) else ", and no program of that name on PATH"
+        return f"there is no file {words[0]!r}{where}"
+    if not sources.is_native(words) and _is_other(words[0]):
+        return (
+            f"{words[0]} is neither a Python program nor a compiled one, and ranks run nothing "
+            f"else; a file of this folder is named with its path"
+        )
+    files = list(takewhile(sources.is_source, words))
+    lacking = [name for name in files if not os.path.isfile(name)]
+    return f"there is no file {lacking[0]!r}" if lacking else ""
+
+
+def found(words: Sequence[str]) -> list[str]:
+    """The same words, with the path of a program that is given by a bare name and is on PATH.
+
+    So mpiexec finds a program. A name with a slash, or that ends in ".py", is a file's; another is
+    one, too, if there is no such program.
+    """
+    name, *arguments = words or [""]
+    if not name or name.startswith("-") or _is_path(name):
+        return list(words)
+    import shutil
+
+    path = shutil.which(name)
+    return [path, *arguments] if path else list(words)
+
+
+def _is_path(name: str) -> bool:
+    return os.sep in name or name.endswith((".py", *sources.SUFFIXES))
+
+
+def _is_other(path: str) -> bool:
+    """Whether a file is for the system or another interpreter to run, not for Python."""
+    if os.path.isdir(path):
+        return False
+    try:
+        with open(path, "rb") as file:
+            start = file.read(512)
+    except OSError:  # who reads it will tell
+        return False
+    if not start.startswith(b"#!") or path.endswith(".py"):
+        return False
+    first, _, second = start.partition(b"\n")
+    # With a long path, pip lets the shell start Python.
+    return b"python" not in first and b"pypy" not in first and not second.startswith(b"'''exec'")
