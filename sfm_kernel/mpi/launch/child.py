@@ -10,14 +10,13 @@ import contextlib
 import os
 import selectors
 import signal
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 
 from sfm_kernel.mpi.launch import reports
 from sfm_kernel.mpi.launch.native import Native, execute
 from sfm_kernel.mpi.launch.relay import Input, Output, Stream
 from sfm_kernel.mpi.launch.reports import Report
-from sfm_kernel.mpi.launch.surroundings import SIGNALS
+from sfm_kernel.mpi.launch.surroundings import fork
 
 
 class Forked(BaseException):
@@ -86,7 +85,7 @@ class Child:
         stdin, typed = os.pipe() if keyboard else (_stdin(rank), -1)
         launcher = os.getpid()
         try:
-            self.pid = _fork()
+            self.pid = fork()
             if not self.pid:
                 _take_streams(stdin, out[1], err[1])
                 if isinstance(program, Native):
@@ -202,28 +201,6 @@ def _is_terminal(fd: int) -> bool:
 def _stdin(rank: int) -> int:
     """Rank 0 has the launcher's own (-1), which is no terminal; the others read a file's end."""
     return os.open(os.devnull, os.O_RDWR) if rank or os.isatty(0) else -1
-
-
-def _fork() -> int:
-    """A new process, in a session of its own when this returns; 0 in that, with signals blocked."""
-    began, begins = os.pipe()
-    former = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    pid = -1
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of the threads of NumPy's BLAS,
-            pid = os.fork()  # which are prepared for that
-        if not pid:
-            os.setsid()  # Ctrl-C is for the launcher, which tells the ranks
-        else:
-            os.close(begins)
-            begins = -1
-            os.read(began, 1)  # its end: the rank has a group that signals can be sent to
-    finally:
-        _close(began, begins)
-        if pid:
-            signal.pthread_sigmask(signal.SIG_SETMASK, former)
-    return pid
 
 
 def _take_streams(*given: int) -> None:

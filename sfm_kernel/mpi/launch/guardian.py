@@ -1,12 +1,10 @@
 """Ends the ranks, and what they started, if the launcher was killed; removes their world.
 
-    python -P -S guardian.py WORLD
-
-The launcher starts it first, and writes on its stdin who lives: a line "+PID" for each rank that
-was started, "-PID" for one that has ended with all that it had started, the path of a folder that
-is there for this run only, and "done". The end of
-stdin before that means that the launcher is dead. It imports nothing that it may never need: it is
-there in a moment, and small.
+The launcher forks it first, and writes into a pipe who lives: a line "+PID" for each rank that was
+started, "-PID" for one that has ended with all that it had started, the path of a folder that is
+there for this run only, and "done". The end of the pipe before that means that the launcher is
+dead. What it then needs of the package is imported by a new Python: nothing of the launcher's is
+used that a kill may have left half done.
 """
 
 from __future__ import annotations
@@ -14,6 +12,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from typing import NoReturn
 
 _REMOVE = """\
 import shutil, sys, time
@@ -26,25 +25,53 @@ for folder in sys.argv[2:]:
 """
 
 
-def main(world: str) -> None:
-    """Return when the launcher has ended well, or clean up after it."""
+def main(world: str, told: int) -> NoReturn:
+    """Be the guardian: end when the launcher has ended well, or after cleaning up after it.
+
+    Args:
+        world: that of the ranks.
+        told: the descriptor of the pipe. All others are closed.
+    """
+    try:
+        _be_nobody(told)
+        _guard(world, told)
+    finally:
+        os._exit(1)
+
+
+def _be_nobody(told: int) -> None:
+    """Hold nothing of the launcher's: neither its streams nor its handlers of signals."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in range(3):
+        os.dup2(nothing, number)
+    for fd in map(int, os.listdir("/proc/self/fd")):
+        if fd > 2 and fd != told:
+            try:
+                os.close(fd)
+            except OSError:  # the one that has read this list
+                pass
+    signal.set_wakeup_fd(-1)
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    for number in blocked:
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, blocked)
+
+
+def _guard(world: str, told: int) -> None:
     living: set[int] = set()
     folders = []
-    for line in sys.stdin:
-        if line == "done\n":
-            return
-        if line[0] == "/":
-            folders.append(line[:-1])
-            continue
-        pid = int(line[1:])
-        living.add(pid) if line[0] == "+" else living.discard(pid)
+    with open(told) as lines:
+        for line in lines:
+            if line == "done\n":
+                os._exit(0)
+            if line[0] == "/":
+                folders.append(line[:-1])
+                continue
+            pid = int(line[1:])
+            living.add(pid) if line[0] == "+" else living.discard(pid)
     for group in living:
         try:
             os.killpg(group, signal.SIGKILL)
         except ProcessLookupError:
             pass
     os.execv(sys.executable, [sys.executable, "-P", "-c", _REMOVE, world, *folders])
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

@@ -6,8 +6,7 @@ import contextlib
 import os
 import selectors
 import signal
-import subprocess
-import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -52,20 +51,54 @@ def signals(selector: selectors.BaseSelector, taken: Callable[[int], None]) -> I
 
 @contextmanager
 def guardian_of(world: str) -> Iterator[Callable[[str], None]]:
-    """A process that ends the ranks if this one is killed; yields how to tell it who lives."""
-    with subprocess.Popen(
-        [sys.executable, "-P", "-S", guardian.__file__, world],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,  # not killed together with this process's group
-    ) as process:
-        assert process.stdin is not None
+    """A process that ends the ranks if this one is killed; yields how to tell it who lives.
 
-        def note(line: str) -> None:
-            assert process.stdin is not None
-            with contextlib.suppress(BrokenPipeError):
-                process.stdin.write(f"{line}\n".encode())
-                process.stdin.flush()
+    It is a fork: a Python of its own would take as long to start as all ranks together.
+    """
+    told, tells = os.pipe()
+    try:
+        pid = fork()
+        if not pid:
+            guardian.main(world, told)  # does not return
+    except OSError:
+        os.close(tells)
+        raise
+    finally:
+        os.close(told)
+    launcher = os.getpid()
 
+    def note(line: str) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            os.write(tells, f"{line}\n".encode())
+
+    try:
         yield note
+    finally:
+        os.close(tells)
+        if os.getpid() == launcher:  # else this is a new rank
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+
+
+def fork() -> int:
+    """A new process, in a session of its own when this returns; 0 in that, with signals blocked."""
+    began, begins = os.pipe()
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    pid = -1
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of the threads of NumPy's BLAS,
+            pid = os.fork()  # which are prepared for that
+        if not pid:
+            os.setsid()  # Ctrl-C is for the launcher, which tells the ranks
+        else:
+            os.close(begins)
+            begins = -1
+            os.read(began, 1)  # its end: the rank has a group that signals can be sent to
+    finally:
+        for fd in (began, begins):
+            if fd >= 0:
+                os.close(fd)
+        if pid:
+            signal.pthread_sigmask(signal.SIG_SETMASK, former)
+    return pid
