@@ -77,9 +77,6 @@ class CCells:
         size, arguments = given.size, list(given.words)
         if size is None:
             size, arguments = _size(arguments, engines)
-        built = compiler.build([source], before=before, fast=given.fast)
-        if built.warnings:
-            print(built.warnings, end="", file=sys.stderr, flush=True)
         number, identity = self._lines.cell
         words = ["-n", str(size), *(["--label"] if size > 1 else [])]
         if given.timeout is not None:
@@ -88,8 +85,11 @@ class CCells:
         with _stdin(given.stdin) as stdin:
             ask = stdin is None
             options = {} if ask else {"stdin": stdin}
-            words += [built.path, *arguments]
-            programs.run(words, ask=ask, environment=environment, **options)
+            with programs.launcher(ask=ask, environment=environment, **options) as run:
+                built = compiler.build([source], before=before, fast=given.fast)
+                if built.warnings:
+                    print(built.warnings, end="", file=sys.stderr, flush=True)
+                run([*words, built.path, *arguments])
 
     # ---- functions
 

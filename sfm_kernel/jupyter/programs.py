@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
+import json
 import os
 import selectors
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from sfm_kernel.jupyter.cell import CellFailed, CellInterrupted
@@ -25,52 +28,89 @@ runpy._run_module_as_main("sfm_kernel.mpi")
 """
 
 
-def run(
-    words: list[str],
-    *,
-    stdin: Any = subprocess.DEVNULL,
-    ask: bool = False,
-    environment: Mapping[str, str] | None = None,
-) -> None:
-    """Run the launcher with these words.
+def run(words: list[str]) -> None:
+    """Run the launcher with these words; the program reads nothing.
 
-    Args:
-        stdin: what the launcher, and so rank 0, reads.
-        ask: have the notebook ask the user when rank 0 reads; instead of ``stdin``.
-        environment: what is set beside this process's.
     Blocks: until it has ended. Stop ends it; a second Stop kills it.
     Raises:
         CellFailed: the exit status is not 0.
         CellInterrupted: it was stopped.
     """
+    with launcher() as start:
+        start(words)
+
+
+@contextmanager
+def launcher(
+    *,
+    stdin: Any = subprocess.DEVNULL,
+    ask: bool = False,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[Callable[[list[str]], None]]:
+    """Begin to start the launcher; yields what runs it, as ``run`` does, once its words are known.
+
+    Half of the time that a small program takes is the launcher's own start: the compiler works
+    meanwhile. One that was given no words ends with the block.
+
+    Args:
+        stdin: what the launcher, and so rank 0, reads.
+        ask: have the notebook ask the user when rank 0 reads; instead of ``stdin``.
+        environment: what is set beside this process's.
+    """
     lifeline, held = os.pipe()  # if this kernel is killed, its end is closed
+    told, tells = os.pipe()
+    options = ["--words", str(told), "--lifeline", str(lifeline)]
     try:
         process = subprocess.Popen(
-            [sys.executable, "-c", _LAUNCHER, "--lifeline", str(lifeline), *words],
+            [sys.executable, "-c", _LAUNCHER, *options],
             stdin=subprocess.PIPE if ask else stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**os.environ, **(environment or {})},
-            pass_fds=(lifeline,),
+            pass_fds=(lifeline, told),
             start_new_session=True,  # Stop signals this kernel's group, and the launcher but once
         )
+    except BaseException:
+        os.close(held)
+        os.close(tells)
+        raise
     finally:
         os.close(lifeline)
-    keyboard = Keyboard(process) if ask else None
-    stopped = False
+        os.close(told)
+
+    given = False
+
+    def start(words: list[str]) -> None:
+        nonlocal given
+        given = True
+        with contextlib.suppress(BrokenPipeError), open(tells, "w", encoding="utf-8") as pipe:
+            json.dump(words, pipe)
+        _show(process, Keyboard(process) if ask else None)
+
     try:
         with process:
-            shown = _Shown(process)
-            while True:
-                try:
-                    shown.pass_on(keyboard)
-                    status = process.wait()
-                    break
-                except KeyboardInterrupt:
-                    stopped, keyboard = True, None
-                    process.send_signal(signal.SIGINT)
+            try:
+                yield start
+            finally:
+                if not given:
+                    process.kill()  # it only waits, or is about to
+                    os.close(tells)
     finally:
         os.close(held)
+
+
+def _show(process: subprocess.Popen[bytes], keyboard: Keyboard | None) -> None:
+    """Pass on what a launcher says until it has ended."""
+    stopped = False
+    shown = _Shown(process)
+    while True:
+        try:
+            shown.pass_on(keyboard)
+            status = process.wait()
+            break
+        except KeyboardInterrupt:
+            stopped, keyboard = True, None
+            process.send_signal(signal.SIGINT)
     if stopped:
         raise CellInterrupted("the program was stopped")
     if status:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.jupyter.notebook import Notebook, descendants, notebook, runs, wait_for
@@ -60,6 +62,26 @@ def test_stop_ends_a_program(book: Notebook) -> None:
         "the ranks end",
     )
     book.run("%%sfm\nprint('alive')").ok()
+
+
+def test_what_was_begun_ends_with_a_cell_that_is_never_run(book: Notebook, tmp_path: Path) -> None:
+    before = {one.pid for one in descendants(book.pid)}
+
+    def new() -> list[psutil.Process]:
+        return [one for one in descendants(book.pid) if one.pid not in before]
+
+    assert book.run(program("-n 2", "return y;")).error.startswith("CompileError: ")
+    assert not new()
+    slow = tmp_path / "cc"
+    slow.write_text("#!/bin/sh\nexec sleep 1000\n")
+    slow.chmod(0o700)
+    book.run(f"import os; os.environ['SFM_CC'] = '{slow}'").ok()
+    message = book.send(program("-n 2", 'puts("never");'))
+    wait_for(lambda: "sleep" in str([one.cmdline() for one in new()]), "the compiler")
+    book.interrupt()
+    assert book.wait(message).error.startswith("KeyboardInterrupt")
+    book.run("del os.environ['SFM_CC']").ok()
+    assert not [one for one in new() if runs(one)]
 
 
 def test_functions_are_called_by_later_cells_and_by_python(book: Notebook) -> None:

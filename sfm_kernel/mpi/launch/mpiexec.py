@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import sys
@@ -75,6 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _launch(arguments: Sequence[str]) -> int:
     try:
+        if arguments[:1] == ["--words"]:
+            arguments = [*arguments[2:], *_told(int(arguments[1]))]
         wish = parse(arguments)
         about = wish._asdict()
         with sources.prepared(about.pop("programs"), about.pop("fast")) as programs:
@@ -88,6 +91,20 @@ def _launch(arguments: Sequence[str]) -> int:
     except (OSError, SFMError) as problem:
         print(f"{COMMAND}: the ranks could not be started: {problem}", file=sys.stderr)
         return 1
+
+
+def _told(fd: int) -> list[str]:
+    """The rest of the command line, which a notebook writes into a pipe once it is known.
+
+    Raises:
+        SystemExit: it ends without: there is nothing to run.
+    """
+    with open(fd, encoding="utf-8") as pipe:
+        text = pipe.read()
+    if not text:
+        sys.exit()
+    words: list[str] = json.loads(text)
+    return words
 
 
 def _open_standard_streams() -> None:
