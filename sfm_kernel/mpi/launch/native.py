@@ -21,6 +21,7 @@ from sfm_kernel.errors import SFMError
 from sfm_kernel.mpi.launch import elf, reports
 from sfm_kernel.mpi.launch.surroundings import SIGNALS
 
+_libc = ctypes.CDLL(None)  # here, once: not in each rank
 _PR_SET_PDEATHSIG = 1
 _NOT_STARTED = 127
 """The exit status of a process that could not become its program, as shells have it."""
@@ -88,7 +89,7 @@ def execute(program: Native, environment: Mapping[str, str], launcher: int, fd: 
         fd: the descriptor of the socket for reports.
     """
     try:
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != launcher:  # it died before the call
             os._exit(1)
         os.set_inheritable(fd, True)
