@@ -4,6 +4,8 @@ The folder is the user's alone (who could write there could have anything run), 
 ``$XDG_CACHE_HOME`` or ``~/.cache``. An entry is a folder, which appears whole, by a rename. Its
 name is a hash of all that is known before compiling; which headers were read is only known
 afterwards, and stands in its record.
+
+What only new entries need is imported when one is made: the launcher mostly finds what it wants.
 """
 
 from __future__ import annotations
