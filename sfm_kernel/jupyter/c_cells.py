@@ -10,7 +10,6 @@ import argparse
 import contextlib
 import os
 import shlex
-import subprocess
 import sys
 import tempfile
 from collections import OrderedDict
@@ -83,9 +82,7 @@ class CCells:
             words += ["--timeout", given.timeout]
         environment = {"SFM_CELL": f"{number or ''}\t{identity or ''}"}
         with _stdin(given.stdin) as stdin:
-            ask = stdin is None
-            options = {} if ask else {"stdin": stdin}
-            with programs.launcher(ask=ask, environment=environment, **options) as run:
+            with programs.launcher(stdin=stdin, environment=environment) as run:
                 built = compiler.build([source], before=before, fast=given.fast)
                 if built.warnings:
                     print(built.warnings, end="", file=sys.stderr, flush=True)
@@ -202,7 +199,7 @@ def _size(words: list[str], engines: _Engines) -> tuple[int, list[str]]:
 def _stdin(wanted: str | None) -> Iterator[Any]:
     """What a program reads: a file, a text, or (None) what the user is asked for."""
     if wanted is None:
-        yield None if _can_ask() else subprocess.DEVNULL
+        yield None
     elif os.path.isfile(wanted):
         with open(wanted, "rb") as file:
             yield file
@@ -211,14 +208,6 @@ def _stdin(wanted: str | None) -> Iterator[Any]:
             file.write(wanted.encode() + (b"" if wanted.endswith("\n") else b"\n"))
             file.seek(0)
             yield file
-
-
-def _can_ask() -> bool:
-    """Whether the front end has an input for cells; one that runs notebooks by itself has none."""
-    from IPython import get_ipython
-
-    kernel = getattr(get_ipython(), "kernel", None)
-    return bool(getattr(kernel, "_allow_stdin", False))
 
 
 def _places(members: Sequence[Any]) -> str:

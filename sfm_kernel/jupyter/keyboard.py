@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import _thread
 import fcntl
 import os
 import struct
 import subprocess
 import sys
 import termios
+import threading
+import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 _READ = {"x86_64": "0", "aarch64": "63", "riscv64": "63"}.get(os.uname().machine, "")
 """The number of the system call ``read``."""
+
+
+END = "^D"
+"""A line that ends the input, since a notebook has no key for it."""
 
 
 class Keyboard:
@@ -21,33 +29,47 @@ class Keyboard:
     asked, and the program reads the end of its input.
 
     Attributes:
+        asking: the user is being asked, or was when Stop was pressed.
         pause: seconds between two looks; None once nothing will be asked any more.
     """
 
     def __init__(self, launcher: subprocess.Popen[bytes]) -> None:
         self._launcher = launcher
         self._reader = 0  # rank 0
-        self._seen = False  # that it reads, at the last look
+        self._since: float | None = None  # when it was first seen to read, and nothing was given
+        self.asking = False
         self.pause: float | None = 0.1
-        if not _READ or not _is_told(os.getpid()):
+        if not _READ or not os.path.exists("/proc/self/syscall"):
             self._close()
 
-    def ask_if_wanted(self) -> None:
-        """Ask for a line, should rank 0 wait for one, and give it that."""
+    def ask_if_wanted(self, show: Callable[[float], bool]) -> None:
+        """Ask for a line, should rank 0 wait for one, and give it that.
+
+        Args:
+            show: shows what the program writes, for so many seconds, from any thread; False once
+                it has ended.
+        """
         if self.pause is None:
             return
-        reads = self._reads()
-        if not reads or not self._seen:  # twice: what it was given may be on its way
-            self._seen = reads
+        if not self._reads():
+            self._since = None
             return
-        self._seen = False
+        now = time.monotonic()
+        if self._since is None or now < self._since + self.pause:
+            self._since = self._since or now  # what it was given, or has asked, may be on its way
+            return
+        self._since = None
         sys.stdout.flush()
+        self.asking = True
         try:
-            line = input()
+            line = _line(show)
         except Exception:  # noqa: BLE001 - EOFError; or the front end has no input
+            line = END
+        self.asking = False
+        assert self._launcher.stdin is not None
+        if line is None or line == END:
             self._close()
             return
-        assert self._launcher.stdin is not None
         with suppress(OSError):  # it has ended meanwhile
             self._launcher.stdin.write(f"{line}\n".encode())
             self._launcher.stdin.flush()
@@ -57,21 +79,27 @@ class Keyboard:
         given = fcntl.ioctl(self._launcher.stdin, termios.FIONREAD, bytes(4))
         if struct.unpack("i", given)[0]:
             return False
-        self._reader = self._reader or self._find()
-        return bool(self._reader) and _call(self._reader)[:2] == [_READ, "0x0"]
+        try:
+            self._reader = self._reader or self._find()
+            calls = _calls(self._reader) if self._reader else ()
+            return [_READ, "0x0"] in (call[:2] for call in calls)
+        except PermissionError:  # it would be asked for nothing, and wait for ever
+            self._close()
+        except OSError:  # it has ended: it was the compiler, say
+            self._reader = 0
+        return False
 
     def _find(self) -> int:
-        """The process of rank 0; 0 if it is not there yet."""
+        """The process of rank 0, the launcher's only child with its stdin; 0 if there is none."""
         pid = self._launcher.pid
-        try:
-            with open(f"/proc/{pid}/task/{pid}/children") as file:
-                children = file.read().split()
-            for child in children:
-                with open(f"/proc/{child}/environ", "rb") as file:
-                    if b"SFM_MPI_RANK=0" in file.read().split(b"\0"):
-                        return int(child)
-        except OSError:
-            pass
+        assert self._launcher.stdin is not None
+        pipe = os.fstat(self._launcher.stdin.fileno())
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            children = file.read().split()
+        for child in children:
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.stat(f"/proc/{child}/fd/0"), pipe):
+                    return int(child)
         return 0
 
     def _close(self) -> None:
@@ -80,14 +108,37 @@ class Keyboard:
         self._launcher.stdin.close()
 
 
-def _is_told(pid: int) -> bool:
-    return bool(_call(pid))
+def _line(show: Callable[[float], bool]) -> str | None:
+    """The user's answer; None if the program ends before it comes."""
+    lock, answered, ended = threading.Lock(), False, False
 
+    def meanwhile() -> None:
+        nonlocal ended
+        while show(0.1):
+            if answered:
+                return
+        with lock:
+            if not answered:
+                ended = True
+                _thread.interrupt_main()  # or the question would stay there
 
-def _call(pid: int) -> list[str]:
-    """The system call that a process waits in, and its arguments."""
+    thread = threading.Thread(target=meanwhile, daemon=True)
+    thread.start()
     try:
-        with open(f"/proc/{pid}/syscall") as file:
-            return file.read().split()
-    except OSError:
-        return []
+        try:
+            return input()
+        finally:
+            with lock:
+                answered = True
+            thread.join()
+    except KeyboardInterrupt:
+        if not ended:
+            raise
+        return None
+
+
+def _calls(pid: int) -> Iterator[list[str]]:
+    """The system calls that the threads of a process wait in, with their arguments."""
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/syscall") as file:
+            yield file.read().split()

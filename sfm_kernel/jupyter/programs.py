@@ -10,12 +10,13 @@ import selectors
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 from sfm_kernel.jupyter.cell import CellFailed, CellInterrupted
-from sfm_kernel.jupyter.keyboard import Keyboard
+from sfm_kernel.jupyter.keyboard import END, Keyboard
 
 # `python -m sfm_kernel.mpi`, but for the first folder of sys.path, the current one: a file there
 # could take the place of one of Python's own modules. -P would be the program's, too.
@@ -29,7 +30,7 @@ runpy._run_module_as_main("sfm_kernel.mpi")
 
 
 def run(words: list[str]) -> None:
-    """Run the launcher with these words; the program reads nothing.
+    """Run the launcher with these words; the user is asked when rank 0 reads.
 
     Blocks: until it has ended. Stop ends it; a second Stop kills it.
     Raises:
@@ -43,8 +44,7 @@ def run(words: list[str]) -> None:
 @contextmanager
 def launcher(
     *,
-    stdin: Any = subprocess.DEVNULL,
-    ask: bool = False,
+    stdin: Any = None,
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[Callable[[list[str]], None]]:
     """Begin to start the launcher; yields what runs it, as ``run`` does, once its words are known.
@@ -53,17 +53,20 @@ def launcher(
     meanwhile. One that was given no words ends with the block.
 
     Args:
-        stdin: what the launcher, and so rank 0, reads.
-        ask: have the notebook ask the user when rank 0 reads; instead of ``stdin``.
+        stdin: what the launcher, and so rank 0, reads; None: what the user answers, who is asked
+            when rank 0 reads.
         environment: what is set beside this process's.
     """
+    ask = stdin is None and _can_ask()
+    if stdin is None:
+        stdin = subprocess.PIPE if ask else subprocess.DEVNULL
     lifeline, held = os.pipe()  # if this kernel is killed, its end is closed
     told, tells = os.pipe()
     options = ["--words", str(told), "--lifeline", str(lifeline)]
     try:
         process = subprocess.Popen(
             [sys.executable, "-c", _LAUNCHER, *options],
-            stdin=subprocess.PIPE if ask else stdin,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**os.environ, **(environment or {})},
@@ -101,20 +104,32 @@ def launcher(
 
 def _show(process: subprocess.Popen[bytes], keyboard: Keyboard | None) -> None:
     """Pass on what a launcher says until it has ended."""
-    stopped = False
-    shown = _Shown(process)
-    while True:
-        try:
-            shown.pass_on(keyboard)
-            status = process.wait()
-            break
-        except KeyboardInterrupt:
-            stopped, keyboard = True, None
-            process.send_signal(signal.SIGINT)
+    stopped = asked = False
+    with closing(_Shown(process)) as shown:
+        while True:
+            try:
+                while shown.step(keyboard.pause if keyboard is not None else None):
+                    if keyboard is not None:
+                        keyboard.ask_if_wanted(shown.step)
+                status = process.wait()
+                break
+            except KeyboardInterrupt:
+                stopped, asked = True, asked or (keyboard is not None and keyboard.asking)
+                keyboard = None
+                process.send_signal(signal.SIGINT)
     if stopped:
-        raise CellInterrupted("the program was stopped")
+        reading = f" while it read its input, which the line {END} ends" if asked else ""
+        raise CellInterrupted(f"the program was stopped{reading}")
     if status:
         raise CellFailed(f"the program ended with exit status {status}")
+
+
+def _can_ask() -> bool:
+    """Whether the front end has an input for cells; one that runs notebooks by itself has none."""
+    from IPython import get_ipython
+
+    kernel = getattr(get_ipython(), "kernel", None)
+    return bool(getattr(kernel, "_allow_stdin", False))
 
 
 class _Shown:
@@ -122,21 +137,24 @@ class _Shown:
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._selector = selectors.DefaultSelector()
+        self._lock = threading.Lock()  # while the user is asked, another thread shows
         decoder = codecs.getincrementaldecoder("utf-8")
         pipes: tuple[Any, Any] = (process.stdout, process.stderr)
         for pipe, stream in zip(pipes, (sys.stdout, sys.stderr), strict=True):
             self._selector.register(pipe, selectors.EVENT_READ, (stream, decoder("replace")))
 
-    def pass_on(self, keyboard: Keyboard | None) -> None:
-        """Show what comes until nothing can come any more; goes on after an interrupt."""
-        while self._selector.get_map():
-            ready = self._selector.select(keyboard.pause if keyboard is not None else None)
-            for key, _ in ready:
+    def step(self, seconds: float | None) -> bool:
+        """Show what comes, waiting so long for it; False once nothing can come any more."""
+        with self._lock:
+            if not self._selector.get_map():
+                return False
+            for key, _ in self._selector.select(seconds):
                 stream, decoder = key.data
                 data = os.read(key.fd, 1 << 16)
                 stream.write(decoder.decode(data, not data))
                 if not data:
                     self._selector.unregister(key.fileobj)
-            if keyboard is not None and not ready:
-                keyboard.ask_if_wanted()
+            return bool(self._selector.get_map())
+
+    def close(self) -> None:
         self._selector.close()

@@ -98,9 +98,22 @@ class Notebook:
         """The kernel's process."""
         return self.manager.provisioner.process
 
-    def send(self, code: str) -> str:
-        """Start a cell and do not wait; ``wait`` takes what this returns."""
-        return str(self.client.execute(code, allow_stdin=False))
+    def send(self, code: str, *, asks: bool = False) -> str:
+        """Start a cell and do not wait; ``wait`` takes what this returns.
+
+        Args:
+            asks: whether the cell may ask the user, as in a browser.
+        """
+        return str(self.client.execute(code, allow_stdin=asks))
+
+    def asked(self) -> str:
+        """Wait until the user is asked; the question."""
+        return str(self.client.get_stdin_msg(timeout=PATIENCE)["content"]["prompt"])
+
+    def answer(self, text: str) -> None:
+        """Wait until the user is asked, and answer."""
+        self.asked()
+        self.client.input(text)
 
     def wait(self, message: str, until: Callable[[Cell], bool] | None = None) -> Cell:
         """The cell's outputs when it has ended, or when ``until`` is true of them."""
