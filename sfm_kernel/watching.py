@@ -95,6 +95,13 @@ def _computed(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def call(report: str) -> tuple[str, str]:
+    """Where a program in C has made a call, " in a.c, line 3", and what it has reported of that."""
+    from sfm_kernel.observe.crashes import called
+
+    return called(report)
+
+
 def crash(report: str) -> str:
     """What has killed a program in C, and in which line: from what it has reported at its end."""
     from sfm_kernel.observe.crashes import told

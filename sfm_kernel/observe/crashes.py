@@ -1,7 +1,8 @@
-"""What has killed a program in C, in words: from what its last handler has told.
+"""What has killed a program in C, in words, from what its last handler has told; and where the call
+was that has ended one.
 
-Who writes it is ``native/endpoint/src/crash.rs``. The lines of source are found here, since a
-program that crashes can do no more than say in which of its instructions.
+Who writes it are ``crash.rs`` and ``callers.rs`` of native/endpoint/src. The lines of source are
+found here, since a program that crashes can do no more than say in which of its instructions.
 """
 
 from __future__ import annotations
@@ -56,6 +57,16 @@ def told(report: str) -> str:
         return text
     line = _line(where)
     return f"{text} in {words(where)}" + (f': "{line}"' if line else "")
+
+
+def called(report: str) -> tuple[str, str]:
+    """Where a call was made, and what is told of it: (" in a.c, line 3", "a text").
+
+    The place is empty where no line is known: other languages call through libraries of theirs.
+    """
+    cell, site, text = report.split("\n", 2)
+    where = _place([site], cell)
+    return (f" in {words(where)}" if where and where["line"] else ""), text
 
 
 def _name(number: int) -> str:

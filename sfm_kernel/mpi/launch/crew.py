@@ -26,7 +26,7 @@ from sfm_kernel.mpi.launch.native import Native
 from sfm_kernel.mpi.launch.relay import Output
 from sfm_kernel.mpi.launch.reports import Report
 from sfm_kernel.mpi.launch.surroundings import guardian_of, same_file, signals
-from sfm_kernel.watching import Watching, crash
+from sfm_kernel.watching import Watching, call, crash
 
 if TYPE_CHECKING:
     from sfm_kernel.endpoint.seen import Account
@@ -45,7 +45,9 @@ _UNFINISHED = "unfinished"  # it ended after MPI_Init, and has not called MPI_Fi
 _ABSENT = "absent"  # it ended without MPI_Init, in which others wait for it
 """Kinds of reports that no rank can make."""
 
-_TOLD_BY_DEED = (reports.INTERRUPTED, reports.CHECKED, reports.CRASHED)
+_TOLD_BY_DEED = (
+    reports.INTERRUPTED, reports.CHECKED, reports.CRASHED, reports.FAILED, reports.ABORTED,
+)  # fmt: skip
 """Kinds whose text is not shown as it is."""
 
 _OF_OTHERS = ("SFM_DIRECTORY", "SFM_KEY", "SFM_MPI_APPNUM")
@@ -236,9 +238,12 @@ class Crew:
         self._ending = True
         failed, report = self._failure
         others = [one for one in self._running() if one is not failed]
-        text = "" if report.kind in _TOLD_BY_DEED else report.text
+        by_deed = report.kind in _TOLD_BY_DEED or _is_call(failed, report)
+        text = "" if by_deed else report.text
         if self._size > 1:
-            text += f"sfm: rank {failed.rank} {_deed(failed, report)}; the other ranks were ended\n"
+            deed = _deed(failed, report)
+            rest = "\nsfm:" if "\n" in deed else ";"
+            text += f"sfm: rank {failed.rank} {deed}{rest} the other ranks were ended\n"
         elif report.kind not in (reports.RAISED, reports.EXITED):
             text += f"sfm: the program {_deed(failed, report)}\n"
         self._err.say(text, failed.prefix)
@@ -259,9 +264,11 @@ class Crew:
     def _ended(self, child: Child) -> None:
         if not child.has_left_processes():
             self._note(f"-{child.pid}")
-        if child.status and not child.report and not self._ending and self._stopped is None:
+        if self._stopped is not None or child.report:
+            pass
+        elif child.status:
             self._failed(child, Report(_DIED, child.status))
-        elif child.native and child.joined and not (child.finished or child.report):
+        elif child.native and child.joined and not child.finished:
             self._failed(child, Report(_UNFINISHED, 1))
         self._end_vain_waits()
         self._release_if_done()
@@ -336,15 +343,25 @@ class Crew:
             child.signal(signal.SIGCONT)
 
 
+def _is_call(child: Child, report: Report) -> bool:
+    """Whether a call of a C program's has ended it."""
+    return child.native and report.kind in (reports.FAILED, reports.LOST, reports.ABORTED)
+
+
 def _deed(child: Child, report: Report) -> str:
+    if _is_call(child, report):
+        where, told = call(report.text)
+        if report.kind == reports.ABORTED:
+            return f"called MPI_Abort({told}){where}"
+        return f"was stopped{where}: {told}"
     if report.kind == reports.ABORTED:
         return f"called Abort({report.status})"
     if report.kind == reports.INTERRUPTED:
         return f"was interrupted in {report.text}"
     if report.kind == _UNFINISHED:
-        return "ended without MPI_Finalize"
+        return "ended without MPI_Finalize, which every rank calls at the end of main"
     if report.kind == _ABSENT:
-        return "ended without MPI_Init, in which others wait for it"
+        return "ended without MPI_Init, in which others wait for it: every rank calls that"
     if report.kind == reports.CHECKED:
         return f"was stopped in {report.text}"
     if report.kind == reports.CRASHED:

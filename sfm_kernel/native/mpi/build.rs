@@ -130,7 +130,7 @@ fn call(prototype: &Prototype, module: Option<&String>, short: &str) -> String {
         (true, _) => body,
         (false, true) => format!("errors::answer(\"{name}\", {on}, {body})"),
         (false, false) => format!(
-            "match world::must_run() {{\n            Ok(()) => \
+            "match world::must_run(\"{name}\") {{\n            Ok(()) => \
              errors::answer(\"{name}\", {on}, {body}),\n            \
              Err(failure) => failure.raise(\"{name}\", None),\n        }}"
         ),

@@ -236,15 +236,29 @@ fn find(caller: usize) -> Place {
     place
 }
 
+/// Where this thread's latest call came from, for the launcher: two lines, which the observer's
+/// crashes.py reads. The first is the cell, the second the address, the build id and the binary; both
+/// empty where nothing is known.
+pub fn told() -> String {
+    let address = caller().saturating_sub(1);
+    let site = modules::find(address, |module| {
+        let (offset, path) = (address - module.base, path_of(module.name));
+        format!("{offset} @{} {}", module.build_id(), path.display())
+    });
+    format!("{}\n{}", cell(), site.unwrap_or_default())
+}
+
+/// A cell's program is told in `SFM_CELL` which one it is: number and id, with a tab between them.
+fn cell() -> String {
+    let cell = std::env::var("SFM_CELL").ok().filter(|cell| cell.matches('\t').count() == 1);
+    cell.unwrap_or_else(|| "\t".to_owned())
+}
+
 /// The text of a binary for observers: that of a piece of code (sfm_kernel/observe/places.py), whose
 /// function is the binary's build id, behind an @.
-///
-/// A cell's program is told in `SFM_CELL` which one it is: number and id, with a tab between them.
 fn text_of(module: &Module) -> String {
-    let cell = std::env::var("SFM_CELL").ok().filter(|cell| cell.matches('\t').count() == 1);
-    let cell = cell.unwrap_or_else(|| "\t".to_owned());
     let path = path_of(module.name);
-    format!("{cell}\t0\t@{}\t{}", module.build_id(), path.display())
+    format!("{}\t0\t@{}\t{}", cell(), module.build_id(), path.display())
 }
 
 /// The file of a binary; `name`: as the dynamic linker has it, empty for the program itself.
@@ -276,8 +290,10 @@ mod tests {
             let offset = modules::find(here, |module| here - module.base).unwrap();
             assert_eq!(places::line_of(found) as usize, offset);
         }
+        assert!(told().starts_with("\t\n") && told().contains(" @"), "{}", told());
         set_caller(17); // no code is there
         assert_eq!(place(), 0);
+        assert_eq!(told(), "\t\n");
     }
 
     #[test]

@@ -68,17 +68,17 @@ pub fn string(code: c_int) -> Option<String> {
     Some(text)
 }
 
-/// Print what happened and end all processes of the program.
+/// Say what happened and end all processes of the program.
 pub fn fatal(code: c_int, text: &str, comm: Option<MPI_Comm>) -> ! {
     let name = comm.and_then(|handle| comm::get(handle).ok()).map(|comm| comm.name());
-    let (class, rank) = (classes::name(code), world::rank());
-    let on = name.map_or(String::new(), |name| format!(" on {name}"));
-    eprintln!(
-        "MPI error in process {rank}{on}: {text} [{class}]\n\
-         The program ends, as MPI_ERRORS_ARE_FATAL says. To get the error as a return value \
-         instead: MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN)."
-    );
-    world::abort(code)
+    let class = Some(classes::name(code)).filter(|_| code != MPI_ERR_OTHER);
+    let on = name.filter(|name| name != "MPI_COMM_WORLD" && !text.contains(name.as_str()));
+    let more: Vec<String> = [class, on].into_iter().flatten().collect();
+    let text = match more.is_empty() {
+        true => text.to_owned(),
+        false => format!("{text} [{}]", more.join(" on ")),
+    };
+    world::fail_fatally(code, code == MPI_ERR_PROC_ABORTED, &text)
 }
 
 /// The end of every function that returns an error code.

@@ -12,9 +12,20 @@ static SOCKET: AtomicI32 = AtomicI32::new(-1);
 pub const STARTED: &str = "started";
 pub const FINISHED: &str = "finished";
 pub const ABORTED: &str = "aborted";
+/// A call has failed: with these two the text has the call's place (`callers::told`) in two lines,
+/// and then what is wrong.
+pub const FAILED: &str = "failed";
+pub const LOST: &str = "lost";
 
-/// Find the launcher, if there is one.
-pub fn find() {
+/// Find the launcher, if there is one; whether there is.
+pub fn find() -> bool {
+    if socket().is_none() {
+        look();
+    }
+    socket().is_some()
+}
+
+fn look() {
     let text = std::env::var("SFM_MPI_REPORTS").ok();
     let Some(fd) = text.and_then(|text| text.parse::<i32>().ok()) else { return };
     let own = std::env::var("SFM_MPI_PID").ok();

@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
+use sfm_endpoint::callers;
+
 use crate::endpoint::Endpoint;
 use crate::engine;
 use crate::errors::{fail, Answer};
@@ -33,19 +35,19 @@ pub fn is_finalized() -> bool {
 
 /// For every function that needs a running MPI.
 #[inline]
-pub fn must_run() -> Answer {
+pub fn must_run(function: &str) -> Answer {
     if is_running() {
         return Ok(());
     }
-    Err(not_running())
+    Err(not_running(function))
 }
 
 #[cold]
-fn not_running() -> crate::errors::Failure {
-    let text = if is_finalized() {
-        "MPI_Finalize was called before; no MPI function of this kind may follow it"
-    } else {
-        "MPI_Init was not called yet; call it first, at the beginning of main"
+fn not_running(function: &str) -> crate::errors::Failure {
+    let text = match (is_finalized(), function) {
+        (true, "MPI_Finalize") => "it was called before; call it once, at the end of main",
+        (true, _) => "MPI_Finalize was called before it; let that be the last of all calls of MPI",
+        (false, _) => "MPI_Init was not called yet; call it first, at the beginning of main",
     };
     fail(MPI_ERR_OTHER, text)
 }
@@ -76,15 +78,47 @@ pub fn application() -> Option<c_int> {
     std::env::var("SFM_MPI_APPNUM").ok()?.parse().ok()
 }
 
-/// End all processes of the program with this exit status.
+/// End all processes of the program with an exit status that this gives.
 pub fn abort(code: c_int) -> ! {
-    let status = if code & 0xff == 0 { 1 } else { code & 0xff };
-    // SAFETY: what the program has printed is shown.
-    unsafe { libc::fflush(std::ptr::null_mut()) };
-    launcher::tell(launcher::ABORTED, status, "");
-    while !launcher::has_released(Duration::from_secs(60)) {}
+    let status = status_of(code);
+    flush();
+    if launcher::find() {
+        launcher::tell(launcher::ABORTED, status, &format!("{}\n{code}", callers::told()));
+        while !launcher::has_released(Duration::from_secs(60)) {}
+    } else {
+        eprintln!("MPI_Abort was called in process {} with code {code}", rank());
+    }
     // SAFETY: nothing that the program left for its end is run.
     unsafe { libc::_exit(status) }
+}
+
+/// The same for a call that has failed; `text` says how. Whether that is because another process
+/// has ended decides what is told of all that fails.
+pub fn fail_fatally(code: c_int, is_lost: bool, text: &str) -> ! {
+    let status = status_of(code);
+    flush();
+    if launcher::find() {
+        let kind = if is_lost { launcher::LOST } else { launcher::FAILED };
+        launcher::tell(kind, status, &format!("{}\n{text}", callers::told()));
+    } else {
+        eprintln!("MPI error in process {}: {text}", rank());
+    }
+    // SAFETY: as above.
+    unsafe { libc::_exit(status) }
+}
+
+fn status_of(code: c_int) -> c_int {
+    if code & 0xff == 0 {
+        1
+    } else {
+        code & 0xff
+    }
+}
+
+/// What the program has printed is shown.
+fn flush() {
+    // SAFETY: no preconditions.
+    unsafe { libc::fflush(std::ptr::null_mut()) };
 }
 
 /// Join the world, and wait until all of its processes have.
@@ -99,8 +133,7 @@ pub fn start() -> Answer {
 pub fn finish() -> Answer {
     let engine = engine::engine();
     engine.finish()?;
-    // SAFETY: what the program has printed is shown before others see that it is done.
-    unsafe { libc::fflush(std::ptr::null_mut()) };
+    flush(); // before others see that it is done
     launcher::tell(launcher::FINISHED, 0, "{}");
     while !launcher::has_released(Duration::from_millis(500)) {
         engine.advance();

@@ -147,9 +147,10 @@ pub fn messages(context: u32) -> u64 {
     spread(context) | MARK | 1
 }
 
-/// The context of its collectives, which take no room of the program's messages.
+/// The context of its collectives, which take no room of the program's messages. The uppermost bit
+/// tells observers that no receive of the program's gets them.
 pub fn collectives(context: u32) -> u64 {
-    spread(context) | MARK | LIBRARY | 1
+    (spread(context) ^ 1 << 63) | MARK | LIBRARY | 1
 }
 
 /// Observers tell contexts by the upper bits (`trace::mark`).

@@ -109,6 +109,5 @@ pub unsafe fn is_thread_main(flag: *mut c_int) -> Answer {
 }
 
 pub unsafe fn abort(_comm: MPI_Comm, errorcode: c_int) -> Answer {
-    eprintln!("MPI_Abort was called in process {} with code {errorcode}", world::rank());
     world::abort(errorcode)
 }

@@ -23,7 +23,11 @@ pub unsafe fn init_thread(
 
 fn start() -> Answer {
     if world::was_initialized() {
-        return Err(fail(MPI_ERR_OTHER, "MPI was initialized before; call MPI_Init once"));
+        let text = match world::is_finalized() {
+            true => "MPI_Finalize was called before, and MPI cannot begin again",
+            false => "MPI was initialized before; call MPI_Init once, at the beginning of main",
+        };
+        return Err(fail(MPI_ERR_OTHER, text));
     }
     world::start()?;
     world::note_main();

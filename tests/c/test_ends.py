@@ -1,0 +1,139 @@
+"""How programs of C end that do it in the wrong way: at once, with one sentence that says what to
+do, in the line where it is wrong."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+from sfm_kernel.c import LIBMPI
+from tests.c.building import PROGRAMS
+from tests.jupyter.notebook import notebook
+from tests.mpi.launching import launched, lines, mpi_worlds, run
+
+SOURCE = PROGRAMS.parent / "lines" / "ends.c"
+LINES = SOURCE.read_text().splitlines()
+OTHERS = ["receive", "barrier", "compute", "sleep"]
+FINALIZE = "ended without MPI_Finalize, which every rank calls at the end of main"
+INIT_ONCE = "MPI was initialized before; call MPI_Init once, at the beginning of main"
+INIT_FIRST = "MPI_Init was not called yet; call it first, at the beginning of main"
+BAD_RANK = "argument dest is 17, but MPI_COMM_WORLD has 3 processes: ranks 0 to 2 [MPI_ERR_RANK]"
+
+pytestmark = [
+    pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler"),
+    pytest.mark.skipif(not Path(LIBMPI).exists(), reason="libmpi.so.12 was not built"),
+]
+
+CALLS = {
+    "rank-before-init": (f"MPI_Comm_rank: {INIT_FIRST}", 15),
+    "send-before-init": (f"MPI_Send: {INIT_FIRST}", 15),
+    "finalize-before-init": (f"MPI_Finalize: {INIT_FIRST}", 15),
+    "init-twice": (f"MPI_Init: {INIT_ONCE}", 15),
+    "init-thread-twice": (f"MPI_Init_thread: {INIT_ONCE}", 15),
+    "wrong-rank": (f"MPI_Send: {BAD_RANK}", 6),
+    "finalize-twice": ("MPI_Finalize: it was called before; call it once, at the end of main", 15),
+    "init-again": ("MPI_Init: MPI_Finalize was called before, and MPI cannot begin again", 15),
+    "rank-after": ("MPI_Comm_rank: MPI_Finalize was called before it; let that be the last", 15),
+}
+"""Calls that fail: what is said, and the exit status."""
+
+DEEDS = {
+    "never-init": ("ended without MPI_Init, in which others wait for it: every rank calls that", 1),
+    "no-finalize": (FINALIZE, 1),
+    "_exit": (FINALIZE, 1),
+    "exit": ("ended with exit status 3", 3),
+    "kill": ("was killed by SIGKILL", 137),
+    "status": ("ended with exit status 4", 4),
+}
+
+ABORTS = {
+    "abort": ("MPI_Abort(7)", 7),
+    "abort-half": ("MPI_Abort(263)", 7),  # a status has eight bits
+    "abort-0": ("MPI_Abort(0)", 1),  # what is aborted has not gone well
+    "abort-before-init": ("MPI_Abort(5)", 5),
+    "abort-after": ("MPI_Abort(6)", 6),
+}
+
+
+def place(case: str, test: str = "wants(") -> str:
+    """The line of a case's call."""
+    (nth,) = (nth for nth, line in enumerate(LINES, 2) if f'{test}"{case}")' in line)
+    return f"in ends.c, line {nth}" + (" (main)" if test == "wants(" else "")
+
+
+@pytest.mark.parametrize("who", ["one", "all"])
+@pytest.mark.parametrize("case", CALLS)
+def test_a_call_that_fails_says_why_and_where_but_once(case: str, who: str) -> None:
+    said, status = CALLS[case]
+    done = run("-n", "3", str(SOURCE), case, "none", who)
+    rank = done.stderr[len("sfm: rank ") :][:1]
+    assert done.stderr.startswith(f"sfm: rank {rank} was stopped {place(case)}: {said}")
+    assert who == "all" or rank == "1"
+    assert done.stderr.endswith("; the other ranks were ended\n") and done.stderr.count("\n") == 1
+    assert done.returncode == status
+    assert mpi_worlds() == []
+
+
+@pytest.mark.parametrize("others", OTHERS)
+@pytest.mark.parametrize("case", DEEDS)
+def test_what_others_wait_for_in_vain(case: str, others: str) -> None:
+    said, status = DEEDS[case]
+    if case == "status":  # it has come to its end: so do they
+        others = "none"
+    done = run("-n", "3", str(SOURCE), case, others, "one")
+    assert done.stderr == f"sfm: rank 1 {said}; the other ranks were ended\n"
+    assert done.returncode == status
+
+
+@pytest.mark.parametrize("others", OTHERS)
+@pytest.mark.parametrize("case", ABORTS)
+def test_abort_ends_all(case: str, others: str) -> None:
+    """``others``: what they are in meanwhile."""
+    said, status = ABORTS[case]
+    if case == "abort-after":
+        others = "none"
+    done = run("-n", "3", str(SOURCE), case, others, "one")
+    ended = "; the other ranks were ended\n"
+    assert done.stderr == f"sfm: rank 1 called {said} {place(case)}{ended}"
+    assert done.returncode == status
+    assert done.stdout == ("" if case.startswith("abort-before") else "before")
+    assert mpi_worlds() == []
+
+
+def test_stop_says_nothing_else() -> None:
+    with launched("-n", "3", str(SOURCE), "not", "receive", "one") as process:
+        assert lines(process, 1) == ["before the end\n"]
+        process.send_signal(signal.SIGINT)
+        assert process.communicate()[1] == "" and process.returncode == 130
+
+
+def test_a_deadlock_that_is_ended_is_told_once() -> None:
+    done = run("--detect", "-n", "3", str(SOURCE), "none", "barrier", "one")
+    waits = f"{place('barrier', 'is(2, ')} (others): MPI_Barrier: Deadlock: 0 → 1 → 0.\n"
+    assert f" was stopped {waits}" in done.stderr
+    assert done.stderr.endswith("\nsfm: the other ranks were ended\n")
+    assert done.returncode == 15
+
+
+def test_alone() -> None:
+    done = run("-n", "1", str(SOURCE), "abort", "none", "all")
+    assert (done.stdout, done.returncode) == ("before", 7)
+    assert done.stderr == f"sfm: the program called MPI_Abort(7) {place('abort')}\n"
+    done = run("-n", "1", str(SOURCE), "rank-after", "none", "all")
+    assert done.stderr.startswith(f"sfm: the program was stopped {place('rank-after')}: MPI_Comm")
+
+
+@pytest.mark.jupyter
+def test_in_a_cell_the_notebook_and_its_engines_live_on() -> None:
+    with notebook("%sfm start 2") as book:
+        for case in ("abort", "init-twice"):
+            cell = book.run(f"%%sfm c -n 3 {case} compute one\n{SOURCE.read_text()}")
+            number = int(place(case).split()[3]) + 1  # the magic's line is the first
+            said = f"cell {book.run('print(len(In) - 2)').text.strip()}, line {number} (main)"
+            assert said in cell.text
+            status = {"abort": 7, "init-twice": 15}[case]
+            assert cell.error == f"CellFailed: the program ended with exit status {status}"
+            assert book.run("%%sfm\nprint('alive')").ok().text.count("alive") == 2
