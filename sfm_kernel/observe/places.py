@@ -21,6 +21,9 @@ where that is not known when it is compiled."""
 
 _SYSTEM = ("/lib", "/usr/lib")
 
+_MPI4PY = re.compile(r"/mpi4py/[^/]*$")
+"""Through which Python calls: its own code says nothing about the program."""
+
 
 def place(code: str | None, line: int) -> Place | None:
     """The place that a segment describes: the text of its code, and a line.
@@ -57,10 +60,11 @@ def source(
         build_id: how that of the binary has to begin.
         cell, cell_id: of which cell the binary is the program.
     Returns:
-        Without debug information: the binary as ``file``, ``line`` 0. None in the system's.
+        Without debug information: the binary as ``file``, ``line`` 0. None in the system's, and in
+        mpi4py's.
     """
     file, line, function = resolve(binary, address, build_id) or (None, 0, None)
-    if file is None and binary.startswith(_SYSTEM):
+    if (file is None and binary.startswith(_SYSTEM)) or _MPI4PY.search(binary):
         return None
     found = _CELL.fullmatch(os.path.basename(file or ""))
     if found is None:

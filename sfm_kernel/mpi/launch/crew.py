@@ -46,9 +46,12 @@ _ABSENT = "absent"  # it ended without MPI_Init, in which others wait for it
 """Kinds of reports that no rank can make."""
 
 _TOLD_BY_DEED = (
-    reports.INTERRUPTED, reports.CHECKED, reports.CRASHED, reports.FAILED, reports.ABORTED,
+    reports.INTERRUPTED, reports.CHECKED, reports.CRASHED, reports.FAILED, reports.CUT_OFF,
+    reports.ABORTED,
 )  # fmt: skip
 """Kinds whose text is not shown as it is."""
+
+_LOSSES = (reports.LOST, reports.CUT_OFF)
 
 _OF_OTHERS = ("SFM_DIRECTORY", "SFM_KEY", "SFM_MPI_APPNUM")
 """In the environment: of a world between machines, and of a launcher that started this one."""
@@ -224,9 +227,10 @@ class Crew:
     def _failed(self, child: Child, report: Report) -> None:
         if self._ending:
             return
-        if self._failure is None or self._failure[1].kind == reports.LOST != report.kind:
+        is_loss = report.kind in _LOSSES
+        if self._failure is None or (self._failure[1].kind in _LOSSES and not is_loss):
             self._failure = child, report
-        if report.kind == reports.LOST:
+        if is_loss:
             self._timers.setdefault(self._end_others, time.monotonic() + _DOUBT)
         else:
             self._end_others()
@@ -238,8 +242,7 @@ class Crew:
         self._ending = True
         failed, report = self._failure
         others = [one for one in self._running() if one is not failed]
-        by_deed = report.kind in _TOLD_BY_DEED or _is_call(failed, report)
-        text = "" if by_deed else report.text
+        text = "" if report.kind in _TOLD_BY_DEED else report.text
         if self._size > 1:
             deed = _deed(failed, report)
             rest = "\nsfm:" if "\n" in deed else ";"
@@ -343,19 +346,13 @@ class Crew:
             child.signal(signal.SIGCONT)
 
 
-def _is_call(child: Child, report: Report) -> bool:
-    """Whether a call of a C program's has ended it."""
-    return child.native and report.kind in (reports.FAILED, reports.LOST, reports.ABORTED)
-
-
 def _deed(child: Child, report: Report) -> str:
-    if _is_call(child, report):
-        where, told = call(report.text)
-        if report.kind == reports.ABORTED:
-            return f"called MPI_Abort({told}){where}"
-        return f"was stopped{where}: {told}"
     if report.kind == reports.ABORTED:
-        return f"called Abort({report.status})"
+        where, told = call(report.text) if report.text else ("", str(report.status))
+        return f"called {'MPI_' if where else ''}Abort({told}){where}"
+    if report.kind in (reports.FAILED, reports.CUT_OFF):
+        where, told = call(report.text)
+        return f"was stopped{where}: {told}"
     if report.kind == reports.INTERRUPTED:
         return f"was interrupted in {report.text}"
     if report.kind == _UNFINISHED:

@@ -31,6 +31,16 @@ class WrongProgram(SFMError):
     """A compiled program that cannot run here, or not with our MPI; the text says why."""
 
 
+# Not the current folder: a file there could take the place of one of Python's own modules.
+_BESIDE = f"""\
+import sys
+if not sys.flags.safe_path:
+    sys.path[0] = {os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(__file__))))!r}
+from sfm_kernel.mpi.launch.beside import main
+main()
+"""
+
+
 class Native(NamedTuple):
     """A program that the system runs.
 
@@ -70,10 +80,9 @@ def python(words: Sequence[str]) -> Native:
     Raises:
         WrongProgram: no mpi4py is installed that takes our library.
     """
-    if problem := _unfit_mpi4py():
+    if problem := unfit_mpi4py():
         raise WrongProgram(problem)
-    # mpi4py.run ends all ranks where one raises.
-    arguments = (sys.executable, "-m", "mpi4py", *words)
+    arguments = (sys.executable, "-c", _BESIDE, *words)
     environment = {
         "MPI4PY_MPIABI": "mpich", "LD_LIBRARY_PATH": _with_ours(), "PYTHONUNBUFFERED": "1",
     }  # fmt: skip
@@ -167,7 +176,7 @@ def _with_ours() -> str:
     return ":".join(filter(None, (LIB, os.environ.get("LD_LIBRARY_PATH"))))
 
 
-def _unfit_mpi4py() -> str:
+def unfit_mpi4py() -> str:
     from importlib.util import find_spec
 
     found = find_spec("mpi4py")

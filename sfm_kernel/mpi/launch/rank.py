@@ -87,16 +87,16 @@ def main(
         _tell(Report(reports.STARTED))
         program.run(words)
     except BaseException as error:  # noqa: BLE001 - whatever it is, the launcher shows it
-        report = _report(error)
+        told = report(error)
     else:
-        report = Report(reports.FINISHED)
+        told = Report(reports.FINISHED)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # from here on there is nothing to interrupt
-    if report.status:
+    if told.status:
         _flush()
-        _tell(report)
+        _tell(told)
         if engine := sys.modules.get("sfm_kernel.mpi.engine.process"):
             atexit.unregister(engine.finalize)  # what it has sent may never be received
-    sys.exit(report.status)
+    sys.exit(told.status)
 
 
 def finish() -> None:
@@ -209,14 +209,14 @@ def _die_with(parent: int) -> None:
         os._exit(1)
 
 
-def _report(error: BaseException) -> Report:
+def report(error: BaseException) -> Report:
     """What the launcher learns about what ended the program."""
     if isinstance(error, SystemExit):
         status = exit_status(error.code)
         text = "" if isinstance(error.code, int) else f"{error.code}\n"
         return Report(reports.EXITED if status else reports.FINISHED, status, text)
     if error.__traceback__ is not None:
-        error.__traceback__ = error.__traceback__.tb_next  # this file's frame
+        error.__traceback__ = error.__traceback__.tb_next  # that of who has run the program
     if isinstance(error, KeyboardInterrupt):
         status = 128 + signal.SIGINT
         return Report(reports.INTERRUPTED, status, program.place(error))

@@ -18,7 +18,8 @@ FINISHED = "finished"  # it waits for the others
 EXITED = "exited"  # it called sys.exit, or did what comes to that
 RAISED = "raised"
 FAILED = "failed"  # a call of a C program's has failed, and its error handler ends it
-LOST = "lost"  # it raised, or failed, since another rank is gone, which may be the real failure
+LOST = "lost"  # it raised since another rank is gone, which may be the real failure
+CUT_OFF = "cut off"  # the same of a call of a C program's
 ABORTED = "aborted"
 CHECKED = "checked"  # a check that is compiled into C programs has stopped it
 CRASHED = "crashed"  # a signal is about to kill a C program
@@ -35,8 +36,8 @@ class Report(NamedTuple):
         kind: one of the above.
         status: its exit status.
         text: what is to be shown, such as the traceback; for INTERRUPTED, the line of the program
-            in which it was; for CHECKED, the line and what is wrong there; for
-            CRASHED, what ``watching.crash`` reads; of a C program's FAILED, LOST and ABORTED, what
+            in which it was; for CHECKED, the line and what is wrong there; for CRASHED, what
+            ``watching.crash`` reads; of a C program's FAILED, CUT_OFF and ABORTED, what
             ``watching.call`` reads; for FINISHED, its ``Account`` (endpoint/seen.py) as JSON.
     """
 

@@ -15,7 +15,7 @@ pub const ABORTED: &str = "aborted";
 /// A call has failed: with these two the text has the call's place (`callers::told`) in two lines,
 /// and then what is wrong.
 pub const FAILED: &str = "failed";
-pub const LOST: &str = "lost";
+pub const CUT_OFF: &str = "cut off";
 
 /// Find the launcher, if there is one; whether there is.
 pub fn find() -> bool {

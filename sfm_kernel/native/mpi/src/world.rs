@@ -98,7 +98,7 @@ pub fn fail_fatally(code: c_int, is_lost: bool, text: &str) -> ! {
     let status = status_of(code);
     flush();
     if launcher::find() {
-        let kind = if is_lost { launcher::LOST } else { launcher::FAILED };
+        let kind = if is_lost { launcher::CUT_OFF } else { launcher::FAILED };
         launcher::tell(kind, status, &format!("{}\n{text}", callers::told()));
     } else {
         eprintln!("MPI error in process {}: {text}", rank());
