@@ -6,7 +6,9 @@ import os
 import re
 import shlex
 import signal
+import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from sfm_kernel.c import FOLDER, INCLUDE, LIB, LIBMPI, LIBSFM, tools
@@ -126,6 +128,7 @@ class _Build:
             folder, record = known
             return Built(os.path.join(folder, name), folder, self._named(record["said"]), False)
         self._folder = self._cache.new()
+        self._announce()
         try:
             objects = [f"{number}.o" for number in range(len(self._sources))]
             said = self._compile(objects) + self._link(objects, name)
@@ -262,6 +265,19 @@ class _Build:
     def _place(self) -> str:
         """Where the compiler runs: texts are called by their bare names, files as the user did."""
         return self._folder if any(one.text is not None for one in self._sources) else self.base
+
+    def _announce(self) -> None:
+        """Say why it takes long, where ziglang compiles its own library first."""
+        language = self._languages[-1]
+        if not self._compilers[language].zig:
+            return
+        place = self._environment()["ZIG_GLOBAL_CACHE_DIR"]
+        with suppress(OSError):
+            os.makedirs(place, exist_ok=True)
+            with open(os.path.join(place, f"sfm-{language}"), "x"):
+                what = language.upper()
+                text = f"sfm: the first program in {what} takes longer: a library is made"
+                print(text, file=sys.stderr, flush=True)
 
     def _environment(self) -> dict[str, str]:
         environment = {**os.environ, "LC_ALL": "C"}

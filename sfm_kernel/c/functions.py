@@ -166,3 +166,8 @@ def _number(value: Any) -> Any:
 
 functions = Functions()
 """Those of this process."""
+
+
+def problem(name: str) -> str:
+    """Why Python cannot call a function of the latest cell; empty if it can."""
+    return functions._problems.get(name, "")

@@ -21,7 +21,7 @@ from IPython.core.error import UsageError
 
 from sfm_kernel.c import compiler
 from sfm_kernel.c.compiler import CELL, Source
-from sfm_kernel.c.functions import functions
+from sfm_kernel.c.functions import functions, problem
 from sfm_kernel.c.text import Declared, declared, defines_main
 from sfm_kernel.jupyter import programs
 from sfm_kernel.jupyter.lines import Lines
@@ -119,7 +119,8 @@ class CCells:
         load(members, _load, *arguments)
         self._take(identity if identity is not None else number, source, own)
         names = ", ".join(f"sfm.c.{name}" for name in own.functions if name in loaded)
-        print(f"{names or 'no function'}{_places(members)}")
+        why = "" if names else problem(next(iter(own.functions), ""))
+        print(f"{names or 'no function'}{_places(members)}{why and f': {why}'}")
 
     def _take(self, identity: object, source: Source, own: Declared) -> None:
         """Remember a cell; it replaces those that have defined one of its functions."""

@@ -8,12 +8,16 @@ found here, since a program that crashes can do no more than say in which of its
 from __future__ import annotations
 
 import os
+import re
 import signal
 from contextlib import suppress
 
 from sfm_kernel.observe.places import Place, source, words
 
 _OURS = ("libmpi.so", "libsfm.so")
+
+_RUNTIMES = re.compile(r"/lib/(libcxx|libcxxabi|libunwind|libc|compiler_rt)/")
+"""Sources of a compiler's own libraries, which ziglang puts into the program with their lines."""
 
 _NULL = 4096
 """Nothing ever is at a lower address: whoever goes there has followed a null pointer."""
@@ -100,6 +104,8 @@ def _place(lines: list[str], cell: str) -> Place | None:
             continue
         number = int(identity[0]) if identity[0].isdecimal() else None
         where = source(binary, int(address), build_id[1:], number, identity[1] or None)
+        if where is not None and _RUNTIMES.search(where["file"]):
+            continue
         if where is not None and where["line"]:
             return where
         known = known or where

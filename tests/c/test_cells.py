@@ -119,3 +119,8 @@ def test_wrong_words(line: str, says: str, book: Notebook) -> None:
 def test_cxx(book: Notebook) -> None:
     code = "%%sfm c++ -n 1\n#include <iostream>\nint main() { std::cout << 6 * 7 << std::endl; }"
     assert book.run(code).ok().text.strip() == "42"
+    code = "%%sfm c++\n#include <vector>\nint count(int n) { return std::vector<int>(n).size(); }"
+    told = book.run(code).ok().text
+    assert "no function in this notebook" in told and 'write `extern "C"` in front of' in told
+    assert "sfm.c.count" in book.run(code.replace("int count", 'extern "C" int count')).ok().text
+    assert book.run("print(sfm.c.count(7))").ok().text.strip() == "7"
