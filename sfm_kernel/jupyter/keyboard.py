@@ -35,7 +35,6 @@ class Keyboard:
 
     def __init__(self, launcher: subprocess.Popen[bytes]) -> None:
         self._launcher = launcher
-        self._reader = 0  # rank 0
         self._since: float | None = None  # when it was first seen to read, and nothing was given
         self.asking = False
         self.pause: float | None = 0.1
@@ -80,17 +79,17 @@ class Keyboard:
         if struct.unpack("i", given)[0]:
             return False
         try:
-            self._reader = self._reader or self._find()
-            calls = _calls(self._reader) if self._reader else ()
-            return [_READ, "0x0"] in (call[:2] for call in calls)
+            return any(
+                [_READ, "0x0"] in (call[:2] for call in _calls(pid)) for pid in self._with_it()
+            )
         except PermissionError:  # it would be asked for nothing, and wait for ever
             self._close()
-        except OSError:  # it has ended: it was the compiler, say
-            self._reader = 0
+        except OSError:  # one has just ended
+            pass
         return False
 
-    def _find(self) -> int:
-        """The process of rank 0, the launcher's only child with its stdin; 0 if there is none."""
+    def _with_it(self) -> Iterator[int]:
+        """The launcher's children with its stdin: rank 0, and for a moment each that it forks."""
         pid = self._launcher.pid
         assert self._launcher.stdin is not None
         pipe = os.fstat(self._launcher.stdin.fileno())
@@ -99,8 +98,7 @@ class Keyboard:
         for child in children:
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.stat(f"/proc/{child}/fd/0"), pipe):
-                    return int(child)
-        return 0
+                    yield int(child)
 
     def _close(self) -> None:
         self.pause = None

@@ -111,8 +111,8 @@ def test_stop_says_nothing_else() -> None:
 
 
 def test_a_deadlock_that_is_ended_is_told_once() -> None:
-    done = run("--detect", "-n", "3", str(SOURCE), "none", "barrier", "one")
-    waits = f"{place('barrier', 'is(2, ')} (others): MPI_Barrier: Deadlock: 0 → 1 → 0.\n"
+    done = run("--detect", "-n", "3", str(SOURCE), "none", "receive", "one")
+    waits = f"{place('receive', 'is(2, ')} (others): MPI_Recv: Deadlock: 0 → 1 → 0.\n"
     assert f" was stopped {waits}" in done.stderr
     assert done.stderr.endswith("\nsfm: the other ranks were ended\n")
     assert done.returncode == 15
