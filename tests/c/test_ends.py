@@ -112,8 +112,13 @@ def test_stop_says_nothing_else() -> None:
 
 def test_a_deadlock_that_is_ended_is_told_once() -> None:
     done = run("--detect", "-n", "3", str(SOURCE), "none", "receive", "one")
-    waits = f"{place('receive', 'is(2, ')} (others): MPI_Recv: Deadlock: 0 → 1 → 0.\n"
-    assert f" was stopped {waits}" in done.stderr
+    end = LINES.index("    MPI_Finalize();") + 1
+    stuck = (
+        f"{place('receive', 'is(2, ')} (others): MPI_Recv",
+        f"in ends.c, line {end} (main): MPI_Finalize",
+    )
+    told = [f" was stopped {one}: Deadlock: 0 → 1 → 0.\n" in done.stderr for one in stuck]
+    assert sorted(told) == [False, True], done.stderr
     assert done.stderr.endswith("\nsfm: the other ranks were ended\n")
     assert done.returncode == 15
 

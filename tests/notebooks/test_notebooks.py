@@ -37,8 +37,13 @@ def outputs(notebook: Any, source: str) -> list[Any]:
 def text(notebook: Any, source: str) -> str:
     """All text of these outputs, without labels of engines and colours."""
     parts = []
+    stream = None
     for output in outputs(notebook, source):
-        parts.append(output.get("text", "") + output.get("data", {}).get("text/plain", ""))
+        if stream is not None and output.get("name") == stream:
+            parts[-1] += output["text"]  # a message may end anywhere: in the middle of a line
+        else:
+            parts.append(output.get("text", "") + output.get("data", {}).get("text/plain", ""))
+        stream = output.get("name")
         parts.extend(output.get("traceback", ()))
     return re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(parts))
 
