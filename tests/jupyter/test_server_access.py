@@ -167,12 +167,14 @@ def test_a_stranger_hears_nothing_of_a_notebook_s_cells(one: Server) -> None:
     with zmq.Context() as context, context.socket(zmq.SUB) as stranger:
         stranger.subscribe(b"")
         stranger.connect(f"tcp://127.0.0.1:{client.iopub_port}")
-        client.kernel_info(reply=True, timeout=PATIENCE)
+        while not client.iopub_channel.msg_ready():  # until what it publishes comes, too
+            client.kernel_info(reply=True, timeout=PATIENCE)
         said: list[Any] = []
         for number in range(1, 6):  # in the meantime it is connected
             client.execute_interactive(
                 "print('said', 'aloud')",
                 allow_stdin=False,
+                timeout=PATIENCE,
                 output_hook=lambda message: said.append(message["content"]),
             )
             assert said.count({"name": "stdout", "text": "said aloud\n"}) == number
