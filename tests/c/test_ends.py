@@ -46,7 +46,6 @@ DEEDS = {
     "_exit": (FINALIZE, 1),
     "exit": ("ended with exit status 3", 3),
     "kill": ("was killed by SIGKILL", 137),
-    "status": ("ended with exit status 4", 4),
 }
 
 ABORTS = {
@@ -81,11 +80,15 @@ def test_a_call_that_fails_says_why_and_where_but_once(case: str, who: str) -> N
 @pytest.mark.parametrize("case", DEEDS)
 def test_what_others_wait_for_in_vain(case: str, others: str) -> None:
     said, status = DEEDS[case]
-    if case == "status":  # it has come to its end: so do they
-        others = "none"
     done = run("-n", "3", str(SOURCE), case, others, "one")
     assert done.stderr == f"sfm: rank 1 {said}; the other ranks were ended\n"
     assert done.returncode == status
+
+
+def test_what_main_returns_at_its_end_is_the_status_and_ends_nobody() -> None:
+    done = run("-n", "3", str(SOURCE), "status", "none", "one")
+    assert done.stderr == "sfm: rank 1 ended with exit status 4\n" and done.returncode == 4
+    assert done.stdout == "before"
 
 
 @pytest.mark.parametrize("others", OTHERS)

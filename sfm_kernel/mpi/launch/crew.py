@@ -90,6 +90,7 @@ class Crew:
         self._children: list[Child] = []
         self._timers: dict[Callable[[], None], float] = {}
         self._failure: tuple[Child, Report] | None = None  # what failed first
+        self._returned = 0  # what the first one that is not 0 has returned after MPI_Finalize
         self._stopped: int | None = None  # the status, once all are ended from outside
         self._accounts: dict[int, Account] = {}
         self._mismatched = False  # calls that do not fit together have all returned
@@ -123,7 +124,7 @@ class Crew:
             return self._stopped
         if self._failure is not None:
             return self._failure[1].status
-        return 1 if self._mismatched else 0
+        return self._returned or (1 if self._mismatched else 0)
 
     # ---- the loop
 
@@ -270,11 +271,22 @@ class Crew:
         if self._stopped is not None or child.report:
             pass
         elif child.status:
-            self._failed(child, Report(_DIED, child.status))
+            report = Report(_DIED, child.status)
+            if child.finished and not child.killed_by:
+                self._has_returned(child, report)
+            else:
+                self._failed(child, report)
         elif child.native and child.joined and not child.finished:
             self._failed(child, Report(_UNFINISHED, 1))
         self._end_vain_waits()
         self._release_if_done()
+
+    def _has_returned(self, child: Child, report: Report) -> None:
+        """After MPI_Finalize, in which all were: the others come to their own ends, too."""
+        if not self._returned and not self._ending:
+            self._returned = report.status
+            who = f"rank {child.rank}" if self._size > 1 else "the program"
+            self._err.say(f"sfm: {who} {_deed(child, report)}\n", child.prefix)
 
     def _end_vain_waits(self) -> None:
         """Say who has ended without MPI_Init, should others wait there for it."""
