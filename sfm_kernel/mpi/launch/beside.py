@@ -11,7 +11,6 @@ import os
 import signal
 import socket
 import sys
-from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
@@ -62,9 +61,7 @@ def _ended_by() -> BaseException | None:
 
 def _end(launcher: socket.socket, report: Report) -> NoReturn:
     """End without MPI_Finalize, in which the library would wait for all."""
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(Exception):  # the program may have closed it, or put anything there
-            stream.flush()
+    rank.flush()
     reports.send(launcher, report)
     os._exit(report.status)
 

@@ -52,7 +52,7 @@ def prepare() -> None:
         importlib.import_module(name)
     gc.collect()
     gc.freeze()  # the collector would otherwise copy the pages that ranks share
-    _flush()
+    flush()
 
 
 def main(
@@ -92,7 +92,7 @@ def main(
         told = Report(reports.FINISHED)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # from here on there is nothing to interrupt
     if told.status:
-        _flush()
+        flush()
         _tell(told)
         if engine := sys.modules.get("sfm_kernel.mpi.engine.process"):
             atexit.unregister(engine.finalize)  # what it has sent may never be received
@@ -121,7 +121,7 @@ def abort(status: int) -> NoReturn:
 
     Without a launcher it ends this process. Nothing that the program left for its exit is run.
     """
-    _flush()
+    flush()
     if _launcher is not None:
         _tell(Report(reports.ABORTED, status & 255))
         _wait_for_end()
@@ -153,7 +153,7 @@ def exit_status(code: object) -> int:
 def _leave() -> None:
     """Nobody leaves before all are done, whether they have used MPI or not."""
     if _launcher is not None:
-        _flush()
+        flush()
         finish()
 
 
@@ -175,7 +175,8 @@ def _forget() -> None:
         _launcher = None
 
 
-def _flush() -> None:
+def flush() -> None:
+    """What the program has printed is shown."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(Exception):  # the program may have closed it, or put anything there
             stream.flush()

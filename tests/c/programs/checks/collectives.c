@@ -1,19 +1,8 @@
 /* Every collective with many sizes, roots and datatypes, in place and not, also with an operation
    that does not commute; each result is compared with what a loop over the ranks gives. */
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "check.h"
+
 #include <string.h>
-
-static int rank, size;
-
-#define CHECK(truth)                                                                              \
-    do {                                                                                          \
-        if (!(truth)) {                                                                           \
-            fprintf(stderr, "rank %d, line %d: not %s\n", rank, __LINE__, #truth);                \
-            MPI_Abort(MPI_COMM_WORLD, 3);                                                         \
-        }                                                                                         \
-    } while (0)
 
 /* x -> a x + b: composing two of these does not commute. */
 typedef struct { long a, b; } line;

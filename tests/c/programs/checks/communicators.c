@@ -1,17 +1,5 @@
 /* Communicators of all kinds, each with messages and collectives that stay its own. */
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-static int rank, size;
-
-#define CHECK(truth)                                                                              \
-    do {                                                                                          \
-        if (!(truth)) {                                                                           \
-            fprintf(stderr, "rank %d, line %d: not %s\n", rank, __LINE__, #truth);                \
-            MPI_Abort(MPI_COMM_WORLD, 3);                                                         \
-        }                                                                                         \
-    } while (0)
+#include "check.h"
 
 /* The sum of all world ranks in a communicator, and that its members are these. */
 static void works(MPI_Comm comm, int members, int sum)

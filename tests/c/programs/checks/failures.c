@@ -1,22 +1,11 @@
 /* Collectives whose processes disagree fail with an error that says so, and whoever has not failed
    gets what was sent, even if its sender has its memory back. With an argument also where nothing
    is fetched from a sender's memory. */
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "check.h"
+
 #include <string.h>
 
-#define CHECK(truth)                                                                              \
-    do {                                                                                          \
-        if (!(truth)) {                                                                           \
-            fprintf(stderr, "rank %d, line %d: not %s\n", rank, __LINE__, #truth);                \
-            MPI_Abort(MPI_COMM_WORLD, 3);                                                         \
-        }                                                                                         \
-    } while (0)
-
 enum { LARGE = 2 << 20 };
-
-static int rank, size;
 
 static void other_counts(void)
 {

@@ -1,18 +1,7 @@
 /* Messages in all modes and sizes: order, wildcards, probes, truncation, cancellation, requests. */
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "check.h"
+
 #include <string.h>
-
-static int rank, size;
-
-#define CHECK(truth)                                                                              \
-    do {                                                                                          \
-        if (!(truth)) {                                                                           \
-            fprintf(stderr, "rank %d, line %d: not %s\n", rank, __LINE__, #truth);                \
-            MPI_Abort(MPI_COMM_WORLD, 3);                                                         \
-        }                                                                                         \
-    } while (0)
 
 static const int sizes[] = {0, 1, 8, 1000, 8191, 8192, 40000, 60000, 300000, 5000000};
 enum { SIZES = sizeof sizes / sizeof *sizes };

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::receiving::{begin, nothing, whole};
-use super::sending::ended;
+use super::sending::gone;
 use crate::checks::put;
 use crate::comm::{self, Comm};
 use crate::data::Data;
 use crate::ends;
-use crate::engine::{engine, told, About, From, Mode, Outcome, Sending, To, Wanted};
-use crate::errors::{fail, Answer};
+use crate::engine::{engine, told, About, From, Mode, Outcome, To, Wanted};
+use crate::errors::Answer;
 use crate::handles::*;
 use crate::request::{self, finish, Work};
 
@@ -66,7 +66,7 @@ impl Ends {
         let receiving = self.wanted.as_ref().map(|wanted| engine().receive(wanted, into));
         let sending = self.to.and_then(|to| engine().send(to, Mode::Standard, out));
         if let Some(sending) = sending {
-            if let Err(failure) = gone(&sending) {
+            if let Err(failure) = gone(&sending, From::One(sending.dest)) {
                 // Nothing may come any more into memory that is given back.
                 if let Some(receiving) = receiving {
                     engine().take_back(&receiving, Outcome::cancelled());
@@ -82,15 +82,6 @@ impl Ends {
             }
             _ => finish(&nothing(), comm, status),
         }
-    }
-}
-
-/// Wait until it has gone.
-fn gone(sending: &Sending) -> Answer {
-    engine().wait(From::One(sending.dest), || sending.end.is_done())?;
-    match sending.end.get().map_or(MPI_SUCCESS, |outcome| outcome.code) {
-        MPI_SUCCESS => Ok(()),
-        code => Err(fail(code, ended(sending.dest))),
     }
 }
 

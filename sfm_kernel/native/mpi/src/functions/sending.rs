@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::checks::put;
 use crate::comm::{self, Comm};
 use crate::data::Data;
-use crate::engine::{engine, told, About, From, Mode, Outcome, To};
+use crate::engine::{engine, told, About, From, Mode, Outcome, Sending, To};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::request::{self, Work};
@@ -61,16 +61,20 @@ impl Arguments {
         let Work::Sending(sending) = self.begin(how)? else { return Ok(()) };
         let tag = self.to.map_or(MPI_ANY_TAG, |to| to.tag);
         let call = || told::send(&self.comm, self.dest, tag, self.count, sending.dest);
-        engine().wait(About::sending(From::One(sending.dest), &call), || sending.end.is_done())?;
-        match sending.end.get().map_or(MPI_SUCCESS, |outcome| outcome.code) {
-            MPI_SUCCESS => Ok(()),
-            code => Err(fail(code, ended(sending.dest))),
-        }
+        gone(&sending, About::sending(From::One(sending.dest), &call))
     }
 }
 
-pub(super) fn ended(rank: usize) -> String {
-    format!("process {rank} of MPI_COMM_WORLD has ended; its own output says why")
+/// Wait until it has gone.
+pub(super) fn gone<'a>(sending: &Sending, about: impl Into<About<'a>>) -> Answer {
+    engine().wait(about, || sending.end.is_done())?;
+    match sending.end.get().map_or(MPI_SUCCESS, |outcome| outcome.code) {
+        MPI_SUCCESS => Ok(()),
+        code => {
+            let text = "has ended; its own output says why";
+            Err(fail(code, format!("process {} of MPI_COMM_WORLD {text}", sending.dest)))
+        }
+    }
 }
 
 unsafe fn begin(

@@ -1,0 +1,14 @@
+/* What the programs that check every result share: they end at the first one that is wrong. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static int rank, size;
+
+#define CHECK(truth)                                                                              \
+    do {                                                                                          \
+        if (!(truth)) {                                                                           \
+            fprintf(stderr, "rank %d, line %d: not %s\n", rank, __LINE__, #truth);                \
+            MPI_Abort(MPI_COMM_WORLD, 3);                                                         \
+        }                                                                                         \
+    } while (0)
