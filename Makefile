@@ -100,7 +100,7 @@ loom:
 
 # $(VENV)/.sfm-bench adds mpi4py and an MPI, the peers we compare with.
 bench: $(VENV)/.sfm-bench
-	@PATH="$(BIN):$$PATH"; for name in cpi pingpong queue peers dot chunks reductions speedes collectives mpi c targets; do \
+	@PATH="$(BIN):$$PATH"; for name in cpi pingpong queue peers dot chunks reductions speedes collectives mpi c sites targets; do \
 	    printf '\n== %s ==\n' $$name; $(BIN)/python -m sfm_kernel.bench $$name $(ARGS); done
 
 # Hours rather than minutes: many hypothesis examples, long stress and kill tests, deeper models,

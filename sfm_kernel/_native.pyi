@@ -18,8 +18,10 @@ __all__ = [
     "Collectives",
     "Direct",
     "Exchange",
+    "Gateway",
     "Inbox",
     "Known",
+    "LabLink",
     "Ledger",
     "Link",
     "Message",
@@ -28,15 +30,23 @@ __all__ = [
     "Region",
     "Segment",
     "Way",
+    "abandon_connections",
     "add_direct",
+    "congestion",
     "decode",
     "judge",
+    "knock",
     "matches",
+    "open_tun",
     "pack",
     "resolve",
     "set_bystanders",
+    "set_congestion",
     "set_locator",
     "set_main_line",
+    "setns",
+    "tcp_info",
+    "unshare",
 ]
 
 _Path = str | os.PathLike[str]
@@ -146,6 +156,69 @@ def resolve(
     Cost: some ms for a binary that was not read before, or has changed since; then 2 us.
     """
 
+@final
+class Gateway:
+    """A gateway between sites: a thread that forwards frames (native/src/gateway). Thread-safe.
+
+    It takes no signals, and needs neither the GIL nor the process that made it: in a forked child
+    it does nothing.
+    """
+
+    def __new__(
+        cls,
+        site: str,
+        key: bytes,
+        address: str,
+        *,
+        algorithm: str | None = None,
+        connections: int | None = None,
+        mptcp: bool = False,
+        pacing: int | None = None,
+        scheduler: str = "round-robin",
+        delay: float = 0.0,
+        limit: int | None = None,
+    ) -> Self:
+        """Listen at ``address`` ("tcp://IP:port", port 0 chooses one), and serve.
+
+        Args:
+            key: the gateway key, 32 bytes.
+            algorithm: TCP's congestion control to other gateways. By default bbr; where the kernel
+                gives none, four connections of its own one.
+            connections: to each other gateway, 1 to 64.
+            mptcp: ask for MPTCP; ``status`` tells whether it is.
+            pacing: bytes per second to each other gateway at most.
+            scheduler: "fifo", "round-robin" or "smallest".
+            delay, limit: play a path between sites: seconds one way, and bytes per second.
+        Raises:
+            SFMError: the address cannot be had, or the kernel refuses the algorithm.
+            ValueError: an argument is none.
+        """
+
+    @property
+    def uid(self) -> str: ...
+    @property
+    def address(self) -> str: ...
+    def peers(self, listed: list[tuple[str, str, str]], /) -> None:
+        """These are all gateways of the world now: uid, site, address. Raises ValueError."""
+
+    def weights(self, weights: dict[str, float], /) -> None:
+        """Senders, by uid, whose frames count for more, or less, than 1. Raises ValueError."""
+
+    def status(self) -> str:
+        """What it does, as JSON (native/src/gateway/status.rs); "{}" once it is closed."""
+
+    def close(self) -> None:
+        """End it, with all its connections. Idempotent."""
+
+def tcp_info(socket: int, /) -> dict[str, int | float | None]:
+    """What the kernel knows of the TCP connection of a file descriptor; see ``transport.tcp``."""
+
+def congestion(socket: int, /) -> str:
+    """The congestion control that a TCP socket uses: "cubic", say. Raises OSError."""
+
+def set_congestion(socket: int, name: str, /) -> None:
+    """Use another, and ask the kernel whether it does. Raises OSError; see ``transport.tcp``."""
+
 def set_bystanders(function: Callable[[], str], /) -> None:
     """Ask ``function`` what of this process could go on while a call of this thread is blocked."""
 
@@ -154,6 +227,77 @@ def set_locator(function: Callable[[str, str], str | None], /) -> None:
 
 def set_main_line(function: Callable[[], tuple[str, int, bool] | None], /) -> None:
     """Ask ``function`` which line the main thread is in: code, line, whether it waits for input."""
+
+@final
+class LabLink:
+    """Carries IP packets between two devices of ``open_tun``, in a thread of its own.
+
+    At first without delay, limit or loss. The devices are duplicated: close yours. Thread-safe;
+    every method but ``close`` raises ValueError when it is closed.
+    """
+
+    def __new__(cls, one: int, other: int, seed: int = 0, /) -> Self:
+        """``seed``: of what happens by chance; the same again for the same packets. OSError."""
+
+    def set(
+        self,
+        back: bool,
+        /,
+        *,
+        delay_s: float | None = None,
+        rate_bits_per_s: float | None = None,
+        queue_bytes: int | None = None,
+        loss: float | None = None,
+        cross_bits_per_s: float | None = None,
+        down: bool | None = None,
+    ) -> None:
+        """Change one direction, for packets that come from now on; None: as it is.
+
+        Args:
+            back: from ``other`` to ``one``; otherwise there.
+            delay_s: seconds from the end of the queue to the other side, up to 60.
+            rate_bits_per_s: of whole IP packets; infinity: no queue.
+            queue_bytes: that may wait, with the packet that is being sent; what comes then is
+                dropped.
+            loss: share of the packets that are lost after the queue.
+            cross_bits_per_s: packets of others, by chance, which go no further than the queue.
+            down: everything disappears, also what is on its way.
+        Raises:
+            ValueError: one of them is out of range; nothing was changed.
+        """
+
+    def forget(self) -> None:
+        """From now on connections that there are already are reset when they send something."""
+
+    def report(self) -> dict[str, Any]:
+        """What has happened since the start, or ``clear``.
+
+        ``there`` and ``back``: packets and bytes ``offered``, ``delivered``, packets dropped by
+        the queue (``full``), by chance (``lost``), by ``cut``; packets of ``others``; bytes that
+        were in the queue at most (``deepest``). ``late_count``, ``late_mean_s``, ``late_p99_s``,
+        ``late_max_s``: how much later than intended packets were delivered. ``waited_s``: how long
+        the thread could have run and did not get a processor; None where the kernel does not tell.
+        ``reset``, ``refused`` by a device: packets. ``failure``: why it has ended by itself.
+        """
+
+    def clear(self) -> None:
+        """Count from 0 again."""
+
+    def close(self) -> None:
+        """Carry nothing any more; again: no effect."""
+
+def open_tun(name: str, /) -> int:
+    """Make a TUN device in this thread's network namespace: its descriptor, which never blocks.
+
+    The device is there as long as the descriptor is open. Raises OSError: no such devices here
+    (ENOENT), not allowed (EACCES, EPERM), the name is taken (EBUSY).
+    """
+
+def unshare(flags: int, /) -> None:
+    """``os.unshare`` of Python 3.12. Raises OSError."""
+
+def setns(namespace: int, /) -> None:
+    """``os.setns`` of Python 3.12, for a descriptor of a namespace of any kind. Raises OSError."""
 
 @final
 class Segment:
@@ -172,7 +316,8 @@ class Calls:
 
     Whoever inherits has the methods that they call where Python decides: ``_way(dest)``,
     ``_successor(dest, error, way)``, ``_canonical(src, news)``, ``_waiter(template)``,
-    ``_timed_out(timeout, template)``, ``_would_block(template)``.
+    ``_timed_out(timeout, template)``, ``_would_block(template)``. ``_waiter`` returns None if the
+    rank in ``src`` is another process's by now.
     """
 
     _buffering: int
@@ -515,7 +660,7 @@ class Way:
 
     @property
     def kind(self) -> str:
-        """``"shm"``, ``"zmq"`` or ``"inproc"``."""
+        """``"shm"``, ``"tcp"`` or ``"inproc"``."""
 
     def send(self, packet: Packet, buffering: int) -> None:
         """Put ``packet`` on its way; order is kept between calls.
@@ -532,100 +677,109 @@ class Way:
 
 @final
 class Exchange:
-    """All connections over ZeroMQ of one endpoint: its links, and what peers deliver.
+    """All connections to other machines of one endpoint: its links, and what peers deliver.
 
-    The sockets belong to the transport, which makes and closes them in its network thread.
+    Raises EndpointClosed when it is closed.
     """
 
-    def __new__(cls, inbox: Inbox, uid: str, address: str) -> Exchange: ...
-    def open(self, module: str, socket: int, fd: int) -> None:
-        """Receive through the ROUTER at ``socket`` (pyzmq's ``underlying``) until ``close``.
-
-        ``module`` is the path of the extension module that leads to libzmq; ``fd`` the socket's
-        descriptor. Threads that wait for a message receive as well. Raises OSError where the
-        module does not give access to libzmq.
+    def __new__(
+        cls,
+        inbox: Inbox,
+        uid: str,
+        key: bytes,
+        site: str,
+        address: str,
+        listener: int,
+        strangers: int,
+        patience: float | None = None,
+    ) -> Exchange:
         """
+        Args:
+            key: the world's.
+            address: what peers connect to, "tcp://IP:port".
+            listener: descriptor of the listening socket, which does not block and is the
+                exchange's from now on.
+            strangers: how many connections may stand open that have not shown the key.
+            patience: seconds after which a peer that cannot be reached is given up; None: never.
+        """
+
+    def start(self, name: str) -> None:
+        """Serve who connects, in a thread of this name."""
 
     def close(self) -> None:
-        """Use the ROUTER no more."""
+        """Stop, when all that was sent has arrived or a peer does not answer."""
 
-    @property
-    def fd(self) -> int:
-        """A descriptor that ``ring`` and new links make readable."""
+    def link(self, uid: str, address: str, site: str = "") -> Link:
+        """The link to a peer. If it is new, a connection is about to be made."""
 
-    def ring(self) -> None:
-        """Make ``tend`` return."""
+    def set_gateways(self, listed: list[tuple[str, str, str]]) -> None:
+        """These are the world's gateways now: uid, site and address of each."""
 
-    def tend(self, seconds: float) -> list[int]:
-        """The network thread's work: receive, unless a waiting thread does, and acknowledge.
-
-        Returns after that time, or when there is something to do in Python: with the watched
-        descriptors that are ready, or without any where there are ``news`` or somebody rang.
-        """
-
-    def watch(self, fd: int) -> None:
-        """``tend`` returns when ``fd`` is readable."""
-
-    def unwatch(self, fd: int) -> None:
-        """Not any more; before the descriptor is closed."""
-
-    def speakers(self) -> set[int]:
-        """Descriptors of the connections that members came through since this was last asked."""
-
-    def news(self) -> tuple[list[Link], list[Link], list[str]]:
-        """(links to open, links whose peer refuses our messages, complaints), each told once."""
-
-    def link(self, uid: str, address: str) -> Link:
-        """The link to a peer. If it is new, the network thread is about to open it."""
+    def tell_gone(self, uids: list[str]) -> None:
+        """These peers have left or died: the directory says so."""
 
     def known(self, uid: str) -> Link | None:
         """The link to a peer, if there is one."""
 
-    def links(self) -> list[Link]: ...
-    def greet_again(self, link: Link) -> None:
-        """The line came up again: say how much was sent, so that the peer sees what is missing.
+    def connections(self) -> list[dict[str, Any]]:
+        """The connections that lead to other sites or to gateways, as they are now.
 
-        What the peer may be waiting for (acknowledgements) is said once more.
+        Of each: ``gateway`` (its uid, if it leads to one), ``peers`` (uids; of a gateway's the
+        first 16 of ``count``), ``site`` (its number), ``address``, ``algorithm``, ``refused`` (the
+        one that the kernel would not give), ``warm`` ("bbr", "heartbeat" or "": what keeps it from
+        forgetting in a silence how much it carries), ``unsent_s``, ``silent_s``,
+        ``timeouts_lately`` (how many, and in how many seconds), ``idle_restarts``,
+        ``last_restart`` (``ago_s``, ``silence_s``, ``from`` and ``to`` in packets, ``rtt_s``,
+        ``cost_s``: how much later what followed arrived), ``tcp``: see ``tcp_info``.
+
+        Cost: two system calls for each.
         """
 
-    def broken(self, uid: str) -> bool | None:
-        """Whether messages of this peer are missing; None if it has never connected."""
+    def settled(self, uid: str) -> bool:
+        """Whether all that a dead peer had sent has come in, as far as can be known."""
 
-    def heard(self, uid: str) -> float | None:
-        """When something came from this peer (``time.monotonic``)."""
+def knock(key: bytes, sender: str, receiver: str) -> bytes:
+    """What lets a connection to the member ``receiver`` stay open though nothing else is said.
 
-    @property
-    def idle_at(self) -> float:
-        """When nothing more was there to be taken in (``time.monotonic``)."""
+    Args:
+        key: the world's.
+        sender: uid of who wants to see whether the member lives, and is none itself.
+    """
 
-    def say_goodbye(self) -> list[Link]:
-        """Ask all peers to confirm that everything has arrived (``Link.done``)."""
+def abandon_connections() -> None:
+    """In a forked child: give up its copies of the parent's connections."""
 
 @final
 class Link:
-    """The sending side of one peer over ZeroMQ: everything in order, exactly once. Thread-safe."""
-
-    up: bool
-    """The peer was reached, and nothing tells that it has gone; the transport knows."""
+    """The conversation with one peer: everything in order, exactly once. Thread-safe."""
 
     @property
     def uid(self) -> str: ...
     @property
     def address(self) -> str: ...
     @property
+    def up(self) -> bool:
+        """The peer has answered on the present connection."""
+
+    @property
     def lost(self) -> str | None:
         """Why nothing will ever arrive at the peer any more; None while it may."""
 
     @property
-    def done(self) -> bool:
-        """Whether the peer has confirmed our goodbye."""
+    def kind(self) -> str:
+        """How messages travel: "tcp", or "gateway" through gateways."""
+
+    @property
+    def dropped(self) -> str | None:
+        """Why nothing arrives through gateways, as far as they have told."""
+
+    @property
+    def silent(self) -> float | None:
+        """Seconds for which the peer could not be reached; None while it can be."""
 
     @property
     def waiting(self) -> int:
         """Cost of what was sent and is not yet received."""
 
-    def open(self, module: str, socket: int) -> None:
-        """Send through the DEALER at ``socket`` until ``close``: greet, and what has gathered."""
-
-    def close(self, why: str) -> None:
-        """Use the DEALER no more. What was not delivered is given up; ``lost`` says why."""
+    def _break(self) -> None:
+        """End the connection, as if it broke: for tests."""

@@ -9,12 +9,24 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 State = dict[str, Any]
 """What one process's segment says; its fields are in ``FIELDS``."""
+
+
+class Pictures(list[State]):
+    """What was told of processes elsewhere.
+
+    Attributes:
+        gateways: of their world; "uid", "site", "address", "name" of each, and what it has told of
+            itself last ("report").
+    """
+
+    gateways: Sequence[Mapping[str, Any]] = ()
+
 
 UNSETTLED = (1 << 64) - 1
 """In ``examined``: a blocked call has not looked at what has arrived, or the other side can end it
@@ -173,14 +185,20 @@ def _is_about(text: str | None) -> bool:
         _is_name(about.get("name", ""))
         and about.get("kind", "process") in ("engine", "notebook", "process")
         and isinstance(about.get("host"), str | None)
+        and isinstance(about.get("site"), str | None)
         and all(type(about.get(field)) in (int, type(None)) for field in ("rank", "size"))
         and (about.get("pid") is None or is_pid(about["pid"]))
         and _are_texts(about.get("contexts", {}))
+        and _are_times(about.get("unreachable", {}))
     )
 
 
 def _are_texts(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+
+
+def _are_times(value: Any) -> bool:
+    return isinstance(value, dict) and all(type(time) in (int, float) for time in value.values())
 
 
 def _is_facts(value: Any) -> bool:

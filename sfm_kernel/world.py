@@ -10,16 +10,15 @@ from collections.abc import Collection
 from typing import Any
 
 from sfm_kernel.directory import LocalDirectory, open_directory
+from sfm_kernel.directory.sites import wished_site
 from sfm_kernel.endpoint import BUFFERING, Endpoint, ending
 from sfm_kernel.errors import BadName, EndpointClosed, WorldError
-from sfm_kernel.transport.base import Directory, Transport
+from sfm_kernel.transport.base import Directory, Transport, site_of_host
 from sfm_kernel.transport.inproc import InprocTransport
 from sfm_kernel.transport.shm import Inbox, Segment, ShmTransport, segment_path
-from sfm_kernel.transport.zmq import ZmqTransport
+from sfm_kernel.transport.tcp import TcpTransport
 
-KINDS = ("inproc", "shm", "zmq")
-TCP = "tcp"
-"""In SFM_TRANSPORT: "zmq", and on one machine as between several: over TCP, encrypted."""
+KINDS = ("inproc", "shm", "tcp")
 
 
 def join(
@@ -35,6 +34,7 @@ def join(
     key: bytes | None = None,
     info: dict[str, Any] | None = None,
     size: int | None = None,
+    site: str | None = None,
 ) -> Endpoint:
     """Become a process of ``world``.
 
@@ -52,6 +52,8 @@ def join(
             both, the world is of this machine.
         info: anything that others may see in ``Endpoint.members()``.
         size: what ``Endpoint.size`` says; by default it counts.
+        site: where this process is; from ``SFM_SITE`` if None, else the machine's name. Machines
+            that are near each other may be given one: 1 to 64 characters without spaces.
     Returns:
         The endpoint: a context manager that leaves the world at the end.
     Raises:
@@ -63,6 +65,7 @@ def join(
         ('A', 0, 1)
     """
     _check_identity(name, rank)
+    site = wished_site(site)
     if ending.has_begun():  # only a daemon thread can ask; nobody would close what it opens
         raise EndpointClosed("this process ends, and has left its worlds: it joins no other")
     chosen = _chosen()
@@ -76,32 +79,32 @@ def join(
         undo.append(inbox.close)
         if os.environ.get("SFM_TRACE") == "0":  # what recording costs is measured without it
             inbox.trace_off()
-        zmq = _zmq(found, inbox, uid, chosen)
-        if zmq:
-            undo.append(zmq.close)
+        tcp = _tcp(found, inbox, uid, site or site_of_host(socket.gethostname()), chosen)
+        if tcp:
+            undo.append(tcp.close)
         member = found.join(
             uid=uid,
             pid=os.getpid(),
             host=socket.gethostname(),
             segment=path,
-            address=zmq.address if zmq else "",
+            address=tcp.address if tcp else "",
             name=name,
             rank=rank,
             guest=guest,
             names=tuple(names),
             info=info,
+            site=site,
         )
         undo.append(lambda: found.leave(member))
         transports: list[Transport] = [
             InprocTransport(member, inbox),
             ShmTransport(member, found.folder, inbox),
         ]
-        if zmq:
-            zmq.start(member, found)
-            transports.append(zmq)
-        kinds = ["zmq" if one == TCP else one for one in chosen or KINDS]
+        if tcp:
+            tcp.start(member, found)
+            transports.append(tcp)
         return Endpoint(
-            member, found, inbox, transports, kinds=kinds, buffering=buffering, size=size
+            member, found, inbox, transports, kinds=chosen or KINDS, buffering=buffering, size=size
         )
     except BaseException:
         for step in reversed(undo):
@@ -124,23 +127,23 @@ def _check_identity(name: Any, rank: Any) -> None:
 
 
 def _chosen() -> tuple[str, ...]:
-    """``SFM_TRANSPORT``: the transports that may be used, such as "zmq" or "shm,zmq"; else none."""
+    """``SFM_TRANSPORT``: the transports that may be used, such as "tcp" or "shm,tcp"; else none."""
     text = os.environ.get("SFM_TRANSPORT", "")
     chosen = tuple(one.strip() for one in text.split(",") if one.strip())
-    unknown = [one for one in chosen if one not in (*KINDS, TCP)]
+    unknown = [one for one in chosen if one not in KINDS]
     if unknown:
-        known = ", ".join((*KINDS, TCP))
+        known = ", ".join(KINDS)
         raise WorldError(f"SFM_TRANSPORT={text!r}: {unknown[0]!r} is none of {known}")
     return chosen
 
 
-def _zmq(found: Directory, inbox: Inbox, uid: str, chosen: Collection[str]) -> ZmqTransport | None:
+def _tcp(
+    found: Directory, inbox: Inbox, uid: str, site: str, chosen: Collection[str]
+) -> TcpTransport | None:
     """Where others reach this process without shared memory: nowhere in a world of one machine,
     unless it was asked for."""
     if not isinstance(found, LocalDirectory):
-        return ZmqTransport(inbox, found.key, uid)
-    if TCP in chosen:
-        return ZmqTransport(inbox, found.key, uid, local=True)
-    if "zmq" in chosen:
-        return ZmqTransport(inbox, found.key, uid, local=True, folder=found.folder)
+        return TcpTransport(inbox, found.key, uid, site)
+    if "tcp" in chosen:
+        return TcpTransport(inbox, found.key, uid, site, local=True)
     return None

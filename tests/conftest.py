@@ -30,7 +30,7 @@ from tests import forks, leaks
 
 IN_CI = os.environ.get("SFM_CI") == "1"
 LONG = os.environ.get("SFM_LONG") == "1"
-MUST_RUN = ("zmq", "fault", "notebook", "browser")
+MUST_RUN = ("tcp", "fault", "notebook", "browser")
 FOLDER_MARKS = {
     "fault": "fault",
     "jupyter": "jupyter",
@@ -69,8 +69,10 @@ def pytest_configure(config: pytest.Config) -> None:
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     _session["sfm"] = Path(tempfile.mkdtemp(prefix="sfmt-", dir=memory))
     _session["home"] = home = Path(tempfile.mkdtemp(prefix="sfm-test-"))
-    for name in ("SFM_WORLD", "SFM_NAMES", "SFM_DIRECTORY", "SFM_KEY"):
-        os.environ.pop(name, None)  # SFM_TRANSPORT stays: the suite can be run over ZeroMQ
+    for name in (
+        "SFM_WORLD", "SFM_NAMES", "SFM_DIRECTORY", "SFM_KEY", "SFM_SITE", "SFM_GATEWAY_KEY",
+    ):  # fmt: skip
+        os.environ.pop(name, None)  # SFM_TRANSPORT stays: the suite can be run over TCP
     os.environ["SFM_DIR"] = str(_session["sfm"])
     for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR"):
         (home / name).mkdir(mode=0o700)

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { History, MOST } from '../src/model/history';
 import { Rates } from '../src/model/rates';
-import { bytesText, durationText, placeText, rateText } from '../src/model/text';
-import type { Flight, Snapshot, Span, Timeline } from '../src/model/types';
+import { bytesText, durationText, placeText, rateText, siteTexts } from '../src/model/text';
+import type { Flight, Process, Snapshot, Span, Timeline } from '../src/model/types';
 
 function counted(time: number, sent: number, uid = 'a'): Snapshot {
   const process = { uid, sent, received: 2 * sent } as Snapshot['processes'][number];
@@ -142,5 +142,20 @@ describe('texts', () => {
     const place = { file: '/a/b.py', line: 3, function: null, cell: null, cell_id: null };
     assert.equal(placeText(place), 'b.py:3');
     assert.equal(placeText({ ...place, cell: 7 }), 'cell 7 line 3');
+  });
+});
+
+describe('sites', () => {
+  const at = (...sites: (string | null)[]) =>
+    sites.map((site, nth) => ({ uid: String(nth), site }) as Process);
+
+  it('are told where there are several', () => {
+    assert.deepEqual([...siteTexts(at('lyon', 'oslo', null, 'lyon'))], [
+      ['0', 'lyon'],
+      ['1', 'oslo'],
+      ['3', 'lyon']
+    ]);
+    assert.equal(siteTexts(at('lyon', 'lyon', null)).size, 0);
+    assert.equal(siteTexts([]).size, 0);
   });
 });

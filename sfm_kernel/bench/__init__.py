@@ -20,6 +20,7 @@ BENCHMARKS = (
     "collectives",
     "mpi",
     "c",
+    "sites",
     "targets",
 )
 """What ``python -m sfm_kernel.bench NAME`` runs: modules of this package of the same name …"""

@@ -157,8 +157,7 @@ OPENINGS: dict[str, Opening] = {
     "SFM": _over(Packets, socket.AF_INET),
     "SFM w/Q": _own,
     "SFM w/Q untraced": _queue(SFM_TRACE="0"),
-    "SFM w/Q zmq": _queue(SFM_TRANSPORT="tcp"),
-    "SFM w/Q zmq ipc": _queue(SFM_TRANSPORT="zmq"),
+    "SFM w/Q tcp": _queue(SFM_TRANSPORT="tcp"),
     "pyzmq tcp": partial(_pyzmq, address="tcp://127.0.0.1:*"),
     "pyzmq tcp curve": partial(_pyzmq, address="tcp://127.0.0.1:*", curve=True),
     "pyzmq ipc": partial(_pyzmq, address="ipc://{folder}/s"),
@@ -167,4 +166,4 @@ OPENINGS: dict[str, Opening] = {
     "Pipe": _pipe,
 }
 """The mechanisms between two engines. The first four are the rows of the paper's Table 2. "SFM w/Q
-zmq" goes over TCP, encrypted, as between machines; with "ipc" through Unix sockets, and is not."""
+tcp" goes over TCP, encrypted, as between machines."""

@@ -191,7 +191,7 @@ def summary(measured: Sequence[Row]) -> list[Row]:
     """A row for each message and mechanism, over all rounds; beside it, what the paper measured."""
     listed = []
     for (message, mechanism), group in grouped(measured, ("message", "mechanism")).items():
-        paper = PAPER.get(mechanism.removesuffix(" zmq"), {}).get(message, (None, None))
+        paper = PAPER.get(mechanism.removesuffix(" tcp"), {}).get(message, (None, None))
         listed.append(
             {
                 "message": message,
@@ -211,7 +211,7 @@ ONE_MACHINE = (
     "SFM w/Q", UNTRACED, "mpi4py pickled", "mpi4py buffers", "Pipe", "unix sockets", "unix pickle",
 )  # fmt: skip
 NETWORK = (
-    "sockets", "pickle", "SFM", "SFM w/Q zmq", "SFM w/Q zmq ipc", "pyzmq tcp", "pyzmq ipc",
+    "sockets", "pickle", "SFM", "SFM w/Q tcp", "pyzmq tcp", "pyzmq ipc",
     "ipyparallel",
 )  # fmt: skip
 
@@ -219,8 +219,7 @@ RATIOS = {
     "SFM / mpi4py pickled": ("SFM w/Q", "mpi4py pickled"),
     "SFM / mpi4py buffers": ("SFM w/Q", "mpi4py buffers"),
     "traced / untraced": ("SFM w/Q", UNTRACED),
-    "zmq ipc / pyzmq ipc": ("SFM w/Q zmq ipc", "pyzmq ipc"),
-    "zmq encrypted / pyzmq tcp": ("SFM w/Q zmq", "pyzmq tcp"),
+    "tcp, encrypted / pyzmq tcp": ("SFM w/Q tcp", "pyzmq tcp"),
 }
 
 
@@ -259,7 +258,7 @@ def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
     return {title: table for title, table in found.items() if table}
 
 
-TABLE_2_ROWS = (*PAPER, "SFM w/Q zmq")
+TABLE_2_ROWS = (*PAPER, "SFM w/Q tcp")
 
 
 def plot(measured: Sequence[Row]) -> Figure:

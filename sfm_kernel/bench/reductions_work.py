@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sfm_kernel.endpoint import Endpoint
     from sfm_kernel.message import Message
 
-TCP = "SFM w/Q zmq"
+TCP = "SFM w/Q tcp"
 """Of ``OPENINGS``: every message over TCP, encrypted as between machines."""
 
 UNIT = 8
@@ -57,7 +57,7 @@ class _Worlds:
         sfm.wait_for(*range(processes), timeout=START_SECONDS)
         for other in range(processes):
             kind = sfm.route_kind(other)
-            if other != sfm.rank and (kind == "zmq") != (transport == "tcp"):
+            if other != sfm.rank and (kind == "tcp") != (transport == "tcp"):
                 raise SFMError(
                     f"{sfm.name!r} reaches {other!r} through {kind}, not {transport}: run all on "
                     f"one machine, without SFM_TRANSPORT"

@@ -25,14 +25,9 @@ SMALL = tuple(
     if 128 <= nbytes <= 64 << 10
 )
 LARGE = ("array 1 MB", "array 16 MB", "array 64 MB")
-SHM, IPC, TCP = "SFM w/Q", "SFM w/Q zmq ipc", "SFM w/Q zmq"
-PICKLED, BUFFERS, PYZMQ_IPC, PYZMQ_TCP = (
-    "mpi4py pickled",
-    "mpi4py buffers",
-    "pyzmq ipc",
-    "pyzmq tcp",
-)
-COMPARED = (SHM, PICKLED, BUFFERS, IPC, PYZMQ_IPC, TCP, PYZMQ_TCP)
+SHM, TCP = "SFM w/Q", "SFM w/Q tcp"
+PICKLED, BUFFERS, PYZMQ_TCP = "mpi4py pickled", "mpi4py buffers", "pyzmq tcp"
+COMPARED = (SHM, PICKLED, BUFFERS, TCP, PYZMQ_TCP)
 CROWDS = (8, 16)
 DEPTHS = (0, 100_000)
 TRACING = "tracing"
@@ -148,7 +143,6 @@ def _of_pingpong(latencies: Latencies) -> list[Row]:
         row("128 B … 64 kB", 1.2, SMALL, SHM, BUFFERS),
         row("array of 1 … 64 MB", 1.0, LARGE, SHM, BUFFERS),
         row("array of 1 … 64 MB", 0.1, LARGE, SHM, PICKLED),
-        row("over zmq, ipc", 1.2, everything, IPC, PYZMQ_IPC),
         row("over tcp, encrypted, small", None, (THREE,), TCP, PYZMQ_TCP),
         row("over tcp, encrypted, most", None, everything, TCP, PYZMQ_TCP),
     ]

@@ -24,7 +24,9 @@ ring         arrays in parts, each goes round
 rabenseifner arrays, halved in each step, then doubled again
 sparse       everybody talks with those whom it names
 flags        memory that the members share: no messages at all
-two_level    flags inside each machine, messages between one representative of each
+direct       everybody tells everybody at once: between few sites
+two_level    flags inside each machine, messages between one representative of each; so of sites
+levels       which members are near each other: machines and sites
 """
 
 from sfm_kernel.collectives.choice import ALGORITHMS

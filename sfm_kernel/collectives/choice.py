@@ -1,8 +1,8 @@
 """Which algorithm a call uses, where its caller names none.
 
-By what is known everywhere alike: whether all members share memory, how many they are, and, for
-reductions (whose arrays are equal in shape), bytes. A member that chose otherwise would wait for
-messages that nobody sends.
+By what is known everywhere alike: whether all members share memory, at how many sites they are,
+how many they are, and, for reductions (whose arrays are equal in shape), bytes. A member that chose
+otherwise would wait for messages that nobody sends.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ ALGORITHMS: dict[str, tuple[str, ...]] = {
         "rabenseifner",
         "two-level",
     ),
-    "gather": ("flags", "linear", "binomial"),
-    "scatter": ("linear", "binomial"),
+    "gather": ("flags", "linear", "binomial", "two-level"),
+    "scatter": ("linear", "binomial", "two-level"),
     "allgather": ("flags", "linear", "binomial", "recursive doubling", "ring", "two-level"),
     "alltoall": ("linear", "ring"),
-    "scan": ("flags", "linear", "recursive doubling"),
+    "scan": ("flags", "linear", "recursive doubling", "two-level"),
 }
 """The algorithms of each call, by name."""
 
@@ -37,15 +37,24 @@ LARGE = 1 << 16
 """Bytes from which on the time of an allreduce is that of its bytes, and arrays are cut."""
 
 
-def choose(call: str, local: bool, size: int, nbytes: int | None, op: Op | None) -> str:
+MANY = 1 << 20
+"""Bytes of all members from which on they take longer than to cross the way between sites again."""
+
+
+def choose(call: str, local: bool, sites: int, size: int, nbytes: int | None, op: Op | None) -> str:
     """The algorithm for a call.
 
     Args:
         local: all members share memory.
+        sites: where the members are, and size: how many they are.
         nbytes: of the arrays that all members give alike; None for other values.
     """
     if local and call in ("barrier", "allreduce", "allgather"):
         return "flags"
+    # The way between sites is crossed once; but a scan carries what all members have.
+    carried = nbytes * size if call == "scan" and nbytes is not None else 0
+    if not local and sites > 1 and carried < MANY and "two-level" in ALGORITHMS[call]:
+        return "two-level"
     if call == "alltoall":
         return "ring"
     if call in ("bcast", "reduce", "gather", "scatter"):

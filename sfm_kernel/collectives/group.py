@@ -85,7 +85,7 @@ class Group(Collectives):
     all have heard of it, the group may be used again; a new ``Group`` in any case.
 
     ``barrier`` and ``allreduce`` are native (``native/src/py/collectives.rs``). ``algorithm`` is
-    one of ``ALGORITHMS[call]``, the same on all members; chosen if None.
+    one of ``ALGORITHMS[call]``, the same on all members; chosen if None (``choice``).
     """
 
     def __init__(
@@ -238,7 +238,7 @@ class Group(Collectives):
     ) -> str:
         team = self._team
         if algorithm is None:
-            return choose(call, team.is_local, team.size, nbytes, op)
+            return choose(call, team.is_local, len(team.sites), team.size, nbytes, op)
         cuttable = nbytes is not None and op is not None and is_elementwise(op)
         with self._refusing(call):
             return check(call, algorithm, team.is_local, cuttable)

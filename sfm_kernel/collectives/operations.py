@@ -66,6 +66,22 @@ def is_elementwise(op: Op) -> bool:
     return getattr(op, "nin", None) == 2 and hasattr(op, "reduceat")
 
 
+COMMUTATIVE = frozenset(
+    ["add", "multiply", "minimum", "maximum", "fmin", "fmax", "gcd", "lcm", "hypot", "logaddexp"]
+    + [f"{kind}_{what}" for kind in ("logical", "bitwise") for what in ("and", "or", "xor")]
+)
+"""Ufuncs of NumPy that give the same whatever comes first, up to rounding."""
+
+
+def is_commutative(op: Op | None, array: bool) -> bool:
+    """Whether the order of the values is known not to matter, on all members alike.
+
+    Not where they are no arrays: what ``operator.add`` adds may be texts, on some of them.
+    """
+    name = getattr(op, "__name__", "")
+    return array and name in COMMUTATIVE and op is getattr(sys.modules["numpy"], name, None)
+
+
 def name_of(op: Op) -> str:
     """How an operation is called in texts."""
     return str(getattr(op, "__name__", None) or type(op).__name__)

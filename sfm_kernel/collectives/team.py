@@ -4,8 +4,8 @@ A call has a number, which all members count alike, and a *chain*: a hash of thi
 before it. Its messages carry both, so that a receiver sees at once when the other is in another
 call, or was: two calls that do not fit may both have come to their end, such as a broadcast and a
 reduction. Members that wait for each other for ever because their calls do not fit send no such
-messages; whoever has waited for 100 ms therefore *notes* to all others which calls it has made,
-and whoever reads a note compares.
+messages; whoever has waited for 100 ms (2 s where they are at several sites) therefore *notes* to
+all others which calls it has made, and whoever reads a note compares.
 
 When a call fails on one member, that one notes it to all others and begins a new *epoch*; those
 who wait read it within 100 ms, raise, and begin the same epoch. Numbers start anew, and what is
@@ -43,10 +43,15 @@ from sfm_kernel.transport.shm import Board, Ledger
 
 if TYPE_CHECKING:
     from sfm_kernel.collectives.area import Area
+    from sfm_kernel.collectives.levels import Shape
 
 LOOK_EVERY = 5
 """A member that waits looks for notes every 100 ms, and so many times less often for deaths."""
 
+
+FAR = 20
+"""Such looks before a member whose group has several sites notes: a note goes to each other member,
+so that with a long way between them every call would send many more messages than it needs."""
 
 LATEST = 16
 """Calls of a group that are told at the end of a program."""
@@ -73,6 +78,7 @@ class Team:
     Attributes:
         called: gives what observers are told of a call, from its text.
         title: what the group is called.
+        sites: the places of the members at each site, sites by their first member.
     """
 
     def __init__(
@@ -93,12 +99,17 @@ class Team:
         # A program whose own messages are not buffered is to hang by those, not by ours.
         self.context.buffering = self._notes.buffering = BUFFERING
         self.is_local = all(sfm.shares_memory_with(one) for one in members)
+        sites: dict[str, list[int]] = {}
+        for place, one in enumerate(members):
+            sites.setdefault(one.site, []).append(place)
+        self.sites = list(sites.values())
         self.epoch = 0
         self.ledger = Ledger()
         self.marks: dict[str, int] = {}
         self.on_wait: Callable[[], None] | None = None
         _teams.add(self)
         self._noted = -1
+        self._waits = -1, 0
         self._looked = time.time()  # nobody has been missing at the board before that
         self._failure: dict[str, Any] | None = None
         self._ahead: list[dict[str, Any]] = []
@@ -109,7 +120,7 @@ class Team:
         """What belongs to one epoch: memory, and teams inside this one."""
         self.area: Area | None = None
         self.no_area: int | None = None
-        self.machines: list[list[int]] | None = None
+        self.shape: Shape | None = None
         self.inner: dict[str, Team] = {}
 
     # ---- calls ----
@@ -232,7 +243,7 @@ class Team:
     # ---- what is done while a member waits ----
 
     def _tick(self) -> None:
-        (self.outer or self).note()
+        (self.outer or self)._note_in_time()
         self._look_around()
         if next(self._ticks) % LOOK_EVERY == 0:
             # An heir is alive, and knows nothing of this group.
@@ -245,6 +256,14 @@ class Team:
         self._purge()
         if team.on_wait is not None:
             team.on_wait()
+
+    def _note_in_time(self) -> None:
+        """Called every 100 ms in a wait: between sites that may be the way alone."""
+        if self._waits[0] != self.number:
+            self._waits = self.number, 0
+        self._waits = self.number, self._waits[1] + 1
+        if self._waits[1] >= (FAR if len(self.sites) > 1 else 1):
+            self.note()
 
     def note(self) -> None:
         """Tell the others which calls this member has made, once for each in which it waits."""
@@ -266,10 +285,11 @@ class Team:
                 if not self.sfm.alive(self.members[place]):
                     raise PeerLost(self.names[place], "and a collective call waits for it")
         waited_for = [self.names[place] for place in missing]
-        purpose = self.called(describe(self.ledger.made()[-1][0], ""))
+        team = self.outer or self  # the group that its program knows
+        purpose = team.called(describe(team.ledger.made()[-1][0], ""))
         # Who is missing was found out after the last time that this was called.
         known, self._looked = self._looked, time.time()
-        group = self.token, self.title
+        group = team.token, team.title
         return facts(
             "collective", waited_for, every=True, purpose=purpose, known=known, group=group
         )

@@ -7,9 +7,11 @@ they go on when it is gone.
 
     folders   where worlds are on this machine, and their locks
     table     the members, and what a newcomer gets
+    sites     what a site is called
     local     the directory in a folder
     cleaning  removes what the dead left
     server, watch, client, remote    the directory between machines
+    gateways  those that the server knows, and their key
     relays, pictures, elsewhere      what observers see of processes on other machines
     signals   ends or interrupts a process of this machine, and never a stranger
 

@@ -1,6 +1,7 @@
 """``python -m sfm_kernel.directory --world NAME`` serves the directory of a world until killed.
 
-Prints what other machines need, as shell variables: the server's address and the world's key.
+Prints what other machines need, as shell variables: the server's address and the world's key; and
+the key that gateways need, who need not be trusted with the world's.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import signal
 import sys
 import threading
 
+from sfm_kernel.directory.gateways import GatewayKey
 from sfm_kernel.directory.server import DirectoryServer
 from sfm_kernel.errors import SFMError
 
@@ -37,7 +39,8 @@ def main(arguments: list[str] | None = None) -> int:
     with server:
         print(f"export SFM_WORLD={server.world}")
         print(f"export SFM_DIRECTORY={server.url}")
-        print(f"export SFM_KEY={key.hex()}", flush=True)
+        print(f"export SFM_KEY={key.hex()}")
+        print(f"export SFM_GATEWAY_KEY={GatewayKey.of_world(key)}", flush=True)
         end.wait()
     return 0
 

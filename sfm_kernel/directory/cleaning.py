@@ -26,6 +26,9 @@ from sfm_kernel.errors import WorldError
 UNFINISHED_SECONDS = 60.0
 """A file that is still under its temporary name after this was abandoned by a dead process."""
 
+SITES = ".sites"
+"""At the end of a folder's name: it is of the sites of the world with that name."""
+
 _OURS = re.compile(r"(?P<uid>[0-9a-f]{32})(-(?P<receiver>[0-9a-f]{32}))?\.(?P<kind>\w+)")
 _TABLE_FILES = ("members.json.new", "members.json", "key.new", "key", "relay", "lock")
 
@@ -45,7 +48,11 @@ def clean() -> list[str]:
     Worlds in which nobody lives go as a whole; in the others go the files of the dead, and their
     entries in the table. Safe while processes join or leave.
     """
-    return [path for world in _folders() for path in _clean_world(world)]
+    removed = [path for world in _folders() for path in _clean_world(world)]
+    for name in _folders():
+        if name.endswith(SITES):
+            removed += remove_sites(name.removesuffix(SITES))
+    return removed
 
 
 def remove_world(world: str) -> bool:
@@ -57,6 +64,26 @@ def remove_world(world: str) -> bool:
     if check_world(world) in _folders():
         _clean_world(world)
     return not os.path.lexists(os.path.join(root(), world))
+
+
+def sites_folder(world: str) -> str:
+    """Where the sites of a world are that share this machine: a folder each, as if of its own."""
+    return os.path.join(root(), check_world(world) + SITES)
+
+
+def remove_sites(world: str) -> list[str]:
+    """Remove those of a world's sites in which nobody lives; returns the paths of what is gone."""
+    top = sites_folder(world)
+    removed = []
+    with contextlib.suppress(OSError, WorldError):
+        check_private(top)
+        for site in os.listdir(top):
+            path = os.path.join(top, site)
+            removed += remove_unused(os.path.join(path, world)) or []
+            with contextlib.suppress(OSError):  # somebody lives there
+                os.rmdir(path)
+        os.rmdir(top)
+    return removed
 
 
 def sweep(folder: str, keep: Collection[str] = ()) -> list[str]:

@@ -1,32 +1,42 @@
-"""The line to a DirectoryServer: one request, one answer."""
+"""The line to a DirectoryServer: requests with their answers, and what it tells unasked."""
 
 from __future__ import annotations
 
 import json
 import os
+import select
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import zmq
 
 from sfm_kernel import errors
-from sfm_kernel.directory.server import PURPOSE
+from sfm_kernel.directory.gateways import GATEWAYS_PURPOSE, MEMBERS_PURPOSE, GatewayKey
+from sfm_kernel.directory.zmq.curve import Keys
+from sfm_kernel.directory.zmq.line import Line, prepare
+from sfm_kernel.directory.zmq.sockets import Context, descriptor, has_mail
+from sfm_kernel.directory.zmq.wake import Wake
 from sfm_kernel.errors import EndpointClosed, WorldAccess, WorldError, WorldGone
-from sfm_kernel.transport.zmq.curve import Keys
-from sfm_kernel.transport.zmq.line import Line, prepare
-from sfm_kernel.transport.zmq.sockets import Context, has_mail
 
 ANSWER_SECONDS = 10.0
 """How long a server may take to answer. One that is not there is noticed much earlier."""
+
+LINE_TICK_MS = 250
 
 LARGEST_ANSWER = 16 << 20
 """Bytes that a frame from whoever is at the server's address may have: it tells of all members."""
 
 
-class Client:
-    """Asks the directory server of a world. Thread-safe: one request after the other.
+Told = Callable[[dict[str, Any] | None], None]
 
+
+class Client:
+    """Asks the directory server of a world, and hears what it tells. Thread-safe.
+
+    Args:
+        key: the world's; or a gateway's, which may ask for less.
     Attributes:
         world, url, key: of the server, and proven to be its own.
     Raises:
@@ -35,17 +45,28 @@ class Client:
         WorldError: the url is none.
     """
 
-    def __init__(self, world: str, url: str, key: bytes) -> None:
-        self.world, self.url, self.key = world, url, key
-        self._asking = threading.Lock()
+    def __init__(self, world: str, url: str, key: bytes | GatewayKey) -> None:
+        self.world, self.url = world, url
+        server = None
+        if isinstance(key, GatewayKey):
+            server = key.server
+            key = key.key
+        self.key = key
+        self._lock = threading.Condition()
         self._pid = os.getpid()
         self._number = 0
+        self._answers: dict[int, tuple[dict[str, Any], list[bytes]]] = {}
+        self._told: Told | None = None
+        self._thread: threading.Thread | None = None
+        self._wake = Wake()
+        self._closing = False
         self._server: str | None = None
-        keys = Keys(key, PURPOSE)
+        self._is_other = False
+        keys = Keys(key, MEMBERS_PURPOSE if server is None else GATEWAYS_PURPOSE)
         self._context: Context = zmq.Context()
         self._dealer = self._context.socket(zmq.DEALER)
         prepare(self._dealer, LARGEST_ANSWER)
-        keys.connect(self._dealer)
+        keys.connect(self._dealer, server)
         self._line = Line(self._dealer)
         try:
             try:
@@ -65,10 +86,15 @@ class Client:
         """Release the connection. Idempotent; in a forked child it stays the parent's."""
         if os.getpid() != self._pid:
             return
-        with self._asking:
+        self._closing = True
+        self._wake.ring()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+        with self._lock:
             if not self._context.closed:
                 self._line.close()
                 self._context.term()
+                self._wake.close()
 
     def ask(self, what: str, limit: float = ANSWER_SECONDS, **details: Any) -> dict[str, Any]:
         """The answer to one request.
@@ -87,45 +113,119 @@ class Client:
         """The same with a body, which the server gets as it is, and those of the answer."""
         if os.getpid() != self._pid:
             raise EndpointClosed("this directory belongs to the parent process: join for yourself")
-        with self._asking:
-            if self._context.closed:
-                raise EndpointClosed("this directory was closed")
+        deadline = time.monotonic() + limit
+        with self._lock:
+            self._check_open()
             self._number += 1
-            request = json.dumps({"number": self._number, "ask": what, **details}).encode()
+            number = self._number
+            request = json.dumps({"number": number, "ask": what, **details}).encode()
             self._line.update()
+            frames = [request, body] if body else [request]
             if not self._line.dead:
-                self._dealer.send_multipart([request, body] if body else [request])
-            answer, bodies = self._receive(self._number, time.monotonic() + limit)
+                self._dealer.send_multipart(frames)
+            try:
+                self._wait_for(number, frames, deadline)
+                answer, bodies = self._answers[number]
+            finally:
+                self._answers.clear() if self._thread is None else self._answers.pop(number, None)
         if "error" in answer:
             raise getattr(errors, answer["error"], WorldError)(answer["message"])
         return answer, bodies
 
-    def _receive(self, number: int, deadline: float) -> tuple[dict[str, Any], list[bytes]]:
-        poller = zmq.Poller()
-        poller.register(self._dealer, zmq.POLLIN)
-        poller.register(self._line.monitor, zmq.POLLIN)
+    def subscribe(self, told: Told) -> None:
+        """Have ``told`` called, in a thread, with each state that the server tells from now on; and
+        with None when it is silent: what is known may be old then."""
+        self._told = told
+        self._thread = threading.Thread(target=self._listen, name="sfm-directory", daemon=True)
+        self._thread.start()
+
+    # ---- reading ----
+
+    def _check_open(self) -> None:
+        if self._closing or self._context.closed:
+            raise EndpointClosed("this directory was closed")
+
+    def _wait_for(self, number: int, request: list[bytes], deadline: float) -> None:
+        """Return when the answer is there; with the lock, which others get meanwhile."""
+        breaks = self._line.breaks
+        if self._thread is not None:
+            self._wake.ring()  # what has come with the sending is told by no descriptor
         while True:
-            while has_mail(self._dealer):
-                text, *bodies = self._dealer.recv_multipart()
-                answer: dict[str, Any] = json.loads(text)
-                if answer.get("number") == number:
-                    self._recognise(answer["server"])
-                    return answer, bodies
-            self._line.update()
+            if self._thread is None:
+                self._read()
+            if number in self._answers and not self._is_other:
+                return
+            if self._line.up and self._line.breaks != breaks:
+                # What was under way has gone down with the connection. Nothing is asked for that
+                # does harm when it is asked for twice.
+                breaks = self._line.breaks
+                self._dealer.send_multipart(request)
+                self._wake.ring()
+            self._check_open()
             if self._line.unwelcome:
                 raise WorldAccess(
                     f"the directory server at {self.url} refuses the key: it is not the key of "
                     f"world {self.world!r} (or something else listens there)"
                 )
-            if self._line.dead or time.monotonic() > deadline:
+            if self._line.dead or self._is_other or time.monotonic() > deadline:
                 raise self._gone()
-            poller.poll(50)
+            if self._thread is None:
+                poller = zmq.Poller()
+                poller.register(self._dealer, zmq.POLLIN)
+                poller.register(self._line.monitor, zmq.POLLIN)
+                poller.poll(50)
+            else:
+                self._lock.wait(min(0.05, max(0.0, deadline - time.monotonic())))
+
+    def _read(self) -> list[dict[str, Any]]:
+        """Take in what has come: answers, and what the server tells unasked, which is returned."""
+        told = []
+        while has_mail(self._dealer):
+            text, *bodies = self._dealer.recv_multipart()
+            answer: dict[str, Any] = json.loads(text)
+            if answer.get("number") is None:
+                told.append(answer)
+            else:
+                self._recognise(answer["server"])
+                self._answers[answer["number"]] = answer, bodies
+        if self._line.update() and self._line.breaks and self._told:
+            # The server knows us by another name from now on.
+            self._number += 1
+            request = {"number": None, "ask": "subscribe"}
+            self._dealer.send(json.dumps(request).encode())
+            self._wake.ring()
+        return told
+
+    def _listen(self) -> None:
+        """The thread of ``subscribe``."""
+        assert self._told is not None
+        poller = select.poll()
+        for fd in (self._wake.fd, descriptor(self._dealer), descriptor(self._line.monitor)):
+            poller.register(fd, select.POLLIN)
+        was_up = True
+        while True:
+            self._wake.clear()
+            if self._closing:  # after the clearing, or the ring of ``close`` could be lost
+                return
+            with self._lock:
+                told = self._read()
+                up = self._line.up
+                self._lock.notify_all()
+            for state in told:
+                if state.get("server") == self._server:
+                    self._told(state)
+            up = up and not self._is_other
+            if was_up and not up:
+                self._told(None)
+            was_up = up
+            # A line that is up is told of by descriptors alone.
+            poller.poll(None if up else LINE_TICK_MS)
 
     def _recognise(self, server: str) -> None:
         if self._server is None:
             self._server = server
         elif server != self._server:  # a new one at the same address, which knows nobody
-            raise self._gone()
+            self._is_other = True
 
     def _gone(self) -> WorldGone:
         return WorldGone(

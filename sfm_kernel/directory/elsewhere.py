@@ -30,8 +30,8 @@ from sfm_kernel.directory.client import Client
 from sfm_kernel.directory.pictures import unpack
 from sfm_kernel.directory.relays import ORDER_SECONDS
 from sfm_kernel.errors import SFMError, WorldError
-from sfm_kernel.states import UNSETTLED, State
-from sfm_kernel.transport.base import Member
+from sfm_kernel.states import UNSETTLED, Pictures, State
+from sfm_kernel.transport.base import Gateway, Member
 
 ANSWER_SECONDS = 1.0
 """A server that is silent so long is not asked again for a while."""
@@ -40,6 +40,8 @@ FRESH_SECONDS = 1.0
 """How long to wait for relays to look again; not for those that are silent already."""
 OLD_SECONDS = 1.0
 """A picture that is older is not shown before its relay was asked for another."""
+REPORTS_SECONDS = 1.0
+"""Gateways report so often; they are not asked for more often."""
 PAUSE = 0.003
 SLACK = 0.1
 """Seconds by which a wait may look longer than it was when its relay looked."""
@@ -71,12 +73,16 @@ class Elsewhere:
         self._pictures: dict[str, _Picture] = {}
         self._members: list[Member] = []
         self._dead: frozenset[str] = frozenset()
+        self._silent_since: dict[str, float] = {}
         self._version = -1
         self._met: dict[str, float] = {}
         self._wish = 0
         self._silent_until = -math.inf
+        self._gateways: list[Gateway] = []
+        self._reports: dict[str, dict[str, Any]] = {}
+        self._reported_at = -math.inf
 
-    def pictures(self, fresh: bool = False) -> list[State]:
+    def pictures(self, fresh: bool = False) -> Pictures:
         """What the processes of the world do, as ``observe.snapshot.states`` has it.
 
         With the processes of this machine among them, should a relay run here: who has seen those
@@ -89,14 +95,18 @@ class Elsewhere:
         """
         with self._lock:
             wish = self._look(fresh)
-            return self._merged(wish, fresh)
+            shown = Pictures(self._merged(wish, fresh))
+            shown.gateways = [
+                {**one.to_json(), "report": self._reports.get(one.uid)} for one in self._gateways
+            ]
+            return shown
 
     def pulse(self) -> int:
         """A number that changes whenever ``pictures`` does, except in how old it is."""
         with self._lock:
             self._look(False)
             told = [(uid, one.number, one.silent) for uid, one in self._pictures.items()]
-            return hash((self._version, tuple(told)))
+            return hash((self._version, tuple(told), self._reported_at))
 
     def judge(self, uid: str, call: int, judgement: str) -> bool:
         """End the blocked call number ``call`` of a process; False if it is over, or unreachable.
@@ -132,6 +142,7 @@ class Elsewhere:
             return self._wish + 1  # nobody has heard of it
         try:
             self._ask(wish=fresh)
+            self._ask_for_reports()
             is_old = any(
                 not one.silent and one.age > OLD_SECONDS for one in self._pictures.values()
             )
@@ -152,6 +163,12 @@ class Elsewhere:
     def _waits_for(self, wish: int) -> bool:
         return any(not one.silent and one.seen < wish for one in self._pictures.values())
 
+    def _ask_for_reports(self) -> None:
+        """What the gateways have told, where there are any."""
+        if self._gateways and time.monotonic() >= self._reported_at + REPORTS_SECONDS:
+            self._reports = self._client.ask("reports", ANSWER_SECONDS)["reports"]
+            self._reported_at = time.monotonic()
+
     def _ask(self, wish: bool) -> None:
         known = {uid: one.number for uid, one in self._pictures.items()}
         answer, bodies = self._client.exchange(
@@ -162,6 +179,9 @@ class Elsewhere:
         if "members" in answer:
             self._members = [Member.from_json(one) for one in answer["members"]]
             self._dead = frozenset(answer["dead"])
+            self._gateways = [Gateway.from_json(one) for one in answer.get("gateways", ())]
+            silent = answer["unreachable"].items()
+            self._silent_since = {uid: now - seconds for uid, seconds in silent}
             uids = {one.uid for one in self._members}
             self._met = {uid: self._met.get(uid, now) for uid in uids}
         self._version = answer["version"]
@@ -186,11 +206,15 @@ class Elsewhere:
         for picture in sorted(self._pictures.values(), key=lambda one: (not one.silent, -one.age)):
             for state in picture.states:
                 if not picture.silent or state["uid"] in listed:
-                    shown[state["uid"]] = self._as_seen(state, picture, wish, fresh)
+                    seen = self._as_seen(state, picture, wish, fresh)
+                    shown[state["uid"]] = seen | self._silence(state["uid"])
         for member in self._members:
             if member.uid not in shown:
-                shown[member.uid] = self._unseen(member)
+                shown[member.uid] = self._unseen(member) | self._silence(member.uid)
         return list(shown.values())
+
+    def _silence(self, uid: str) -> State:
+        return {"unreachable": self._silent_since.get(uid)}
 
     def _as_seen(self, state: State, picture: _Picture, wish: int, fresh: bool) -> State:
         since = state["since"] + picture.offset
@@ -212,7 +236,7 @@ class Elsewhere:
 
     def _unseen(self, member: Member) -> State:
         """A member of which only the directory knows."""
-        about = {key: getattr(member, key) for key in ("name", "rank", "pid", "host", "uid")}
+        about = member.told()
         about["kind"] = "engine" if "engine_id" in member.info else "process"
         texts = dict.fromkeys(("waits", "facts", "others", "summary", "code"))
         counts = dict.fromkeys(("call", "line", "depth", "bytes", "sent", "received", "arrived"), 0)

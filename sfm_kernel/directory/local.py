@@ -7,13 +7,14 @@ that is killed at any instruction leaves the old table or the new one.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from typing import Any
 
 from sfm_kernel.directory.cleaning import remove_unused, sweep
 from sfm_kernel.directory.folders import WorldFolder, is_alive
 from sfm_kernel.directory.table import Table, Wish
 from sfm_kernel.errors import EndpointClosed, WorldAccess, WorldError, WorldGone
-from sfm_kernel.transport.base import Member, Name
+from sfm_kernel.transport.base import Gateway, Member, Name
 
 KEY_BYTES = 32
 
@@ -76,9 +77,11 @@ class LocalDirectory:
         guest: bool = False,
         names: tuple[str, ...] = (),
         info: dict[str, Any] | None = None,
+        site: str = "",
     ) -> Member:
         """Register; see ``Directory.join``. Also removes what dead processes left in the folder."""
-        wish = Wish(uid, pid, host, segment, address, name, rank, guest, tuple(names), info or {})
+        asked = name, rank, guest, tuple(names), info or {}, site
+        wish = Wish(uid, pid, host, segment, address, *asked)
         with self._folder.locked():
             table = self._table()
             member = table.admit(wish, lambda one: is_alive(one.segment))
@@ -101,6 +104,13 @@ class LocalDirectory:
         """All entries by slot, the dead that nobody replaced among them."""
         return self._table().members
 
+    def listed(self) -> list[Member]:
+        """The same: this directory is near."""
+        return self.members()
+
+    def watch(self, changed: Callable[[list[Gateway], list[str]], None]) -> None:
+        """A world of one machine has no gateways, and each sees for itself who is gone."""
+
     def departed(self) -> list[Member]:
         """Who left lately, by name the last one."""
         return self._table().departed
@@ -108,6 +118,10 @@ class LocalDirectory:
     def alive(self, member: Member) -> bool:
         """Whether it holds its segment's lock and has not left."""
         return is_alive(member.segment) and member.uid in self._listed()
+
+    def unreachable(self, member: Member) -> float | None:
+        """Seconds for which it has not answered: None, all are on this machine."""
+        return None
 
     def _listed(self) -> frozenset[str]:
         """The table's uids; read again only if it was replaced, because waiters ask often."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from sfm_kernel.directory.cleaning import sweep
@@ -13,9 +14,9 @@ from sfm_kernel.directory.elsewhere import Elsewhere
 from sfm_kernel.directory.folders import WorldFolder, is_alive
 from sfm_kernel.directory.table import Wish
 from sfm_kernel.errors import EndpointClosed, WorldGone
-from sfm_kernel.states import State
-from sfm_kernel.transport.base import Member, Name
-from sfm_kernel.transport.zmq.identity import check_key
+from sfm_kernel.states import Pictures
+from sfm_kernel.transport.address import check_key
+from sfm_kernel.transport.base import Gateway, Member, Name
 
 FRESH_SECONDS = 0.1
 """How old an answer about who lives may be."""
@@ -29,10 +30,12 @@ class RemoteDirectory:
 
     When the server is gone, lookups raise WorldGone; ``alive`` keeps the last word, so that those
     who know each other go on. Whether a process of this machine lives is seen at its segment, at
-    once and without the server; of another machine's process the server sees its death at once,
-    and within 10 s that the whole machine vanished.
+    once and without the server; of another machine's process the server sees its death at once, and
+    within 5 s that nobody answers there any more, which is no proof of death (``unreachable``).
 
-    Cost: a request is one round trip, 0.3 ms on one machine; ``alive`` asks at most every 0.1 s.
+    Once it has joined, the server tells it of every change. Cost: a request is
+    one round trip, 0.3 ms on one machine; while the server tells nothing, ``alive`` asks at most
+    every 0.1 s.
 
     Raises:
         WorldGone: the server does not answer, or keeps another world.
@@ -41,11 +44,13 @@ class RemoteDirectory:
 
     def __init__(self, world: str, url: str, key: bytes) -> None:
         check_key(key)
-        self._refreshing = threading.Lock()
+        self._taking = threading.Lock()
         self._version = -1
         self._members: list[Member] = []
         self._departed: list[Member] = []
+        self._gateways: list[Gateway] = []
         self._living: frozenset[str] = frozenset()
+        self._silent_since: dict[str, float] = {}
         self._asked_at = 0.0
         self._folder = WorldFolder(world, create=True)
         try:
@@ -54,6 +59,8 @@ class RemoteDirectory:
             self._folder.close()
             raise
         self._elsewhere = Elsewhere(self._client)
+        self._is_told = False
+        self._watcher: Callable[[list[Gateway], list[str]], None] | None = None
 
     @property
     def world(self) -> str:
@@ -80,16 +87,23 @@ class RemoteDirectory:
         guest: bool = False,
         names: tuple[str, ...] = (),
         info: dict[str, Any] | None = None,
+        site: str = "",
     ) -> Member:
         """Register; see ``Directory.join``. Also removes what the dead left on this machine."""
-        wish = Wish(uid, pid, host, segment, address, name, rank, guest, tuple(names), info or {})
+        asked = name, rank, guest, tuple(names), info or {}, site
+        wish = Wish(uid, pid, host, segment, address, *asked)
         answer = self._client.ask("join", wish=wish.to_json())
         while "again" in answer:
             time.sleep(0.02)
             answer = self._client.ask("join", wish=wish.to_json())
+        member = Member.from_json(answer["member"])
+        self._take(answer)
+        if not self._is_told:
+            self._is_told = True
+            self._client.subscribe(self._told)
         with self._folder.locked():
-            sweep(self.folder, keep={one.uid for one in self.members()})
-        return Member.from_json(answer["member"])
+            sweep(self.folder, keep={one.uid for one in self._members})
+        return member
 
     def leave(self, member: Member) -> None:
         """Take the entry out; harmless if it is not there or the server is gone."""
@@ -103,10 +117,36 @@ class RemoteDirectory:
         self._refresh(ANSWER_SECONDS)
         return list(self._members)
 
+    def listed(self) -> list[Member]:
+        """The entries as the server has told them last, which may be a moment ago."""
+        if not self._is_told:
+            return self.members()
+        return list(self._members)
+
     def departed(self) -> list[Member]:
         """Who left lately, by name the last one."""
-        self._refresh(ANSWER_SECONDS)
+        if not self._is_told:
+            self._refresh(ANSWER_SECONDS)
         return list(self._departed)
+
+    def gateways(self) -> list[Gateway]:
+        """The gateways of all sites that listen, oldest first. Raises as ``members``."""
+        if not self._is_told:
+            self._refresh(ANSWER_SECONDS)
+        return list(self._gateways)
+
+    def watch(self, changed: Callable[[list[Gateway], list[str]], None]) -> None:
+        """Have ``changed`` called when there are other gateways, or somebody has left or died."""
+        self._watcher = changed
+        changed(list(self._gateways), [])
+
+    def reports(self) -> dict[str, dict[str, Any]]:
+        """What each gateway has told of itself in the last seconds (``status``), by its uid.
+
+        ``"age"`` has been added: seconds since it told. Raises as ``members``.
+        """
+        reports: dict[str, dict[str, Any]] = self._client.ask("reports")["reports"]
+        return reports
 
     def alive(self, member: Member) -> bool:
         """Whether it runs and has not left; while the server is silent, what it said last."""
@@ -114,26 +154,53 @@ class RemoteDirectory:
         if member.segment == own and os.path.exists(own):
             # Such a name is unique in the world: it is a process of this machine.
             return is_alive(own)
-        if time.monotonic() - self._asked_at > FRESH_SECONDS:
+        if not self._is_told and time.monotonic() - self._asked_at > FRESH_SECONDS:
             try:
                 self._refresh(PATIENCE_SECONDS)
             except (WorldGone, EndpointClosed):
                 self._asked_at = time.monotonic() + SILENCE_SECONDS
         return member.uid in self._living
 
+    def unreachable(self, member: Member) -> float | None:
+        """Seconds for which it has not answered the server, which does not mean that it is dead."""
+        since = self._silent_since.get(member.uid)
+        return None if since is None else time.monotonic() - since
+
     def _refresh(self, limit: float) -> None:
-        with self._refreshing:
-            answer = self._client.ask("state", limit, version=self._version)
-            if "members" in answer:
-                self._members = [Member.from_json(one) for one in answer["members"]]
-                self._departed = [Member.from_json(one) for one in answer["departed"]]
-                self._living = frozenset(one.uid for one in self._members) - set(answer["dead"])
-            self._version = answer["version"]
-            self._asked_at = time.monotonic()
+        self._take(self._client.ask("state", limit, version=self._version))
+        self._asked_at = time.monotonic()
+
+    def _told(self, answer: dict[str, Any] | None) -> None:
+        """The server has told of a change, in the subscription's thread; or it is silent."""
+        self._is_told = answer is not None
+        if answer is not None:
+            self._take(answer)
+
+    def _take(self, answer: dict[str, Any]) -> None:
+        """Take a state in, unless a newer one was taken in before."""
+        with self._taking:  # never held while an answer is waited for: the teller brings that, too
+            self._take_newer(answer)
+
+    def _take_newer(self, answer: dict[str, Any]) -> None:
+        if "members" not in answer or answer["version"] < self._version:
+            return
+        self._members = [Member.from_json(one) for one in answer["members"]]
+        self._departed = [Member.from_json(one) for one in answer["departed"]]
+        gateways = [Gateway.from_json(one) for one in answer["gateways"]]
+        before, self._gateways = self._gateways, gateways
+        were = self._living
+        self._living = frozenset(one.uid for one in self._members) - set(answer["dead"])
+        now = time.monotonic()
+        silent = answer["unreachable"].items()
+        self._silent_since = {uid: now - seconds for uid, seconds in silent}
+        self._version = answer["version"]
+        gone = were - self._living
+        if self._watcher is not None and (gone or gateways != before):
+            self._watcher(list(gateways), list(gone))
 
     # ---- for observers: processes of other machines, see ``Elsewhere`` ----
 
-    def pictures(self, fresh: bool = False) -> list[State]:
+    def pictures(self, fresh: bool = False) -> Pictures:
         """What the world's processes do; see ``Elsewhere.pictures``. Raises nothing."""
         return self._elsewhere.pictures(fresh)
 

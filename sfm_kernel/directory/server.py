@@ -15,31 +15,44 @@ from typing import Any, ClassVar
 import zmq
 
 from sfm_kernel.directory.folders import check_world
+from sfm_kernel.directory.gateways import (
+    GATEWAYS_PURPOSE,
+    LARGEST_REQUEST,
+    MEMBERS_PURPOSE,
+    Gateways,
+)
 from sfm_kernel.directory.relays import Relays
 from sfm_kernel.directory.table import Table, Wish
 from sfm_kernel.directory.watch import Watch
-from sfm_kernel.errors import SFMError, WorldError
-from sfm_kernel.transport.zmq.curve import Keys
-from sfm_kernel.transport.zmq.door import Door
-from sfm_kernel.transport.zmq.identity import own_ip
-from sfm_kernel.transport.zmq.limits import bound, most_strangers, raise_descriptors
-from sfm_kernel.transport.zmq.sockets import Context, descriptor, has_mail
-from sfm_kernel.transport.zmq.wake import Wake
+from sfm_kernel.directory.zmq.curve import GATEWAY, Keys, gateway_key
+from sfm_kernel.directory.zmq.door import Door
+from sfm_kernel.directory.zmq.limits import bound
+from sfm_kernel.directory.zmq.sockets import Context, descriptor, has_mail
+from sfm_kernel.directory.zmq.wake import Wake
+from sfm_kernel.errors import SFMError, WorldAccess, WorldError
+from sfm_kernel.transport.address import most_strangers, own_ip, raise_descriptors
+from sfm_kernel.transport.base import MAX_MEMBERS
+from sfm_kernel.transport.tcp import knock
 
-PURPOSE = b"sfm directory"
 TICK_MS = 50
+MOST_SUBSCRIBERS = 2 * MAX_MEMBERS
+"""Clients that are told of changes. Of more, the oldest is forgotten: the living are fewer."""
 
 _NONSENSE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
 """What reading a request raises that says something else than it should."""
+
+_FOR_GATEWAYS = ("hello", "enlist", "state")
+"""What gateways may ask, who have less than the world's key."""
 
 
 class DirectoryServer:
     """Keeps the table of ``world`` and serves it from a thread until ``close``.
 
     A request is one JSON object, {"number", "ask": "hello" | "join" | "leave" | "state" | "relay" |
-    "pictures" | "order", ...}; its answer has the same number, and "server", which differs for each
-    server that ever ran. Pictures go with it as they are. Only who knows the key can ask. What
-    members say about files is stored and never opened.
+    "pictures" | "order" | "enlist" | "reports", ...}; its answer has the same number, and "server",
+    which differs for each server that ever ran. Pictures go with it as they are. Only who knows
+    the key can ask; gateways, with theirs, enlist, and are told of gateways, and of members no more
+    than uid, name and site. What members say about files is stored and never opened.
 
     Args:
         world: its name, which clients must give as well.
@@ -54,13 +67,15 @@ class DirectoryServer:
 
     def __init__(self, world: str, key: bytes, bind: str | None = None) -> None:
         self.world, self.key = check_world(world), key
-        self._name = secrets.token_hex(8)
+        self._uid = secrets.token_hex(16)
         self._table = Table()
         self._version = 0
         self._watches: dict[str, Watch] = {}
+        self._gateways = Gateways()
         self._relays = Relays()
+        self._subscribers: dict[bytes, int] = {}
         self._closing = False
-        keys = Keys(key, PURPOSE)
+        keys = Keys(key, MEMBERS_PURPOSE)
         raise_descriptors()
         self._context: Context = zmq.Context()
         self._router = self._context.socket(zmq.ROUTER)
@@ -68,7 +83,8 @@ class DirectoryServer:
         self._router.backlog = most_strangers()
         bound(self._router)
         self._speakers: set[int] = set()
-        self._door = Door(self._context, self._router, keys, self._tell_speakers)
+        gateways = Keys(gateway_key(key), GATEWAYS_PURPOSE)
+        self._door = Door(self._context, self._router, keys, self._tell_speakers, gateways)
         try:
             self._bind(bind)
         except zmq.ZMQError as error:
@@ -110,12 +126,14 @@ class DirectoryServer:
                 while has_mail(self._router):
                     frames = self._router.recv_multipart(copy=False)
                     self._speakers.add(int(frames[-1].get(zmq.MessageOption.SRCFD)))
+                    user = str(frames[-1].get("User-Id"))
                     client, request, *rest = (frame.bytes for frame in frames)
-                    self._serve_one(client, request, rest[0] if rest else b"")
-                if not self._relays.release():
+                    self._serve_one(client, user, request, rest[0] if rest else b"")
+                # What has come while something was sent is told by no descriptor.
+                if not self._tell_subscribers() and not self._relays.release():
                     self._wait()  # the last look at each ZeroMQ socket found nothing
         finally:
-            for watch in self._watches.values():
+            for watch in self._all_watches():
                 watch.close()
             self._door.close()
             self._router.close()
@@ -127,7 +145,7 @@ class DirectoryServer:
         poller = select.poll()
         for fd in (self._wake.fd, *self._door.fds, descriptor(self._router)):
             poller.register(fd, select.POLLIN)
-        watches = list(self._watches.values())
+        watches = self._all_watches()
         for watch in watches:
             if watch.fileno() >= 0:
                 poller.register(watch, select.POLLIN | (0 if watch.settled else select.POLLOUT))
@@ -138,6 +156,10 @@ class DirectoryServer:
         poller.poll(min(limits, default=None))
         for watch in watches:
             self._check(watch)
+        self._gateways.forget_dead()
+
+    def _all_watches(self) -> list[Watch]:
+        return [*self._watches.values(), *self._gateways.watches]
 
     def _tell_speakers(self) -> set[int]:
         """Through which descriptors requests have come since this was last asked."""
@@ -145,34 +167,63 @@ class DirectoryServer:
         return told
 
     def _check(self, watch: Watch) -> None:
-        was_dead = watch.dead
+        before = watch.dead, watch.unreachable is None
         watch.check()
-        if watch.dead != was_dead:
+        if before != (watch.dead, watch.unreachable is None):
             self._version += 1
 
     # ---- requests ----
 
-    def _serve_one(self, client: bytes, request: bytes, body: bytes) -> None:
+    def _serve_one(self, client: bytes, user: str, request: bytes, body: bytes) -> None:
         """Answer a request, now or later."""
-        about: dict[str, Any] = {"server": self._name}
+        about: dict[str, Any] = {"server": self._uid}
         reply = partial(self._reply, client, about)
         try:
             asked = json.loads(request)
             about["number"] = asked["number"]
+            if user == GATEWAY:
+                if len(request) > LARGEST_REQUEST:
+                    raise WorldError(f"a gateway may say {LARGEST_REQUEST} bytes at once")
+                if asked["ask"] not in _FOR_GATEWAYS:
+                    raise WorldAccess(f"a gateway may not ask to {asked['ask']!r}")
+                if asked["ask"] == "state":
+                    return reply(self._state_for_gateways(asked))
             if asked["ask"] == "relay":
                 self._relays.hear(asked, body, reply)
             elif asked["ask"] == "order":
                 self._relays.order(asked, reply)
+            elif asked["ask"] == "subscribe":
+                self._subscribe(client, -1)
             elif asked["ask"] == "pictures":
                 listed = frozenset(one.uid for one in self._table.members)
                 shown, bodies = self._relays.show(asked, listed)
                 reply(shown | self._state(asked), bodies)
             else:
                 reply(self._handlers[asked["ask"]](self, asked))
+                if asked["ask"] == "join":
+                    self._subscribe(client, self._version)
         except SFMError as error:
             reply({"error": type(error).__name__, "message": str(error)})
         except _NONSENSE as error:
             reply({"error": "WorldError", "message": f"request not understood: {error!r}"})
+
+    def _subscribe(self, client: bytes, version: int) -> None:
+        """Tell a client, which knows this version, of every change from now on."""
+        self._subscribers.pop(client, None)
+        self._subscribers[client] = version
+        while len(self._subscribers) > MOST_SUBSCRIBERS:  # most of them are long gone
+            del self._subscribers[next(iter(self._subscribers))]
+
+    def _tell_subscribers(self) -> bool:
+        """Whether there was anything to tell."""
+        behind = [one for one, version in self._subscribers.items() if version != self._version]
+        if not behind:
+            return False
+        told = json.dumps({"server": self._uid, "number": None} | self._state({})).encode()
+        for client in behind:
+            self._subscribers[client] = self._version
+            self._router.send_multipart([client, told])
+        return True
 
     def _reply(
         self,
@@ -192,7 +243,7 @@ class DirectoryServer:
             self._check(watch)
         if any(watch.unsure for watch in self._watches.values()):
             return {"again": True}  # somebody has probably just died: who, is about to be known
-        watch = Watch(wish.address)
+        watch = Watch(wish.address, knock(self.key, self._uid, wish.uid))
         try:
             member = self._table.admit(wish, lambda one: not self._watches[one.uid].dead)
         except BaseException:
@@ -200,7 +251,15 @@ class DirectoryServer:
             raise
         self._watches[member.uid] = watch
         self._forget_replaced()
-        return {"member": member.to_json()}
+        return {"member": member.to_json()} | self._state({})
+
+    def _enlist(self, asked: dict[str, Any]) -> dict[str, Any]:
+        gateway, is_new = self._gateways.enlist(asked)
+        self._version += is_new
+        return {"gateway": gateway.to_json()}
+
+    def _reports(self, asked: dict[str, Any]) -> dict[str, Any]:
+        return {"reports": self._gateways.reports}
 
     def _leave(self, asked: dict[str, Any]) -> dict[str, Any]:
         self._table.remove(asked["uid"])
@@ -216,6 +275,24 @@ class DirectoryServer:
             "members": [one.to_json() for one in self._table.members],
             "departed": [one.to_json() for one in self._table.departed],
             "dead": [uid for uid, watch in self._watches.items() if watch.dead],
+            "unreachable": {
+                uid: seconds
+                for uid, watch in self._watches.items()
+                if (seconds := watch.unreachable) is not None
+            },
+            "gateways": [one.to_json() for one in self._gateways.listed],
+        }
+
+    def _state_for_gateways(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """The gateways, and of the members what weights are given by."""
+        if asked.get("version") == self._version:
+            return {"version": self._version}
+        return {
+            "version": self._version,
+            "members": [
+                {"uid": one.uid, "name": one.name, "site": one.site} for one in self._table.members
+            ],
+            "gateways": [one.to_json() for one in self._gateways.listed],
         }
 
     def _forget_replaced(self) -> None:
@@ -229,4 +306,6 @@ class DirectoryServer:
         "join": _join,
         "leave": _leave,
         "state": _state,
+        "enlist": _enlist,
+        "reports": _reports,
     }

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from sfm_kernel.directory.sites import check_site
 from sfm_kernel.errors import BadName, NameInUse, WorldError, WorldFull
 from sfm_kernel.transport.base import MAX_MEMBERS, Member, Name
 
@@ -35,6 +36,7 @@ class Wish:
     guest: bool = False
     names: tuple[str, ...] = ()
     info: dict[str, Any] = field(default_factory=dict)
+    site: str = ""
 
     def __post_init__(self) -> None:
         if not UID.fullmatch(self.uid):
@@ -43,6 +45,8 @@ class Wish:
             raise BadName(f"rank {self.rank!r}: a rank is an int from 0")
         for name in (self.name, *self.names):
             _check_name(name)
+        if self.site != "":
+            check_site(self.site)
         if self.guest and (self.rank is not None or isinstance(self.name, int)):
             raise BadName(f"guest {self.name!r} asks for a rank, but guests have none")
         if isinstance(self.name, int) and self.rank not in (None, self.name):
@@ -106,9 +110,8 @@ class Table:
         if len(kept) == MAX_MEMBERS:  # somebody dead has to make room
             kept.remove(next(one for one in kept if one.uid not in living_uids))
         slot = self._free_slot(kept)
-        member = Member(
-            wish.uid, slot, rank, name, wish.pid, wish.host, wish.segment, wish.address, wish.info
-        )
+        where = wish.segment, wish.address, wish.info, wish.site
+        member = Member(wish.uid, slot, rank, name, wish.pid, wish.host, *where)
         self.members = sorted([*kept, member], key=lambda one: one.slot)
         self._next_slot = (slot + 1) % MAX_MEMBERS
         return member

@@ -38,7 +38,7 @@ _SERVING = (
     "tqdm._monitor:",
     "zmq.",
 )
-"""The outermost functions of threads that serve the front end and ZeroMQ: module and name. They
+"""The outermost functions of threads that serve the front end, by ZeroMQ too: module and name. They
 send no message of the program's own, unless they run a function of the user's."""
 
 _STARTING = ("threading", "_pydev_bundle.pydev_monkey")

@@ -56,20 +56,22 @@ class Endpoint(Messaging):
         inbox: Any,
         transports: Iterable[Transport],
         *,
-        kinds: Iterable[str] = ("inproc", "shm", "zmq"),
+        kinds: Iterable[str] = ("inproc", "shm", "tcp"),
         buffering: int = BUFFERING,
         size: int | None = None,
     ) -> None:
         self._member, self._directory, self._inbox = member, directory, inbox
         self._transports = list(transports)
-        self._peers = Peers(member, directory, self._transports, kinds, lambda: inbox.closed)
+        self._peers = Peers(
+            member, directory, self._transports, kinds, lambda: inbox.closed, self._tell_silence
+        )
         self._wire(inbox, self._peers.ways, self._peers.ranks)
         self._callbacks = Callbacks(inbox)
         self._size = size
         self._contexts: dict[str, Context] = {}
         self._lock = threading.Lock()
         self.buffering = buffering
-        self._about = {key: getattr(member, key) for key in ("name", "rank", "pid", "host", "uid")}
+        self._about = member.told()
         self.describe(kind="process", size=size)
         self._network = threading.Thread(
             target=inbox.serve,
@@ -98,6 +100,19 @@ class Endpoint(Messaging):
     def rank(self) -> int | None:
         """0, 1, 2 …, or None for a guest such as a notebook."""
         return self._member.rank
+
+    @property
+    def site(self) -> str:
+        """Where this process is: its machine's name, unless it was told another site."""
+        return self._member.site
+
+    def site_of(self, name: Name) -> str:
+        """Where the process with this name or rank is, or was if it has died.
+
+        Raises:
+            UnknownName: nobody has this name. AddressError: it cannot be one.
+        """
+        return self._peers.known(name).site
 
     @property
     def size(self) -> int:
@@ -189,7 +204,7 @@ class Endpoint(Messaging):
             return
 
     def route_kind(self, name: Name) -> str:
-        """How messages to ``name`` travel: "inproc", "shm" or "zmq"."""
+        """How messages to ``name`` travel: "inproc", "shm", "tcp" or "gateway"."""
         return self._peers.route(name).kind
 
     def __repr__(self) -> str:
@@ -229,6 +244,9 @@ class Endpoint(Messaging):
         """
         self._about |= about
         self._inbox.set_info(json.dumps(self._about))
+
+    def _tell_silence(self, silent: dict[str, float]) -> None:
+        self.describe(unreachable=silent)
 
     def show_running(self, running: bool) -> None:
         """Tell observers whether user code is running ("running") or not ("idle")."""
@@ -282,12 +300,12 @@ class Endpoint(Messaging):
             steps.callback(self._leave)
             steps.callback(self._peers.forget)
             for transport in self._transports:
-                if transport.kind != "zmq":
+                if transport.kind != "tcp":
                     steps.callback(transport.close)
             steps.callback(self._end_network_thread)
             steps.callback(self._inbox.close)
             for transport in self._transports:
-                if transport.kind == "zmq":  # sends what is under way; needs the inbox for that
+                if transport.kind == "tcp":  # sends what is under way; needs the inbox for that
                     steps.callback(transport.close)
             try:
                 _open.remove(self)  # last, so that an interrupt comes before it or runs the steps

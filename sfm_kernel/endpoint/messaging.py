@@ -78,10 +78,11 @@ class Messaging(Calls):
     def _canonical(self, src: Any, news: bool) -> Any:
         return self._peers.canonical(src, news)
 
-    def _waiter(self, template: dict[str, Any]) -> tuple[str, Callable[[], str | None]]:
+    def _waiter(self, template: dict[str, Any]) -> tuple[str, Callable[[], str | None]] | None:
         """Called when a receive is about to sleep: what it waits for, and what to check then.
 
-        The check returns, once, what observers are to know besides.
+        The check returns, once, what observers are to know besides. None instead of both: the rank
+        in ``src`` is another process's by now, and the receive is to begin again.
         """
         if threading.current_thread() is self._network:
             raise SFMError(
@@ -89,6 +90,8 @@ class Messaging(Calls):
                 "wait for one. Use recv_nb, or let the callback set an event for another thread"
             )
         if "src" in template:
+            if self._peers.has_passed_on(template["src"]):
+                return None
             template["src"] = self._peers.canonical(template["src"])
         check, told = self._peers.watch(template), False
 
@@ -199,8 +202,11 @@ class Context(Messaging):
             self._space |= 2
         self._wire(self._inbox, self._peers.ways, self._peers.ranks, self._space)
 
-    def _waiter(self, template: dict[str, Any]) -> tuple[str, Callable[[], str | None]]:
-        text, check = super()._waiter(template)
+    def _waiter(self, template: dict[str, Any]) -> tuple[str, Callable[[], str | None]] | None:
+        wait = super()._waiter(template)
+        if wait is None:
+            return None
+        text, check = wait
         tick = self.tick
 
         def both() -> str | None:

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.endpoint.calls import call
-from sfm_kernel.errors import EndpointClosed, PeerLost, SFMError, UnknownName
+from sfm_kernel.errors import AddressError, EndpointClosed, PeerLost, SFMError, UnknownName
 from sfm_kernel.transport.base import Directory, Member, Name, Route, Transport
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class Peers:
     Args:
         kinds: the transports that may be used for sending, by their ``kind``.
         closed: says whether the own endpoint is closed.
+        tell: called with who cannot be reached, and since when (s since 1970, by uid).
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Peers:
         transports: Iterable[Transport],
         kinds: Iterable[str],
         closed: Callable[[], bool],
+        tell: Callable[[dict[str, float]], None],
     ) -> None:
         self._own, self._directory, self._closed = own, directory, closed
         self._transports = list(transports)
@@ -57,6 +59,8 @@ class Peers:
         self.ways: dict[Name, Way] = {}
         self.ranks: dict[int, Name] = {}
         self._unknown: dict[int, _UnknownRank] = {}
+        self._tell = tell
+        self._unreachable: dict[str, float] = {}
         self._given_up: set[str] = set()  # the uids to which a way has failed
         self._lock = threading.RLock()
 
@@ -64,7 +68,9 @@ class Peers:
 
     def members(self) -> list[Member]:
         """Everybody in the world, the dead that nobody replaced among them, as of now."""
-        members = self._directory.members()
+        return self._take(self._directory.members())
+
+    def _take(self, members: list[Member]) -> list[Member]:
         known = _by_name(members)
         # Also who came and left while nobody here looked: what a wait for it does must not depend
         # on when this endpoint has looked.
@@ -85,8 +91,22 @@ class Peers:
         """Who has this name or rank; TypeError if it cannot be one (a list)."""
         member = self._known.get(name)
         if member is None:
+            self._take(self._directory.listed())
+            member = self._known.get(name)
+        if member is None:
             self.members()
             member = self._known.get(name)
+        return member
+
+    def known(self, name: Name) -> Member:
+        """Who has this name or rank; raises UnknownName, or AddressError for no name at all."""
+        try:
+            member = self.lookup(name)
+        except TypeError:
+            raise AddressError(f"a name or a rank is needed, not {name!r}") from None
+        if member is None:
+            living = [one.name for one in self._directory.members() if self.alive(one)]
+            raise UnknownName(name, living, self._directory.world)
         return member
 
     def alive(self, member: Member) -> bool:
@@ -96,6 +116,17 @@ class Peers:
         if any(transport.lost(member) for transport in self._transports):
             return False
         return self._directory.alive(member)
+
+    def _lives(self, member: Member) -> bool:
+        """The same, for a call that waits for it: observers are told if it cannot be reached."""
+        silences = [one.unreachable(member) for one in self._transports]
+        known = [seconds for seconds in silences if seconds is not None]
+        if bool(known) != (member.uid in self._unreachable):
+            others = {uid: at for uid, at in self._unreachable.items() if uid != member.uid}
+            silent = {member.uid: time.time() - max(known)} if known else {}
+            self._unreachable = others | silent
+            self._tell(self._unreachable)
+        return self.alive(member)
 
     def is_near(self, member: Member) -> bool:
         """Whether messages to it go through memory that both can map. Makes no way to it."""
@@ -152,7 +183,7 @@ class Peers:
             for transport in self._transports:
                 if transport.kind not in self._kinds:
                     continue
-                made = transport.route(member, lambda: self.alive(member))
+                made = transport.route(member, lambda: self._lives(member))
                 if made is not None:
                     return self._remember_route(dest, made)
         if not self.alive(member):
@@ -218,6 +249,16 @@ class Peers:
             return self.ranks[src]
         return self._unknown.setdefault(src, _UnknownRank(self, src))
 
+    def has_passed_on(self, src: Any) -> bool:
+        """Whether ``src`` is a rank whose process has died, and which another one has now."""
+        name = self.ranks.get(src) if type(src) is int else None
+        if name is None:
+            return False
+        holder = self._known.get(name)
+        if holder is not None and self.alive(holder):
+            return False
+        return bool(self.canonical(src, news=True) != name)
+
     def watch(self, template: dict[str, Any]) -> Callable[[], None]:
         """What a blocked receive calls now and then: raises PeerLost when its ``src`` is dead.
 
@@ -248,7 +289,7 @@ class Peers:
             if awaited is None:
                 awaited = self.lookup(src)  # a late joiner
             lost = awaited or self._left.get(src)
-            dying = lost is not None and not self.alive(lost)
+            dying = lost is not None and not self._lives(lost)
             if lost and dying and all(transport.settled(lost) for transport in self._transports):
                 waiting = call("recv", template)
                 raise PeerLost(src, f"while {self._own.name!r} waited for it in {waiting}")

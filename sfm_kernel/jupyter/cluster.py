@@ -20,7 +20,8 @@ from ipyparallel.error import CompositeError
 from traitlets import Integer, List
 
 from sfm_kernel.directory import open_directory, remove_world, signals
-from sfm_kernel.errors import SFMError, UnknownName, WorldAccess, WorldError, WorldGone
+from sfm_kernel.directory.sites import SITE
+from sfm_kernel.errors import BadName, SFMError, UnknownName, WorldAccess, WorldError, WorldGone
 from sfm_kernel.jupyter import engine, supervisor
 from sfm_kernel.jupyter.controller import PARENT
 from sfm_kernel.jupyter.names import engine_names
@@ -31,6 +32,7 @@ from sfm_kernel.jupyter.places import (
     world_key,
     world_name,
 )
+from sfm_kernel.jupyter.sites import TOLD, Gateways, Sites
 from sfm_kernel.transport.base import Member
 
 PATIENCE = 60.0
@@ -66,7 +68,7 @@ class EngineSet(LocalProcessLauncher, EngineLauncher):
         super().start()
 
 
-def start_controller(engines: int) -> Any:
+def start_controller(engines: int, environment: Mapping[str, str]) -> Any:
     """A new cluster for that many engines, of which the controller is starting."""
     cluster = ipp.Cluster(
         n=engines,
@@ -89,6 +91,7 @@ def start_controller(engines: int) -> Any:
             PARENT: str(os.getpid()),
             "IPP_ENABLE_CURVE": "1",
             "IPP_SESSION_KEY": secrets.token_hex(32),
+            **environment,
         },
         output_file=log,
     )
@@ -165,10 +168,20 @@ class Engines:
         names: the engines' names by rank; empty if somebody else started them.
         directory: who is in the world.
         world, key, url: the world's name and secret, and where its directory is served, if it is.
+        connection: what the clients' connection file says.
     """
 
-    def __init__(self, cluster: Any, names: Sequence[str] = ()) -> None:
-        self.cluster, self.names = cluster, list(names)
+    def __init__(
+        self,
+        cluster: Any,
+        names: Sequence[str] = (),
+        told: Mapping[str, str] | None = None,
+        sites: Sites | None = None,
+    ) -> None:
+        self.cluster, self.names, self._told = cluster, list(names), dict(told or {})
+        self.sites = sites
+        self._gateways: Gateways | None = None
+        self.connection: dict[str, Any] = {}
         self.client: Any = None
         self.directory: Any = None
         self.world, self.key = "", b""
@@ -176,13 +189,19 @@ class Engines:
         self._launcher: Any = None
 
     @classmethod
-    def starting(cls, names: Sequence[str]) -> Engines:
+    def starting(
+        cls, names: Sequence[str], site: str | None = None, sites: Sites | None = None
+    ) -> Engines:
         """Engines of a new cluster on this machine; ``open`` and ``settle`` go on.
 
         Args:
             names: by rank; "0", "1", … for engines without names.
+            site: where they are, if not where ``SFM_SITE`` says, or at their machine's.
+            sites: the sites in which they are, each as if on a machine of its own.
         """
-        return cls(start_controller(len(names)), names)
+        told = {} if site is None else {SITE: site}
+        told |= sites.told() if sites else {}
+        return cls(start_controller(len(names), told), names, told, sites)
 
     @property
     def own(self) -> bool:
@@ -193,8 +212,10 @@ class Engines:
         """Reach the cluster and the world's directory; own engines start meanwhile."""
         if self.own:
             self._launcher = self._launch(range(len(self.names)))
+            if self.sites:
+                self._gateways = Gateways(self.cluster, self._told[TOLD])
         self.client = self.cluster.connect_client_sync()
-        known = connection(self.cluster)
+        self.connection = known = connection(self.cluster)
         self.world, self.key = world_name(known), world_key(known)
         if self.own and not known.get("curve_serverkey"):  # see ``start_controller``
             raise WorldAccess(
@@ -203,6 +224,8 @@ class Engines:
                 "says where ipcontroller_config.py is: remove it there"
             )
         self.url = known.get(DIRECTORY)
+        if self.sites and not self.url:
+            raise WorldError("the controller could not start the directory server that sites need")
         self.directory = open_directory(self.world, create=True, url=self.url, key=self.key)
 
     def settle(self) -> None:
@@ -275,6 +298,8 @@ class Engines:
             WorldError: an engine could not join. There are as many as before.
         """
         engine_names(count)
+        if self.sites and count != len(self.names):
+            raise BadName("no other number: engines in sites stay as many as `%sfm start` was told")
         before = len(self.names)
         if count < before:
             self.end(range(count, before))
@@ -301,6 +326,9 @@ class Engines:
             self.client.close(linger=0)
         if self.own:
             end_cluster(self.cluster)
+        if self._gateways:
+            self._gateways.end()
+            remove_files(self.cluster.profile_dir, self.cluster.cluster_id)
         if self.world and deserted:
             remove_world(self.world)
 
@@ -316,7 +344,7 @@ class Engines:
 
     def _launch(self, ranks: Sequence[int]) -> Any:
         named = [name for name in self.names if not name.isdigit()]
-        return start_engines(self.cluster, ranks, {"SFM_NAMES": ",".join(named)})
+        return start_engines(self.cluster, ranks, {"SFM_NAMES": ",".join(named), **self._told})
 
     def _start(self, ranks: Sequence[int]) -> list[Member]:
         wait_for_engines(self.client, ranks, self._launch(ranks))

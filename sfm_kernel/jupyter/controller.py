@@ -3,6 +3,8 @@
 - If other machines can reach it (``--ip=*``), it serves the world's directory and writes its url
   into the connection files, so that engines everywhere find the world: MPI, SSH, Slurm, PBS. A
   controller on the loopback interface needs none: the folder of this machine is the directory.
+- If it was told a site (SFM_SITE, or ``c.SFM.site`` in its configuration), it writes that into the
+  connection files: it is that of all engines of the cluster which were not told another.
 - A controller that ``%sfm start`` started ends when the notebook's process ends, however it dies.
 - Its ports stay free for it until it binds them.
 """
@@ -16,7 +18,9 @@ import threading
 import time
 from typing import Any
 
-from sfm_kernel.jupyter.places import DIRECTORY, forget_keys, world_key, world_name
+from sfm_kernel.directory.sites import SITE as TOLD_SITE
+from sfm_kernel.jupyter.places import DIRECTORY, SITE, forget_keys, world_key, world_name
+from sfm_kernel.jupyter.sites import TOLD
 from sfm_kernel.jupyter.supervisor import die_with
 
 PARENT = "SFM_PARENT"
@@ -49,11 +53,15 @@ def install() -> None:
     save = IPController.save_connection_dict
 
     def save_with_directory(self: Any, name: str, connection: dict[str, Any]) -> None:
-        if not connection["interface"].startswith(_LOOPBACK):
+        is_open = not connection["interface"].startswith(_LOOPBACK)
+        if is_open or os.environ.get(TOLD):  # its engines share no memory
             try:
                 connection[DIRECTORY] = _serve(connection)
             except Exception as error:  # noqa: BLE001 - a cluster without SFM is better than none
                 self.log.warning("sfm: no directory for engines on other machines: %s", error)
+        site = os.environ.get(TOLD_SITE) or self.config.SFM.get("site")
+        if site:  # where it can be none, the engines say so to whoever starts them
+            connection[SITE] = str(site)
         save(self, name, connection)
 
     IPController.save_connection_dict = save_with_directory

@@ -21,7 +21,7 @@ from sfm_kernel import relay
 from sfm_kernel.errors import NameInUse, SFMError, WorldError
 from sfm_kernel.jupyter import tracebacks
 from sfm_kernel.jupyter.lines import Lines
-from sfm_kernel.jupyter.places import DIRECTORY, forget_keys, world_key, world_name
+from sfm_kernel.jupyter.places import DIRECTORY, engine_site, forget_keys, world_key, world_name
 from sfm_kernel.jupyter.rest import Rest
 
 EXTENSION = __name__
@@ -56,6 +56,16 @@ def load_ipython_extension(shell: Any) -> None:
 
         standin.install()
     endpoint = _join(app)
+    try:
+        _begin(app, shell, endpoint)
+    except BaseException:  # or it would be there twice, when it is asked why it has not joined
+        endpoint.close()
+        raise
+    _endpoint = endpoint
+
+
+def _begin(app: Any, shell: Any, endpoint: Any) -> None:
+    """Give cells their queue, and observers something to see."""
     if url := app.connection_info.get(DIRECTORY):  # observers may be on other machines
         relay.start(endpoint.world, url, world_key(app.connection_info), endpoint.folder)
     atexit.register(endpoint.close)
@@ -71,7 +81,6 @@ def load_ipython_extension(shell: Any) -> None:
     shell.events.register("pre_execute", rest.begin)
     shell.events.register("post_execute", rest.end)
     endpoint.show_running(False)
-    _endpoint = endpoint
 
 
 def unload_ipython_extension(shell: Any) -> None:
@@ -122,6 +131,7 @@ def _join(app: Any) -> Any:
         "directory": app.connection_info.get(DIRECTORY),
         "names": tuple(filter(None, os.environ.get("SFM_NAMES", "").split(","))),
         "info": {"engine_id": app.id},
+        "site": engine_site(app.connection_info),
     }
     try:
         return sfm_kernel.join(rank=None if wish is None else int(wish), **options)

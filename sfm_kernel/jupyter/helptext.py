@@ -3,9 +3,12 @@
 HELP = """\
 %sfm start 4           start four engines, named 0 1 2 3
 %sfm start A B         start two engines, named A and B
-%sfm connect [ID]      use a cluster that runs already (a second notebook, ipcluster)
+%sfm start 4 --site S  call the place where they are S; without it, it has the machine's name
+%sfm start --sites A=4,B=4  engines in two sites with a gateway each; --delay 20ms --limit 200M
+%sfm connect [ID]      use a cluster that runs already (a second notebook, ipcluster); also --site
 %sfm status            who runs, and what each one waits for
 %sfm queues            the messages that nobody has received yet
+%sfm sites             the sites, the connections between them, and what costs time there
 %sfm why               why nothing goes on: who waits for whom, and which message nearly fits
 %sfm detect on         end a deadlock of the notebook's own calls, too, which else is only told
 %sfm timeline          what happened in the last run, message by message; FILE.json: for Perfetto

@@ -14,6 +14,8 @@ import sfm_kernel
 from sfm_kernel import relay
 from sfm_kernel.errors import NameInUse, UnknownName, WorldGone
 from sfm_kernel.jupyter import cluster as clusters
+from sfm_kernel.jupyter.places import notebook_site
+from sfm_kernel.jupyter.sites import LOOPBACK, Sites
 from sfm_kernel.transport.base import Member, Name
 
 
@@ -24,27 +26,36 @@ class Home:
         sfm: the notebook's endpoint.
     """
 
-    def __init__(self, engines: clusters.Engines) -> None:
+    def __init__(self, engines: clusters.Engines, site: str | None = None) -> None:
         self.sfm: Any = None
-        self._engines = engines
+        self._engines, self._site = engines, site
         self._process = os.getpid()
         self._tell_waiting: Callable[[Sequence[Name]], None] | None = None
 
     @classmethod
-    def start(cls, names: Sequence[str]) -> Home:
+    def start(
+        cls, names: Sequence[str], site: str | None = None, sites: Sites | None = None
+    ) -> Home:
         """Start engines on this machine and join their world.
 
         Args:
             names: the engines' names by rank; "0", "1", … for engines without names.
+            site: where they and this notebook are, if that is not the machine's.
+            sites: where engines are in several sites; this notebook is in the first one.
 
         Raises:
             WorldError: an engine could not join. Nothing keeps running.
         """
-        return cls(clusters.Engines.starting(names))._join()
+        site = sites.first if sites else site
+        return cls(clusters.Engines.starting(names, site, sites), site)._join()
 
     @classmethod
-    def connect(cls, cluster_id: str | None = None) -> Home:
+    def connect(cls, cluster_id: str | None = None, site: str | None = None) -> Home:
         """Join the world of a cluster that runs already.
+
+        Args:
+            site: where this notebook is; without it the engines', if the controller is on this
+                machine, else the machine's.
 
         Raises:
             UnknownName: no such cluster, or several and none was named.
@@ -53,7 +64,7 @@ class Home:
         chosen = [one for one in running if cluster_id in (None, one.cluster_id)]
         if len(chosen) != 1:
             raise UnknownName(cluster_id, [one.cluster_id for one in running])
-        return cls(clusters.Engines(chosen[0]))._join()
+        return cls(clusters.Engines(chosen[0]), site)._join()
 
     @property
     def client(self) -> Any:
@@ -69,6 +80,11 @@ class Home:
     def own(self) -> bool:
         """Whether this notebook started the engines."""
         return self._engines.own
+
+    @property
+    def sites(self) -> Sites | None:
+        """The sites that were started here."""
+        return self._engines.sites
 
     def engines(self) -> list[Member]:
         """The living engines by rank."""
@@ -129,9 +145,10 @@ class Home:
         """Have that many engines; see ``cluster.Engines.rescale``."""
         self._engines.rescale(count)
 
-    def pictures(self, fresh: bool = False) -> list[dict[str, Any]]:
+    def pictures(self, fresh: bool = False) -> Sequence[dict[str, Any]]:
         """What the world's processes on other machines do, for observers; see ``Elsewhere``."""
-        return list(self._engines.directory.pictures(fresh))
+        told: Sequence[dict[str, Any]] = self._engines.directory.pictures(fresh)
+        return told
 
     def judge(self, uid: str, call: int, judgement: str) -> bool:
         """End a blocked call on another machine; see ``observe.watch.end_calls``."""
@@ -179,7 +196,7 @@ class Home:
         atexit.register(self.stop)
         try:
             self._engines.open()
-            self.sfm = _join_as_home(self._engines)
+            self.sfm = _join_as_home(self._engines, self._site)
             if url := self._engines.url:  # so that observers elsewhere see this notebook
                 relay.start(self._engines.world, url, self._engines.key, self.sfm.folder)
             self._engines.settle()
@@ -189,13 +206,32 @@ class Home:
         return self
 
 
-def _join_as_home(engines: clusters.Engines) -> Any:
+def _join_as_home(engines: clusters.Engines, site: str | None) -> Any:
+    where: dict[str, Any] = {"directory": engines.url, "key": engines.key}
+    where["site"] = notebook_site(engines.connection, site)
+    with _on_loopback(engines.sites is not None):
+        return _join_by_a_free_name(engines.world, where)
+
+
+@contextmanager
+def _on_loopback(wanted: bool) -> Iterator[None]:
+    """What joins meanwhile is reached from this machine only, unless the user says otherwise."""
+    name = "SFM_HOST_IP"
+    if not wanted or name in os.environ:
+        yield
+        return
+    os.environ[name] = LOOPBACK
+    try:
+        yield
+    finally:
+        del os.environ[name]
+
+
+def _join_by_a_free_name(world: str, where: dict[str, Any]) -> Any:
     number = 1
     while True:
         name = "home" if number == 1 else f"home{number}"
         try:
-            return sfm_kernel.join(
-                engines.world, name=name, guest=True, directory=engines.url, key=engines.key
-            )
+            return sfm_kernel.join(world, name=name, guest=True, **where)
         except NameInUse:  # another notebook
             number += 1

@@ -21,14 +21,14 @@ from sfm_kernel.jupyter.engine import NAMES, is_engine
 from sfm_kernel.jupyter.helptext import HELP
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.lines import Lines
-from sfm_kernel.jupyter.names import engine_names
 from sfm_kernel.jupyter.observed import Watcher
-from sfm_kernel.jupyter.tables import Diagnosis, queue_table, status_table
+from sfm_kernel.jupyter.sites import Sites
+from sfm_kernel.jupyter.starting import wanted_engines, wanted_site
+from sfm_kernel.jupyter.tables import Diagnosis, SitesView, queue_table, status_table
 from sfm_kernel.observe import explain, snapshot, timeline
 from sfm_kernel.observe.places import words
 from sfm_kernel.transport.base import Member
 
-_DEFAULT_ENGINES = 4
 _JUDGE = 1.0
 """Seconds that `%sfm why` waits for cells and calls that have begun just now."""
 _WITH_WORDS = ("start", "connect", "scale", "restart", "run", "mpi4py", "timeline", "detect")
@@ -53,6 +53,7 @@ class SFMMagics(Magics):
             "connect": self._connect,
             "status": self._status,
             "queues": self._queues,
+            "sites": self._sites,
             "why": self._why,
             "detect": self._detect,
             "timeline": self._timeline,
@@ -83,6 +84,12 @@ class SFMMagics(Magics):
             raise UsageError(f"%sfm {name} takes nothing after it, not {' '.join(words)!r}")
         with _brief():
             command(words)
+
+    def complete(self, shell: Any, event: Any) -> list[str]:
+        """What can follow ``%sfm`` and Tab."""
+        words = str(event.line).split()
+        is_first = len(words) <= 1 or (len(words) == 2 and not str(event.line).endswith(" "))
+        return [*self._commands] if is_first else []
 
     @no_var_expand
     @cell_magic("sfm")
@@ -125,22 +132,23 @@ class SFMMagics(Magics):
     # ---- commands
 
     def _start(self, words: Sequence[str]) -> None:
-        names = _engine_names(words)
+        names, site, sites = wanted_engines(words)
         if self._home is not None and not self._ended(self._home):
-            self._already(self._home, names)
+            self._already(self._home, names, site, sites)
             return
         self.leave()
         began = time.monotonic()
-        self._enter(Home.start(names))
+        self._enter(Home.start(names, site, sites))
         print(f"{self._engines_text()} ({time.monotonic() - began:.1f} s)")
 
     def _connect(self, words: Sequence[str]) -> None:
+        words, site = wanted_site("connect", words)
         if len(words) > 1:
-            raise UsageError("%sfm connect takes at most one cluster id")
+            raise UsageError("%sfm connect takes at most one cluster id, and --site NAME")
         if self._home is not None:
             raise UsageError(f"connected already: {self._engines_text()}. `%sfm stop` first")
         try:
-            self._enter(Home.connect(words[0] if words else None))
+            self._enter(Home.connect(words[0] if words else None, site))
         except UnknownName as problem:
             raise UsageError(f"%sfm connect: {_clusters(words, problem.known)}") from None
         print(self._engines_text())
@@ -150,6 +158,10 @@ class SFMMagics(Magics):
 
     def _queues(self, words: Sequence[str]) -> None:
         display(queue_table(self._processes()))
+
+    def _sites(self, words: Sequence[str]) -> None:
+        home = self._running()
+        display(SitesView(snapshot(home.sfm, home.pictures())))
 
     def _why(self, words: Sequence[str]) -> None:
         home = self._running()
@@ -299,10 +311,10 @@ class SFMMagics(Magics):
             return True
         return False
 
-    def _already(self, home: Home, names: list[str]) -> None:
+    def _already(self, home: Home, names: list[str], site: str | None, sites: Sites | None) -> None:
         does = "ends" if home.own else "leaves"
         text = f"running already: {self._engines_text()}. `%sfm stop` {does} them"
-        if home.names != names:
+        if (home.names, home.sites) != (names, sites) or site not in (None, home.sfm.site):
             raise UsageError(f"%sfm start: nothing started. {text}")
         print(text)
 
@@ -319,6 +331,7 @@ def load(shell: Any) -> None:
     """What ``%load_ext sfm_kernel`` does."""
     magics = SFMMagics(shell)
     shell.register_magics(magics)
+    shell.set_hook("complete_command", magics.complete, str_key="%sfm")
     if not is_engine():  # which tells observers itself
         magics.watch_cells()
 
@@ -329,20 +342,6 @@ def unload(shell: Any) -> None:
     if not is_engine():
         magics.unwatch_cells()
     magics.leave()
-
-
-def _engine_names(words: Sequence[str]) -> list[str]:
-    """What the words of ``%sfm start`` ask for: the engines' names by rank."""
-    usage = "%sfm start takes a number (`%sfm start 4`) or names (`%sfm start A B`)"
-    if not words:
-        words = [str(_DEFAULT_ENGINES)]
-    wanted: int | Sequence[str] = words
-    if len(words) == 1 and words[0].lstrip("+-").isdigit():
-        wanted = int(words[0])
-    try:
-        return engine_names(wanted)
-    except BadName as problem:
-        raise UsageError(f"{usage}; {problem}") from None
 
 
 def _usage(magic: str, home: Home, call: Callable[[], list[Member]]) -> list[Member]:

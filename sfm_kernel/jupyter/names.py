@@ -1,9 +1,10 @@
-"""Which names engines may have."""
+"""Which names engines may have, and the site that is named beside them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sfm_kernel.directory.sites import check_site
 from sfm_kernel.errors import BadName
 
 MOST_ENGINES = 256
@@ -26,3 +27,20 @@ def engine_names(wanted: int | Sequence[str]) -> list[str]:
     if len(set(wanted)) < len(wanted):
         raise BadName("a name is there twice")
     return list(wanted)
+
+
+def take_site(words: Sequence[str]) -> tuple[list[str], str | None]:
+    """The words without ``--site NAME`` (or ``--site=NAME``), and the name; None without it.
+
+    Raises BadName where that is no site's.
+    """
+    rest: list[str] = []
+    site: str | None = None
+    given = iter(words)
+    for word in given:
+        option, equals, value = word.partition("=")
+        if option == "--site":
+            site = check_site(value if equals else next(given, ""), "--site")
+        else:
+            rest.append(word)
+    return rest, site

@@ -10,13 +10,18 @@ import glob
 import hashlib
 import hmac
 import os
+import socket
 from collections.abc import Mapping
 from typing import Any
 
+from sfm_kernel.directory.sites import check_site, wished_site
 from sfm_kernel.errors import WorldAccess
 
 DIRECTORY = "sfm_directory"
 """The entry of a connection file that holds the url of the world's directory."""
+
+SITE = "sfm_site"
+"""The entry that holds the site of all engines of the cluster, if the controller was told one."""
 
 _KEYS = (
     "IPP_CONNECTION_INFO",
@@ -74,6 +79,26 @@ def _derive(connection: Mapping[str, Any], label: str) -> bytes:
             "start the cluster again"
         )
     return hmac.digest(session_key.encode(), label.encode(), hashlib.sha256)
+
+
+def engine_site(connection: Mapping[str, Any]) -> str | None:
+    """The site of an engine: of its own environment, else the cluster's; None if of its machine.
+
+    Raises BadName.
+    """
+    told = connection.get(SITE)
+    if told is not None:
+        told = check_site(told, "the cluster's site (its controller's SFM_SITE, or c.SFM.site)")
+    return wished_site(None, told or "") or None
+
+
+def notebook_site(connection: Mapping[str, Any], site: str | None) -> str | None:
+    """The site of a notebook that was told ``site``; beside the controller it is the engines'.
+
+    Raises BadName.
+    """
+    beside = connection["location"] == socket.gethostname()
+    return wished_site(site) or (engine_site(connection) if beside else None)
 
 
 def remove_files(profile_dir: str, cluster_id: str) -> None:

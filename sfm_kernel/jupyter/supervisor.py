@@ -33,6 +33,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from sfm_kernel.jupyter.places import remove_files, world_name
+from sfm_kernel.jupyter.sites import settle
 
 GRACE = 1.0
 """Seconds between an engine's SIGTERM and its SIGKILL."""
@@ -69,7 +70,7 @@ def main(arguments: list[str]) -> None:
     ranks, engine_arguments = [int(rank) for rank in arguments[2:split]], arguments[split + 1 :]
     users_umask = os.umask(0o077)
     _preload()
-    connection = _wait_for_connection(path, parent)
+    connection = wait_for_connection(path, parent)
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     gc.collect()
     gc.freeze()  # the collector would otherwise copy the pages that engines share
@@ -182,7 +183,8 @@ def _preload() -> None:
             print(f"sfm: {name} is not preloaded: {error}", file=sys.stderr, flush=True)
 
 
-def _wait_for_connection(path: str, parent: int) -> dict[str, Any]:
+def wait_for_connection(path: str, parent: int) -> dict[str, Any]:
+    """What a cluster's connection file says, when it is there."""
     while os.getppid() == parent:
         try:
             with open(path) as file:
@@ -199,6 +201,7 @@ def _become_engine(rank: int, connection: dict[str, Any], arguments: list[str]) 
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     if "numpy.random" in sys.modules:  # old numpy: or all engines draw the same numbers
         sys.modules["numpy.random"].seed()
+    settle(rank, world_name(connection))
     sys.path.insert(0, os.getcwd())  # for cells, as in any engine; the supervisor runs with -P
     # The id is the rank, so that an engine started again has both again. No nanny: see above.
     own = [f"--IPEngine.id={rank}", "--IPEngine.enable_nanny=False", "--log-level=WARN"]

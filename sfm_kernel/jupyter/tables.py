@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from sfm_kernel.directory.sites import are_worth_telling
 from sfm_kernel.observe.places import words
 from sfm_kernel.observe.snapshot import message_text
 
@@ -53,12 +54,14 @@ class Table:
 
 
 def status_table(processes: Sequence[Mapping[str, Any]]) -> Table:
-    """What the processes of a snapshot do."""
+    """What the processes of a snapshot do; and their sites, where that tells anything."""
     now = time.time()
+    sites = are_worth_telling(processes)
     rows = [
         [
             one["name"],
             one["rank"],
+            *([one["site"]] if sites else []),
             *_doing(one, now),
             one["depth"],
             one["sent"],
@@ -67,7 +70,7 @@ def status_table(processes: Sequence[Mapping[str, Any]]) -> Table:
         ]
         for one in processes
     ]
-    front = ["name", "rank", "state", "for", "waits in", "where"]
+    front = ["name", "rank", *(["site"] if sites else []), "state", "for", "waits in", "where"]
     return Table([*front, "queued", "sent", "received", "pid"], rows)
 
 
@@ -76,6 +79,9 @@ def _doing(one: Mapping[str, Any], now: float) -> Iterator[object]:
     state, waits = one["state"] if one["alive"] else "ended", one["waits"]
     if polls := one["polls"]:
         state, waits, one = "polling", polls["wait"]["text"], polls
+    elif one["unreachable"] is not None:
+        yield from ("unreachable", f"{max(0.0, now - one['unreachable']):.1f} s", waits, None)
+        return
     yield from (state, f"{max(0.0, now - one['since']):.1f} s", waits)
     yield words(one["where"]) if waits else None
 
@@ -95,6 +101,64 @@ def queue_table(processes: Sequence[Mapping[str, Any]]) -> Table:
             rows[-1][-1] = texts[0]
             rows += [[None, None, None, text] for text in texts[1:]]
     return Table(["name", "queued", "bytes", "messages, the oldest first"], rows)
+
+
+class SitesView:
+    """The sites of a snapshot and the connections between them: two tables, and sentences."""
+
+    def __init__(self, snapshot: Mapping[str, Any]) -> None:
+        self._tables = [_sites_table(snapshot["sites"])]
+        links = snapshot["links"]
+        if links:
+            self._tables.append(_links_table(links))
+        several = len(snapshot["sites"]) > 1
+        none = "nothing is known of connections between these sites yet"
+        self.sentences = [one["sentence"] for one in links if one["trouble"]]
+        self.sentences += sorted({one["sentence"] for one in links if not one["trouble"]} - {""})
+        self.sentences += [none] if several and not links else []
+
+    def __repr__(self) -> str:
+        return "\n\n".join([*map(repr, self._tables), *self.sentences])
+
+    def _repr_html_(self) -> str:
+        items = "".join(f"<li>{escape(one)}</li>" for one in self.sentences)
+        tables = "".join(one._repr_html_() for one in self._tables)
+        return f"{tables}<ul>{items}</ul>" if items else tables
+
+
+def _sites_table(sites: Sequence[Mapping[str, Any]]) -> Table:
+    rows = [
+        [
+            one["name"],
+            len(one["processes"]),
+            ", ".join(map(str, one["processes"])),
+            ", ".join(two["name"] for two in one["gateways"]),
+        ]
+        for one in sites
+    ]
+    return Table(["site", "processes", "who", "gateways"], rows)
+
+
+def _links_table(links: Sequence[Mapping[str, Any]]) -> Table:
+    rows = [
+        [
+            f"{one['from']} → {one['to']}",
+            f"{one['count']} {one['via']}",
+            one["algorithm"],
+            None if one["rtt_s"] is None else f"{1e3 * one['rtt_s']:.1f}",
+            None if one["rate"] is None else f"{8e-6 * one['rate']:.1f}",
+            one["cwnd"],
+            one["rto"],
+            one["retransmissions"],
+            one["dup_acks"],
+            one["idle_restarts"],
+            None if one["silent_s"] is None else f"{one['silent_s']:.0f} s",
+        ]
+        for one in links
+    ]
+    front = ["link", "connections", "algorithm", "RTT ms", "Mbit/s", "window"]
+    counts = ["timeouts", "resent", "dup acks", "idle restarts", "unanswered"]
+    return Table([*front, *counts], rows)
 
 
 class Diagnosis:

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from sfm_kernel._native import Observer as Observer  # for who looks often
+from sfm_kernel.observe.links import links_of, sites_of
 from sfm_kernel.observe.literals import literal
 from sfm_kernel.observe.places import place
 from sfm_kernel.states import UNSETTLED, are_sound, damaged, parse, parse_others
@@ -55,17 +56,19 @@ def snapshot(
 
     Args:
         world: its folder on this machine, ``Endpoint.folder``, or an endpoint in it.
-        elsewhere: states of processes on other machines; one that is here as well is left out.
+        elsewhere: states of processes on other machines; one that is here as well is left out. As
+            ``Pictures`` it tells of gateways, too.
         observer: for who looks often: what it has seen it need not open again.
     Returns:
         As ``schema.json`` has it, "snapshot": ``world``, ``time`` and ``processes``, by rank, those
-        without a rank last.
+        without a rank last; ``sites``, and ``links``, the connections between them.
     Raises:
         FileNotFoundError: there is no such folder.
     Cost: some 70 us for each process; up to 5 ms if one of them runs Python, 50 ms if one is
         stopped, or is in a C function that holds the GIL.
     """
     folder = folder_of(world)
+    gateways = getattr(elsewhere, "gateways", ())
     read = [_Process(one) for one in _all(states(folder, observer), elsewhere)]
     names = {one.uid[16:]: one.name for one in read}
     taken = {(one.uid[16:], peer): count for one in read for peer, count in one.taken()}
@@ -73,10 +76,20 @@ def snapshot(
     contexts: dict[str, str] = {}
     for one in read:
         contexts |= one.about.get("contexts", {})
-    processes = [one.shown(names, taken, since, contexts) for one in read]
+    silent: dict[str, float] = {}
+    for one in read:
+        silent |= one.cannot_reach()
+    processes = [one.shown(names, taken, since, contexts, silent) for one in read]
     processes.sort(key=lambda one: (one["rank"] is None, one["rank"] or 0, str(one["name"])))
     world_name = os.path.basename(folder.rstrip("/"))
-    return {"world": world_name, "time": time.time(), "processes": processes}
+    lines = {one.uid: one.about.get("lines", ()) for one in read}
+    return {
+        "world": world_name,
+        "time": time.time(),
+        "processes": processes,
+        "sites": sites_of(processes, gateways),
+        "links": links_of(lines, processes, gateways),
+    }
 
 
 def pulse(world: Any, observer: Observer | None = None) -> int:
@@ -162,12 +175,20 @@ class _Process:
         """What it has taken in of each peer, as flow control counts."""
         return ((uid, taken) for uid, _, _, _, taken in self.state["peers"])
 
+    def cannot_reach(self) -> Mapping[str, float]:
+        """Since when it tries in vain to reach others, by their uids; while it waits for them."""
+        if not (self.state["alive"] and self.state["state"].startswith("blocked")):
+            return {}
+        told: Mapping[str, float] = self.about.get("unreachable", {})
+        return told
+
     def shown(
         self,
         names: Mapping[str, Any],
         taken: Mapping[tuple[str, str], int],
         since: Mapping[str, float],
         contexts: Mapping[str, str],
+        silent: Mapping[str, float],
     ) -> dict[str, Any]:
         """The process as the schema has it.
 
@@ -175,6 +196,7 @@ class _Process:
             names: of all processes, by the last digits of their uids.
             taken: what the first has taken in of the second.
             since: when those who live began what they do.
+            silent: since when others try in vain to reach a process, by its uid.
             contexts: names of contexts that programs have made, by the numbers of their spaces.
         """
         state, about = self.state, self.about
@@ -188,11 +210,13 @@ class _Process:
             "kind": about.get("kind", "process"),
             "size": about.get("size"),
             "host": about.get("host"),
+            "site": about.get("site"),
             "pid": about.get("pid"),
             "here": state.get("here", True),
             "alive": state["alive"],
             "state": state["state"] if state["alive"] else ended,
             "since": state["since"],
+            "unreachable": self._unreachable(silent),
             "call": state["call"],
             "waits": state["waits"] or None,
             "wait": wait,
@@ -217,6 +241,12 @@ class _Process:
             ],
             "messages": [_message(line, contexts) for line in _lines(state["summary"])],
         }
+
+    def _unreachable(self, silent: Mapping[str, float]) -> float | None:
+        """Since when nobody reaches it: the directory, or who waits for it."""
+        if not self.state["alive"] or self.state.get("here", True):
+            return None
+        return self.state.get("unreachable") or silent.get(self.uid)
 
     def _wait(self) -> dict[str, Any] | None:
         """What it waits for; None in the first moment of a wait, in which it has not said it."""

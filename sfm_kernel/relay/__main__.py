@@ -18,7 +18,7 @@ from sfm_kernel.directory.folders import WorldFolder
 from sfm_kernel.errors import SFMError
 from sfm_kernel.relay import DETACHED
 from sfm_kernel.relay.watching import relay
-from sfm_kernel.transport.zmq.limits import raise_descriptors
+from sfm_kernel.transport.address import raise_descriptors
 
 FIRST_SECONDS = 60.0
 """A relay that was started by hand waits so long for the first process."""

@@ -1,6 +1,6 @@
 """Which nodes share a machine, and the tree along which sums and barriers go.
 
-A machine is where processes share memory. (With SFM_TRANSPORT=zmq none do: each is a machine then.)
+A machine is where processes share memory. (With SFM_TRANSPORT=tcp none do: each is a machine then.)
 
 Source: Van Iwaarden, Steinman, Blank, "A Combined Shared Memory and TCP/IP Implementation of the
 SPEEDES Communications Library", sections 3.1 (the tree) and 3.3 (Table 1: nodes and boxes; sums go

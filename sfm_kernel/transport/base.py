@@ -32,9 +32,9 @@ class Member:
         name: what addresses it; the rank where the user gave no other name.
         pid, host: for people; never used to tell whether it lives.
         segment: path of its segment on its own machine.
-        address: ZeroMQ address of its ROUTER ("tcp://10.0.0.7:41234", on one machine "ipc://…");
-            empty where it was not told to have one.
+        address: where it listens ("tcp://10.0.0.7:41234"); empty where it was not told to.
         info: anything a front end wants others to see (ipyparallel's engine id, for one).
+        site: where it is, with those who have the same; its machine, where it was told nothing.
     """
 
     uid: str
@@ -46,6 +46,15 @@ class Member:
     segment: str
     address: str
     info: dict[str, Any] = field(default_factory=dict, compare=False, hash=False)
+    site: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.site:
+            object.__setattr__(self, "site", site_of_host(self.host))
+
+    def told(self) -> dict[str, Any]:
+        """What observers are told of who it is."""
+        return {key: getattr(self, key) for key in ("name", "rank", "pid", "host", "site", "uid")}
 
     def to_json(self) -> dict[str, Any]:
         """The member as JSON's own types."""
@@ -54,6 +63,38 @@ class Member:
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Member:
         """The member that ``to_json`` described; raises TypeError on a malformed record."""
+        return cls(**record)
+
+
+def site_of_host(host: str) -> str:
+    """The site of a machine that was given none: its name, or what of that a site's can be."""
+    kept = "".join(one for one in host if one.isprintable() and not one.isspace())
+    return kept[:64] or "localhost"
+
+
+@dataclass(frozen=True)
+class Gateway:
+    """A gateway of a site, as the directory server knows it.
+
+    Attributes:
+        uid: 32 hexadecimal digits, new each time one starts.
+        site: the name of its site.
+        address: where processes of its site, and other gateways, connect ("tcp://10.0.0.7:4000").
+        name: for people: "A-1", the first of site A.
+    """
+
+    uid: str
+    site: str
+    address: str
+    name: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The gateway as JSON's own types."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Gateway:
+        """The gateway that ``to_json`` described; raises TypeError on a malformed record."""
         return cls(**record)
 
 
@@ -69,7 +110,7 @@ class Directory(Protocol):
 
     @property
     def key(self) -> bytes:
-        """The world's 32-byte secret; ZeroMQ's CURVE keys are derived from it."""
+        """The world's 32-byte secret; all other keys are derived from it."""
 
     def join(
         self,
@@ -84,13 +125,14 @@ class Directory(Protocol):
         guest: bool = False,
         names: tuple[str, ...] = (),
         info: dict[str, Any] | None = None,
+        site: str = "",
     ) -> Member:
         """Register and return the member with its slot, rank and name.
 
         Without ``rank``, a member that is no guest gets the rank of a dead member of the same
         name, else the lowest rank that no living member has. ``names[rank]`` is its name if
         ``name`` is None; without either, the name is the rank. The entry of a dead member with
-        the same name or rank is replaced.
+        the same name or rank is replaced. An empty ``site`` is that of the machine.
 
         Raises:
             NameInUse: a living member has this name or rank.
@@ -108,6 +150,13 @@ class Directory(Protocol):
         Raises: as ``join``.
         """
 
+    def listed(self) -> list[Member]:
+        """The entries as they are known here, at no cost where the directory is far away; who has
+        just joined may be missing.
+
+        Raises: as ``join``.
+        """
+
     def departed(self) -> list[Member]:
         """Who left lately, by name the last one; not who died and was replaced.
 
@@ -116,6 +165,17 @@ class Directory(Protocol):
 
     def alive(self, member: Member) -> bool:
         """Whether this incarnation still runs and has not left; cheap enough for every 100 ms."""
+
+    def watch(self, changed: Callable[[list[Gateway], list[str]], None]) -> None:
+        """Have ``changed`` called now, and whenever there are other gateways, or somebody is gone.
+
+        With the world's gateways, and the uids of those who have left or died since the last call;
+        in any thread.
+        """
+
+    def unreachable(self, member: Member) -> float | None:
+        """Seconds for which nobody has answered at its address, though nothing says that it is
+        dead; None where it answers, or that is not known."""
 
     def close(self) -> None:
         """Release what the client holds. Does not leave."""
@@ -133,7 +193,7 @@ class Route:
 
     @property
     def kind(self) -> str:
-        """``"shm"``, ``"zmq"`` or ``"inproc"``."""
+        """``"shm"``, ``"tcp"``, ``"gateway"`` or ``"inproc"``."""
         return self.way.kind
 
 
@@ -156,6 +216,10 @@ class Transport(ABC):
     def lost(self, peer: Member) -> bool:
         """Whether this medium itself has seen that the peer is gone (a refused connection)."""
         return False
+
+    def unreachable(self, peer: Member) -> float | None:
+        """Seconds for which this medium has tried in vain to reach the peer; None if it does."""
+        return None
 
     def settled(self, peer: Member) -> bool:
         """Whether all that a dead peer had sent has come in, as far as the medium can know."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,11 +58,13 @@ def process(name: str | int, rank: int, state: str = "idle", **more: Any) -> Jso
         "kind": "engine",
         "size": None,
         "host": "here",
+        "site": "here",
         "pid": 100 + rank,
         "here": True,
         "alive": state not in ("left", "dead"),
         "state": state,
         "since": time.time() - 3,
+        "unreachable": None,
         "call": 1,
         "waits": waits,
         "wait": None,
@@ -80,10 +82,30 @@ def process(name: str | int, rank: int, state: str = "idle", **more: Any) -> Jso
     } | more
 
 
-def snapshot(*processes: Json, world: str = "w1") -> Json:
-    """A world with these processes, now."""
+def snapshot(*processes: Json, world: str = "w1", links: Sequence[Json] = ()) -> Json:
+    """A world with these processes, now; each site has a gateway if a link is between gateways."""
+    names = list(dict.fromkeys(one["site"] for one in processes))
+    far = any(one["via"] == "gateway" for one in links)
+    sites = [
+        {
+            "name": name,
+            "processes": [one["name"] for one in processes if one["site"] == name],
+            "gateways": [{"name": f"{name}-1", "address": "tcp://127.0.0.1:5000"}] if far else [],
+        }
+        for name in names
+    ]
     made = {"world": world, "time": time.time(), "processes": list(processes)}
+    made |= {"sites": sites, "links": list(links)}
     return checked("snapshot", made)
+
+
+def link(start: str, to: str, sentence: str = "", **more: Any) -> Json:
+    """A connection between the gateways of two sites; in trouble, if there is a sentence."""
+    made = {"from": start, "to": to, "via": "gateway", "count": 1, "algorithm": "bbr"}
+    made |= {"warm": "bbr", "rtt_s": 0.02, "rate": 25e6, "cwnd": 350, "rto": 0}
+    made |= {"retransmissions": 0, "dup_acks": 0, "idle_restarts": 0, "silent_s": None}
+    made |= {"emulated": False, "trouble": bool(sentence), "sentence": sentence}
+    return checked("link", made | more)
 
 
 def world(name: str = "w1", **more: Any) -> Json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -56,6 +57,28 @@ def test_table(shown: Page, stream: fake.Stream) -> None:
     assert texts[0].startswith("A rank 0 stuck in recv")
     assert "recv(src='B', tag=2) cell 7 line 3" in texts[0] and "inbox 2" in texts[0]
     assert texts[2].startswith("C rank 2 running")
+
+
+def test_sites_are_shown_where_there_are_several(
+    shown: Page, stream: fake.Stream, screenshots: Path
+) -> None:
+    stream.show(
+        fake.snapshot(
+            fake.process("A", 0, site="lyon"),
+            fake.process("B", 1, site="oslo", host="far", here=False),
+            fake.process(2, 2, site="oslo"),
+        )
+    )
+    panel = ui.panel(shown)
+    rows = ui.rows(panel)
+    ui.expect(rows.nth(1)).to_contain_text("B rank 1 oslo")
+    ui.expect(rows.nth(2)).to_contain_text("2 oslo")
+    rows.nth(1).click()
+    ui.expect(panel.get_by_text("engine, pid 101, on far, at oslo")).to_be_visible()
+    shown.screenshot(path=screenshots / "sites.png")
+    stream.show(fake.snapshot(fake.process("A", 0, site="lyon"), fake.process("B", 1, site="lyon")))
+    ui.expect(rows.nth(1)).to_contain_text("B rank 1")
+    ui.expect(rows.nth(1)).not_to_contain_text("lyon")
 
 
 def test_what_processes_do_that_are_in_no_call(shown: Page, stream: fake.Stream) -> None:

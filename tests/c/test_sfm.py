@@ -329,11 +329,20 @@ def test_who_a_process_is_stands_in_the_environment(world: str) -> None:
         ({}, "set SFM_WORLD"),
         ({"SFM_WORLD": world, "SFM_RANK": "x"}, "SFM_RANK"),
         ({"SFM_WORLD": world, "SFM_DIRECTORY": "tcp://localhost:1"}, "SFM_DIRECTORY"),
-        ({"SFM_WORLD": world, "SFM_TRANSPORT": "zmq"}, "SFM_TRANSPORT"),
+        ({"SFM_WORLD": world, "SFM_TRANSPORT": "tcp"}, "SFM_TRANSPORT"),
         ({"SFM_WORLD": world, "SFM_DIR": "/proc/nowhere"}, "/proc"),
+        ({"SFM_WORLD": world, "SFM_SITE": "two words"}, "SFM_SITE"),
     ]:
         status, text = joined(**wrong)
         assert status == 1 and said in text
+
+
+def test_a_process_of_c_has_a_site(world: str) -> None:
+    with sfm_kernel.join(world, "home", guest=True) as home:
+        for nth, told in enumerate(({}, {"SFM_SITE": "Zürich"})):
+            joined(SFM_WORLD=world, SFM_NAME=f"C{nth}", **told)
+        left = home._directory.departed()
+        assert {one.name: one.site for one in left} == {"C0": home.site, "C1": "Zürich"}
 
 
 def test_every_program_is_part_of_a_test() -> None:

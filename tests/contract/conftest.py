@@ -1,7 +1,7 @@
 """One suite for every transport: each test of this folder runs over each of them.
 
 All endpoints of a test live in its own process; that two of them then go through shared memory or
-ZeroMQ and not straight from inbox to inbox is what SFM_TRANSPORT is for.
+TCP and not straight from inbox to inbox is what SFM_TRANSPORT is for.
 """
 
 from __future__ import annotations
@@ -18,13 +18,11 @@ from sfm_kernel import Endpoint
 
 
 @pytest.fixture(
-    params=["inproc", "shm", pytest.param("zmq", marks=pytest.mark.zmq)],
+    params=["inproc", "shm", pytest.param("tcp", marks=pytest.mark.tcp)],
 )
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The transport under test."""
-    # Over ZeroMQ as between machines; tests/zmq and tests/fault also go through Unix sockets.
-    chosen = {"zmq": "tcp"}.get(request.param, request.param)
-    monkeypatch.setenv("SFM_TRANSPORT", chosen)
+    monkeypatch.setenv("SFM_TRANSPORT", request.param)
     return str(request.param)
 
 

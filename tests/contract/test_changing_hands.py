@@ -15,6 +15,11 @@ Join = Callable[..., Endpoint]
 Pair = tuple[Endpoint, Endpoint]
 
 
+def is_blocked(sfm: Endpoint) -> bool:
+    seen = {one["name"]: one["state"] for one in snapshot(sfm.folder)["processes"]}
+    return bool(seen[sfm.name] == "blocked in recv")
+
+
 def test_two_threads_learn_of_one_loss(pair: Pair, join: Join) -> None:
     a, b = pair
     a.send(dest="B", n=0)
@@ -43,15 +48,19 @@ def test_a_look_at_the_members_that_is_late(
     assert [c.recv(20).n for _ in range(2)] == [1, 2]
 
 
-def test_a_rank_that_another_has_taken(pair: Pair, join: Join) -> None:
+def test_a_rank_that_another_has_taken(
+    pair: Pair, join: Join, background: Callable[..., Any]
+) -> None:
     a, b = pair
     a.send(dest="B", n=1)
     assert b.recv(20, src=0).n == 1
     a.close()
     c = join("C")
     assert c.rank == 0
+    waiting = background(lambda: b.recv(20, src=0).n)  # C's first message is yet to come
+    eventually(lambda: is_blocked(b))
     c.send(dest="B", n=2)
-    assert b.recv(20, src=0).n == 2
+    assert waiting.result() == 2
 
 
 def test_a_rank_that_is_waited_for_before_it_has_a_name(
@@ -60,7 +69,7 @@ def test_a_rank_that_is_waited_for_before_it_has_a_name(
     b = join("B", rank=1)
     waiting = background(lambda: b.recv(20, src=0))
     called: list[int] = []
-    eventually(lambda: snapshot(b.folder)["processes"][0]["state"] == "blocked in recv")
+    eventually(lambda: is_blocked(b))
     callback = b.regcb(lambda m: called.append(m.n), src=0, tag="call")
     a = join("A")
     assert a.rank == 0

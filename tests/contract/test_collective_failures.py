@@ -140,7 +140,7 @@ def test_a_value_that_cannot_be_pickled(crowd: Crowd) -> None:
 
 def test_a_member_that_leaves_is_lost_for_all_others(kind: str, world: str) -> None:
     for algorithm in ALGORITHMS["barrier"]:
-        if algorithm == "flags" and kind == "zmq":
+        if algorithm == "flags" and kind == "tcp":
             continue
         with crowd_of(world, 4) as crowd:
             groups = crowd.run(lambda group: group)
@@ -170,7 +170,7 @@ def test_closing_the_endpoint_ends_the_call(crowd: Crowd) -> None:
 
 @pytest.mark.parametrize("algorithm", ["flags", "linear", "recursive doubling"])
 def test_stop_ends_it_on_all(crowd: Crowd, kind: str, algorithm: str) -> None:
-    if algorithm == "flags" and kind == "zmq":
+    if algorithm == "flags" and kind == "tcp":
         algorithm = "binomial"  # there is no shared memory
     groups = crowd.run(lambda group: group)
     other = Background(partial(groups[1].allreduce, 1, algorithm=algorithm))

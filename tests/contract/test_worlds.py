@@ -91,19 +91,19 @@ def test_members_tell_who_is_there(join: Join) -> None:
     eventually(lambda: "A" not in {one.name for one in b.members() if b.alive(one)})
 
 
-@pytest.mark.zmq
-def test_a_shm_pair_and_a_zmq_pair_in_one_world(
+@pytest.mark.tcp
+def test_a_shm_pair_and_a_tcp_pair_in_one_world(
     world: str, monkeypatch: pytest.MonkeyPatch, background: Callable[..., Any]
 ) -> None:
-    """A and B share memory; C reaches both, and is reached, over ZeroMQ only."""
+    """A and B share memory; C reaches both, and is reached, over TCP only."""
     ends: dict[str, Endpoint] = {}
     try:
-        for name, kinds in {"A": "shm,zmq", "B": "shm,zmq", "C": "zmq"}.items():
+        for name, kinds in {"A": "shm,tcp", "B": "shm,tcp", "C": "tcp"}.items():
             monkeypatch.setenv("SFM_TRANSPORT", kinds)
             ends[name] = sfm_kernel.join(world, name)
         a, _, c = ends.values()
         assert a.route_kind("B") == "shm"
-        assert c.route_kind("A") == c.route_kind("B") == "zmq"
+        assert c.route_kind("A") == c.route_kind("B") == "tcp"
 
         def work(end: Endpoint) -> list[int]:
             others = [other for other in ends if other != end.name]

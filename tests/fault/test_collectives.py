@@ -38,7 +38,7 @@ sfm.recv(src="home")
 """
 
 
-@pytest.fixture(params=["shm", pytest.param("zmq", marks=pytest.mark.zmq)])
+@pytest.fixture(params=["shm", pytest.param("tcp", marks=pytest.mark.tcp)])
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("SFM_TRANSPORT", request.param)
     return str(request.param)
@@ -51,7 +51,7 @@ def home(kind: str, world: str) -> Iterator[Endpoint]:
 
 
 CASES = [("shm", name) for name in ALGORITHMS["allreduce"]]
-CASES += [("zmq", name) for name in ALGORITHMS["allreduce"] if name != "flags"]
+CASES += [("tcp", name) for name in ALGORITHMS["allreduce"] if name != "flags"]
 
 
 @pytest.mark.parametrize(("kind", "algorithm"), CASES, indirect=["kind"])

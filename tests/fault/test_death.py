@@ -25,7 +25,7 @@ sfm.wait_for("home")
 """
 
 
-@pytest.fixture(params=["shm", pytest.param("zmq", marks=pytest.mark.zmq)])
+@pytest.fixture(params=["shm", pytest.param("tcp", marks=pytest.mark.tcp)])
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("SFM_TRANSPORT", request.param)
     return str(request.param)
@@ -72,7 +72,7 @@ def test_what_the_dead_had_sent_is_received(home: Endpoint, start: Start) -> Non
         "for n in range(100): sfm.send(dest='home', n=n, pad=bytes(1000))\n"
         "time.sleep(0.5)\nos.kill(os.getpid(), 9)",
     )
-    assert home.recv(20, src="V").ready  # over ZeroMQ: there is a connection
+    assert home.recv(20, src="V").ready  # over TCP: there is a connection
     home.send(dest="V")
     assert [home.recv(20, src="V").n for _ in range(100)] == list(range(100))
     with pytest.raises(PeerLost):

@@ -40,11 +40,11 @@ def no_descriptors() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-@pytest.mark.zmq
+@pytest.mark.tcp
 def test_a_connection_that_cannot_be_made_yet(
     world: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("SFM_TRANSPORT", "zmq")
+    monkeypatch.setenv("SFM_TRANSPORT", "tcp")
     with sfm_kernel.join(world, "home", guest=True) as home, contextlib.ExitStack() as stack:
         for name in ("V", "W"):
             command = [sys.executable, "-c", ECHO.replace('"V"', f'"{name}"'), world]
@@ -62,7 +62,7 @@ def test_a_connection_that_cannot_be_made_yet(
         assert home.recv(20, src="V").echo == 1
 
 
-@pytest.mark.parametrize("kind", ["shm", pytest.param("zmq", marks=pytest.mark.zmq)])
+@pytest.mark.parametrize("kind", ["shm", pytest.param("tcp", marks=pytest.mark.tcp)])
 def test_the_living_stay_alive(kind: str, world: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SFM_TRANSPORT", kind)
     with sfm_kernel.join(world, "home", guest=True) as home:

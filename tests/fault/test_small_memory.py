@@ -104,7 +104,7 @@ def test_kept_arrays_do_not_stop_their_sender(mount: Mount, effort: int) -> None
     assert sfm_kernel.run(keep, 2, count, 1 << 20, timeout=500)[0] == count
 
 
-@pytest.mark.parametrize("kind", ["shm", pytest.param("zmq", marks=pytest.mark.zmq)])
+@pytest.mark.parametrize("kind", ["shm", pytest.param("tcp", marks=pytest.mark.tcp)])
 def test_kept_arrays_with_room(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SFM_TRANSPORT", kind)
     assert sfm_kernel.run(keep, 2, 200, 1 << 20, timeout=500)[0] == 200
@@ -155,7 +155,7 @@ def too_large(sfm: Endpoint) -> str:
     return said
 
 
-@pytest.mark.parametrize("kind", ["shm", pytest.param("zmq", marks=pytest.mark.zmq)])
+@pytest.mark.parametrize("kind", ["shm", pytest.param("tcp", marks=pytest.mark.tcp)])
 def test_a_message_that_its_receiver_has_no_memory_for(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,10 +25,10 @@ from sfm_kernel.jupyter.server.signals import NotInterrupted, interrupt
 from sfm_kernel.jupyter.server.worlds import Worlds
 from tests.jupyter.server import Server, check, processes, programs, server
 from tests.jupyter.test_server_hub import client, hub, touch, until
-from tests.zmq import machines as simulated
-from tests.zmq.machines import Machines, two_machines, wait_until
+from tests.tcp import machines as simulated
+from tests.tcp.machines import Machines, two_machines, wait_until
 
-pytestmark = [pytest.mark.zmq, pytest.mark.fault]
+pytestmark = [pytest.mark.tcp, pytest.mark.fault]
 
 WAITS = """
 while True:

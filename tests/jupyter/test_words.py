@@ -12,8 +12,8 @@ from sfm_kernel.errors import UnknownName, WorldAccess
 from sfm_kernel.jupyter.cell import options
 from sfm_kernel.jupyter.cluster import Engines
 from sfm_kernel.jupyter.home import Home
-from sfm_kernel.jupyter.magics import _engine_names
 from sfm_kernel.jupyter.places import world_key, world_name
+from sfm_kernel.jupyter.starting import wanted_engines
 from sfm_kernel.transport.base import Member
 
 CONNECTION = {"key": "secret", "location": "here", "registration": 4711}
@@ -52,7 +52,27 @@ def home() -> Home:
     ],
 )
 def test_what_start_starts(words: list[str], names: list[str]) -> None:
-    assert _engine_names(words) == names
+    assert wanted_engines(words) == (names, None, None)
+
+
+def test_what_start_starts_in_sites() -> None:
+    names, site, sites = wanted_engines(["--sites", "X=1,Y=2", "A", "B", "C"])
+    assert (names, site) == (["A", "B", "C"], None) and sites is not None and sites.total == 3
+    assert wanted_engines(["--sites=X=1,Y=2"])[0] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["3", "--sites", "X=1,Y=1"], "leave the former out"),
+        (["--site", "X", "--sites", "X=1,Y=1"], "not both"),
+        (["--sites", "X=200,Y=200"], "from 1 to 256"),
+        (["--sites", "X"], "has no number"),
+    ],
+)
+def test_what_start_refuses_of_sites(words: list[str], problem: str) -> None:
+    with pytest.raises(UsageError, match=problem):
+        wanted_engines(words)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +81,7 @@ def test_what_start_starts(words: list[str], names: list[str]) -> None:
 )
 def test_start_refuses_and_says_what_it_takes(words: list[str]) -> None:
     with pytest.raises(UsageError, match="takes a number"):
-        _engine_names(words)
+        wanted_engines(words)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def picture(*processes: Dict) -> Dict:
     for nth, one in enumerate(processes):
         rank = None if one["kind"] == "notebook" else nth
         shown.append({"rank": rank, "uid": uid(one["name"]), **one})
-    found = {"world": "made-up", "time": NOW, "processes": shown}
+    found = {"world": "made-up", "time": NOW, "processes": shown, "sites": [], "links": []}
     check("snapshot", found)
     return found
 
@@ -47,11 +47,13 @@ def process(name: object, state: str = "running", **changes: Any) -> Dict:
         "kind": "process",
         "size": 3,
         "host": "here",
+        "site": "here",
         "pid": 1,
         "here": True,
         "alive": True,
         "state": state,
         "since": NOW - 1,
+        "unreachable": None,
         "call": 7,
         "waits": None,
         "wait": None,

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfm_kernel.directory import DirectoryServer, RemoteDirectory
-from sfm_kernel.directory.server import PURPOSE
-from sfm_kernel.transport.zmq.curve import Keys
+from sfm_kernel.directory.gateways import MEMBERS_PURPOSE as PURPOSE
+from sfm_kernel.directory.zmq.curve import Keys
 
 KEY = bytes(range(32))
 WORLD = "requests"
 
-pytestmark = pytest.mark.zmq
+pytestmark = pytest.mark.tcp
 
 NUMBERS = st.one_of(st.integers(), st.floats(), st.booleans(), st.none())
 WORDS = st.one_of(st.text(max_size=20), st.just("0" * 32), st.just("tcp://127.0.0.1:1"))

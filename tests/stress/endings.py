@@ -46,7 +46,7 @@ def recv(sfm: Endpoint) -> None:
 def recv_after_a_message(sfm: Endpoint) -> None:
     sfm.send(dest=other(sfm), n=1)
     sfm.recv(n=1)
-    sfm.recv()  # which waits at the socket itself, over ZeroMQ
+    sfm.recv()  # which waits at the sockets itself, over TCP
 
 
 @call

@@ -13,7 +13,7 @@ from sfm_kernel import Endpoint
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("kind", ["inproc", "shm", pytest.param("zmq", marks=pytest.mark.zmq)])
+@pytest.mark.parametrize("kind", ["inproc", "shm", pytest.param("tcp", marks=pytest.mark.tcp)])
 def test_a_process_ends_while_its_threads_are_blocked(
     kind: str, world: str, effort: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,7 +70,7 @@ def work(sfm: Endpoint, size: int) -> tuple[int, int]:
     return result
 
 
-@pytest.mark.parametrize("kind", ["shm", pytest.param("zmq", marks=pytest.mark.zmq)])
+@pytest.mark.parametrize("kind", ["shm", pytest.param("tcp", marks=pytest.mark.tcp)])
 def test_a_huge_array(kind: str, effort: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SFM_TRANSPORT", kind)
     size = 4 << 30 if effort > 1 else 320 << 20

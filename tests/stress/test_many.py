@@ -17,7 +17,7 @@ from tests.contract.conftest import eventually
 pytestmark = pytest.mark.timeout(1800)
 
 
-@pytest.fixture(params=["shm", pytest.param("zmq", marks=pytest.mark.zmq)])
+@pytest.fixture(params=["shm", pytest.param("tcp", marks=pytest.mark.tcp)])
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("SFM_TRANSPORT", request.param)
     return str(request.param)

@@ -17,7 +17,7 @@ ALLOWANCE = 24 << 10
 is needed, and far less than all messages of the short version together."""
 
 
-@pytest.fixture(params=["shm", pytest.param("zmq", marks=pytest.mark.zmq)])
+@pytest.fixture(params=["shm", pytest.param("tcp", marks=pytest.mark.tcp)])
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("SFM_TRANSPORT", request.param)
     return str(request.param)

@@ -24,7 +24,7 @@ from sfm_kernel.speedes import SpeedesComm, start_up
 pytestmark = pytest.mark.timeout(600)
 
 
-@pytest.fixture(params=["shm", pytest.param("zmq", marks=pytest.mark.zmq)])
+@pytest.fixture(params=["shm", pytest.param("tcp", marks=pytest.mark.tcp)])
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("SFM_TRANSPORT", request.param)
     return str(request.param)

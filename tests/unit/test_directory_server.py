@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 import zmq
 
-from sfm_kernel.directory import DirectoryServer, RemoteDirectory, open_directory, remote
-from sfm_kernel.directory.server import PURPOSE
+from sfm_kernel.directory import Client, DirectoryServer, RemoteDirectory, open_directory, remote
+from sfm_kernel.directory.gateways import MEMBERS_PURPOSE as PURPOSE
+from sfm_kernel.directory.zmq.curve import Keys
 from sfm_kernel.errors import (
     BadName,
     EndpointClosed,
@@ -27,10 +28,9 @@ from sfm_kernel.errors import (
     WorldGone,
 )
 from sfm_kernel.transport.base import Directory, Member
-from sfm_kernel.transport.zmq.curve import Keys
 from tests.unit.processes import Process, child, kill
 
-pytestmark = pytest.mark.zmq
+pytestmark = pytest.mark.tcp
 KEY = bytes(range(32))
 
 
@@ -88,6 +88,42 @@ def test_machines_meet(machine: Callable[[], Machine]) -> None:
     here.leave(member)
     here.leave(member)
     assert here.members() == [] and not here.alive(member)
+
+
+def test_who_is_gone_is_told_to_whoever_watches(machine: Callable[[], Machine]) -> None:
+    here, there = machine(), machine()
+    here.join(name="A")
+    gone: list[str] = []
+    here.directory.watch(lambda _, uids: gone.extend(uids))
+    first, second = there.join(name="B"), there.join(name="C")
+    there.directory.leave(second)
+    wait_until(lambda: gone == [second.uid])
+    there.directory.leave(first)
+    wait_until(lambda: gone == [second.uid, first.uid])
+
+
+def test_a_client_that_is_closed_while_it_wakes_up(
+    server: DirectoryServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = Client(server.world, server.url, server.key)
+    closing, rung = threading.Thread(target=client.close), threading.Event()
+    ring, clear = client._wake.ring, client._wake.clear
+
+    def ring_and_tell() -> None:
+        ring()
+        rung.set()
+
+    def clear_late() -> None:
+        if closing.ident is None:
+            closing.start()
+            rung.wait()
+        clear()
+
+    monkeypatch.setattr(client._wake, "ring", ring_and_tell)
+    monkeypatch.setattr(client._wake, "clear", clear_late)
+    client.subscribe(lambda _: None)
+    rung.wait()
+    closing.join()
 
 
 def test_a_name_is_given_once_in_the_world(machine: Callable[[], Machine]) -> None:

@@ -21,7 +21,7 @@ from sfm_kernel.states import UNSETTLED, State
 from sfm_kernel.transport.base import Member
 from tests.unit.states import RELAY, UID, state
 
-pytestmark = pytest.mark.zmq
+pytestmark = pytest.mark.tcp
 
 
 class FakeServer:
@@ -42,6 +42,7 @@ class FakeServer:
         self.wish += asked["wish"]
         members = [one.to_json() for one in self.members]
         answer = {"wish": self.wish, "version": 1, "members": members, "dead": self.dead}
+        answer["unreachable"] = {}
         return answer | {"relays": self.rows}, self.bodies
 
     def tell(self, *told: State, seen: int = 0, silent: bool = False, clock: float = 0.0) -> None:

@@ -18,7 +18,7 @@ from sfm_kernel.errors import WorldError, WorldGone
 from sfm_kernel.observe.snapshot import snapshot, states
 from tests.unit.states import RELAY, UID, state
 
-pytestmark = pytest.mark.zmq
+pytestmark = pytest.mark.tcp
 
 KEY = bytes(range(32))
 OTHER = "2" * 32

@@ -19,9 +19,8 @@ def listener() -> Iterator[socket.socket]:
 
 
 @pytest.fixture
-def watch(listener: socket.socket, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
-    monkeypatch.setattr(module, "WELCOME_SECONDS", 0.02)
-    watch = Watch(f"tcp://127.0.0.1:{listener.getsockname()[1]}")
+def watch(listener: socket.socket) -> Iterator[Watch]:
+    watch = Watch(f"tcp://127.0.0.1:{listener.getsockname()[1]}", b"knock")
     yield watch
     watch.close()
 
@@ -32,31 +31,37 @@ def check_until(watch: Watch, condition: Callable[[], object]) -> None:
         time.sleep(0.005)
 
 
-def test_before_zeromq_hangs_up_another_connection_is_there(
+def test_it_knocks_and_is_silent_until_the_process_dies(
     listener: socket.socket, watch: Watch
 ) -> None:
-    listener.settimeout(0.01)
-    accepted: list[socket.socket] = []
+    with listener.accept()[0] as accepted:
+        check_until(watch, lambda: watch.settled)
+        assert accepted.recv(100) == b"knock"
+        for _ in range(10):
+            assert watch.due is None and not watch.dead and watch.unreachable is None
+            watch.check()
+            time.sleep(0.01)
+        accepted.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            accepted.recv(1)
+    check_until(watch, listener_accepts(listener))  # hung up on, not dead: it comes again
+    assert not watch.dead
+    listener.close()
+    check_until(watch, lambda: watch.dead)
+    assert watch.unreachable is None
 
-    def another() -> bool:
+
+def listener_accepts(listener: socket.socket) -> Callable[[], bool]:
+    listener.settimeout(0.01)
+
+    def accepts() -> bool:
         try:
-            accepted.append(listener.accept()[0])
+            listener.accept()[0].close()
         except TimeoutError:
             return False
-        accepted[-1].sendall(b"the greeting")
         return True
 
-    for _ in range(4):
-        check_until(watch, another)
-        assert not watch.dead and not watch.unsure
-        for old in accepted[:-1]:
-            check_until(watch, lambda: watch.settled)
-            assert old.recv(1) == b""  # not before the next was there
-            old.close()
-        del accepted[:-1]
-    listener.close()
-    accepted[0].close()  # the process has died
-    check_until(watch, lambda: watch.dead)
+    return accepts
 
 
 def test_a_process_that_does_not_accept_gets_one_connection(
@@ -71,3 +76,26 @@ def test_a_process_that_does_not_accept_gets_one_connection(
     listener.settimeout(0.0)
     with pytest.raises(BlockingIOError):
         listener.accept()
+
+
+def test_who_does_not_answer_is_unreachable_and_not_dead(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "ATTEMPT_SECONDS", 0.05)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(0)
+        address = silent.getsockname()
+        watch = Watch(f"tcp://127.0.0.1:{address[1]}")
+        check_until(watch, lambda: watch.settled)
+        with socket.socket() as other:  # the kernel takes no more, and says nothing
+            other.setblocking(False)
+            other.connect_ex(address)
+            watch._broke()
+            check_until(watch, lambda: (watch.unreachable or 0) > 0.2)
+            assert not watch.dead
+        silent.accept()[0].close()
+        silent.accept()[0].close()
+        check_until(watch, lambda: watch.unreachable is None)
+    check_until(watch, lambda: watch.dead)
+    watch.close()

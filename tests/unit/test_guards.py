@@ -50,7 +50,7 @@ def test_clean(sfm_dir, world):
 SKIPS = """
 import pytest
 
-@pytest.mark.zmq
+@pytest.mark.tcp
 def test_needed():
     pytest.skip("no zmq")
 
@@ -63,7 +63,7 @@ def test_needed_as_well():
 def test_not_needed():
     pass
 
-@pytest.mark.zmq
+@pytest.mark.tcp
 @pytest.mark.xfail(reason="known")
 def test_expected():
     assert False

@@ -17,13 +17,18 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "sfm_kernel"
 
 NATIVE = {
+    "sfm_kernel.bench.sites.enter",
+    "sfm_kernel.bench.sites.hold",
+    "sfm_kernel.bench.sites.namespaces",
     "sfm_kernel.transport.inproc",
     "sfm_kernel.transport.shm",
-    "sfm_kernel.transport.zmq.transport",
+    "sfm_kernel.transport.tcp_info",
+    "sfm_kernel.transport.tcp",
     "sfm_kernel.message",
     "sfm_kernel.endpoint.bystanders",
     "sfm_kernel.endpoint.messaging",
     "sfm_kernel.endpoint.seen",
+    "sfm_kernel.gateway.service",
     "sfm_kernel.observe.events",
     "sfm_kernel.observe.places",
     "sfm_kernel.observe.snapshot",

@@ -157,8 +157,7 @@ def test_every_target_is_in_the_table_with_its_figures() -> None:
             for message in (THREE, "bytes 64 kB", "array 16 MB")
             for mechanism, latency in {
                 "SFM w/Q": 1.0, "mpi4py pickled": 4.0, "mpi4py buffers": 0.9,
-                "SFM w/Q zmq ipc": 11.0, "pyzmq ipc": 10.0,
-                "SFM w/Q zmq": 20.0, "pyzmq tcp": 10.0,
+                "SFM w/Q tcp": 20.0, "pyzmq tcp": 10.0,
             }.items()
         ],
         row("queue", call="recv(tag=x)", depth=0, us=2.0),
@@ -178,7 +177,6 @@ def test_every_target_is_in_the_table_with_its_figures() -> None:
         ("128 B … 64 kB", "≤ 1.2 × mpi4py buffers"): "met",
         ("array of 1 … 64 MB", "≤ 1 × mpi4py buffers"): "missed by 11%",
         ("array of 1 … 64 MB", "≤ 0.1 × mpi4py pickled"): "missed by 150%",
-        ("over zmq, ipc", "≤ 1.2 × pyzmq ipc"): "met",
         ("over tcp, encrypted, small", "stated, × pyzmq tcp"): "",
         ("over tcp, encrypted, most", "stated, × pyzmq tcp"): "",
         ("recv(tag=x) behind unmatched", "≤ 1.5 × empty queue"): "missed by 33%",

@@ -142,8 +142,8 @@ def test_a_wrong_sum_is_noticed(monkeypatch: pytest.MonkeyPatch, world: str) -> 
 
 
 def test_what_goes_over_tcp_is_not_taken_for_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SFM_TRANSPORT", "zmq")
-    with pytest.raises(SFMError, match="through zmq, not shm"):
+    monkeypatch.setenv("SFM_TRANSPORT", "tcp")
+    with pytest.raises(SFMError, match="through tcp, not shm"):
         list(reductions.rows(transports=("shm",), processes=(2,), repeat=1))
 
 

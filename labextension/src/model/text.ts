@@ -1,4 +1,4 @@
-import type { Diagnosis, Name, Place } from './types';
+import type { Diagnosis, Name, Place, Process } from './types';
 
 /** `cell 7 line 3`, or the end of the file's path with its line. */
 export function placeText({ file, line, cell }: Place): string {
@@ -43,6 +43,12 @@ export function namesText(names: readonly Name[]): string {
   return names.length < 2
     ? names.join('')
     : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+}
+
+/** Where each process is, by its uid; empty where all are at one site, which tells nothing. */
+export function siteTexts(processes: readonly Process[]): ReadonlyMap<string, string> {
+  const told = processes.flatMap(one => (one.site === null ? [] : [[one.uid, one.site] as const]));
+  return new Map(new Set(told.map(([, site]) => site)).size > 1 ? told : []);
 }
 
 /** The diagnosis as plain text, for a mail or an issue. */

@@ -110,12 +110,16 @@ export interface Process {
   /** How many ranked processes the world will ever have; null where more may join. */
   readonly size: number | null;
   readonly host: string | null;
+  /** Processes of one site are near each other. */
+  readonly site: string | null;
   readonly pid: number | null;
   /** Whether it runs on the observer's machine. */
   readonly here: boolean;
   readonly alive: boolean;
   readonly state: State;
   readonly since: number;
+  /** Since when nobody answers where it listens, though nothing says that it is dead. */
+  readonly unreachable: number | null;
   readonly call: number;
   readonly waits: string | null;
   readonly wait: Wait | null;
@@ -137,6 +141,39 @@ export interface Snapshot {
   readonly world: string;
   readonly time: number;
   readonly processes: readonly Process[];
+  /** By name. */
+  readonly sites: readonly Site[];
+  readonly links: readonly Link[];
+}
+
+/** Processes that are near each other, and the gateways through which they reach others. */
+export interface Site {
+  readonly name: string;
+  readonly processes: readonly Name[];
+  readonly gateways: readonly { readonly name: string; readonly address: string }[];
+}
+
+/** The connections from one site to another, as one; null is what nobody has told. */
+export interface Link {
+  readonly from: string;
+  readonly to: string;
+  readonly via: 'direct' | 'gateway';
+  readonly count: number;
+  readonly algorithm: string;
+  readonly warm: string;
+  readonly rtt_s: number | null;
+  /** Bytes per second. */
+  readonly rate: number | null;
+  readonly cwnd: number | null;
+  readonly rto: number | null;
+  readonly retransmissions: number | null;
+  readonly dup_acks: number | null;
+  readonly idle_restarts: number;
+  /** Seconds for which the other end has not answered. */
+  readonly silent_s: number | null;
+  readonly emulated: boolean;
+  readonly trouble: boolean;
+  readonly sentence: string;
 }
 
 /** A process waits for another one. */

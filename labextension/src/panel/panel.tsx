@@ -3,6 +3,7 @@ import * as React from 'react';
 import { ID } from '../commands/ids';
 import { KINDS } from '../main/kinds';
 import type { Store } from '../model/store';
+import { SitesView } from '../sites';
 import { CommandButton } from '../widgets/button';
 import { Details } from '../widgets/details';
 import { sfmIcon } from '../widgets/icons';
@@ -41,7 +42,7 @@ export class Panel extends LiveWidget {
 
   protected content(): JSX.Element {
     const { store, commands } = this;
-    const { world, diagnosis, selected } = store;
+    const { world, diagnosis, selected, snapshot } = store;
     return (
       <div className="sfm-Panel-content">
         <Section
@@ -78,6 +79,11 @@ export class Panel extends LiveWidget {
               />
               <Details store={store} commands={commands} />
             </Section>
+            {snapshot && snapshot.sites.length > 1 && (
+              <Section {...this._section('sites', 'Sites')}>
+                <SitesView snapshot={snapshot} />
+              </Section>
+            )}
             <Section {...this._section('graph', 'Wait-for graph')}>
               {diagnosis?.edges.length ? (
                 <Waits store={store} onSelect={this.selectName} onJump={this.jump} />

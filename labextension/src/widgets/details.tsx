@@ -2,6 +2,7 @@ import type { CommandRegistry } from '@lumino/commands';
 import * as React from 'react';
 import { ID } from '../commands/ids';
 import type { Store } from '../model/store';
+import { siteTexts } from '../model/text';
 import { CommandButton } from './button';
 import { Queue } from './queue';
 
@@ -18,7 +19,13 @@ export function Details({ store, commands }: DetailsProps): JSX.Element {
   }
   const { uid, name, kind, host, pid, here, peers } = process;
   const judgement = store.diagnosis?.processes.find(one => one.uid === uid) ?? null;
-  const facts = [kind, pid === null ? '' : `pid ${pid}`, host === null || here ? '' : `on ${host}`];
+  const site = siteTexts(store.snapshot?.processes ?? []).get(uid);
+  const facts = [
+    kind,
+    pid === null ? '' : `pid ${pid}`,
+    host === null || here ? '' : `on ${host}`,
+    site === undefined || (site === host && !here) ? '' : `at ${site}`
+  ];
   const args = { uid };
   const engine = [ID.interruptProcess, ID.restartProcess, ID.stopProcess];
   return (

@@ -1,5 +1,5 @@
 import type { Store } from '../model/store';
-import { durationText, rateText } from '../model/text';
+import { durationText, rateText, siteTexts } from '../model/text';
 import type { Name, Now, Place, Process, State } from '../model/types';
 
 /** What the table shows of a process: texts, so that a row is drawn only when one has changed. */
@@ -8,6 +8,8 @@ export interface RowView {
   readonly name: Name;
   /** The rank of a process that has another name, or what it is. */
   readonly more: string;
+  /** Where it is, if not all are there. */
+  readonly site: string;
   readonly state: State;
   readonly stuck: boolean;
   /** What it does, in a word or two. */
@@ -28,7 +30,9 @@ export function rowViews(store: Store): RowView[] {
       ? diagnosis.processes.filter(one => one.verdict === 'stuck').map(one => one.uid)
       : []
   );
-  return (snapshot?.processes ?? []).map(one => {
+  const processes = snapshot?.processes ?? [];
+  const sites = siteTexts(processes);
+  return processes.map(one => {
     const rate = rates.of(one.uid, now);
     const { since, waits, where, label } = doing(one);
     const ranked = one.rank !== null && String(one.rank) !== String(one.name);
@@ -36,6 +40,7 @@ export function rowViews(store: Store): RowView[] {
       uid: one.uid,
       name: one.name,
       more: ranked ? `rank ${one.rank}` : one.kind === 'engine' ? '' : one.kind,
+      site: sites.get(one.uid) ?? '',
       state: one.state,
       stuck: stuck.has(one.uid) && one.state.startsWith('blocked'),
       label,
@@ -64,7 +69,10 @@ const OUTSIDE: Record<Now['does'], readonly [label: string, waits: string]> = {
 type Doing = Pick<Process, 'since' | 'where'> & Pick<RowView, 'waits' | 'label'>;
 
 /** What a row says of the call that a process is in, or of what it does outside. */
-function doing({ state, since, waits, where, now, polls }: Process): Doing {
+function doing({ state, since, unreachable, waits, where, now, polls }: Process): Doing {
+  if (unreachable !== null) {
+    return { since: unreachable, where, waits: waits ?? '', label: 'unreachable' };
+  }
   if (polls && now?.does !== 'stopped') {
     return { since: polls.since, where: polls.where, waits: polls.wait.text, label: 'polling' };
   }
@@ -80,6 +88,7 @@ export function sameRow(a: RowView, b: RowView): boolean {
     a.uid === b.uid &&
     a.name === b.name &&
     a.more === b.more &&
+    a.site === b.site &&
     a.state === b.state &&
     a.stuck === b.stuck &&
     a.label === b.label &&

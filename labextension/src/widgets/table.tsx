@@ -16,6 +16,7 @@ interface RowProps {
 const Row = React.memo(
   function Row({ row, selected, reachable, onSelect, onJump }: RowProps): JSX.Element {
     const tabIndex = reachable ? 0 : -1;
+    const title = row.site ? `${row.name}, at ${row.site}` : String(row.name);
     return (
       <tr
         role="row"
@@ -25,9 +26,10 @@ const Row = React.memo(
         className={row.stuck ? 'sfm-Row sfm-mod-stuck' : 'sfm-Row'}
         onClick={() => onSelect(row.uid)}
       >
-        <th role="rowheader" scope="row" className="sfm-Row-name" title={String(row.name)}>
+        <th role="rowheader" scope="row" className="sfm-Row-name" title={title}>
           {String(row.name)}
           {row.more && <span className="sfm-Dim"> {row.more}</span>}
+          {row.site && <span className="sfm-Dim"> {row.site}</span>}
         </th>
         <td role="gridcell" className="sfm-Row-state">
           <StateMark state={row.state} label={row.label} stuck={row.stuck} />

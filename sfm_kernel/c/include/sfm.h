@@ -120,6 +120,7 @@ enum {
  *        SFM_MPI_WORLD and so on; what is given here goes before it.
  * name:  what others call this process; its rank if NULL.
  * rank:  0 or more, SFM_ANY_RANK or SFM_GUEST.
+ * Its site is what SFM_SITE says, or the machine's.
  *
  * SFM_BAD_NAME, SFM_NAME_IN_USE, SFM_WORLD_FULL, SFM_WORLD_GONE, SFM_WORLD_ACCESS, SFM_WORLD_ERROR,
  * SFM_NO_ROOM. */

@@ -9,8 +9,11 @@
 //! segment, look, ring_file         files in shared memory, and what observers find there
 //! core, outflow, sender, summary   the two halves of an endpoint
 //! board                            what members of a group share, for collectives
-//! zmq                              the same over ZeroMQ
+//! json, tcp_info, tcp_past         what the kernel knows of a TCP connection, and what it forgets
+//! net                              an endpoint between machines: sealed frames over TCP
+//! gateway                          what forwards them between sites
 //! calls                            what blocks, for any host: one loop, receives, sends
+//! lab                              a long way between two networks, for experiments
 //! py/                              what Python sees (feature "python")
 //! ```
 
@@ -34,6 +37,10 @@ pub mod claims;
 pub mod clock;
 #[cfg(not(loom))]
 pub mod core;
+#[cfg(not(loom))]
+pub mod json;
+#[cfg(not(loom))]
+pub mod lab;
 #[cfg(not(loom))]
 pub mod life;
 #[cfg(not(loom))]
@@ -63,12 +70,18 @@ pub mod spin;
 #[cfg(not(loom))]
 pub mod summary;
 #[cfg(not(loom))]
+pub mod tcp_info;
+#[cfg(not(loom))]
+pub mod tcp_past;
+#[cfg(not(loom))]
 pub mod text;
 #[cfg(not(loom))]
 pub mod trace;
 
 #[cfg(not(loom))]
-pub mod zmq;
+pub mod gateway;
+#[cfg(not(loom))]
+pub mod net;
 
 #[cfg(all(feature = "python", not(loom)))]
 mod py;

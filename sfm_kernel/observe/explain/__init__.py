@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Collection
 from typing import Any
 
-from sfm_kernel.observe.explain import but_for, polls, words
+from sfm_kernel.observe.explain import but_for, outside, polls, words
 from sfm_kernel.observe.explain.graph import YOUNG, Graph, Node
 from sfm_kernel.observe.explain.near import near_misses
 from sfm_kernel.observe.explain.taken import Traces, taken
@@ -94,6 +94,10 @@ def diagnose(graph: Graph, folder: str = "", traces: Traces | None = None) -> di
     shown = [one for one, node in zip(judgements, nodes, strict=True) if _is_told(node, graph)]
     sentences = [one["text"] for one in shown]
     sentences += [_end(one) for one in graph.processes if not one["alive"]]
+    sentences += outside.unreachable(graph.processes, graph.time)
+    waits = ((node.process, uid) for node in nodes if node.is_blocked for uid in node.needs)
+    pairs = [(one, graph.nodes[uid].process) for one, uid in waits if uid in graph.nodes]
+    sentences += outside.links_in_trouble(pairs, graph.links)
     sentences += words.summary(graph, cycle)
     title, doubtful = words.title(graph, cycle), but_for.but_for(graph)
     if doubtful:

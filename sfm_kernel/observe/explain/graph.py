@@ -90,6 +90,7 @@ class Graph:
     ) -> None:
         self.time: float = snapshot["time"]
         self.processes: list[Process] = snapshot["processes"]
+        self.links: list[Mapping[str, Any]] = snapshot.get("links", [])
         self._before, self._asker = before, asker
         self._snapshot = snapshot
         living = [one for one in self.processes if one["alive"]]

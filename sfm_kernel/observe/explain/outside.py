@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from sfm_kernel.observe.links import over
 from sfm_kernel.observe.places import words
 
 Process = Mapping[str, Any]
@@ -53,3 +54,30 @@ def stopped(process: Process) -> str:
     at = words(process["where"])
     text = f"{process['name']} is stopped (SIGSTOP){f' in {at}' if at else ''}"
     return f"{text}, and does nothing until somebody continues it."
+
+
+def unreachable(processes: Iterable[Process], now: float) -> Iterable[str]:
+    """Of each that nobody reaches: for how long, and what that means."""
+    for one in processes:
+        if one["unreachable"] is not None:
+            seconds = max(0.0, now - one["unreachable"])
+            yield (
+                f"{one['name']} has been unreachable for {seconds:.0f} s: its machine, or the line "
+                f"to it, is down, and nothing says that it has died. What was sent to it is kept, "
+                f"and goes on when it answers (SFM_UNREACHABLE sets a limit)."
+            )
+
+
+def links_in_trouble(
+    pairs: Iterable[tuple[Process, Process]], links: Iterable[Mapping[str, Any]]
+) -> Iterable[str]:
+    """What costs time between the sites of those who wait and of those for whom they wait."""
+    links, ways = list(links), {}
+    for one, other in pairs:
+        if None not in (one["site"], other["site"]) and one["site"] != other["site"]:
+            ways[one["site"], other["site"]] = f"{one['name']} waits for {other['name']}, far away"
+    told: set[str] = set()
+    for (here, there), who in ways.items():
+        found = [text for text in over(links, here, there) if text not in told]
+        told |= set(found)
+        yield from (f"{who}: {text}." for text in found)

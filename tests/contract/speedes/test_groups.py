@@ -83,7 +83,7 @@ def test_start_up_checks_what_it_is_told(
     tmp_path: Path,
     kind: str,
 ) -> None:
-    ends, here = endpoints(2), 1 if kind == "zmq" else 2
+    ends, here = endpoints(2), 1 if kind == "tcp" else 2
     file = tmp_path / "speedes.toml"
     file.write_text("local_nodes = 3\ntotal_nodes = 2\n")
     wrong: list[tuple[type[Exception], str, dict[str, Any]]] = [

@@ -81,7 +81,7 @@ Apart = Callable[[str], tuple[list[Endpoint], Nodes]]
 @pytest.fixture
 def apart(world: str, sfm_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Apart]:
     """``apart("aab")``: endpoints and nodes of a group on two machines, which are folders."""
-    monkeypatch.setenv("SFM_TRANSPORT", "shm,zmq")  # not straight through this process
+    monkeypatch.setenv("SFM_TRANSPORT", "shm,tcp")  # not straight through this process
     with contextlib.ExitStack() as stack:
         folders = stack.enter_context(tempfile.TemporaryDirectory(dir=sfm_dir.parent))
         server = stack.enter_context(DirectoryServer(world, os.urandom(32), "tcp://127.0.0.1:0"))
@@ -98,7 +98,7 @@ def apart(world: str, sfm_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
         yield make
 
 
-@pytest.mark.zmq
+@pytest.mark.tcp
 @pytest.mark.parametrize("call", ["barrier_sync", "global_sum"])
 def test_a_node_passes_on_while_it_waits_for_all(apart: Apart, call: str) -> None:
     """The last one enters when it has the message, which another has to pass on."""
@@ -114,7 +114,7 @@ def test_a_node_passes_on_while_it_waits_for_all(apart: Apart, call: str) -> Non
     assert between.get_pending_message(1) is not None  # taken in, and not lost
 
 
-@pytest.mark.zmq
+@pytest.mark.tcp
 def test_a_node_that_leaves_passes_on(apart: Apart) -> None:
     _, (first, between, last) = apart("abb")
     first.broadcast(1, b"to all")
@@ -123,12 +123,12 @@ def test_a_node_that_leaves_passes_on(apart: Apart) -> None:
     assert comes(last, 1).data == b"to all"
 
 
-@pytest.mark.zmq
+@pytest.mark.tcp
 def test_one_node_passes_on_to_its_neighbours(apart: Apart) -> None:
     """Two machines, with nodes 0, 1, 3 and nodes 2, 4, 5."""
     ends, nodes = apart("aababb")
     assert all(comm.machines == [[0, 1, 3], [2, 4, 5]] for comm in nodes)
-    assert ends[0].route_kind(4) == "zmq" and ends[0].route_kind(3) == "shm"
+    assert ends[0].route_kind(4) == "tcp" and ends[0].route_kind(3) == "shm"
 
     data = b"x" * LARGE
     nodes[0].broadcast(1, data)

@@ -26,7 +26,7 @@ def test_nodes_are_counted_from_0(group: Callable[[int], Nodes], kind: str) -> N
     nodes = group(3)
     assert [comm.get_node_id() for comm in nodes] == [0, 1, 2]
     assert {comm.get_num_nodes() for comm in nodes} == {3}
-    machines = [[0], [1], [2]] if kind == "zmq" else [[0, 1, 2]]  # where memory is shared
+    machines = [[0], [1], [2]] if kind == "tcp" else [[0, 1, 2]]  # where memory is shared
     assert all(comm.machines == machines for comm in nodes)
     assert repr(nodes[1]) == "<SpeedesComm node 1 of 3, group 0>"
 

@@ -128,10 +128,10 @@ impl Endpoint {
 
     /// Tell observers what this process is; `kind`: as `Endpoint.describe` in Python has it.
     pub fn describe(&self, kind: &str) {
-        let Member { name, rank, pid, host, uid, .. } = &self.member;
+        let Member { name, rank, pid, host, site, uid, .. } = &self.member;
         let about = json!({
-            "name": name, "rank": rank, "pid": pid, "host": host, "uid": uid, "kind": kind,
-            "size": self.size,
+            "name": name, "rank": rank, "pid": pid, "host": host, "site": site, "uid": uid,
+            "kind": kind, "size": self.size,
         });
         self.core.shared().info.write(&about.to_string());
     }

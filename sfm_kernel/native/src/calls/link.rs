@@ -1,15 +1,14 @@
-//! Sending to a peer over ZeroMQ.
+//! Sending to a peer through a link.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::outflow::{block_until, Room};
 use super::{End, Host, Peer};
+use crate::net::{Link, WHOLE};
 use crate::packet::{cost, Gather};
 use crate::sender::account_of;
-use crate::zmq::{Link, WHOLE};
 
-/// Hand the packet to ZeroMQ; with `buffering` 0 returns when it was received.
+/// Hand the packet to the link; with `buffering` 0 returns when it was received.
 pub fn send_through_link<H: Host>(
     host: &H,
     link: &Link,
@@ -21,7 +20,7 @@ pub fn send_through_link<H: Host>(
     if core.is_closed() {
         return Err(host.ended(End::Closed));
     }
-    if !link.up.load(Ordering::Acquire) || link.lost().is_some() {
+    if !link.is_up() {
         peer.check(host)?;
     }
     let (account, cost) = (account_of(packet), cost(packet.len()));
@@ -39,16 +38,18 @@ pub fn send_through_link<H: Host>(
         block_until(host, core, peer, Room::For(packet.len()), seen, ready, sleep)?;
     }
     let urgent = outflow.waiting(account) > buffering / 2;
-    if packet.len() <= WHOLE {
-        link.send(packet, urgent);
-    } else if let Err(failure) = send_in_parts(host, link, peer, packet, urgent) {
+    let sent = if packet.len() > WHOLE {
+        send_in_parts(host, link, peer, packet, urgent)
+    } else if link.send(packet, urgent) {
+        Ok(())
+    } else {
+        peer.check(host)
+    };
+    if let Err(failure) = sent {
         outflow.release(account, cost);
         return Err(failure);
     }
     outflow.count(packet.len(), packet.head());
-    if link.lost().is_some() {
-        peer.check(host)?; // lost meanwhile: it went nowhere
-    }
     if buffering == 0 {
         let ready = || outflow.waiting(account) == 0;
         let sleep = |limit| core.drive_or_sleep(limit, || ready() || core.is_closed());
@@ -90,7 +91,9 @@ fn send_in_parts<H: Host>(
             }
             return Err(failure);
         }
-        host.release(|| link.send_part(packet, &mut done, urgent));
+        if !host.release(|| link.send_part(packet, &mut done, urgent)) {
+            return peer.check(host);
+        }
     }
     Ok(())
 }

@@ -7,15 +7,15 @@ use super::outflow::send_in_process;
 use super::ring::send_through_ring;
 use super::{Host, Peer};
 use crate::core::Core;
+use crate::net::Link;
 use crate::outflow::Outflow;
 use crate::packet::Gather;
 use crate::sender::Sender;
-use crate::zmq::Link;
 
 pub enum Way {
     /// To a process that shares memory: a ring.
     Ring(Arc<Sender>),
-    /// To a process that does not, as a rule on another machine: ZeroMQ.
+    /// To a process that does not, as a rule on another machine: TCP.
     Link(Arc<Link>),
     /// To an inbox of this process: its account, and the lane on which it takes in what comes.
     Local { outflow: Arc<Outflow>, inbox: Arc<Core>, lane: u32 },
@@ -33,7 +33,7 @@ impl Way {
     pub fn kind(&self) -> &'static str {
         match self {
             Way::Ring(_) => "shm",
-            Way::Link(_) => "zmq",
+            Way::Link(link) => link.kind(),
             Way::Local { .. } => "inproc",
         }
     }

@@ -33,9 +33,6 @@ pub trait Driver: Send + Sync {
 
     /// End the sleep of a thread that drives.
     fn poke(&self);
-
-    /// Take in what has come, if those whose task that is have been kept from it for a while.
-    fn stand_in(&self);
 }
 
 impl Core {
@@ -50,13 +47,6 @@ impl Core {
 
     pub(super) fn catch_up(&self) -> bool {
         self.driver().is_some_and(|driver| driver.catch_up())
-    }
-
-    /// What the endpoint's own thread does now and then for transports whose thread may need the GIL.
-    pub(super) fn stand_in(&self) {
-        if let Some(driver) = self.driver() {
-            driver.stand_in();
-        }
     }
 
     fn drive(&self, limit: Duration, news: &dyn Fn() -> bool) -> Option<Woken> {

@@ -4,6 +4,7 @@
 //! Locks: `state` is the only one, held for moves of memory and never while waiting or while
 //! Python runs. Whoever holds Python's GIL may wait for it, so its holder never waits for the GIL.
 
+mod about;
 mod arrivals;
 mod driving;
 mod helpers;
@@ -24,6 +25,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
+use self::about::About;
 use self::helpers::Helpers;
 use self::posted::Posted;
 use crate::matching::Taken;
@@ -104,6 +106,7 @@ pub struct Core {
     home: Home,
     folder: Option<PathBuf>,
     state: Mutex<State>,
+    about: About,
     /// Changes whenever a receive that found nothing might find something now.
     version: AtomicU64,
     /// How often a message was put back: cursors of waiting receives start over.
@@ -144,6 +147,7 @@ impl Core {
             home,
             folder,
             state: Mutex::default(),
+            about: About::default(),
             version: AtomicU64::new(0),
             rewinds: AtomicU64::new(0),
             closed: AtomicBool::new(false),

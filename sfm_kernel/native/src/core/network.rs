@@ -59,7 +59,6 @@ impl Core {
         if wished != *wishes {
             wish();
         }
-        self.stand_in();
         {
             let mut state = self.lock();
             if !active() && !state.undecided.is_empty() {

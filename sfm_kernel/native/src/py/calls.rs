@@ -3,6 +3,7 @@
 //! What is rare is left to methods of the Python class that inherits from this one:
 //! `_way`, `_successor`, `_canonical`, `_waiter`, `_timed_out`, `_would_block`, `_polled`.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
@@ -271,11 +272,19 @@ fn recv<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome
             }
         },
     };
+    let again = Cell::new(false);
     let waiter = || {
         let template = arguments.dict("")?;
-        slf.call_method1(intern!(py, "_waiter"), (template,))?.extract()
+        let told = slf.call_method1(intern!(py, "_waiter"), (template,))?;
+        again.set(told.is_none());
+        told.extract()
     };
-    match with_template(slf, arguments, |mut search| search.wait(py, timeout, waiter))? {
+    let wait = || with_template(slf, arguments, |mut search| search.wait(py, timeout, waiter));
+    let mut waited = wait();
+    while again.take() {
+        waited = wait();
+    }
+    match waited? {
         Waited::Taken(taken) => message(slf, taken),
         Waited::TimedOut => {
             polled(slf, "recv", given, arguments)?;

@@ -195,7 +195,7 @@ impl Inbox {
     }
 
     fn set_info(&self, info: &str) {
-        self.core.shared().info.write(info);
+        self.core.tell_info(info);
     }
 
     #[getter]

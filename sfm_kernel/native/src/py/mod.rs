@@ -11,21 +11,24 @@ mod encode;
 mod ends;
 mod errors;
 mod fastcall;
+mod gateway;
 mod here;
 mod host;
 mod inbox;
 mod kept;
+mod lab;
 mod lines;
 mod main_thread;
 mod memory;
 mod message;
+mod net;
 mod observer;
 mod parts;
 mod search;
 mod segment;
+mod tcp;
 mod template;
 mod way;
-mod zmq;
 
 use pyo3::prelude::*;
 
@@ -49,11 +52,15 @@ mod native {
     #[pymodule_export]
     use super::ends::{Busy, Direct};
     #[pymodule_export]
+    use super::gateway::Gateway;
+    #[pymodule_export]
     use super::here::set_locator;
     #[pymodule_export]
     use super::host::set_bystanders;
     #[pymodule_export]
     use super::inbox::Inbox;
+    #[pymodule_export]
+    use super::lab::{open_tun, setns, unshare, LabLink};
     #[pymodule_export]
     use super::lines::resolve;
     #[pymodule_export]
@@ -61,15 +68,17 @@ mod native {
     #[pymodule_export]
     use super::message::Message;
     #[pymodule_export]
+    use super::net::{abandon_connections, knock, Exchange, Link};
+    #[pymodule_export]
     use super::observer::{judge, Observer};
     #[pymodule_export]
     use super::segment::PySegment;
     #[pymodule_export]
+    use super::tcp::{congestion, set_congestion, tcp_info};
+    #[pymodule_export]
     use super::template::matches;
     #[pymodule_export]
     use super::way::Way;
-    #[pymodule_export]
-    use super::zmq::{Exchange, Link};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

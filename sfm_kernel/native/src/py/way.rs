@@ -12,8 +12,8 @@ use super::errors::{closed, shm_error};
 use super::here;
 use super::host::{PyHost, PyPeer};
 use super::inbox::Inbox;
+use super::net::Link;
 use super::segment::parse_uid;
-use super::zmq::Link;
 use crate::calls;
 use crate::packet::Gather;
 use crate::segment::{self, SLOTS};
@@ -120,7 +120,7 @@ impl Way {
         Way::new(way, dest, src, check)
     }
 
-    /// "shm", "zmq" or "inproc".
+    /// "shm", "tcp" or "inproc".
     #[getter]
     fn kind(&self) -> &'static str {
         self.way.kind()

@@ -5,6 +5,7 @@
 mod folder;
 mod roots;
 mod sha256;
+mod site;
 mod table;
 
 use std::path::{Path, PathBuf};
@@ -81,10 +82,12 @@ impl Directory {
 
     /// Register.
     pub fn join(&self, uid: u128, segment: PathBuf, wish: &Wish) -> Result<Member> {
+        let host = host();
         let who = Newcomer {
             uid: format!("{uid:032x}"),
             pid: std::process::id().into(),
-            host: host(),
+            site: site::own(&host)?,
+            host,
             segment: segment.to_string_lossy().into_owned(),
         };
         let locked = self.folder.locked()?;

@@ -25,6 +25,8 @@ pub struct Member {
     pub address: String,
     #[serde(default)]
     pub info: Map<String, Value>,
+    #[serde(default)]
+    pub site: String,
 }
 
 /// What a process asks for when it joins.
@@ -49,6 +51,7 @@ pub struct Newcomer {
     pub pid: i64,
     pub host: String,
     pub segment: String,
+    pub site: String,
 }
 
 impl Wish {
@@ -124,9 +127,9 @@ impl Table {
             kept.remove(dead);
         }
         let slot = self.free_slot(&kept);
-        let Newcomer { uid, pid, host, segment } = who;
+        let Newcomer { uid, pid, host, segment, site } = who;
         let (address, info) = Default::default();
-        let member = Member { uid, slot, rank, name, pid, host, segment, address, info };
+        let member = Member { uid, slot, rank, name, pid, host, segment, address, info, site };
         kept.push(member.clone());
         kept.sort_by_key(|one| one.slot);
         self.members = kept;
@@ -200,7 +203,8 @@ mod tests {
     fn enter(table: &mut Table, uid: &str, wish: Wish, dead: &[&str]) -> Result<Member> {
         wish.check()?;
         let (host, segment) = ("here".to_owned(), format!("/{uid}.seg"));
-        let who = Newcomer { uid: uid.to_owned(), pid: 1, host, segment };
+        let site = host.clone();
+        let who = Newcomer { uid: uid.to_owned(), pid: 1, host, segment, site };
         table.admit(who, &wish, |one| !dead.contains(&one.uid.as_str()))
     }
 

@@ -1,0 +1,1 @@
+export { SitesView } from './view';

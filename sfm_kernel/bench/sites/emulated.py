@@ -1,0 +1,84 @@
+"""Sites on a machine that allows no lab: the gateways themselves play the long way between them.
+
+Routes, forwarding, schedulers, delay and rate are real. TCP knows nothing of the way, since it only
+ever crosses this machine's loopback: idle restarts, losses and congestion cannot be seen, and what
+goes directly takes no time at all.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from sfm_kernel.bench.sites.lab import Lab, refusal
+
+CANNOT_SHOW = (
+    "This machine allows no network namespaces. The gateways play the way between the sites: "
+    "delay, rate and schedulers are real, but TCP does not see them, so that idle restarts, "
+    "losses and congestion cannot be shown, nor direct connections."
+)
+
+
+class Emulated:
+    """Stands in for ``Lab`` where there are gateways. Each host is an address of the loopback.
+
+    Args:
+        sites, rtt, rate: as of ``Lab``.
+    """
+
+    def __init__(
+        self, sites: Mapping[str, int] | None = None, *, rtt: float = 0.02, rate: float = 200e6
+    ) -> None:
+        self.sites = dict(sites or {"A": 1, "B": 1})
+        self.rtt, self.rate = rtt, rate
+        self.gateway_options = ("--delay", f"{rtt / 2 * 1e6:.0f}us", "--limit", f"{rate:.0f}")
+        self._started: list[subprocess.Popen[Any]] = []
+
+    def address(self, site: str, host: int = 1) -> str:
+        """The address of a host, which no other has."""
+        return f"127.{list(self.sites).index(site) + 1}.0.{host}"
+
+    def run(
+        self,
+        site: str,
+        command: Sequence[str],
+        env: Mapping[str, str] | None = None,
+        *,
+        host: int = 1,
+        **options: Any,
+    ) -> subprocess.Popen[Any]:
+        """Start a program; it ends with ``close`` at the latest."""
+        enter = [sys.executable, "-m", "sfm_kernel.bench.sites.enter", str(os.getpid()), "-", "-"]
+        one: subprocess.Popen[Any] = subprocess.Popen(
+            [*enter, *command], env={**os.environ, **(env or {})},
+            **{"start_new_session": True, **options},
+        )  # fmt: skip
+        self._started.append(one)
+        return one
+
+    def close(self) -> None:
+        """End all programs. Again: no effect."""
+        for one in self._started:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(one.pid, signal.SIGKILL)
+            one.wait()
+            for stream in (one.stdin, one.stdout, one.stderr):
+                if stream is not None:
+                    stream.close()
+        self._started = []
+
+    def __enter__(self) -> Emulated:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def open_lab(sites: Mapping[str, int] | None = None, **about: Any) -> Lab | Emulated:
+    """A lab, or, where this machine allows none, what stands in for it."""
+    return Emulated(sites, **about) if refusal() else Lab(sites, **about)

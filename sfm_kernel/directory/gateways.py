@@ -1,0 +1,125 @@
+"""The gateways of a world: the key that they get, and those that the directory server knows."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from sfm_kernel.directory.table import UID
+from sfm_kernel.directory.watch import Watch
+from sfm_kernel.directory.zmq.curve import Keys, gateway_key
+from sfm_kernel.errors import BadName, WorldError, WorldFull
+from sfm_kernel.transport.base import Gateway
+
+MEMBERS_PURPOSE, GATEWAYS_PURPOSE = b"sfm directory", b"sfm gateways' directory"
+"""Of the CURVE pairs that members, and gateways, show the directory server."""
+MOST = 256
+LONGEST_SITE = 64
+LARGEST_REQUEST = 1 << 18
+"""Bytes of what a gateway may say at once: of each the server keeps its last report."""
+KEY_BYTES = 32
+
+
+@dataclass(frozen=True)
+class GatewayKey:
+    """What a gateway is given instead of the world's key, and what that is not derived from.
+
+    Whoever has it can stop messages between sites, and see who talks to whom and how much; and read
+    or forge none.
+
+    Attributes:
+        key: seals what is said to gateways and by them.
+        server: the directory server's public half.
+    """
+
+    key: bytes
+    server: bytes
+
+    @classmethod
+    def of_world(cls, key: bytes) -> GatewayKey:
+        """Of the world's key. Raises WorldAccess if that is too short."""
+        return cls(gateway_key(key), Keys(key, MEMBERS_PURPOSE).public)
+
+    @classmethod
+    def from_text(cls, text: str) -> GatewayKey:
+        """Of what ``str`` has made of one. Raises WorldError on anything else."""
+        try:
+            both = bytes.fromhex(text)
+        except ValueError:
+            both = b""
+        if len(both) != 2 * KEY_BYTES:
+            raise WorldError(
+                f"SFM_GATEWAY_KEY has {4 * KEY_BYTES} hexadecimal digits; copy it from the output "
+                f"of `python -m sfm_kernel.directory`"
+            )
+        return cls(both[:KEY_BYTES], both[KEY_BYTES:])
+
+    def __str__(self) -> str:
+        return (self.key + self.server).hex()
+
+
+def check_site(site: object) -> str:
+    """The name of a site; raises BadName if it is none."""
+    if not isinstance(site, str) or not 0 < len(site) <= LONGEST_SITE or not site.isprintable():
+        raise BadName(f"site {site!r}: use 1 to {LONGEST_SITE} printable characters")
+    return site
+
+
+class Gateways:
+    """Those who have enlisted and listen still. For one thread.
+
+    Attributes:
+        listed: the gateways, oldest first.
+        reports: what each has told of itself last, by uid.
+    """
+
+    def __init__(self) -> None:
+        self._all: dict[str, tuple[Gateway, Watch]] = {}
+        self._reports: dict[str, tuple[float, dict[str, Any]]] = {}
+
+    @property
+    def listed(self) -> list[Gateway]:
+        return [gateway for gateway, _ in self._all.values()]
+
+    @property
+    def watches(self) -> list[Watch]:
+        """The connections by which is seen that they listen; for the server to poll."""
+        return [watch for _, watch in self._all.values()]
+
+    @property
+    def reports(self) -> dict[str, dict[str, Any]]:
+        now = time.monotonic()
+        return {uid: {**report, "age": now - at} for uid, (at, report) in self._reports.items()}
+
+    def enlist(self, asked: dict[str, Any]) -> tuple[Gateway, bool]:
+        """Enter a gateway ("uid", "site", "address"), or what a listed one tells ("report").
+
+        Returns: the gateway, and whether it is a new one.
+        Raises: BadName, WorldFull; TypeError, ValueError on what is no such request.
+        """
+        uid, site = asked["uid"], check_site(asked["site"])
+        if not isinstance(uid, str) or not UID.fullmatch(uid):
+            raise BadName(f"uid {uid!r}: 32 hexadecimal digits are needed")
+        if uid not in self._all:
+            if len(self._all) >= MOST:
+                raise WorldFull(f"the world has {MOST} gateways, which is its limit")
+            names = {gateway.name for gateway in self.listed}
+            name = next(name for n in range(1, MOST + 1) if (name := f"{site}-{n}") not in names)
+            watch = Watch(asked["address"])
+            self._all[uid] = Gateway(uid, site, asked["address"], name), watch
+            is_new = True
+        else:
+            is_new = False
+        report = asked.get("report")
+        if isinstance(report, dict):
+            self._reports[uid] = time.monotonic(), report
+        return self._all[uid][0], is_new
+
+    def forget_dead(self) -> bool:
+        """Take out those who do not listen any more; whether there were any."""
+        dead = [uid for uid, (_, watch) in self._all.items() if watch.dead]
+        for uid in dead:
+            self._all.pop(uid)[1].close()
+            self._reports.pop(uid, None)
+        return bool(dead)

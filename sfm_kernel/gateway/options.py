@@ -1,0 +1,96 @@
+"""The command line of a gateway, and what its environment says."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Mapping
+
+from sfm_kernel.directory.gateways import GatewayKey
+from sfm_kernel.errors import WorldError
+
+_BITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
+_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+_SCHEDULERS = ("round-robin", "fifo", "smallest")
+
+
+def bytes_per_second(text: str) -> int:
+    """Of "100M", bits per second; raises ArgumentTypeError."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([kMG]?)(?:bit/s)?", text)
+    rate = int(float(found[1]) * _BITS[found[2]]) // 8 if found else 0
+    if rate == 0:
+        raise argparse.ArgumentTypeError(f"{text!r}: bits per second are needed, as in 100M")
+    return rate
+
+
+def seconds(text: str) -> float:
+    """Of "20ms"; raises ArgumentTypeError."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(us|ms|s)", text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r}: a time is needed, as in 20ms")
+    return float(found[1]) * _SECONDS[found[2]]
+
+
+def weight(text: str) -> tuple[str, float]:
+    """Of "NAME=3"; raises ArgumentTypeError."""
+    name, _, value = text.rpartition("=")
+    try:
+        number = float(value)
+    except ValueError:
+        number = 0.0
+    if not name or not 0.01 <= number <= 100:
+        raise argparse.ArgumentTypeError(f"{text!r}: NAME=WEIGHT is needed, from 0.01 to 100")
+    return name, number
+
+
+def connections(text: str) -> int:
+    """Of "4"; raises ArgumentTypeError."""
+    if not text.isdecimal() or not 1 <= int(text) <= 64:
+        raise argparse.ArgumentTypeError(f"{text!r}: a number from 1 to 64 is needed")
+    return int(text)
+
+
+def parser() -> argparse.ArgumentParser:
+    """Of ``python -m sfm_kernel.gateway``."""
+    made = argparse.ArgumentParser(
+        prog="python -m sfm_kernel.gateway",
+        description="A gateway of a site, until SIGINT or SIGTERM. SFM_DIRECTORY and "
+        "SFM_GATEWAY_KEY, as `python -m sfm_kernel.directory` prints them, are taken from the "
+        "environment.",
+    )
+    add = made.add_argument
+    add("--world", default=os.environ.get("SFM_WORLD"), help="the world's name (SFM_WORLD)")
+    add("--site", required=True, help="the name of the site whose processes come here")
+    add("--bind", help="IP:port to listen on (default: a port of this machine's own address)")
+    add("--algorithm", help="TCP's congestion control to other sites (default: bbr if there is)")
+    add("--connections", type=connections, metavar="N", help="to each other gateway")
+    add("--mptcp", action="store_true", help="use MPTCP where the kernel has it")
+    add("--rate", type=bytes_per_second, help="to each other gateway at most: 100M, in bits/s")
+    add("--scheduler", choices=_SCHEDULERS, default=_SCHEDULERS[0], help="between flows")
+    add("--weight", type=weight, action="append", default=[], metavar="NAME=3",
+        help="what a sender's turn counts; may be given several times")  # fmt: skip
+    add("--delay", type=seconds, default=0.0, help="play a long path to other sites: 20ms one way")
+    add("--limit", type=bytes_per_second, help="play a narrow path to other sites: 200M")
+    return made
+
+
+def surroundings(environment: Mapping[str, str]) -> tuple[str, GatewayKey]:
+    """The directory server's address, and the key. Raises WorldError, WorldAccess."""
+    url = environment.get("SFM_DIRECTORY")
+    if not url:
+        raise WorldError(
+            "a gateway needs the directory server's address: set SFM_DIRECTORY as "
+            "`python -m sfm_kernel.directory` prints it. (Within one machine there are no sites.)"
+        )
+    if text := environment.get("SFM_GATEWAY_KEY"):
+        return url, GatewayKey.from_text(text)
+    try:
+        key = bytes.fromhex(environment.get("SFM_KEY", ""))
+    except ValueError:
+        raise WorldError("SFM_KEY is not hexadecimal; copy it from the server's output") from None
+    if not key:
+        raise WorldError(
+            f"the directory server at {url} lets no gateway in without a key: set SFM_GATEWAY_KEY"
+        )
+    return url, GatewayKey.of_world(key)

@@ -1,0 +1,156 @@
+"""A gateway with its line to the directory server."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from typing import Any
+
+from sfm_kernel import _native
+from sfm_kernel.directory.client import Client
+from sfm_kernel.directory.gateways import GatewayKey, check_site
+from sfm_kernel.errors import SFMError, WorldGone
+from sfm_kernel.transport.address import own_ip
+from sfm_kernel.transport.base import Gateway
+
+LOOK_EVERY = 0.25
+"""Seconds between two questions who is there."""
+REPORT_EVERY = 1.0
+RETRY_EVERY = 2.0
+"""Seconds between two attempts to reach a directory server that has gone."""
+
+
+class Service:
+    """A gateway of ``site``, known to the directory server; it forwards until ``close``.
+
+    When the server goes, it goes on with the gateways that it knows, and enlists again when there
+    is a server once more.
+
+    Args:
+        world, url, key: of the directory server.
+        bind: "IP:port"; by default a port of this machine's own address.
+        weights: of senders, by name.
+        options: those of ``_native.Gateway``.
+    Attributes:
+        gateway: as the server knows it.
+    Raises:
+        WorldGone, WorldAccess, WorldError: as ``Client``.
+        SFMError: there can be no such gateway here: its text says why.
+    """
+
+    def __init__(
+        self,
+        world: str,
+        url: str,
+        key: GatewayKey,
+        site: str,
+        *,
+        bind: str | None = None,
+        weights: dict[str, float] | None = None,
+        **options: Any,
+    ) -> None:
+        self._at, self._site = (world, url, key), check_site(site)
+        self._weights = weights or {}
+        self._version = -1
+        self._report_at = 0.0
+        self._client = Client(*self._at)
+        try:
+            self._native = _listening(site, key.key, bind, options)
+            try:
+                self.gateway = self._enlist()
+            except BaseException:
+                self._native.close()
+                raise
+        except BaseException:
+            self._client.close()
+            raise
+
+    def status(self) -> dict[str, Any]:
+        """What it does: native/src/gateway/status.rs."""
+        status: dict[str, Any] = json.loads(self._native.status())
+        return status
+
+    def serve(self, end: threading.Event) -> None:
+        """Keep in touch with the directory server, until ``end`` is set."""
+        while not end.wait(LOOK_EVERY):
+            try:
+                self.look()
+            except WorldGone as error:
+                _say(f"{error}. This gateway goes on with those that it knows")
+                if not self._come_back(end):
+                    return
+
+    def look(self) -> None:
+        """Take what is new from the server, and report now and then. Raises WorldGone."""
+        answer = self._client.ask("state", version=self._version)
+        if "gateways" in answer:
+            known = [Gateway.from_json(one) for one in answer["gateways"]]
+            self._native.peers([(one.uid, one.site, one.address) for one in known])
+            self._weigh(answer["members"])
+            if all(one.uid != self.gateway.uid for one in known):
+                self._enlist()  # it has taken us for dead
+        self._version = answer["version"]
+        if time.monotonic() >= self._report_at:
+            self._enlist(report=self.status())
+            self._report_at = time.monotonic() + REPORT_EVERY
+
+    def _enlist(self, **more: Any) -> Gateway:
+        address = self._native.address.replace("//0.0.0.0:", f"//{own_ip()}:")
+        uid = self._native.uid
+        answer = self._client.ask("enlist", uid=uid, site=self._site, address=address, **more)
+        return Gateway.from_json(answer["gateway"])
+
+    def _weigh(self, members: list[dict[str, Any]]) -> None:
+        if self._weights:
+            named = {str(one["name"]): one["uid"] for one in members}
+            known = self._weights.items()
+            self._native.weights({named[name]: one for name, one in known if name in named})
+
+    def _come_back(self, end: threading.Event) -> bool:
+        """Find the server again; False if the end came first."""
+        self._client.close()
+        while not end.wait(RETRY_EVERY):
+            try:
+                self._client = Client(*self._at)
+                self._version = -1
+                self.gateway = self._enlist()
+            except SFMError:  # not yet, or another world's
+                self._client.close()
+            else:
+                _say("the directory server is there again")
+                return True
+        return False
+
+    def close(self) -> None:
+        """End the gateway. Idempotent."""
+        self._native.close()
+        self._client.close()
+
+    def __enter__(self) -> Service:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _listening(site: str, key: bytes, bind: str | None, options: dict[str, Any]) -> _native.Gateway:
+    if bind is not None:
+        address = bind if ":" in bind else f"{bind}:0"
+        try:
+            return _native.Gateway(site, key, address, **options)
+        except ValueError as error:
+            raise SFMError(f"no gateway: {error}") from None
+    ip = own_ip()
+    try:
+        return _native.Gateway(site, key, f"{ip}:0", **options)
+    except SFMError as error:
+        if "(os error 99)" not in str(error):  # EADDRNOTAVAIL
+            raise
+        # A router in front of this machine has the address, and leads here.
+        return _native.Gateway(site, key, "0.0.0.0:0", **options)
+
+
+def _say(text: str) -> None:
+    print(f"sfm: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,1093 @@
+"use strict";(self.rspackChunk_sfm_labextension=self.rspackChunk_sfm_labextension||[]).push([[1],{29(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/* Colours come from JupyterLab's theme alone. A state has a shape and a text besides its colour. */
+
+.sfm-Panel,
+.sfm-View {
+  overflow: auto;
+  color: var(--jp-ui-font-color1);
+  background: var(--jp-layout-color1);
+  font-family: var(--jp-ui-font-family);
+  font-size: var(--jp-ui-font-size1);
+  container-type: inline-size;
+}
+
+.sfm-Panel p,
+.sfm-View p {
+  margin: 4px 0;
+}
+
+.sfm-Dim {
+  color: var(--jp-ui-font-color2);
+  font-weight: normal;
+}
+
+.sfm-Shape {
+  width: 12px;
+  height: 12px;
+  flex: none;
+  fill: currentcolor;
+  vertical-align: -1px;
+}
+
+.sfm-Announcer {
+  position: absolute;
+  width: 1px;
+  height: 1px;
+  overflow: hidden;
+  clip-path: inset(50%);
+  white-space: nowrap;
+}
+
+/* Buttons */
+
+.sfm-Button {
+  display: inline-flex;
+  align-items: center;
+  gap: 4px;
+  min-width: 24px;
+  height: 24px;
+  padding: 0 4px;
+  border: var(--jp-border-width) solid transparent;
+  border-radius: var(--jp-border-radius);
+  background: none;
+  color: var(--jp-ui-font-color1);
+  font: inherit;
+  cursor: pointer;
+}
+
+.sfm-Button.sfm-mod-text {
+  padding: 0 8px 0 5px;
+  border-color: var(--jp-border-color1);
+  background: var(--jp-layout-color2);
+}
+
+.sfm-Button:hover:enabled {
+  background: var(--jp-layout-color3);
+}
+
+.sfm-Button:disabled {
+  opacity: 0.4;
+  cursor: default;
+}
+
+.sfm-Button[aria-pressed='true'] {
+  background: var(--jp-layout-color3);
+  box-shadow: inset 0 -3px 0 var(--jp-brand-color1);
+}
+
+.sfm-Icon,
+.sfm-Icon svg {
+  display: block;
+  width: 16px;
+  height: 16px;
+}
+
+.sfm-Place {
+  padding: 0;
+  border: none;
+  background: none;
+  color: var(--jp-content-link-color);
+  font: inherit;
+  text-decoration: underline;
+  cursor: pointer;
+}
+
+:is(.sfm-Panel, .sfm-View) :is(button, input, summary, tr):focus-visible {
+  outline: 2px solid var(--jp-brand-color1);
+  outline-offset: -1px;
+}
+
+.sfm-Tools {
+  display: inline-flex;
+  margin-left: auto;
+}
+
+/* The panel's sections */
+
+.sfm-Section {
+  border-bottom: var(--jp-border-width) solid var(--jp-border-color2);
+}
+
+.sfm-Section-head {
+  display: flex;
+  align-items: center;
+  min-height: 28px;
+  padding-right: 4px;
+  background: var(--jp-layout-color2);
+}
+
+.sfm-Section-title {
+  flex: 1;
+  margin: 0;
+  font-size: var(--jp-ui-font-size1);
+}
+
+.sfm-Section-title button {
+  display: flex;
+  align-items: center;
+  gap: 4px;
+  width: 100%;
+  padding: 5px 6px;
+  border: none;
+  background: none;
+  color: inherit;
+  font: inherit;
+  font-weight: 600;
+  cursor: pointer;
+}
+
+.sfm-Section-body {
+  padding: 4px 8px 8px;
+}
+
+.sfm-Notice {
+  padding: 6px 8px;
+}
+
+.sfm-mod-warning {
+  border-left: 4px solid var(--jp-warn-color1);
+  background: var(--jp-layout-color2);
+}
+
+/* The whole graph, if smaller, where the panel is narrow. */
+.sfm-Panel .sfm-Graph svg {
+  max-width: 100%;
+  height: auto;
+}
+
+/* Views of the main area */
+
+.sfm-View-content {
+  box-sizing: border-box;
+  min-height: 100%;
+  padding: 8px 12px 12px;
+}
+
+.sfm-View-head {
+  display: flex;
+  align-items: center;
+  gap: 8px;
+}
+
+.sfm-View-head h2 {
+  margin: 0 0 8px;
+  font-size: var(--jp-ui-font-size2);
+}
+
+.sfm-Split {
+  display: grid;
+  grid-template-columns: minmax(0, 3fr) minmax(260px, 2fr);
+  gap: 16px;
+  align-items: start;
+}
+
+@container (max-width: 720px) {
+  .sfm-Split {
+    grid-template-columns: minmax(0, 1fr);
+  }
+}
+
+/* The status bar */
+
+.sfm-Status-button {
+  display: flex;
+  align-items: center;
+  gap: 8px;
+  height: 100%;
+  padding: 0 4px;
+  border: none;
+  background: none;
+  color: inherit;
+  font: inherit;
+  cursor: pointer;
+}
+
+.sfm-Status-button:focus-visible {
+  outline: 2px solid var(--jp-brand-color1);
+  outline-offset: -2px;
+}
+
+.sfm-Status-blocked:not([data-count='0']),
+.sfm-Status-dead:not([data-count='0']) {
+  font-weight: 600;
+}
+
+@media (max-width: 700px) {
+  .sfm-Status-word {
+    display: none;
+  }
+}
+
+/* A cell that was jumped to */
+
+@keyframes sfm-flash {
+  from {
+    box-shadow: inset 0 0 0 2px var(--jp-brand-color1);
+  }
+}
+
+.sfm-mod-flash {
+  animation: sfm-flash 1.5s ease-out;
+}
+
+@media (prefers-reduced-motion: reduce) {
+  .sfm-mod-flash {
+    animation: none;
+    box-shadow: inset 0 0 0 2px var(--jp-brand-color1);
+  }
+}
+`,""]),r.d(o,{},{A:s})},33(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/* The wait-for graph. What colour tells, a width, a pattern or a text tells too. */
+
+.sfm-Graph {
+  position: relative;
+  min-width: 0;
+}
+
+.sfm-Graph-scroll {
+  max-height: 70vh;
+  overflow: auto;
+}
+
+.sfm-Graph-scroll > svg {
+  display: block;
+  margin: 0 auto;
+  font-family: var(--jp-ui-font-family);
+}
+
+.sfm-Graph-tools {
+  display: flex;
+  justify-content: flex-end;
+  gap: 2px;
+}
+
+.sfm-Graph-list {
+  margin-top: 6px;
+}
+
+.sfm-Graph-list ul {
+  margin: 4px 0;
+  padding-left: 20px;
+}
+
+.sfm-Graph-list li {
+  overflow-wrap: anywhere;
+}
+
+.sfm-Graph-list code {
+  font-family: var(--jp-code-font-family);
+  font-size: var(--jp-code-font-size);
+}
+
+/* Processes */
+
+.sfm-Graph-node {
+  color: var(--jp-ui-font-color2);
+  cursor: pointer;
+  outline: none;
+}
+
+.sfm-Graph-box,
+.sfm-Graph-back {
+  fill: var(--jp-layout-color1);
+  stroke: var(--jp-border-color1);
+  stroke-width: 1;
+}
+
+.sfm-Graph-node:hover .sfm-Graph-box {
+  fill: var(--jp-layout-color2);
+}
+
+.sfm-Graph-name {
+  fill: var(--jp-ui-font-color1);
+  font-size: 13px;
+  font-weight: 600;
+}
+
+.sfm-Graph-status {
+  fill: var(--jp-ui-font-color1);
+  font-size: 11px;
+}
+
+.sfm-Graph-node.sfm-mod-cycle {
+  color: var(--jp-error-color1);
+}
+
+.sfm-Graph-node.sfm-mod-cycle .sfm-Graph-box {
+  stroke: var(--jp-error-color1);
+  stroke-width: 3;
+}
+
+.sfm-Graph-node.sfm-mod-victim,
+.sfm-Graph-node.sfm-mod-waits {
+  color: var(--jp-warn-color1);
+}
+
+.sfm-Graph-node.sfm-mod-victim .sfm-Graph-box {
+  stroke: var(--jp-warn-color1);
+  stroke-width: 2;
+}
+
+.sfm-Graph-node.sfm-mod-acts {
+  color: var(--jp-success-color1);
+}
+
+.sfm-Graph-node:is(.sfm-mod-idle, .sfm-mod-left, .sfm-mod-dead) .sfm-Graph-box {
+  stroke-dasharray: 3 3;
+}
+
+.sfm-Graph-node.sfm-mod-dead {
+  color: var(--jp-error-color1);
+}
+
+.sfm-Graph-node:is(.sfm-mod-idle, .sfm-mod-left) :is(.sfm-Graph-name, .sfm-Graph-status) {
+  fill: var(--jp-ui-font-color2);
+}
+
+/* After the others: the focus is shown whatever the node is. */
+.sfm-Graph-node:focus-visible .sfm-Graph-box {
+  stroke: var(--jp-brand-color1);
+  stroke-width: 4;
+  stroke-dasharray: none;
+}
+
+/* Who waits for whom */
+
+.sfm-Graph-line {
+  --sfm-line: var(--jp-ui-font-color2);
+}
+
+.sfm-Graph-line.sfm-mod-victim {
+  --sfm-line: var(--jp-warn-color1);
+}
+
+.sfm-Graph-line.sfm-mod-cycle {
+  --sfm-line: var(--jp-error-color1);
+}
+
+.sfm-Graph-way {
+  fill: none;
+  stroke: var(--sfm-line);
+  stroke-width: 1.3;
+}
+
+/* What the pointer can hit is wider than what is seen. */
+.sfm-Graph-reach {
+  fill: none;
+  stroke: transparent;
+  stroke-width: 12;
+}
+
+.sfm-Graph-line:hover .sfm-Graph-way,
+svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
+  stroke-width: 2.5;
+}
+
+.sfm-Graph-line.sfm-mod-cycle .sfm-Graph-way {
+  stroke-width: 3.5;
+  stroke-dasharray: 10 5;
+}
+
+.sfm-Graph-head {
+  fill: var(--jp-ui-font-color2);
+}
+
+.sfm-Graph-head.sfm-mod-victim {
+  fill: var(--jp-warn-color1);
+}
+
+.sfm-Graph-head.sfm-mod-cycle {
+  fill: var(--jp-error-color1);
+}
+
+.sfm-Graph-label rect {
+  fill: var(--jp-layout-color1);
+  opacity: 0.9;
+}
+
+.sfm-Graph-label text {
+  fill: var(--jp-ui-font-color1);
+  font-family: var(--jp-code-font-family);
+  font-size: 10px;
+}
+
+.sfm-Graph-label.sfm-mod-cycle text {
+  font-weight: 600;
+}
+`,""]),r.d(o,{},{A:s})},26(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=r.n(i),n=r(29),l=r(30),f=r(31),m=r(32),p=r(33),d=r(34),c=r(35),h=s()(t());h.i(n.A),h.i(l.A),h.i(f.A),h.i(m.A),h.i(p.A),h.i(d.A),h.i(c.A),h.push([e.id,`
+`,""]),r.d(o,{},{A:h})},34(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/* Sites and the ways between them. What colour tells, a pattern or a text tells too. */
+
+.sfm-Sites {
+  min-width: 0;
+  overflow-x: auto;
+}
+
+.sfm-Sites svg {
+  display: block;
+  margin: 0 auto;
+  max-width: max(100%, 330px);
+  height: auto;
+  font-family: var(--jp-ui-font-family);
+  font-size: var(--jp-ui-font-size0);
+}
+
+.sfm-Sites text {
+  fill: var(--jp-ui-font-color1);
+}
+
+.sfm-Sites-site rect {
+  fill: var(--jp-layout-color1);
+  stroke: var(--jp-border-color1);
+}
+
+.sfm-Sites-site .sfm-Sites-name {
+  font-weight: 600;
+  font-size: var(--jp-ui-font-size1);
+}
+
+.sfm-Sites-site .sfm-Sites-gateway {
+  fill: var(--jp-ui-font-color2);
+}
+
+.sfm-Sites-way line {
+  stroke: var(--jp-ui-font-color2);
+  stroke-width: 3;
+}
+
+.sfm-Sites-way.sfm-mod-direct line {
+  stroke-width: 1;
+}
+
+.sfm-Sites-way.sfm-mod-trouble line {
+  stroke: var(--jp-error-color1);
+  stroke-dasharray: 6 4;
+}
+
+/* Readable over its line. */
+.sfm-Sites .sfm-Sites-label {
+  paint-order: stroke;
+  stroke: var(--jp-layout-color1);
+  stroke-width: 5;
+  stroke-linejoin: round;
+}
+
+.sfm-Sites .sfm-Sites-label.sfm-mod-trouble {
+  fill: var(--jp-error-color1);
+  font-weight: 600;
+}
+
+.sfm-Sites ul {
+  margin: 4px 0;
+  padding-left: 20px;
+}
+
+.sfm-Sites li {
+  overflow-wrap: anywhere;
+}
+`,""]),r.d(o,{},{A:s})},30(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/*
+ * The processes and their queues. Each row is a grid of its own, of a fixed height, and contained:
+ * nothing moves when a process changes its state, and the others are neither laid out nor painted.
+ * The roles keep it a table for who cannot see it.
+ */
+
+.sfm-Table,
+.sfm-Table thead,
+.sfm-Table tbody {
+  display: block;
+}
+
+.sfm-Table tr {
+  display: grid;
+  grid-template:
+    'name state since waits where depth rate' auto / minmax(0, 3fr) minmax(0, 4fr) 64px
+    minmax(0, 6fr) minmax(0, 3fr) 48px 96px;
+  align-items: center;
+  padding-left: 3px;
+}
+
+.sfm-Table th,
+.sfm-Table td {
+  min-width: 0;
+  padding: 0 4px;
+  overflow: hidden;
+  line-height: 1.4;
+  text-align: left;
+  text-overflow: ellipsis;
+  white-space: nowrap;
+}
+
+.sfm-Table thead th {
+  color: var(--jp-ui-font-color2);
+  font-weight: normal;
+}
+
+/* Nor does a text that changes move the others of its row. */
+.sfm-Row td {
+  height: 1.4em;
+  contain: size layout;
+}
+
+.sfm-Table .sfm-Row {
+  height: calc(1.4em + 8px);
+  border-top: var(--jp-border-width) solid var(--jp-border-color2);
+  contain: strict;
+  cursor: pointer;
+}
+
+.sfm-Row:hover {
+  background: var(--jp-layout-color2);
+}
+
+.sfm-Row[aria-selected='true'] {
+  background: var(--jp-layout-color2);
+  box-shadow: inset 3px 0 var(--jp-brand-color1);
+}
+
+.sfm-Row-name {
+  grid-area: name;
+  font-weight: 600;
+}
+
+.sfm-Row-state {
+  grid-area: state;
+}
+
+.sfm-Row-since {
+  grid-area: since;
+}
+
+.sfm-Row-waits {
+  grid-area: waits;
+  font-family: var(--jp-code-font-family);
+  font-size: 0.92em;
+}
+
+.sfm-Row-where {
+  grid-area: where;
+}
+
+.sfm-Row-depth {
+  grid-area: depth;
+}
+
+.sfm-Row-rate {
+  grid-area: rate;
+}
+
+.sfm-Row-since,
+.sfm-Row-depth,
+.sfm-Row-rate {
+  font-variant-numeric: tabular-nums;
+}
+
+.sfm-Narrow {
+  display: none;
+}
+
+.sfm-State {
+  display: flex;
+  align-items: baseline;
+  gap: 5px;
+}
+
+.sfm-State.sfm-mod-busy .sfm-Shape {
+  color: var(--jp-success-color1);
+}
+
+.sfm-State.sfm-mod-waits .sfm-Shape {
+  color: var(--jp-warn-color1);
+}
+
+.sfm-State.sfm-mod-quiet .sfm-Shape {
+  color: var(--jp-ui-font-color2);
+}
+
+.sfm-State.sfm-mod-gone .sfm-Shape,
+.sfm-State.sfm-mod-stuck .sfm-Shape {
+  color: var(--jp-error-color1);
+}
+
+.sfm-State.sfm-mod-stuck .sfm-State-text {
+  font-weight: 600;
+}
+
+/* Three lines a process where there is no room for seven columns. */
+@container (max-width: 600px) {
+  .sfm-Table thead {
+    position: absolute;
+    width: 1px;
+    height: 1px;
+    overflow: hidden;
+    clip-path: inset(50%);
+  }
+
+  .sfm-Table .sfm-Row {
+    grid-template:
+      'name state state state since'
+      'name waits waits waits waits'
+      'where where depth rate rate' / clamp(62px, 20%, 110px) minmax(0, 1fr) 60px 24px 54px;
+    grid-template-rows: repeat(3, 1.4em);
+    align-content: center;
+    height: calc(4.2em + 7px);
+  }
+
+  .sfm-Row-name {
+    align-self: start;
+  }
+
+  .sfm-Row-name .sfm-Dim {
+    display: block;
+  }
+
+  .sfm-Table :is(.sfm-Row-since, .sfm-Row-rate) {
+    text-align: right;
+  }
+
+  .sfm-Row-depth,
+  .sfm-Row-rate {
+    color: var(--jp-ui-font-color2);
+  }
+
+  .sfm-Narrow {
+    display: inline;
+  }
+}
+
+/* The selected process */
+
+.sfm-Details-waits {
+  overflow-wrap: anywhere;
+}
+
+.sfm-Details-head {
+  display: flex;
+  flex-wrap: wrap;
+  align-items: center;
+  gap: 0 8px;
+  margin-top: 8px;
+}
+
+.sfm-Details-head h3 {
+  margin: 0;
+  font-size: var(--jp-ui-font-size1);
+}
+
+.sfm-Search {
+  box-sizing: border-box;
+  width: 100%;
+  height: 26px;
+  padding: 0 6px;
+  border: var(--jp-border-width) solid var(--jp-border-color1);
+  border-radius: var(--jp-border-radius);
+  background: var(--jp-input-background);
+  color: var(--jp-ui-font-color1);
+  font: inherit;
+}
+
+.sfm-Messages {
+  max-height: 320px;
+  margin: 0;
+  padding: 0;
+  overflow: auto;
+  list-style: none;
+}
+
+.sfm-Message {
+  padding: 4px 6px;
+  border-top: var(--jp-border-width) solid var(--jp-border-color2);
+}
+
+.sfm-Message.sfm-mod-near {
+  border-left: 4px solid var(--jp-warn-color1);
+}
+
+.sfm-Attributes {
+  display: flex;
+  flex-wrap: wrap;
+  gap: 2px 12px;
+  margin: 2px 0 0;
+  font-family: var(--jp-code-font-family);
+  font-size: 0.92em;
+}
+
+.sfm-Attributes > div {
+  display: flex;
+  overflow-wrap: anywhere;
+}
+
+.sfm-Attributes dt {
+  color: var(--jp-ui-font-color2);
+}
+
+.sfm-Attributes dt::after {
+  content: '=';
+}
+
+.sfm-Attributes dd {
+  margin: 0;
+}
+
+.sfm-Attributes .sfm-mod-miss dd {
+  text-decoration: underline wavy var(--jp-warn-color1);
+}
+
+.sfm-Peers summary {
+  padding: 4px 0;
+  cursor: pointer;
+}
+
+.sfm-Peers th,
+.sfm-Peers td {
+  padding: 1px 12px 1px 0;
+  text-align: left;
+  font-variant-numeric: tabular-nums;
+}
+`,""]),r.d(o,{},{A:s})},35(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/* The timeline. Its canvases are painted with the colours that are named here. */
+
+.sfm-Timeline {
+  --sfm-running: var(--jp-brand-color2);
+  --sfm-blocked-in-recv: var(--jp-warn-color0);
+  --sfm-blocked-in-send: var(--jp-warn-color2);
+  --sfm-blocked-in-collective: var(--jp-info-color1);
+  --sfm-blocked-in-cell: var(--jp-ui-font-color2);
+  --sfm-idle: var(--jp-ui-font-color3);
+  --sfm-back: var(--jp-layout-color1);
+  --sfm-stripe: var(--jp-layout-color2);
+  --sfm-text: var(--jp-ui-font-color1);
+  --sfm-dim: var(--jp-ui-font-color2);
+  --sfm-grid: var(--jp-border-color2);
+  --sfm-late: var(--jp-error-color1);
+  --sfm-chosen: var(--jp-brand-color1);
+
+  min-width: 0;
+  font-family: var(--jp-ui-font-family);
+}
+
+.sfm-Timeline-tools {
+  display: flex;
+  flex-wrap: wrap;
+  gap: 4px;
+  margin-bottom: 6px;
+}
+
+.sfm-Timeline-tools .sfm-Button[aria-pressed='true'] {
+  background: var(--jp-layout-color3);
+  box-shadow: inset 0 -3px 0 var(--jp-brand-color1);
+}
+
+.sfm-Timeline-space {
+  flex: 1;
+}
+
+.sfm-Timeline-note {
+  color: var(--jp-ui-font-color2);
+}
+
+.sfm-Timeline-chart:focus-visible {
+  outline: 2px solid var(--jp-brand-color1);
+  outline-offset: 2px;
+}
+
+.sfm-Timeline-line,
+.sfm-Timeline-scroll {
+  display: flex;
+  scrollbar-gutter: stable;
+}
+
+.sfm-Timeline-line {
+  align-items: center;
+  overflow: hidden;
+}
+
+.sfm-Timeline-scroll {
+  max-height: 60vh;
+  overflow: hidden auto;
+  border: var(--jp-border-width) solid var(--jp-border-color2);
+  border-width: var(--jp-border-width) 0;
+}
+
+.sfm-Timeline-gutter {
+  box-sizing: border-box;
+  flex: none;
+  width: clamp(44px, 14%, 84px);
+  padding-right: 6px;
+  color: var(--jp-ui-font-color2);
+  text-align: right;
+}
+
+.sfm-Timeline-name {
+  overflow: hidden;
+  color: var(--jp-ui-font-color1);
+  font-weight: 600;
+  text-overflow: ellipsis;
+  white-space: nowrap;
+}
+
+.sfm-Timeline-plot {
+  flex: 1;
+  min-width: 0;
+}
+
+.sfm-Timeline-plot canvas {
+  display: block;
+  width: 100%;
+  cursor: grab;
+  touch-action: pan-y;
+}
+
+.sfm-Timeline-plot canvas:active {
+  cursor: grabbing;
+}
+
+.sfm-Timeline-axis,
+.sfm-Timeline-overview {
+  flex: 1;
+  min-width: 0;
+  height: 24px;
+}
+
+.sfm-Timeline-overview {
+  height: 32px;
+  margin-top: 4px;
+  cursor: ew-resize;
+  touch-action: none;
+}
+
+/* Legend */
+
+.sfm-Timeline-legend {
+  display: flex;
+  flex-wrap: wrap;
+  gap: 2px 12px;
+  margin: 8px 0;
+  padding: 0;
+  color: var(--jp-ui-font-color2);
+  font-size: var(--jp-ui-font-size0);
+  list-style: none;
+}
+
+.sfm-Timeline-legend li {
+  display: inline-flex;
+  align-items: center;
+  gap: 5px;
+}
+
+.sfm-Timeline-legend canvas,
+.sfm-Timeline-sample {
+  width: 20px;
+  height: 12px;
+}
+
+.sfm-Timeline-way {
+  fill: none;
+  stroke: var(--sfm-text);
+  stroke-width: 1.2;
+}
+
+.sfm-Timeline-head {
+  fill: var(--sfm-text);
+}
+
+:is(.sfm-mod-sender, .sfm-mod-receiver) > .sfm-Timeline-way {
+  stroke: var(--sfm-late);
+  stroke-width: 1.8;
+}
+
+.sfm-mod-receiver > .sfm-Timeline-way {
+  stroke-dasharray: 5 3;
+}
+
+:is(.sfm-mod-sender, .sfm-mod-receiver) > .sfm-Timeline-head {
+  fill: var(--sfm-late);
+}
+
+/* The chosen message */
+
+.sfm-Timeline-details {
+  padding: 4px 10px 8px;
+  border: var(--jp-border-width) solid var(--jp-border-color1);
+  border-left: 4px solid var(--sfm-chosen);
+  background: var(--jp-layout-color1);
+}
+
+.sfm-Timeline-details-head {
+  display: flex;
+  align-items: center;
+  justify-content: space-between;
+}
+
+.sfm-Timeline-details h3 {
+  margin: 0;
+  font-size: var(--jp-ui-font-size1);
+  overflow-wrap: anywhere;
+}
+
+.sfm-Timeline-details dl {
+  display: grid;
+  grid-template-columns: max-content minmax(0, 1fr);
+  gap: 2px 12px;
+  margin: 4px 0 0;
+}
+
+.sfm-Timeline-fact {
+  display: contents;
+}
+
+.sfm-Timeline-details dt {
+  max-width: 160px;
+  color: var(--jp-ui-font-color2);
+  overflow-wrap: anywhere;
+}
+
+.sfm-Timeline-details dd {
+  margin: 0;
+  overflow-wrap: anywhere;
+}
+
+.sfm-Timeline :is(code, .sfm-Timeline-values) {
+  font-family: var(--jp-code-font-family);
+  font-size: var(--jp-code-font-size);
+}
+
+/* The messages as a table */
+
+.sfm-Timeline-table {
+  max-height: 60vh;
+  overflow: auto;
+}
+
+.sfm-Timeline-table:focus-visible {
+  outline: 2px solid var(--jp-brand-color1);
+}
+
+.sfm-Timeline-table table {
+  width: 100%;
+  border-collapse: collapse;
+  font-size: var(--jp-ui-font-size1);
+}
+
+.sfm-Timeline-table caption {
+  padding: 2px 0 6px;
+  color: var(--jp-ui-font-color2);
+  text-align: left;
+}
+
+.sfm-Timeline-table :is(th, td) {
+  padding: 3px 8px;
+  border-bottom: var(--jp-border-width) solid var(--jp-border-color2);
+  text-align: left;
+  vertical-align: top;
+  white-space: nowrap;
+}
+
+.sfm-Timeline-table .sfm-Timeline-values {
+  min-width: 220px;
+  white-space: normal;
+  overflow-wrap: anywhere;
+}
+`,""]),r.d(o,{},{A:s})},31(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/* Why a world does not go on */
+
+.sfm-Why {
+  padding: 4px 8px;
+  border-left: 4px solid var(--jp-border-color1);
+}
+
+.sfm-Why-title {
+  display: flex;
+  align-items: baseline;
+  gap: 6px;
+  font-weight: 600;
+}
+
+.sfm-Why.sfm-mod-running {
+  border-color: var(--jp-success-color1);
+}
+
+.sfm-Why.sfm-mod-waiting {
+  border-color: var(--jp-warn-color1);
+}
+
+.sfm-Why.sfm-mod-deadlock {
+  border-color: var(--jp-error-color1);
+  background: var(--jp-layout-color2);
+}
+
+.sfm-Why.sfm-mod-deadlock .sfm-Why-title .sfm-Shape {
+  color: var(--jp-error-color1);
+}
+
+.sfm-Why-sentences {
+  margin: 4px 0;
+  padding-left: 18px;
+  overflow-wrap: anywhere;
+}
+
+.sfm-Why-places,
+.sfm-Why-actions {
+  display: flex;
+  flex-wrap: wrap;
+  gap: 4px 10px;
+  align-items: center;
+}
+`,""]),r.d(o,{},{A:s})},32(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/* The worlds of the user */
+
+.sfm-Worlds {
+  margin: 0;
+  padding: 0;
+  list-style: none;
+}
+
+.sfm-World {
+  padding: 2px 4px 6px;
+  border-left: 4px solid transparent;
+}
+
+.sfm-World[aria-current='true'] {
+  border-color: var(--jp-brand-color1);
+}
+
+.sfm-World-head,
+.sfm-World-body {
+  display: flex;
+  align-items: center;
+  gap: 0 6px;
+}
+
+.sfm-World-body {
+  flex-wrap: wrap;
+  margin: 0 0 4px 8px;
+}
+
+.sfm-World-title {
+  min-width: 0;
+  font-weight: 600;
+  overflow-wrap: anywhere;
+}
+
+.sfm-Code {
+  display: flex;
+  align-items: center;
+  gap: 4px;
+  margin-left: 8px;
+}
+
+.sfm-Code pre,
+.sfm-DragImage {
+  flex: 1;
+  min-width: 0;
+  margin: 0;
+  padding: 3px 6px;
+  overflow: hidden;
+  border: var(--jp-border-width) dashed var(--jp-border-color1);
+  border-radius: var(--jp-border-radius);
+  background: var(--jp-cell-editor-background);
+  color: var(--jp-content-font-color1);
+  font-family: var(--jp-code-font-family);
+  font-size: 0.92em;
+  text-overflow: ellipsis;
+  cursor: grab;
+  touch-action: none;
+}
+
+.sfm-DragImage {
+  opacity: 0.85;
+}
+`,""]),r.d(o,{},{A:s})},28(e){e.exports=function(e){var o=[];return o.toString=function(){return this.map(function(o){var r="",a=void 0!==o[5];return o[4]&&(r+="@supports (".concat(o[4],") {")),o[2]&&(r+="@media ".concat(o[2]," {")),a&&(r+="@layer".concat(o[5].length>0?" ".concat(o[5]):""," {")),r+=e(o),a&&(r+="}"),o[2]&&(r+="}"),o[4]&&(r+="}"),r}).join("")},o.i=function(e,r,a,t,i){"string"==typeof e&&(e=[[null,e,void 0]]);var s={};if(a)for(var n=0;n<this.length;n++){var l=this[n][0];null!=l&&(s[l]=!0)}for(var f=0;f<e.length;f++){var m=[].concat(e[f]);a&&s[m[0]]||(void 0!==i&&(void 0===m[5]||(m[1]="@layer".concat(m[5].length>0?" ".concat(m[5]):""," {").concat(m[1],"}")),m[5]=i),r&&(m[2]&&(m[1]="@media ".concat(m[2]," {").concat(m[1],"}")),m[2]=r),t&&(m[4]?(m[1]="@supports (".concat(m[4],") {").concat(m[1],"}"),m[4]=t):m[4]="".concat(t)),o.push(m))}},o}},27(e){e.exports=function(e){return e[1]}},19(e,o,r){r.r(o);var a=r(20),t=r.n(a),i=r(21),s=r.n(i),n=r(22),l=r.n(n),f=r(23),m=r.n(f),p=r(24),d=r.n(p),c=r(25),h=r.n(c),u=r(26),v={};v.styleTagTransform=h(),v.setAttributes=m(),v.insert=l().bind(null,"head"),v.domAPI=s(),v.insertStyleElement=d(),t()(u.A,v);let x=u.A&&u.A.locals?u.A.locals:void 0;r.d(o,{},{default:x})},20(e){var o=[];function r(e){for(var r=-1,a=0;a<o.length;a++)if(o[a].identifier===e){r=a;break}return r}function a(e,a){for(var t={},i=[],s=0;s<e.length;s++){var n=e[s],l=a.base?n[0]+a.base:n[0],f=t[l]||0,m="".concat(l," ").concat(f);t[l]=f+1;var p=r(m),d={css:n[1],media:n[2],sourceMap:n[3],supports:n[4],layer:n[5]};if(-1!==p)o[p].references++,o[p].updater(d);else{var c=function(e,o){var r=o.domAPI(o);return r.update(e),function(o){o?(o.css!==e.css||o.media!==e.media||o.sourceMap!==e.sourceMap||o.supports!==e.supports||o.layer!==e.layer)&&r.update(e=o):r.remove()}}(d,a);a.byIndex=s,o.splice(s,0,{identifier:m,updater:c,references:1})}i.push(m)}return i}e.exports=function(e,t){var i=a(e=e||[],t=t||{});return function(e){e=e||[];for(var s=0;s<i.length;s++){var n=r(i[s]);o[n].references--}for(var l=a(e,t),f=0;f<i.length;f++){var m=r(i[f]);0===o[m].references&&(o[m].updater(),o.splice(m,1))}i=l}}},22(e){var o={};e.exports=function(e,r){var a=function(e){if(void 0===o[e]){var r=document.querySelector(e);if(window.HTMLIFrameElement&&r instanceof window.HTMLIFrameElement)try{r=r.contentDocument.head}catch(e){r=null}o[e]=r}return o[e]}(e);if(!a)throw Error("Couldn't find a style target. This probably means that the value for the 'insert' parameter is invalid.");a.appendChild(r)}},24(e){e.exports=function(e){var o=document.createElement("style");return e.setAttributes(o,e.attributes),e.insert(o,e.options),o}},23(e,o,r){e.exports=function(e){var o=r.nc;o&&e.setAttribute("nonce",o)}},21(e){e.exports=function(e){if("u"<typeof document)return{update:function(){},remove:function(){}};var o=e.insertStyleElement(e);return{update:function(r){var a,t,i;a="",r.supports&&(a+="@supports (".concat(r.supports,") {")),r.media&&(a+="@media ".concat(r.media," {")),(t=void 0!==r.layer)&&(a+="@layer".concat(r.layer.length>0?" ".concat(r.layer):""," {")),a+=r.css,t&&(a+="}"),r.media&&(a+="}"),r.supports&&(a+="}"),(i=r.sourceMap)&&"u">typeof btoa&&(a+="\n/*# sourceMappingURL=data:application/json;base64,".concat(btoa(unescape(encodeURIComponent(JSON.stringify(i))))," */")),e.styleTagTransform(a,o,e.options)},remove:function(){var e;null===(e=o).parentNode||e.parentNode.removeChild(e)}}}},25(e){e.exports=function(e,o){if(o.styleSheet)o.styleSheet.cssText=e;else{for(;o.firstChild;)o.removeChild(o.firstChild);o.appendChild(document.createTextNode(e))}}}}]);

@@ -1,0 +1,344 @@
+//! One connection of a gateway: frames come in, frames go out, whole ones only.
+
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Read};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use super::flow::Frame;
+use super::poll::Id;
+use super::sockets;
+use super::wide::Wide;
+use crate::net::frame::{Header, HEADER};
+use crate::net::voice::LARGEST_HELLO;
+
+/// Bytes of frames that are out of their scheduler's hands, beyond the first.
+pub const BATCH: usize = 64 << 10;
+/// Frames in one write at most.
+const BUFFERS: usize = 32;
+
+/// Who is at the other end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// Has not said Hello yet.
+    Stranger,
+    Process(u128),
+    Gateway {
+        uid: u128,
+        slot: usize,
+    },
+    /// We have made it, and wait for the Welcome with this number.
+    Dialed {
+        uid: u128,
+        slot: usize,
+        number: u64,
+    },
+}
+
+/// What a read has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Open,
+    /// It has ended, or what came is no frame.
+    Over,
+}
+
+pub struct Connection {
+    pub id: Id,
+    pub stream: TcpStream,
+    pub address: SocketAddr,
+    pub whose: Whose,
+    pub since: Instant,
+    /// There may be something to read, or room to write.
+    pub readable: bool,
+    pub writable: bool,
+    /// It is among those that are to be read.
+    pub in_turn: bool,
+    /// Not read any more until less of its frames waits for the wide area.
+    pub paused: bool,
+    /// Bytes of its frames that wait for the wide area.
+    pub held: usize,
+    /// Something for it was dropped because too much waits here.
+    pub overflowed: bool,
+    /// What a connection between gateways has besides.
+    pub wide: Option<Box<Wide>>,
+    pub received: Count,
+    pub sent: Count,
+    partial: Vec<u8>,
+    out: VecDeque<Frame>,
+    /// Bytes of the first of them that are written.
+    written: usize,
+    out_bytes: usize,
+}
+
+/// Frames and their bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Count {
+    pub frames: u64,
+    pub bytes: u64,
+}
+
+impl Count {
+    pub fn add(&mut self, bytes: usize) {
+        self.frames += 1;
+        self.bytes += bytes as u64;
+    }
+}
+
+impl Connection {
+    pub fn new(id: Id, stream: TcpStream, address: SocketAddr, whose: Whose) -> Connection {
+        Connection {
+            id,
+            stream,
+            address,
+            whose,
+            since: Instant::now(),
+            readable: false,
+            writable: false,
+            in_turn: false,
+            paused: false,
+            held: 0,
+            overflowed: false,
+            wide: None,
+            received: Count::default(),
+            sent: Count::default(),
+            partial: Vec::new(),
+            out: VecDeque::new(),
+            written: 0,
+            out_bytes: 0,
+        }
+    }
+
+    /// Bytes that wait to be written, without those that wait in the schedule.
+    pub fn waiting(&self) -> usize {
+        self.out_bytes
+    }
+
+    /// Read once, and put the frames that are whole into `frames`.
+    pub fn read(&mut self, room: &mut [u8], frames: &mut Vec<Frame>) -> Outcome {
+        let limit = match self.whose {
+            Whose::Stranger => LARGEST_HELLO,
+            _ => room.len(),
+        };
+        match (&self.stream).read(&mut room[..limit]) {
+            Ok(0) => Outcome::Over,
+            Ok(count) => {
+                // Less than there was room for: all that has come so far. Of what follows epoll tells.
+                self.readable = count == limit;
+                self.cut(&room[..count], frames)
+            }
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock => {
+                    self.readable = false;
+                    Outcome::Open
+                }
+                ErrorKind::Interrupted => Outcome::Open,
+                _ => Outcome::Over,
+            },
+        }
+    }
+
+    /// Cut what has come into frames; what is left over waits for its rest.
+    fn cut(&mut self, mut bytes: &[u8], frames: &mut Vec<Frame>) -> Outcome {
+        let now = Instant::now();
+        while !bytes.is_empty() {
+            // Of a frame that has begun: first its header, then what that announces.
+            let mut wanted = HEADER;
+            if self.partial.len() >= HEADER {
+                wanted = Header::read(&self.partial).map_or(0, |header| header.frame());
+            }
+            let taken = wanted.saturating_sub(self.partial.len()).min(bytes.len());
+            self.partial.extend_from_slice(&bytes[..taken]);
+            bytes = &bytes[taken..];
+            if self.partial.len() < HEADER {
+                continue;
+            }
+            let Some(header) = Header::read(&self.partial) else { return Outcome::Over };
+            let is_hello = self.whose == Whose::Stranger && frames.is_empty();
+            if is_hello && header.frame() > LARGEST_HELLO {
+                return Outcome::Over;
+            }
+            if self.partial.len() == header.frame() {
+                self.received.add(header.frame());
+                let whole = std::mem::take(&mut self.partial);
+                frames.push(Frame::new(header, whole, self.id, now));
+            } else {
+                self.partial.reserve_exact(header.frame() - self.partial.len());
+            }
+        }
+        Outcome::Open
+    }
+
+    /// Write this frame after all others.
+    pub fn queue(&mut self, frame: Frame) {
+        self.out_bytes += frame.size();
+        self.out.push_back(frame);
+    }
+
+    /// Write as much as goes; how long each frame that has gone was here goes into `delays`.
+    pub fn write(&mut self, delays: &mut Delays) -> Outcome {
+        while self.writable && !self.out.is_empty() {
+            let mut buffers = Vec::with_capacity(self.out.len().min(BUFFERS));
+            for (nth, frame) in self.out.iter().take(BUFFERS).enumerate() {
+                let rest = &frame.bytes[if nth == 0 { self.written } else { 0 }..];
+                let (iov_base, iov_len) = (rest.as_ptr().cast_mut().cast(), rest.len());
+                buffers.push(libc::iovec { iov_base, iov_len });
+            }
+            match sockets::write(&self.stream, &buffers) {
+                Ok(count) => self.wrote(count, delays),
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock => self.writable = false,
+                    ErrorKind::Interrupted => {}
+                    _ => return Outcome::Over,
+                },
+            }
+        }
+        Outcome::Open
+    }
+
+    fn wrote(&mut self, count: usize, delays: &mut Delays) {
+        let now = Instant::now();
+        self.written += count;
+        self.out_bytes -= count;
+        while let Some(frame) = self.out.front() {
+            if self.written < frame.size() {
+                break;
+            }
+            self.written -= frame.size();
+            self.sent.add(frame.size());
+            if frame.from != Id::NONE {
+                delays.add(now - frame.came);
+            }
+            self.out.pop_front();
+        }
+    }
+
+    /// What was not written, for those who are to be told.
+    pub fn unsent(&mut self) -> Vec<Frame> {
+        (self.out_bytes, self.written) = (0, 0);
+        self.out.drain(..).collect()
+    }
+}
+
+/// How long frames were in this gateway: powers of two of a microsecond.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Delays {
+    pub count: u64,
+    pub total: Duration,
+    pub longest: Duration,
+    buckets: [u64; 32],
+}
+
+impl Delays {
+    pub fn add(&mut self, delay: Duration) {
+        self.count += 1;
+        self.total += delay;
+        self.longest = self.longest.max(delay);
+        let bucket = 64 - (delay.as_micros() as u64).leading_zeros() as usize;
+        self.buckets[bucket.min(31)] += 1;
+    }
+
+    pub fn mean(&self) -> f64 {
+        self.total.as_secs_f64() / self.count.max(1) as f64
+    }
+
+    /// Seconds that this share of the frames did not reach; rounded up to a power of two.
+    pub fn below(&self, share: f64) -> f64 {
+        let mut left = (self.count as f64 * share).ceil() as u64;
+        for (bucket, &count) in self.buckets.iter().enumerate() {
+            if left <= count {
+                return (1u64 << bucket) as f64 * 1e-6;
+            }
+            left -= count;
+        }
+        self.longest.as_secs_f64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::TcpListener;
+
+    use super::super::flow::tests::frame;
+    use super::*;
+    use crate::net::frame::{Class, LARGEST};
+
+    fn pair(whose: Whose) -> (Connection, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (other, address) = listener.accept().unwrap();
+        stream.set_nonblocking(true).unwrap();
+        (Connection::new(Id::new(0, 0), stream, address, whose), other)
+    }
+
+    /// Read until so many frames have come, or it is over.
+    fn read(one: &mut Connection, room: usize, count: usize) -> (Outcome, Vec<Frame>) {
+        let mut frames = Vec::new();
+        let mut room = vec![0; room];
+        while frames.len() < count {
+            if one.read(&mut room, &mut frames) == Outcome::Over {
+                return (Outcome::Over, frames);
+            }
+        }
+        (Outcome::Open, frames)
+    }
+
+    #[test]
+    fn frames_come_out_as_they_went_in_however_they_are_cut() {
+        let (mut one, mut other) = pair(Whose::Process(1));
+        let sent: Vec<_> = [0, 1, 100, LARGEST, 5, 40_000]
+            .map(|length| frame(1, 2, Class::Bulk, length, 0).bytes)
+            .to_vec();
+        for room in [7, 64, 1000, 1 << 18] {
+            other.write_all(&sent.concat()).unwrap();
+            let (_, frames) = read(&mut one, room, sent.len());
+            assert_eq!(frames.into_iter().map(|one| one.bytes).collect::<Vec<_>>(), sent);
+        }
+        other.write_all(&[0; HEADER]).unwrap();
+        assert_eq!(read(&mut one, 1000, 1).0, Outcome::Over);
+    }
+
+    #[test]
+    fn a_stranger_cannot_make_us_keep_much() {
+        for whose in [Whose::Stranger, Whose::Process(1)] {
+            let (mut one, mut other) = pair(whose);
+            other.write_all(&frame(1, 2, Class::Bulk, 1000, 0).bytes).unwrap();
+            let is_member = whose != Whose::Stranger;
+            assert_eq!(read(&mut one, 4000, 1).0 == Outcome::Open, is_member);
+        }
+    }
+
+    #[test]
+    fn frames_are_written_whole_and_in_order() {
+        let (mut one, mut other) = pair(Whose::Process(1));
+        let (mut delays, mut expected) = (Delays::default(), Vec::<u8>::new());
+        one.writable = true;
+        for length in (0..200).map(|n| n * 37 % 5000) {
+            let frame = frame(1, 2, Class::Bulk, length, length as u32);
+            expected.extend(&frame.bytes);
+            one.queue(frame);
+        }
+        assert_eq!(one.write(&mut delays), Outcome::Open);
+        let mut came = vec![0; expected.len() - one.waiting()];
+        other.read_exact(&mut came).unwrap();
+        one.writable = true;
+        one.write(&mut delays);
+        assert_eq!(one.waiting(), 0);
+        let mut rest = vec![0; expected.len() - came.len()];
+        other.read_exact(&mut rest).unwrap();
+        came.extend(rest);
+        assert!(came == expected);
+        assert_eq!((one.sent.frames, one.sent.bytes), (200, expected.len() as u64));
+    }
+
+    #[test]
+    fn delays_are_told_by_powers_of_two() {
+        let mut delays = Delays::default();
+        for micros in [3, 3, 3, 100] {
+            delays.add(Duration::from_micros(micros));
+        }
+        assert_eq!((delays.below(0.5), delays.below(1.0)), (4e-6, 128e-6));
+        assert_eq!(Delays::default().mean(), 0.0);
+    }
+}

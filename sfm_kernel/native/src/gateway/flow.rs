@@ -1,0 +1,254 @@
+//! Frames on their way through, and the flows that they belong to.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use super::poll::Id;
+use crate::net::frame::{Header, HEADER};
+pub use crate::net::voice::Pair;
+use crate::net::voice::Reason;
+
+/// How long a flow that says nothing is remembered; one that has lost something much longer, so that
+/// its sender can be told when the way is open again.
+const REMEMBERED: Duration = Duration::from_secs(10);
+const REMEMBERED_LOSS: Duration = Duration::from_secs(600);
+/// A flow that has said nothing for so long has nothing on its way: it may take another one.
+const SETTLED: Duration = Duration::from_secs(1);
+/// Of those who have said nothing for so long, nothing was in a connection that broke.
+const IN_FLIGHT: Duration = Duration::from_secs(10);
+/// A sender is told of one flow at most so often.
+const TELL_EVERY: Duration = Duration::from_millis(100);
+/// So many are remembered; what happens to others is counted, and not told.
+const MOST: usize = 1 << 18;
+
+/// A frame that was read, and is to be written.
+pub struct Frame {
+    pub header: Header,
+    pub bytes: Vec<u8>,
+    /// The connection that it came through.
+    pub from: Id,
+    pub came: Instant,
+}
+
+impl Frame {
+    pub fn new(header: Header, bytes: Vec<u8>, from: Id, came: Instant) -> Frame {
+        debug_assert_eq!(header.frame(), bytes.len());
+        Frame { header, bytes, from, came }
+    }
+
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub fn pair(&self) -> Pair {
+        Pair { sender: self.header.sender, receiver: self.header.receiver }
+    }
+
+    /// One hop less: the only part of a header that its sender has not sealed.
+    pub fn hop(&mut self) {
+        self.header.hops -= 1;
+        self.bytes[5] = self.header.hops;
+        debug_assert!(self.bytes.len() > HEADER);
+    }
+}
+
+/// What is remembered of a flow.
+pub struct Flow {
+    pub last: Instant,
+    /// The connection through which its frames come.
+    pub from: Id,
+    /// The wide-area connection that it goes over.
+    pub to: Option<Id>,
+    pub from_site: u32,
+    pub to_site: u32,
+    pub frames: u64,
+    pub bytes: u64,
+    /// Something was dropped, and its sender does not know yet that there is a way again.
+    pub lost: bool,
+    told: Option<Instant>,
+    owed: Option<Reason>,
+}
+
+/// The flows of late.
+#[derive(Default)]
+pub struct Flows(HashMap<Pair, Flow>);
+
+impl Flows {
+    /// A frame of a flow has come; None where there are too many flows.
+    pub fn note(&mut self, frame: &Frame) -> Option<&mut Flow> {
+        let pair = frame.pair();
+        if self.0.len() >= MOST && !self.0.contains_key(&pair) {
+            return None;
+        }
+        let flow = self.0.entry(pair).or_insert_with(|| Flow {
+            last: frame.came,
+            from: frame.from,
+            to: None,
+            from_site: frame.header.from_site,
+            to_site: frame.header.to_site,
+            frames: 0,
+            bytes: 0,
+            lost: false,
+            told: None,
+            owed: None,
+        });
+        (flow.from, flow.to_site) = (frame.from, frame.header.to_site);
+        flow.frames += 1;
+        flow.bytes += frame.size() as u64;
+        if flow.last + SETTLED < frame.came {
+            flow.to = None;
+        }
+        flow.last = frame.came;
+        Some(flow)
+    }
+
+    pub fn get_mut(&mut self, pair: Pair) -> Option<&mut Flow> {
+        self.0.get_mut(&pair)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&Pair, &Flow)> {
+        self.0.iter()
+    }
+
+    /// Whether the sender is to be told now; if not, `owed` says when.
+    pub fn tell(&mut self, pair: Pair, reason: Reason, now: Instant) -> bool {
+        let Some(flow) = self.0.get_mut(&pair) else { return false };
+        flow.lost = reason != Reason::PathBroke;
+        if flow.told.is_some_and(|told| now < told + TELL_EVERY) {
+            flow.owed = Some(reason);
+            return false;
+        }
+        (flow.told, flow.owed) = (Some(now), None);
+        true
+    }
+
+    /// Whom to tell now what could not be told before.
+    pub fn owed(&mut self, now: Instant) -> Vec<(Pair, Reason)> {
+        let due = |(pair, flow): (&Pair, &mut Flow)| {
+            let is_due = flow.told.is_none_or(|told| now >= told + TELL_EVERY);
+            let reason = flow.owed.take_if(|_| is_due)?;
+            flow.told = Some(now);
+            Some((*pair, reason))
+        };
+        self.0.iter_mut().filter_map(due).collect()
+    }
+
+    /// Flows that may have had something in the wide-area connection `to`. They choose a way anew.
+    pub fn over(&mut self, to: Id, now: Instant) -> Vec<Pair> {
+        let mut over = Vec::new();
+        for (pair, flow) in self.0.iter_mut().filter(|(_, flow)| flow.to == Some(to)) {
+            flow.to = None;
+            if now < flow.last + IN_FLIGHT || flow.lost {
+                over.push(*pair);
+            }
+        }
+        over
+    }
+
+    /// Flows that may have had something in the connection of a process.
+    pub fn towards(&self, receiver: u128, now: Instant) -> Vec<Pair> {
+        let of_late = self.0.iter().filter(|(_, flow)| now < flow.last + IN_FLIGHT || flow.lost);
+        of_late.map(|(pair, _)| *pair).filter(|pair| pair.receiver == receiver).collect()
+    }
+
+    /// Flows of which something was dropped, and for which `opened` says that there is a way again.
+    pub fn lost(&self, opened: impl Fn(&Pair, &Flow) -> bool) -> Vec<Pair> {
+        self.0
+            .iter()
+            .filter(|(pair, flow)| flow.lost && opened(pair, flow))
+            .map(|(p, _)| *p)
+            .collect()
+    }
+
+    /// Forget those who have been silent for long.
+    pub fn sweep(&mut self, now: Instant) {
+        self.0.retain(|_, flow| {
+            let kept = if flow.lost { REMEMBERED_LOSS } else { REMEMBERED };
+            flow.owed.is_some() || now < flow.last + kept
+        });
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::net::frame::{Class, HOPS, INNER, TAG};
+
+    /// A frame with `length` bytes of nothing for a body.
+    pub fn frame(sender: u128, receiver: u128, class: Class, length: usize, ahead: u32) -> Frame {
+        let header = Header {
+            length: (INNER + length + TAG) as u32,
+            hops: HOPS,
+            class,
+            ahead,
+            from_site: 1,
+            to_site: 2,
+            sender,
+            receiver,
+            counter: 1,
+        };
+        let mut bytes = vec![0; header.frame()];
+        header.write(&mut bytes);
+        Frame::new(header, bytes, Id::NONE, Instant::now())
+    }
+
+    #[test]
+    fn a_hop_changes_nothing_else() {
+        let mut one = frame(1, 2, Class::Bulk, 10, 77);
+        let before = one.header;
+        one.hop();
+        let after = Header::read(&one.bytes).unwrap();
+        assert_eq!(after, Header { hops: HOPS - 1, ..before });
+        assert_eq!(after, one.header);
+    }
+
+    #[test]
+    fn a_sender_is_told_now_and_the_last_word_later() {
+        let mut flows = Flows::default();
+        let one = frame(1, 2, Class::Bulk, 10, 0);
+        let (pair, start) = (one.pair(), one.came);
+        assert!(!flows.tell(pair, Reason::Full, start), "nobody knows it");
+        flows.note(&one).unwrap();
+        assert!(flows.tell(pair, Reason::Full, start));
+        assert!(!flows.tell(pair, Reason::Full, start));
+        assert!(!flows.tell(pair, Reason::PathBroke, start));
+        assert!(flows.owed(start).is_empty());
+        assert_eq!(flows.owed(start + TELL_EVERY), [(pair, Reason::PathBroke)]);
+        assert!(flows.owed(start + 3 * TELL_EVERY).is_empty());
+        assert!(flows.tell(pair, Reason::Loop, start + 3 * TELL_EVERY));
+    }
+
+    #[test]
+    fn who_has_lost_something_is_remembered_until_there_is_a_way() {
+        let mut flows = Flows::default();
+        for receiver in [2, 3] {
+            flows.note(&frame(1, receiver, Class::Bulk, 10, 0)).unwrap();
+        }
+        let (lost, start) = (Pair { sender: 1, receiver: 3 }, Instant::now());
+        flows.tell(lost, Reason::Unknown, start);
+        flows.sweep(start + REMEMBERED + SETTLED);
+        assert_eq!(flows.iter().map(|(pair, _)| *pair).collect::<Vec<_>>(), [lost]);
+        assert_eq!(flows.lost(|pair, flow| pair.receiver == 3 && flow.to_site == 2), [lost]);
+        assert!(flows.lost(|_, _| false).is_empty());
+        flows.tell(lost, Reason::PathBroke, start + SETTLED);
+        assert!(flows.lost(|_, _| true).is_empty());
+        flows.sweep(start + REMEMBERED + SETTLED);
+        assert_eq!(flows.iter().count(), 0);
+    }
+
+    #[test]
+    fn a_flow_keeps_its_way_while_something_may_be_on_it() {
+        let mut flows = Flows::default();
+        let mut one = frame(1, 2, Class::Bulk, 10, 0);
+        let way = Id::new(3, 4);
+        flows.note(&one).unwrap().to = Some(way);
+        one.came += SETTLED / 2;
+        assert_eq!(flows.note(&one).unwrap().to, Some(way));
+        one.came += 2 * SETTLED;
+        assert_eq!(flows.note(&one).unwrap().to, None);
+        flows.note(&one).unwrap().to = Some(way);
+        assert_eq!(flows.over(way, one.came + 2 * IN_FLIGHT), []);
+        flows.note(&one).unwrap().to = Some(way);
+        assert_eq!(flows.over(way, one.came), [one.pair()]);
+    }
+}

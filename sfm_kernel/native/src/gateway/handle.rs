@@ -1,0 +1,240 @@
+//! Starting a gateway, asking it, ending it: for the program around it.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::mpsc::{channel, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use ::ring::rand::{SecureRandom, SystemRandom};
+
+use super::engine::Engine;
+use super::poll::ring;
+use super::schedule::{Scheduler, Weights};
+use crate::tcp_info;
+
+/// Connections between two gateways at most.
+pub const MOST_CONNECTIONS: u8 = 64;
+/// Of the kernel's own algorithm where it gives no BBR: under loss, one would halve its window for
+/// everybody. Measured: 451 ms for one against 41 for four.
+const WITHOUT_BBR: u8 = 4;
+
+#[derive(Clone)]
+pub struct Options {
+    /// Name of the site.
+    pub site: String,
+    /// The gateway key.
+    pub key: Vec<u8>,
+    pub address: SocketAddr,
+    /// TCP's congestion control between gateways; None: the best that there is.
+    pub algorithm: Option<String>,
+    /// To each other gateway; None: as many as the algorithm needs.
+    pub connections: Option<u8>,
+    pub mptcp: bool,
+    /// Bytes per second to each other gateway at most, by pacing.
+    pub pacing: Option<u64>,
+    pub scheduler: Scheduler,
+    /// One way, for what leaves for other sites: a path that is only played.
+    pub delay: Duration,
+    /// Bytes per second, for all that leaves for other sites: as above.
+    pub limit: Option<u64>,
+}
+
+/// Another gateway, as the directory knows it.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    pub uid: u128,
+    pub site: String,
+    pub address: SocketAddr,
+}
+
+/// Why there is no gateway, in a sentence.
+#[derive(Debug)]
+pub struct Refused(pub String);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl From<io::Error> for Refused {
+    fn from(error: io::Error) -> Refused {
+        Refused(format!("no gateway: {error}"))
+    }
+}
+
+/// How gateways are connected, and why so.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    pub algorithm: String,
+    pub connections: u8,
+    pub why: String,
+}
+
+/// The congestion control that is asked for, or the best one; `socket` is any TCP socket.
+pub fn choose(socket: &impl AsRawFd, options: &Options) -> Result<Choice, Refused> {
+    let fd = socket.as_raw_fd();
+    let usual = tcp_info::congestion(fd)?;
+    let many = options.connections.map(|many| many.clamp(1, MOST_CONNECTIONS));
+    if let Some(name) = &options.algorithm {
+        let offered = || {
+            let folder = "/proc/sys/net/ipv4/tcp_";
+            let read = |kind: &str| {
+                let file = format!("{folder}{kind}_congestion_control");
+                std::fs::read_to_string(file)
+                    .map_or("unknown".into(), |text| text.trim().to_owned())
+            };
+            (read("available"), read("allowed"))
+        };
+        tcp_info::set_congestion(fd, name).map_err(|error| {
+            let (there, allowed) = offered();
+            Refused(format!(
+                "the kernel refuses the congestion control {name:?} ({error}). It has: {there}. Who \
+                 is not root may choose: {allowed}"
+            ))
+        })?;
+        // The listening socket gives it to those that it accepts, processes' ones too.
+        let _ = tcp_info::set_congestion(fd, &usual);
+        let why = "asked for".to_owned();
+        return Ok(Choice { algorithm: name.clone(), connections: many.unwrap_or(1), why });
+    }
+    if tcp_info::set_congestion(fd, "bbr").is_ok() {
+        let _ = tcp_info::set_congestion(fd, &usual);
+        let why = "bbr, which bears loss and silence on one connection".to_owned();
+        return Ok(Choice { algorithm: "bbr".to_owned(), connections: many.unwrap_or(1), why });
+    }
+    let many = many.unwrap_or(WITHOUT_BBR);
+    let why = format!("the kernel gives no bbr here: {many} connections with {usual}");
+    Ok(Choice { algorithm: usual, connections: many, why })
+}
+
+pub enum Command {
+    Peers(Vec<Listed>),
+    Weights(Weights),
+    Status(Sender<String>),
+    Close,
+}
+
+/// What other threads have for the gateway's.
+pub struct Mailbox {
+    commands: Mutex<Vec<Command>>,
+    alarm: OwnedFd,
+}
+
+impl Mailbox {
+    pub fn new(alarm: OwnedFd) -> Mailbox {
+        Mailbox { commands: Mutex::default(), alarm }
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Vec<Command>> {
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, command: Command) {
+        self.locked().push(command);
+        ring(&self.alarm);
+    }
+
+    pub fn take(&self) -> Vec<Command> {
+        std::mem::take(&mut *self.locked())
+    }
+}
+
+/// A gateway that runs, until it is closed or dropped.
+pub struct Gateway {
+    pub uid: u128,
+    /// Where it listens.
+    pub address: SocketAddr,
+    pub choice: Choice,
+    mailbox: Arc<Mailbox>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    /// In a forked child there is no such thread, and the rest is the parent's.
+    pid: u32,
+}
+
+impl Gateway {
+    pub fn start(options: Options) -> Result<Gateway, Refused> {
+        let mut uid = [0; 16];
+        SystemRandom::new().fill(&mut uid).expect("the kernel has random numbers");
+        let engine = Engine::new(options, u128::from_le_bytes(uid))?;
+        let (mailbox, address) = (engine.mailbox.clone(), engine.address);
+        let choice = engine.choice.clone();
+        let signals = Blocked::all();
+        let thread = std::thread::Builder::new()
+            .name("sfm-gateway".into())
+            .spawn(move || engine.run())
+            .map_err(Refused::from);
+        drop(signals);
+        let thread = Mutex::new(Some(thread?));
+        let (uid, pid) = (u128::from_le_bytes(uid), std::process::id());
+        Ok(Gateway { uid, address, choice, mailbox, thread, pid })
+    }
+
+    /// These are the gateways of all sites now; itself may be among them.
+    pub fn peers(&self, listed: Vec<Listed>) {
+        self.mailbox.put(Command::Peers(listed));
+    }
+
+    /// These senders count for more, or less, than 1.
+    pub fn weights(&self, weights: Weights) {
+        self.mailbox.put(Command::Weights(weights));
+    }
+
+    /// What it does, as JSON; "{}" once it is closed.
+    pub fn status(&self) -> String {
+        let (sender, receiver) = channel();
+        if self.pid != std::process::id() {
+            return "{}".into();
+        }
+        self.mailbox.put(Command::Status(sender));
+        if self.thread.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
+            self.mailbox.take();
+        }
+        receiver.recv().unwrap_or_else(|_| "{}".into())
+    }
+
+    /// End it, with all its connections. Idempotent.
+    pub fn close(&self) {
+        if self.pid != std::process::id() {
+            return;
+        }
+        self.mailbox.put(Command::Close);
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            let _ = thread.join(); // it has said why it has panicked
+        }
+        self.mailbox.take();
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// While it lives, this thread takes no signals, nor do the threads that it starts, ever.
+struct Blocked(libc::sigset_t);
+
+impl Blocked {
+    fn all() -> Blocked {
+        // SAFETY: sets of signals on our stack.
+        unsafe {
+            let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
+            libc::sigfillset(&mut all);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+            Blocked(before)
+        }
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        // SAFETY: gives this thread its former set back.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.0, std::ptr::null_mut()) };
+    }
+}

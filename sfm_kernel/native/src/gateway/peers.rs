@@ -1,0 +1,309 @@
+//! The other gateways: how connections to them are made, kept, and replaced.
+//!
+//! Of two gateways the one with the smaller uid dials. If there is no connection after `ALONE`, the
+//! other one dials, too: the way may be closed in one direction. While a connection is silent, a new
+//! one is tried every second, and takes its place as soon as it stands: that is faster than a TCP
+//! that waits twice as long after each try. What was in the old one is lost, and told.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use super::connection::{Connection, Whose};
+use super::engine::Engine;
+use super::flow::Frame;
+use super::handle::{Listed, MOST_CONNECTIONS};
+use super::poll::Id;
+use super::sockets;
+use super::wide::Wide;
+use crate::net::frame::{site_number, Header, Kind};
+use crate::net::voice::{Reason, Role, Said};
+
+const ALONE: Duration = Duration::from_secs(2);
+const DIAL_EVERY: Duration = Duration::from_secs(1);
+/// A connection that does not stand after so long is given up.
+const DIAL_LIMIT: Duration = Duration::from_secs(4);
+
+/// Another gateway.
+pub struct Peer {
+    /// Empty where only its number is known.
+    pub site_name: String,
+    pub site: u32,
+    pub address: Option<SocketAddr>,
+    /// It is in the directory.
+    pub listed: bool,
+    pub slots: Vec<Slot>,
+    /// Why it cannot be reached, and since when; None if it can.
+    pub trouble: Option<(String, Instant)>,
+}
+
+/// One of the connections to it.
+pub struct Slot {
+    pub up: Option<Id>,
+    dialing: Vec<Id>,
+    next: Instant,
+    /// Since when there is none.
+    down: Instant,
+}
+
+impl Slot {
+    fn new() -> Slot {
+        let now = Instant::now();
+        Slot { up: None, dialing: Vec::new(), next: now, down: now }
+    }
+}
+
+impl Peer {
+    fn new(site: u32) -> Peer {
+        let (site_name, slots) = (String::new(), Vec::new());
+        Peer { site_name, site, address: None, listed: false, slots, trouble: None }
+    }
+
+    fn slot(&mut self, nth: usize) -> &mut Slot {
+        while self.slots.len() <= nth {
+            self.slots.push(Slot::new());
+        }
+        &mut self.slots[nth]
+    }
+}
+
+impl Engine {
+    /// The directory's list has changed.
+    pub fn list(&mut self, listed: Vec<Listed>) {
+        for peer in self.peers.values_mut() {
+            peer.listed = false;
+        }
+        for one in listed {
+            if one.uid == self.voice.uid {
+                continue;
+            }
+            let site = site_number(&one.site);
+            let peer = self.peers.entry(one.uid).or_insert_with(|| Peer::new(site));
+            let address = Some(one.address);
+            (peer.site_name, peer.site, peer.address, peer.listed) =
+                (one.site, site, address, true);
+            let many = if site == self.voice.site { 1 } else { self.choice.connections };
+            peer.slot(usize::from(many) - 1);
+        }
+        self.forget();
+        self.dial_due(Instant::now());
+    }
+
+    /// Whoever is not listed any more, and has no connection.
+    fn forget(&mut self) {
+        self.peers.retain(|_, peer| {
+            peer.listed
+                || peer.slots.iter().any(|slot| slot.up.is_some() || !slot.dialing.is_empty())
+        });
+    }
+
+    fn dial_due(&mut self, now: Instant) {
+        let mut due = Vec::new();
+        for (&uid, peer) in &mut self.peers {
+            // The directory may have lost it for the same reason as we do.
+            let wanted = peer.listed || peer.slots.iter().any(|slot| slot.up.is_some());
+            let Some(address) = peer.address.filter(|_| wanted) else { continue };
+            for (nth, slot) in peer.slots.iter_mut().enumerate() {
+                let silent = slot.up.is_some_and(|up| {
+                    let wide = self.connections.get(up).and_then(|one| one.wide.as_ref());
+                    wide.is_some_and(|wide| wide.silent)
+                });
+                let alone = self.voice.uid < uid || now >= slot.down + ALONE;
+                if (silent || slot.up.is_none() && alone) && now >= slot.next {
+                    slot.next = now + DIAL_EVERY;
+                    due.push((uid, peer.site, nth, address));
+                }
+            }
+        }
+        for (uid, site, nth, address) in due {
+            self.dial(uid, site, nth, &address);
+        }
+    }
+
+    fn dial(&mut self, uid: u128, site: u32, slot: usize, address: &SocketAddr) {
+        let stream = match sockets::connect(address, self.options.mptcp) {
+            Ok(stream) => stream,
+            Err(error) => return self.trouble(uid, error.to_string()),
+        };
+        let number = self.voice.fresh();
+        let wide = self.wide(&stream, true, site);
+        let id = self.enter(stream, *address, Whose::Dialed { uid, slot, number });
+        let Some(one) = self.connections.get_mut(id) else { return };
+        one.wide = Some(wide);
+        let hello = self.voice.hello(Role::Gateway(slot as u8), uid, site, number);
+        self.queue(id, hello);
+        if let Some(peer) = self.peers.get_mut(&uid) {
+            peer.slot(slot).dialing.push(id);
+        }
+    }
+
+    /// What a connection to a gateway of `site` has besides.
+    fn wide(&self, stream: &std::net::TcpStream, dialed: bool, site: u32) -> Box<Wide> {
+        let sibling = site == self.voice.site;
+        let mut wide = Wide::new(self.options.scheduler, dialed, sibling);
+        sockets::prepare(stream);
+        if !sibling {
+            let many = u64::from(self.choice.connections);
+            let pacing = self.options.pacing.map(|rate| (rate / many).max(1));
+            sockets::prepare_wide(stream, &self.choice.algorithm, pacing);
+            wide.asked = self.choice.algorithm.clone();
+        }
+        Box::new(wide)
+    }
+
+    fn trouble(&mut self, uid: u128, why: String) {
+        if let Some(peer) = self.peers.get_mut(&uid) {
+            let since = peer.trouble.take().map_or_else(Instant::now, |(_, since)| since);
+            peer.trouble = Some((why, since));
+        }
+    }
+
+    /// A gateway has made this connection, and has said so.
+    pub fn admit_gateway(&mut self, id: Id, header: &Header, nth: usize, welcome: Said) {
+        let (uid, site) = (header.sender, header.from_site);
+        if uid == self.voice.uid || nth >= usize::from(MOST_CONNECTIONS) {
+            return self.end(id, "it is our own");
+        }
+        let slot = self.peers.entry(uid).or_insert_with(|| Peer::new(site)).slot(nth);
+        // Where both have dialed at once, both keep the one of the smaller uid: that which stands at
+        // its side, or is about to.
+        let young = |one: &&Connection| one.since.elapsed() < ALONE;
+        let dialed = |one: &Connection| {
+            one.wide.as_ref().is_some_and(|wide| wide.dialed && !wide.silent && one.writable)
+        };
+        let ours = slot.up.iter().chain(&slot.dialing);
+        let mut ours = ours.filter_map(|&one| self.connections.get(one)).filter(young);
+        if self.voice.uid < uid && ours.any(dialed) {
+            return self.end(id, "there is one already");
+        }
+        let Some(one) = self.connections.get(id) else { return };
+        let wide = self.wide(&one.stream, false, site);
+        self.connections.get_mut(id).expect("as before").wide = Some(wide);
+        self.queue(id, welcome);
+        self.stand(id, uid, nth);
+    }
+
+    /// The answer to our Hello, on a connection that we have made.
+    pub fn hear_welcome(&mut self, id: Id, whose: (u128, usize), number: u64, mut frame: Frame) {
+        let header = frame.header;
+        let opened = self.voice.open(&header, &mut frame.bytes);
+        match opened.map(|(inner, _)| inner) {
+            Some(inner)
+                if header.sender == whose.0
+                    && inner.kind == Kind::Welcome
+                    && inner.number == number =>
+            {
+                self.stand(id, whose.0, whose.1);
+            }
+            _ => self.end(id, "what it answers is no welcome to us"),
+        }
+    }
+
+    /// This is the connection `nth` of this pair from now on.
+    fn stand(&mut self, id: Id, uid: u128, nth: usize) {
+        let Some(one) = self.connections.get_mut(id) else { return };
+        one.whose = Whose::Gateway { uid, slot: nth };
+        one.since = Instant::now();
+        let Some(wide) = one.wide.as_mut() else { return };
+        wide.begin(&one.stream, self.options.mptcp);
+        let Some(peer) = self.peers.get_mut(&uid) else { return };
+        peer.trouble = None;
+        let site = peer.site;
+        let slot = peer.slot(nth);
+        let before = slot.up.replace(id);
+        let others = std::mem::take(&mut slot.dialing);
+        for other in others.into_iter().chain(before).filter(|&other| other != id) {
+            self.end(other, "another one stands in its place");
+        }
+        self.open_site(site);
+        self.write_later(id);
+    }
+
+    /// Now and then: dial, beat, and see which connections are silent.
+    pub fn tend(&mut self, now: Instant) {
+        for id in self.connections.ids(|one| one.wide.is_some()) {
+            let Some(one) = self.connections.get_mut(id) else { continue };
+            let Some(wide) = one.wide.as_mut() else { continue };
+            let Whose::Gateway { uid, .. } = one.whose else {
+                if now >= one.since + DIAL_LIMIT {
+                    self.end(id, "nobody has answered");
+                }
+                continue;
+            };
+            let (changed, beats) = (wide.look(&one.stream, now), wide.beats(now));
+            let (silent, quiet) = (wide.silent, one.waiting() == 0);
+            let site = self.peers.get(&uid).map_or(0, |peer| peer.site);
+            if changed && silent {
+                self.fall_silent(id, site, now);
+            } else if changed {
+                self.open_site(site);
+            }
+            if beats && quiet {
+                let beat = self.voice.say(Kind::Beat, uid, site, 0, b"");
+                self.queue(id, beat);
+            }
+        }
+        self.dial_due(now);
+        self.forget();
+    }
+
+    /// Nothing arrives through this connection: nothing waits for it any more.
+    fn fall_silent(&mut self, id: Id, site: u32, now: Instant) {
+        let wide = self.connections.get_mut(id).and_then(|one| one.wide.as_mut());
+        let frames = wide.map(|wide| wide.schedule.drain()).unwrap_or_default();
+        self.lose(id, site, frames, now);
+    }
+
+    /// What was on its way through a connection to another gateway is lost.
+    fn lose(&mut self, id: Id, site: u32, frames: Vec<Frame>, now: Instant) {
+        for pair in self.flows.over(id, now) {
+            let has_way = self.way(pair, site).is_some();
+            self.tell(pair, if has_way { Reason::PathBroke } else { Reason::NoWay });
+        }
+        for frame in &frames {
+            self.release(frame.from, frame.size());
+        }
+        self.counts.drop(Reason::PathBroke, frames.len());
+    }
+
+    /// A connection ends, or is ended.
+    pub fn end(&mut self, id: Id, why: &str) {
+        let Some(mut one) = self.connections.remove(id) else { return };
+        let now = Instant::now();
+        let unsent = one.unsent().iter().filter(|frame| frame.from != Id::NONE).count();
+        match one.whose {
+            Whose::Stranger => self.strangers.gone(id),
+            Whose::Process(uid) => {
+                let is_last = self.processes.get(&uid) == Some(&id);
+                if is_last {
+                    self.processes.remove(&uid);
+                }
+                let reason = if is_last { Reason::Unknown } else { Reason::PathBroke };
+                let towards = self.flows.towards(uid, now);
+                self.tell_all(towards, reason);
+                self.counts.drop(reason, unsent);
+            }
+            Whose::Gateway { uid, slot } => {
+                let mut wide = one.wide.take().expect("every gateway's connection has one");
+                let frames = wide.schedule.drain();
+                self.counts.drop(Reason::PathBroke, unsent);
+                let Some(peer) = self.peers.get_mut(&uid) else { return };
+                let site = peer.site;
+                let slot = peer.slot(slot);
+                if slot.up == Some(id) {
+                    (slot.up, slot.down) = (None, now);
+                    self.trouble(uid, why.to_owned());
+                }
+                self.lose(id, site, frames, now);
+            }
+            Whose::Dialed { uid, slot, .. } => {
+                if let Some(peer) = self.peers.get_mut(&uid) {
+                    let slot = peer.slot(slot);
+                    slot.dialing.retain(|&other| other != id);
+                    if slot.up.is_none() {
+                        self.trouble(uid, why.to_owned());
+                    }
+                }
+            }
+        }
+    }
+}

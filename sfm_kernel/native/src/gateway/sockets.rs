@@ -1,0 +1,235 @@
+//! TCP sockets as a gateway wants them, and what it can learn of them.
+
+use std::io;
+use std::mem::size_of;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, RawFd};
+
+use super::poll::owned;
+use crate::tcp_info;
+
+/// From the kernel's uapi/linux/mptcp.h, which the crate libc does not have.
+const SOL_MPTCP: libc::c_int = 284;
+const MPTCP_INFO: libc::c_int = 1;
+const MPTCP_FLAGS_AT: usize = 4;
+const MPTCP_FALLBACK: u32 = 1;
+const SO_MAX_PACING_RATE: libc::c_int = 47;
+const TCP_CC_INFO: libc::c_int = 26;
+
+/// A machine that has vanished is noticed after 10 s, as by the directory's server.
+const KEEPALIVE: [(libc::c_int, libc::c_int); 3] =
+    [(libc::TCP_KEEPIDLE, 4), (libc::TCP_KEEPINTVL, 2), (libc::TCP_KEEPCNT, 3)];
+
+/// A socket of TCP, or of MPTCP where that was asked for and the kernel has it.
+fn socket(address: &SocketAddr, mptcp: bool) -> io::Result<std::os::fd::OwnedFd> {
+    let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    if mptcp {
+        // SAFETY: a system call without pointers.
+        if let Ok(fd) = owned(unsafe { libc::socket(family, kind, libc::IPPROTO_MPTCP) }) {
+            return Ok(fd);
+        }
+    }
+    // SAFETY: as above.
+    owned(unsafe { libc::socket(family, kind, libc::IPPROTO_TCP) })
+}
+
+/// The address as the kernel has it, and its length.
+fn raw(address: &SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
+    // SAFETY: all zero is an address of no family.
+    let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+    let place = &raw mut storage;
+    let length = match address {
+        SocketAddr::V4(one) => {
+            let made = libc::sockaddr_in {
+                sin_family: libc::AF_INET as _,
+                sin_port: one.port().to_be(),
+                sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(one.ip().octets()) },
+                sin_zero: [0; 8],
+            };
+            // SAFETY: a sockaddr_storage has room for every address, and is aligned for it.
+            unsafe { place.cast::<libc::sockaddr_in>().write(made) };
+            size_of::<libc::sockaddr_in>()
+        }
+        SocketAddr::V6(one) => {
+            let made = libc::sockaddr_in6 {
+                sin6_family: libc::AF_INET6 as _,
+                sin6_port: one.port().to_be(),
+                sin6_flowinfo: one.flowinfo(),
+                sin6_addr: libc::in6_addr { s6_addr: one.ip().octets() },
+                sin6_scope_id: one.scope_id(),
+            };
+            // SAFETY: as above.
+            unsafe { place.cast::<libc::sockaddr_in6>().write(made) };
+            size_of::<libc::sockaddr_in6>()
+        }
+    };
+    (storage, length as libc::socklen_t)
+}
+
+/// Listens at an address; non-blocking.
+pub fn listen(address: &SocketAddr, mptcp: bool, backlog: i32) -> io::Result<TcpListener> {
+    let fd = socket(address, mptcp)?;
+    set(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_REUSEADDR, 1i32)?;
+    let (storage, length) = raw(address);
+    // SAFETY: a socket of ours, and an address of that length.
+    unsafe {
+        if libc::bind(fd.as_raw_fd(), (&raw const storage).cast(), length) != 0
+            || libc::listen(fd.as_raw_fd(), backlog) != 0
+        {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    // SAFETY: a listening socket, which nobody else owns.
+    Ok(unsafe { TcpListener::from_raw_fd(fd.into_raw_fd()) })
+}
+
+/// A connection that is being made; it becomes writable when it stands, or has failed.
+pub fn connect(address: &SocketAddr, mptcp: bool) -> io::Result<TcpStream> {
+    let fd = socket(address, mptcp)?;
+    let (storage, length) = raw(address);
+    // SAFETY: as in `listen`.
+    if unsafe { libc::connect(fd.as_raw_fd(), (&raw const storage).cast(), length) } != 0 {
+        let error = io::Error::last_os_error();
+        if error.raw_os_error() != Some(libc::EINPROGRESS) {
+            return Err(error);
+        }
+    }
+    // SAFETY: a stream socket, which nobody else owns.
+    Ok(unsafe { TcpStream::from_raw_fd(fd.into_raw_fd()) })
+}
+
+fn set<T>(fd: RawFd, level: libc::c_int, name: libc::c_int, value: T) -> io::Result<()> {
+    let length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the kernel reads so many bytes there.
+    match unsafe { libc::setsockopt(fd, level, name, (&raw const value).cast(), length) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn get<const N: usize>(fd: RawFd, level: libc::c_int, name: libc::c_int) -> Option<[u8; N]> {
+    let mut value = [0; N];
+    let mut length = N as libc::socklen_t;
+    // SAFETY: the kernel writes at most so many bytes there.
+    let failed =
+        unsafe { libc::getsockopt(fd, level, name, value.as_mut_ptr().cast(), &mut length) };
+    (failed == 0).then_some(value)
+}
+
+/// What every connection has: small frames go at once, and a machine that has vanished is noticed.
+pub fn prepare(stream: &TcpStream) {
+    // What cannot be set makes the connection slower, not wrong.
+    let _ = stream.set_nodelay(true);
+    let _ = set(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1i32);
+    for (name, value) in KEEPALIVE {
+        let _ = set(stream.as_raw_fd(), libc::IPPROTO_TCP, name, value);
+    }
+}
+
+/// What a wide-area connection was given, read back from the kernel.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    pub algorithm: String,
+    /// It is MPTCP; None where that was not asked for.
+    pub mptcp: Option<bool>,
+    /// Bytes per second; None: not limited, or not told.
+    pub pacing: Option<u64>,
+}
+
+/// Give a wide-area connection its congestion control and its reservation.
+pub fn prepare_wide(stream: &TcpStream, algorithm: &str, pacing: Option<u64>) {
+    let fd = stream.as_raw_fd();
+    let _ = tcp_info::set_congestion(fd, algorithm);
+    if let Some(rate) = pacing {
+        let _ = set(fd, libc::SOL_SOCKET, SO_MAX_PACING_RATE, rate);
+    }
+}
+
+/// What it has in fact.
+pub fn given(stream: &TcpStream, mptcp: bool) -> Given {
+    let fd = stream.as_raw_fd();
+    let pacing = get::<8>(fd, libc::SOL_SOCKET, SO_MAX_PACING_RATE).map(u64::from_ne_bytes);
+    Given {
+        algorithm: tcp_info::congestion(fd).unwrap_or_default(),
+        mptcp: mptcp.then(|| is_mptcp(fd)),
+        pacing: pacing.filter(|&rate| rate != 0 && rate != u64::MAX && rate != u64::from(u32::MAX)),
+    }
+}
+
+/// Whether it is MPTCP, and has not fallen back to TCP.
+fn is_mptcp(fd: RawFd) -> bool {
+    let info = get::<64>(fd, SOL_MPTCP, MPTCP_INFO);
+    info.is_some_and(|info| {
+        let flags = &info[MPTCP_FLAGS_AT..MPTCP_FLAGS_AT + 4];
+        u32::from_ne_bytes(flags.try_into().expect("4")) & MPTCP_FALLBACK == 0
+    })
+}
+
+/// So many bytes may wait in the kernel without having been sent: what waits there is in order, and
+/// no scheduler can change that any more.
+pub fn set_unsent(stream: &TcpStream, bytes: u32) {
+    let _ = set(stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes);
+}
+
+/// Whether BBR still looks for the rate of the way: its `tcp_bbr_info` has the gain, in 256ths.
+pub fn is_starting(stream: &TcpStream) -> bool {
+    const GAIN_AT: usize = 12;
+    const PROBING: u32 = 256 * 5 / 4;
+    let fd = stream.as_raw_fd();
+    let info = get::<20>(fd, libc::IPPROTO_TCP, TCP_CC_INFO);
+    tcp_info::congestion(fd).is_ok_and(|name| name == "bbr")
+        && info.is_some_and(|info| {
+            let gain = &info[GAIN_AT..GAIN_AT + 4];
+            u32::from_ne_bytes(gain.try_into().expect("4")) > PROBING
+        })
+}
+
+/// Bytes that the kernel has and the other side has not acknowledged.
+pub fn in_kernel(stream: &TcpStream) -> u64 {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the kernel writes a number there (SIOCOUTQ has the value of TIOCOUTQ).
+    unsafe { libc::ioctl(stream.as_raw_fd(), libc::TIOCOUTQ, &mut bytes) };
+    bytes.max(0) as u64
+}
+
+/// Write several buffers one after the other; how many bytes were taken.
+pub fn write(stream: &TcpStream, buffers: &[libc::iovec]) -> io::Result<usize> {
+    // SAFETY: all zero is a message with nothing in it.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = buffers.as_ptr().cast_mut();
+    message.msg_iovlen = buffers.len() as _;
+    // SAFETY: the kernel reads the buffers, which the caller borrows.
+    let taken = unsafe { libc::sendmsg(stream.as_raw_fd(), &message, libc::MSG_NOSIGNAL) };
+    usize::try_from(taken).map_err(|_| io::Error::last_os_error())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_for_can_be_read_back() {
+        let listener = listen(&"127.0.0.1:0".parse().unwrap(), false, 5).unwrap();
+        let stream = connect(&listener.local_addr().unwrap(), false).unwrap();
+        prepare(&stream);
+        prepare_wide(&stream, "reno", Some(12_500_000));
+        let given = given(&stream, false);
+        assert_eq!((given.algorithm.as_str(), given.mptcp), ("reno", None));
+        assert_eq!(given.pacing, Some(12_500_000));
+        assert_eq!(in_kernel(&stream), 0);
+    }
+
+    #[test]
+    fn addresses_of_both_families_are_understood() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(listener) = listen(&address.parse().unwrap(), false, 5) else {
+                assert!(address.starts_with('['), "a machine without IPv6");
+                continue;
+            };
+            let there = listener.local_addr().unwrap();
+            let stream = connect(&there, false).unwrap();
+            assert_eq!(stream.peer_addr().unwrap(), there);
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! What a gateway tells of itself, as JSON.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use super::connection::{Connection, Count, Delays, Whose};
+use super::emulation::CANNOT_SHOW;
+use super::engine::Engine;
+use super::peers::Peer;
+use super::sockets;
+use super::wide::Wide;
+use crate::json::Json;
+use crate::net::voice::Reason;
+use crate::tcp_info::{self, Value, FIELDS};
+
+/// Gateways of one site are close to each other; those that are farther apart (seconds) are probably
+/// of two sites with one name.
+const CLOSE: f64 = 5e-3;
+/// Seconds after which it is said that another gateway cannot be reached.
+const MISSED: f64 = 5.0;
+/// Of so many flows it is told what waits: those that have most.
+const FLOWS: usize = 64;
+
+/// What a gateway has counted, besides what JSON knows.
+impl Json {
+    fn count(&mut self, name: &str, count: &Count) {
+        self.object(Some(name), |out| {
+            out.raw("frames", count.frames);
+            out.raw("bytes", count.bytes);
+        });
+    }
+
+    fn delays(&mut self, name: &str, delays: &Delays) {
+        self.object(Some(name), |out| {
+            out.raw("frames", delays.count);
+            out.raw("mean_s", delays.mean());
+            out.raw("below_median_s", delays.below(0.5));
+            out.raw("below_p99_s", delays.below(0.99));
+            out.raw("longest_s", delays.longest.as_secs_f64());
+        });
+    }
+}
+
+fn hexadecimal(uid: u128) -> String {
+    format!("{uid:032x}")
+}
+
+impl Engine {
+    pub fn status(&self) -> String {
+        let now = Instant::now();
+        let mut out = Json::default();
+        out.object(None, |out| {
+            out.string("uid", &hexadecimal(self.voice.uid));
+            out.string("site", &self.options.site);
+            out.string("address", &format!("tcp://{}", self.address));
+            out.raw("seconds", (now - self.started).as_secs_f64());
+            out.string("algorithm", &self.choice.algorithm);
+            out.raw("connections", self.choice.connections);
+            out.string("why", &self.choice.why);
+            out.raw("mptcp", self.options.mptcp);
+            out.maybe("pacing", self.options.pacing);
+            out.string("scheduler", self.options.scheduler.name());
+            out.count("forwarded", &self.counts.forwarded);
+            out.delays("delay", &self.delays);
+            self.tell_counts(out);
+            out.list("processes", |out| {
+                for one in self.connections.iter() {
+                    if let Whose::Process(uid) = one.whose {
+                        out.object(None, |out| tell_process(one, uid, out));
+                    }
+                }
+            });
+            out.list("gateways", |out| {
+                for (&uid, peer) in &self.peers {
+                    out.object(None, |out| self.tell_peer(uid, peer, now, out));
+                }
+            });
+            out.list("flows", |out| self.tell_flows(now, out));
+            self.tell_emulation(out);
+            out.list("notes", |out| {
+                for note in self.notes(now) {
+                    out.text(&note);
+                }
+            });
+        });
+        out.0
+    }
+
+    fn tell_counts(&self, out: &mut Json) {
+        out.object(Some("dropped"), |out| {
+            for (reason, count) in Reason::ALL.iter().zip(self.counts.dropped) {
+                out.raw(reason.name(), count);
+            }
+            out.raw("spoofed sender", self.counts.spoofed);
+        });
+        out.raw("told", self.counts.told);
+        out.object(Some("strangers"), |out| {
+            out.raw("now", self.strangers.count());
+            out.raw("mute", self.strangers.mute);
+            out.raw("too many", self.strangers.crowded);
+            out.raw("foreign key", self.counts.foreign);
+            out.raw("replayed", self.counts.replayed);
+            out.raw("for another gateway", self.counts.misdirected);
+        });
+    }
+
+    fn tell_peer(&self, uid: u128, peer: &Peer, now: Instant, out: &mut Json) {
+        out.string("uid", &hexadecimal(uid));
+        out.string("site", &peer.site_name);
+        out.maybe("address", peer.address.map(|one| format!("\"tcp://{one}\"")));
+        out.raw("listed", peer.listed);
+        let trouble = peer.trouble.as_ref();
+        out.maybe("unreachable_s", trouble.map(|(_, since)| (now - *since).as_secs_f64()));
+        out.string("trouble", trouble.map_or("", |(why, _)| why));
+        out.list("connections", |out| {
+            for (nth, slot) in peer.slots.iter().enumerate() {
+                let one = slot.up.and_then(|up| self.connections.get(up));
+                if let Some((one, wide)) = one.and_then(|one| Some((one, one.wide.as_ref()?))) {
+                    out.object(None, |out| tell_wide(nth, one, wide, now, out));
+                }
+            }
+        });
+    }
+
+    /// Flows that wait, or were used of late; those with most in front.
+    fn tell_flows(&self, now: Instant, out: &mut Json) {
+        let mut waiting = BTreeMap::new();
+        for wide in self.connections.iter().filter_map(|one| one.wide.as_ref()) {
+            for (pair, frames, bytes) in wide.schedule.flows() {
+                waiting.insert((pair.sender, pair.receiver), (frames, bytes));
+            }
+        }
+        let mut flows: Vec<_> = self
+            .flows
+            .iter()
+            .map(|(pair, flow)| {
+                let waits = waiting.get(&(pair.sender, pair.receiver)).copied();
+                (waits.unwrap_or_default(), pair, flow)
+            })
+            .collect();
+        flows.sort_by_key(|((_, waits), _, flow)| std::cmp::Reverse((*waits, flow.bytes)));
+        for ((frames, bytes), pair, flow) in flows.into_iter().take(FLOWS) {
+            out.object(None, |out| {
+                out.string("sender", &hexadecimal(pair.sender));
+                out.string("receiver", &hexadecimal(pair.receiver));
+                out.raw("frames", flow.frames);
+                out.raw("bytes", flow.bytes);
+                out.raw("waiting_frames", frames);
+                out.raw("waiting_bytes", bytes);
+                out.raw("lost", flow.lost);
+                out.raw("silent_s", (now - flow.last).as_secs_f64());
+            });
+        }
+    }
+
+    fn tell_emulation(&self, out: &mut Json) {
+        let Some(path) = &self.emulation else { return out.raw("emulation", "null") };
+        out.object(Some("emulation"), |out| {
+            out.raw("delay_s", path.delay.as_secs_f64());
+            out.maybe("bytes_per_s", path.limit);
+            out.delays("late", &path.late);
+            out.string("cannot_show", CANNOT_SHOW);
+        });
+    }
+
+    /// What somebody should know who looks for what is wrong.
+    fn notes(&self, now: Instant) -> Vec<String> {
+        let mut notes = Vec::new();
+        let site = &self.options.site;
+        for peer in self.peers.values() {
+            let sibling = peer.site == self.voice.site;
+            let there = peer.address.map_or("an unknown address".to_owned(), |one| one.to_string());
+            if sibling && !peer.site_name.is_empty() && peer.site_name != *site {
+                notes.push(format!(
+                    "the sites {site:?} and {:?} have the same number: rename one of them",
+                    peer.site_name
+                ));
+            }
+            if let Some((why, since)) = &peer.trouble {
+                let seconds = (now - *since).as_secs_f64();
+                if seconds >= MISSED && peer.listed {
+                    let hint = if sibling {
+                        format!("If there are two sites of the name {site:?}, rename one (--site)")
+                    } else {
+                        "Is its address open to this machine, and is its key of this world?".into()
+                    };
+                    notes.push(format!(
+                        "the gateway of site {:?} at {there} cannot be reached for {seconds:.0} s \
+                         ({why}). {hint}",
+                        peer.site_name
+                    ));
+                }
+            }
+            let ups = peer.slots.iter().filter_map(|slot| self.connections.get(slot.up?));
+            for wide in ups.filter_map(|one| one.wide.as_ref()) {
+                self.note_wide(peer, wide, &there, &mut notes);
+            }
+        }
+        if self.counts.foreign > 0 {
+            notes.push(format!(
+                "{} connections, the last from {}, have shown a key that is not this world's \
+                 SFM_GATEWAY_KEY",
+                self.counts.foreign,
+                self.counts.last_foreign.as_deref().unwrap_or("nowhere")
+            ));
+        }
+        if self.emulation.is_some() {
+            notes.push(CANNOT_SHOW.to_owned());
+        }
+        notes.sort();
+        notes.dedup(); // what several connections have in common
+        notes
+    }
+
+    fn note_wide(&self, peer: &Peer, wide: &Wide, there: &str, notes: &mut Vec<String>) {
+        let rtt = wide.number(tcp_info::MIN_RTT) as f64 / 1e6;
+        if peer.site == self.voice.site && rtt > CLOSE {
+            notes.push(format!(
+                "the other gateway of site {:?}, at {there}, is {:.0} ms away: if there are two \
+                 sites of this name, rename one (--site)",
+                self.options.site,
+                rtt * 1e3
+            ));
+        }
+        if !wide.asked.is_empty() && wide.given.algorithm != wide.asked {
+            notes.push(format!(
+                "the connection to {there} was to use {}, and the kernel gives it {}",
+                wide.asked, wide.given.algorithm
+            ));
+        }
+        if self.options.pacing.is_some() && wide.given.pacing.is_none() && !wide.sibling {
+            notes.push(format!("the kernel does not pace the connection to {there}"));
+        }
+        if wide.given.mptcp == Some(false) {
+            notes.push(format!("the connection to {there} was to be MPTCP, and fell back to TCP"));
+        }
+        if let Some(restart) = wide.past.last {
+            notes.push(format!(
+                "the connection to {there} was silent for {:.2} s and restarted with a window of {} \
+                 packets instead of {}: +{:.0} ms; that has happened {} times",
+                restart.silence.as_secs_f64(),
+                restart.to,
+                restart.from,
+                restart.cost().as_secs_f64() * 1e3,
+                wide.past.restarts
+            ));
+        }
+    }
+}
+
+fn tell_process(one: &Connection, uid: u128, out: &mut Json) {
+    out.string("uid", &hexadecimal(uid));
+    out.string("address", &format!("tcp://{}", one.address));
+    out.raw("waiting_bytes", one.waiting());
+    out.raw("held_bytes", one.held);
+    out.raw("held_up", one.paused);
+    out.count("received", &one.received);
+    out.count("sent", &one.sent);
+}
+
+fn tell_wide(nth: usize, one: &Connection, wide: &Wide, now: Instant, out: &mut Json) {
+    out.raw("number", nth);
+    out.string("address", &format!("tcp://{}", one.address));
+    out.raw("dialed", wide.dialed);
+    out.raw("seconds", (now - one.since).as_secs_f64());
+    out.string("algorithm_asked", &wide.asked);
+    out.string("algorithm", &wide.given.algorithm);
+    out.maybe("mptcp", wide.given.mptcp);
+    out.maybe("pacing", wide.given.pacing);
+    out.raw("silent", wide.silent);
+    out.raw("silences", wide.silences);
+    out.raw("heard_s", (now - wide.heard).as_secs_f64());
+    wide.past.tell(wide.info.as_ref(), out);
+    out.raw("waiting_bytes", wide.schedule.bytes() + one.waiting());
+    out.raw("in_kernel_bytes", sockets::in_kernel(&one.stream));
+    out.count("received", &one.received);
+    out.count("sent", &one.sent);
+    // rcv_ooopack: packets that came out of order, each of which was answered by a duplicate
+    // acknowledgement; the kernel does not count those that come in. dsack_dups: packets that came
+    // twice; reord_seen: times that order was seen changed.
+    out.object(Some("tcp"), |out| {
+        for field in FIELDS {
+            match wide.info.as_ref().and_then(|info| info.value(field)) {
+                Some(Value::Number(number)) => out.raw(field.name, number),
+                Some(Value::Seconds(seconds)) => out.raw(field.name, seconds),
+                None => out.raw(field.name, "null"),
+            }
+        }
+    });
+}

@@ -1,0 +1,109 @@
+//! What two gateways cost on a short path, beside the same frames over a connection of their own:
+//! `cargo test --release gateway::tests::cost -- --ignored --nocapture --test-threads=1`.
+
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::*;
+
+const TRIPS: usize = 10_000;
+const BODY: usize = 60 << 10;
+const FRAMES: usize = 4000;
+/// Frames: 4 MB.
+const WINDOW: usize = 64;
+/// Bytes per second: 1 Gbit/s.
+const RATE: u64 = 125_000_000;
+
+/// Two processes of two sites: connected by gateways, or directly.
+fn ends(through: Option<&(Gateway, Gateway)>, rate: Option<u64>) -> (Client, Client) {
+    if let Some((a, b)) = through {
+        return (Client::process(a, "A", 1), Client::process(b, "B", 2));
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let client = |stream: TcpStream, site, uid| {
+        stream.set_nodelay(true).unwrap();
+        Client { stream, voice: Voice::new(KEY, uid, site_number(site)), counter: 0 }
+    };
+    let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    super::super::sockets::prepare_wide(&one, "bbr", rate);
+    (client(one, "A", 1), client(listener.accept().unwrap().0, "B", 2))
+}
+
+/// Seconds of each round trip of a small frame, sorted.
+fn trips((mut here, mut there): (Client, Client)) -> Vec<f64> {
+    let both = [&here, &there].map(|one| one.stream.try_clone().unwrap());
+    let echo = std::thread::spawn(move || {
+        let mut bytes = [0; HEADER + 24 + 16 + 64];
+        while there.stream.read_exact(&mut bytes).is_ok() {
+            let answer = there.sealed(1, "A", Class::Message, &[0; 64]);
+            there.stream.write_all(&answer).unwrap();
+        }
+    });
+    let mut all: Vec<f64> = (0..TRIPS)
+        .map(|_| {
+            let frame = here.sealed(2, "B", Class::Message, &[0; 64]);
+            let start = Instant::now();
+            here.stream.write_all(&frame).unwrap();
+            let mut bytes = vec![0; frame.len()];
+            here.stream.read_exact(&mut bytes).unwrap();
+            start.elapsed().as_secs_f64()
+        })
+        .collect();
+    for one in both {
+        let _ = one.shutdown(std::net::Shutdown::Both);
+    }
+    echo.join().unwrap();
+    all.sort_by(f64::total_cmp);
+    all
+}
+
+/// Bytes per second of large frames. As between processes, a window bounds what is on its way: without
+/// one the gateway drops what the receiver is too slow for.
+fn rate((mut here, mut there): (Client, Client)) -> f64 {
+    let come = Arc::new(AtomicUsize::new(0));
+    let acknowledged = come.clone();
+    let frame = here.sealed(2, "B", Class::Bulk, &[0; BODY]);
+    let size = frame.len();
+    let start = Instant::now();
+    let sender = std::thread::spawn(move || {
+        for sent in 0..FRAMES {
+            while sent - acknowledged.load(Ordering::Relaxed) > WINDOW {
+                std::thread::sleep(Duration::from_micros(50));
+            }
+            here.stream.write_all(&frame).unwrap();
+        }
+        here
+    });
+    let mut bytes = vec![0; size];
+    for _ in 0..FRAMES {
+        there.stream.read_exact(&mut bytes).unwrap();
+        come.fetch_add(1, Ordering::Relaxed);
+    }
+    let rate = (size * FRAMES) as f64 / start.elapsed().as_secs_f64();
+    drop(sender.join());
+    rate
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn cost_of_two_gateways() {
+    for pacing in [None, Some(RATE)] {
+        let through = two(Options { pacing, ..options("A") });
+        for _ in 0..2 {
+            let (direct, gateways) =
+                (trips(ends(None, pacing)), trips(ends(Some(&through), pacing)));
+            let micros = |all: &[f64], share: usize| all[all.len() * share / 100] * 1e6;
+            for share in [50, 90, 99] {
+                let (one, other) = (micros(&direct, share), micros(&gateways, share));
+                println!("round trip p{share}: {one:.1} -> {other:.1} us, +{:.1}", other - one);
+            }
+            let (one, other) = (rate(ends(None, pacing)), rate(ends(Some(&through), pacing)));
+            let mbits = |rate: f64| rate * 8e-6;
+            println!("rate: {:.0} -> {:.0} Mbit/s, {:.2}", mbits(one), mbits(other), other / one);
+        }
+        let kernel = through.0.status();
+        println!("{}", &kernel[kernel.find("\"delay\"").unwrap()..][..140]);
+    }
+}

@@ -1,0 +1,100 @@
+//! A line that is cut and comes back: in a network namespace, which only root may make.
+
+use super::*;
+
+/// In front of the second gateway, on the loopback interface of the namespace.
+const THERE: [u8; 4] = [10, 9, 9, 9];
+
+/// An interface request of the kernel's, with one of its values.
+#[repr(C)]
+struct Request<T> {
+    name: [u8; 16],
+    value: T,
+    rest: [u8; 24],
+}
+
+fn request<T>(socket: i32, what: libc::Ioctl, name: &str, value: T) -> bool {
+    let mut request = Request { name: [0; 16], value, rest: [0; 24] };
+    request.name[..name.len()].copy_from_slice(name.as_bytes());
+    // SAFETY: the kernel reads and writes at most the 40 bytes of a struct ifreq.
+    unsafe { libc::ioctl(socket, what, &raw mut request) == 0 }
+}
+
+/// The loopback interface of a namespace of this thread, with one more address.
+struct Line(i32);
+
+impl Line {
+    fn new() -> Option<Line> {
+        // SAFETY: system calls without pointers.
+        unsafe {
+            if libc::unshare(libc::CLONE_NEWNET) != 0 {
+                return None;
+            }
+            let line = Line(libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0));
+            assert!(line.set_up("lo", true));
+            line.mend();
+            Some(line)
+        }
+    }
+
+    fn set_up(&self, name: &str, up: bool) -> bool {
+        let flags = if up { libc::IFF_UP as i16 } else { 0 };
+        request(self.0, libc::SIOCSIFFLAGS as libc::Ioctl, name, flags)
+    }
+
+    fn mend(&self) {
+        let mut address = [0u8; 16];
+        address[0] = libc::AF_INET as u8;
+        address[4..8].copy_from_slice(&THERE);
+        assert!(request(self.0, libc::SIOCSIFADDR as libc::Ioctl, "lo:1", address));
+    }
+
+    fn cut(&self) {
+        assert!(self.set_up("lo:1", false));
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        // SAFETY: a descriptor of ours.
+        unsafe { libc::close(self.0) };
+    }
+}
+
+#[test]
+fn a_line_that_was_cut_is_used_again_and_senders_know() {
+    // Not in the thread that runs other tests.
+    let cut = || {
+        let Some(line) = Line::new() else {
+            println!("skipped: no network namespace can be made");
+            return;
+        };
+        let (a, b) = (
+            gateway("A"),
+            Gateway::start(Options { address: "0.0.0.0:0".parse().unwrap(), ..options("B") })
+                .unwrap(),
+        );
+        let of_b = std::net::SocketAddr::from((THERE, b.address.port()));
+        a.peers(vec![Listed { uid: b.uid, site: "B".into(), address: of_b }]);
+        until(|| up(&a) == 1);
+        let mut here = Client::process(&a, "A", 1);
+        let mut there = Client::process(&b, "B", 2);
+        for round in 0..2u8 {
+            here.send(2, "B", &[round]);
+            assert_eq!(there.frame(), (1, vec![round]));
+            line.cut();
+            here.send(2, "B", b"into the gap");
+            assert_eq!(here.why(), Reason::NoWay);
+            let unreachable = number(&a, "no gateway for that site");
+            here.send(2, "B", b"as well");
+            until(|| number(&a, "no gateway for that site") > unreachable);
+            line.mend();
+            // Told once that there is a way again, sender and receiver find out what is missing. (What
+            // was in the old connection may come or not.)
+            while here.why() != Reason::PathBroke {}
+            here.send(2, "B", b"after it");
+            while there.frame().1 != b"after it" {}
+        }
+    };
+    std::thread::spawn(cut).join().unwrap();
+}

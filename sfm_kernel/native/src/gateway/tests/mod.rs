@@ -1,0 +1,196 @@
+//! Gateways between processes that are played by raw TCP connections.
+
+mod cost;
+mod cut;
+mod links;
+mod order;
+mod ways;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use super::flow::Pair;
+use super::handle::{Gateway, Listed, Options};
+use super::schedule::Scheduler;
+use crate::net::frame::{site_number, Class, Header, Inner, Kind, HEADER, HOPS};
+use crate::net::seal::Secret;
+use crate::net::voice::{dropped_of, Reason, Role, Voice};
+
+const KEY: &[u8] = b"the gateway key of a test";
+/// A test that waits longer for something has failed: it will never come.
+const WATCHDOG: Duration = Duration::from_secs(60);
+
+pub fn options(site: &str) -> Options {
+    Options {
+        site: site.into(),
+        key: KEY.into(),
+        address: "127.0.0.1:0".parse().unwrap(),
+        algorithm: None,
+        connections: Some(1),
+        mptcp: false,
+        pacing: None,
+        scheduler: Scheduler::RoundRobin,
+        delay: Duration::ZERO,
+        limit: None,
+    }
+}
+
+pub fn gateway(site: &str) -> Gateway {
+    Gateway::start(options(site)).unwrap()
+}
+
+/// Two gateways that are connected; the second is of site B.
+pub fn two(first: Options) -> (Gateway, Gateway) {
+    let (a, b) = (Gateway::start(first).unwrap(), gateway("B"));
+    introduce(&[(&a, "A"), (&b, "B")]);
+    until(|| up(&a) == 1 && up(&b) == 1);
+    (a, b)
+}
+
+/// Tell each gateway of all.
+pub fn introduce(gateways: &[(&Gateway, &str)]) {
+    for (one, _) in gateways {
+        let listed = gateways.iter().map(|(one, site)| Listed {
+            uid: one.uid,
+            site: (*site).into(),
+            address: one.address,
+        });
+        one.peers(listed.collect());
+    }
+}
+
+/// Connections to other gateways.
+pub fn up(gateway: &Gateway) -> usize {
+    gateway.status().matches("\"algorithm_asked\"").count()
+}
+
+pub fn until(condition: impl Fn() -> bool) {
+    let start = std::time::Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < WATCHDOG, "it never comes");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The number behind a name in a status.
+pub fn number(gateway: &Gateway, name: &str) -> u64 {
+    let status = gateway.status();
+    let name = format!("\"{name}\":");
+    let at = status.find(&name).unwrap_or_else(|| panic!("{name} in {status}")) + name.len();
+    let end = status[at..].find(|one: char| !one.is_ascii_digit()).unwrap();
+    status[at..at + end].parse().unwrap()
+}
+
+/// Someone who is connected to a gateway.
+pub struct Client {
+    pub stream: TcpStream,
+    pub voice: Voice,
+    counter: u64,
+}
+
+/// What a client is told, or sent.
+#[derive(Debug, PartialEq)]
+pub enum Came {
+    Frame { sender: u128, hops: u8, body: Vec<u8> },
+    Dropped(Pair, Reason),
+    Said(Kind, u64),
+    End,
+}
+
+impl Client {
+    pub fn raw(gateway: &Gateway, site: &str, uid: u128, key: &[u8]) -> Client {
+        let stream = TcpStream::connect(gateway.address).unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream.set_read_timeout(Some(WATCHDOG)).unwrap();
+        stream.set_write_timeout(Some(WATCHDOG)).unwrap();
+        Client { stream, voice: Voice::new(key, uid, site_number(site)), counter: 0 }
+    }
+
+    /// A process of `site`, which is welcome.
+    pub fn process(gateway: &Gateway, site: &str, uid: u128) -> Client {
+        Client::member(gateway, site, uid, Role::Process)
+    }
+
+    pub fn member(gateway: &Gateway, site: &str, uid: u128, role: Role) -> Client {
+        let mut one = Client::raw(gateway, site, uid, KEY);
+        let hello = one.voice.hello(role, gateway.uid, 0, 77);
+        one.stream.write_all(&hello.bytes).unwrap();
+        assert_eq!(one.receive(), Came::Said(Kind::Welcome, 77));
+        one
+    }
+
+    /// A frame that no gateway can open.
+    pub fn sealed(&mut self, to: u128, site: &str, class: Class, body: &[u8]) -> Vec<u8> {
+        self.counter += 1;
+        let header = Header {
+            length: 0,
+            hops: HOPS,
+            class,
+            ahead: 0,
+            from_site: self.voice.site,
+            to_site: site_number(site),
+            sender: self.voice.uid,
+            receiver: to,
+            counter: 0,
+        };
+        let inner = Inner { kind: Kind::Data, flag: false, number: self.counter, arrived: 0 };
+        Secret::of_world(b"a secret of the world's")
+            .sealer_from(self.voice.uid, to, self.counter)
+            .seal(&header, &inner, body.len(), |room| room.copy_from_slice(body))
+    }
+
+    pub fn send(&mut self, to: u128, site: &str, body: &[u8]) {
+        let class = if body.len() > 10_000 { Class::Bulk } else { Class::Message };
+        let frame = self.sealed(to, site, class, body);
+        self.stream.write_all(&frame).unwrap();
+    }
+
+    /// What comes next.
+    pub fn receive(&mut self) -> Came {
+        let mut bytes = vec![0; HEADER];
+        match self.stream.read_exact(&mut bytes) {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => panic!("nothing comes"),
+            Err(_) => return Came::End,
+            Ok(()) => {}
+        }
+        let header = Header::read(&bytes).expect("only frames come");
+        bytes.resize(header.frame(), 0);
+        self.stream.read_exact(&mut bytes[HEADER..]).unwrap();
+        if let Some((inner, body)) = self.voice.open(&header, &mut bytes.clone()) {
+            return match dropped_of(&inner, body) {
+                Some((pair, reason)) => Came::Dropped(pair, reason),
+                None => Came::Said(inner.kind, inner.number),
+            };
+        }
+        let opener =
+            Secret::of_world(b"a secret of the world's").opener(header.sender, header.receiver);
+        let (_, body) = opener.open(&header, &mut bytes).expect("what came is what was sealed");
+        Came::Frame { sender: header.sender, hops: header.hops, body: body.to_vec() }
+    }
+
+    /// The next frame of a process; what gateways say is passed over.
+    pub fn frame(&mut self) -> (u128, Vec<u8>) {
+        loop {
+            match self.receive() {
+                Came::Frame { sender, body, .. } => return (sender, body),
+                Came::End => panic!("the gateway has hung up"),
+                _ => {}
+            }
+        }
+    }
+
+    /// Why what this client has sent last was dropped.
+    pub fn why(&mut self) -> Reason {
+        loop {
+            match self.receive() {
+                Came::Dropped(pair, reason) => {
+                    assert_eq!(pair.sender, self.voice.uid);
+                    return reason;
+                }
+                Came::End => panic!("the gateway has hung up"),
+                _ => {}
+            }
+        }
+    }
+}

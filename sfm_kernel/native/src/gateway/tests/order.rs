@@ -1,0 +1,102 @@
+//! Whose frames go first, and who is held up by whom.
+
+use std::os::fd::AsRawFd;
+
+use super::*;
+
+const BULK: usize = 50_000;
+
+/// A gateway that another one is connected to, which does not read; with room for little.
+fn bottleneck(scheduler: Scheduler) -> (Gateway, Client) {
+    let a = Gateway::start(Options { scheduler, ..options("A") }).unwrap();
+    let other = Client::member(&a, "B", 50, Role::Gateway(0));
+    let size: libc::c_int = 16 << 10;
+    // SAFETY: the kernel reads a number there.
+    let failed = unsafe {
+        let (fd, place) = (other.stream.as_raw_fd(), (&raw const size).cast());
+        libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, place, 4)
+    };
+    assert_eq!(failed, 0);
+    (a, other)
+}
+
+/// How many of 60 large frames come before a small one that was sent after they had filled all there
+/// is before the bottleneck.
+fn before_the_small_one(scheduler: Scheduler) -> usize {
+    let (a, mut other) = bottleneck(scheduler);
+    let (mut bulk, mut small) = (Client::process(&a, "A", 1), Client::process(&a, "A", 2));
+    let sender = std::thread::spawn(move || {
+        for _ in 0..60 {
+            bulk.send(9, "B", &[0; BULK]);
+        }
+        bulk
+    });
+    // More of its frames wait here than one process's may: it is not read any more.
+    until(|| a.status().contains("\"held_up\":true"));
+    small.send(9, "B", b"small");
+    // Others are.
+    until(|| a.status().contains("\"waiting_frames\":1,"));
+    let mut before = 0;
+    while other.frame().0 == 1 {
+        before += 1;
+    }
+    for _ in before..60 {
+        assert_eq!(other.frame().0, 1);
+    }
+    drop(sender.join());
+    before
+}
+
+#[test]
+fn a_small_message_passes_large_ones_as_the_scheduler_says() {
+    let fifo = before_the_small_one(Scheduler::Fifo);
+    let in_turn = before_the_small_one(Scheduler::RoundRobin);
+    let smallest = before_the_small_one(Scheduler::Smallest);
+    // In fifo it waits for as much as a process may have here; else for what is in the sockets.
+    let held = super::super::HELD / BULK;
+    assert!(fifo >= held, "{fifo}");
+    assert!(in_turn < fifo - held / 2 && smallest < fifo - held / 2, "{in_turn} {smallest} {fifo}");
+}
+
+#[test]
+fn a_receiver_that_does_not_read_holds_up_nobody() {
+    let (a, b) = two(options("A"));
+    let mut stopped = Client::process(&b, "B", 2);
+    let mut awake = Client::process(&b, "B", 3);
+    let mut here = Client::process(&a, "A", 1);
+    let mut bodies = 0;
+    // Until its sender is told, the gateway keeps what it may keep for a process.
+    while number(&b, "full") == 0 {
+        here.send(2, "B", &[0; BULK]);
+        bodies += 1;
+    }
+    assert!(bodies * BULK > super::super::FOR_PROCESS);
+    here.send(3, "B", b"to one who reads");
+    assert_eq!(awake.frame(), (1, b"to one who reads".to_vec()));
+    assert_eq!(here.why(), Reason::Full);
+    // As soon as there is room again, its sender may go on.
+    let reader = std::thread::spawn(move || while stopped.frame().1 != b"last" {});
+    while here.why() != Reason::PathBroke {}
+    here.send(2, "B", b"last");
+    reader.join().unwrap();
+}
+
+#[test]
+fn an_emulated_path_keeps_order_and_says_what_it_cannot_show() {
+    let emulated = |site| Options {
+        delay: Duration::from_millis(5),
+        limit: Some(20_000_000),
+        ..options(site)
+    };
+    let (a, b) = two(emulated("A"));
+    assert!(a.status().contains("congestion control cannot be seen"));
+    assert!(b.status().contains("\"emulation\":null"));
+    let mut here = Client::process(&a, "A", 1);
+    let mut there = Client::process(&b, "B", 2);
+    for number in 0..50u8 {
+        here.send(2, "B", &vec![number; 1 + usize::from(number) * 1000]);
+    }
+    for number in 0..50u8 {
+        assert_eq!(there.frame().1[0], number);
+    }
+}

@@ -1,0 +1,214 @@
+//! What a connection between gateways has besides: warmth, silence, and what the kernel tells of it.
+
+use std::net::TcpStream;
+use std::os::fd::AsRawFd;
+use std::time::{Duration, Instant};
+
+use super::schedule::{Schedule, Scheduler};
+use super::sockets::{self, Given};
+use crate::tcp_info::{self, Field, TcpInfo};
+use crate::tcp_past::Past;
+
+/// Between two beats of a connection that was used in the last `WARM`. Measured: every 0.15 s keeps
+/// cubic's window open, every 0.25 s does not.
+pub const BEAT: Duration = Duration::from_millis(100);
+pub const SLOW_BEAT: Duration = Duration::from_secs(1);
+pub const WARM: Duration = Duration::from_secs(60);
+/// A connection whose data nobody acknowledges for so long, or for so many round trips, is silent.
+const SILENT: Duration = Duration::from_millis(1200);
+const SILENT_TRIPS: u32 = 4;
+/// Nothing has come for so long, although the other side beats: its gateway is stopped.
+const UNHEARD: Duration = Duration::from_secs(4);
+/// What waits in the kernel unsent, in time and bytes: as little as never runs out while this thread
+/// is woken. Where it runs out BBR takes the rate for ours, stays in its startup, and floods the way:
+/// with 1 ms (200 Mbit/s, RTT 20 ms) it sent 15 % twice.
+const UNSENT_SECONDS: f64 = 5e-3;
+const UNSENT: (f64, f64) = (32768.0, 524288.0);
+/// While the rate is not known, or BBR has yet to find out what it is.
+const UNSENT_AT_FIRST: f64 = 131072.0;
+/// The fastest rate counts for so long: between messages the kernel measures our pauses.
+const RATE_COUNTS: Duration = Duration::from_secs(10);
+
+pub struct Wide {
+    pub schedule: Schedule,
+    /// We have made it; else the other side.
+    pub dialed: bool,
+    /// It leads to another gateway of our own site.
+    pub sibling: bool,
+    pub asked: String,
+    pub given: Given,
+    /// When a frame of a process went over it, in either direction.
+    pub used: Instant,
+    pub wrote: Instant,
+    pub heard: Instant,
+    /// What is sent now does not arrive.
+    pub silent: bool,
+    pub silences: u64,
+    pub past: Past,
+    pub info: Option<TcpInfo>,
+    acked: u64,
+    /// When the other side last acknowledged something, or there was nothing to acknowledge.
+    moved: Instant,
+    unsent: u32,
+    /// The kernel's rate, in bytes per second, and when it was that.
+    fastest: (u64, Instant),
+}
+
+impl Wide {
+    pub fn new(scheduler: Scheduler, dialed: bool, sibling: bool) -> Wide {
+        let now = Instant::now();
+        Wide {
+            schedule: Schedule::new(scheduler),
+            dialed,
+            sibling,
+            asked: String::new(),
+            given: Given::default(),
+            // Warm from its beginning.
+            used: now,
+            wrote: now,
+            heard: now,
+            silent: false,
+            silences: 0,
+            past: Past::default(),
+            info: None,
+            acked: 0,
+            moved: now,
+            unsent: 0,
+            fastest: (0, now),
+        }
+    }
+
+    /// Set what can be set only now that the connection stands.
+    pub fn begin(&mut self, stream: &TcpStream, mptcp: bool) {
+        let now = Instant::now();
+        self.given = sockets::given(stream, mptcp);
+        (self.used, self.wrote, self.heard, self.moved) = (now, now, now, now);
+        self.set_unsent(stream, UNSENT_AT_FIRST);
+    }
+
+    fn set_unsent(&mut self, stream: &TcpStream, bytes: f64) {
+        let bytes = bytes.clamp(UNSENT.0, UNSENT.1) as u32;
+        if self.unsent.abs_diff(bytes) > self.unsent / 4 {
+            self.unsent = bytes;
+            sockets::set_unsent(stream, bytes);
+        }
+    }
+
+    /// What the kernel says of a field; 0 where it says nothing.
+    pub fn number(&self, field: Field) -> u64 {
+        self.info.as_ref().and_then(|info| info.number(field)).unwrap_or(0)
+    }
+
+    pub fn rtt(&self) -> Duration {
+        Duration::from_micros(self.number(tcp_info::RTT))
+    }
+
+    /// Whether it is time for a beat.
+    pub fn beats(&self, now: Instant) -> bool {
+        let every = if now < self.used + WARM { BEAT } else { SLOW_BEAT };
+        now >= self.wrote + every
+    }
+
+    /// Look at the connection, now and then; whether it has become silent, or is so no more.
+    pub fn look(&mut self, stream: &TcpStream, now: Instant) -> bool {
+        self.info = TcpInfo::read(stream.as_raw_fd()).ok();
+        if let Some(info) = &self.info {
+            self.past.saw(info);
+        }
+        let acked = self.number(tcp_info::BYTES_ACKED);
+        if acked != self.acked || self.number(tcp_info::UNACKED) == 0 {
+            (self.acked, self.moved) = (acked, now);
+        }
+        let rate = self.number(tcp_info::DELIVERY_RATE);
+        if rate >= self.fastest.0 || now >= self.fastest.1 + RATE_COUNTS {
+            self.fastest = (rate, now);
+        }
+        let known = self.fastest.0 as f64 * UNSENT_SECONDS;
+        let least = if sockets::is_starting(stream) { UNSENT_AT_FIRST } else { 0.0 };
+        self.set_unsent(stream, known.max(least));
+        let limit = SILENT.max(self.rtt() * SILENT_TRIPS);
+        let unheard = UNHEARD.max(self.rtt() * SILENT_TRIPS);
+        let silent = now >= self.moved + limit || now >= self.heard + unheard;
+        let changed = silent != self.silent;
+        self.silent = silent;
+        self.silences += u64::from(changed && silent);
+        changed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::TcpListener;
+
+    use super::*;
+
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (one, listener.accept().unwrap().0)
+    }
+
+    #[test]
+    fn a_window_that_fell_in_silence_is_seen() {
+        const GROWN: u64 = 20;
+        let file = std::fs::read("/proc/sys/net/ipv4/tcp_slow_start_after_idle");
+        if file.is_ok_and(|text| text.starts_with(b"0")) {
+            return println!("skipped: this kernel does not restart after silence");
+        }
+        let (mut one, mut other) = pair();
+        crate::tcp_info::set_congestion(one.as_raw_fd(), "reno").unwrap();
+        let mut wide = Wide::new(Scheduler::Fifo, true, false);
+        wide.begin(&one, false);
+        let reader = std::thread::spawn(move || std::io::copy(&mut other, &mut std::io::sink()));
+        let start = Instant::now();
+        while wide.number(tcp_info::SND_CWND) < GROWN {
+            if start.elapsed() > Duration::from_secs(20) {
+                return println!("skipped: this kernel's window does not grow");
+            }
+            one.write_all(&[0; 1 << 20]).unwrap();
+            wide.look(&one, Instant::now());
+        }
+        wide.wrote = Instant::now();
+        // Not while it is busy, and not without cause.
+        let fd = one.as_raw_fd();
+        let silence = wide.wrote.elapsed();
+        wide.past.watch(fd, silence, || one.write_all(b"x").unwrap());
+        assert_eq!(wide.past.restarts, 0);
+        while sockets::in_kernel(&one) > 0 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let rto = Duration::from_micros(wide.number(tcp_info::RTO));
+        std::thread::sleep(rto * 4 + Duration::from_millis(100));
+        let silence = wide.wrote.elapsed();
+        wide.past.watch(fd, silence, || one.write_all(b"x").unwrap());
+        let restart = wide.past.last.expect("the kernel has restarted");
+        assert_eq!(wide.past.restarts, 1);
+        assert!(restart.to < restart.from && restart.silence >= rto, "{restart:?}");
+        drop(one);
+        reader.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn it_beats_fast_as_long_as_it_is_warm() {
+        let wide = Wide::new(Scheduler::Fifo, true, false);
+        assert!(!wide.beats(wide.wrote) && wide.beats(wide.wrote + BEAT));
+        let mut cold = Wide::new(Scheduler::Fifo, true, false);
+        cold.wrote += WARM;
+        assert!(!cold.beats(cold.wrote + BEAT) && cold.beats(cold.wrote + SLOW_BEAT));
+    }
+
+    #[test]
+    fn who_is_not_heard_is_silent_until_it_is() {
+        let (one, _other) = pair();
+        let mut wide = Wide::new(Scheduler::Fifo, true, false);
+        wide.begin(&one, false);
+        let now = Instant::now();
+        assert!(!wide.look(&one, now) && !wide.silent);
+        assert!(wide.look(&one, now + UNHEARD) && wide.silent);
+        assert!(!wide.look(&one, now + UNHEARD));
+        wide.heard = now + UNHEARD;
+        assert!(wide.look(&one, now + UNHEARD) && !wide.silent);
+        assert_eq!(wide.silences, 1);
+    }
+}

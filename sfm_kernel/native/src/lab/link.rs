@@ -1,0 +1,325 @@
+//! A thread that carries packets between two devices, through a pipe for each direction.
+//!
+//! It sleeps until a packet comes from a device or is due at the other. How late each was delivered
+//! is written down; how late one was fetched nobody can say, since devices give no times. But the
+//! kernel knows how long the thread could have run and did not get a processor (`waited`), which is
+//! where both come from.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use super::firewall::Firewall;
+use super::late::Late;
+use super::pipe::{Counts, Pipe, Settings};
+
+/// The longest packet that a device may give, its MTU.
+pub const MTU: usize = 1500;
+/// Packets that are fetched, or delivered, before the other direction has its turn.
+const BATCH: usize = 32;
+/// Nanoseconds from one waking up to the next, at least, when there is much to do: that costs more
+/// than a packet.
+const PAUSE: u64 = 50_000;
+/// Buffers that are kept for later packets.
+const KEPT: usize = 4096;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    There,
+    Back,
+}
+
+/// What has happened since the link was made, or `clear`.
+pub struct Report {
+    /// There, back.
+    pub counts: [Counts; 2],
+    pub late: Late,
+    /// Nanoseconds that the thread could have run and did not get a processor; None where the
+    /// kernel does not say.
+    pub waited: Option<u64>,
+    /// Packets of connections that the firewall has reset.
+    pub reset: u64,
+    /// Packets that a device did not take.
+    pub refused: u64,
+    /// Why the thread has ended by itself.
+    pub failure: Option<String>,
+}
+
+struct State {
+    pipes: [Pipe<Vec<u8>>; 2],
+    firewall: Firewall,
+    late: Late,
+    refused: u64,
+    failure: Option<String>,
+    waited_before: u64,
+    stop: bool,
+}
+
+pub struct Link {
+    state: Arc<Mutex<State>>,
+    bell: Arc<File>,
+    thread: Option<JoinHandle<()>>,
+    number: Arc<AtomicI32>,
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Link {
+    /// Carry packets between two devices (`open_tun`) from now on, until this is dropped.
+    pub fn start(devices: [OwnedFd; 2], settings: [Settings; 2], seed: u64) -> io::Result<Link> {
+        // SAFETY: a new descriptor, which nobody else has.
+        let bell = unsafe {
+            match libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) {
+                -1 => return Err(io::Error::last_os_error()),
+                fd => Arc::new(File::from_raw_fd(fd)),
+            }
+        };
+        let now = now_ns();
+        let pipes = [(0, settings[0]), (1, settings[1])]
+            .map(|(number, settings)| Pipe::new(settings, seed.wrapping_mul(2) + number, now));
+        let state = Arc::new(Mutex::new(State {
+            pipes,
+            firewall: Firewall::default(),
+            late: Late::default(),
+            refused: 0,
+            failure: None,
+            waited_before: 0,
+            stop: false,
+        }));
+        let number = Arc::new(AtomicI32::new(0));
+        let carrier = Carrier {
+            devices: devices.map(File::from),
+            state: state.clone(),
+            bell: bell.clone(),
+            spare: Vec::new(),
+        };
+        let own = number.clone();
+        let body = move || carrier.run(&own);
+        let thread = std::thread::Builder::new().name("sfm-lab-link".into()).spawn(body)?;
+        Ok(Link { state, bell, thread: Some(thread), number })
+    }
+
+    pub fn settings(&self, direction: Direction) -> Settings {
+        lock(&self.state).pipes[direction as usize].settings()
+    }
+
+    /// Applies to packets that come from now on; see `pipe`.
+    pub fn set(&self, direction: Direction, settings: Settings) {
+        lock(&self.state).pipes[direction as usize].set(settings, now_ns());
+        self.ring();
+    }
+
+    /// Connections that there are now are reset when one of their packets comes; new ones are not.
+    pub fn forget(&self) {
+        lock(&self.state).firewall.forget();
+    }
+
+    pub fn report(&self) -> Report {
+        let waited = self.waited();
+        let state = lock(&self.state);
+        Report {
+            counts: [state.pipes[0].counts, state.pipes[1].counts],
+            late: state.late.clone(),
+            waited: waited.map(|waited| waited.saturating_sub(state.waited_before)),
+            reset: state.firewall.dropped,
+            refused: state.refused,
+            failure: state.failure.clone(),
+        }
+    }
+
+    /// Count from 0 again.
+    pub fn clear(&self) {
+        let waited = self.waited();
+        let mut state = lock(&self.state);
+        state.pipes.iter_mut().for_each(|pipe| pipe.counts = Counts::default());
+        state.late = Late::default();
+        state.firewall.dropped = 0;
+        state.refused = 0;
+        state.waited_before = waited.unwrap_or(0);
+    }
+
+    /// Nanoseconds on a run queue: the second number of schedstat.
+    fn waited(&self) -> Option<u64> {
+        let path = format!("/proc/self/task/{}/schedstat", self.number.load(Ordering::Relaxed));
+        std::fs::read_to_string(path).ok()?.split_whitespace().nth(1)?.parse().ok()
+    }
+
+    fn ring(&self) {
+        let _ = (&*self.bell).write(&1u64.to_ne_bytes()); // full: it rings anyway
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        lock(&self.state).stop = true;
+        self.ring();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Carrier {
+    devices: [File; 2],
+    state: Arc<Mutex<State>>,
+    bell: Arc<File>,
+    spare: Vec<Vec<u8>>,
+}
+
+impl Carrier {
+    fn run(mut self, number: &AtomicI32) {
+        // SAFETY: calls about this thread alone.
+        unsafe {
+            let thread = libc::syscall(libc::SYS_gettid) as libc::pid_t;
+            number.store(thread, Ordering::Relaxed);
+            hurry(thread);
+            // Otherwise the kernel wakes it up to 50 us late on purpose.
+            libc::prctl(libc::PR_SET_TIMERSLACK, 1);
+        }
+        let mut woken = now_ns();
+        loop {
+            match self.step() {
+                Ok(Some(until)) => woken = self.sleep(until, woken),
+                Ok(None) => return,
+                Err(failure) => {
+                    lock(&self.state).failure = Some(failure.to_string());
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Deliver and fetch some packets; until when to sleep then. None: it is over.
+    fn step(&mut self) -> io::Result<Option<u64>> {
+        let state = self.state.clone();
+        let mut state = lock(&state);
+        let mut full = false;
+        for direction in [0, 1] {
+            self.deliver(&mut state, direction);
+            full |= self.fetch(&mut state, direction)?;
+        }
+        let due = state.pipes.iter().filter_map(Pipe::due).min().unwrap_or(u64::MAX);
+        Ok((!state.stop).then_some(if full { 0 } else { due }))
+    }
+
+    fn deliver(&mut self, state: &mut State, direction: usize) {
+        let device = &self.devices[1 - direction];
+        for _ in 0..BATCH {
+            let now = now_ns();
+            let Some((due, packet)) = state.pipes[direction].take(now) else { return };
+            let packet = match packet {
+                Ok(packet) => {
+                    state.late.add(now - due);
+                    // The device may be down, or the kernel without memory: packets can get lost.
+                    state.refused += u64::from((&mut &*device).write(&packet).is_err());
+                    packet
+                }
+                Err(packet) => packet,
+            };
+            keep(&mut self.spare, packet);
+        }
+    }
+
+    /// Whether there may be more.
+    fn fetch(&mut self, state: &mut State, direction: usize) -> io::Result<bool> {
+        for _ in 0..BATCH {
+            let mut packet = self.spare.pop().unwrap_or_else(|| vec![0; MTU]);
+            packet.resize(MTU, 0);
+            match (&mut &self.devices[direction]).read(&mut packet) {
+                Ok(length) => packet.truncate(length),
+                Err(error) => {
+                    keep(&mut self.spare, packet);
+                    return match error.kind() {
+                        io::ErrorKind::WouldBlock => Ok(false),
+                        io::ErrorKind::Interrupted => Ok(true),
+                        _ => Err(error),
+                    };
+                }
+            }
+            let now = now_ns();
+            let mut offer = |pipe: usize, packet: Vec<u8>| {
+                let length = packet.len();
+                if let Some(dropped) = state.pipes[pipe].offer(now, length, packet) {
+                    keep(&mut self.spare, dropped);
+                }
+            };
+            match state.firewall.judge(&packet) {
+                None => offer(direction, packet),
+                Some([back, on]) => {
+                    offer(1 - direction, back.to_vec());
+                    offer(direction, on.to_vec());
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Until then, or a packet comes, or the bell rings; but not so soon that the thread does nothing
+    /// but go to sleep and wake up. When it was woken.
+    fn sleep(&self, until: u64, woken: u64) -> u64 {
+        let mut now = now_ns();
+        if until > now && now < woken + PAUSE {
+            let rest = duration(woken + PAUSE - now);
+            // SAFETY: the time is ours; what is left of it is of no interest.
+            unsafe { libc::nanosleep(&rest, std::ptr::null_mut()) };
+            return now_ns();
+        }
+        if until > now {
+            let wanted = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+            let [one, other] = self.devices.each_ref().map(|one| wanted(one.as_raw_fd()));
+            let mut all = [one, other, wanted(self.bell.as_raw_fd())];
+            let time = duration(until - now);
+            // SAFETY: the array and the time are ours; no signals are changed.
+            unsafe { libc::ppoll(all.as_mut_ptr(), all.len() as _, &time, std::ptr::null()) };
+            if all[2].revents != 0 {
+                let _ = (&*self.bell).read(&mut [0; 8]);
+            }
+            now = now_ns();
+        }
+        now
+    }
+}
+
+fn duration(ns: u64) -> libc::timespec {
+    libc::timespec {
+        tv_sec: (ns / 1_000_000_000).min(3600) as _,
+        tv_nsec: (ns % 1_000_000_000) as _,
+    }
+}
+
+/// Be woken before others, as far as this user may ask for it: root always; anyone, for turns that
+/// are short (Linux 6.12). What it has come to, lateness shows.
+fn hurry(thread: libc::pid_t) {
+    const TURN: u64 = 100_000; // ns
+    let sched_attr: [u64; 6] = [48, 0, 0, TURN, 0, 0]; // its length, ordinary, and the turn
+    let first = libc::sched_param { sched_priority: 1 };
+    // SAFETY: both structs are as long as the kernel expects.
+    unsafe {
+        if libc::sched_setscheduler(thread, libc::SCHED_FIFO, &first) != 0 {
+            libc::syscall(libc::SYS_sched_setattr, thread, sched_attr.as_ptr(), 0);
+        }
+    }
+}
+
+fn keep(spare: &mut Vec<Vec<u8>>, packet: Vec<u8>) {
+    if spare.len() < KEPT {
+        spare.push(packet);
+    }
+}
+
+/// Nanoseconds of the clock that only runs forward.
+fn now_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: fills the struct; the clock exists on every Linux.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[cfg(test)]
+#[path = "link_tests.rs"]
+mod tests;

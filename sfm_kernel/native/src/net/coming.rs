@@ -1,0 +1,292 @@
+//! What comes in: frames of connections, and what happens to each.
+
+use std::io::ErrorKind;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+
+use super::connection::Connection;
+use super::exchange::{lock, Event, Exchange, Reading, Role, Who, ALARM, LISTENER};
+use super::frame::{Header, Inner, Kind, FRAME, HEADER};
+use super::link::Link;
+use super::now;
+
+/// Bytes that are read at once.
+const READ: usize = 256 << 10;
+/// Connections that are looked at before others have their turn.
+const BATCH: usize = 32;
+/// Bytes of the sealed text of a first frame at most: it has an address in it.
+const LONGEST_FIRST: u32 = 512;
+
+impl Exchange {
+    /// Wait for at most so many milliseconds until something has come: how many events, or why not.
+    pub(super) fn wait(&self, role: &mut Role, limit: i32) -> std::io::Result<usize> {
+        role.events.resize(BATCH, libc::epoll_event { events: 0, u64: 0 });
+        let (at, most) = (role.events.as_mut_ptr(), BATCH as i32);
+        // SAFETY: room for so many events.
+        let count = unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), at, most, limit) };
+        usize::try_from(count).map_err(|_| std::io::Error::last_os_error())
+    }
+
+    /// Take in what `wait` has told of.
+    pub(super) fn receive(&self, role: &mut Role, count: usize) {
+        for nth in 0..count {
+            let (id, events) = (role.events[nth].u64, role.events[nth].events as i32);
+            match id {
+                LISTENER => self.accept(),
+                ALARM => {
+                    let mut number = [0u8; 8];
+                    let at = number.as_mut_ptr().cast();
+                    // SAFETY: reads the eventfd's counter into eight bytes of ours.
+                    unsafe { libc::read(self.alarm.as_raw_fd(), at, 8) };
+                }
+                id => {
+                    let found = lock(&self.connections).get(&id).cloned();
+                    let Some((connection, reading)) = found else { continue };
+                    self.serve(&connection, &mut lock(&reading), events, &mut role.scratch);
+                }
+            }
+        }
+    }
+
+    fn serve(
+        &self,
+        connection: &Arc<Connection>,
+        reading: &mut Reading,
+        events: i32,
+        scratch: &mut Vec<u8>,
+    ) {
+        if events & libc::EPOLLOUT != 0 {
+            if let Who::Dialed { link, probe: probe @ true } = &mut reading.who {
+                if connection.socket.failure().is_none() {
+                    *probe = false;
+                    self.tell(Event::Made(connection.clone(), link.clone()));
+                }
+            }
+            connection.flush();
+        }
+        if events & !libc::EPOLLOUT == 0 {
+            return;
+        }
+        scratch.resize(READ, 0);
+        let mut filled = reading.partial.len();
+        scratch[..filled].copy_from_slice(&reading.partial);
+        let failure = match connection.socket.receive(&mut scratch[filled..]) {
+            Ok(0) => Some(None),
+            Ok(count) => {
+                filled += count;
+                self.heard_at.store(now(), Ordering::Relaxed);
+                None
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+            Err(error) => Some(error.raw_os_error()),
+        };
+        if failure.is_none() {
+            match self.frames(connection, reading, &mut scratch[..filled]) {
+                Some(left) => {
+                    reading.partial.clear();
+                    reading.partial.extend_from_slice(&scratch[filled - left..filled]);
+                    return;
+                }
+                None if connection.has_ended() => {}
+                None => connection.confirmed.store(false, Ordering::Relaxed), // it talks nonsense
+            }
+        }
+        // Whoever has put another one in its place knows.
+        if self.end(connection) && !matches!(reading.who, Who::Stranger | Who::Watcher) {
+            let failure = failure.unwrap_or(None);
+            self.tell(Event::Ended(connection.clone(), reading.who.clone(), failure));
+        }
+    }
+
+    /// Take in all whole frames; how many bytes are left. None: the connection is to end.
+    fn frames(
+        &self,
+        connection: &Arc<Connection>,
+        reading: &mut Reading,
+        mut bytes: &mut [u8],
+    ) -> Option<usize> {
+        while bytes.len() >= HEADER {
+            let header = Header::read(bytes)?;
+            if matches!(reading.who, Who::Stranger) && header.length > LONGEST_FIRST {
+                return None;
+            }
+            if bytes.len() < header.frame() {
+                break;
+            }
+            let (frame, rest) = bytes.split_at_mut(header.frame());
+            self.frame(connection, reading, &header, frame)?;
+            if connection.has_ended() {
+                return None;
+            }
+            bytes = rest;
+        }
+        debug_assert!(bytes.len() < FRAME);
+        Some(bytes.len())
+    }
+
+    fn frame(
+        &self,
+        connection: &Arc<Connection>,
+        reading: &mut Reading,
+        header: &Header,
+        frame: &mut [u8],
+    ) -> Option<()> {
+        match &reading.who {
+            Who::Stranger if header.receiver != self.own.uid => {
+                self.answer_for_another(connection, header, frame)
+            }
+            Who::Stranger => {
+                reading.who = self.meet(connection, header, frame)?;
+                Some(())
+            }
+            Who::Watcher => None,
+            Who::Gateway(gate) => self.through_gateway(connection, &gate.clone(), header, frame),
+            Who::Dialed { link, .. } | Who::Peer(link) => {
+                if header.sender != link.uid {
+                    return self.somebody_else(link, header, frame);
+                }
+                let (inner, body) = link.opener.open(header, frame)?;
+                connection.confirmed.store(true, Ordering::Relaxed);
+                if inner.kind == Kind::Hello {
+                    // Nor is that one the first of a connection when it is said again.
+                    link.met.fetch_max(header.counter, Ordering::SeqCst);
+                }
+                let link = link.clone();
+                self.arrived(connection, &link, &inner, body);
+                Some(())
+            }
+        }
+    }
+
+    /// Who has connected shows the key, and asks how far everything has come.
+    fn meet(&self, connection: &Arc<Connection>, header: &Header, frame: &mut [u8]) -> Option<Who> {
+        let opener = self.own.secret.opener(header.sender, header.receiver);
+        let (inner, body) = opener.open(header, frame)?;
+        match inner.kind {
+            Kind::Hello => {}
+            Kind::Knock if header.receiver == self.own.uid => {
+                let gone = lock(&self.door).let_watch(connection);
+                if let Some(gone) = gone {
+                    self.end(&gone);
+                }
+                return Some(Who::Watcher);
+            }
+            _ => return None,
+        }
+        let address = std::str::from_utf8(body).ok()?;
+        let (link, new) = self.link_of(header.sender, header.from_site, address);
+        // Not said again by somebody who has overheard it.
+        if link.met.fetch_max(header.counter, Ordering::SeqCst) >= header.counter {
+            return None;
+        }
+        lock(&self.door).forget(connection.id);
+        connection.confirmed.store(true, Ordering::Relaxed);
+        if link.lost().is_some() {
+            // What it had sent in between is not promised any more: it is told, and hangs up.
+            link.say(Kind::Bye, 0, connection);
+            return Some(Who::Peer(link));
+        }
+        let way = link.way();
+        let asks_again = inner.flag;
+        let takes = match &way {
+            None => true,
+            // Of two that were made at once, that of the smaller uid stays.
+            Some(way) if !way.confirmed.load(Ordering::Relaxed) => {
+                asks_again && header.sender < self.own.uid
+            }
+            Some(_) => asks_again,
+        };
+        if takes {
+            link.take_way(connection.clone(), false);
+            if let Some(former) = way.as_ref().filter(|way| !way.shared) {
+                self.end(former);
+            }
+        }
+        self.arrived(connection, &link, &inner, b"");
+        if new || (takes && way.is_some()) {
+            self.tell(Event::Wanted(link.clone())); // it may hold the former one
+        }
+        Some(Who::Peer(link))
+    }
+
+    /// It looks for whoever had this address before: that we have it now says enough. It stays a
+    /// stranger: what it says next may have been overheard.
+    fn answer_for_another(
+        &self,
+        connection: &Connection,
+        header: &Header,
+        frame: &mut [u8],
+    ) -> Option<()> {
+        let opener = self.own.secret.opener(header.sender, header.receiver);
+        let (inner, body) = opener.open(header, frame)?;
+        let address = std::str::from_utf8(body).ok().filter(|_| inner.kind == Kind::Hello)?;
+        let (link, new) = self.link_of(header.sender, header.from_site, address);
+        link.say(Kind::Welcome, 0, connection);
+        if new {
+            self.tell(Event::Wanted(link));
+        }
+        Some(())
+    }
+
+    /// At a peer's address another process of the world listens: the peer is gone.
+    fn somebody_else(&self, link: &Link, header: &Header, frame: &mut [u8]) -> Option<()> {
+        let opener = self.own.secret.opener(header.sender, header.receiver);
+        opener.open(header, frame)?;
+        link.lose("");
+        None
+    }
+
+    pub(super) fn arrived(
+        &self,
+        connection: &Connection,
+        link: &Arc<Link>,
+        inner: &Inner,
+        body: &[u8],
+    ) {
+        link.hear(self.heard_at.load(Ordering::Relaxed));
+        link.settle(inner.arrived);
+        match inner.kind {
+            Kind::Data | Kind::First | Kind::Part | Kind::Abort => {
+                if link.lost().is_some() {
+                    // It was out of reach for too long, and does not know.
+                    return link.say(Kind::Bye, 0, connection);
+                }
+                if self.core.is_closed() {
+                    return;
+                }
+                if let Err(why) = link.take(inner, body) {
+                    self.refuse(link, &why);
+                }
+                self.owing.store(true, Ordering::Relaxed);
+            }
+            Kind::Hello => {
+                link.say(Kind::Welcome, inner.number, connection);
+                link.repeat();
+            }
+            Kind::Welcome => link.welcomed(inner.number),
+            Kind::Arrived if inner.flag => link.ask_how_far(),
+            Kind::Arrived | Kind::Beat | Kind::Knock | Kind::Dropped => {}
+            Kind::Ask => self.core.ask(link.lane()),
+            Kind::Credit => link.outflow.credit(usize::from(inner.flag), inner.number),
+            Kind::Refused => link.refused(inner.number),
+            Kind::Bye => {
+                link.lose("");
+                if !connection.shared {
+                    connection.end(); // it waits for that
+                }
+            }
+            Kind::Broken => {
+                link.lose("and messages to it were lost on the way");
+                self.tell(Event::Wanted(link.clone()));
+            }
+        }
+    }
+
+    /// Accept nothing more from a peer, and tell it: order and completeness are promised.
+    fn refuse(&self, link: &Link, why: &str) {
+        self.say(&format!("lost process {:032x} at {}: {why}", link.uid, link.address));
+        link.control(Kind::Broken, false, 0, why.as_bytes());
+        link.lose(&format!("({why})"));
+    }
+}

@@ -1,0 +1,219 @@
+//! One connection: what goes out on it, in order.
+
+use std::collections::VecDeque;
+use std::io::ErrorKind;
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::lines::Warmth;
+use super::now;
+use super::socket::Socket;
+use crate::tcp_info::TcpInfo;
+use crate::tcp_past::Past;
+
+/// Frames that go with one system call.
+const TOGETHER: usize = 16;
+
+/// Thread-safe: whoever sends puts frames in; what the kernel does not take at once goes when the
+/// network thread, or who drives, sees that there is room.
+pub struct Connection {
+    /// Which one, of those that an endpoint ever had.
+    pub id: u64,
+    pub socket: Socket,
+    /// The connection is no longer of use: it ended, or another one took its place.
+    ended: AtomicBool,
+    /// It leads to a gateway, and by that to others.
+    pub shared: bool,
+    /// Something sealed by whom it leads to has come.
+    pub confirmed: AtomicBool,
+    /// A `Warmth`.
+    warmth: AtomicU8,
+    epoll: RawFd,
+    out: Mutex<Out>,
+}
+
+#[derive(Default)]
+struct Out {
+    queue: VecDeque<Arc<Vec<u8>>>,
+    /// Bytes of the first that have gone.
+    gone: usize,
+    /// Somebody is told when there is room.
+    waits: bool,
+    /// A frame may have gone in part: nothing can follow it.
+    failed: bool,
+    /// When something was written last, in nanoseconds; 0: never.
+    wrote: u64,
+    past: Past,
+    /// The congestion control that was asked for and not given.
+    refused: String,
+}
+
+impl Connection {
+    /// `epoll`: tells its events, with `id`. `waits`: also when it is made, though nothing is to go.
+    pub fn new(id: u64, socket: Socket, epoll: RawFd, waits: bool, shared: bool) -> Connection {
+        let connection = Connection {
+            id,
+            socket,
+            ended: AtomicBool::new(false),
+            shared,
+            confirmed: AtomicBool::new(false),
+            warmth: AtomicU8::new(Warmth::Unknown as u8),
+            epoll,
+            out: Mutex::new(Out { waits, ..Out::default() }),
+        };
+        connection.watch(libc::EPOLL_CTL_ADD, waits);
+        connection
+    }
+
+    fn out(&self) -> MutexGuard<'_, Out> {
+        self.out.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn watch(&self, operation: i32, room: bool) {
+        let events = libc::EPOLLIN | if room { libc::EPOLLOUT } else { 0 };
+        let mut event = libc::epoll_event { events: events as u32, u64: self.id };
+        // SAFETY: an epoll instance and a socket of ours, and an event that it copies.
+        unsafe { libc::epoll_ctl(self.epoll, operation, self.socket.raw(), &mut event) };
+    }
+
+    /// Send a frame, now or when there is room.
+    pub fn put(&self, frame: Arc<Vec<u8>>) {
+        let mut out = self.out();
+        if self.has_ended() || out.failed {
+            return;
+        }
+        out.queue.push_back(frame);
+        if !out.waits {
+            self.go_on(&mut out);
+        }
+    }
+
+    /// There is room.
+    pub fn flush(&self) {
+        self.go_on(&mut self.out());
+    }
+
+    fn go_on(&self, out: &mut Out) {
+        while !out.queue.is_empty() && !self.has_ended() {
+            let mut pieces = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; TOGETHER];
+            let mut skip = out.gone;
+            let mut count = 0;
+            for (piece, frame) in pieces.iter_mut().zip(&out.queue) {
+                let rest = &frame[std::mem::take(&mut skip)..];
+                *piece =
+                    libc::iovec { iov_base: rest.as_ptr().cast_mut().cast(), iov_len: rest.len() };
+                count += 1;
+            }
+            let at = now();
+            let silence = if out.wrote == 0 { 0 } else { at.saturating_sub(out.wrote) };
+            let (fd, silence) = (self.socket.raw(), Duration::from_nanos(silence));
+            match out.past.watch(fd, silence, || self.socket.send(&pieces[..count])) {
+                Ok(mut sent) => {
+                    out.wrote = at;
+                    out.past.wrote(sent as u64);
+                    sent += std::mem::take(&mut out.gone);
+                    while let Some(frame) = out.queue.front().filter(|one| one.len() <= sent) {
+                        sent -= frame.len();
+                        out.queue.pop_front();
+                    }
+                    out.gone = sent;
+                }
+                // Also while the connection is being made.
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                // Who reads the socket sees it, too, and judges.
+                Err(error) => {
+                    if matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::ENOMEM)) {
+                        self.socket.break_off(); // it would go on with a frame missing
+                    }
+                    (out.failed, out.gone) = (true, 0);
+                    return out.queue.clear();
+                }
+            }
+        }
+        let waits = !out.queue.is_empty();
+        if waits != std::mem::replace(&mut out.waits, waits) {
+            self.watch(libc::EPOLL_CTL_MOD, waits);
+        }
+    }
+
+    /// What keeps it from forgetting how much it carries.
+    pub fn warmth(&self) -> Warmth {
+        Warmth::of(self.warmth.load(Ordering::Relaxed))
+    }
+
+    /// `refused`: the congestion control that the kernel would not give it; "" if none.
+    pub fn set_warmth(&self, warmth: Warmth, refused: &str) {
+        self.warmth.store(warmth as u8, Ordering::Relaxed);
+        self.out().refused = refused.to_owned();
+    }
+
+    /// The kernel says this now.
+    pub fn saw(&self, info: &TcpInfo) {
+        self.out().past.saw(info);
+    }
+
+    /// What it has been through; when something was written last, in nanoseconds, 0 if never; and the
+    /// congestion control that was refused.
+    pub fn past(&self) -> (Past, u64, String) {
+        let out = self.out();
+        (out.past.clone(), out.wrote, out.refused.clone())
+    }
+
+    /// Whether all that was put in has gone to the kernel.
+    pub fn is_flushed(&self) -> bool {
+        self.out().queue.is_empty()
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    /// Use it no more. The peer sees its end; it is closed when the last has let go of it.
+    pub fn end(&self) {
+        let mut out = self.out();
+        if !self.ended.swap(true, Ordering::AcqRel) {
+            out.queue.clear();
+            self.socket.break_off();
+            let mut event = libc::epoll_event { events: 0, u64: 0 };
+            // SAFETY: as in `watch`.
+            unsafe {
+                libc::epoll_ctl(self.epoll, libc::EPOLL_CTL_DEL, self.socket.raw(), &mut event)
+            };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::IntoRawFd;
+
+    use super::*;
+
+    #[test]
+    fn nothing_follows_a_frame_that_went_in_part() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        stream.set_nonblocking(true).unwrap();
+        let (peer, _) = listener.accept().unwrap();
+        // SAFETY: the descriptor is given away.
+        let socket = unsafe { Socket::own(stream.into_raw_fd()) };
+        // SAFETY: a fresh descriptor.
+        let epoll = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
+        let connection = Connection::new(2, socket, epoll, false, false);
+        while connection.is_flushed() {
+            connection.put(Arc::new(vec![0; 50_000]));
+        }
+        assert!(connection.out().gone > 0);
+        drop(peer); // with what it has not read: a reset
+        for _ in 0..3 {
+            connection.flush();
+            connection.put(Arc::new(vec![0; 10]));
+        }
+        assert!(connection.is_flushed() && connection.out().gone == 0);
+        // SAFETY: as above; nobody else has it.
+        unsafe { libc::close(epoll) };
+    }
+}

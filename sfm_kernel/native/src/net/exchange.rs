@@ -1,0 +1,310 @@
+//! All links and connections of one endpoint, and what happens to a frame that comes in.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::connection::Connection;
+use super::door::Door;
+use super::frame::{Class, Header, Inner, Kind, HOPS};
+use super::gates::{voice, Gate, Gates};
+use super::link::{Link, Own};
+use super::now;
+use super::seal::Secret;
+use super::socket::Socket;
+use super::voice::Voice;
+use crate::core::Core;
+
+/// Of events: the listening socket's, and the one that wakes a thread that drives.
+pub(super) const LISTENER: u64 = 0;
+pub(super) const ALARM: u64 = 1;
+/// Nothing has come for so many nanoseconds after a death: nothing will.
+const SETTLED: u64 = 150_000_000;
+
+/// What the network thread is told.
+pub(super) enum Event {
+    /// A link is new, or is to be looked at.
+    Wanted(Arc<Link>),
+    /// A gateway of the own site is new, or has answered.
+    Gateway(Arc<Gate>),
+    /// A connection that was made for a probe has been made.
+    Made(Arc<Connection>, Arc<Link>),
+    /// A connection has ended: with this error, or without.
+    Ended(Arc<Connection>, Who, Option<i32>),
+}
+
+/// Whom a connection leads to.
+#[derive(Clone)]
+pub(super) enum Who {
+    /// It was accepted, and nobody has shown the key yet.
+    Stranger,
+    /// We have made it. `probe`: nothing goes on it until it is made.
+    Dialed { link: Arc<Link>, probe: bool },
+    /// It was accepted.
+    Peer(Arc<Link>),
+    /// It was accepted, and nothing more is said on it.
+    Watcher,
+    /// A gateway of the own site, and through it to others; we have made it.
+    Gateway(Arc<Gate>),
+}
+
+pub(super) struct Reading {
+    pub who: Who,
+    /// The front of a frame that has not come whole.
+    pub partial: Vec<u8>,
+}
+
+/// A connection, and what its reader knows.
+type Open = (Arc<Connection>, Arc<Mutex<Reading>>);
+
+/// Whoever holds its lock receives.
+#[derive(Default)]
+pub(super) struct Role {
+    pub scratch: Vec<u8>,
+    pub events: Vec<libc::epoll_event>,
+}
+
+pub struct Exchange {
+    pub core: Arc<Core>,
+    pub(super) own: Arc<Own>,
+    pub(super) role: Mutex<Role>,
+    /// Tells of connections, the listening socket and `alarm`.
+    pub(super) epoll: OwnedFd,
+    pub(super) listener: Socket,
+    pub(super) door: Mutex<Door>,
+    /// The network thread had the role last, and sockets wake it. Becomes true with the role's lock
+    /// held only.
+    pub(super) attending: AtomicBool,
+    /// Pokes a thread that drives.
+    pub(super) alarm: OwnedFd,
+    /// A thread that waits has the role, or had it until `driven_at` (see tending.rs).
+    pub(super) driving: AtomicBool,
+    pub(super) driven_at: AtomicU64,
+    /// When something came.
+    pub(super) heard_at: AtomicU64,
+    /// Some peer does not know yet how far everything has come.
+    pub(super) owing: AtomicBool,
+    pub(super) closing: AtomicBool,
+    /// Nanoseconds after which a peer that cannot be reached is given up; `u64::MAX`: never.
+    pub(super) patience: u64,
+    pub(super) gates: Mutex<Gates>,
+    pub(super) voice: Mutex<Voice>,
+    /// Of long lines; from `SFM_TCP`, which only now no other thread may be changing.
+    pub(super) congestion: String,
+    next: AtomicU64,
+    links: Mutex<HashMap<u128, Arc<Link>>>,
+    pub(super) connections: Mutex<HashMap<u64, Open>>,
+    events: Mutex<Vec<Event>>,
+}
+
+/// What lets a connection of `sender`, which is no member, stay open at the member `receiver`.
+pub fn knock(secret: &Secret, sender: u128, receiver: u128) -> Vec<u8> {
+    let header = Header {
+        length: 0,
+        hops: HOPS,
+        class: Class::Control,
+        ahead: 0,
+        from_site: 0,
+        to_site: 0,
+        sender,
+        receiver,
+        counter: 0,
+    };
+    let inner = Inner { kind: Kind::Knock, flag: false, number: 0, arrived: 0 };
+    secret.sealer(sender, receiver).seal(&header, &inner, 0, |_| {})
+}
+
+/// Of a mutex that a panic elsewhere does not make useless.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn owned(fd: RawFd) -> std::io::Result<OwnedFd> {
+    match fd {
+        -1 => Err(std::io::Error::last_os_error()),
+        // SAFETY: a fresh descriptor.
+        fd => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+    }
+}
+
+impl Exchange {
+    /// `listener` is a listening socket, which does not block. `strangers`: how many may stand in
+    /// front of the door.
+    pub fn new(
+        core: Arc<Core>,
+        own: Own,
+        gateway_key: &[u8],
+        listener: Socket,
+        strangers: usize,
+        patience: u64,
+    ) -> std::io::Result<Exchange> {
+        // SAFETY: plain system calls.
+        let epoll = owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
+        let chosen = std::env::var("SFM_TCP").ok().filter(|chosen| !chosen.is_empty());
+        let congestion = chosen.unwrap_or_else(|| "bbr".to_owned());
+        // SAFETY: as above.
+        let alarm = owned(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
+        let gateway_voice = voice(own.uid, own.site, gateway_key);
+        let exchange = Exchange {
+            core,
+            door: Mutex::new(Door::new(strangers, &own.address)),
+            own: Arc::new(own),
+            role: Mutex::default(),
+            epoll,
+            listener,
+            attending: AtomicBool::new(true),
+            alarm,
+            driving: AtomicBool::new(false),
+            driven_at: AtomicU64::new(0),
+            heard_at: AtomicU64::new(0),
+            owing: AtomicBool::new(false),
+            closing: AtomicBool::new(false),
+            patience,
+            gates: Mutex::new(Gates::new()),
+            voice: gateway_voice,
+            congestion,
+            next: AtomicU64::new(ALARM + 1),
+            links: Mutex::default(),
+            connections: Mutex::default(),
+            events: Mutex::default(),
+        };
+        exchange.watch(exchange.listener.raw(), LISTENER, libc::EPOLL_CTL_ADD, true);
+        exchange.watch(exchange.alarm.as_raw_fd(), ALARM, libc::EPOLL_CTL_ADD, true);
+        Ok(exchange)
+    }
+
+    pub(super) fn watch(&self, fd: RawFd, id: u64, operation: i32, on: bool) {
+        let events = if on { libc::EPOLLIN } else { 0 };
+        let mut event = libc::epoll_event { events: events as u32, u64: id };
+        // SAFETY: an epoll instance of ours, and an event that it copies.
+        unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), operation, fd, &mut event) };
+    }
+
+    // ---- links ----
+
+    /// The link to a peer. If it is new, the network thread is about to make a connection.
+    pub fn link(&self, uid: u128, site: u32, address: &str) -> Arc<Link> {
+        let (link, new) = self.link_of(uid, site, address);
+        if new {
+            self.tell(Event::Wanted(link.clone()));
+        }
+        link
+    }
+
+    /// The same for who has connected; whether it is new.
+    pub(super) fn link_of(&self, uid: u128, site: u32, address: &str) -> (Arc<Link>, bool) {
+        let mut links = lock(&self.links);
+        if let Some(link) = links.get(&uid) {
+            return (link.clone(), false);
+        }
+        let link = Link::new(self.core.clone(), self.own.clone(), uid, site, address);
+        let link = Arc::new(link);
+        link.set_far(self.is_far(&link));
+        links.insert(uid, link.clone());
+        (link, true)
+    }
+
+    pub fn links(&self) -> Vec<Arc<Link>> {
+        lock(&self.links).values().cloned().collect()
+    }
+
+    /// The link to a peer, if there is one.
+    pub fn known(&self, uid: u128) -> Option<Arc<Link>> {
+        lock(&self.links).get(&uid).cloned()
+    }
+
+    /// Whether all that a dead peer had sent has come in: its connections have ended, or nothing has
+    /// come for a while.
+    pub fn is_settled(&self, uid: u128) -> bool {
+        let Some(link) = self.known(uid) else { return true };
+        let gone = link.lost().is_some() || !self.has_connection(uid);
+        gone || now().saturating_sub(link.heard()) > SETTLED
+    }
+
+    fn has_connection(&self, uid: u128) -> bool {
+        self.all().iter().any(|(_, reading)| match &lock(reading).who {
+            Who::Stranger | Who::Watcher | Who::Gateway(_) => false,
+            Who::Dialed { link, .. } | Who::Peer(link) => link.uid == uid,
+        })
+    }
+
+    pub(super) fn tell(&self, event: Event) {
+        lock(&self.events).push(event);
+        self.core.poke();
+    }
+
+    pub(super) fn events(&self) -> Vec<Event> {
+        std::mem::take(&mut lock(&self.events))
+    }
+
+    pub(super) fn has_events(&self) -> bool {
+        !lock(&self.events).is_empty()
+    }
+
+    /// Tell the user, on stderr. What others say of themselves must not steer a terminal.
+    pub(super) fn say(&self, text: &str) {
+        let clean = |one: char| match one {
+            one if one.is_control() => one.escape_default().to_string(),
+            one => one.to_string(),
+        };
+        let text: String = text.chars().map(clean).collect();
+        let _ = writeln!(std::io::stderr(), "sfm: {text}"); // it may be closed
+    }
+
+    /// Tell those whose messages were received how much.
+    pub(super) fn credit(&self) {
+        for (uid, account, total) in self.core.acks() {
+            if let Some(link) = self.known(uid) {
+                link.credit(account, total);
+            }
+        }
+    }
+
+    // ---- connections ----
+
+    pub(super) fn connection(&self, socket: Socket, who: Who) -> Arc<Connection> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let waits = matches!(who, Who::Dialed { probe: true, .. });
+        let shared = matches!(who, Who::Gateway(_));
+        let reading = Arc::new(Mutex::new(Reading { who, partial: Vec::new() }));
+        let mut connections = lock(&self.connections);
+        // Under the lock: its events come only when it can be found.
+        let connection =
+            Arc::new(Connection::new(id, socket, self.epoll.as_raw_fd(), waits, shared));
+        connections.insert(id, (connection.clone(), reading));
+        connection
+    }
+
+    /// A living connection on which this peer has shown itself.
+    pub(super) fn other_way(&self, to: &Arc<Link>) -> Option<Arc<Connection>> {
+        let found = self.all().into_iter().find(|(connection, reading)| {
+            let who = &lock(reading).who;
+            let leads = matches!(who, Who::Peer(link) if Arc::ptr_eq(link, to));
+            leads && !connection.has_ended() && connection.confirmed.load(Ordering::Relaxed)
+        });
+        found.map(|(connection, _)| connection)
+    }
+
+    /// All connections. (Who reads one may need the lock: it is not held with theirs.)
+    fn all(&self) -> Vec<Open> {
+        lock(&self.connections).values().cloned().collect()
+    }
+
+    /// All connections, and whom each leads to.
+    pub(super) fn each(&self) -> impl Iterator<Item = (Arc<Connection>, Who)> {
+        let told = |(connection, reading): Open| {
+            let who = lock(&reading).who.clone();
+            (connection, who)
+        };
+        self.all().into_iter().map(told)
+    }
+
+    /// Use a connection no more; whether this is news.
+    pub(super) fn end(&self, connection: &Connection) -> bool {
+        connection.end();
+        lock(&self.door).forget(connection.id);
+        lock(&self.connections).remove(&connection.id).is_some()
+    }
+}

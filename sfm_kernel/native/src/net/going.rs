@@ -1,0 +1,181 @@
+//! What goes to a peer: frames with a number, which are kept until they have arrived, and others.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard, TryLockError};
+
+use super::connection::Connection;
+use super::frame::{Class, Header, Inner, Kind, HOPS, LARGEST};
+use super::link::{Kept, Link, Outgoing};
+use super::now;
+use crate::packet::Gather;
+
+/// Packets of up to so many bytes go in one frame.
+pub const WHOLE: usize = LARGEST;
+/// Bytes of a packet in its first frame: its length goes with them.
+const FIRST: usize = LARGEST - 8;
+
+impl Link {
+    /// Send a frame without number. Without a connection it is dropped: what it says is said again
+    /// on the next one.
+    pub fn control(&self, kind: Kind, flag: bool, number: u64, body: &[u8]) {
+        self.put(&mut self.out(), kind, flag, number, body);
+    }
+
+    /// Say how much was received of it since the beginning, on an account.
+    pub fn credit(&self, account: usize, total: u64) {
+        self.control(Kind::Credit, account != 0, total, b"");
+    }
+
+    /// We wait for room: the peer is to say what it has received.
+    pub fn ask(&self) {
+        self.control(Kind::Ask, false, 0, b"");
+    }
+
+    /// Say this on a connection, whether or not it is the way: `Welcome` on that of the peer's `Hello`.
+    pub fn say(&self, kind: Kind, number: u64, on: &Connection) {
+        on.put(self.seal(&mut self.out(), kind, false, number, Class::Control, 0, 0, |_| {}));
+    }
+
+    /// Say that we leave, as the last thing.
+    pub fn bye(&self) {
+        let out = &mut *self.out();
+        self.put(out, Kind::Bye, false, out.number, b"");
+        out.closed = true;
+    }
+
+    /// Send a packet of at most `WHOLE` bytes. `urgent`: it is to be credited at once. False: the peer
+    /// was lost before. (One that is lost afterwards may have received it.)
+    pub fn send(&self, packet: &Gather<'_>, urgent: bool) -> bool {
+        let out = &mut *self.out();
+        self.numbered(out, Kind::Data, urgent, Class::Message, 0, packet.len(), |memory| {
+            copy(packet, 0, memory)
+        })
+    }
+
+    /// The right to send a packet in parts, if no other thread of this process has it.
+    pub fn try_turn(&self) -> Option<MutexGuard<'_, ()>> {
+        match self.turn.try_lock() {
+            Ok(turn) => Some(turn),
+            Err(TryLockError::Poisoned(error)) => Some(error.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Whether the next part may go.
+    pub fn has_room(&self) -> bool {
+        let out = self.out();
+        out.way.is_some() && !out.held && out.under_way < out.window.size()
+    }
+
+    /// Send the next part of `packet`, of which `done` bytes have gone. False: as `send`.
+    pub fn send_part(&self, packet: &Gather<'_>, done: &mut usize, urgent: bool) -> bool {
+        let out = &mut *self.out();
+        let at = *done;
+        let part = if at == 0 { FIRST } else { LARGEST }.min(packet.len() - at);
+        let ahead = packet.len() - at - part;
+        *done += part;
+        if at == 0 {
+            out.first = out.number + 1;
+            let length = (packet.len() as u64).to_le_bytes();
+            self.numbered(out, Kind::First, urgent, Class::Bulk, ahead, 8 + part, |memory| {
+                memory[..8].copy_from_slice(&length);
+                copy(packet, 0, &mut memory[8..]);
+            })
+        } else {
+            self.numbered(out, Kind::Part, urgent, Class::Bulk, ahead, part, |memory| {
+                copy(packet, at, memory)
+            })
+        }
+    }
+
+    /// The packet of which parts have gone will not be completed.
+    pub fn abort(&self) {
+        self.numbered(&mut self.out(), Kind::Abort, false, Class::Control, 0, 0, |_| {});
+    }
+
+    /// The peer has no memory for the packet whose first part has this number.
+    pub fn refused(&self, number: u64) {
+        self.refused.store(number, Ordering::SeqCst);
+        self.core().ring();
+    }
+
+    /// The peer has no memory for the packet that goes out in parts.
+    pub fn is_refused(&self) -> bool {
+        let refused = self.refused.load(Ordering::SeqCst);
+        refused != 0 && refused == self.out().first
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what a frame consists of")]
+    fn numbered(
+        &self,
+        out: &mut Outgoing,
+        kind: Kind,
+        flag: bool,
+        class: Class,
+        ahead: usize,
+        length: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> bool {
+        if out.closed || self.lost().is_some() {
+            return false;
+        }
+        out.number += 1;
+        let number = out.number;
+        let frame = self.seal(out, kind, flag, number, class, ahead, length, fill);
+        let at = now();
+        if out.kept.is_empty() {
+            out.progress = at;
+        }
+        out.under_way += frame.len();
+        if let Some(way) = out.way.as_ref().filter(|_| !out.held) {
+            way.put(frame.clone());
+            out.begun = true;
+        }
+        out.kept.push_back(Kept { number, frame, at, delivered: out.window.delivered });
+        true
+    }
+
+    pub(super) fn put(&self, out: &mut Outgoing, kind: Kind, flag: bool, number: u64, body: &[u8]) {
+        if out.closed || out.way.is_none() {
+            return;
+        }
+        let fill = |memory: &mut [u8]| memory.copy_from_slice(body);
+        let frame = self.seal(out, kind, flag, number, Class::Control, 0, body.len(), fill);
+        if let Some(way) = &out.way {
+            way.put(frame);
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what a frame consists of")]
+    pub(super) fn seal(
+        &self,
+        out: &mut Outgoing,
+        kind: Kind,
+        flag: bool,
+        number: u64,
+        class: Class,
+        ahead: usize,
+        length: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Arc<Vec<u8>> {
+        let header = Header {
+            length: 0,
+            hops: HOPS,
+            class,
+            ahead: ahead.min(u32::MAX as usize) as u32,
+            from_site: self.own.site,
+            to_site: self.site,
+            sender: self.own.uid,
+            receiver: self.uid,
+            counter: 0,
+        };
+        self.untold.store(0, Ordering::Relaxed);
+        let inner = Inner { kind, flag, number, arrived: self.arrived.load(Ordering::Acquire) };
+        Arc::new(out.sealer.seal(&header, &inner, length, fill))
+    }
+}
+
+fn copy(packet: &Gather<'_>, at: usize, to: &mut [u8]) {
+    // SAFETY: all of `to`.
+    unsafe { packet.copy(at, to.as_mut_ptr(), to.len()) };
+}

@@ -1,0 +1,390 @@
+//! The conversation with one incarnation of a peer: all that is sent arrives in order, and once,
+//! whatever happens to connections.
+//!
+//! Numbered frames are kept, sealed, until the peer says that they have arrived, which every frame of
+//! its does. A *way* to the peer is a connection, which may break; on a new one `Hello` asks how far
+//! everything has come, and what has not is sent again after `Welcome`. On a pair's first connection
+//! there is nothing to ask, and messages follow `Hello` at once.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::connection::Connection;
+use super::frame::{Inner, Kind};
+use super::now;
+use super::seal::{Opener, Sealer, Secret};
+use super::source::{Outcome, Source};
+use super::voice::Reason;
+use super::window::Window;
+use crate::core::Core;
+use crate::outflow::Outflow;
+use crate::reentry::Holder;
+
+/// After so many bytes the sender is told how far they have come, though nothing else goes there.
+const SAY_EVERY: usize = 128 << 10;
+/// What has been heard through a gateway says for so many nanoseconds that the peer is there.
+const FRESH: u64 = 1_000_000_000;
+/// Who asks twice within so many nanoseconds asks once.
+const ASK_EVERY: u64 = 100_000_000;
+
+/// What an endpoint says of itself.
+pub struct Own {
+    pub uid: u128,
+    pub site: u32,
+    pub address: String,
+    pub secret: Secret,
+}
+
+/// Thread-safe.
+pub struct Link {
+    pub uid: u128,
+    pub site: u32,
+    pub address: String,
+    pub outflow: Arc<Outflow>,
+    pub opener: Opener,
+    /// Counter of the latest `Hello` with which the peer has begun a connection.
+    pub met: AtomicU64,
+    far: AtomicBool,
+    /// A `Reason`; 0: none.
+    dropped: AtomicU8,
+    pub(super) own: Arc<Own>,
+    lost: OnceLock<String>,
+    /// The directory says that the peer is gone. What it sent before may be under way.
+    pub gone: AtomicBool,
+    /// Since when the peer does not answer, in nanoseconds; 0 while it does.
+    silent_since: AtomicU64,
+    /// When something came from it.
+    heard: AtomicU64,
+    /// Number of the last frame that has come with all before it, and bytes of which it was not told.
+    pub(super) arrived: AtomicU64,
+    pub(super) untold: AtomicUsize,
+    /// Number of the first part of the packet that the peer has no memory for.
+    pub(super) refused: AtomicU64,
+    /// Held while a packet of several parts goes out.
+    pub(super) turn: Mutex<()>,
+    /// Who has `turn`.
+    pub holder: Holder,
+    source: Mutex<Source>,
+    lane: OnceLock<u32>,
+    out: Mutex<Outgoing>,
+}
+
+pub(super) struct Outgoing {
+    pub sealer: Sealer,
+    pub number: u64,
+    /// What was sent and is not known to have arrived, by number.
+    pub kept: VecDeque<Kept>,
+    pub under_way: usize,
+    pub window: Window,
+    pub way: Option<Arc<Connection>>,
+    /// Something was sent on some connection: the next one begins with a question.
+    pub begun: bool,
+    /// What is kept waits for `Welcome`.
+    pub held: bool,
+    /// `Welcome` is awaited, since when.
+    pub asked: Option<u64>,
+    /// When something was known to have arrived, or nothing was under way.
+    pub progress: u64,
+    /// Number of the first part of the packet that goes out in parts.
+    pub first: u64,
+    pub closed: bool,
+}
+
+pub(super) struct Kept {
+    pub number: u64,
+    pub frame: Arc<Vec<u8>>,
+    pub at: u64,
+    pub delivered: u64,
+}
+
+impl Link {
+    pub fn new(core: Arc<Core>, own: Arc<Own>, uid: u128, site: u32, address: &str) -> Link {
+        let sealer = own.secret.sealer(own.uid, uid);
+        let out = Outgoing {
+            sealer,
+            number: 0,
+            kept: VecDeque::new(),
+            under_way: 0,
+            window: Window::default(),
+            way: None,
+            begun: false,
+            held: false,
+            asked: None,
+            progress: now(),
+            first: 0,
+            closed: false,
+        };
+        Link {
+            uid,
+            site,
+            address: address.to_owned(),
+            outflow: Arc::new(Outflow::new(core, uid)),
+            opener: own.secret.opener(uid, own.uid),
+            met: AtomicU64::new(0),
+            far: AtomicBool::new(false),
+            dropped: AtomicU8::new(0),
+            own,
+            lost: OnceLock::new(),
+            gone: AtomicBool::new(false),
+            silent_since: AtomicU64::new(0),
+            heard: AtomicU64::new(0),
+            arrived: AtomicU64::new(0),
+            untold: AtomicUsize::new(0),
+            refused: AtomicU64::new(0),
+            turn: Mutex::new(()),
+            holder: Holder::default(),
+            source: Mutex::default(),
+            lane: OnceLock::new(),
+            out: Mutex::new(out),
+        }
+    }
+
+    pub(super) fn out(&self) -> MutexGuard<'_, Outgoing> {
+        self.out.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn source(&self) -> MutexGuard<'_, Source> {
+        self.source.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn core(&self) -> &Core {
+        self.outflow.core()
+    }
+
+    /// How messages travel on it, as users know it.
+    pub fn kind(&self) -> &'static str {
+        let shared = self.way().map_or_else(|| self.far.load(Ordering::Relaxed), |way| way.shared);
+        if shared {
+            "gateway"
+        } else {
+            "tcp"
+        }
+    }
+
+    /// Whether messages are to go through gateways.
+    pub fn set_far(&self, far: bool) {
+        self.far.store(far, Ordering::Relaxed);
+    }
+
+    /// A gateway has not forwarded what was sent.
+    pub fn dropped(&self, reason: Reason) {
+        self.dropped.store(reason as u8, Ordering::Relaxed);
+    }
+
+    /// Why nothing arrives through gateways, as far as they have told.
+    pub fn why_dropped(&self) -> Option<Reason> {
+        Reason::of(self.dropped.load(Ordering::Relaxed))
+    }
+
+    // ---- the way ----
+
+    /// Send on this connection from now on. `again`: one before it broke.
+    pub fn take_way(&self, way: Arc<Connection>, again: bool) {
+        let out = &mut *self.out();
+        if out.closed {
+            return;
+        }
+        out.way = Some(way);
+        out.held = out.begun && !out.kept.is_empty();
+        // What follows it on its connection is not lost.
+        let number = if out.held { out.number } else { 0 };
+        self.hello(out, again, number);
+        if !out.held {
+            for one in &out.kept {
+                out.way.as_ref().expect("just set").put(one.frame.clone());
+            }
+            out.begun |= !out.kept.is_empty();
+        }
+        self.core().ring(); // a large packet may be waiting for it
+    }
+
+    /// The connection on which messages go now.
+    pub fn way(&self) -> Option<Arc<Connection>> {
+        self.out().way.clone()
+    }
+
+    /// This connection has ended; whether messages went on it.
+    pub fn lose_way(&self, id: u64) -> bool {
+        let out = &mut *self.out();
+        let was = out.way.as_ref().is_some_and(|way| way.id == id);
+        if was {
+            out.way = None;
+        }
+        was
+    }
+
+    /// End the connection, as if it broke.
+    pub fn break_way(&self) {
+        if let Some(way) = self.way() {
+            way.socket.break_off();
+        }
+    }
+
+    /// Ask how far everything has come, where the way may have lost something of it.
+    pub fn ask_how_far(&self) {
+        let out = &mut *self.out();
+        if out.way.is_some() && out.asked.is_none_or(|at| now() - at > ASK_EVERY) {
+            self.hello(out, false, out.number);
+        }
+    }
+
+    fn hello(&self, out: &mut Outgoing, again: bool, number: u64) {
+        out.asked = Some(now());
+        let body = self.own.address.as_bytes();
+        self.put(out, Kind::Hello, again, number, body);
+    }
+
+    /// The peer answers our `Hello`: what had not arrived by then was lost on the way.
+    pub fn welcomed(&self, number: u64) {
+        let out = &mut *self.out();
+        if out.asked.take().is_none() {
+            return; // the answer to an earlier question
+        }
+        let held = std::mem::replace(&mut out.held, false);
+        if let Some(way) = &out.way {
+            for one in out.kept.iter_mut().filter(|one| held || one.number <= number) {
+                (one.at, one.delivered) = (now(), out.window.delivered);
+                way.put(one.frame.clone());
+            }
+        }
+        out.begun = true;
+        self.core().ring();
+    }
+
+    /// Since when something is under way of which nothing is heard, in nanoseconds; None: nothing is.
+    pub fn waits_since(&self) -> Option<u64> {
+        let out = self.out();
+        (!out.kept.is_empty()).then_some(out.progress)
+    }
+
+    /// The shortest round trip of late, in nanoseconds.
+    pub fn round_trip(&self) -> Option<u64> {
+        self.out().window.round_trip()
+    }
+
+    // ---- losing, closing ----
+
+    /// Nothing will ever arrive at the peer any more; the first reason stays.
+    pub fn lose(&self, why: &str) {
+        let _ = self.lost.set(why.to_owned());
+        self.out().kept.clear();
+        self.core().ring();
+    }
+
+    pub fn lost(&self) -> Option<&str> {
+        self.lost.get().map(String::as_str)
+    }
+
+    /// Whether the peer answers, as far as is known.
+    pub fn is_up(&self) -> bool {
+        // That a gateway answers says little of who is behind it.
+        let fresh = |way: &Connection| !way.shared || now() - self.heard() < FRESH;
+        let answers = |way: Arc<Connection>| way.confirmed.load(Ordering::Relaxed) && fresh(&way);
+        self.lost.get().is_none() && self.way().is_some_and(answers)
+    }
+
+    /// Since when the peer does not answer, in nanoseconds of the monotonic clock; 0 while it does.
+    pub fn silent_since(&self) -> u64 {
+        self.silent_since.load(Ordering::Relaxed)
+    }
+
+    /// `since`: 0 when it answers again.
+    pub fn set_silent(&self, since: u64) {
+        self.silent_since.store(since, Ordering::Relaxed);
+    }
+
+    /// Whether all that was sent has arrived.
+    pub fn is_empty(&self) -> bool {
+        self.out().kept.is_empty()
+    }
+
+    /// Lose it. What was not sent is given up.
+    pub fn close(&self, why: &str) {
+        self.lose(why);
+        let out = &mut *self.out();
+        out.closed = true;
+        out.way = None;
+    }
+
+    // ---- what comes ----
+
+    /// Everything up to this number has arrived at the peer.
+    pub fn settle(&self, number: u64) {
+        let out = &mut *self.out();
+        let mut bytes = 0;
+        let mut last = None;
+        while out.kept.front().is_some_and(|one| one.number <= number) {
+            let one = out.kept.pop_front().expect("it has a front");
+            bytes += one.frame.len();
+            last = Some((one.at, one.delivered));
+        }
+        let Some((at, delivered)) = last else { return };
+        let now = now();
+        out.under_way -= bytes;
+        self.dropped.store(0, Ordering::Relaxed);
+        out.progress = now;
+        out.window.arrived(bytes as u64, at, delivered, now);
+        self.core().ring();
+    }
+
+    /// Take in a numbered frame: see `Source::take`.
+    pub fn take(&self, inner: &Inner, body: &[u8]) -> Result<(), String> {
+        let mut source = self.source();
+        let outcome = source.take(inner, body)?;
+        self.arrived.store(source.arrived(), Ordering::Release);
+        let untold = self.untold.fetch_add(body.len().max(1), Ordering::Relaxed) + body.len();
+        match outcome {
+            // Delivered before the next one is taken in.
+            Outcome::Packet(packet, urgent) => self.core().deliver(self.lane(), packet, urgent),
+            Outcome::Taken => {}
+            Outcome::Refused => self.control(Kind::Refused, false, inner.number, b""),
+            // Sent again though it had come: said again how far it has.
+            Outcome::Double => self.untold.store(SAY_EVERY, Ordering::Relaxed),
+            Outcome::Gap => self.control(Kind::Arrived, true, 0, b""),
+        }
+        if untold >= SAY_EVERY {
+            self.tell_arrived();
+        }
+        Ok(())
+    }
+
+    /// Say how far everything has come, if it was not said since.
+    pub fn tell_arrived(&self) {
+        if self.untold.load(Ordering::Relaxed) > 0 {
+            self.control(Kind::Arrived, false, 0, b"");
+        }
+    }
+
+    /// Whether the peer does not know yet how far everything has come.
+    pub fn owes(&self) -> bool {
+        self.untold.load(Ordering::Relaxed) > 0
+    }
+
+    /// The lane of what it delivers.
+    pub fn lane(&self) -> u32 {
+        *self.lane.get_or_init(|| self.core().lane(self.uid, None))
+    }
+
+    /// Something has come from it.
+    pub fn hear(&self, at: u64) {
+        self.heard.store(at, Ordering::Relaxed);
+    }
+
+    /// When something came from it, in nanoseconds; 0: never.
+    pub fn heard(&self) -> u64 {
+        self.heard.load(Ordering::Relaxed)
+    }
+
+    /// What may have been lost with a connection and is waited for, once more.
+    pub fn repeat(&self) {
+        if let Some(&lane) = self.lane.get() {
+            for (account, total) in self.core().taken(lane).into_iter().enumerate() {
+                self.credit(account, total);
+            }
+        }
+        if let Some(first) = self.source().refused() {
+            self.control(Kind::Refused, false, first, b"");
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Messages between machines: sealed frames over TCP.
+//!
+//! ```text
+//! frame        what goes over a connection
+//! seal         who can read it
+//! socket       TCP without blocking
+//! connection   what goes out on one, in order
+//! window       how much may be under way
+//! source       what one peer delivers
+//! voice        what is said to gateways, and by them
+//! gates        the ways through gateways
+//! link         the conversation with one peer: nothing lost, nothing twice, in order
+//! lines        what is told of connections to other sites
+//! going        what goes to one peer
+//! exchange     all of an endpoint's links and connections
+//! coming       what comes in
+//! door         those who have not shown the key
+//! tending      the two threads that may receive: who waits, or the network thread
+//! dialing      making connections
+//! judging      what it means that one broke, or is silent
+//! parting      leaving, when all that was sent has arrived
+//! ```
+//!
+//! One connection carries both directions of a pair. Whoever has something to say first makes it.
+//! No lock is held while a host's lock (Python's GIL) is waited for. Order: role, connections,
+//! reading, links, source, outgoing, a connection's queue; the inbox's own lock comes last.
+
+mod coming;
+mod connection;
+mod dialing;
+mod door;
+mod exchange;
+pub mod frame;
+mod gates;
+mod going;
+mod judging;
+mod lines;
+mod link;
+mod parting;
+pub mod seal;
+mod socket;
+mod source;
+mod tending;
+pub mod voice;
+mod window;
+
+pub use exchange::{knock, Exchange};
+pub use gates::Listed;
+pub use going::WHOLE;
+pub use lines::Told;
+pub use link::{Link, Own};
+pub use socket::{abandon_all, Socket};
+
+/// Nanoseconds of the monotonic clock, the same as Python's `time.monotonic`.
+pub fn now() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: fills in a struct of ours; this clock exists.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}

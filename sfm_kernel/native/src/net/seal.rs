@@ -1,0 +1,196 @@
+//! Sealing: what a process sends to another one, nobody else reads or changes.
+//!
+//! AES-256-GCM (NIST SP 800-38D) under a key for each ordered pair of processes, derived from a
+//! secret of the world (HKDF, RFC 5869). A process's uid is chosen at random when it joins, so that no
+//! pair of processes ever has the key of another one, and a counter for each pair is a nonce that
+//! never repeats. What is sent again is the same sealed text.
+//!
+//! Nothing is negotiated, so that the first message can go with the first packet of a connection.
+//! Who records it and sends it again is told apart by the counters and numbers inside. The price:
+//! who learns the world's key later can read what was recorded before.
+
+use ::ring::aead::{Aad, LessSafeKey, Nonce, UnboundKey, AES_256_GCM, NONCE_LEN};
+use ::ring::hkdf::{Prk, Salt, HKDF_SHA256};
+
+use super::frame::{Header, Inner, HEADER, INNER, TAG};
+
+/// A secret, from which the keys of all pairs are derived.
+#[derive(Clone)]
+pub struct Secret(Prk);
+
+impl Secret {
+    /// Between processes: of the world's key.
+    pub fn of_world(key: &[u8]) -> Secret {
+        Secret(Salt::new(HKDF_SHA256, b"sfm frames").extract(key))
+    }
+
+    /// Between a process and a gateway, or gateways: of the key that gateways have, which is derived
+    /// from the world's and says nothing about it.
+    pub fn of_gateways(key: &[u8]) -> Secret {
+        Secret(Salt::new(HKDF_SHA256, b"sfm links").extract(key))
+    }
+
+    /// The key of one direction of a pair.
+    fn key(&self, sender: u128, receiver: u128) -> LessSafeKey {
+        let info = [sender.to_le_bytes(), receiver.to_le_bytes()].concat();
+        let info = [&info[..]];
+        let derived = self.0.expand(&info, &AES_256_GCM).expect("32 bytes are few enough");
+        LessSafeKey::new(UnboundKey::from(derived))
+    }
+
+    pub fn sealer(&self, sender: u128, receiver: u128) -> Sealer {
+        self.sealer_from(sender, receiver, 1)
+    }
+
+    /// The same, where the pair may have been sealed for before: the caller knows that no counter from
+    /// `first` on was used. Nanoseconds since 1970 do.
+    pub fn sealer_from(&self, sender: u128, receiver: u128, first: u64) -> Sealer {
+        Sealer { key: self.key(sender, receiver), next: first }
+    }
+
+    pub fn opener(&self, sender: u128, receiver: u128) -> Opener {
+        Opener(self.key(sender, receiver))
+    }
+}
+
+/// The key that gateways are given, of the world's key.
+pub fn gateway_key(world: &[u8]) -> [u8; 32] {
+    let prk = Salt::new(HKDF_SHA256, b"sfm gateways").extract(world);
+    let mut key = [0; 32];
+    let derived = prk.expand(&[b"key"], Length(32)).expect("32 bytes are few enough");
+    derived.fill(&mut key).expect("as long as asked for");
+    key
+}
+
+struct Length(usize);
+
+impl ::ring::hkdf::KeyType for Length {
+    fn len(&self) -> usize {
+        self.0
+    }
+}
+
+/// Seals for one receiver.
+pub struct Sealer {
+    key: LessSafeKey,
+    next: u64,
+}
+
+impl Sealer {
+    /// A whole frame: `header` but for its length and counter, `inner`, and `length` bytes of body that
+    /// `fill` writes.
+    pub fn seal(
+        &mut self,
+        header: &Header,
+        inner: &Inner,
+        length: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Vec<u8> {
+        let counter = self.next;
+        self.next += 1;
+        let text = INNER + length;
+        let mut frame = Vec::with_capacity(HEADER + text + TAG);
+        frame.resize(HEADER + text, 0);
+        Header { length: (text + TAG) as u32, counter, ..*header }.write(&mut frame);
+        inner.write(&mut frame[HEADER..]);
+        fill(&mut frame[HEADER + INNER..]);
+        let aad = authenticated(&frame[..HEADER]);
+        let tag = self
+            .key
+            .seal_in_place_separate_tag(nonce(counter), Aad::from(aad), &mut frame[HEADER..])
+            .expect("a frame is short enough");
+        frame.extend_from_slice(tag.as_ref());
+        frame
+    }
+}
+
+/// Opens what one sender has sealed for us.
+pub struct Opener(LessSafeKey);
+
+impl Opener {
+    /// What is in a frame: its front, and its body, in its own memory. None if it was not sealed by
+    /// this sender for this receiver, or makes no sense.
+    pub fn open<'a>(&self, header: &Header, frame: &'a mut [u8]) -> Option<(Inner, &'a mut [u8])> {
+        let (clear, sealed) = frame.split_at_mut_checked(HEADER)?;
+        let aad = Aad::from(authenticated(clear));
+        let text = self.0.open_in_place(nonce(header.counter), aad, sealed).ok()?;
+        let inner = Inner::read(text)?;
+        Some((inner, &mut text[INNER..]))
+    }
+}
+
+/// The header without what gateways change.
+fn authenticated(header: &[u8]) -> [u8; HEADER] {
+    let mut clear: [u8; HEADER] = header.try_into().expect("a header");
+    clear[5] = 0;
+    clear
+}
+
+fn nonce(counter: u64) -> Nonce {
+    let mut nonce = [0; NONCE_LEN];
+    nonce[NONCE_LEN - 8..].copy_from_slice(&counter.to_le_bytes());
+    Nonce::assume_unique_for_key(nonce)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::frame::{tests::header, Kind};
+    use super::*;
+
+    const INNER_HEADER: Inner = Inner { kind: Kind::Data, flag: true, number: 5, arrived: 6 };
+
+    fn sealed(secret: &Secret) -> (Header, Vec<u8>) {
+        let mut sealer = secret.sealer(header().sender, header().receiver);
+        let frame = sealer.seal(&header(), &INNER_HEADER, 5, |body| body.copy_from_slice(b"hello"));
+        (Header::read(&frame).unwrap(), frame)
+    }
+
+    #[test]
+    fn what_was_sealed_can_be_opened_by_its_receiver() {
+        let secret = Secret::of_world(b"sixteen bytes...");
+        let (read, mut frame) = sealed(&secret);
+        assert_eq!(read.frame(), frame.len());
+        assert!(!frame.windows(5).any(|part| part == b"hello"));
+        frame[5] -= 1; // a hop
+        let opener = secret.opener(read.sender, read.receiver);
+        let (inner, body) = opener.open(&read, &mut frame).unwrap();
+        assert_eq!((inner, &*body), (INNER_HEADER, &b"hello"[..]));
+    }
+
+    #[test]
+    fn what_was_changed_or_is_for_others_is_not_opened() {
+        let secret = Secret::of_world(b"sixteen bytes...");
+        let (read, frame) = sealed(&secret);
+        let opener = secret.opener(read.sender, read.receiver);
+        for at in [6, 8, 12, 24, 40, 56, HEADER, HEADER + 20, frame.len() - 1] {
+            let mut changed = frame.clone();
+            changed[at] ^= 1;
+            assert!(opener.open(&read, &mut changed).is_none(), "{at}");
+        }
+        let others = [
+            secret.opener(read.receiver, read.sender),
+            Secret::of_world(b"another secret..").opener(read.sender, read.receiver),
+            Secret::of_gateways(b"sixteen bytes...").opener(read.sender, read.receiver),
+        ];
+        for other in others {
+            assert!(other.open(&read, &mut frame.clone()).is_none());
+        }
+    }
+
+    #[test]
+    fn no_two_texts_are_sealed_alike() {
+        let secret = Secret::of_world(b"sixteen bytes...");
+        let mut sealer = secret.sealer(1, 2);
+        let mut seal = || sealer.seal(&header(), &INNER_HEADER, 0, |_| {});
+        assert_ne!(seal(), seal());
+        assert_ne!(gateway_key(b"one"), gateway_key(b"two"));
+    }
+
+    #[test]
+    fn gateways_get_the_key_that_python_derives() {
+        let world: Vec<u8> = (0..32).collect();
+        let key: String = gateway_key(&world).iter().map(|byte| format!("{byte:02x}")).collect();
+        // Also in tests/sites/test_directory.py.
+        assert_eq!(key, "e22b838fee4c3c0aa0d333e27f3c6952ae4e0264669a09841ad6d4d8ee3ec3cd");
+    }
+}

@@ -1,0 +1,196 @@
+//! TCP sockets as the network thread uses them: none of these calls blocks.
+
+use std::io::{Error, ErrorKind, Result};
+use std::mem::{size_of, zeroed};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// Descriptors of connections, for a forked child. An array, because a child may come into being
+/// while another thread holds any lock.
+static OPEN: [AtomicI32; MOST] = [const { AtomicI32::new(-1) }; MOST];
+const MOST: usize = 4096;
+
+/// A TCP socket of ours. Closed when dropped.
+pub struct Socket {
+    fd: OwnedFd,
+    /// Where it stands in `OPEN`; `MOST` where there was no room.
+    place: usize,
+}
+
+impl Socket {
+    /// # Safety
+    /// `fd` is a socket that nobody else owns.
+    pub unsafe fn own(fd: RawFd) -> Socket {
+        let free = |one: &AtomicI32| {
+            one.compare_exchange(-1, fd, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+        };
+        let place = OPEN.iter().position(free).unwrap_or(MOST);
+        // SAFETY: the caller's promise.
+        Socket { fd: unsafe { OwnedFd::from_raw_fd(fd) }, place }
+    }
+
+    /// Begin to connect to "tcp://IP:port".
+    pub fn connect(address: &str) -> Result<Socket> {
+        let to = parse(address)?;
+        let flags = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        // SAFETY: a plain system call, whose result is checked.
+        let fd = check(unsafe { libc::socket(libc::AF_INET, flags, 0) })?;
+        // SAFETY: fresh.
+        let socket = unsafe { Socket::own(fd) };
+        socket.prepare();
+        // SAFETY: plain numbers, of which zero is one.
+        let mut name: libc::sockaddr_in = unsafe { zeroed() };
+        name.sin_family = libc::AF_INET as u16;
+        name.sin_port = to.port().to_be();
+        name.sin_addr.s_addr = u32::from(*to.ip()).to_be();
+        let length = size_of::<libc::sockaddr_in>() as u32;
+        // SAFETY: an address of this length, which the kernel copies.
+        match check(unsafe { libc::connect(fd, (&raw const name).cast(), length) }) {
+            Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
+            _ => Ok(socket),
+        }
+    }
+
+    /// A connection that waits at the listening socket `fd`; None if there is none.
+    pub fn accept(fd: RawFd) -> Result<Option<Socket>> {
+        let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        let (nobody, length) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: the peer's address is not asked for.
+        match check(unsafe { libc::accept4(fd, nobody, length, flags) }) {
+            Ok(fd) => {
+                // SAFETY: fresh.
+                let socket = unsafe { Socket::own(fd) };
+                socket.prepare();
+                Ok(Some(socket))
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
+            Err(error) if error.kind() == ErrorKind::ConnectionAborted => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// No delay for small frames; and the kernel asks an idle peer's kernel every second whether it
+    /// is there, so that a silent line is seen. (It ends a connection only after two minutes.)
+    fn prepare(&self) {
+        self.set(libc::IPPROTO_TCP, libc::TCP_NODELAY, 1);
+        self.set(libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1);
+        self.set(libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, 2);
+        self.set(libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, 1);
+        self.set(libc::IPPROTO_TCP, libc::TCP_KEEPCNT, 120);
+    }
+
+    fn set(&self, level: i32, option: i32, value: i32) {
+        let length = size_of::<i32>() as u32;
+        // SAFETY: an int, which the kernel copies. A socket that lacks an option works without it.
+        unsafe { libc::setsockopt(self.raw(), level, option, (&raw const value).cast(), length) };
+    }
+
+    pub fn raw(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+
+    /// Send what the kernel takes now of several pieces; bytes.
+    pub fn send(&self, pieces: &[libc::iovec]) -> Result<usize> {
+        loop {
+            // SAFETY: plain numbers and pointers, of which zero is one.
+            let mut message: libc::msghdr = unsafe { zeroed() };
+            message.msg_iov = pieces.as_ptr().cast_mut();
+            message.msg_iovlen = pieces.len() as _;
+            // SAFETY: the pieces are valid memory, which the kernel reads.
+            let sent = unsafe {
+                libc::sendmsg(self.raw(), &message, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
+            };
+            match check_size(sent) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// Receive what has come; 0 at the end of the connection.
+    pub fn receive(&self, to: &mut [u8]) -> Result<usize> {
+        loop {
+            let (at, room) = (to.as_mut_ptr().cast(), to.len());
+            // SAFETY: so much room.
+            let got = unsafe { libc::recv(self.raw(), at, room, libc::MSG_DONTWAIT) };
+            match check_size(got) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// What an attempt to connect, or the connection, has failed with; None if it has not.
+    pub fn failure(&self) -> Option<Error> {
+        let (mut code, mut length) = (0i32, size_of::<i32>() as u32);
+        let to = (&raw mut code).cast();
+        // SAFETY: room for an int.
+        unsafe { libc::getsockopt(self.raw(), libc::SOL_SOCKET, libc::SO_ERROR, to, &mut length) };
+        (code != 0).then(|| Error::from_raw_os_error(code))
+    }
+
+    /// Say that nothing more is sent.
+    pub fn end(&self) {
+        // SAFETY: a socket of ours.
+        unsafe { libc::shutdown(self.raw(), libc::SHUT_WR) };
+    }
+
+    /// End both directions.
+    pub fn break_off(&self) {
+        // SAFETY: a socket of ours.
+        unsafe { libc::shutdown(self.raw(), libc::SHUT_RDWR) };
+    }
+
+    /// Bytes that the peer's kernel has not acknowledged.
+    pub fn unacknowledged(&self) -> usize {
+        let mut bytes = 0i32;
+        // SAFETY: room for an int. (SIOCOUTQ has the number of TIOCOUTQ.)
+        unsafe { libc::ioctl(self.raw(), libc::TIOCOUTQ, &mut bytes) };
+        bytes.max(0) as usize
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        if let Some(place) = OPEN.get(self.place) {
+            place.store(-1, Ordering::SeqCst);
+        }
+    }
+}
+
+/// In a forked child: give up its copies of the parent's connections, which would make the parent look
+/// alive after its death.
+pub fn abandon_all() {
+    // SAFETY: plain system calls; the numbers stay taken, so that whoever closes them harms nobody.
+    unsafe {
+        let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
+        for one in &OPEN {
+            let fd = one.load(Ordering::SeqCst);
+            if fd >= 0 {
+                libc::dup3(null, fd, libc::O_CLOEXEC);
+            }
+        }
+        libc::close(null);
+    }
+}
+
+/// Of "tcp://IP:port".
+pub fn parse(address: &str) -> Result<SocketAddrV4> {
+    let parts = address.strip_prefix("tcp://").and_then(|rest| rest.rsplit_once(':'));
+    let found = parts.and_then(|(ip, port)| {
+        Some(SocketAddrV4::new(ip.parse::<Ipv4Addr>().ok()?, port.parse().ok()?))
+    });
+    found.ok_or_else(|| Error::new(ErrorKind::InvalidInput, "it is no tcp://IP:port"))
+}
+
+fn check(result: i32) -> Result<i32> {
+    if result < 0 {
+        return Err(Error::last_os_error());
+    }
+    Ok(result)
+}
+
+fn check_size(result: isize) -> Result<usize> {
+    usize::try_from(result).map_err(|_| Error::last_os_error())
+}

@@ -1,0 +1,192 @@
+//! What one peer delivers: its place in the order, and a packet that comes in parts.
+
+use std::sync::Arc;
+
+use super::frame::{Inner, Kind};
+use crate::core::{packet_from, Unfit};
+use crate::packet::{self, Body, Packet};
+
+/// A packet that comes in parts.
+struct Assembly {
+    /// None where there is no memory for it: its sender was told, and will abort it.
+    body: Option<Body>,
+    /// Number of its first part.
+    first: u64,
+    length: usize,
+    filled: usize,
+}
+
+/// What to do after a numbered frame has come.
+pub enum Outcome {
+    /// It was taken in.
+    Taken,
+    /// A packet is whole; true: to be credited as soon as it is received.
+    Packet(Arc<Packet>, bool),
+    /// There is no memory for the packet that has begun.
+    Refused,
+    /// It has come before.
+    Double,
+    /// Another one should have come before it.
+    Gap,
+}
+
+/// The receiving side of one peer.
+#[derive(Default)]
+pub struct Source {
+    /// Number of the last frame that was taken in.
+    arrived: u64,
+    assembly: Option<Assembly>,
+}
+
+impl Source {
+    /// Number of the last frame that has come with all before it.
+    pub fn arrived(&self) -> u64 {
+        self.arrived
+    }
+
+    /// The first part of a packet that comes now and for which there is no memory.
+    pub fn refused(&self) -> Option<u64> {
+        self.assembly.as_ref().filter(|one| one.body.is_none()).map(|one| one.first)
+    }
+
+    /// Take in a numbered frame; the error says why nothing more can be accepted.
+    pub fn take(&mut self, inner: &Inner, body: &[u8]) -> Result<Outcome, String> {
+        if inner.number <= self.arrived {
+            return Ok(Outcome::Double);
+        }
+        if inner.number > self.arrived + 1 {
+            return Ok(Outcome::Gap);
+        }
+        self.arrived += 1;
+        match inner.kind {
+            Kind::Data => {
+                let packet = packet_from(body).map_err(|why| match why {
+                    Unfit::Malformed(why) => damaged(why),
+                    Unfit::NoMemory => damaged("there is no memory for its message"),
+                })?;
+                return Ok(Outcome::Packet(Arc::new(packet), inner.flag));
+            }
+            Kind::Abort => {
+                self.assembly = None;
+                return Ok(Outcome::Taken);
+            }
+            Kind::First => {
+                let (length, part) =
+                    body.split_at_checked(8).ok_or_else(|| damaged("no length"))?;
+                let length = u64::from_le_bytes(length.try_into().expect("split"));
+                if !self.begin(inner.number, length, part)? {
+                    return Ok(Outcome::Refused);
+                }
+            }
+            _ => self.go_on(body)?,
+        }
+        let Some(whole) = self.assembly.take_if(|one| one.filled == one.length) else {
+            return Ok(Outcome::Taken);
+        };
+        let body = whole.body.ok_or("there was no memory for a message of its")?;
+        let packet = Packet::new(body).map_err(damaged)?;
+        Ok(Outcome::Packet(Arc::new(packet), inner.flag))
+    }
+
+    /// Whether there is memory for it.
+    fn begin(&mut self, first: u64, length: u64, part: &[u8]) -> Result<bool, String> {
+        // Memory is asked for only as much as the packet itself says.
+        if packet::head(part).map_err(damaged)? != packet::Head::Packet(length) {
+            return Err(damaged("its length is not its packet's"));
+        }
+        let (body, length) = (Body::try_new(length as usize), length as usize);
+        let there = body.is_some();
+        self.assembly = Some(Assembly { body, first, length, filled: 0 });
+        self.go_on(part)?;
+        Ok(there)
+    }
+
+    fn go_on(&mut self, part: &[u8]) -> Result<(), String> {
+        let assembly = self.assembly.as_mut().ok_or_else(|| damaged("a part of nothing"))?;
+        if part.len() > assembly.length - assembly.filled {
+            return Err(damaged("a part too much"));
+        }
+        if let Some(body) = &assembly.body {
+            // SAFETY: `filled + part.len()` lies inside the body, which only this assembly knows.
+            unsafe {
+                let at = body.as_ptr().add(assembly.filled);
+                std::ptr::copy_nonoverlapping(part.as_ptr(), at, part.len());
+            }
+        }
+        assembly.filled += part.len();
+        Ok(())
+    }
+}
+
+fn damaged(why: impl std::fmt::Display) -> String {
+    format!("it sent a damaged message: {why}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{Builder, Kind as Value};
+
+    fn packet() -> Vec<u8> {
+        let mut builder = Builder::new();
+        builder.attribute("n", Value::Int, &[&7u64.to_le_bytes()]).unwrap();
+        // SAFETY: it has no buffers.
+        unsafe { builder.finish() }.head().to_vec()
+    }
+
+    fn inner(kind: Kind, number: u64) -> Inner {
+        Inner { kind, flag: false, number, arrived: 0 }
+    }
+
+    fn first(packet: &[u8], length: usize) -> Vec<u8> {
+        [&(packet.len() as u64).to_le_bytes()[..], &packet[..length]].concat()
+    }
+
+    #[test]
+    fn a_packet_in_parts_is_delivered_when_it_is_whole() {
+        let (packet, mut source) = (packet(), Source::default());
+        let begun = source.take(&inner(Kind::First, 1), &first(&packet, 40)).unwrap();
+        assert!(matches!(begun, Outcome::Taken));
+        let Outcome::Packet(whole, false) =
+            source.take(&inner(Kind::Part, 2), &packet[40..]).unwrap()
+        else {
+            panic!("not whole")
+        };
+        assert_eq!(whole.whole(), Some(&packet[..]));
+        assert_eq!(source.arrived(), 2);
+    }
+
+    #[test]
+    fn an_aborted_packet_is_forgotten() {
+        let (packet, mut source) = (packet(), Source::default());
+        source.take(&inner(Kind::First, 1), &first(&packet, 40)).unwrap();
+        assert!(matches!(source.take(&inner(Kind::Abort, 2), b""), Ok(Outcome::Taken)));
+        assert!(matches!(source.take(&inner(Kind::Data, 3), &packet), Ok(Outcome::Packet(..))));
+        assert!(source.take(&inner(Kind::Part, 4), &packet[40..]).is_err());
+    }
+
+    #[test]
+    fn what_comes_again_is_passed_over_and_what_comes_too_early_waits_for_another_time() {
+        let (packet, mut source) = (packet(), Source::default());
+        assert!(matches!(source.take(&inner(Kind::Data, 2), &packet), Ok(Outcome::Gap)));
+        for number in [1, 2] {
+            let taken = source.take(&inner(Kind::Data, number), &packet);
+            assert!(matches!(taken, Ok(Outcome::Packet(..))));
+        }
+        assert!(matches!(source.take(&inner(Kind::Data, 1), &packet), Ok(Outcome::Double)));
+        assert_eq!(source.arrived(), 2);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let packet = packet();
+        let fresh = Source::default;
+        assert!(fresh().take(&inner(Kind::Data, 1), &packet[1..]).is_err());
+        assert!(fresh().take(&inner(Kind::First, 1), &packet[..4]).is_err());
+        let lie = [&u64::MAX.to_le_bytes()[..], &packet[..40]].concat();
+        assert!(fresh().take(&inner(Kind::First, 1), &lie).is_err());
+        let mut source = fresh();
+        source.take(&inner(Kind::First, 1), &first(&packet, 40)).unwrap();
+        assert!(source.take(&inner(Kind::Part, 2), &packet).is_err());
+    }
+}

@@ -1,0 +1,203 @@
+//! Who receives: a thread that waits for a message, or the network thread.
+//!
+//! A thread that waits takes the role of the receiver over while it sleeps (it *drives*): what
+//! comes then needs one thread less to wake. After it has got what it waited for, the role stays
+//! unattended for a moment, since it will probably be back; a look at the queue that finds nothing
+//! then also takes in what has come. If it does not come back, the network thread, which looks in
+//! once per `GRACE` as long as somebody drives, takes the role over.
+
+use std::io::ErrorKind;
+use std::os::fd::AsRawFd;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, TryLockError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::dialing::Dialing;
+use super::exchange::{lock, Exchange};
+use super::now;
+use super::parting::Parting;
+use crate::bell::Woken;
+use crate::core::Driver;
+
+/// How long the role may stay unattended: longer than the pause in a conversation, too short to
+/// be noticed by a sender that waits for credit.
+const GRACE: u64 = 5_000_000;
+/// A thread that waits drives only if something has come in the last so many nanoseconds.
+const LATELY: u64 = 100_000_000;
+/// So many nanoseconds may a peer not know how far everything has come.
+const TELL_WITHIN: u64 = 20_000_000;
+
+impl Driver for Exchange {
+    fn catch_up(&self) -> bool {
+        if self.driving.load(Ordering::SeqCst) || !self.driven_lately() {
+            return false;
+        }
+        let Ok(mut role) = self.role.try_lock() else { return false };
+        self.wake_attendant();
+        let before = self.heard_at.load(Ordering::Relaxed);
+        if let Ok(count) = self.wait(&mut role, 0) {
+            self.receive(&mut role, count);
+        }
+        self.driven_at.store(now(), Ordering::SeqCst);
+        self.heard_at.load(Ordering::Relaxed) != before
+    }
+
+    fn drive(
+        &self,
+        limit: Duration,
+        news: &dyn Fn() -> bool,
+        asleep: &dyn Fn(bool),
+    ) -> Option<Woken> {
+        if now() - self.heard_at.load(Ordering::Relaxed) > LATELY {
+            return None;
+        }
+        let mut role = match self.role.try_lock() {
+            Ok(role) => role,
+            Err(TryLockError::Poisoned(error)) => error.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        self.driving.store(true, Ordering::SeqCst);
+        self.wake_attendant();
+        let deadline = Instant::now() + limit;
+        let woken = loop {
+            asleep(true);
+            let left = deadline.saturating_duration_since(Instant::now());
+            let waited = if news() { Ok(0) } else { self.wait(&mut role, milliseconds(left)) };
+            asleep(false);
+            let count = *waited.as_ref().unwrap_or(&0);
+            self.receive(&mut role, count);
+            if news() {
+                break Woken::Rung;
+            }
+            match waited {
+                Ok(0) => break Woken::Timeout,
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => break Woken::Signal,
+                Err(_) => break Woken::Timeout,
+            }
+        };
+        self.driven_at.store(now(), Ordering::SeqCst);
+        self.driving.store(false, Ordering::SeqCst);
+        Some(woken)
+    }
+
+    fn poke(&self) {
+        // SAFETY: writes eight bytes to our own eventfd; a full counter is as good as a write.
+        unsafe { libc::write(self.alarm.as_raw_fd(), 1u64.to_ne_bytes().as_ptr().cast(), 8) };
+    }
+}
+
+/// Rounded up, or the last millisecond would be spent in a loop.
+fn milliseconds(limit: Duration) -> i32 {
+    limit.as_micros().div_ceil(1000).min(60_000) as i32
+}
+
+impl Exchange {
+    /// With the role taken over: the network thread may sleep until sockets wake it. Awake, it looks
+    /// in once per `GRACE`.
+    fn wake_attendant(&self) {
+        if self.attending.load(Ordering::Relaxed) {
+            self.core.poke();
+        }
+    }
+
+    fn driven_lately(&self) -> bool {
+        now() - self.driven_at.load(Ordering::SeqCst) < GRACE
+    }
+
+    /// Start the network thread.
+    pub fn start(self: Arc<Exchange>, name: &str) -> std::io::Result<JoinHandle<()>> {
+        let name: String = name.chars().filter(|one| *one != '\0').collect();
+        std::thread::Builder::new().name(name).spawn(move || {
+            // Signals are for the host's threads.
+            // SAFETY: a set of ours, filled before it is used.
+            unsafe {
+                let mut all = std::mem::zeroed();
+                libc::sigfillset(&mut all);
+                libc::pthread_sigmask(libc::SIG_BLOCK, &all, std::ptr::null_mut());
+            }
+            // A panic has been told on stderr. Nobody is to wait for what this thread would have done.
+            if catch_unwind(AssertUnwindSafe(|| self.run())).is_err() {
+                for link in self.links() {
+                    link.close("(the own network thread has failed: see stderr)");
+                }
+            }
+        })
+    }
+
+    /// Let the network thread end, when all that was sent has arrived or a peer does not answer.
+    pub fn close(&self) {
+        self.closing.store(true, Ordering::SeqCst);
+        self.core.ring(); // a thread that drives may sleep
+        self.core.poke();
+    }
+
+    /// The network thread's work, until the endpoint is closed and what was sent has arrived.
+    pub(super) fn run(self: &Arc<Exchange>) {
+        let mut dialing = Dialing::default();
+        let mut parting: Option<Parting> = None;
+        let mut owing_since: Option<u64> = None;
+        loop {
+            self.credit();
+            if self.owing.swap(false, Ordering::Relaxed) {
+                owing_since.get_or_insert_with(now);
+            }
+            if owing_since.take_if(|since| now() >= *since + TELL_WITHIN).is_some() {
+                self.links().iter().for_each(|link| link.tell_arrived());
+            }
+            // First what takes the pokes (`credit`), then what a poke may undo: see `drive`.
+            let attends = self.attend();
+            dialing.work(self);
+            if lock(&self.door).due().is_some_and(|due| now() >= due) {
+                self.tidy_door();
+            }
+            if self.closing.load(Ordering::SeqCst) {
+                let parting = parting.get_or_insert_with(|| Parting::begin(self));
+                if parting.go_on(self) {
+                    return;
+                }
+            }
+            let due = [
+                owing_since.map(|since| since + TELL_WITHIN),
+                dialing.due(),
+                lock(&self.door).due(),
+                parting.as_ref().map(Parting::due),
+                (!attends).then(|| now() + GRACE),
+            ];
+            self.rest(attends, due.into_iter().flatten().min());
+        }
+    }
+
+    /// Receive if nobody drives: whether that is so.
+    fn attend(&self) -> bool {
+        let free = !self.driving.load(Ordering::SeqCst) && !self.driven_lately();
+        let role = free.then(|| self.role.try_lock().ok()).flatten();
+        // To true only with the role: `drive` must see it.
+        self.attending.store(role.is_some(), Ordering::Relaxed);
+        let Some(mut role) = role else { return false };
+        if let Ok(count) = self.wait(&mut role, 0) {
+            self.receive(&mut role, count);
+        }
+        true
+    }
+
+    /// Sleep until `due`, or somebody pokes, or (with `attends`) something has come.
+    fn rest(&self, attends: bool, due: Option<u64>) {
+        if self.has_events() || self.owing.load(Ordering::Relaxed) {
+            return;
+        }
+        let own = libc::pollfd { fd: self.core.event_fd(), events: libc::POLLIN, revents: 0 };
+        let sockets = libc::pollfd { fd: self.epoll.as_raw_fd(), ..own };
+        let mut fds = [own, sockets];
+        let count = if attends { 2 } else { 1 };
+        let left = due.map_or(60_000_000_000, |due| due.saturating_sub(now()));
+        let limit = libc::timespec {
+            tv_sec: (left / 1_000_000_000) as libc::time_t,
+            tv_nsec: (left % 1_000_000_000) as libc::c_long,
+        };
+        // SAFETY: two descriptors that stay open meanwhile; no mask of signals.
+        unsafe { libc::ppoll(fds.as_mut_ptr(), count, &limit, std::ptr::null()) };
+    }
+}

@@ -1,0 +1,102 @@
+//! How much may be under way to one peer: enough to fill the line.
+//!
+//! The rate at which frames arrive and the time until that is known are measured for each frame, in
+//! the manner of BBR (Cardwell et al., ACM Queue 14(5), 2016): the largest rate and the shortest time
+//! of late. Twice their product keeps a line busy, also while it turns out to be faster.
+
+/// Bytes that may always be under way. A short line needs no more.
+pub const LEAST: usize = 2 << 20;
+/// Bytes at most: what one sender may have in an inbox by default.
+pub const MOST: usize = 64 << 20;
+/// A rate counts for so many times the shortest time, and at least a second; that for longer.
+const ROUNDS: u64 = 10;
+const SECOND: u64 = 1_000_000_000;
+const TIME_COUNTS: u64 = 10 * SECOND;
+
+/// All times in nanoseconds of one clock.
+pub struct Window {
+    /// Bytes that have arrived, ever.
+    pub delivered: u64,
+    shortest: u64,
+    shortest_at: u64,
+    /// Bytes per nanosecond.
+    rate: f64,
+    rate_at: u64,
+}
+
+impl Default for Window {
+    fn default() -> Window {
+        Window { delivered: 0, shortest: u64::MAX, shortest_at: 0, rate: 0.0, rate_at: 0 }
+    }
+}
+
+impl Window {
+    /// Bytes that may be under way.
+    pub fn size(&self) -> usize {
+        if self.shortest == u64::MAX {
+            return LEAST;
+        }
+        ((2.0 * self.rate * self.shortest as f64) as usize).clamp(LEAST, MOST)
+    }
+
+    /// The shortest round trip of late, in nanoseconds; None where nothing has arrived yet.
+    pub fn round_trip(&self) -> Option<u64> {
+        (self.shortest != u64::MAX).then_some(self.shortest)
+    }
+
+    /// `bytes` more have arrived. The latest of them was sent at `sent`, when `before` had arrived.
+    pub fn arrived(&mut self, bytes: u64, sent: u64, before: u64, now: u64) {
+        self.delivered += bytes;
+        let time = now.saturating_sub(sent).max(1);
+        if time <= self.shortest || now - self.shortest_at > TIME_COUNTS {
+            (self.shortest, self.shortest_at) = (time, now);
+        }
+        let rate = (self.delivered - before) as f64 / time as f64;
+        let counts = (ROUNDS * self.shortest).max(SECOND);
+        if rate >= self.rate || now - self.rate_at > counts {
+            (self.rate, self.rate_at) = (rate, now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line that delivers `rate` bytes per ns, and `time` ns after they were sent, to who fills the
+    /// window in one go, when the one before has arrived: the window after so many rounds.
+    fn after(rounds: u64, rate: f64, time: u64) -> usize {
+        const FRAME: u64 = 60_000;
+        let mut window = Window::default();
+        let mut now = 1;
+        for _ in 0..rounds {
+            let before = window.delivered;
+            for frame in 1..=window.size() as u64 / FRAME {
+                let takes = (frame as f64 * FRAME as f64 / rate) as u64;
+                window.arrived(FRAME, now, before, now + time + takes);
+            }
+            now += time + (window.size() as f64 / rate) as u64;
+        }
+        window.size()
+    }
+
+    #[test]
+    fn a_short_line_has_the_least() {
+        assert_eq!(Window::default().size(), LEAST);
+        assert_eq!(after(20, 1.0, 100_000), LEAST);
+    }
+
+    /// In such bursts a rate is the window's, in the time that it takes to empty the line as well.
+    #[test]
+    fn a_long_one_gets_what_it_holds() {
+        // 200 Mbit/s and 100 ms are 2.5 MB.
+        let size = after(20, 0.025, 100_000_000);
+        assert!((2_400_000..=8_000_000).contains(&size), "{size}");
+    }
+
+    #[test]
+    fn it_grows_until_the_line_is_full_and_no_further_than_allowed() {
+        assert!(after(3, 10.0, 100_000_000) > 2 * LEAST);
+        assert_eq!(after(30, 10.0, 1_000_000_000), MOST);
+    }
+}

@@ -1,0 +1,310 @@
+//! What the kernel knows of a TCP connection, and which congestion control it uses.
+//!
+//! The kernel's `struct tcp_info` (include/uapi/linux/tcp.h) only ever grows at its end, and
+//! getsockopt(2) says how much of it there is: what an older kernel does not have is None. The
+//! structs of the C library, and of the crate libc, end long before the kernel's, so that the places
+//! are written down here.
+//!
+//! A congestion control that is set may not be the one that is used: where it may not be chosen
+//! (`tcp_allowed_congestion_control`), or the network namespace is new, the kernel says so in errors
+//! that name nothing, and a route can override it. So it is read back after it was set.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::RawFd;
+
+/// What the number in a field means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Packets, bytes, times that something happened, bytes per second: as it is.
+    Plain,
+    /// Told as seconds.
+    Milliseconds,
+    Microseconds,
+}
+
+/// A field: where it lies, and how long it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    pub name: &'static str,
+    offset: usize,
+    bytes: usize,
+    unit: Unit,
+}
+
+const fn field(name: &'static str, offset: usize, bytes: usize, unit: Unit) -> Field {
+    Field { name, offset, bytes, unit }
+}
+
+use Unit::{Microseconds, Milliseconds, Plain};
+
+pub const STATE: Field = field("state", 0, 1, Plain);
+/// 0 open, 1 disorder, 2 congestion window reduced, 3 recovery, 4 loss.
+pub const CA_STATE: Field = field("ca_state", 1, 1, Plain);
+pub const RETRANSMITS: Field = field("retransmits", 2, 1, Plain);
+pub const BACKOFF: Field = field("backoff", 4, 1, Plain);
+pub const RTO: Field = field("rto_s", 8, 4, Microseconds);
+pub const SND_MSS: Field = field("snd_mss", 16, 4, Plain);
+pub const UNACKED: Field = field("unacked", 24, 4, Plain);
+pub const SACKED: Field = field("sacked", 28, 4, Plain);
+pub const LOST: Field = field("lost", 32, 4, Plain);
+pub const RETRANS: Field = field("retrans", 36, 4, Plain);
+pub const LAST_DATA_SENT: Field = field("last_data_sent_s", 44, 4, Milliseconds);
+pub const LAST_DATA_RECV: Field = field("last_data_recv_s", 52, 4, Milliseconds);
+pub const LAST_ACK_RECV: Field = field("last_ack_recv_s", 56, 4, Milliseconds);
+pub const PMTU: Field = field("pmtu", 60, 4, Plain);
+pub const RTT: Field = field("rtt_s", 68, 4, Microseconds);
+pub const RTTVAR: Field = field("rttvar_s", 72, 4, Microseconds);
+/// Packets; 0x7fffffff as long as nothing was lost.
+pub const SND_SSTHRESH: Field = field("snd_ssthresh", 76, 4, Plain);
+/// Packets.
+pub const SND_CWND: Field = field("snd_cwnd", 80, 4, Plain);
+pub const REORDERING: Field = field("reordering", 88, 4, Plain);
+pub const TOTAL_RETRANS: Field = field("total_retrans", 100, 4, Plain);
+/// Bytes per second; all ones: not limited.
+pub const PACING_RATE: Field = field("pacing_rate", 104, 8, Plain);
+pub const BYTES_ACKED: Field = field("bytes_acked", 120, 8, Plain);
+pub const BYTES_RECEIVED: Field = field("bytes_received", 128, 8, Plain);
+pub const SEGS_OUT: Field = field("segs_out", 136, 4, Plain);
+pub const SEGS_IN: Field = field("segs_in", 140, 4, Plain);
+pub const NOTSENT_BYTES: Field = field("notsent_bytes", 144, 4, Plain);
+pub const MIN_RTT: Field = field("min_rtt_s", 148, 4, Microseconds);
+/// Bytes per second.
+pub const DELIVERY_RATE: Field = field("delivery_rate", 160, 8, Plain);
+pub const BUSY_TIME: Field = field("busy_time_s", 168, 8, Microseconds);
+pub const RWND_LIMITED: Field = field("rwnd_limited_s", 176, 8, Microseconds);
+pub const SNDBUF_LIMITED: Field = field("sndbuf_limited_s", 184, 8, Microseconds);
+pub const DELIVERED: Field = field("delivered", 192, 4, Plain);
+pub const BYTES_SENT: Field = field("bytes_sent", 200, 8, Plain);
+pub const BYTES_RETRANS: Field = field("bytes_retrans", 208, 8, Plain);
+pub const DSACK_DUPS: Field = field("dsack_dups", 216, 4, Plain);
+pub const REORD_SEEN: Field = field("reord_seen", 220, 4, Plain);
+pub const RCV_OOOPACK: Field = field("rcv_ooopack", 224, 4, Plain);
+/// Bytes: what the peer has room for.
+pub const SND_WND: Field = field("snd_wnd", 228, 4, Plain);
+pub const RCV_WND: Field = field("rcv_wnd", 232, 4, Plain);
+pub const TOTAL_RTO: Field = field("total_rto", 240, 2, Plain);
+pub const TOTAL_RTO_RECOVERIES: Field = field("total_rto_recoveries", 242, 2, Plain);
+pub const TOTAL_RTO_TIME: Field = field("total_rto_time_s", 244, 4, Milliseconds);
+
+/// All that is told, in the kernel's order.
+pub const FIELDS: [Field; 42] = [
+    STATE,
+    CA_STATE,
+    RETRANSMITS,
+    BACKOFF,
+    RTO,
+    SND_MSS,
+    UNACKED,
+    SACKED,
+    LOST,
+    RETRANS,
+    LAST_DATA_SENT,
+    LAST_DATA_RECV,
+    LAST_ACK_RECV,
+    PMTU,
+    RTT,
+    RTTVAR,
+    SND_SSTHRESH,
+    SND_CWND,
+    REORDERING,
+    TOTAL_RETRANS,
+    PACING_RATE,
+    BYTES_ACKED,
+    BYTES_RECEIVED,
+    SEGS_OUT,
+    SEGS_IN,
+    NOTSENT_BYTES,
+    MIN_RTT,
+    DELIVERY_RATE,
+    BUSY_TIME,
+    RWND_LIMITED,
+    SNDBUF_LIMITED,
+    DELIVERED,
+    BYTES_SENT,
+    BYTES_RETRANS,
+    DSACK_DUPS,
+    REORD_SEEN,
+    RCV_OOOPACK,
+    SND_WND,
+    RCV_WND,
+    TOTAL_RTO,
+    TOTAL_RTO_RECOVERIES,
+    TOTAL_RTO_TIME,
+];
+
+/// More than any kernel's struct has today.
+const ROOM: usize = 512;
+
+/// The value of a field.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    Number(u64),
+    Seconds(f64),
+}
+
+/// What the kernel knew of a connection at one moment.
+pub struct TcpInfo {
+    bytes: [u8; ROOM],
+    length: usize,
+}
+
+impl TcpInfo {
+    /// Of a TCP socket; an error for anything else.
+    pub fn read(socket: RawFd) -> io::Result<TcpInfo> {
+        let mut bytes = [0; ROOM];
+        let length = option(socket, libc::TCP_INFO, &mut bytes)?;
+        Ok(TcpInfo { bytes, length })
+    }
+
+    /// The number as the kernel has it; None where it is too old to have it.
+    pub fn number(&self, field: Field) -> Option<u64> {
+        let there = self.bytes[..self.length].get(field.offset..field.offset + field.bytes)?;
+        Some(match *there {
+            [one] => one.into(),
+            [a, b] => u16::from_ne_bytes([a, b]).into(),
+            [a, b, c, d] => u32::from_ne_bytes([a, b, c, d]).into(),
+            _ => u64::from_ne_bytes(there.try_into().ok()?),
+        })
+    }
+
+    /// In seconds where it is a time.
+    pub fn value(&self, field: Field) -> Option<Value> {
+        self.number(field).map(|number| match field.unit {
+            Unit::Plain => Value::Number(number),
+            Unit::Milliseconds => Value::Seconds(number as f64 / 1e3),
+            Unit::Microseconds => Value::Seconds(number as f64 / 1e6),
+        })
+    }
+}
+
+/// Linux' TCP_CA_NAME_MAX.
+const LONGEST: usize = 16;
+
+/// The congestion control that a TCP socket uses, "cubic" say.
+pub fn congestion(socket: RawFd) -> io::Result<String> {
+    let mut name = [0; LONGEST + 1]; // the last stays 0
+    option(socket, libc::TCP_CONGESTION, &mut name[..LONGEST])?;
+    let name = CStr::from_bytes_until_nul(&name).map_err(|_| io::ErrorKind::InvalidData)?;
+    Ok(name.to_string_lossy().into_owned())
+}
+
+/// The socket uses this congestion control from now on. Verified: what the kernel says afterwards is
+/// compared.
+///
+/// Errors: ENOENT, this kernel has none of that name; EPERM, it may not be chosen here; EOPNOTSUPP,
+/// the kernel has taken it and uses another.
+pub fn set_congestion(socket: RawFd, name: &str) -> io::Result<()> {
+    // SAFETY: the kernel reads so many bytes from there.
+    let failed = unsafe {
+        let length = name.len() as libc::socklen_t;
+        let (level, option) = (libc::IPPROTO_TCP, libc::TCP_CONGESTION);
+        libc::setsockopt(socket, level, option, name.as_ptr().cast(), length)
+    };
+    if failed != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if congestion(socket)? != name {
+        return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
+    }
+    Ok(())
+}
+
+/// Read an option of TCP's into `room`; how many bytes of it there are.
+fn option(socket: RawFd, option: libc::c_int, room: &mut [u8]) -> io::Result<usize> {
+    let mut length = room.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most so many bytes there.
+    let failed = unsafe {
+        let place = room.as_mut_ptr().cast();
+        libc::getsockopt(socket, libc::IPPROTO_TCP, option, place, &mut length)
+    };
+    if failed == 0 {
+        Ok(length as usize)
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream, UdpSocket};
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (one, listener.accept().unwrap().0)
+    }
+
+    #[test]
+    fn a_connection_tells_what_has_gone_over_it() {
+        const BYTES: u64 = 10_000;
+        let (mut one, mut other) = pair();
+        one.write_all(&[7; BYTES as usize]).unwrap();
+        other.read_exact(&mut [0; BYTES as usize]).unwrap();
+        other.write_all(&[1]).unwrap();
+        one.read_exact(&mut [0]).unwrap();
+        // The answer brought the acknowledgement along.
+        let (sender, receiver) =
+            (TcpInfo::read(one.as_raw_fd()).unwrap(), TcpInfo::read(other.as_raw_fd()).unwrap());
+        let known = |info: &TcpInfo, field| info.number(field).unwrap();
+        assert_eq!(known(&sender, STATE), 1, "established");
+        assert!(known(&sender, SND_CWND) >= 1 && known(&sender, SND_MSS) >= 500);
+        assert!(known(&sender, RTT) > 0);
+        assert_eq!(known(&sender, TOTAL_RETRANS), 0);
+        // What follows came with Linux 4.1 (bytes_acked) to 4.19 (bytes_sent). The kernel counts the
+        // SYN as a byte that was acknowledged.
+        assert!((BYTES..=BYTES + 1).contains(&known(&sender, BYTES_ACKED)));
+        assert_eq!(known(&sender, BYTES_SENT), BYTES);
+        assert_eq!(known(&receiver, BYTES_RECEIVED), BYTES);
+        assert_eq!(known(&sender, NOTSENT_BYTES), 0);
+        assert!(known(&sender, MIN_RTT) <= known(&sender, RTT) * 8);
+        let Some(Value::Seconds(rtt)) = sender.value(RTT) else { panic!("a time") };
+        assert!((rtt - known(&sender, RTT) as f64 * 1e-6).abs() < 1e-9);
+    }
+
+    #[test]
+    fn fields_lie_one_after_the_other() {
+        for two in FIELDS.windows(2) {
+            assert!(two[0].offset + two[0].bytes <= two[1].offset, "{two:?}");
+            assert_eq!(two[1].offset % two[1].bytes, 0, "{:?}", two[1]);
+        }
+    }
+
+    #[test]
+    fn what_an_older_kernel_does_not_have_is_missing() {
+        let (one, _other) = pair();
+        let mut info = TcpInfo::read(one.as_raw_fd()).unwrap();
+        info.length = 104; // Linux 3.10
+        assert!(info.number(TOTAL_RETRANS).is_some());
+        let newer = FIELDS.iter().filter(|one| one.offset >= 104);
+        assert!(newer.clone().count() > 20);
+        for field in newer {
+            assert_eq!(info.number(*field), None, "{field:?}");
+        }
+        info.length = RTT.offset + 2;
+        assert_eq!(info.value(RTT), None, "half of it");
+    }
+
+    #[test]
+    fn a_congestion_control_is_set_and_read_back() {
+        let (one, other) = pair();
+        set_congestion(one.as_raw_fd(), "reno").unwrap(); // in every kernel
+        assert_eq!(congestion(one.as_raw_fd()).unwrap(), "reno");
+        let before = congestion(other.as_raw_fd()).unwrap();
+        let unknown = set_congestion(other.as_raw_fd(), "no such").unwrap_err();
+        assert!(matches!(unknown.raw_os_error(), Some(libc::ENOENT | libc::EPERM)), "{unknown}");
+        assert_eq!(congestion(other.as_raw_fd()).unwrap(), before);
+    }
+
+    #[test]
+    fn other_sockets_are_refused() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        assert!(TcpInfo::read(socket.as_raw_fd()).is_err());
+        assert!(congestion(socket.as_raw_fd()).is_err());
+        assert_eq!(congestion(-1).unwrap_err().raw_os_error(), Some(libc::EBADF));
+    }
+}

@@ -1,0 +1,230 @@
+//! What a TCP connection has been through that the kernel neither counts nor times: idle restarts,
+//! and timeouts of late.
+//!
+//! After a silence that was longer than its retransmission timeout (RTO), a connection begins again
+//! with the window of a new one (RFC 5681, section 4.1; Linux: `tcp_slow_start_after_idle`). Nothing
+//! is lost, and nothing is counted. It is seen at the first write after the silence: before it the
+//! window is as large as it was, behind it it has fallen, although nothing was sent again.
+
+use std::os::fd::RawFd;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::json::Json;
+use crate::tcp_info::{self, TcpInfo};
+
+/// After a shorter silence it is not worth a look: the kernel's timeouts are 200 ms and more, unless
+/// somebody has made them shorter.
+const SHORTEST: Duration = Duration::from_millis(20);
+/// Timeouts are of late for so long at least, and for twice as long at most.
+const LATELY: Duration = Duration::from_secs(5);
+
+/// The window fell for no other reason than silence.
+#[derive(Clone, Copy, Debug)]
+pub struct Restart {
+    pub at: Instant,
+    pub silence: Duration,
+    /// Packets.
+    pub from: u64,
+    pub to: u64,
+    pub rtt: Duration,
+    /// Bytes of a packet, and those that were written until the next silence.
+    packet: u64,
+    followed: u64,
+}
+
+impl Restart {
+    /// How much later what followed has arrived than it would have with the window of before: the
+    /// round trips that slow start needs more. Nothing, where what followed fits into the smaller
+    /// window; log2(from / to) round trips at most.
+    pub fn cost(&self) -> Duration {
+        let packets = self.followed.div_ceil(self.packet.max(1));
+        let more = trips(packets, self.to, self.from) - trips(packets, self.from, self.from);
+        self.rtt * more
+    }
+}
+
+/// Round trips until so many packets have gone, with a window that doubles up to `most`.
+fn trips(packets: u64, window: u64, most: u64) -> u32 {
+    let (mut left, mut window, mut count) = (packets, window.max(1), 0);
+    while left > 0 && window < most {
+        left = left.saturating_sub(window);
+        window *= 2;
+        count += 1;
+    }
+    count + left.div_ceil(most.max(1)).min(1 << 20) as u32
+}
+
+/// Seconds since 1970.
+pub fn since_1970() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs_f64()
+}
+
+/// One connection's past. Whoever writes to it asks.
+#[derive(Clone, Default)]
+pub struct Past {
+    pub restarts: u64,
+    pub last: Option<Restart>,
+    /// What is written now follows the last restart.
+    follows: bool,
+    /// Timeouts that were counted at the beginning of this time, and of the one before it.
+    counted: Option<[(Instant, u64); 2]>,
+}
+
+impl Past {
+    /// Write, by `write`, after so long a silence, and see whether the window falls by it.
+    pub fn watch<T>(&mut self, socket: RawFd, silence: Duration, write: impl FnOnce() -> T) -> T {
+        if silence <= SHORTEST {
+            return write();
+        }
+        let before = TcpInfo::read(socket).ok();
+        let number = |field| before.as_ref().and_then(|info: &TcpInfo| info.number(field));
+        let rto = Duration::from_micros(number(tcp_info::RTO).unwrap_or(u64::MAX / 1000));
+        if silence <= rto {
+            return write();
+        }
+        let done = write();
+        self.follows = false;
+        if let (Some(before), Ok(after)) = (&before, TcpInfo::read(socket)) {
+            self.compare(before, &after, silence);
+        }
+        done
+    }
+
+    fn compare(&mut self, before: &TcpInfo, after: &TcpInfo, silence: Duration) {
+        let both = |field| Some((before.number(field)?, after.number(field)?));
+        let same = |field| both(field).is_some_and(|(one, other)| one == other);
+        let Some((from, to)) = both(tcp_info::SND_CWND) else { return };
+        if to < from && same(tcp_info::TOTAL_RETRANS) && same(tcp_info::CA_STATE) {
+            let number = |field| before.number(field).unwrap_or(0);
+            self.restarts += 1;
+            self.follows = true;
+            self.last = Some(Restart {
+                at: Instant::now(),
+                silence,
+                from,
+                to,
+                rtt: Duration::from_micros(number(tcp_info::RTT)),
+                packet: number(tcp_info::SND_MSS),
+                followed: 0,
+            });
+        }
+    }
+
+    /// So many bytes were written.
+    pub fn wrote(&mut self, bytes: u64) {
+        if let (true, Some(last)) = (self.follows, &mut self.last) {
+            last.followed += bytes;
+        }
+    }
+
+    /// The kernel says this now.
+    pub fn saw(&mut self, info: &TcpInfo) {
+        self.count(info.number(tcp_info::TOTAL_RTO).unwrap_or(0), Instant::now());
+    }
+
+    fn count(&mut self, timeouts: u64, now: Instant) {
+        let [this, before] = self.counted.get_or_insert([(now, timeouts); 2]);
+        if now - this.0 >= LATELY {
+            (*before, *this) = (*this, (now, timeouts));
+        }
+    }
+
+    /// For observers: idle restarts, and timeouts of late. What has not changed is told as before.
+    pub fn tell(&self, info: Option<&TcpInfo>, out: &mut Json) {
+        let (timeouts, seconds) = info.map_or((0, 0.0), |info| self.timeouts(info));
+        out.raw("timeouts_lately", timeouts);
+        out.raw("lately_s", format_args!("{:.0}", if timeouts > 0 { seconds } else { 0.0 }));
+        out.raw("idle_restarts", self.restarts);
+        let Some(last) = &self.last else { return out.raw("last_restart", "null") };
+        out.object(Some("last_restart"), |out| {
+            out.raw("at", format_args!("{:.0}", since_1970() - last.at.elapsed().as_secs_f64()));
+            out.raw("silence_s", format_args!("{:.2}", last.silence.as_secs_f64()));
+            out.raw("from", last.from);
+            out.raw("to", last.to);
+            out.raw("rtt_s", last.rtt.as_secs_f64());
+            out.raw("cost_s", last.cost().as_secs_f64());
+        });
+    }
+
+    /// Timeouts of late, and in how many seconds.
+    pub fn timeouts(&self, info: &TcpInfo) -> (u64, f64) {
+        let Some([_, (since, before)]) = self.counted else { return (0, 0.0) };
+        let all = info.number(tcp_info::TOTAL_RTO).unwrap_or(0);
+        (all.saturating_sub(before), since.elapsed().as_secs_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    fn restart(followed: u64) -> Restart {
+        let (silence, rtt) = (Duration::from_secs(1), Duration::from_millis(20));
+        Restart { at: Instant::now(), silence, from: 80, to: 10, rtt, packet: 1000, followed }
+    }
+
+    #[test]
+    fn what_a_restart_costs_depends_on_what_followed() {
+        let cost = |packets: u64| restart(packets * 1000).cost().as_millis();
+        assert_eq!(cost(0), 0);
+        assert_eq!(cost(10), 0, "the small window was enough");
+        assert_eq!(cost(11), 20);
+        assert_eq!(cost(31), 40);
+        assert_eq!(cost(80), 60);
+        assert_eq!(cost(1_000_000), 60, "eight times: three round trips, whatever follows");
+    }
+
+    #[test]
+    fn timeouts_are_of_late_or_forgotten() {
+        let (mut past, begin) = (Past::default(), Instant::now());
+        let before = |past: &Past| past.counted.unwrap()[1].1;
+        past.count(3, begin);
+        past.count(5, begin + LATELY / 2);
+        assert_eq!(before(&past), 3);
+        past.count(5, begin + LATELY);
+        assert_eq!(before(&past), 3);
+        past.count(6, begin + LATELY * 2);
+        assert_eq!(before(&past), 5);
+    }
+
+    #[test]
+    fn a_silence_is_counted_where_the_window_falls_by_it() {
+        const MUCH: usize = 1 << 20;
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut other = listener.accept().unwrap().0;
+        tcp_info::set_congestion(one.as_raw_fd(), "reno").unwrap();
+        let reader = std::thread::spawn(move || {
+            let mut room = vec![0; MUCH];
+            for _ in 0..9 {
+                other.read_exact(&mut room).unwrap();
+            }
+        });
+        let much = vec![0; MUCH];
+        for _ in 0..8 {
+            one.write_all(&much).unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(700));
+        let window = || TcpInfo::read(one.as_raw_fd()).unwrap().number(tcp_info::SND_CWND).unwrap();
+        let (mut past, mut stream, before) = (Past::default(), &one, window());
+        past.watch(one.as_raw_fd(), Duration::ZERO, || ());
+        assert_eq!(past.restarts, 0, "no silence");
+        let first = &much[..1]; // with more the window would grow again meanwhile
+        past.watch(one.as_raw_fd(), Duration::from_millis(700), || stream.write_all(first))
+            .unwrap();
+        stream.write_all(&much[1..]).unwrap();
+        past.wrote(MUCH as u64);
+        reader.join().unwrap();
+        let forgets = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_slow_start_after_idle");
+        let Some(last) = past.last else {
+            assert!(before <= 20 || forgets.is_ok_and(|on| on.trim() != "1"), "from {before}");
+            return;
+        };
+        assert_eq!((past.restarts, last.from, last.followed), (1, before, MUCH as u64));
+        assert!(last.to < last.from && last.silence > last.rtt);
+    }
+}

@@ -1,0 +1,87 @@
+"""How a process shows itself: where it is reached, and the key that makes it a member.
+
+Whoever reaches the address may open connections: how many is bounded here, what one of them may say
+before it has shown the key in the core.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import socket
+
+from sfm_kernel.errors import WorldAccess
+from sfm_kernel.transport.base import MAX_MEMBERS
+
+SHORTEST_KEY = 16
+BACKLOG = 1024
+"""Connections that wait while the process is stopped or holds the GIL; the kernel may allow less.
+More would look like an unreachable process. Not more than may stand in front of the door."""
+MOST_DESCRIPTORS = 1 << 16
+
+
+def own_ip() -> str:
+    """This machine's address for others: ``$SFM_HOST_IP``, else the one of the default route.
+
+    Without a network it is 127.0.0.1. Nothing is sent: connecting a datagram socket only asks
+    the routing table (192.0.2.1 is reserved for documentation).
+    """
+    if chosen := os.environ.get("SFM_HOST_IP"):
+        return chosen
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+            return str(probe.getsockname()[0])
+        except OSError:
+            return "127.0.0.1"
+
+
+def listen(local: bool) -> tuple[socket.socket, str]:
+    """A listening socket on a free port of the address that is announced, and that address.
+
+    ``local``: of this machine's loopback interface, for members of this machine.
+    """
+    ip = "127.0.0.1" if local else own_ip()
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setblocking(False)
+    try:
+        try:
+            listener.bind((ip, 0))
+        except OSError as error:
+            if error.errno != errno.EADDRNOTAVAIL:
+                raise
+            # A router in front of this machine has the address, and leads here.
+            listener.bind(("0.0.0.0", 0))
+        listener.listen(min(BACKLOG, most_strangers()))
+    except BaseException:
+        listener.close()
+        raise
+    return listener, f"tcp://{ip}:{listener.getsockname()[1]}"
+
+
+def check_key(key: bytes) -> None:
+    """Raise WorldAccess if the key is empty, or so short that it could be guessed."""
+    if len(key) < SHORTEST_KEY:
+        raise WorldAccess(
+            f"the world's key has {len(key)} bytes, and {SHORTEST_KEY} are needed: without a "
+            f"secret anybody could join and run code here. With ipyparallel's CURVE, set "
+            f"IPP_SESSION_KEY too"
+        )
+
+
+def most_strangers() -> int:
+    """How many connections that have not shown the key yet may stand open.
+
+    All members of a world may come at once; the rest of the descriptors is for others.
+    """
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MAX_MEMBERS if soft == resource.RLIM_INFINITY else min(MAX_MEMBERS, max(4, soft // 4))
+
+
+def raise_descriptors() -> None:
+    """Let this process, which others can connect to, have more descriptors, up to a bound."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MOST_DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -1,0 +1,148 @@
+"""Messages between machines: over TCP, sealed, for whoever has the world's key.
+
+In a world of one machine nothing listens, unless ``SFM_TRANSPORT=tcp`` asks for it. The native core
+does the work, in a thread of its own that needs no lock of Python's (``native/src/net``); here is
+what it is given, and what an endpoint asks.
+
+What is sent is kept until it has arrived. A connection that breaks is made again, and what was
+lost with it is sent again. A peer that cannot be reached is not dead: it is waited for, until its
+kernel or the directory says that its process is gone, or for ``SFM_UNREACHABLE`` seconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import weakref
+from collections.abc import Callable
+
+from sfm_kernel._native import Exchange, Inbox, Way, abandon_connections, knock
+from sfm_kernel.errors import EndpointClosed, PeerLost, WorldError
+from sfm_kernel.transport.address import check_key, listen, most_strangers, raise_descriptors
+from sfm_kernel.transport.base import Directory, Gateway, Member, Name, Route, Transport
+
+__all__ = ["TcpTransport", "knock"]
+
+
+class TcpTransport(Transport):
+    """Reaches every process whose address answers; for members only.
+
+    Args:
+        inbox: the own native Inbox.
+        key: the world's secret; WorldAccess if it is empty or short.
+        uid, site: the own member's.
+        local: all members are on this machine: listens on the loopback interface.
+    Attributes:
+        address: where others reach this process. It listens from now on.
+        exchange: the native side of all connections.
+    Cost: two sockets, three descriptors and a thread; a descriptor for each peer.
+    """
+
+    kind = "tcp"
+
+    def __init__(
+        self, inbox: Inbox, key: bytes, uid: str, site: str = "", *, local: bool = False
+    ) -> None:
+        check_key(key)
+        patience = _patience()
+        self._uid, self._local = uid, local
+        self._folder = ""
+        self._name: Name = ""
+        self.closing = False
+        raise_descriptors()
+        listener, self.address = listen(local)
+        self.exchange = Exchange(
+            inbox, uid, key, site, self.address, listener.detach(), most_strangers(), patience
+        )
+        _open.add(self)
+
+    def start(self, member: Member, directory: Directory) -> None:
+        """Serve who connects; after ``directory.join``, from which others know the address."""
+        self._folder, self._name = directory.folder, member.name
+        self.exchange.start(f"sfm-tcp-{member.name}")
+        directory.watch(self._know)
+
+    def _know(self, gateways: list[Gateway], gone: list[str]) -> None:
+        with contextlib.suppress(EndpointClosed):
+            self.exchange.set_gateways([(one.uid, one.site, one.address) for one in gateways])
+            self.exchange.tell_gone(gone)
+
+    def route(self, peer: Member, alive: Callable[[], bool]) -> Route | None:
+        if not peer.address:  # it was not told to listen
+            return None
+        link = self.exchange.link(peer.uid, peer.address, peer.site)
+
+        def check() -> None:
+            if self.closing:
+                raise EndpointClosed("this endpoint is closed: join the world again")
+            if link.lost is not None or not alive():
+                raise PeerLost(peer.name, link.lost or "and did not receive this message")
+
+        return Route(peer, Way.link(link, peer.name, self._name, check))
+
+    def lost(self, peer: Member) -> bool:
+        """Whether its process is gone as far as connections tell, or what it sent made no sense.
+
+        For a process of another machine (no segment of it is here) this opens a connection, so
+        that the death of one that only sends is seen as well.
+        """
+        if self.closing:
+            return False  # links end then, and say nothing of their peers
+        link = self.exchange.known(peer.uid)
+        if link is not None:
+            return link.lost is not None
+        if self._local:
+            return False  # the directory knows better: a segment that is missing says enough
+        is_remote = not os.path.exists(os.path.join(self._folder, f"{peer.uid}.seg"))
+        if is_remote and peer.address:
+            self.exchange.link(peer.uid, peer.address, peer.site)
+        return False
+
+    def unreachable(self, peer: Member) -> float | None:
+        """Seconds for which the peer has not answered; None while it does."""
+        link = None if self.closing else self.exchange.known(peer.uid)
+        return None if link is None else link.silent
+
+    def settled(self, peer: Member) -> bool:
+        """Whether all that a dead peer had sent has come in, as far as can be known."""
+        return self.closing or self.exchange.settled(peer.uid)
+
+    def close(self) -> None:
+        """Stop. Returns when all that was sent has arrived, or a peer does not answer."""
+        if self.closing:
+            return
+        self.closing = True
+        _open.discard(self)
+        self.exchange.close()
+
+
+def _patience() -> float | None:
+    """``SFM_UNREACHABLE``: seconds after which a peer that cannot be reached is given up."""
+    text = os.environ.get("SFM_UNREACHABLE", "")
+    if not text:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1
+    if not 0 < seconds < math.inf:
+        raise WorldError(
+            f"SFM_UNREACHABLE={text!r}: give the seconds after which a process that cannot be "
+            f"reached is given up, or nothing to wait for it as long as it takes"
+        )
+    return seconds
+
+
+_open: weakref.WeakSet[TcpTransport] = weakref.WeakSet()
+
+
+def _abandon_all() -> None:
+    if _open:
+        abandon_connections()
+    for transport in list(_open):
+        transport.closing = True
+    _open.clear()
+
+
+os.register_at_fork(after_in_child=_abandon_all)

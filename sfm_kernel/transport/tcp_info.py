@@ -1,0 +1,79 @@
+"""What the kernel knows of a TCP connection, and which congestion control it uses.
+
+A socket is given as Python's object or as its file descriptor; ``os.dup`` one that a library owns,
+if it may be closed meanwhile.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+from pathlib import Path
+
+from sfm_kernel import _native
+from sfm_kernel.errors import SFMError
+
+_ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+_AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+
+Info = dict[str, int | float | None]
+
+
+def tcp_info(one: socket.socket | int) -> Info:
+    """The kernel's TCP_INFO, all 42 fields of it that mean something to us, as they are now.
+
+    Times end with ``_s`` and are seconds; rates are bytes per second, windows ``snd_cwnd`` and
+    ``snd_ssthresh`` packets of ``snd_mss`` bytes, ``snd_wnd`` and ``rcv_wnd`` bytes; all others are
+    bytes or counts. ``snd_ssthresh`` is 2**31 - 1 as long as nothing was lost. What this kernel
+    does not tell is None: ``total_rto`` came with Linux 6.7, ``rcv_wnd`` with 6.2, ``snd_wnd``
+    with 5.4.
+
+    Raises:
+        OSError: this is no TCP socket, or it is closed.
+    Cost: one system call, 3 us.
+    """
+    return _native.tcp_info(_fd(one))
+
+
+def congestion(one: socket.socket | int) -> str:
+    """The congestion control that this connection uses. Raises OSError as ``tcp_info``."""
+    return _native.congestion(_fd(one))
+
+
+def set_congestion(one: socket.socket | int, name: str) -> None:
+    """This connection uses that congestion control from now on: the kernel was asked if it does.
+
+    Raises:
+        SFMError: the kernel has none of that name, or does not let this user choose it; the
+            connection uses what it used before. The text names those that can be chosen.
+        OSError: as ``tcp_info``.
+    """
+    try:
+        _native.set_congestion(_fd(one), name)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.EINVAL):
+            why, what = "is not in this kernel", f"modprobe tcp_{name}, or take one that is there"
+        elif error.errno in (errno.EPERM, errno.EOPNOTSUPP):
+            why, what = "may not be chosen here", f"ask root to add it to {_ALLOWED}, or take one"
+        else:
+            raise
+        there = ", ".join(choosable()) or "unknown"
+        raise SFMError(f"congestion control {name!r} {why}: {what} of: {there}") from error
+
+
+def choosable() -> list[str]:
+    """The congestion controls that a socket of this network namespace can be given.
+
+    Who has no CAP_NET_ADMIN (in the namespace) may choose the allowed ones only. Empty where the
+    kernel does not say.
+    """
+    for file in (_ALLOWED, _AVAILABLE):
+        try:
+            return file.read_text().split()
+        except OSError:
+            continue
+    return []
+
+
+def _fd(one: socket.socket | int) -> int:
+    return one if isinstance(one, int) else one.fileno()

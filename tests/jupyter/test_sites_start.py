@@ -1,0 +1,98 @@
+"""``%sfm start --sites``: sites with gateways on one machine, and what is said of bad input."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+
+from sfm_kernel.errors import BadName
+from sfm_kernel.jupyter.sites import Sites, take_sites
+from tests.jupyter.notebook import descendants, notebook, runs, wait_for
+
+ROUTES = "%%sfm\nprint(sfm.site, [sfm.route_kind(one) for one in range(3)])"
+GATEWAYS = "sfm_kernel.jupyter.gateways"
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ("--sites A", "'A' has no number"),
+        ("--sites", "has no number"),
+        ("--sites A=x", "has no number"),
+        ("--sites A=0", "gives A no engine"),
+        ("--sites A=1,A=2", "names A twice"),
+        ("--sites =1", "is empty"),
+        ("--sites A=100000", "more than the 256"),
+        ("--delay 20ms", "needs --sites"),
+        ("--sites A=1,B=1 --delay fast", "as in 20ms"),
+        ("--sites A=1,B=1 --limit wide", "as in 100M"),
+    ],
+)
+def test_bad_input(words: str, problem: str) -> None:
+    with pytest.raises(BadName, match=problem):
+        take_sites(words.split())
+    with pytest.raises(BadName, match="two words"):
+        take_sites(["--sites", "two words=1"])
+
+
+def test_what_is_told_is_understood() -> None:
+    rest, sites = take_sites(["--sites", "A=2,B=1", "X", "--delay=20ms", "--limit", "200M"])
+    assert rest == ["X"] and sites is not None
+    assert (sites.total, sites.names, sites.first) == (3, ["A", "B"], "A")
+    assert [sites.number(rank) for rank in range(3)] == [0, 0, 1]
+    assert sites.options == ("--delay", "20ms", "--limit", "200M")
+    assert Sites.of(sites.told()) == sites and Sites.of({}) is None
+    assert take_sites(["4"]) == (["4"], None)
+
+
+def gateways(pid: int) -> list[psutil.Process]:
+    """The process that runs them, and themselves, for a notebook's process."""
+    found = []
+    for one in descendants(pid):
+        with contextlib.suppress(psutil.Error):  # it has just ended
+            found += [one] if GATEWAYS in " ".join(one.cmdline()) else []
+    return found
+
+
+@pytest.mark.timeout(600)
+def test_engines_of_two_sites_talk_through_gateways(sfm_dir: Path) -> None:
+    with notebook() as book:
+        assert "nothing" not in book.run("%sfm start --sites A=2,B=1 --delay 5ms").ok().text
+        told = book.run(ROUTES).ok().text
+        assert "A ['inproc', 'shm', 'gateway']" in told and "A ['shm', 'inproc'" in told
+        assert "B ['gateway', 'gateway', 'inproc']" in told
+        assert "A ['tcp', 'tcp', 'gateway']" in book.run(ROUTES.partition("\n")[2]).ok().text
+        book.run("%%sfm\nif rank == 0: send(dest=2, tag='x')\nif rank == 2: recv(tag='x')").ok()
+        wait_for(lambda: "A → B" in book.run("%sfm sites").ok().text, "a report of the gateways")
+        shown = book.run("%sfm sites").ok().text
+        assert "A-1" in shown and "B-1" in shown and "emulated" in shown
+        assert "site" in book.run("%sfm status").ok().text
+        assert "stay as many" in book.run("%sfm scale 5").text
+        assert "nothing started" in book.run("%sfm start 3").text
+        (victim, *_) = sorted(gateways(book.pid), key=lambda one: -one.pid)
+        victim.kill()
+        wait_for(lambda: len([one for one in gateways(book.pid) if runs(one)]) == 3, "another")
+        book.run("%%sfm\nif rank == 0: send(dest=2, tag='x')\nif rank == 2: recv(tag='x')").ok()
+        book.run("%sfm restart 2").ok()
+        wait_for(lambda: "B ['gateway'" in book.run(ROUTES).ok().text, "its way to the gateways")
+        book.run("%sfm stop").ok()
+        assert not gateways(book.pid)
+        wait_for(lambda: not [*sfm_dir.glob("ipp-*")], "the removal of the sites")
+
+
+@pytest.mark.fault
+@pytest.mark.timeout(600)
+def test_no_gateway_outlives_its_notebook(sfm_dir: Path) -> None:
+    with notebook("%sfm start --sites A=1,B=1") as book:
+        processes = descendants(book.pid)
+        profile = Path(os.environ["IPYTHONDIR"]) / "profile_default"
+        assert len(gateways(book.pid)) == 3
+        book.kill(signal.SIGKILL)
+        wait_for(lambda: not [one for one in processes if runs(one)], "the end of all")
+        wait_for(lambda: not [*sfm_dir.glob("ipp-*")], "the removal of the sites")
+        wait_for(lambda: not [*profile.glob("*/*sfm-*")], "the removal of the files")

@@ -1,0 +1,64 @@
+"""A process that sends numbered messages, small and large, and checks those that its peer sends.
+
+    python -m tests.sites.chat NAME PEER SECONDS      with SFM_WORLD, SFM_DIRECTORY and SFM_KEY
+
+Prints the route when it begins, and at the end what has become of it, as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from typing import Any
+
+import numpy as np
+
+import sfm_kernel
+from sfm_kernel import Endpoint
+
+SMALL, LARGE = 200, 1_500_000
+
+
+def receive(sfm: Endpoint, peer: str, told: dict[str, Any]) -> None:
+    """Until the peer says that it was all: each message must be the next one, and whole."""
+    last = time.monotonic()
+    try:
+        while "end" not in (message := sfm.recv(50, src=peer)):
+            now = time.monotonic()
+            told["longest"], last = max(told["longest"], now - last), now
+            assert message.n == told["got"], f"number {message.n}, not {told['got']}"
+            assert (message.data == message.n % 251).all(), f"number {message.n} is damaged"
+            told["got"] += 1
+        told["end"] = message.end
+    except Exception as error:  # noqa: BLE001 - told to the test
+        told["failed"].append(repr(error))
+
+
+def main(name: str, peer: str, seconds: str) -> None:
+    """Talk with the peer for so long."""
+    told: dict[str, Any] = {"got": 0, "longest": 0.0, "failed": []}
+    with sfm_kernel.join(os.environ["SFM_WORLD"], name) as sfm:
+        sfm.wait_for(peer, timeout=50)
+        time.sleep(0.5)  # gateways answer meanwhile
+        print(sfm.route_kind(peer), flush=True)
+        ear = threading.Thread(target=receive, args=(sfm, peer, told))
+        ear.start()
+        end, n = time.monotonic() + float(seconds), 0
+        try:
+            while time.monotonic() < end:
+                length = LARGE if n % 40 == 7 else SMALL
+                sfm.send(dest=peer, n=n, data=np.full(length, n % 251, np.uint8))
+                n += 1
+                time.sleep(0.01)
+            sfm.send(dest=peer, end=n)
+        except Exception as error:  # noqa: BLE001
+            told["failed"].append(repr(error))
+        ear.join()
+    print(json.dumps(told | {"sent": n}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,149 @@
+"""What the directory server knows of gateways, and what it tells them."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from sfm_kernel.directory import Client, DirectoryServer, RemoteDirectory
+from sfm_kernel.directory.gateways import GatewayKey
+from sfm_kernel.directory.zmq.curve import gateway_key
+from sfm_kernel.errors import BadName, WorldAccess, WorldError
+from sfm_kernel.transport.base import Gateway
+
+pytestmark = pytest.mark.tcp
+KEY = bytes(range(32))
+
+
+@pytest.fixture
+def server(world: str) -> Iterator[DirectoryServer]:
+    with DirectoryServer(world, KEY, "tcp://127.0.0.1:0") as running:
+        yield running
+
+
+@pytest.fixture
+def directory(server: DirectoryServer, sfm_dir: Path) -> Iterator[RemoteDirectory]:
+    with RemoteDirectory(server.world, server.url, KEY) as opened:
+        yield opened
+
+
+@pytest.fixture
+def client(server: DirectoryServer) -> Iterator[Client]:
+    one = Client(server.world, server.url, GatewayKey.of_world(KEY))
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        yield one
+
+
+def enlist(client: Client, listener: socket.socket, site: str = "A", **more: object) -> Gateway:
+    address = f"tcp://127.0.0.1:{listener.getsockname()[1]}"
+    answer = client.ask(
+        "enlist", **{"uid": secrets.token_hex(16), "site": site, "address": address, **more}
+    )
+    return Gateway.from_json(answer["gateway"])
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    while not condition():
+        time.sleep(0.01)
+
+
+def test_the_key_is_the_one_that_the_core_derives() -> None:
+    # Also in native/src/net/seal.rs.
+    expected = "e22b838fee4c3c0aa0d333e27f3c6952ae4e0264669a09841ad6d4d8ee3ec3cd"
+    assert gateway_key(KEY).hex() == expected
+    key = GatewayKey.of_world(KEY)
+    assert key.key == gateway_key(KEY) and GatewayKey.from_text(str(key)) == key
+    for text in ("", "12", "x" * 128, str(key)[:-2]):
+        with pytest.raises(WorldError, match="SFM_GATEWAY_KEY"):
+            GatewayKey.from_text(text)
+
+
+def test_processes_find_gateways_until_they_die(
+    client: Client, directory: RemoteDirectory, listener: socket.socket
+) -> None:
+    assert directory.gateways() == []
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        gateways = [enlist(client, listener), enlist(client, other), enlist(client, other, "B")]
+        assert [one.name for one in gateways] == ["A-1", "A-2", "B-1"]
+        assert directory.gateways() == gateways
+    wait_until(lambda: directory.gateways() == gateways[:1])
+
+
+def test_a_report_is_kept_and_told(
+    client: Client, directory: RemoteDirectory, listener: socket.socket
+) -> None:
+    one = enlist(client, listener, report={"forwarded": 3})
+    assert enlist(client, listener, uid=one.uid) == one
+    told = directory.reports()[one.uid]
+    assert told["forwarded"] == 3 and told["age"] >= 0
+    assert directory.gateways() == [one]
+
+
+def test_gateways_are_told_little_and_may_do_little(
+    client: Client, directory: RemoteDirectory, listener: socket.socket
+) -> None:
+    address = f"tcp://127.0.0.1:{listener.getsockname()[1]}"
+    member = directory.join(
+        uid=secrets.token_hex(16), pid=1, host="here", segment="/secret", address=address,
+        name="A", info={"secret": 1},
+    )  # fmt: skip
+    state = client.ask("state")
+    assert state["members"] == [{"uid": member.uid, "name": "A", "site": "here"}]
+    assert client.ask("state", version=state["version"]).keys() == {"version", "number", "server"}
+    for ask in ("join", "leave", "relay", "order", "pictures", "reports"):
+        with pytest.raises(WorldAccess, match=ask):
+            client.ask(ask, uid=member.uid)
+    assert directory.members() == [member]
+
+
+def test_nonsense_is_refused(client: Client, listener: socket.socket) -> None:
+    for wrong in ({"uid": "12"}, {"site": ""}, {"site": "x" * 65}, {"site": 3}, {"site": "\n"}):
+        with pytest.raises(BadName):
+            enlist(client, listener, **wrong)
+    with pytest.raises(WorldError, match="tcp://IP:port"):
+        enlist(client, listener, address="nowhere")
+    with pytest.raises(WorldError, match="bytes at once"):
+        enlist(client, listener, report={"x": "x" * (1 << 18)})
+
+
+def test_a_foreign_key_does_not_open(server: DirectoryServer) -> None:
+    for key in (
+        GatewayKey.of_world(KEY[::-1]),
+        GatewayKey(gateway_key(KEY[::-1]), GatewayKey.of_world(KEY).server),
+    ):
+        with pytest.raises(WorldAccess, match="not the key of world"):
+            Client(server.world, server.url, key)
+
+
+def test_a_request_is_answered_that_comes_while_others_are_told(
+    world: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    telling = threading.Event()
+    tell = DirectoryServer._tell_subscribers
+
+    def tell_slowly(self: DirectoryServer) -> bool:
+        if any(version != self._version for version in self._subscribers.values()):
+            telling.set()
+            time.sleep(0.3)  # what comes now is there before anything is sent
+        return tell(self)
+
+    monkeypatch.setattr(DirectoryServer, "_tell_subscribers", tell_slowly)
+    with DirectoryServer(world, KEY, "tcp://127.0.0.1:0") as server:
+        asking, told = (Client(world, server.url, KEY) for _ in range(2))
+        told._dealer.send(b'{"number": null, "ask": "subscribe"}')
+        telling.wait()
+        assert asking.ask("hello")["world"] == world
+        asking.close()
+        told.close()

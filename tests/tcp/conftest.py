@@ -1,0 +1,164 @@
+"""Endpoints and processes that talk over TCP, and looks into their connections."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import sfm_kernel
+from sfm_kernel import Endpoint
+from sfm_kernel._native import Link
+from sfm_kernel.transport.base import Member
+from sfm_kernel.transport.tcp import TcpTransport
+from tests.tcp import wire
+from tests.tcp.sockets import connect
+
+PRELUDE = """
+import os, signal, sys, threading, time
+import sfm_kernel
+from sfm_kernel import *
+sfm = sfm_kernel.join(sys.argv[1], sys.argv[2])
+print("joined", flush=True)
+"""
+
+
+@pytest.fixture(autouse=True)
+def over_tcp(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SFM_TRANSPORT", "tcp")
+
+
+@pytest.fixture
+def join(world: str) -> Iterator[Callable[..., Endpoint]]:
+    """Joins the test's world in this process."""
+    with contextlib.ExitStack() as stack:
+        yield lambda *args, **kwargs: stack.enter_context(sfm_kernel.join(world, *args, **kwargs))
+
+
+@pytest.fixture
+def process(world: str) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts processes that join as ``name`` and run ``code``; returns when they have joined."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(name: str, code: str, **env: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", PRELUDE + code, world, name]
+        pipe = subprocess.PIPE
+        one = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, text=True, bufsize=1, env={**os.environ, **env}
+        )
+        started.append(one)
+        assert one.stdout is not None
+        assert one.stdout.readline() == "joined\n"
+        return one
+
+    yield start
+    for one in started:
+        one.kill()
+        with one:
+            pass
+
+
+def transport(endpoint: Endpoint) -> TcpTransport:
+    (found,) = (one for one in endpoint._transports if isinstance(one, TcpTransport))
+    return found
+
+
+def member(endpoint: Endpoint, name: str) -> Member:
+    return next(one for one in endpoint.members() if one.name == name)
+
+
+def link(endpoint: Endpoint, name: str) -> Link:
+    found = transport(endpoint).exchange.known(member(endpoint, name).uid)
+    assert found is not None
+    return found
+
+
+class Impostor:
+    """Sends frames to one endpoint as if they came from another, which is silent meanwhile.
+
+    It has the world's key, and its counters begin above all that the true one uses: an older
+    greeting is refused as one that was overheard.
+    """
+
+    def __init__(self, receiver: Endpoint, sender: Endpoint) -> None:
+        to, self.sender = (member(one, str(one.name)) for one in (receiver, sender))
+        self.address = to.address
+        self.secret = receiver._directory.key
+        self.pair = wire.Pair(self.secret, self.sender.uid, to.uid, counter=1 << 40)
+        self.socket = connect(to.address)
+        self.listener = socket.create_server(("127.0.0.1", 0))  # accepts nobody
+        self.reached_at = f"tcp://127.0.0.1:{self.listener.getsockname()[1]}"
+        self._stream, self._heard = bytearray(), list[wire.Frame]()
+
+    def again(self) -> None:
+        """On a new connection."""
+        self.socket.close()
+        self.socket = connect(self.address)
+        self._stream, self._heard = bytearray(), []
+
+    def put(self, kind: bytes, number: int = 0, body: bytes = b"", flag: bool = False) -> None:
+        self.socket.sendall(self.pair.seal(wire.Frame(kind, number, body, flag)))
+
+    def greet(self, number: int = 0, again: bool = False) -> None:
+        self.put(b"H", number, self.reached_at.encode(), again)
+
+    def hears(self, kind: bytes) -> wire.Frame:
+        """The next frame of this kind, on this connection; EOFError at its end."""
+        self.socket.settimeout(60)
+        while True:
+            for frame in self._heard:
+                if frame.kind == kind:
+                    self._heard.remove(frame)
+                    return frame
+            self._stream += self._more()
+            self._heard += [self.pair.open(*parts) for parts in wire.split(self._stream)]
+
+    def is_hung_up_on(self) -> None:
+        """Returns when the connection has ended."""
+        with contextlib.suppress(EOFError):
+            while True:
+                self._more()
+
+    def _more(self) -> bytes:
+        try:
+            if more := self.socket.recv(1 << 16):
+                return more
+        except ConnectionError:
+            pass
+        raise EOFError
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self.put(b"B")  # or the receiver would wait for what it has not acknowledged
+        self.socket.close()
+        self.listener.close()
+
+
+@pytest.fixture
+def impostor() -> Iterator[Callable[[Endpoint, Endpoint], Impostor]]:
+    """``impostor(receiver, sender)``"""
+    with contextlib.ExitStack() as stack:
+
+        def make(receiver: Endpoint, sender: Endpoint) -> Impostor:
+            made = Impostor(receiver, sender)
+            stack.callback(made.close)
+            return made
+
+        yield make
+
+
+def repeat(call: Callable[[], object]) -> None:
+    """Until it raises."""
+    while True:
+        call()
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    while not condition():
+        time.sleep(0.005)

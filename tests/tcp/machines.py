@@ -1,0 +1,144 @@
+"""Two machines, which are folders, and an observer on the first who is no member of the world."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import psutil
+
+from sfm_kernel.directory import DirectoryServer, RemoteDirectory
+from sfm_kernel.observe import explain, snapshot
+
+SCHEMA = json.loads(files("sfm_kernel.observe").joinpath("schema.json").read_text())
+
+PROGRAM = """
+import ctypes, os, signal, sys, threading, time
+import sfm_kernel
+from sfm_kernel import relay
+name, size = sys.argv[1:]
+key = bytes.fromhex(os.environ["SFM_KEY"])
+sfm = sfm_kernel.join(os.environ["SFM_WORLD"], name, size=int(size))
+if os.environ.get("RELAY"):
+    relay.start(sfm.world, os.environ["SFM_DIRECTORY"], key, sfm.folder)
+    for one in threading.enumerate():
+        if one.name == "sfm-relay-start":
+            one.join()  # from now on it is there, or finds that another one is
+print("joined", flush=True)
+"""
+
+
+class Machines:
+    """A world with a directory server.
+
+    Attributes:
+        observer: the directory as it is seen on the machine "here".
+        transport: what processes may use. Each machine is a site.
+    """
+
+    def __init__(self, world: str, root: str) -> None:
+        self.world, self._root, self.transport = world, Path(root), "tcp"
+        self._started: list[subprocess.Popen[str]] = []
+        self.server = DirectoryServer(world, os.urandom(32), "tcp://127.0.0.1:0")
+        os.environ["SFM_DIR"] = str(self._root / "here")
+        self.observer = RemoteDirectory(world, self.server.url, self.server.key)
+
+    def environment(self, machine: str) -> dict[str, str]:
+        about = {"SFM_WORLD": self.world, "SFM_DIRECTORY": self.server.url}
+        about |= {"SFM_KEY": self.server.key.hex(), "SFM_TRANSPORT": self.transport}
+        # The last is what tests/leaks.py and tests/janitor.py look for.
+        about |= {"SFM_DIR": str(self._root / machine), "SESSION_SFM_DIR": str(self._root.parent)}
+        return {**os.environ, **about, "SFM_SITE": f"site-of-{machine}"}
+
+    def folder(self, machine: str) -> Path:
+        return self._root / machine / self.world
+
+    def process(
+        self, name: str, machine: str, code: str, size: int = 2, relay: bool = True
+    ) -> subprocess.Popen[str]:
+        """A process that has joined as ``name``, and runs ``code`` on that machine."""
+        shown = {"RELAY": "1"} if relay and machine != "here" else {}
+        one = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM + code, name, str(size)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+            env=self.environment(machine) | shown,
+        )
+        self._started.append(one)
+        assert one.stdout is not None and one.stdout.readline() == "joined\n"
+        return one
+
+    def relays(self, machine: str) -> list[psutil.Process]:
+        """The relays that run there."""
+        marker = f"SFM_DIR={self._root / machine}\0".encode()
+        found = []
+        for one in psutil.process_iter():
+            with contextlib.suppress(psutil.Error, OSError):
+                if "sfm_kernel.relay" in one.cmdline() and one.status() != "zombie":
+                    environment = Path(f"/proc/{one.pid}/environ").read_bytes() + b"\0"
+                    found += [one] if marker in environment else []
+        return found
+
+    def known_relays(self) -> list[Any]:
+        """What the server knows of each."""
+        return list(self.server._relays._relays.values())
+
+    def picture(self) -> dict[str, Any]:
+        picture = snapshot(self.observer.folder, self.observer.pictures())
+        check("snapshot", picture)
+        return picture
+
+    def seen(self, name: str) -> dict[str, Any]:
+        """A process, as the observer sees it now; empty if he does not."""
+        found = [one for one in self.picture()["processes"] if one["name"] == name]
+        return found[0] if found else {}
+
+    def diagnosis(self) -> dict[str, Any]:
+        diagnosis = explain(self.observer.folder, elsewhere=self.observer.pictures)
+        check("diagnosis", diagnosis)
+        return diagnosis
+
+    def close(self) -> None:
+        """End all processes, and wait for the end of the relays, which nobody else ends."""
+        for one in self._started:
+            with contextlib.suppress(ProcessLookupError):
+                one.send_signal(signal.SIGCONT)
+            one.kill()
+            with one:
+                pass
+        self.observer.close()
+        machines = [path.name for path in self._root.iterdir()]
+        wait_until(lambda: not any(self.relays(one) for one in machines))
+        self.server.close()
+
+
+@contextlib.contextmanager
+def two_machines(world: str, sfm_dir: Path) -> Iterator[Machines]:
+    with tempfile.TemporaryDirectory(dir=sfm_dir) as root:
+        machines = Machines(world, root)
+        try:
+            yield machines
+        finally:
+            machines.close()
+
+
+def check(what: str, value: Any) -> None:
+    jsonschema.Draft202012Validator({**SCHEMA, "$ref": f"#/$defs/{what}"}).validate(value)
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    while not condition():
+        time.sleep(0.02)

@@ -1,0 +1,102 @@
+"""What networks do to sockets, and how many of them a process has."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import socket
+import stat
+import struct
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import psutil
+
+from sfm_kernel import Endpoint
+
+SO_DETACH_FILTER = 27
+
+
+def place(address: str) -> tuple[str, int]:
+    """Of "tcp://IP:port"."""
+    parts = urlsplit(address)
+    assert parts.hostname is not None and parts.port is not None
+    return parts.hostname, parts.port
+
+
+def connect(address: str) -> socket.socket:
+    return socket.create_connection(place(address))
+
+
+def port(endpoint: Endpoint) -> int:
+    """On which it listens."""
+    (own,) = (one for one in endpoint.members() if one.uid == endpoint.uid)
+    return place(own.address)[1]
+
+
+def ports(one: socket.socket) -> set[int]:
+    """Of both its ends."""
+    found = {one.getsockname()[1]}
+    with contextlib.suppress(OSError):
+        found.add(one.getpeername()[1])
+    return found
+
+
+def own_sockets(*wanted: int) -> Iterator[socket.socket]:
+    """This process's sockets, one end of which has one of these ports: other names of them."""
+    for fd in map(int, os.listdir("/proc/self/fd")):
+        with contextlib.suppress(OSError):
+            if not stat.S_ISSOCK(os.fstat(fd).st_mode):
+                continue
+            with socket.socket(fileno=os.dup(fd)) as one:
+                if one.family == socket.AF_INET and ports(one) & set(wanted):
+                    yield one
+
+
+def is_listening(one: socket.socket) -> bool:
+    return one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 1
+
+
+def cut(*wanted: int) -> int:
+    """Break this process's connections to and from these ports; how many."""
+    count = 0
+    for one in own_sockets(*wanted):
+        if not is_listening(one):
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+                count += 1
+    return count
+
+
+class _Instruction(ctypes.Structure):
+    _fields_ = (
+        ("code", ctypes.c_uint16),
+        ("jt", ctypes.c_uint8),
+        ("jf", ctypes.c_uint8),
+        ("k", ctypes.c_uint32),
+    )
+
+
+def deafen(*wanted: int) -> None:
+    """Let the kernel drop whatever comes for this process at these ports, connections and attempts.
+
+    It acknowledges nothing any more, and refuses nothing: the machine is as good as unplugged.
+    """
+    drop = _Instruction(0x06, 0, 0, 0)  # BPF_RET: keep no byte of the packet
+    program = struct.pack("@HP", 1, ctypes.addressof(drop))
+    for one in own_sockets(*wanted):
+        one.setsockopt(socket.SOL_SOCKET, 26, program)  # SO_ATTACH_FILTER
+
+
+def hear_again(*wanted: int) -> None:
+    for one in own_sockets(*wanted):
+        with contextlib.suppress(OSError):
+            one.setsockopt(socket.SOL_SOCKET, SO_DETACH_FILTER, 0)
+
+
+def connections(*wanted: int) -> int:
+    """How many connections this process has accepted at these ports."""
+    found = psutil.Process().net_connections("tcp")
+    accepted = (one for one in found if one.status == psutil.CONN_ESTABLISHED)
+    return sum(one.laddr.port in wanted for one in accepted)

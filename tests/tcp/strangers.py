@@ -1,0 +1,101 @@
+"""Strangers: people who reach an address and have no key."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+
+from tests.tcp.sockets import place
+
+LONGER_THAN_ALLOWED = 25.0
+"""Seconds. Who has not shown the key after 3 is hung up on."""
+FEW = 128
+"""Descriptors of the process that is attacked."""
+CROWD = 200
+
+
+def pour(connection: socket.socket, begin: bytes) -> int:
+    """Send until the other end hangs up, 256 MB at most; how much went."""
+    connection.sendall(begin)
+    part, sent = bytes(1 << 20), 0
+    with contextlib.suppress(ConnectionError):
+        while sent < 256 << 20:
+            sent += connection.send(part)
+    return sent
+
+
+def hung_up(connection: socket.socket) -> bool:
+    """Wait for the end of a connection."""
+    connection.settimeout(LONGER_THAN_ALLOWED)
+    try:
+        while connection.recv(4096):
+            pass
+    except ConnectionError:
+        pass
+    except TimeoutError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def running(code: str, world: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A process with ``FEW`` descriptors, and the address that it says it has."""
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", code.format(few=FEW), world]
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as one:
+        try:
+            assert one.stdout is not None
+            yield one, one.stdout.readline().strip()
+        finally:
+            one.kill()
+
+
+@contextlib.contextmanager
+def crowd(address: str) -> Iterator[list[socket.socket]]:
+    """Silent connections, which come again when they are closed, until the end."""
+    silent: list[socket.socket] = []
+    over = threading.Event()
+
+    def one() -> socket.socket:
+        connection = socket.socket()
+        connection.setblocking(False)
+        connection.connect_ex(place(address))
+        return connection
+
+    def come_again() -> None:
+        while not over.is_set():
+            poller = select.poll()  # descriptors may have large numbers here
+            for connection in silent:
+                poller.register(connection, select.POLLIN)
+            readable = {fd for fd, _ in poller.poll(50)}
+            for nth, connection in enumerate(silent):
+                if connection.fileno() in readable:
+                    try:
+                        gone = not connection.recv(4096)
+                    except OSError:
+                        gone = True
+                    if gone:
+                        connection.close()
+                        silent[nth] = one()
+
+    silent += [one() for _ in range(CROWD)]
+    thread = threading.Thread(target=come_again)
+    thread.start()
+    try:
+        yield silent
+    finally:
+        over.set()
+        thread.join()
+        for connection in silent:
+            connection.close()
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    process.kill()
+    assert process.stderr is not None
+    return process.stderr.read()

@@ -1,0 +1,131 @@
+"""Who may connect, and what connections cost."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import threading
+from collections.abc import Callable
+
+import psutil
+import pytest
+
+import sfm_kernel
+from sfm_kernel import Endpoint, EndpointClosed, PeerLost, WorldAccess
+from sfm_kernel._native import Inbox, Way
+from sfm_kernel.directory import DirectoryServer
+from sfm_kernel.transport.tcp import TcpTransport
+from tests.tcp.conftest import member, repeat, transport, wait_until
+
+pytestmark = pytest.mark.tcp
+
+
+# ---- keys ------------------------------------------------------------------------------------
+
+
+def test_a_stranger_is_refused(join: Callable[..., Endpoint], world: str) -> None:
+    a = join("A")
+    with sfm_kernel.join(world + "-2", "stranger") as stranger:
+        route = transport(stranger).route(member(a, "A"), lambda: True)
+        assert route is not None
+        packet = sfm_kernel.message.pack({"dest": "A", "src": "stranger", "evil": True})
+        route.way.send(packet, 1 << 20)  # waits in the outbox for a connection
+        with pytest.raises(PeerLost, match="key"):
+            repeat(lambda: route.way.send(packet, 0))
+    assert not a.peek()
+
+
+def test_no_transport_without_a_secret() -> None:
+    for key in (b"", b"short"):
+        with pytest.raises(WorldAccess):
+            TcpTransport(Inbox(None), key, "0" * 32)
+
+
+def test_what_is_meant_for_a_former_owner_of_the_port_is_not_taken_in(
+    join: Callable[..., Endpoint],
+) -> None:
+    a, b = join("A"), join("B")
+    former = transport(a).exchange.link("d" * 32, member(a, "B").address)
+    packet = sfm_kernel.message.pack({"dest": "dead", "src": "A", "n": 1})
+    Way.link(former, "dead", "A", lambda: None).send(packet, 1 << 20)
+    wait_until(lambda: former.lost is not None)
+    a.send(dest="B", n=2)
+    assert b.recv().n == 2
+    assert not b.peek()
+
+
+# ---- what it costs ---------------------------------------------------------------------------
+
+
+def test_what_was_sent_before_closing_arrives(
+    join: Callable[..., Endpoint], process: Callable[..., subprocess.Popen[str]]
+) -> None:
+    b = join("B")
+    a = process(
+        "A", "for n in range(50): sfm.send(dest='B', n=n, data=bytes(100_000))\nsfm.close()"
+    )
+    assert a.wait() == 0
+    assert [b.recv().n for _ in range(50)] == list(range(50))
+
+
+def test_closing_both_sides_at_once(world: str) -> None:
+    a, b = sfm_kernel.join(world, "A"), sfm_kernel.join(world, "B")
+    for n in range(10):
+        a.send(dest="B", n=n)
+        b.send(dest="A", n=n)
+    threads = [threading.Thread(target=one.close) for one in (a, b)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_a_call_that_is_blocked_while_the_own_endpoint_closes(
+    join: Callable[..., Endpoint],
+) -> None:
+    a, _ = join("A", buffering=1000), join("B")
+    a.send(dest="B", data=bytes(1000))
+    threading.Timer(0.1, a.close).start()
+    with pytest.raises((EndpointClosed, PeerLost)):
+        a.send(dest="B", data=bytes(1000))
+
+
+def test_nothing_stays_open(world: str) -> None:
+    def once() -> int:
+        with sfm_kernel.join(world, "A") as a, sfm_kernel.join(world, "B") as b:
+            for n in range(3):
+                a.send(dest="B", n=n, data=bytes(200_000))
+                b.recv()
+        gc.collect()  # an endpoint and its callbacks refer to each other
+        return len(os.listdir("/proc/self/fd"))
+
+    first = once()
+    threads = threading.active_count()
+    for _ in range(3):
+        assert once() <= first
+    assert threading.active_count() <= threads
+
+
+# ---- where others reach it -------------------------------------------------------------------
+
+
+def listening() -> set[str]:
+    """Where this process waits for TCP connections."""
+    connections = psutil.Process().net_connections("tcp")
+    return {one.laddr.ip for one in connections if one.status == psutil.CONN_LISTEN}
+
+
+@pytest.mark.parametrize("ip", ["127.0.0.2", "192.0.2.7"])
+def test_it_listens_on_the_address_that_it_announces(
+    ip: str, world: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """192.0.2.7 is no machine's: a router in front of this one has it, and leads to any of ours."""
+    before = listening()
+    monkeypatch.setenv("SFM_HOST_IP", ip)
+    with DirectoryServer(world, bytes(range(32))) as server:
+        assert server.url.startswith(f"tcp://{ip}:")
+        url = server.url.replace("192.0.2.7", "127.0.0.1")
+        with sfm_kernel.join(world, "A", directory=url, key=server.key) as a:
+            assert member(a, "A").address.startswith(f"tcp://{ip}:")
+            assert listening() - before == {ip if ip.startswith("127") else "0.0.0.0"}

@@ -1,0 +1,374 @@
+"""What connections do to messages: in order, complete, once. (All transports alike: contract/.)"""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sfm_kernel
+from sfm_kernel import Endpoint, PeerLost
+from tests.tcp import wire
+from tests.tcp.conftest import Impostor, link, repeat, wait_until
+from tests.tcp.sockets import cut, port
+
+pytestmark = pytest.mark.tcp
+
+
+# ---- in order, complete, once ----------------------------------------------------------------
+
+
+def packet(**attributes: object) -> bytes:
+    return sfm_kernel.message.encode(dest="B", src="A", **attributes)
+
+
+def unpacked(body: bytes) -> Any:
+    ((message,), rest) = sfm_kernel.message.decode(body)
+    assert not rest
+    return message
+
+
+def test_it_speaks_as_it_is_written(
+    join: Callable[..., Endpoint], impostor: Callable[..., Impostor]
+) -> None:
+    """A conversation with an implementation of its own, both ways."""
+    b, a = join("B"), join("A")
+    fake, large = impostor(b, a), packet(data=bytes(range(256)) * 600)
+    fake.greet()
+    fake.put(b"D", 1, packet(n=1))
+    first = wire.LARGEST - 8
+    fake.put(b"F", 2, len(large).to_bytes(8, "little") + large[:first])
+    parts = [large[at : at + wire.LARGEST] for at in range(first, len(large), wire.LARGEST)]
+    for number, part in enumerate(parts, 3):
+        fake.put(b"P", number, part)
+    assert fake.hears(b"W").number == 0
+    assert b.recv(src="A").n == 1
+    assert b.recv(src="A").data == bytes(range(256)) * 600
+    while fake.hears(b"R").arrived < 2 + len(parts):
+        pass
+    b.send(dest="A", n="answer")
+    frame = fake.hears(b"D")
+    assert frame.number == 1 and frame.arrived == 2 + len(parts)
+    assert unpacked(frame.body).n == "answer"
+    b.send(dest="A", data=bytes(100_000))
+    frame = fake.hears(b"F")
+    length = int.from_bytes(frame.body[:8], "little")
+    assert frame.number == 2 and length == len(frame.body) - 8 + frame.ahead
+    whole = frame.body[8:] + fake.hears(b"P").body
+    assert len(whole) == length
+    assert unpacked(whole).data == bytes(100_000)
+    fake.put(b"B")
+    with pytest.raises(PeerLost):
+        b.recv(src="A")
+
+
+def sealed(*args: Any, **other: Any) -> Callable[[Impostor], bytes]:
+    return lambda fake: fake.pair.seal(wire.Frame(*args, **other))
+
+
+def changed(fake: Impostor) -> bytes:
+    frame = fake.pair.seal(wire.Frame(b"."))
+    return frame[:-20] + bytes([frame[-20] ^ 4]) + frame[-19:]
+
+
+def with_another_key(fake: Impostor) -> bytes:
+    pair = wire.Pair(bytes(32), fake.pair.own, fake.pair.peer, counter=1 << 41)
+    return pair.seal(wire.Frame(b"H"))
+
+
+def for_somebody_else(fake: Impostor) -> bytes:
+    pair = wire.Pair(fake.secret, fake.pair.own, "7" * 32, counter=1 << 41)
+    return pair.seal(wire.Frame(b"D", 1, packet(n=1)))
+
+
+NONSENSE = {
+    "zeros": lambda fake: bytes(100),
+    "another protocol": lambda fake: b"GET / HTTP/1.1\r\nHost: here\r\n\r\n" * 5,
+    "an unknown kind": sealed(b"?"),
+    "an unknown class": sealed(b".", klass=7),
+    "a changed bit": changed,
+    "for somebody else": for_somebody_else,
+    "another key": with_another_key,
+}
+
+
+@pytest.mark.parametrize("nonsense", NONSENSE.values(), ids=NONSENSE)
+@pytest.mark.parametrize("first", [True, False], ids=["first", "later"])
+def test_nonsense_ends_its_connection_and_nothing_else(
+    nonsense: Callable[[Impostor], bytes],
+    first: bool,
+    join: Callable[..., Endpoint],
+    impostor: Callable[..., Impostor],
+) -> None:
+    b, a = join("B"), join("A")
+    fake = impostor(b, a)
+    if not first:
+        fake.greet()
+        fake.put(b"D", 1, packet(n=1))
+        assert b.recv(src="A").n == 1
+    fake.socket.sendall(nonsense(fake))
+    fake.is_hung_up_on()
+    fake.again()
+    fake.greet()
+    fake.put(b"D", 1, packet(n=1))
+    fake.put(b"D", 2, packet(n=2))
+    assert b.recv(src="A", n=2).n == 2
+    assert b.peek() == first
+
+
+def test_who_has_not_greeted_says_nothing(
+    join: Callable[..., Endpoint], impostor: Callable[..., Impostor]
+) -> None:
+    b, a = join("B"), join("A")
+    fake = impostor(b, a)
+    fake.put(b"D", 1, packet(n="before it greeted"))
+    fake.is_hung_up_on()
+    assert not b.peek()
+
+
+def test_a_large_message_in_parts(
+    join: Callable[..., Endpoint], impostor: Callable[..., Impostor]
+) -> None:
+    b, a = join("B"), join("A")
+    fake, large = impostor(b, a), packet(data=bytes(range(200)) * 20)
+    length = len(large).to_bytes(8, "little")
+    fake.greet()
+    fake.put(b"F", 1, length + large[:1000])
+    fake.put(b"X", 2)  # interrupted: forgotten
+    fake.put(b"F", 3, length + large[:1000])
+    fake.put(b"D", 4, packet(n="between"))  # of another thread
+    fake.put(b"P", 5, large[1000:])
+    assert b.recv(src="A").n == "between"
+    assert b.recv(src="A").data == bytes(range(200)) * 20
+
+
+def test_large_messages_of_several_threads(join: Callable[..., Endpoint]) -> None:
+    a, b = join("A"), join("B")
+
+    def send(thread: int) -> None:
+        for n in range(3):
+            a.send(dest="B", thread=thread, n=n, data=np.full(700_000, thread))
+            a.send(dest="B", thread=thread, n=n, small=True)
+
+    threads = [threading.Thread(target=send, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for number in range(3):
+        for n in range(3):
+            message = b.recv(thread=number)
+            assert message.n == n and (message.data == number).all()
+            message = b.recv(thread=number)
+            assert message.n == n and message.small
+    for thread in threads:
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        pytest.param([(b"D", b"no packet")], id="no packet"),
+        pytest.param([(b"P", b"of nothing")], id="a part of nothing"),
+        pytest.param([(b"F", b"short")], id="no length"),
+        pytest.param([(b"F", b"\xff" * 8 + packet(n=1))], id="a wrong length"),
+        pytest.param([(b"F", len(packet(n=1)).to_bytes(8, "little") + packet(n=1)[:50]),
+                      (b"P", bytes(1000))], id="too much"),
+    ],
+)  # fmt: skip
+def test_damage_ends_the_conversation(
+    frames: list[tuple[bytes, bytes]],
+    join: Callable[..., Endpoint],
+    impostor: Callable[..., Impostor],
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    b, a = join("B"), join("A")
+    a.send(dest="B", n=0)
+    assert b.recv(src="A").n == 0
+    fake = impostor(b, a)
+    fake.greet()
+    for number, (kind, body) in enumerate(frames, 2):
+        fake.put(kind, number, body)
+    with pytest.raises(PeerLost, match="'A'"):
+        b.recv(src="A")
+    with pytest.raises(PeerLost):
+        repeat(lambda: a.send(dest="B", n=3))
+    assert "damaged" in capfd.readouterr().err
+
+
+@pytest.mark.fault
+def test_interrupts_lose_and_repeat_nothing(
+    join: Callable[..., Endpoint], process: Callable[..., subprocess.Popen[str]], effort: int
+) -> None:
+    code = f"""
+armed, sent, tried = False, [], 0
+
+def interrupt(*_):
+    global armed
+    if armed:
+        armed = False
+        raise KeyboardInterrupt
+
+def disturb():
+    while tried < {2000 * effort}:
+        time.sleep(0.001)
+        os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, interrupt)
+threading.Thread(target=disturb, daemon=True).start()
+while tried < {2000 * effort}:
+    tried += 1
+    try:
+        armed = True
+        size = tried * 7919 % 100_000 * (40 if tried % 10 == 0 else 1)  # some in parts
+        sfm.send(dest="B", n=tried, data=bytes(size))
+        armed = False
+        sent.append(tried)
+    except KeyboardInterrupt:
+        pass
+sfm.buffering = 0  # returns only if the account of what was received is exact
+sfm.send(dest="B", sent=sent)
+"""
+    b = join("B")
+    process("A", code)
+    got: list[int] = []
+    while "sent" not in (message := b.recv(src="A")):
+        got.append(message.n)
+    assert got == sorted(set(got))
+    assert set(message.sent) <= set(got)
+
+
+# ---- connections that break ------------------------------------------------------------------
+
+
+def test_what_comes_too_early_is_asked_for_again(
+    join: Callable[..., Endpoint], impostor: Callable[..., Impostor]
+) -> None:
+    b, a = join("B"), join("A")
+    fake = impostor(b, a)
+    fake.greet()
+    fake.put(b"D", 1, packet(n=1))
+    fake.put(b"D", 3, packet(n=3))
+    asked = fake.hears(b"R")
+    while not asked.flag:
+        asked = fake.hears(b"R")
+    assert asked.arrived == 1
+    for number in (1, 2, 3, 3, 1, 2):
+        fake.put(b"D", number, packet(n=number))
+    fake.put(b"D", 4, packet(n=4))
+    assert [b.recv(src="A").n for _ in range(4)] == [1, 2, 3, 4]
+    assert not b.peek()
+
+
+def test_who_comes_again_is_told_how_far_everything_has_come(
+    join: Callable[..., Endpoint], impostor: Callable[..., Impostor]
+) -> None:
+    b, a = join("B"), join("A")
+    fake = impostor(b, a)
+    fake.greet()
+    assert fake.hears(b"W").arrived == 0
+    for number in (1, 2):
+        fake.put(b"D", number, packet(n=number))
+    b.send(dest="A", n="answer")
+    assert fake.hears(b"D").number == 1
+    assert b.recv(n=2)
+    fake.again()
+    fake.greet(7, again=True)
+    welcome = fake.hears(b"W")
+    assert (welcome.number, welcome.arrived) == (7, 2)
+    # And it asks itself: its answer was not said to have arrived.
+    fake.again()
+    fake.greet(7, again=True)
+    question = fake.hears(b"H")
+    assert question.number == 1
+    fake.put(b"W", question.number)
+    again = fake.hears(b"D")
+    assert again.number == 1 and unpacked(again.body).n == "answer"
+
+
+def test_a_connection_that_breaks_is_made_again(join: Callable[..., Endpoint]) -> None:
+    a, b = join("A"), join("B")
+    for n in range(20):
+        a.send(dest="B", n=n)
+        if n % 3:
+            b.send(dest="A", n=n)
+            assert a.recv(src="B").n == n
+        assert b.recv(src="A").n == n
+        assert cut(port(a), port(b)) > 0
+    wait_until(lambda: link(a, "B").up and link(b, "A").up)
+
+
+def test_a_break_in_the_middle_of_a_large_message(join: Callable[..., Endpoint]) -> None:
+    a, b = join("A"), join("B")
+    over = threading.Event()
+
+    def disturb() -> None:
+        while not over.is_set():
+            cut(port(a), port(b))
+            over.wait(0.05)
+
+    disturbing = threading.Thread(target=disturb)
+    disturbing.start()
+    sent = np.frombuffer(secrets.token_bytes(20_000_000), dtype=np.uint8)
+    sending = threading.Thread(target=lambda: a.send(dest="B", data=sent, n=1))
+    sending.start()
+    try:
+        assert np.array_equal(b.recv(n=1).data, sent)
+    finally:
+        over.set()
+        for one in (disturbing, sending):
+            one.join()
+
+
+def test_an_acknowledgement_that_a_break_swallowed_comes_again(
+    join: Callable[..., Endpoint],
+) -> None:
+    a, b = join("A"), join("B")
+    b.send(dest="A")
+    a.recv()
+    a.send(dest="B", n=1)
+    assert b.recv().n == 1
+    assert link(a, "B").waiting, "acknowledged too early for this test"
+    cut(port(a), port(b))
+    wait_until(lambda: not link(a, "B").waiting)
+
+
+# ---- who receives ----------------------------------------------------------------------------
+
+ALTERNATELY = """
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+for _ in range(5):
+    sfm.recv()
+    sfm.recv()
+    time.sleep(0.5)
+    sfm.recv(8)  # less than the network thread sleeps
+    sfm.send(dest="A")
+"""
+
+
+def test_a_thread_that_received_and_computes_leaves_the_socket_to_others(
+    join: Callable[..., Endpoint], process: Callable[..., subprocess.Popen[str]]
+) -> None:
+    a = join("A")
+    b = process("B", ALTERNATELY)
+    for _ in range(5):
+        for pause in (0.02, 1.0, 0):
+            a.send(dest="B")
+            time.sleep(pause)
+        a.recv(20, src="B")
+    assert b.wait(20) == 0
+
+
+def test_acknowledgements_come_for_the_last_small_message_too(
+    join: Callable[..., Endpoint],
+) -> None:
+    a, b = join("A", buffering=100_000), join("B")
+    for n in range(50):
+        a.send(dest="B", n=n)
+        assert b.recv().n == n
+        a.send(dest="B", n=n, large=bytes(200_000))  # waits until all before was received
+        assert len(b.recv(n=n).large) == 200_000

@@ -1,0 +1,127 @@
+"""A world of one machine: nothing listens, or, where asked to, on its loopback interface."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import psutil
+import pytest
+
+import sfm_kernel
+from sfm_kernel import Endpoint, PeerLost, SFMError
+from tests.tcp.conftest import link, member, repeat, transport, wait_until
+
+pytestmark = pytest.mark.tcp
+
+
+def listening() -> list[str]:
+    """Addresses on which this process waits for connections over the network."""
+    connections = psutil.Process().net_connections("inet")
+    return [one.laddr.ip for one in connections if one.status == psutil.CONN_LISTEN]
+
+
+def test_messages_of_all_sizes_stay_on_the_machine(
+    join: Callable[..., Endpoint],
+) -> None:
+    before = listening()
+    a, b = join("A"), join("B")
+    assert a.route_kind("B") == "tcp" and listening() == [*before, "127.0.0.1", "127.0.0.1"]
+    for n in (1, 1000, 2_000_000, 9_000_000):
+        a.send(dest="B", n=n, data=np.arange(n, dtype=np.int8))
+        assert (b.recv(n=n).data == np.arange(n, dtype=np.int8)).all()
+        b.send(dest="A", n=n)
+        assert a.recv(src="B").n == n
+    b.close()
+    with pytest.raises(PeerLost, match="'B'"):
+        a.send(dest="B")
+
+
+@pytest.mark.fault
+def test_the_dead_are_noticed_and_replaced(
+    join: Callable[..., Endpoint], process: Callable[..., subprocess.Popen[str]]
+) -> None:
+    b = join("B")
+    a = process("A", "for n in range(100): sfm.send(dest='B', n=n)\nthreading.Event().wait()")
+    b.recv(n=99)
+    b.send(dest="A")
+    to_a = link(b, "A")
+    wait_until(lambda: to_a.up)
+    a.kill()
+    with pytest.raises(PeerLost, match="'A'"):
+        repeat(lambda: b.recv(src="A"))
+    wait_until(lambda: to_a.lost is not None)  # the connection itself tells, too
+    with sfm_kernel.join(b.world, "A") as again:  # takes its place
+        again.send(dest="B", again=True)
+        assert b.recv(src="A").again
+
+
+@pytest.mark.fault
+def test_a_forked_child_keeps_no_socket(
+    join: Callable[..., Endpoint], process: Callable[..., subprocess.Popen[str]]
+) -> None:
+    a = join("A")
+    code = """
+sfm.send(dest="A")
+sfm.recv()
+if os.fork() == 0:
+    sys.stdin.read()
+    os._exit(0)
+sfm.send(dest="A", forked=True)
+threading.Event().wait()
+"""
+    b = process("B", code)
+    a.recv()
+    a.send(dest="B")
+    a.recv(forked=True)
+    to_b = link(a, "B")
+    b.kill()
+    wait_until(lambda: to_b.lost is not None)
+    assert b.stdin is not None
+    b.stdin.close()
+
+
+def test_who_was_not_told_to_listen_is_told_of(
+    join: Callable[..., Endpoint], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a = join("A")
+    monkeypatch.delenv("SFM_TRANSPORT")
+    b = join("B")
+    assert member(a, "B").address == ""
+    with pytest.raises(SFMError, match="Give all processes of a world the same"):
+        a.send(dest="B")
+    b.send(dest="A", n=1)
+    assert a.recv(src="B").n == 1
+    assert transport(a).exchange.known(b.uid) is None
+
+
+def test_without_being_asked_nothing_listens_and_zmq_is_not_imported(
+    world: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = """
+import os, sys, psutil, sfm_kernel
+with sfm_kernel.join(sys.argv[1]) as a, sfm_kernel.join(sys.argv[1]) as b:
+    a.send(dest=1, n=1)
+    b.recv(src=0)
+    assert not psutil.Process().net_connections("all")
+    names = [open(f"/proc/self/task/{one}/comm").read() for one in os.listdir("/proc/self/task")]
+    assert not [one for one in names if one.startswith("sfm-tcp")], names
+assert "zmq" not in sys.modules
+"""
+    monkeypatch.delenv("SFM_TRANSPORT")
+    subprocess.run([sys.executable, "-c", code, world], check=True)
+
+
+def test_where_it_was_asked_for_zmq_is_not_imported_either(world: str) -> None:
+    code = """
+import sys, threading, sfm_kernel
+with sfm_kernel.join(sys.argv[1]) as a, sfm_kernel.join(sys.argv[1]) as b:
+    a.send(dest=1, n=1)
+    b.recv(src=0)
+    assert a.route_kind(1) == "tcp"
+    assert not [one.name for one in threading.enumerate() if "tcp" in one.name]  # no Python's
+assert "zmq" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code, world], check=True)

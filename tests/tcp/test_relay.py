@@ -1,0 +1,308 @@
+"""What observers see of processes on other machines, and what they can do to them.
+
+Machines are folders. A is on the observer's own one, B is not, and the observer is no member.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from sfm_kernel.directory import relays
+from sfm_kernel.errors import WorldError
+from sfm_kernel.observe import Watch
+from sfm_kernel.observe.watch import end_calls
+from tests.tcp.machines import Machines, two_machines, wait_until
+
+pytestmark = [pytest.mark.tcp, pytest.mark.fault]
+
+HOLDS_THE_GIL = "ctypes.PyDLL(None).sleep(1000)"
+TELLS = """
+try:
+    {call}
+except sfm_kernel.DeadlockDetected as error:
+    print(*error.cycle, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def machines(world: str, sfm_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machines]:
+    monkeypatch.setenv("SFM_DIR", str(sfm_dir))  # put back at the end
+    with two_machines(world, sfm_dir) as running:
+        yield running
+
+
+def line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def is_stuck(machines: Machines, *names: str) -> bool:
+    return machines.diagnosis()["stuck"] == list(names)
+
+
+# ---- the picture -----------------------------------------------------------------------------
+
+
+def test_state_inbox_and_wait_on_another_machine(machines: Machines) -> None:
+    b = machines.process("B", "there", "sfm.recv(src='A', tag=1)")
+    machines.process("A", "here", "sfm.send(dest='B', tag=2, n=7)\nsfm.recv(src='B', tag=3)")
+    wait_until(lambda: machines.seen("B").get("depth") and machines.seen("B")["wait"])
+    one, a = machines.seen("B"), machines.seen("A")
+    assert (one["here"], one["alive"], one["pid"]) == (False, True, b.pid) and a["here"]
+    assert (one["site"], a["site"]) == ("site-of-there", "site-of-here")
+    assert one["state"] == "blocked in recv" and one["waits"] == "recv(src='A', tag=1)"
+    assert [part["name"] for part in one["wait"]["template"]] == ["src", "tag"]
+    assert one["where"]["line"] > 0 and one["size"] == 2
+    (message,) = one["messages"]
+    assert message["src"] == "A" and ["n", "7"] in message["attributes"]
+    assert [(peer["name"], peer["arrived"]) for peer in one["peers"]] == [("A", 1)]
+    assert [(peer["name"], peer["sent"]) for peer in a["peers"]] == [("B", 1)]
+    wait_until(
+        lambda: "nearly fits: tag is 2, not 1" in " ".join(machines.diagnosis()["sentences"])
+    )
+
+
+def test_while_it_holds_its_gil(machines: Machines) -> None:
+    # The thread that receives needs no GIL.
+    b = f"sfm.recv()\nsfm.send(dest='A')\nsfm.recv()\n{HOLDS_THE_GIL}"
+    machines.process("B", "there", b)
+    code = "sfm.send(dest='B')\nsfm.recv()\nsfm.send(dest='B')\n"  # they are connected then
+    a = machines.process(
+        "A", "here", f"{code}sys.stdin.read(1)\nsfm.send(dest='B', tag=1)\nsfm.recv()"
+    )
+    wait_until(lambda: machines.seen("B").get("received") == 2)
+    time.sleep(0.5)  # B has come to the call that holds its GIL
+    assert a.stdin is not None
+    a.stdin.write("x")
+    a.stdin.close()
+    wait_until(lambda: machines.seen("B")["depth"] == 1)
+    assert machines.seen("B")["state"] == "running"
+    assert machines.diagnosis()["verdict"] == "waiting"
+
+
+def test_while_it_is_stopped_and_after_its_death(machines: Machines) -> None:
+    b = machines.process("B", "there", "sfm.recv(src='A', tag=1)")
+    wait_until(lambda: machines.seen("B").get("wait"))
+    b.send_signal(signal.SIGSTOP)
+    machines.process("A", "here", "sfm.recv()")
+    time.sleep(relays.SILENT_SECONDS)  # it is the relay that must not be silent
+    assert machines.seen("B")["alive"] and machines.seen("B")["waits"] == "recv(src='A', tag=1)"
+    b.kill()
+    wait_until(lambda: machines.seen("B")["state"] == "dead")
+    assert not machines.seen("B")["alive"] and "B has died." in machines.diagnosis()["sentences"]
+
+
+def test_a_machine_without_a_relay_proves_nothing(machines: Machines) -> None:
+    machines.process("A", "here", "sfm.recv()")
+    machines.process("B", "there", "sfm.recv()")
+    hidden = machines.process("C", "far", "sys.stdin.read(1); sfm.close()", relay=False)
+    wait_until(lambda: machines.seen("A")["settled"] and machines.seen("B")["settled"])
+    assert machines.seen("C")["state"] == "running" and machines.seen("C")["rank"] == 2
+    time.sleep(0.5)
+    assert machines.diagnosis()["verdict"] == "waiting"
+    hidden.communicate("x")
+    wait_until(lambda: is_stuck(machines, "A", "B"))
+
+
+# ---- deadlocks -------------------------------------------------------------------------------
+
+
+def test_crossed_receives_end_on_both_machines(machines: Machines) -> None:
+    processes = [
+        machines.process("A", "here", TELLS.format(call="sfm.recv(src='B', tag=1)")),
+        machines.process("B", "there", TELLS.format(call="sfm.recv(src='A', tag=2)")),
+    ]
+    watch = Watch(machines.observer.folder, elsewhere=machines.observer.pictures)
+    while (proof := watch.look()) is None:
+        time.sleep(0.05)
+    assert proof["title"] == "Deadlock: A → B → A" and proof["cycle"] == ["A", "B"]
+    assert end_calls(machines.observer, proof, elsewhere=machines.observer.judge) == ["A", "B"]
+    assert [line(one) for one in processes] == ["A B", "A B"]
+    assert not machines.observer.judge("0" * 32, 1, "{}")  # nobody's
+
+
+def test_sends_that_wait_for_each_other(machines: Machines) -> None:
+    code = "sfm.buffering = 0\nsfm.wait_for('A', 'B')\nsfm.send(dest='{}', data=bytes(100_000))"
+    machines.process("B", "there", code.format("A"))
+    machines.process("A", "here", code.format("B"))
+    wait_until(lambda: is_stuck(machines, "A", "B") or is_stuck(machines, "B", "A"))
+    assert sorted(machines.diagnosis()["cycle"]) == ["A", "B"]
+
+
+def test_a_message_on_its_way_is_no_deadlock(machines: Machines) -> None:
+    b = machines.process("B", "there", "sfm.recv(src='A')\nsfm.send(dest='A')\nprint('sent')")
+    wait_until(lambda: machines.seen("B").get("settled"))
+    b.send_signal(signal.SIGSTOP)  # its network thread as well: nothing arrives
+    a = machines.process("A", "here", "sfm.send(dest='B')\nsfm.recv(src='B')\nprint('received')")
+    wait_until(lambda: machines.seen("A").get("settled") and machines.seen("B").get("settled"))
+    for _ in range(10):
+        time.sleep(0.1)
+        assert machines.diagnosis()["verdict"] == "waiting"
+    assert "a message is on its way" in " ".join(machines.diagnosis()["sentences"])
+    b.send_signal(signal.SIGCONT)
+    assert (line(a), line(b)) == ("received", "sent")
+
+
+def test_no_false_alarm_while_they_talk(machines: Machines, effort: int) -> None:
+    rounds = 1500 * effort
+    say = f"""
+sfm.wait_for("A", "B")
+for n in range({rounds}):
+    {{first}}
+    {{second}}
+    if n % 97 == 0: time.sleep(0.02)
+print("done")
+"""
+    ask, answer = "sfm.send(dest='{}', n=n)", "sfm.recv(src='{}', n=n)"
+    a = machines.process("A", "here", say.format(first=ask.format("B"), second=answer.format("B")))
+    b = machines.process("B", "there", say.format(first=answer.format("A"), second=ask.format("A")))
+    while a.poll() is None or b.poll() is None:
+        assert machines.diagnosis()["stuck"] == []
+    assert (line(a), line(b)) == ("done", "done")
+
+
+# ---- relays that are silent ------------------------------------------------------------------
+
+
+@pytest.fixture
+def stuck(machines: Machines) -> psutil.Process:
+    """A and B wait for each other; the relay of B's machine."""
+    machines.process("A", "here", "sfm.recv(src='B')")
+    machines.process("B", "there", "sfm.recv(src='A')")
+    wait_until(lambda: is_stuck(machines, "A", "B"))
+    (relay,) = machines.relays("there")
+    return relay
+
+
+def test_nothing_is_proven_without_the_relay(machines: Machines, stuck: psutil.Process) -> None:
+    stuck.suspend()
+    assert machines.diagnosis()["stuck"] == []  # at once: it does not look again
+    wait_until(lambda: not machines.seen("B")["settled"])
+    assert machines.seen("B")["waits"] == "recv(src='A')"  # the last that was seen
+    stuck.resume()
+    wait_until(lambda: is_stuck(machines, "A", "B"))
+    stuck.kill()
+    wait_until(lambda: not machines.seen("B")["settled"])
+    one = machines.seen("B")
+    assert one["alive"] and one["state"] == "blocked in recv" and not one["here"]
+    assert machines.diagnosis()["verdict"] == "waiting"
+    with pytest.raises(WorldError, match="no relay sees"):
+        machines.observer.interrupt(one["uid"])
+
+
+def test_nothing_is_proven_without_the_server(machines: Machines, stuck: psutil.Process) -> None:
+    machines.server.close()
+    assert machines.diagnosis()["stuck"] == []
+    assert machines.seen("B")["waits"] == "recv(src='A')" and not machines.seen("B")["settled"]
+    wait_until(lambda: not machines.relays("there"))
+
+
+# ---- what it costs ---------------------------------------------------------------------------
+
+
+def test_nothing_is_sent_while_nobody_looks(
+    machines: Machines, stuck: psutil.Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[bytes] = []
+    hear = relays.Relays.hear
+
+    def count(self: relays.Relays, asked: Any, body: bytes, reply: Any) -> None:
+        heard.append(body)
+        hear(self, asked, body, reply)
+
+    monkeypatch.setattr(relays.Relays, "hear", count)
+    for _ in range(30):
+        time.sleep(0.05)
+        machines.picture()
+    assert len(heard) > 5 and not any(heard)  # they are looked at, and nothing happens
+    time.sleep(relays.WATCHED_SECONDS + relays.HELD_SECONDS)
+    heard.clear()
+    extra = machines.process("C", "there", "sfm.send(dest='B', n=1)\nsfm.recv()")  # much happens
+    time.sleep(2 * relays.HELD_SECONDS)
+    assert 1 <= len(heard) <= 5 and not any(heard)
+    wait_until(lambda: machines.seen("C") and machines.seen("B")["depth"] == 1)
+    assert any(heard)
+    assert extra.poll() is None
+
+
+def test_the_first_look_shows_how_it_is_now(machines: Machines) -> None:
+    a, _ = (machines.process(name, "there", "sfm.recv()") for name in ("A", "B"))
+    wait_until(machines.known_relays)
+    time.sleep(1)  # nobody has looked, and A is in its call
+    assert machines.seen("A")["state"] == "blocked in recv"
+    time.sleep(relays.WATCHED_SECONDS + relays.HELD_SECONDS)
+    a.kill()
+    a.wait()
+    assert machines.seen("A")["state"] == "dead"
+
+
+def test_one_relay_for_a_machine_which_ends_with_its_processes(machines: Machines) -> None:
+    first = machines.process("A", "there", "sys.stdin.read(1); sfm.close()")
+    second = machines.process("B", "there", "sys.stdin.read(1); sfm.close()")
+    wait_until(lambda: not machines.seen("A").get("here", True) and machines.seen("B"))
+    wait_until(lambda: len(machines.relays("there")) == 1)
+    (relay,) = machines.relays("there")
+    assert relay.ppid() not in (first.pid, second.pid)
+    assert machines.server.key.hex() not in " ".join(relay.cmdline())
+    assert {os.readlink(f"/proc/{relay.pid}/fd/{fd}") for fd in (0, 1, 2)} == {os.devnull}
+    first.communicate("x")
+    assert machines.relays("there") == [relay]
+    second.communicate("x")
+    wait_until(lambda: not machines.relays("there"))
+    assert not machines.folder("there").exists()
+    assert machines.picture()["processes"] == []
+
+
+def test_who_comes_later_is_seen(machines: Machines) -> None:
+    for _ in range(3):  # the relay of the one before is ending, or has ended
+        one = machines.process("A", "there", "sys.stdin.read(1); sfm.close()")
+        wait_until(lambda: machines.seen("A").get("sent") == 0 and machines.relays("there"))
+        uid = machines.seen("A")["uid"]
+        wait_until(lambda uid=uid: any(uid in r.uids for r in machines.known_relays()))
+        one.communicate("x")
+        wait_until(lambda: not machines.seen("A"))
+
+
+# ---- orders, and by hand ---------------------------------------------------------------------
+
+
+def test_interrupt(machines: Machines) -> None:
+    code = (
+        "try: sfm.recv()\nexcept KeyboardInterrupt: print('stopped', flush=True)\nsys.stdin.read()"
+    )
+    b = machines.process("B", "there", code)
+    wait_until(lambda: machines.seen("B").get("wait"))
+    machines.observer.interrupt(machines.seen("B")["uid"])
+    assert line(b) == "stopped"
+    b.kill()
+    wait_until(lambda: machines.seen("B")["state"] == "dead")
+    with pytest.raises(WorldError, match="it has ended"):
+        machines.observer.interrupt(machines.seen("B")["uid"])
+
+
+def test_the_command(machines: Machines) -> None:
+    machines.process("B", "there", "sfm.recv()", relay=False)
+    command = [sys.executable, "-m", "sfm_kernel.relay"]
+    env = machines.environment("there")
+    with subprocess.Popen(command, env=env) as running:
+        wait_until(lambda: machines.seen("B").get("wait"))
+        again = subprocess.run(command, env=env, capture_output=True, text=True)
+        assert again.returncode == 0 and "runs on this machine already" in again.stderr
+        running.terminate()
+        assert running.wait() == 0
+    assert not (machines.folder("there") / "relay").exists()
+    wait_until(lambda: machines.seen("B")["state"] == "running")  # nobody sees it any more
+    env.pop("SFM_KEY")
+    failed = subprocess.run(command, env=env, capture_output=True, text=True)
+    assert failed.returncode == 1 and "SFM_KEY is not set" in failed.stderr

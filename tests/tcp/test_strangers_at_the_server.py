@@ -1,0 +1,147 @@
+"""What somebody without the key can do who reaches a directory server: nothing that others notice.
+
+The server speaks ZeroMQ.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import secrets
+import socket
+import time
+from collections.abc import Iterator
+
+import psutil
+import pytest
+import zmq
+
+from sfm_kernel.directory import DirectoryServer, RemoteDirectory
+from sfm_kernel.directory.zmq import line
+from sfm_kernel.directory.zmq.line import Line, prepare
+from tests.tcp.conftest import wait_until
+from tests.tcp.sockets import connect
+from tests.tcp.strangers import FEW, crowd, hung_up, pour, running, said
+
+pytestmark = pytest.mark.tcp
+
+GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x01" + b"CURVE".ljust(20, b"\0") + bytes(32)
+"""How every connection of ZeroMQ's begins (ZMTP 3.1)."""
+KEY = bytes(range(32))
+
+
+def claim(nbytes: int) -> bytes:
+    """The head of a frame of so many bytes."""
+    return b"\x06" + nbytes.to_bytes(8, "big")
+
+
+@pytest.fixture
+def address(world: str) -> Iterator[str]:
+    """Where one listens, which serves others whatever the stranger has done."""
+    with DirectoryServer(world, KEY, "tcp://127.0.0.1:0") as server:
+        yield server.url
+        with RemoteDirectory(world, server.url, KEY) as client:
+            assert client.members() == []
+
+
+def test_a_frame_without_end_is_not_taken_in(address: str) -> None:
+    process = psutil.Process()
+    before = process.memory_info().rss
+    with connect(address) as stranger:
+        assert pour(stranger, GREETING + claim(1 << 30)) < 64 << 20
+    assert process.memory_info().rss - before < 64 << 20
+
+
+def test_who_connects_takes_no_frame_without_end_either() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener, zmq.Context() as context:
+        dealer = context.socket(zmq.DEALER)
+        prepare(dealer)
+        dealer.connect(f"tcp://127.0.0.1:{listener.getsockname()[1]}")
+        with listener.accept()[0] as fake:
+            assert pour(fake, GREETING + claim(1 << 30)) < 64 << 20
+        dealer.close(0)
+
+
+def test_who_does_not_complete_a_handshake_is_dropped(address: str) -> None:
+    with connect(address) as silent, connect(address) as slow:
+        slow.sendall(GREETING)
+        assert hung_up(silent) and hung_up(slow)
+
+
+SERVER = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, ({few}, {few}))
+from sfm_kernel.directory import DirectoryServer
+with DirectoryServer(sys.argv[1], bytes(range(32)), "tcp://127.0.0.1:0") as server:
+    print(server.url, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.fault
+def test_a_crowd_does_not_keep_members_from_joining(world: str) -> None:
+    with running(SERVER, world) as (server, address):
+        with crowd(address):
+            for _ in range(20):
+                with RemoteDirectory(world, address, KEY) as client:
+                    assert client.members() == []
+            wait_until(lambda: psutil.Process(server.pid).num_fds() < FEW - 20)
+        assert "have not shown the world's key" in said(server)
+
+
+# ---- who is a stranger, and who only slow ----------------------------------------------------
+
+
+@pytest.mark.parametrize("hangs_up", ["at once", "after a while"])
+def test_who_has_no_time_for_our_key_does_not_refuse_it(
+    hangs_up: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(line, "HANDSHAKE_SECONDS", 0.2 if hangs_up == "after a while" else 60)
+    monkeypatch.setattr(line, "UNWELCOME_SECONDS", 0.0)
+    with socket.create_server(("127.0.0.1", 0)) as listener, zmq.Context() as context:
+        dealer = context.socket(zmq.DEALER)
+        prepare(dealer)
+        state = Line(dealer)
+        dealer.connect(f"tcp://127.0.0.1:{listener.getsockname()[1]}")
+        for _ in range(5):
+            with listener.accept()[0]:
+                wait_until(lambda: state.update() or state._connected)
+                if hangs_up == "after a while":
+                    time.sleep(0.3)
+            wait_until(lambda: state.update() or not state._connected)
+            if hangs_up == "after a while":
+                assert not state.dead and not state.unwelcome and not state.failed
+        assert state.unwelcome == (hangs_up == "at once")
+        state.close()
+
+
+# ---- noise -----------------------------------------------------------------------------------
+
+
+def noise(dice: random.Random) -> bytes:
+    """What a stranger might send."""
+    rest = dice.randbytes(dice.randrange(400))
+    kinds = [
+        b"",
+        dice.randbytes(1),
+        GREETING[: dice.randrange(64)],
+        b"GET / HTTP/1.1\r\n\r\n",
+        GREETING + claim(dice.getrandbits(64)),
+        GREETING + b"\x04" + bytes([min(255, len(rest))]) + b"\x05HELLO",
+        GREETING.replace(b"CURVE", dice.choice([b"NULL\0", b"PLAIN"])) + b"\x04\x19\x05READY",
+        bytes([dice.randrange(256)]).join([GREETING[:32], GREETING[32:]]),
+    ]
+    return dice.choice(kinds) + rest
+
+
+def test_noise_disturbs_nobody(address: str, effort: int) -> None:
+    seed = secrets.randbits(32)
+    print(f"seed {seed}")
+    dice = random.Random(seed)
+    for _ in range(100 * effort):
+        with connect(address) as stranger, contextlib.suppress(ConnectionError):
+            stranger.sendall(noise(dice))
+            if dice.random() < 0.2:
+                stranger.settimeout(0.01)
+                with contextlib.suppress(TimeoutError):
+                    stranger.recv(100)

@@ -1,0 +1,128 @@
+"""Collectives between two machines, which are folders: members 0, 1, 4 here and 2, 3 there.
+
+The machines are one site, or two. ``test_sites`` has more of them.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sfm_kernel
+from sfm_kernel import CollectiveError, CollectiveMismatch, Endpoint, Group, PeerLost
+from sfm_kernel.collectives import ALGORITHMS
+from sfm_kernel.directory import DirectoryServer
+from tests.contract.conftest import Background
+from tests.contract.crowd import outcome
+
+pytestmark = pytest.mark.tcp
+
+THERE = (2, 3)
+
+
+@pytest.fixture(params=[False, True], ids=["one site", "two sites"])
+def members(
+    request: pytest.FixtureRequest, world: str, sfm_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[list[Endpoint]]:
+    monkeypatch.setenv("SFM_TRANSPORT", "shm,tcp")  # not straight through this process
+    with ExitStack() as stack:
+        folders = stack.enter_context(tempfile.TemporaryDirectory(dir=sfm_dir.parent))
+        server = stack.enter_context(DirectoryServer(world, os.urandom(32), "tcp://127.0.0.1:0"))
+        monkeypatch.setenv("SFM_DIRECTORY", server.url)
+        monkeypatch.setenv("SFM_KEY", server.key.hex())
+        ends = []
+        for rank in range(5):
+            place = "there" if rank in THERE else "here"
+            monkeypatch.setenv("SFM_DIR", f"{folders}/{place}")
+            monkeypatch.setenv("SFM_SITE", place if request.param else "")
+            ends.append(stack.enter_context(sfm_kernel.join(world, rank=rank)))
+        assert ends[0].route_kind(1) == "shm" and ends[0].route_kind(2) == "tcp"
+        yield ends
+
+
+def at_all(members: list[Endpoint], part: Callable[[Group], Any]) -> list[Any]:
+    running = [Background(lambda sfm=sfm: part(Group(sfm))) for sfm in members]
+    return [outcome(one) for one in running]
+
+
+def test_two_levels_give_what_one_gives(members: list[Endpoint]) -> None:
+    def part(group: Group) -> None:
+        assert not group.is_local
+        for call in ("two-level", None, *ALGORITHMS["allreduce"][1:-1]):
+            whole = group.allreduce(np.arange(20_000) * (group.rank + 1), algorithm=call)
+            assert np.array_equal(whole, np.arange(20_000) * 15), call
+            if call not in ("ring", "rabenseifner"):
+                assert group.allreduce(group.rank, max, algorithm=call) == 4
+        for root in range(5):
+            value = {"root": root, "data": "x" * 5000} if group.rank == root else None
+            got = group.bcast(value, root, algorithm="two-level")
+            assert got == {"root": root, "data": "x" * 5000}
+            total = group.reduce(2.5, root=root, algorithm="two-level")
+            assert total == (12.5 if group.rank == root else None)
+        assert group.allgather(str(group.rank), algorithm="two-level") == list("01234")
+        group.barrier(algorithm="two-level")
+        with pytest.raises(ValueError, match="flags are memory that all members share"):
+            group.barrier(algorithm="flags")
+        group.barrier()  # all have refused it, and go on
+
+    assert not any(at_all(members, part))
+
+
+def test_over_the_network_go_messages_of_representatives_only(members: list[Endpoint]) -> None:
+    def part(group: Group) -> list[list[Any]]:
+        group.allreduce(1, algorithm="two-level")
+        inner = group._team.inner
+        return [inner[level].names for level in ("inside", "between") if level in inner]
+
+    here, there, heads = [0, 1, 4], [2, 3], [0, 2]
+    assert at_all(members, part) == [[here, heads], [here], [there, heads], [there], [here]]
+
+
+def test_failures_reach_both_machines(members: list[Endpoint]) -> None:
+    def mismatch(group: Group) -> Any:
+        if group.rank == 3:
+            return group.allreduce(1, algorithm="two-level")
+        return group.allreduce(1.5, max, algorithm="two-level")
+
+    results = at_all(members, mismatch)
+    assert all(isinstance(one, CollectiveError) for one in results), results
+    assert any(isinstance(one, CollectiveMismatch) for one in results)
+
+    def raising(group: Group) -> Any:
+        return group.allreduce([group.rank], lambda a, b: a[9], algorithm="two-level")
+
+    results = at_all(members, raising)
+    assert all(isinstance(one, CollectiveError | IndexError) for one in results), results
+    assert at_all(members, lambda group: group.allreduce(1, algorithm="two-level")) == [5] * 5
+
+
+def test_death_and_stop_reach_both_machines(members: list[Endpoint]) -> None:
+    groups = at_all(members, lambda group: group)
+    others = [Background(partial(one.barrier, algorithm="two-level")) for one in groups[1:4]]
+    timer = threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        groups[0].barrier(algorithm="two-level")  # member 4 has not come
+    timer.join()
+    last = [outcome(one) for one in others]
+    assert all(isinstance(one, CollectiveError) and "Interrupt" in str(one) for one in last), last
+
+    groups = at_all(members, lambda group: group)
+    waiting = [
+        Background(partial(one.barrier, algorithm="two-level"))
+        for rank, one in enumerate(groups)
+        if rank != 3
+    ]
+    members[3].close()
+    results = [outcome(one) for one in waiting]
+    assert all(isinstance(one, PeerLost) and one.peer == 3 for one in results), results

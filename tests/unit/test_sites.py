@@ -1,0 +1,111 @@
+"""Where a process is: what a site may be called, and who tells it."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+import sfm_kernel
+from sfm_kernel import BadName, Endpoint, UnknownName
+from sfm_kernel.directory.sites import are_worth_telling, check_site
+from sfm_kernel.directory.table import Table, Wish
+from sfm_kernel.jupyter.names import take_site
+from sfm_kernel.jupyter.places import engine_site, notebook_site
+from sfm_kernel.jupyter.tables import status_table
+from sfm_kernel.observe import snapshot
+from sfm_kernel.transport.base import Member, site_of_host
+
+BAD = ["", "two words", "tab\t", "line\n", "\x07", "x" * 65, "nothing\u200bseen", 7, b"lyon"]
+
+
+@pytest.fixture
+def pair(world: str) -> Iterator[tuple[Endpoint, Endpoint]]:
+    with sfm_kernel.join(world, "A") as a, sfm_kernel.join(world, "B", site="lyon") as b:
+        yield a, b
+
+
+def test_a_process_is_at_its_machine_or_where_it_is_told(pair: tuple[Endpoint, Endpoint]) -> None:
+    a, b = pair
+    assert (a.site, b.site) == (site_of_host(socket.gethostname()), "lyon")
+    assert (a.site_of("B"), a.site_of(1), b.site_of("A")) == ("lyon", "lyon", a.site)
+    with pytest.raises(UnknownName, match="no process is named 'C'"):
+        a.site_of("C")
+    with pytest.raises(TypeError, match="a name or a rank"):
+        a.site_of(["A"])  # type: ignore[arg-type]
+    assert [one.site for one in a.members()] == [a.site, "lyon"]
+
+
+def test_the_environment_tells_it(world: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SFM_SITE", "Zürich-2")
+    with sfm_kernel.join(world) as one, sfm_kernel.join(world, site="lyon") as other:
+        assert (one.site, other.site) == ("Zürich-2", "lyon")
+    monkeypatch.setenv("SFM_SITE", "two words")
+    with pytest.raises(BadName, match=r"SFM_SITE is 'two words'.*in one word"):
+        sfm_kernel.join(world)
+    monkeypatch.setenv("SFM_SITE", "")
+    with sfm_kernel.join(world) as one:
+        assert one.site == site_of_host(socket.gethostname())
+
+
+@pytest.mark.parametrize("site", BAD)
+def test_what_is_no_site_is_refused(world: str, site: str) -> None:
+    with pytest.raises(BadName, match="site"):
+        sfm_kernel.join(world, site=site)
+    with pytest.raises(BadName, match="--site"):
+        check_site(site, "--site")
+    if site != "":  # which stands for the machine's own
+        with pytest.raises(BadName):
+            Wish("0" * 32, 1, "here", "/s", "", site=site)
+
+
+def test_every_machine_has_one() -> None:
+    assert [site_of_host(host) for host in ("node-7", "a b\n", " ", "x" * 100)] == [
+        "node-7",
+        "ab",
+        "localhost",
+        "x" * 64,
+    ]
+
+
+def test_a_table_without_sites_is_read_as_machines() -> None:
+    member = Member("0" * 32, 0, 0, 0, 1, "here", "/s", "")
+    assert member.site == "here" and Member.from_json(member.to_json()) == member
+    record = {key: value for key, value in member.to_json().items() if key != "site"}
+    text = json.dumps({"next_slot": 1, "members": [record], "departed": []})
+    assert Table.loads(text.encode()).members[0].site == "here"
+
+
+def test_observers_see_it(pair: tuple[Endpoint, Endpoint]) -> None:
+    processes = snapshot(pair[0])["processes"]
+    assert [one["site"] for one in processes] == [pair[0].site, "lyon"]
+    assert status_table(processes).headings[:4] == ["name", "rank", "site", "state"]
+    assert [row[2] for row in status_table(processes).rows] == [pair[0].site, "lyon"]
+    alone = processes[:1]
+    assert not are_worth_telling(alone) and "site" not in status_table(alone).headings
+    assert are_worth_telling(processes[1:])  # somebody has named it
+
+
+def test_magics_take_it_from_their_words() -> None:
+    assert take_site(["4"]) == (["4"], None)
+    assert take_site(["A", "--site", "lyon", "B"]) == (["A", "B"], "lyon")
+    assert take_site(["--site=lyon"]) == ([], "lyon")
+    for words in (["--site"], ["--site="], ["--site", "two words"]):
+        with pytest.raises(BadName, match="--site"):
+            take_site(words)
+
+
+def test_engines_are_where_their_cluster_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = {"location": socket.gethostname()}
+    there = {"location": "elsewhere", "sfm_site": "lyon"}
+    assert engine_site(here) is None and notebook_site(here, None) is None
+    assert engine_site(there) == "lyon"
+    assert notebook_site(there, None) is None  # it may be anywhere
+    assert notebook_site(there | here, None) == "lyon"
+    assert notebook_site(there | here, "oslo") == "oslo"
+    with pytest.raises(BadName, match="controller's SFM_SITE"):
+        engine_site({"sfm_site": "two words"})
+    monkeypatch.setenv("SFM_SITE", "oslo")
+    assert engine_site(there) == notebook_site(there | here, None) == "oslo"
