@@ -222,6 +222,10 @@ def test_nothing_is_sent_while_nobody_looks(
         hear(self, asked, body, reply)
 
     monkeypatch.setattr(relays.Relays, "hear", count)
+    there = machines.seen("B")["site"]
+    # A connection is told of up to two seconds after it was made.
+    wait_until(lambda: there in [one["from"] for one in machines.picture()["links"]])
+    heard.clear()
     for _ in range(30):
         time.sleep(0.05)
         machines.picture()
