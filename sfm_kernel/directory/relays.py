@@ -99,7 +99,7 @@ class Relays:
                 when it saw that this is how things are, None if it has not looked since its last
                 question; "seen": the latest wish that it knew when it looked, -1 before; "watched":
                 what it believes; "hold": seconds that it would wait; "done": [order, whether it was
-                carried out, why not]; "bye": it ends.
+                carried out, why not]; "bye": it ends. ("dead" is the server's.)
         Raises:
             ValueError, TypeError, KeyError: malformed; nothing of the picture is kept.
             WorldError: there are too many relays, or too many pictures in a second.

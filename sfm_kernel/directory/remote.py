@@ -30,8 +30,9 @@ class RemoteDirectory:
 
     When the server is gone, lookups raise WorldGone; ``alive`` keeps the last word, so that those
     who know each other go on. Whether a process of this machine lives is seen at its segment, at
-    once and without the server; of another machine's process the server sees its death at once, and
-    within 5 s that nobody answers there any more, which is no proof of death (``unreachable``).
+    once and without the server; of another machine's process the server sees its death at once, or
+    hears within 1 s of it from that machine's relay, and sees within 5 s that nobody answers there
+    any more, which is no proof of death (``unreachable``).
 
     Once it has joined, the server tells it of every change. Cost: a request is
     one round trip, 0.3 ms on one machine; while the server tells nothing, ``alive`` asks at most

@@ -22,7 +22,7 @@ from sfm_kernel.directory.gateways import (
     Gateways,
 )
 from sfm_kernel.directory.relays import Relays
-from sfm_kernel.directory.table import Table, Wish
+from sfm_kernel.directory.table import UID, Table, Wish
 from sfm_kernel.directory.watch import Watch
 from sfm_kernel.directory.zmq.curve import GATEWAY, Keys, gateway_key
 from sfm_kernel.directory.zmq.door import Door
@@ -172,6 +172,15 @@ class DirectoryServer:
         if before != (watch.dead, watch.unreachable is None):
             self._version += 1
 
+    def _bury(self, uids: Sequence[str]) -> None:
+        """Their machine's relay has seen that these are dead; it may know some who are not listed."""
+        if not all(UID.fullmatch(uid) for uid in uids):
+            raise ValueError("a process's uid has 32 hexadecimal digits")
+        for uid in uids:
+            if (watch := self._watches.get(uid)) and not watch.dead:
+                watch.bury()
+                self._version += 1
+
     # ---- requests ----
 
     def _serve_one(self, client: bytes, user: str, request: bytes, body: bytes) -> None:
@@ -189,6 +198,7 @@ class DirectoryServer:
                 if asked["ask"] == "state":
                     return reply(self._state_for_gateways(asked))
             if asked["ask"] == "relay":
+                self._bury(asked["dead"])
                 self._relays.hear(asked, body, reply)
             elif asked["ask"] == "order":
                 self._relays.order(asked, reply)

@@ -40,7 +40,7 @@ class Watch:
         address: "tcp://IP:port".
         knock: what lets the connection stay, see ``_native.knock``.
     Attributes:
-        dead: nobody listens at the address any more.
+        dead: nobody listens at the address any more, or a witness has seen that it is dead.
     """
 
     def __init__(self, address: str, knock: bytes = b"") -> None:
@@ -151,6 +151,11 @@ class Watch:
         self._connected = False
         self._broken_at = time.monotonic()
         self._connect()
+
+    def bury(self) -> None:
+        """Believe a witness that it is dead: there may never have been a way to it from here."""
+        self.dead = True
+        self._close()
 
     def close(self) -> None:
         """Close the connection."""

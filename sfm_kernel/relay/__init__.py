@@ -2,9 +2,10 @@
 
 A process of its own, one for each world on a machine: it reads the segments in the world's folder
 as every observer does, so that the picture stays true while a process holds its GIL, is stopped, or
-has died. It is no member of the world. It tells the directory server what it sees, as long as
-somebody looks, and carries out what an observer there wants: to end a blocked call that is part of
-a deadlock, to interrupt a process.
+has died. It is no member of the world. It tells the directory server who has died, since the server
+may have no way to that process. As long as somebody looks it shows what it sees, and carries out
+what an observer there wants: to end a blocked call that is part of a deadlock, to interrupt a
+process.
 
     python -m sfm_kernel.relay      by hand: the world from SFM_WORLD, SFM_DIRECTORY and SFM_KEY
 

@@ -1,4 +1,6 @@
-"""What a relay does: it asks the directory server whether anybody looks, and shows what it sees."""
+"""What a relay does: it tells the directory server who has died, and shows what it sees while
+somebody looks.
+"""
 
 from __future__ import annotations
 
@@ -67,6 +69,18 @@ def inhabited(folder: str) -> bool:
     return any(is_alive(path) for path in segments(folder).values())
 
 
+def dead(folder: str) -> list[str]:
+    """Who has died on this machine without leaving the world: the server may have no way to it.
+
+    Their segments are still there, and nobody holds the locks; see ``cleaning``.
+    """
+    return [
+        uid
+        for uid, path in segments(folder).items()
+        if not is_alive(path) and os.path.exists(path)  # who leaves takes the segment away
+    ]
+
+
 class Relay:
     """One relay. Each call of ``goes_on`` asks the server once.
 
@@ -95,10 +109,10 @@ class Relay:
 
         Raises FileNotFoundError when the folder is gone.
         """
-        told: dict[str, Any] = {"clock": None, "hold": HELD_SECONDS}
+        told: dict[str, Any] = {"clock": None, "hold": HELD_SECONDS, "dead": dead(self._folder)}
         body, seen = b"", self._wish
         if self._watched:
-            told = {"clock": time.time(), "hold": PERIOD}
+            told |= {"clock": time.time(), "hold": PERIOD}
             body = self._look()
         done, self._done = self._done, []
         try:
@@ -143,6 +157,7 @@ class Relay:
                     clock=None,
                     hold=0,
                     done=self._done,
+                    dead=dead(self._folder),
                 )
             except WorldError:
                 self.over = True

@@ -29,7 +29,7 @@ ANYTHING = st.recursive(
 )
 FIELDS = st.sampled_from(
     ["wish", "uid", "version", "relay", "picture", "clock", "seen", "watched", "hold", "done"]
-) | st.sampled_from(["bye", "known", "order", "do", "call", "judgement"])
+) | st.sampled_from(["bye", "known", "order", "do", "call", "judgement", "dead"])
 WISH = st.dictionaries(
     st.sampled_from(("uid", "pid", "host", "segment", "address", "name", "rank", "guest", "info")),
     ANYTHING,

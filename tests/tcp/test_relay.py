@@ -17,7 +17,8 @@ from typing import Any
 import psutil
 import pytest
 
-from sfm_kernel.directory import relays
+from sfm_kernel.directory import relays, server
+from sfm_kernel.directory.watch import ATTEMPT_SECONDS
 from sfm_kernel.errors import WorldError
 from sfm_kernel.observe import Watch
 from sfm_kernel.observe.watch import end_calls
@@ -101,6 +102,30 @@ def test_while_it_is_stopped_and_after_its_death(machines: Machines) -> None:
     b.kill()
     wait_until(lambda: machines.seen("B")["state"] == "dead")
     assert not machines.seen("B")["alive"] and "B has died." in machines.diagnosis()["sentences"]
+
+
+def test_the_relay_sees_the_death_of_who_cannot_be_reached(
+    machines: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There may be no way to a process but that through a gateway, which proves nothing."""
+
+    def has_no_way(self: server.Watch) -> None:
+        self._begun_at = time.monotonic()
+        self._retry_at = self._begun_at + ATTEMPT_SECONDS
+
+    monkeypatch.setattr(server.Watch, "_connect", has_no_way)
+    b = machines.process("B", "there", "sfm.recv()")
+    c = machines.process("C", "there", "sys.stdin.read(1); sfm.close()")
+    last = machines.process("D", "far", "sfm.recv()")  # its relay ends with it
+    wait_until(lambda: len(machines.known_relays()) == 2)
+    listed = {one.name: one for one in machines.observer.members()}
+    assert all(machines.observer.alive(one) for one in listed.values())
+    b.kill()
+    last.kill()
+    wait_until(lambda: not any(machines.observer.alive(listed[name]) for name in ("B", "D")))
+    assert machines.observer.alive(listed["C"])
+    c.communicate("x")
+    wait_until(lambda: [one.name for one in machines.observer.members()] == ["B", "D"])
 
 
 def test_a_machine_without_a_relay_proves_nothing(machines: Machines) -> None:

@@ -242,7 +242,7 @@ BAD: list[dict[str, Any]] = [
     {"ask": "order", "do": "interrupt", "uid": {}},
 ]
 COMPLETE = {"ask": "relay", "relay": RELAY, "picture": 1, "seen": 1, "clock": 1.0, "hold": 0}
-COMPLETE |= {"watched": True, "done": []}
+COMPLETE |= {"watched": True, "done": [], "dead": []}
 BAD += [
     COMPLETE | {field: value}
     for field in COMPLETE
