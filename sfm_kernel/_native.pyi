@@ -770,12 +770,9 @@ class Link:
         """How messages travel: "tcp", or "gateway" through gateways."""
 
     @property
-    def dropped(self) -> str | None:
-        """Why nothing arrives through gateways, as far as they have told."""
-
-    @property
-    def silent(self) -> float | None:
-        """Seconds for which the peer could not be reached; None while it can be."""
+    def silence(self) -> tuple[float, str] | None:
+        """Seconds for which the peer has not answered, and what gateways say of it; None while it
+        does."""
 
     @property
     def waiting(self) -> int:

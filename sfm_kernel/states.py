@@ -189,7 +189,7 @@ def _is_about(text: str | None) -> bool:
         and all(type(about.get(field)) in (int, type(None)) for field in ("rank", "size"))
         and (about.get("pid") is None or is_pid(about["pid"]))
         and _are_texts(about.get("contexts", {}))
-        and _are_times(about.get("unreachable", {}))
+        and _are_silences(about.get("unreachable", {}))
     )
 
 
@@ -197,8 +197,12 @@ def _are_texts(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
 
 
-def _are_times(value: Any) -> bool:
-    return isinstance(value, dict) and all(type(time) in (int, float) for time in value.values())
+def _are_silences(value: Any) -> bool:
+    """Since when each of these processes cannot be reached, and why."""
+    return isinstance(value, dict) and all(
+        isinstance(one, list) and len(one) == 2 and _is_time(one[0]) and _is_text(one[1])
+        for one in value.values()
+    )
 
 
 def _is_facts(value: Any) -> bool:

@@ -119,10 +119,6 @@ class LocalDirectory:
         """Whether it holds its segment's lock and has not left."""
         return is_alive(member.segment) and member.uid in self._listed()
 
-    def unreachable(self, member: Member) -> float | None:
-        """Seconds for which it has not answered: None, all are on this machine."""
-        return None
-
     def _listed(self) -> frozenset[str]:
         """The table's uids; read again only if it was replaced, because waiters ask often."""
         stamp = self._folder.stamp("members.json")

@@ -32,7 +32,7 @@ class RemoteDirectory:
     who know each other go on. Whether a process of this machine lives is seen at its segment, at
     once and without the server; of another machine's process the server sees its death at once, or
     hears within 1 s of it from that machine's relay, and sees within 5 s that nobody answers there
-    any more, which is no proof of death (``unreachable``).
+    any more, which is no proof of death.
 
     Once it has joined, the server tells it of every change. Cost: a request is
     one round trip, 0.3 ms on one machine; while the server tells nothing, ``alive`` asks at most
@@ -51,7 +51,6 @@ class RemoteDirectory:
         self._departed: list[Member] = []
         self._gateways: list[Gateway] = []
         self._living: frozenset[str] = frozenset()
-        self._silent_since: dict[str, float] = {}
         self._asked_at = 0.0
         self._folder = WorldFolder(world, create=True)
         try:
@@ -162,11 +161,6 @@ class RemoteDirectory:
                 self._asked_at = time.monotonic() + SILENCE_SECONDS
         return member.uid in self._living
 
-    def unreachable(self, member: Member) -> float | None:
-        """Seconds for which it has not answered the server, which does not mean that it is dead."""
-        since = self._silent_since.get(member.uid)
-        return None if since is None else time.monotonic() - since
-
     def _refresh(self, limit: float) -> None:
         self._take(self._client.ask("state", limit, version=self._version))
         self._asked_at = time.monotonic()
@@ -191,9 +185,6 @@ class RemoteDirectory:
         before, self._gateways = self._gateways, gateways
         were = self._living
         self._living = frozenset(one.uid for one in self._members) - set(answer["dead"])
-        now = time.monotonic()
-        silent = answer["unreachable"].items()
-        self._silent_since = {uid: now - seconds for uid, seconds in silent}
         self._version = answer["version"]
         gone = were - self._living
         if self._watcher is not None and (gone or gateways != before):

@@ -173,7 +173,7 @@ class DirectoryServer:
             self._version += 1
 
     def _bury(self, uids: Sequence[str]) -> None:
-        """Their machine's relay has seen that these are dead; it may know some who are not listed."""
+        """Their machine's relay has seen that these are dead. It knows also who is not listed."""
         if not all(UID.fullmatch(uid) for uid in uids):
             raise ValueError("a process's uid has 32 hexadecimal digits")
         for uid in uids:

@@ -245,7 +245,7 @@ class Endpoint(Messaging):
         self._about |= about
         self._inbox.set_info(json.dumps(self._about))
 
-    def _tell_silence(self, silent: dict[str, float]) -> None:
+    def _tell_silence(self, silent: dict[str, tuple[float, str]]) -> None:
         self.describe(unreachable=silent)
 
     def show_running(self, running: bool) -> None:

@@ -47,7 +47,7 @@ class Peers:
         transports: Iterable[Transport],
         kinds: Iterable[str],
         closed: Callable[[], bool],
-        tell: Callable[[dict[str, float]], None],
+        tell: Callable[[dict[str, tuple[float, str]]], None],
     ) -> None:
         self._own, self._directory, self._closed = own, directory, closed
         self._transports = list(transports)
@@ -60,7 +60,7 @@ class Peers:
         self.ranks: dict[int, Name] = {}
         self._unknown: dict[int, _UnknownRank] = {}
         self._tell = tell
-        self._unreachable: dict[str, float] = {}
+        self._unreachable: dict[str, tuple[float, str]] = {}  # since when, and why
         self._given_up: set[str] = set()  # the uids to which a way has failed
         self._lock = threading.RLock()
 
@@ -119,13 +119,15 @@ class Peers:
 
     def _lives(self, member: Member) -> bool:
         """The same, for a call that waits for it: observers are told if it cannot be reached."""
-        silences = [one.unreachable(member) for one in self._transports]
-        known = [seconds for seconds in silences if seconds is not None]
-        if bool(known) != (member.uid in self._unreachable):
-            others = {uid: at for uid, at in self._unreachable.items() if uid != member.uid}
-            silent = {member.uid: time.time() - max(known)} if known else {}
-            self._unreachable = others | silent
-            self._tell(self._unreachable)
+        silences = [one.silence(member) for one in self._transports]
+        silent = next((one for one in silences if one is not None), None)
+        _, why = self._unreachable.get(member.uid, (0.0, None))
+        if why != (silent and silent[1]):
+            told = {uid: one for uid, one in self._unreachable.items() if uid != member.uid}
+            if silent:
+                told[member.uid] = time.time() - silent[0], silent[1]
+            self._unreachable = told
+            self._tell(told)
         return self.alive(member)
 
     def is_near(self, member: Member) -> bool:
@@ -291,8 +293,9 @@ class Peers:
             lost = awaited or self._left.get(src)
             dying = lost is not None and not self._lives(lost)
             if lost and dying and all(transport.settled(lost) for transport in self._transports):
-                waiting = call("recv", template)
-                raise PeerLost(src, f"while {self._own.name!r} waited for it in {waiting}")
+                waited = f"while {self._own.name!r} waited for it in {call('recv', template)}"
+                reasons = [transport.why_lost(lost) for transport in self._transports]
+                raise PeerLost(src, " ".join(filter(None, [waited, *reasons])))
 
         return check
 

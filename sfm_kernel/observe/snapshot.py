@@ -76,7 +76,7 @@ def snapshot(
     contexts: dict[str, str] = {}
     for one in read:
         contexts |= one.about.get("contexts", {})
-    silent: dict[str, float] = {}
+    silent: dict[str, Sequence[Any]] = {}
     for one in read:
         silent |= one.cannot_reach()
     processes = [one.shown(names, taken, since, contexts, silent) for one in read]
@@ -175,11 +175,12 @@ class _Process:
         """What it has taken in of each peer, as flow control counts."""
         return ((uid, taken) for uid, _, _, _, taken in self.state["peers"])
 
-    def cannot_reach(self) -> Mapping[str, float]:
-        """Since when it tries in vain to reach others, by their uids; while it waits for them."""
+    def cannot_reach(self) -> Mapping[str, Sequence[Any]]:
+        """Since when it tries in vain to reach others, and why, by their uids; while it waits for
+        them."""
         if not (self.state["alive"] and self.state["state"].startswith("blocked")):
             return {}
-        told: Mapping[str, float] = self.about.get("unreachable", {})
+        told: Mapping[str, Sequence[Any]] = self.about.get("unreachable", {})
         return told
 
     def shown(
@@ -188,7 +189,7 @@ class _Process:
         taken: Mapping[tuple[str, str], int],
         since: Mapping[str, float],
         contexts: Mapping[str, str],
-        silent: Mapping[str, float],
+        silent: Mapping[str, Sequence[Any]],
     ) -> dict[str, Any]:
         """The process as the schema has it.
 
@@ -196,13 +197,14 @@ class _Process:
             names: of all processes, by the last digits of their uids.
             taken: what the first has taken in of the second.
             since: when those who live began what they do.
-            silent: since when others try in vain to reach a process, by its uid.
+            silent: since when others try in vain to reach a process, and why, by its uid.
             contexts: names of contexts that programs have made, by the numbers of their spaces.
         """
         state, about = self.state, self.about
         blocked = state["alive"] and state["state"].startswith("blocked")
         wait = self._wait() if blocked else None
         ended = "left" if state["state"] == "left" else "dead"
+        unreachable, why = self._unreachable(silent)
         return {
             "uid": self.uid,
             "name": self.name,
@@ -216,7 +218,8 @@ class _Process:
             "alive": state["alive"],
             "state": state["state"] if state["alive"] else ended,
             "since": state["since"],
-            "unreachable": self._unreachable(silent),
+            "unreachable": unreachable,
+            "unreachable_why": why or None,
             "call": state["call"],
             "waits": state["waits"] or None,
             "wait": wait,
@@ -242,11 +245,12 @@ class _Process:
             "messages": [_message(line, contexts) for line in _lines(state["summary"])],
         }
 
-    def _unreachable(self, silent: Mapping[str, float]) -> float | None:
-        """Since when nobody reaches it: the directory, or who waits for it."""
+    def _unreachable(self, silent: Mapping[str, Sequence[Any]]) -> tuple[float | None, str]:
+        """Since when nobody reaches it, the directory or who waits for it, and why."""
         if not self.state["alive"] or self.state.get("here", True):
-            return None
-        return self.state.get("unreachable") or silent.get(self.uid)
+            return None, ""
+        since, why = silent.get(self.uid, (None, ""))
+        return self.state.get("unreachable") or since, why
 
     def _wait(self) -> dict[str, Any] | None:
         """What it waits for; None in the first moment of a wait, in which it has not said it."""

@@ -173,10 +173,6 @@ class Directory(Protocol):
         in any thread.
         """
 
-    def unreachable(self, member: Member) -> float | None:
-        """Seconds for which nobody has answered at its address, though nothing says that it is
-        dead; None where it answers, or that is not known."""
-
     def close(self) -> None:
         """Release what the client holds. Does not leave."""
 
@@ -217,8 +213,13 @@ class Transport(ABC):
         """Whether this medium itself has seen that the peer is gone (a refused connection)."""
         return False
 
-    def unreachable(self, peer: Member) -> float | None:
-        """Seconds for which this medium has tried in vain to reach the peer; None if it does."""
+    def why_lost(self, peer: Member) -> str:
+        """What is to be said of why ``lost``, in brackets; "" where it only died or left."""
+        return ""
+
+    def silence(self, peer: Member) -> tuple[float, str] | None:
+        """Seconds for which this medium has tried in vain to reach the peer, and what is known of
+        why ("" if nothing is); None while it does reach it."""
         return None
 
     def settled(self, peer: Member) -> bool:

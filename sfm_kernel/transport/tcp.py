@@ -99,10 +99,15 @@ class TcpTransport(Transport):
             self.exchange.link(peer.uid, peer.address, peer.site)
         return False
 
-    def unreachable(self, peer: Member) -> float | None:
-        """Seconds for which the peer has not answered; None while it does."""
+    def why_lost(self, peer: Member) -> str:
+        """What the link was given up for."""
+        link = self.exchange.known(peer.uid)
+        return "" if link is None else link.lost or ""
+
+    def silence(self, peer: Member) -> tuple[float, str] | None:
+        """For how long the peer has not answered, and what gateways say of it."""
         link = None if self.closing else self.exchange.known(peer.uid)
-        return None if link is None else link.silent
+        return None if link is None else link.silence
 
     def settled(self, peer: Member) -> bool:
         """Whether all that a dead peer had sent has come in, as far as can be known."""

@@ -54,6 +54,7 @@ def process(name: object, state: str = "running", **changes: Any) -> Dict:
         "state": state,
         "since": NOW - 1,
         "unreachable": None,
+        "unreachable_why": None,
         "call": 7,
         "waits": None,
         "wait": None,

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
+import secrets
+import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import sfm_kernel
+from sfm_kernel import Endpoint, EndpointClosed, PeerLost
 from tests.tcp.machines import Machines, two_machines, wait_until
 
 pytestmark = pytest.mark.tcp
@@ -31,6 +38,20 @@ def machines(world: str, sfm_dir: Path) -> Iterator[Machines]:
     finally:
         os.environ.clear()
         os.environ.update(before)
+
+
+@contextlib.contextmanager
+def gateway(machines: Machines, machine: str) -> Iterator[subprocess.Popen[str]]:
+    """One that listens, of the site that this machine is."""
+    command = [sys.executable, "-m", "sfm_kernel.gateway", "--bind", "127.0.0.1"]
+    command += ["--site", f"site-of-{machine}", "--delay", "5ms"]
+    environment = machines.environment(machine)
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as one:
+        try:
+            assert one.stdout and "of site" in one.stdout.readline()
+            yield one
+        finally:
+            one.terminate()
 
 
 def test_a_direct_line_is_told_of(machines: Machines) -> None:
@@ -57,15 +78,7 @@ def test_a_direct_line_is_told_of(machines: Machines) -> None:
 
 
 def test_a_line_between_gateways_is_told_of(machines: Machines) -> None:
-    gateways = []
-    for site in ("here", "there"):
-        command = [sys.executable, "-m", "sfm_kernel.gateway", "--bind", "127.0.0.1"]
-        command += ["--site", f"site-of-{site}", "--delay", "5ms"]
-        environment = machines.environment(site)
-        one = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
-        gateways.append(one)
-        assert one.stdout and "of site" in one.stdout.readline()
-    try:
+    with gateway(machines, "here"), gateway(machines, "there"):
         machines.process("B", "there", ANSWER)
         with sfm_kernel.join(machines.world, "A") as sfm:
             wait_until(lambda: sfm.route_kind("B") == "gateway")
@@ -80,7 +93,62 @@ def test_a_line_between_gateways_is_told_of(machines: Machines) -> None:
             assert all(one["via"] == "gateway" and one["emulated"] for one in seen["links"])
             assert all("emulated" in one["sentence"] for one in seen["links"])
             assert [len(one["gateways"]) for one in seen["sites"]] == [1, 1]
-    finally:
-        for one in gateways:
-            one.terminate()
-            one.communicate()
+
+
+@pytest.fixture
+def nowhere() -> Iterator[str]:
+    """An address at which nobody answers: who listens there has no place left for anybody."""
+    with contextlib.ExitStack() as stack:
+        full = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        for _ in range(4):
+            one = stack.enter_context(socket.socket())
+            one.setblocking(False)
+            one.connect_ex(full.getsockname())
+        yield f"tcp://127.0.0.1:{full.getsockname()[1]}"
+
+
+def listed(machines: Machines, name: str, address: str) -> None:
+    """Somebody joins on the machine "there"."""
+    machines.observer.join(
+        uid=secrets.token_hex(16), pid=1, host="x", segment="", name=name, address=address,
+        site="site-of-there",
+    )  # fmt: skip
+
+
+def test_what_gateways_say_of_whom_nothing_reaches(machines: Machines, nowhere: str) -> None:
+    def is_said(why: str) -> bool:
+        text = rf"B has been unreachable for \d+ s: {why}, and nothing says that it has died"
+        return re.search(text, " ".join(machines.diagnosis()["sentences"])) is not None
+
+    with gateway(machines, "here"), gateway(machines, "there") as last:
+        with sfm_kernel.join(machines.world, "A") as sfm:
+            listed(machines, "B", nowhere)
+            wait_until(lambda: sfm.route_kind("B") == "gateway")
+            sfm.send(dest="B", n=1)
+            waiter = threading.Thread(target=wait_for_ever, args=(sfm, "B"))
+            waiter.start()
+            wait_until(lambda: is_said("no gateway of its site is connected to it"))
+            last.send_signal(signal.SIGSTOP)
+            wait_until(lambda: is_said("no gateway of its site can be reached"))
+            last.kill()
+            wait_until(lambda: is_said("its machine, or the line to it, is down"))
+            sfm.close()
+            waiter.join()
+
+
+def wait_for_ever(sfm: Endpoint, name: str) -> None:
+    with contextlib.suppress(EndpointClosed):
+        sfm.recv(src=name)
+
+
+def test_who_is_given_up_is_told_of_with_the_reason(
+    machines: Machines, nowhere: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SFM_UNREACHABLE", "1")
+    with gateway(machines, "here"), gateway(machines, "there"):
+        with sfm_kernel.join(machines.world, "A") as sfm:
+            listed(machines, "B", nowhere)
+            wait_until(lambda: sfm.route_kind("B") == "gateway")
+            sfm.send(dest="B", n=1)
+            with pytest.raises(PeerLost, match="SFM_UNREACHABLE; no gateway of its site is conn"):
+                sfm.recv(src="B")

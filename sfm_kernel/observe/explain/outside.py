@@ -61,9 +61,10 @@ def unreachable(processes: Iterable[Process], now: float) -> Iterable[str]:
     for one in processes:
         if one["unreachable"] is not None:
             seconds = max(0.0, now - one["unreachable"])
+            why = one["unreachable_why"] or "its machine, or the line to it, is down"
             yield (
-                f"{one['name']} has been unreachable for {seconds:.0f} s: its machine, or the line "
-                f"to it, is down, and nothing says that it has died. What was sent to it is kept, "
+                f"{one['name']} has been unreachable for {seconds:.0f} s: {why}, "
+                f"and nothing says that it has died. What was sent to it is kept, "
                 f"and goes on when it answers (SFM_UNREACHABLE sets a limit)."
             )
 

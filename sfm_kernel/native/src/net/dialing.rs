@@ -222,8 +222,12 @@ impl Dialing {
             let silent = link.silent_since();
             if silent != 0 && now() - silent > exchange.patience {
                 let seconds = exchange.patience / SECOND;
+                let why = match link.why_silent() {
+                    "" => String::new(),
+                    why => format!("; {why}"),
+                };
                 link.lose(&format!(
-                    "(it could not be reached for {seconds} s: the limit in SFM_UNREACHABLE)"
+                    "(it could not be reached for {seconds} s: the limit in SFM_UNREACHABLE{why})"
                 ));
             }
         }

@@ -177,6 +177,12 @@ impl Link {
         Reason::of(self.dropped.load(Ordering::Relaxed))
     }
 
+    /// What gateways say of a peer that does not answer; "" where they say nothing.
+    pub fn why_silent(&self) -> &'static str {
+        let far = self.far.load(Ordering::Relaxed);
+        self.why_dropped().filter(|_| far).map_or("", Reason::sentence)
+    }
+
     // ---- the way ----
 
     /// Send on this connection from now on. `again`: one before it broke.

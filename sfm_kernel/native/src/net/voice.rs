@@ -71,6 +71,17 @@ impl Reason {
         }
     }
 
+    /// What it means for who has sent something; "" where it means no more than that a line broke.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Reason::Unknown => "no gateway of its site is connected to it",
+            Reason::NoWay => "no gateway of its site can be reached",
+            Reason::PathBroke => "",
+            Reason::Full => "too much waits for it at a gateway",
+            Reason::Loop => "what is sent to it goes in a circle between gateways",
+        }
+    }
+
     pub fn of(byte: u8) -> Option<Reason> {
         Reason::ALL.into_iter().find(|&one| one as u8 == byte)
     }

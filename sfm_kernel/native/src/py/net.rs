@@ -215,17 +215,12 @@ impl Link {
         self.link.kind()
     }
 
-    /// Why nothing arrives through gateways, as far as they have told.
+    /// Seconds for which the peer has not answered, and what gateways say of it; None while it does.
     #[getter]
-    fn dropped(&self) -> Option<&'static str> {
-        self.link.why_dropped().map(|reason| reason.name())
-    }
-
-    /// Seconds for which the peer has not answered; None while it does.
-    #[getter]
-    fn silent(&self) -> Option<f64> {
+    fn silence(&self) -> Option<(f64, &'static str)> {
         let since = self.link.silent_since();
-        (since != 0).then(|| net::now().saturating_sub(since) as f64 / 1e9)
+        let seconds = net::now().saturating_sub(since) as f64 / 1e9;
+        (since != 0).then(|| (seconds, self.link.why_silent()))
     }
 
     /// Cost of what was sent and is not received yet.
