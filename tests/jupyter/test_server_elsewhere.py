@@ -26,7 +26,8 @@ from sfm_kernel.jupyter.server.worlds import Worlds
 from tests.jupyter.server import Server, check, processes, programs, server
 from tests.jupyter.test_server_hub import client, hub, touch, until
 from tests.tcp import machines as simulated
-from tests.tcp.machines import Machines, two_machines, wait_until
+from tests.tcp.machines import Machines, two_machines
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.tcp, pytest.mark.fault]
 

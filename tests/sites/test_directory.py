@@ -6,7 +6,7 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from sfm_kernel.directory.gateways import GatewayKey
 from sfm_kernel.directory.zmq.curve import gateway_key
 from sfm_kernel.errors import BadName, WorldAccess, WorldError
 from sfm_kernel.transport.base import Gateway
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.tcp
 KEY = bytes(range(32))
@@ -52,11 +53,6 @@ def enlist(client: Client, listener: socket.socket, site: str = "A", **more: obj
         "enlist", **{"uid": secrets.token_hex(16), "site": site, "address": address, **more}
     )
     return Gateway.from_json(answer["gateway"])
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    while not condition():
-        time.sleep(0.01)
 
 
 def test_the_key_is_the_one_that_the_core_derives() -> None:

@@ -17,6 +17,7 @@ import pytest
 from sfm_kernel.directory import DirectoryServer, RemoteDirectory
 from sfm_kernel.directory.gateways import GatewayKey
 from sfm_kernel.gateway.service import Service
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.tcp
 KEY = bytes(range(32))
@@ -61,11 +62,6 @@ def start(server: DirectoryServer) -> Iterator[Callable[..., subprocess.Popen[st
     for one in running:
         one.kill()
         one.communicate()
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    while not condition():
-        time.sleep(0.02)
 
 
 def connected(directory: RemoteDirectory) -> dict[str, list[dict[str, Any]]]:

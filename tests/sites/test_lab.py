@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import pytest
 from sfm_kernel.bench.sites.lab import Lab, LabRefused
 from sfm_kernel.errors import SFMError
 from sfm_kernel.transport.tcp_info import choosable
+from tests.waiting import wait_until
 
 RAW = [sys.executable, "-m", "sfm_kernel.bench.sites.raw"]
 MakeLab = Callable[..., Lab]
@@ -82,11 +82,6 @@ def ask(lab: Lab, **job: Any) -> dict[str, Any]:
         server.kill()
     answer: dict[str, Any] = json.loads(told)
     return answer
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    while not condition():
-        time.sleep(0.01)
 
 
 def test_packets_go_through_and_the_round_trip_is_told(

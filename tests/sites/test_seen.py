@@ -18,7 +18,8 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint, EndpointClosed, PeerLost
-from tests.tcp.machines import Machines, two_machines, wait_until
+from tests.tcp.machines import Machines, two_machines
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.tcp
 

@@ -7,7 +7,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -157,8 +156,3 @@ def repeat(call: Callable[[], object]) -> None:
     """Until it raises."""
     while True:
         call()
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    while not condition():
-        time.sleep(0.005)

@@ -1,4 +1,5 @@
-"""Two machines, which are folders, and an observer on the first who is no member of the world."""
+"""Machines, which are folders: two, and an observer on the first who is no member of the world; or
+as many as there are places for members of one process."""
 
 from __future__ import annotations
 
@@ -9,17 +10,20 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import psutil
+import pytest
 
+import sfm_kernel
+from sfm_kernel import Endpoint
 from sfm_kernel.directory import DirectoryServer, RemoteDirectory
 from sfm_kernel.observe import explain, snapshot
+from tests.waiting import wait_until
 
 SCHEMA = json.loads(files("sfm_kernel.observe").joinpath("schema.json").read_text())
 
@@ -126,6 +130,25 @@ class Machines:
 
 
 @contextlib.contextmanager
+def spread(
+    places: Iterable[tuple[str, str]], world: str, sfm_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[list[Endpoint]]:
+    """Members of a world, by rank, each on the machine and at the site that its place names."""
+    monkeypatch.setenv("SFM_TRANSPORT", "shm,tcp")  # not straight through this process
+    with contextlib.ExitStack() as stack:
+        root = stack.enter_context(tempfile.TemporaryDirectory(dir=sfm_dir.parent))
+        server = stack.enter_context(DirectoryServer(world, os.urandom(32), "tcp://127.0.0.1:0"))
+        monkeypatch.setenv("SFM_DIRECTORY", server.url)
+        monkeypatch.setenv("SFM_KEY", server.key.hex())
+        ends = []
+        for rank, (machine, site) in enumerate(places):
+            monkeypatch.setenv("SFM_DIR", f"{root}/{machine}")
+            monkeypatch.setenv("SFM_SITE", site)
+            ends.append(stack.enter_context(sfm_kernel.join(world, rank=rank)))
+        yield ends
+
+
+@contextlib.contextmanager
 def two_machines(world: str, sfm_dir: Path) -> Iterator[Machines]:
     with tempfile.TemporaryDirectory(dir=sfm_dir) as root:
         machines = Machines(world, root)
@@ -137,8 +160,3 @@ def two_machines(world: str, sfm_dir: Path) -> Iterator[Machines]:
 
 def check(what: str, value: Any) -> None:
     jsonschema.Draft202012Validator({**SCHEMA, "$ref": f"#/$defs/{what}"}).validate(value)
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    while not condition():
-        time.sleep(0.02)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import random
+import secrets
 import select
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from tests.tcp.sockets import place
+from tests.tcp.sockets import connect, place
 
 LONGER_THAN_ALLOWED = 25.0
 """Seconds. Who has not shown the key after 3 is hung up on."""
@@ -93,6 +95,20 @@ def crowd(address: str) -> Iterator[list[socket.socket]]:
         thread.join()
         for connection in silent:
             connection.close()
+
+
+def disturb(address: str, noise: Callable[[random.Random], bytes], times: int) -> None:
+    """Connect again and again, say what ``noise`` makes, and sometimes wait for an answer."""
+    seed = secrets.randbits(32)
+    print(f"seed {seed}")
+    dice = random.Random(seed)
+    for _ in range(times):
+        with connect(address) as stranger, contextlib.suppress(ConnectionError):
+            stranger.sendall(noise(dice))
+            if dice.random() < 0.2:
+                stranger.settimeout(0.01)
+                with contextlib.suppress(TimeoutError):
+                    stranger.recv(100)
 
 
 def said(process: subprocess.Popen[str]) -> str:

@@ -16,8 +16,9 @@ import pytest
 import sfm_kernel
 from sfm_kernel import Endpoint, PeerLost, WorldError
 from tests.contract.conftest import Background
-from tests.tcp.conftest import Impostor, link, member, repeat, transport, wait_until
+from tests.tcp.conftest import Impostor, link, member, repeat, transport
 from tests.tcp.sockets import connections, cut, deafen, hear_again, place, port
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.tcp
 

@@ -16,7 +16,8 @@ from sfm_kernel import Endpoint, EndpointClosed, PeerLost, WorldAccess
 from sfm_kernel._native import Inbox, Way
 from sfm_kernel.directory import DirectoryServer
 from sfm_kernel.transport.tcp import TcpTransport
-from tests.tcp.conftest import member, repeat, transport, wait_until
+from tests.tcp.conftest import member, repeat, transport
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.tcp
 

@@ -15,7 +15,8 @@ import sfm_kernel
 from sfm_kernel import Endpoint, PeerLost
 from sfm_kernel.directory import DirectoryServer
 from sfm_kernel.directory.folders import is_alive
-from tests.tcp.conftest import link, member, repeat, transport, wait_until
+from tests.tcp.conftest import link, member, repeat, transport
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.tcp
 

@@ -15,8 +15,9 @@ import pytest
 import sfm_kernel
 from sfm_kernel import Endpoint, PeerLost
 from tests.tcp import wire
-from tests.tcp.conftest import Impostor, link, repeat, wait_until
+from tests.tcp.conftest import Impostor, link, repeat
 from tests.tcp.sockets import cut, port
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.tcp
 

@@ -12,7 +12,8 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint, PeerLost, SFMError
-from tests.tcp.conftest import link, member, repeat, transport, wait_until
+from tests.tcp.conftest import link, member, repeat, transport
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.tcp
 

@@ -22,7 +22,8 @@ from sfm_kernel.directory.watch import ATTEMPT_SECONDS
 from sfm_kernel.errors import WorldError
 from sfm_kernel.observe import Watch
 from sfm_kernel.observe.watch import end_calls
-from tests.tcp.machines import Machines, two_machines, wait_until
+from tests.tcp.machines import Machines, two_machines
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.tcp, pytest.mark.fault]
 

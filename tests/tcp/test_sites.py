@@ -6,11 +6,9 @@ Machines are folders, and sites are what the processes are told.
 from __future__ import annotations
 
 import operator
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
@@ -22,12 +20,12 @@ import sfm_kernel
 from sfm_kernel import Endpoint, Group
 from sfm_kernel.collectives import levels, team
 from sfm_kernel.collectives.call import Call
-from sfm_kernel.directory import DirectoryServer
 from sfm_kernel.observe import snapshot
 from tests.contract.conftest import Background
 from tests.contract.crowd import outcome
 from tests.contract.test_collectives import ARRAYS, OBJECTS, VALUES, affine, concatenated, same
-from tests.tcp.machines import two_machines, wait_until
+from tests.tcp.machines import spread, two_machines
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.tcp
 
@@ -45,28 +43,19 @@ LAYOUTS = {
 def members(
     request: pytest.FixtureRequest, world: str, sfm_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[list[Endpoint]]:
-    yield from spread(request.param, world, sfm_dir, monkeypatch)
+    with laid_out(request.param, world, sfm_dir, monkeypatch) as ends:
+        yield ends
 
 
-def spread(
+@contextmanager
+def laid_out(
     layout: str, world: str, sfm_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[list[Endpoint]]:
     """The members of a world, by rank, where the layout has them."""
-    monkeypatch.setenv("SFM_TRANSPORT", "shm,tcp")  # not straight through this process
     monkeypatch.setattr(team, "FAR", 1 << 30)  # who waits long sends notes, which are not counted
-    with ExitStack() as stack:
-        folders = stack.enter_context(tempfile.TemporaryDirectory(dir=sfm_dir.parent))
-        server = stack.enter_context(DirectoryServer(world, os.urandom(32), "tcp://127.0.0.1:0"))
-        monkeypatch.setenv("SFM_DIRECTORY", server.url)
-        monkeypatch.setenv("SFM_KEY", server.key.hex())
-        ends = []
-        for rank, machine in enumerate(layout.split()):
-            monkeypatch.setenv("SFM_DIR", f"{folders}/{machine}")
-            monkeypatch.setenv("SFM_SITE", machine[0])
-            ends.append(stack.enter_context(sfm_kernel.join(world, rank=rank)))
-        assert "".join(ends[0].site_of(rank) for rank in range(len(ends))) == "".join(
-            machine[0] for machine in layout.split()
-        )
+    places = [(machine, machine[0]) for machine in layout.split()]
+    with spread(places, world, sfm_dir, monkeypatch) as ends:
+        assert [ends[0].site_of(rank) for rank in range(len(ends))] == [site for _, site in places]
         yield ends
 
 
@@ -231,7 +220,7 @@ def test_many_sites_go_by_trees(world: str, sfm_dir: Path, monkeypatch: pytest.M
             assert group.scatter(list(linear), root) == str(group.rank)
         group.barrier()
 
-    for members in spread("a1 b1 c1 d1 e1 a1", world, sfm_dir, monkeypatch):
+    with laid_out("a1 b1 c1 d1 e1 a1", world, sfm_dir, monkeypatch) as members:
         groups = groups_of(members)
         before = sent_between_sites(members)
         at_all(groups, Group.barrier)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import random
 import resource
-import secrets
 import select
 import socket
 import subprocess
@@ -20,9 +19,10 @@ import pytest
 import sfm_kernel
 from sfm_kernel import Endpoint
 from tests.tcp import wire
-from tests.tcp.conftest import Impostor, link, member, transport, wait_until
+from tests.tcp.conftest import Impostor, link, member, transport
 from tests.tcp.sockets import connect
-from tests.tcp.strangers import FEW, crowd, hung_up, pour, running, said
+from tests.tcp.strangers import FEW, crowd, disturb, hung_up, pour, running, said
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.tcp
 
@@ -187,16 +187,7 @@ def noise(dice: random.Random) -> bytes:
 
 
 def test_noise_disturbs_nobody(address: str, effort: int) -> None:
-    seed = secrets.randbits(32)
-    print(f"seed {seed}")
-    dice = random.Random(seed)
-    for _ in range(100 * effort):
-        with connect(address) as stranger, contextlib.suppress(ConnectionError):
-            stranger.sendall(noise(dice))
-            if dice.random() < 0.2:
-                stranger.settimeout(0.01)
-                with contextlib.suppress(TimeoutError):
-                    stranger.recv(100)
+    disturb(address, noise, 100 * effort)
 
 
 # ---- what was overheard ----------------------------------------------------------------------

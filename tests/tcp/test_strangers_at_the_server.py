@@ -5,9 +5,7 @@ The server speaks ZeroMQ.
 
 from __future__ import annotations
 
-import contextlib
 import random
-import secrets
 import socket
 import time
 from collections.abc import Iterator
@@ -19,9 +17,9 @@ import zmq
 from sfm_kernel.directory import DirectoryServer, RemoteDirectory
 from sfm_kernel.directory.zmq import line
 from sfm_kernel.directory.zmq.line import Line, prepare
-from tests.tcp.conftest import wait_until
 from tests.tcp.sockets import connect
-from tests.tcp.strangers import FEW, crowd, hung_up, pour, running, said
+from tests.tcp.strangers import FEW, crowd, disturb, hung_up, pour, running, said
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.tcp
 
@@ -135,13 +133,4 @@ def noise(dice: random.Random) -> bytes:
 
 
 def test_noise_disturbs_nobody(address: str, effort: int) -> None:
-    seed = secrets.randbits(32)
-    print(f"seed {seed}")
-    dice = random.Random(seed)
-    for _ in range(100 * effort):
-        with connect(address) as stranger, contextlib.suppress(ConnectionError):
-            stranger.sendall(noise(dice))
-            if dice.random() < 0.2:
-                stranger.settimeout(0.01)
-                with contextlib.suppress(TimeoutError):
-                    stranger.recv(100)
+    disturb(address, noise, 100 * effort)

@@ -5,12 +5,9 @@ The machines are one site, or two. ``test_sites`` has more of them.
 
 from __future__ import annotations
 
-import os
 import signal
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,12 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import sfm_kernel
 from sfm_kernel import CollectiveError, CollectiveMismatch, Endpoint, Group, PeerLost
 from sfm_kernel.collectives import ALGORITHMS
-from sfm_kernel.directory import DirectoryServer
 from tests.contract.conftest import Background
 from tests.contract.crowd import outcome
+from tests.tcp.machines import spread
 
 pytestmark = pytest.mark.tcp
 
@@ -34,18 +30,9 @@ THERE = (2, 3)
 def members(
     request: pytest.FixtureRequest, world: str, sfm_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[list[Endpoint]]:
-    monkeypatch.setenv("SFM_TRANSPORT", "shm,tcp")  # not straight through this process
-    with ExitStack() as stack:
-        folders = stack.enter_context(tempfile.TemporaryDirectory(dir=sfm_dir.parent))
-        server = stack.enter_context(DirectoryServer(world, os.urandom(32), "tcp://127.0.0.1:0"))
-        monkeypatch.setenv("SFM_DIRECTORY", server.url)
-        monkeypatch.setenv("SFM_KEY", server.key.hex())
-        ends = []
-        for rank in range(5):
-            place = "there" if rank in THERE else "here"
-            monkeypatch.setenv("SFM_DIR", f"{folders}/{place}")
-            monkeypatch.setenv("SFM_SITE", place if request.param else "")
-            ends.append(stack.enter_context(sfm_kernel.join(world, rank=rank)))
+    there = [rank in THERE for rank in range(5)]
+    places = [("there" if far else "here", "far" if far and request.param else "") for far in there]
+    with spread(places, world, sfm_dir, monkeypatch) as ends:
         assert ends[0].route_kind(1) == "shm" and ends[0].route_kind(2) == "tcp"
         yield ends
 

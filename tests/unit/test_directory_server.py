@@ -29,6 +29,7 @@ from sfm_kernel.errors import (
 )
 from sfm_kernel.transport.base import Directory, Member
 from tests.unit.processes import Process, child, kill
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.tcp
 KEY = bytes(range(32))
@@ -72,11 +73,6 @@ def machine(
         for process in one.processes:
             process.leave()
         one.directory.close()
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    while not condition():
-        time.sleep(0.01)
 
 
 def test_machines_meet(machine: Callable[[], Machine]) -> None:
