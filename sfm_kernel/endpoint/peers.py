@@ -37,7 +37,7 @@ class Peers:
     Args:
         kinds: the transports that may be used for sending, by their ``kind``.
         closed: says whether the own endpoint is closed.
-        tell: called with who cannot be reached, and since when (s since 1970, by uid).
+        tell: called with who cannot be reached, since when (s since 1970) and why, by uid.
     """
 
     def __init__(

@@ -1,5 +1,6 @@
 //! Receiving by a template.
 
+use std::cell::Cell;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
@@ -120,7 +121,7 @@ impl Wish {
 
 /// Take the first match, if it is there.
 pub fn take(endpoint: &Endpoint, wish: &Wish) -> Result<Option<Taken>> {
-    let taken = searching(endpoint, wish, |search| search.take(&Around(endpoint)))?;
+    let taken = searching(endpoint, wish, |search, _| search.take(&Around(endpoint)))?;
     if taken.is_none() {
         polled(endpoint, wish, "sfm_recv");
     }
@@ -129,7 +130,7 @@ pub fn take(endpoint: &Endpoint, wish: &Wish) -> Result<Option<Taken>> {
 
 /// Whether there is a match.
 pub fn peek(endpoint: &Endpoint, wish: &Wish) -> Result<bool> {
-    let found = searching(endpoint, wish, |search| search.peek(&Around(endpoint)))?;
+    let found = searching(endpoint, wish, |search, _| search.peek(&Around(endpoint)))?;
     if found {
         endpoint.core().shared().polls.end();
     } else {
@@ -140,12 +141,23 @@ pub fn peek(endpoint: &Endpoint, wish: &Wish) -> Result<bool> {
 
 /// Take the first match, waiting for it; None when the time is up.
 pub fn wait(endpoint: &Endpoint, wish: &Wish, until: Deadline) -> Result<Option<Taken>> {
-    let watch = Watched { endpoint, wish, awaited: None, ticks: 0, told: false };
-    let taken = searching(endpoint, wish, |search| search.wait(&Around(endpoint), until, watch))?;
-    if taken.is_none() {
-        polled(endpoint, wish, "sfm_recv");
+    let passed_on = Cell::new(false);
+    loop {
+        let taken = searching(endpoint, wish, |search, src| {
+            let passed_on = &passed_on;
+            let watch =
+                Watched { endpoint, wish, src, passed_on, awaited: None, ticks: 0, told: false };
+            search.wait(&Around(endpoint), until, watch)
+        });
+        if passed_on.take() {
+            continue;
+        }
+        let taken = taken?;
+        if taken.is_none() {
+            polled(endpoint, wish, "sfm_recv");
+        }
+        return Ok(taken);
     }
-    Ok(taken)
 }
 
 /// The error of a `take` for which there was nothing.
@@ -170,10 +182,11 @@ fn polled(endpoint: &Endpoint, wish: &Wish, function: &str) {
     }
 }
 
+/// `work` with the search, and with the name by which whoever is wanted signs its messages.
 fn searching<T>(
     endpoint: &Endpoint,
     wish: &Wish,
-    work: impl FnOnce(&mut Search<'_, Match<'_>>) -> Result<T>,
+    work: impl FnOnce(&mut Search<'_, Match<'_>>, Option<&Name>) -> Result<T>,
 ) -> Result<T> {
     let src = match &wish.src {
         Some(Name::Rank(rank)) => endpoint.name_of_rank(*rank)?,
@@ -192,7 +205,7 @@ fn searching<T>(
     let template = Template { conditions, numbers: None };
     let matcher = Match { endpoint, wish, late, template };
     let mut search = Search::new(endpoint.core(), 0, matcher);
-    work(&mut search)
+    work(&mut search, src.as_ref())
 }
 
 /// A template whose last word is said here.
@@ -228,6 +241,10 @@ impl<'a> Matcher<'a, Around<'_>> for Match<'a> {
 struct Watched<'a> {
     endpoint: &'a Endpoint,
     wish: &'a Wish,
+    /// The name that the search looks for.
+    src: Option<&'a Name>,
+    /// Becomes true where the rank that is wanted belongs to somebody else by now.
+    passed_on: &'a Cell<bool>,
     /// Whom the wait is for; as it was when it began.
     awaited: Option<Member>,
     ticks: u32,
@@ -240,7 +257,14 @@ impl Watch<Around<'_>> for Watched<'_> {
             // It may have been replaced before this wait began.
             self.awaited = self.endpoint.lookup_now(src).ok().flatten();
         }
-        Ok(self.wish.text("sfm_recv"))
+        let call = self.wish.text("sfm_recv");
+        if let (Some(name), Some(awaited)) = (self.src, &self.awaited) {
+            if awaited.name != *name {
+                self.passed_on.set(true);
+                return Err(Error::peer_lost(&name.to_string(), &format!("before {call}")));
+            }
+        }
+        Ok(call)
     }
 
     /// A process that dies while somebody waits for it is lost for that wait, even if another takes

@@ -131,6 +131,25 @@ fn who_is_not_there_is_named_and_who_leaves_is_lost() {
 }
 
 #[test]
+fn a_rank_that_another_has_taken_is_the_other_ones() {
+    let root = Root::new();
+    let (a, b) = (root.join(Some("A")), root.join(Some("B")));
+    let from_rank = |tag| Template { src: Some(Name::Rank(0)), ..tagged(tag) };
+    send(&a, &Name::from("B"), 1, b"", 1 << 20).unwrap();
+    assert!(wait(&b, &from_rank(1), seconds(60)).unwrap().is_some());
+    a.leave();
+    let c = root.join(Some("C"));
+    assert_eq!(c.member().rank, Some(0));
+    std::thread::scope(|scope| {
+        // C's first message is yet to come.
+        let waits = scope.spawn(|| wait(&b, &from_rank(2), seconds(60)).map(|one| one.is_some()));
+        std::thread::sleep(Duration::from_millis(300));
+        send(&c, &Name::from("B"), 2, b"", 1 << 20).unwrap();
+        assert!(waits.join().unwrap().unwrap());
+    });
+}
+
+#[test]
 fn waiting_ends_when_the_endpoint_is_closed_or_the_program_wants_it() {
     let root = Root::new();
     let a = Arc::new(root.join(Some("A")));
