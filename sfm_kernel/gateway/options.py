@@ -64,10 +64,10 @@ def parser() -> argparse.ArgumentParser:
     add("--site", required=True, help="the name of the site whose processes come here")
     add("--bind", help="IP:port to listen on (default: a port of this machine's own address)")
     add("--algorithm", help="TCP's congestion control to other sites (default: bbr if there is)")
-    add("--connections", type=connections, metavar="N", help="to each other gateway")
+    add("--connections", type=connections, metavar="N", help="to each other gateway (default: 1)")
     add("--mptcp", action="store_true", help="use MPTCP where the kernel has it")
     add("--rate", type=bytes_per_second, help="to each other gateway at most: 100M, in bits/s")
-    add("--scheduler", choices=_SCHEDULERS, default=_SCHEDULERS[0], help="between flows")
+    add("--scheduler", choices=_SCHEDULERS, default=_SCHEDULERS[0], help="whose frame goes next")
     add("--weight", type=weight, action="append", default=[], metavar="NAME=3",
         help="what a sender's turn counts; may be given several times")  # fmt: skip
     add("--delay", type=seconds, default=0.0, help="play a long path to other sites: 20ms one way")
@@ -81,7 +81,8 @@ def surroundings(environment: Mapping[str, str]) -> tuple[str, GatewayKey]:
     if not url:
         raise WorldError(
             "a gateway needs the directory server's address: set SFM_DIRECTORY as "
-            "`python -m sfm_kernel.directory` prints it. (Within one machine there are no sites.)"
+            "`python -m sfm_kernel.directory` prints it. (Within one machine there are no sites; a "
+            "cluster's gateway is started by python -m sfm_kernel.jupyter.gateway.)"
         )
     if text := environment.get("SFM_GATEWAY_KEY"):
         return url, GatewayKey.from_text(text)

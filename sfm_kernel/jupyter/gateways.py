@@ -18,9 +18,8 @@ from contextlib import suppress
 from typing import Any
 
 from sfm_kernel.directory.cleaning import remove_sites, sites_folder
-from sfm_kernel.directory.gateways import GatewayKey
-from sfm_kernel.gateway.__main__ import main as gateway
-from sfm_kernel.jupyter.places import DIRECTORY, world_key, world_name
+from sfm_kernel.jupyter import gateway
+from sfm_kernel.jupyter.places import world_name
 from sfm_kernel.jupyter.sites import LOOPBACK, TOLD, Sites
 from sfm_kernel.jupyter.supervisor import die_with, wait_for_connection
 
@@ -67,11 +66,7 @@ def _start(name: str, connection: dict[str, Any], sites: Sites) -> int:
     try:
         die_with(own)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-        world, key = world_name(connection), world_key(connection)
-        os.environ["SFM_DIRECTORY"] = connection[DIRECTORY]
-        os.environ["SFM_GATEWAY_KEY"] = str(GatewayKey.of_world(key))
-        where = ["--world", world, "--site", name, "--bind", LOOPBACK]
-        gateway([*where, *sites.options])
+        gateway.run(connection, ["--site", name, "--bind", LOOPBACK, *sites.options])
     except BaseException as problem:  # noqa: BLE001 - a fork never returns into its parent's code
         print(f"sfm: the gateway of {name}: {problem}", file=sys.stderr, flush=True)
     finally:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import psutil
 import pytest
 
+from sfm_kernel.directory import DirectoryServer, RemoteDirectory
 from sfm_kernel.errors import BadName
+from sfm_kernel.jupyter import gateway
+from sfm_kernel.jupyter.places import DIRECTORY, world_key, world_name
 from sfm_kernel.jupyter.sites import Sites, take_sites
 from tests.jupyter.notebook import descendants, notebook, runs, wait_for
 
@@ -48,6 +54,44 @@ def test_what_is_told_is_understood() -> None:
     assert sites.options == ("--delay", "20ms", "--limit", "200M")
     assert Sites.of(sites.told()) == sites and Sites.of({}) is None
     assert take_sites(["4"]) == (["4"], None)
+
+
+@pytest.mark.tcp
+def test_a_cluster_s_gateway_finds_all_in_the_connection_file(tmp_path: Path) -> None:
+    about = {"key": "0123456789abcdef" * 2, "location": "x", "registration": "tcp://127.0.0.1:7"}
+    world, key = world_name(about), world_key(about)
+    with DirectoryServer(world, key, "tcp://127.0.0.1:0") as server:
+        path = tmp_path / "ipcontroller-engine.json"
+        path.write_text(json.dumps(about | {DIRECTORY: server.url}))
+        command = [sys.executable, "-m", "sfm_kernel.jupyter.gateway", str(path), "--site", "lyon"]
+        command += ["--bind", "127.0.0.1"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as one:
+            assert one.stdout is not None and "of site 'lyon'" in one.stdout.readline()
+            with RemoteDirectory(world, server.url, key) as directory:
+                assert [found.site for found in directory.gateways()] == ["lyon"]
+            one.terminate()
+        assert one.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (None, "No such file"),
+        ("no JSON", "is no connection file"),
+        ("[]", "is no connection file"),
+        ('{"key": "k", "location": "x", "registration": "tcp://a:1"}', "is no connection file"),
+        ('{"key": "", "sfm_directory": "tcp://a:1"}', "no session key"),
+    ],
+)
+def test_what_is_no_connection_file(
+    text: str | None, problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "engine.json"
+    if text is not None:
+        path.write_text(text)
+    assert gateway.main([str(path), "--site", "lyon"]) == 1
+    assert problem in capsys.readouterr().err
+    assert gateway.main([]) == gateway.main(["--site", "lyon"]) == 2
 
 
 def gateways(pid: int) -> list[psutil.Process]:
