@@ -219,7 +219,7 @@ class Elsewhere:
     def _as_seen(self, state: State, picture: _Picture, wish: int, fresh: bool) -> State:
         since = state["since"] + picture.offset
         until = state["until"] and state["until"] + picture.offset
-        seen = state | {"here": False, "since": since, "until": until}
+        seen = state | {"here": False, "since": since, "until": until, "clock": picture.offset}
         if picture.silent:
             seen |= {
                 "examined": UNSETTLED,

@@ -113,7 +113,8 @@ class SitesView:
             self._tables.append(_links_table(links))
         several = len(snapshot["sites"]) > 1
         none = "nothing is known of connections between these sites yet"
-        self.sentences = [one["sentence"] for one in links if one["trouble"]]
+        self.sentences = sorted({one["sentence"] for one in snapshot["sites"]} - {""})
+        self.sentences += [one["sentence"] for one in links if one["trouble"]]
         self.sentences += sorted({one["sentence"] for one in links if not one["trouble"]} - {""})
         self.sentences += [none] if several and not links else []
 

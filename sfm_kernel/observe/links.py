@@ -16,6 +16,8 @@ LATELY = 60.0
 """Seconds for which an idle restart is told of."""
 WORTH_TELLING = 1e-3
 """Seconds that it has to have cost."""
+WRONG = 2.0
+"""Seconds by which a clock has to be wrong to be told of: an answer may be late by less."""
 EMULATED = "emulated: shows routing, delay and rate, not congestion control"
 
 _MOST = 64
@@ -23,17 +25,35 @@ _MOST = 64
 
 
 def sites_of(
-    processes: Iterable[Mapping[str, Any]], gateways: Iterable[Mapping[str, Any]]
+    processes: Iterable[Mapping[str, Any]],
+    gateways: Iterable[Mapping[str, Any]],
+    clocks: Mapping[str, float],
 ) -> list[dict[str, Any]]:
-    """The sites of a world by name: who is there, and their gateways."""
+    """A world's sites by name: who is there, their gateways, a sentence if a clock is wrong.
+
+    Args:
+        processes: as the snapshot has them.
+        gateways: as in ``links_of``.
+        clocks: what to add to each process's clock, where it is not this machine's, by its uid.
+    """
     found: dict[str, dict[str, Any]] = {}
 
     def site(name: str) -> dict[str, Any]:
-        return found.setdefault(name, {"name": name, "processes": [], "gateways": []})
+        empty = {"name": name, "processes": [], "gateways": [], "sentence": ""}
+        return found.setdefault(name, empty)
 
+    wrong: dict[str, float] = {}
     for one in processes:
-        if one["site"] is not None and one["alive"]:
-            site(one["site"])["processes"].append(one["name"])
+        name = one["site"]
+        if name is not None and one["alive"]:
+            site(name)["processes"].append(one["name"])
+            wrong[name] = max(wrong.get(name, 0.0), clocks.get(one["uid"], 0.0), key=abs)
+    for name, behind in wrong.items():
+        if abs(behind) >= WRONG:
+            by = f"{abs(behind):.1f} s {'behind' if behind > 0 else 'ahead of'}"
+            site(name)["sentence"] = (
+                f"a clock at {name} is {by} this machine's: times from there are corrected by that"
+            )
     for one in gateways:
         about = {"name": _text(one.get("name")), "address": _text(one.get("address"))}
         site(_text(one.get("site")))["gateways"].append(about)
@@ -44,6 +64,7 @@ def links_of(
     lines: Mapping[str, Sequence[Any]],
     processes: Iterable[Mapping[str, Any]],
     gateways: Iterable[Mapping[str, Any]],
+    clocks: Mapping[str, float],
 ) -> list[dict[str, Any]]:
     """The connections between sites, of each pair and way as one; by name.
 
@@ -51,11 +72,13 @@ def links_of(
         lines: what each process tells of its own, by its uid.
         processes: as the snapshot has them.
         gateways: what is known of them, with "report" where they have told something.
+        clocks: as in ``sites_of``.
     """
     there = {one["uid"]: one["site"] for one in processes}
     found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for one in processes:
-        for line in _direct(lines.get(one["uid"], ()), there) if one["alive"] else ():
+        told = lines.get(one["uid"], ()) if one["alive"] else ()
+        for line in _direct(told, there, clocks.get(one["uid"], 0.0)):
             if one["site"] is not None and line["to"] != one["site"]:
                 found.setdefault((one["site"], line["to"], "direct"), []).append(line)
     for gateway in gateways:
@@ -78,19 +101,19 @@ def over(links: Iterable[Mapping[str, Any]], one: Any, other: Any) -> Iterator[s
             yield link["sentence"]
 
 
-def _direct(told: Any, there: Mapping[str, str | None]) -> Iterator[dict[str, Any]]:
-    """A process's lines, each to another site."""
+def _direct(told: Any, there: Mapping[str, str | None], clock: float) -> Iterator[dict[str, Any]]:
+    """A process's lines, each to another site; ``clock``: to be added to its times."""
     for one in _dicts(told):
         if to := there.get(_text(one.get("peer"))):
             rto = _number(one.get("rto"))
-            yield _line(one) | {
+            yield _line(one, clock) | {
                 "to": to,
                 "count": int(_number(one.get("count")) or 0),
                 "rate": _number(one.get("rate")),
                 "rto": rto,
                 "emulated": False,
                 "warm": _text(one.get("warm")),
-                "silent_s": _age(one.get("silent_since")),
+                "silent_s": _age(one.get("silent_since"), clock),
                 "unreached": "",
             }
 
@@ -103,6 +126,8 @@ def _between_gateways(gateway: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     played = report.get("emulation")
     emulated = isinstance(played, Mapping)
     path: Mapping[str, Any] = played if isinstance(played, Mapping) else {}
+    told_at, age = _number(report.get("time")), _number(report.get("age")) or 0.0
+    clock = 0.0 if told_at is None else time.time() - age - told_at
     delay, limit = _number(path.get("delay_s")) or 0.0, _number(path.get("bytes_per_s"))
     for peer in _dicts(report.get("gateways")):
         to = _text(peer.get("site"))
@@ -110,8 +135,8 @@ def _between_gateways(gateway: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         missed = _number(peer.get("unreachable_s"))
         if not connections and missed is not None and peer.get("listed") is True and to:
             why = _text(peer.get("trouble")) or "no answer"
-            nothing = _line({}) | {"to": to, "count": 0, "rate": None, "rto": None, "warm": ""}
-            yield nothing | {"silent_s": missed, "emulated": emulated, "unreached": why}
+            nothing = _line({}, clock) | {"to": to, "count": 0, "rate": None, "rto": None}
+            yield nothing | {"warm": "", "silent_s": missed, "emulated": emulated, "unreached": why}
         for one in connections if to else ():
             told = one.get("tcp")
             tcp: Mapping[str, Any] = told if isinstance(told, Mapping) else {}
@@ -125,7 +150,7 @@ def _between_gateways(gateway: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 "out_of_order": tcp.get("rcv_ooopack"),
                 "refused": asked if asked != given else "",
             }
-            yield _line({**one, **about}) | {
+            yield _line({**one, **about}, clock) | {
                 "to": to,
                 "count": 1,
                 "rate": min(_number(tcp.get("delivery_rate")) or 0.0, limit or math.inf),
@@ -137,7 +162,7 @@ def _between_gateways(gateway: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             }
 
 
-def _line(one: Mapping[str, Any]) -> dict[str, Any]:
+def _line(one: Mapping[str, Any], clock: float) -> dict[str, Any]:
     """What both tell alike."""
     told = one.get("last_restart")
     last: Mapping[str, Any] = told if isinstance(told, Mapping) else {}
@@ -151,7 +176,7 @@ def _line(one: Mapping[str, Any]) -> dict[str, Any]:
         "idle_restarts": int(_number(one.get("idle_restarts")) or 0),
         "timeouts": int(_number(one.get("timeouts_lately")) or 0),
         "lately_s": _number(one.get("lately_s")) or 0.0,
-        "restarted_s": _age(last.get("at")),
+        "restarted_s": _age(last.get("at"), clock),
         "silence_s": _number(last.get("silence_s")) or 0.0,
         "from_cwnd": int(_number(last.get("from")) or 0),
         "to_cwnd": int(_number(last.get("to")) or 0),
@@ -240,10 +265,10 @@ def _number(value: Any) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _age(at: Any) -> float | None:
-    """Seconds since a time that another machine's clock may have told."""
+def _age(at: Any, clock: float) -> float | None:
+    """Seconds since a time of another machine's clock, to which ``clock`` is to be added."""
     told = _number(at)
-    return None if told is None else max(0.0, time.time() - told)
+    return None if told is None else max(0.0, time.time() - clock - told)
 
 
 def _sum(values: Iterable[float | None]) -> float | None:

@@ -83,12 +83,13 @@ def snapshot(
     processes.sort(key=lambda one: (one["rank"] is None, one["rank"] or 0, str(one["name"])))
     world_name = os.path.basename(folder.rstrip("/"))
     lines = {one.uid: one.about.get("lines", ()) for one in read}
+    clocks = {one.uid: one.clock for one in read}
     return {
         "world": world_name,
         "time": time.time(),
         "processes": processes,
-        "sites": sites_of(processes, gateways),
-        "links": links_of(lines, processes, gateways),
+        "sites": sites_of(processes, gateways, clocks),
+        "links": links_of(lines, processes, gateways, clocks),
     }
 
 
@@ -170,6 +171,7 @@ class _Process:
         self.uid: str = state["uid"]
         self.about = parse(state["info"])
         self.name = self.about.get("name", self.uid[:8])
+        self.clock: float = state.get("clock", 0.0)  # to be added to times in ``about``
 
     def taken(self) -> Iterable[tuple[str, int]]:
         """What it has taken in of each peer, as flow control counts."""
@@ -181,7 +183,7 @@ class _Process:
         if not (self.state["alive"] and self.state["state"].startswith("blocked")):
             return {}
         told: Mapping[str, Sequence[Any]] = self.about.get("unreachable", {})
-        return told
+        return {uid: (since + self.clock, why) for uid, (since, why) in told.items()}
 
     def shown(
         self,

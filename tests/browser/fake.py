@@ -65,6 +65,7 @@ def process(name: str | int, rank: int, state: str = "idle", **more: Any) -> Jso
         "state": state,
         "since": time.time() - 3,
         "unreachable": None,
+        "unreachable_why": None,
         "call": 1,
         "waits": waits,
         "wait": None,
@@ -91,6 +92,7 @@ def snapshot(*processes: Json, world: str = "w1", links: Sequence[Json] = ()) ->
             "name": name,
             "processes": [one["name"] for one in processes if one["site"] == name],
             "gateways": [{"name": f"{name}-1", "address": "tcp://127.0.0.1:5000"}] if far else [],
+            "sentence": "",
         }
         for name in names
     ]

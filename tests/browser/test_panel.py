@@ -87,6 +87,7 @@ def test_what_processes_do_that_are_in_no_call(shown: Page, stream: fake.Stream)
 
     wait = {"kind": "recv", "text": "recv_nb(tag=2)", "template": [], "peers": None, "all": False,
             "until": None, "space": "", "purpose": "", "group": None}  # fmt: skip
+    why = "no gateway of oslo answers"
     polls = {"count": 9, "since": time.time() - 90, "wait": wait, "where": fake.place(2, 7)}
     stream.show(
         fake.snapshot(
@@ -101,16 +102,18 @@ def test_what_processes_do_that_are_in_no_call(shown: Page, stream: fake.Stream)
                 now={"does": "stopped", "where": None},
                 where=fake.place(1, 7),
             ),
+            fake.process("E", 4, "running", unreachable=time.time() - 9, unreachable_why=why),
         )
     )
     rows = ui.rows(ui.panel(shown))
-    ui.expect(rows).to_have_count(4)
+    ui.expect(rows).to_have_count(5)
     texts = [" ".join(row.inner_text().split()) for row in rows.all()]
     assert [re.sub(r" inbox.*| rank \d", "", text) for text in texts] == [
         "A running 3 s cell 7 line 4",
         "B waiting 3 s a lock cell 7 line 4",
         "C polling 1 min recv_nb(tag=2) cell 7 line 2",
         "D stopped 3 s cell 7 line 1",
+        f"E unreachable 9 s {why}",
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sfm_kernel.jupyter.tables import Table
+from sfm_kernel.jupyter.tables import SitesView, Table
 
 
 def test_text_aligns_numbers_right_and_words_left() -> None:
@@ -35,3 +35,13 @@ def test_a_line_break_stays_in_its_row() -> None:
 
 def test_without_rows_there_are_headings() -> None:
     assert str(Table(["name", "rank"], [])) == "name  rank\n----  ----"
+
+
+def test_a_site_with_a_wrong_clock_is_told_of() -> None:
+    told = "a clock at lyon is 60.0 s behind this machine's"
+    sites = [
+        {"name": name, "processes": [0], "gateways": [], "sentence": text}
+        for name, text in (("lyon", told), ("oslo", ""))
+    ]
+    shown = SitesView({"processes": [], "sites": sites, "links": []})
+    assert shown.sentences[0] == told and told in repr(shown)

@@ -49,9 +49,9 @@ def restart(**more: Any) -> Dict:
     return made | {"cost_s": 0.06} | more
 
 
-def direct(**more: Any) -> Dict:
+def direct(clock: float = 0.0, **more: Any) -> Dict:
     told = {UIDS["P"]: [line(**more)]}
-    (found,) = links_of(told, [process("P"), process("Q")], [])
+    (found,) = links_of(told, [process("P"), process("Q")], [], {UIDS["P"]: clock})
     return found
 
 
@@ -72,7 +72,7 @@ def gateway(**more: Any) -> Dict:
 
 
 def test_sites_have_their_processes_and_gateways() -> None:
-    found = sites_of([process("Q"), process("P")], [gateway()])
+    found = sites_of([process("Q"), process("P")], [gateway()], {})
     assert [(one["name"], one["processes"], len(one["gateways"])) for one in found] == [
         ("A", ["P"], 1),
         ("B", ["Q"], 0),
@@ -89,7 +89,7 @@ def test_a_line_that_does_well_is_not_talked_about() -> None:
 
 def test_the_other_end_tells_of_duplicate_acknowledgements() -> None:
     told = {UIDS["P"]: [line()], UIDS["Q"]: [line(peer=UIDS["P"], out_of_order=9)]}
-    there, back = links_of(told, [process("P"), process("Q")], [])
+    there, back = links_of(told, [process("P"), process("Q")], [], {})
     assert (there["dup_acks"], back["dup_acks"]) == (9, 4)
 
 
@@ -129,14 +129,14 @@ def test_a_restart_that_cost_nothing_or_is_long_past(last: object) -> None:
 
 
 def test_gateways_tell_of_theirs() -> None:
-    (found,) = links_of({}, [], [gateway(last_restart=restart())])
+    (found,) = links_of({}, [], [gateway(last_restart=restart())], {})
     assert (found["via"], found["cwnd"], found["algorithm"]) == ("gateway", 90, "bbr")
     assert "+60 ms; a heartbeat or BBR would have kept it warm" in found["sentence"]
-    (silent,) = links_of({}, [], [gateway(silent=True, heard_s=5.0)])
+    (silent,) = links_of({}, [], [gateway(silent=True, heard_s=5.0)], {})
     assert silent["silent_s"] == 5.0 and "has had no answer for 5 s" in silent["sentence"]
     played = gateway()
     played["report"]["emulation"] = {"delay_s": 0.02}
-    (found,) = links_of({}, [], [played])
+    (found,) = links_of({}, [], [played], {})
     assert found["emulated"] and found["sentence"] == EMULATED and not found["trouble"]
     assert found["rtt_s"] == 0.06
 
@@ -145,17 +145,40 @@ def test_a_gateway_that_is_not_reached() -> None:
     alone = gateway()
     (peer,) = alone["report"]["gateways"]
     peer |= {"connections": [], "unreachable_s": 9.0, "trouble": "refused"}
-    (found,) = links_of({}, [], [alone])
+    (found,) = links_of({}, [], [alone], {})
     sentence = "the gateway of A has not reached that of B for 9 s (refused)"
     assert (found["count"], found["sentence"]) == (0, sentence)
 
 
+@pytest.mark.parametrize("wrong", [-3600.0, -3.0, 3.0, 3600.0])
+def test_a_clock_that_is_wrong_is_told_and_corrected(wrong: float) -> None:
+    theirs = time.time() + wrong
+    (a, b) = sites_of([process("P"), process("Q")], [], {UIDS["P"]: -wrong, UIDS["Q"]: 0.1})
+    way = "ahead of" if wrong > 0 else "behind"
+    assert a["sentence"].startswith(f"a clock at A is {abs(wrong)} s {way} this machine's: times")
+    assert b["sentence"] == ""
+    silent = direct(clock=-wrong, silent_since=theirs - 12)
+    assert silent["silent_s"] == pytest.approx(12, abs=1)
+    assert "+60 ms" in direct(clock=-wrong, last_restart=restart(at=theirs - 2))["sentence"]
+    assert direct(clock=-wrong, last_restart=restart(at=theirs - 3600))["sentence"] == ""
+
+
+@pytest.mark.parametrize("wrong", [-3600.0, 3600.0])
+def test_a_gateway_s_clock_that_is_wrong_is_corrected(wrong: float) -> None:
+    theirs = time.time() + wrong
+    for ago, told in ((7.0, True), (3600.0, False)):
+        one = gateway(last_restart=restart(at=theirs - ago))
+        one["report"] |= {"time": theirs - 5, "age": 5.0}
+        (found,) = links_of({}, [], [one], {})
+        assert ("+60 ms" in found["sentence"]) is told
+
+
 @pytest.mark.parametrize("nonsense", [None, 7, [], [7], {}, "x", [{"site": 1, "listed": True}]])
 def test_nonsense_is_passed_over(nonsense: object) -> None:
-    assert links_of({UIDS["P"]: nonsense}, [process("P")], []) == []  # type: ignore[dict-item]
+    assert links_of({UIDS["P"]: nonsense}, [process("P")], [], {}) == []  # type: ignore[dict-item]
     told = gateway() | {"report": {"gateways": nonsense}}
-    assert links_of({}, [], [told]) == []
-    assert links_of({}, [], [gateway() | {"report": nonsense}]) == []
+    assert links_of({}, [], [told], {}) == []
+    assert links_of({}, [], [gateway() | {"report": nonsense}], {}) == []
 
 
 def test_who_waits_over_a_link_in_trouble_is_told() -> None:

@@ -103,6 +103,7 @@ def test_times_are_of_this_machines_clock(
     server.tell(state(since=theirs - 60, until=theirs + 30), seen=9, clock=theirs)
     for fresh in (False, True):
         one = seen(fresh)
+        assert one["clock"] == pytest.approx(time.time() - theirs, abs=30)
         assert 59 < time.time() - one["since"] < 90 and 29 < one["until"] - one["since"] - 60 < 31
     # A wait that had just begun when the relay looked is young, however late we hear of it.
     server.rows[0][4] = 0.9

@@ -120,6 +120,8 @@ export interface Process {
   readonly since: number;
   /** Since when nobody answers where it listens, though nothing says that it is dead. */
   readonly unreachable: number | null;
+  /** What gateways say of why. */
+  readonly unreachable_why: string | null;
   readonly call: number;
   readonly waits: string | null;
   readonly wait: Wait | null;
@@ -151,6 +153,8 @@ export interface Site {
   readonly name: string;
   readonly processes: readonly Name[];
   readonly gateways: readonly { readonly name: string; readonly address: string }[];
+  /** That a clock there is wrong. */
+  readonly sentence: string;
 }
 
 /** The connections from one site to another, as one; null is what nobody has told. */

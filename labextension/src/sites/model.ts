@@ -45,9 +45,10 @@ export function waysOf(links: readonly Link[]): Way[] {
 }
 
 /** What is said below the drawing: first what costs time. */
-export function sentencesOf(links: readonly Link[]): string[] {
-  const told = [...links].sort((one, other) => Number(other.trouble) - Number(one.trouble));
-  return [...new Set(told.map(link => link.sentence).filter(text => text !== ''))];
+export function sentencesOf(sites: readonly Site[], links: readonly Link[]): string[] {
+  const first = [...links].sort((one, other) => Number(other.trouble) - Number(one.trouble));
+  const told = [...sites, ...first].map(one => one.sentence);
+  return [...new Set(told)].filter(text => text !== '');
 }
 
 function labelOf(links: readonly Link[]): string {

@@ -14,7 +14,7 @@ export function SitesView({ snapshot }: { readonly snapshot: Snapshot }): JSX.El
     const line = lineOf(way, layout.boxes);
     return line ? [{ way, line }] : [];
   });
-  const sentences = sentencesOf(links);
+  const sentences = sentencesOf(sites, links);
   const told = ways.map(way => `${way.ends.join(' and ')}: ${way.label || 'connected'}`);
   return (
     <div className="sfm-Sites" ref={outer}>

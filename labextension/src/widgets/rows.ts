@@ -69,9 +69,11 @@ const OUTSIDE: Record<Now['does'], readonly [label: string, waits: string]> = {
 type Doing = Pick<Process, 'since' | 'where'> & Pick<RowView, 'waits' | 'label'>;
 
 /** What a row says of the call that a process is in, or of what it does outside. */
-function doing({ state, since, unreachable, waits, where, now, polls }: Process): Doing {
+function doing(process: Process): Doing {
+  const { state, since, unreachable, waits, where, now, polls } = process;
   if (unreachable !== null) {
-    return { since: unreachable, where, waits: waits ?? '', label: 'unreachable' };
+    const why = process.unreachable_why ?? waits ?? '';
+    return { since: unreachable, where, waits: why, label: 'unreachable' };
   }
   if (polls && now?.does !== 'stopped') {
     return { since: polls.since, where: polls.where, waits: polls.wait.text, label: 'polling' };

@@ -12,6 +12,7 @@ use super::wide::Wide;
 use crate::json::Json;
 use crate::net::voice::Reason;
 use crate::tcp_info::{self, Value, FIELDS};
+use crate::tcp_past::since_1970;
 
 /// Gateways of one site are close to each other; those that are farther apart (seconds) are probably
 /// of two sites with one name.
@@ -54,6 +55,8 @@ impl Engine {
             out.string("site", &self.options.site);
             out.string("address", &format!("tcp://{}", self.address));
             out.raw("seconds", (now - self.started).as_secs_f64());
+            // By this clock is what is told as a time below; others' may differ.
+            out.raw("time", since_1970());
             out.string("algorithm", &self.choice.algorithm);
             out.raw("connections", self.choice.connections);
             out.string("why", &self.choice.why);
