@@ -2,7 +2,8 @@
 
 * A watchdog: pytest-timeout (180 s, see pyproject.toml) prints all stacks and ends the run; a
   second one needs no GIL, for a test that holds it.
-* After every test: no process, no thread named sfm-*, no segment or ring is left.
+* After every test: no process, no thread named sfm-*, no segment or ring is left, and the
+  environment's SFM_* are what they were.
 * Each session has its own SFM_DIR and its own Jupyter folders: tests see nothing of the user's
   worlds, clusters and settings, and the user nothing of theirs.
 * With SFM_CI=1 a test that must run there and is skipped has failed.
@@ -184,7 +185,7 @@ _told = leaks.Left()  # a thread cannot be removed: its test is blamed, not its 
 
 def _checked(who: str, root: Path, *, killed: bool = False) -> Iterator[None]:
     global _told
-    before, kept = leaks.look(root), leaks.worlds(root)
+    before, kept, named = leaks.look(root), leaks.worlds(root), leaks.environment()
     yield
     if killed:
         # What was killed cannot tidy up; that clean() does it for them is tested here.
@@ -197,6 +198,8 @@ def _checked(who: str, root: Path, *, killed: bool = False) -> Iterator[None]:
     leaks.remove_worlds(root, kept)
     if left:
         pytest.fail(f"{who} left behind:\n{left}", pytrace=False)
+    if changed := leaks.restore(named):
+        pytest.fail(f"{who} has changed the environment: {', '.join(changed)}", pytrace=False)
 
 
 # --- fixtures ----------------------------------------------------------------------------------

@@ -88,6 +88,21 @@ def remove(root: Path, left: Left) -> None:
         (root / name).unlink(missing_ok=True)
 
 
+def environment() -> dict[str, str]:
+    """What the environment says to this package."""
+    return {name: value for name, value in os.environ.items() if name.startswith("SFM_")}
+
+
+def restore(before: dict[str, str]) -> list[str]:
+    """Have the environment say that again; the names that said something else."""
+    now = environment()
+    changed = sorted(name for name in before | now if before.get(name) != now.get(name))
+    for name in changed:
+        os.environ.pop(name, None)
+    os.environ.update(before)
+    return changed
+
+
 def remove_worlds(root: Path, keep: set[str]) -> None:
     """Remove the folders of all worlds but ``keep``."""
     for world in worlds(root) - keep:

@@ -6,13 +6,14 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Mapping
 
 from sfm_kernel.errors import SFMError
 from sfm_kernel.gateway.options import parser, surroundings
 from sfm_kernel.gateway.service import Service
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None, environment: Mapping[str, str] = os.environ) -> int:
     """Serve until SIGINT or SIGTERM; the exit status."""
     commands = parser()
     options = commands.parse_args(arguments)
@@ -24,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         service = Service(
             options.world,
-            *surroundings(os.environ),
+            *surroundings(environment),
             options.site,
             bind=options.bind,
             weights=dict(options.weight),

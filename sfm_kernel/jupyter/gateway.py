@@ -9,7 +9,6 @@ those of ``python -m sfm_kernel.gateway``.
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -29,9 +28,11 @@ def run(connection: Mapping[str, Any], options: list[str]) -> int:
     Raises:
         WorldAccess: the cluster has no session key. KeyError: it has no SFM.
     """
-    os.environ["SFM_DIRECTORY"] = connection[DIRECTORY]
-    os.environ["SFM_GATEWAY_KEY"] = str(GatewayKey.of_world(world_key(connection)))
-    return gateway(["--world", world_name(connection), *options])
+    environment = {
+        "SFM_DIRECTORY": connection[DIRECTORY],
+        "SFM_GATEWAY_KEY": str(GatewayKey.of_world(world_key(connection))),
+    }
+    return gateway(["--world", world_name(connection), *options], environment)
 
 
 def main(arguments: list[str]) -> int:
