@@ -124,6 +124,11 @@ class Group(Collectives):
         return list(self._team.names)
 
     @property
+    def sites(self) -> int:
+        """At how many sites the members are."""
+        return len(self._team.sites)
+
+    @property
     def number(self) -> int:
         """The number of the call that this member is in, or was in last; all count alike."""
         return self._team.number

@@ -51,28 +51,35 @@ class IntraBlocks(Driver):
 
     def gather(self, send: Elements | None, receive: Blocks | None, root: int, even: bool) -> None:
         assert send is not None
-        parts = self.group.gather(packed(send), root, algorithm=by_tree(even, send.nbytes))
+        parts = self.group.gather(packed(send), root, algorithm=self._for(even, send.nbytes))
         if parts is not None and receive is not None:
             self.put_all(receive, parts, send)
 
     def scatter(self, send: Blocks | None, receive: Elements | None, root: int, even: bool) -> None:
         assert receive is not None
         if self.rank != root:
-            part = self.group.scatter(None, root, algorithm=by_tree(even, receive.nbytes))
+            part = self.group.scatter(None, root, algorithm=self._for(even, receive.nbytes))
             self.put(receive, part, root)
             return
         assert send is not None
         parts = [packed(one) for one in send]
-        own = self.group.scatter(parts, root, algorithm=by_tree(even, send[root].nbytes))
+        own = self.group.scatter(parts, root, algorithm=self._for(even, send[root].nbytes))
         if receive is not send[root]:
             self.put(receive, own, root)
+
+    def _for(self, even: bool, nbytes: int) -> str | None:
+        """The algorithm for blocks of so many bytes: one that all members choose. Between sites it
+        is chosen by the sites."""
+        by_tree = even and nbytes < TREE
+        return None if by_tree or self.group.sites > 1 else "linear"
 
     def allgather(self, send: Elements, receive: Blocks) -> None:
         if max(one.nbytes for one in receive) <= SMALL:
             small = self.group.allgather(packed(send).tobytes())
             parts = [np.frombuffer(one, np.uint8) for one in small]
         else:
-            parts = self.group.allgather(packed(send), algorithm="ring")
+            algorithm = "ring" if self.group.sites == 1 else None
+            parts = self.group.allgather(packed(send), algorithm=algorithm)
         self.put_all(receive, parts, send)
 
     def alltoall(self, send: Blocks, receive: Blocks) -> None:
@@ -105,8 +112,3 @@ class IntraBlocks(Driver):
 def packed(elements: Elements) -> Bytes:
     """All of them as bytes; a view if they follow each other in memory."""
     return elements.get(0, elements.nbytes)
-
-
-def by_tree(even: bool, nbytes: int) -> str | None:
-    """The algorithm for blocks of so many bytes; members must agree on it."""
-    return None if even and nbytes < TREE else "linear"
