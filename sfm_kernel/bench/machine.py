@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import time
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from sfm_kernel.bench.rows import Row
@@ -54,7 +53,9 @@ def _memory_bytes() -> int:
 
 
 def _version(distribution: str) -> str:
+    from importlib import metadata  # 0.1 s, which most programs need not wait for
+
     try:
-        return version(distribution)
-    except PackageNotFoundError:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
         return "not installed"

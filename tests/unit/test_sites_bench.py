@@ -50,31 +50,21 @@ def test_messages_between_the_sites_are_those_of_the_paper() -> None:
     assert sum(found["EP"].elements()) < 2000
 
 
-def info(**told: Any) -> counts.Info:
-    return {"bytes_sent": 0, "last_data_sent_s": 0.0, "rto_s": 0.2, "unacked": 0, **told}
+def connection(restarts: int, **tcp: Any) -> dict[str, Any]:
+    known = {"total_rto": None, "total_retrans": 2, "rcv_ooopack": 1}
+    return {"gateway": None, "idle_restarts": restarts, "tcp": {**known, **tcp}}
 
 
-def test_an_idle_restart_is_counted_when_something_is_sent_after_a_long_silence() -> None:
-    watch = counts.Watch(forgets=True)
-    watch.look(info())
-    watch.look(info(last_data_sent_s=0.15))
-    watch.look(info(bytes_sent=1))
-    assert watch.restarts == 0  # the silence was shorter than the timeout
-    watch.look(info(bytes_sent=1, last_data_sent_s=0.25))
-    watch.look(info(bytes_sent=2, total_rto=3, total_retrans=4, dsack_dups=5))
-    assert watch.counts() == Counter(connections=1, restarts=1, rto=3, retransmitted=4, dups=5)
-    watch.forgets = False  # BBR
-    watch.look(info(bytes_sent=2, last_data_sent_s=1.0))
-    watch.look(info(bytes_sent=3))
-    assert watch.restarts == 1
-
-
-def test_counts_of_gateways_are_added_up() -> None:
-    tcp = {"total_rto": None, "total_retrans": 2, "dsack_dups": 1}
-    gateway = {"connections": [{"idle_restarts": 1, "tcp": tcp}, {"idle_restarts": 0, "tcp": tcp}]}
-    found = counts.of_reports([{"gateways": [gateway]}, {"gateways": []}])
-    assert found == {"connections": 2, "restarts": 1, "rto": 0, "retransmitted": 4, "dups": 2}
-    assert set(counts.of_reports([])) == set(found)
+def test_counts_of_processes_and_of_gateways_are_added_up_alike() -> None:
+    one, other = connection(1, total_rto=3), connection(0)
+    added = {"connections": 2, "restarts": 1, "rto": 3, "retransmitted": 4, "dup_acks": 2}
+    assert counts.of_lines([one, other, {**one, "gateway": "its uid"}]) == added
+    peer = {"connections": [one, other]}
+    reports: list[dict[str, Any]] = [{"gateways": [peer]}, {"gateways": []}]
+    assert counts.of_reports(reports) == added
+    assert counts.of_lines([{**one, "tcp": None}])["restarts"] == 1  # it has just ended
+    assert counts.total([added, added])["rto"] == 6
+    assert set(counts.of_reports([])) == set(counts.of_lines([])) == set(added)
 
 
 def test_numbers_that_are_missing_late_or_doubled_are_told() -> None:
@@ -107,6 +97,41 @@ def test_verdicts_say_whether_a_target_is_met_and_by_how_much_not() -> None:
     assert found["cut 5: lost, doubled, errors", "direct"]["verdict"] == "missed"
     assert found["cut 5: flowing again after", "direct"]["verdict"] == "not measured"
     assert not any(what.startswith("barrier") for what, _ in found)
+
+
+def test_a_disturbed_run_meets_and_misses_no_target() -> None:
+    found = {"lost": 0, "doubled": 0, "late": 0, "ended": "went on", "seconds": 0.5}
+    measured = [row("cut 5", "gateway", "cut of 5 s", **found) | {"disturbed": True}]
+
+    def verdict(what: str) -> tuple[float, str]:
+        (one,) = (one for one in verdicts.summary(measured) if what in one["what"])
+        return one["measured"], one["verdict"]
+
+    assert verdict("flowing") == (0.5, "disturbed") and verdict("lost") == (0.0, "disturbed")
+    measured.append(row("cut 5", "gateway", "cut of 5 s", **{**found, "seconds": 0.1}))
+    assert verdict("flowing") == (0.1, "met")  # of the other one alone
+    measured[0]["lost"] = 1
+    assert verdict("lost") == (1.0, "missed")  # which no load excuses
+
+
+def test_an_answer_that_was_never_heard_is_lost() -> None:
+    kept = {"doubled": 0, "late": 0, "ended": "went on", "seconds": 0.5}
+
+    def wrong(**more: int) -> float:
+        listed = verdicts.summary([row("cut 5", "gateway", "cut of 5 s", **kept, **more)])
+        (one,) = (one for one in listed if "lost" in one["what"])
+        return float(one["measured"])
+
+    assert wrong(lost=0, unheard=0) == 0
+    assert wrong(lost=0, unheard=2) == 2
+    assert wrong(lost=2, unheard=2) == 2  # the same ones
+
+
+def test_experiments_that_need_no_lab() -> None:
+    known = sites.measures(quick=True)
+    playable = {name for name, one in known.items() if one.playable}
+    assert {"start", "pairs 8", "requests", "barrier", "killed", "killed of two"} <= playable
+    assert not playable & {"tcp silence", "loss", "cut 5", "reset", *sites.NAS}
 
 
 def test_all_experiments_and_targets_are_of_ways_that_there_are() -> None:

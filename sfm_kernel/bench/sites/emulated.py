@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from sfm_kernel.bench.sites.lab import Lab, refusal
+from sfm_kernel.bench.sites.enter import COMMAND
+from sfm_kernel.bench.sites.lab import LATE_SECONDS, Disturbed, Lab, refusal
 
 CANNOT_SHOW = (
     "This machine allows no network namespaces. The gateways play the way between the sites: "
@@ -38,6 +38,7 @@ class Emulated:
         self.rtt, self.rate = rtt, rate
         self.gateway_options = ("--delay", f"{rtt / 2 * 1e6:.0f}us", "--limit", f"{rate:.0f}")
         self._started: list[subprocess.Popen[Any]] = []
+        self._late = 0.0
 
     def address(self, site: str, host: int = 1) -> str:
         """The address of a host, which no other has."""
@@ -53,13 +54,27 @@ class Emulated:
         **options: Any,
     ) -> subprocess.Popen[Any]:
         """Start a program; it ends with ``close`` at the latest."""
-        enter = [sys.executable, "-m", "sfm_kernel.bench.sites.enter", str(os.getpid()), "-", "-"]
+        enter = [*COMMAND, str(os.getpid()), "-", "-"]
         one: subprocess.Popen[Any] = subprocess.Popen(
             [*enter, *command], env={**os.environ, **(env or {})},
             **{"start_new_session": True, **options},
         )  # fmt: skip
         self._started.append(one)
         return one
+
+    def hear(self, reports: Iterable[Mapping[str, Any]]) -> None:
+        """Gateways tell this of the way that they have played."""
+        told = [one["emulation"]["late"]["mean_s"] for one in reports if one["emulation"]]
+        self._late = max([self._late, *told])
+
+    def report(self) -> dict[str, float]:
+        """How late the way was, as gateways have measured: ``late_mean_s``, of the worst one."""
+        return {"late_mean_s": self._late}
+
+    def check(self) -> None:
+        """Raises Disturbed where ``Lab.check`` does: it was later than a millisecond on average."""
+        if self._late > LATE_SECONDS:
+            raise Disturbed(f"gateways played the way {self._late * 1e3:.2f} ms late on average")
 
     def close(self) -> None:
         """End all programs. Again: no effect."""

@@ -87,7 +87,7 @@ def _flooded(
         failed = []
         for _ in range(resets):
             failed.append(time.monotonic())
-            assert isinstance(lab, Lab)
+            assert isinstance(lab, Lab)  # who plays a way cannot reset what goes through it
             lab.reset_connections()
             time.sleep(2.0)
         if not resets:

@@ -30,6 +30,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
+from sfm_kernel.bench.sites.enter import COMMAND
 from sfm_kernel.errors import SFMError
 
 MTU = 1500
@@ -184,7 +185,7 @@ class Lab:
         network = self._host(site, host)
         user = "-" if self._user is None else str(self._user)
         inherited = [network] + ([] if self._user is None else [self._user])
-        enter = [sys.executable, "-m", "sfm_kernel.bench.sites.enter", str(os.getpid())]
+        enter = [*COMMAND, str(os.getpid())]
         one: subprocess.Popen[Any] = subprocess.Popen(
             [*enter, user, str(network), *command],
             env={**os.environ, **(env or {})},

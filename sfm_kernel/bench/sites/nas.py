@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 from typing import Any
 
 from sfm_kernel.bench.rows import Row, grouped
 from sfm_kernel.bench.sites.counts import COUNTED
 from sfm_kernel.bench.sites.lab import Lab
-from sfm_kernel.bench.sites.patterns import PATTERNS, RANKS, computing, site
+from sfm_kernel.bench.sites.patterns import PATTERNS, RANKS, Step, computing, site
 from sfm_kernel.bench.sites.ways import DIRECT, Way
 from sfm_kernel.bench.sites.world import LabWorld
 
@@ -25,44 +25,46 @@ GATEWAYS_HURT = 1.05
 
 
 def iterations(
-    lab: Lab, way: Way = DIRECT, name: str = "BT", count: int | None = None
+    lab: Lab, way: Way = DIRECT, names: Sequence[str] = ("BT",), count: int | None = None
 ) -> Iterator[Row]:
-    """Some iterations of one pattern, each rank in a host of its own; one before counts not.
+    """Some iterations of each pattern, each rank in a host of its own; one before counts not.
 
     An iteration takes as long as it takes the slowest rank.
     """
-    pattern = PATTERNS[name]
-    count = count or pattern.shown
-    names = [f"r{rank}" for rank in range(RANKS)]
     with LabWorld(lab, way) as world:
         sites = list(lab.sites)
         programs = [
-            world.program(names[rank], sites[site(rank)], rank % (RANKS // 2) + 1)
+            world.program(f"r{rank}", sites[site(rank)], rank % (RANKS // 2) + 1)
             for rank in range(RANKS)
         ]
         world.join(programs)
-        steps = [
-            [
-                step if isinstance(step, float)
-                else [[(names[to], n) for to, n in step[0]], [names[source] for source in step[1]]]
-                for step in pattern.iteration(rank)
-            ]
-            for rank in range(RANKS)
-        ]  # fmt: skip
-        _play(programs, steps, 1)  # all have met
-        before = world.counts(programs)
-        seconds = _play(programs, steps, count)
-        after = world.counts(programs)
-        yield {
-            "what": f"{name}: an iteration",
-            "pattern": name,
-            "seconds": median(seconds),
-            "longest": max(seconds),
-            "computing_s": computing(pattern.iteration(0)),
-            "iterations": count,
-            "connections": after["connections"],
-            **{one: after[one] - before[one] for one in COUNTED},
-        }
+        for name in names:
+            pattern = PATTERNS[name]
+            steps = [_named(pattern.iteration(rank)) for rank in range(RANKS)]
+            _play(programs, steps, 1)  # all have met
+            before = world.counts(programs)
+            seconds = _play(programs, steps, count or pattern.shown)
+            after = world.counts(programs)
+            yield {
+                "what": f"{name}: an iteration",
+                "pattern": name,
+                "seconds": median(seconds),
+                "longest": max(seconds),
+                "computing_s": computing(pattern.iteration(0)),
+                "iterations": len(seconds),
+                "connections": after["connections"],
+                **{one: after[one] - before[one] for one in COUNTED},
+            }
+
+
+def _named(steps: Iterable[Step]) -> list[Any]:
+    """Steps with the programs' names for ranks, as JSON can tell them."""
+    return [
+        step
+        if isinstance(step, float)
+        else [[(f"r{to}", n) for to, n in step[0]], [f"r{source}" for source in step[1]]]
+        for step in steps
+    ]
 
 
 def _play(programs: Sequence[Any], steps: list[list[Any]], count: int) -> list[float]:

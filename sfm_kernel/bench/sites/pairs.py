@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from sfm_kernel.bench.rows import Row
+from sfm_kernel.bench.sites.counts import COUNTED, total
 from sfm_kernel.bench.sites.emulated import Emulated
 from sfm_kernel.bench.sites.lab import Lab
 from sfm_kernel.bench.sites.plain import MESSAGE
@@ -44,6 +45,16 @@ def part(server: Told, client: Told) -> Row:
     """What a server tells, after its client has said that it has no more questions."""
     client.do("stop", to=server.name)
     return server.end()
+
+
+def parted(world: LabWorld, pairs: Sequence[tuple[Told, Told]]) -> dict[str, int]:
+    """Pairs part; what the kernels have counted of both ends of what lies between them."""
+    servers, clients = zip(*pairs, strict=True)
+    # Before anybody says "stop", which is a message after a silence.
+    counts = world.counts(clients)
+    for pair in pairs:
+        part(*pair)
+    return counts if world.way.gateways else total([counts, world.counts(servers)])
 
 
 def start(lab: Lab | Emulated, way: Way = DIRECT) -> Iterator[Row]:
@@ -92,22 +103,25 @@ def sizes(
     lab: Lab | Emulated,
     way: Way = DIRECT,
     lengths: Sequence[int] = (1 << 20,),
-    total: int = 48 << 20,
+    amount: int = 48 << 20,
 ) -> Iterator[Row]:
-    """``total`` bytes in messages of each length, over a connection that is warm."""
+    """``amount`` bytes in messages of each length, over a connection that is warm."""
     with LabWorld(lab, way) as world:
         ((server, client),) = joined(world, 1)
         client.do("stream", to=server.name, length=1 << 20, count=16)
+        rows = []
         for length in lengths:
-            count = max(1, total // length)
+            count = max(1, amount // length)
             seconds = client.do("stream", to=server.name, length=length, count=count)["seconds"]
-            yield {
-                "what": f"{count} messages of {length / 1e6:g} MB",
-                "seconds": seconds,
-                "mbit_s": length * count * 8e-6 / seconds,
-                **world.counts([client]),
-            }
-        part(server, client)
+            rows.append(
+                {
+                    "what": f"{count} messages of {length / 1e6:g} MB",
+                    "seconds": seconds,
+                    "mbit_s": length * count * 8e-6 / seconds,
+                }
+            )
+        counts = parted(world, [(server, client)])
+        yield from (row | counts for row in rows)
 
 
 def small(
@@ -118,16 +132,15 @@ def small(
         ((server, client),) = joined(world, 1)
         asked = client.do("ask", to=server.name, length=length, count=count, silence=0, warm=0)
         told = sorted(asked["seconds"])
-        counted = world.counts([client])
+        counts = parted(world, [(server, client)])
         for name, at in (("median", 0.5), ("p90", 0.9), ("p99", 0.99), ("longest", 1.0)):
             seconds = told[min(int(count * at), count - 1)]
             yield {
                 "what": f"{length / 1e3:g} kB there and back, {name}",
                 "seconds": seconds,
                 "rtts": seconds / lab.rtt,
-                **counted,
+                **counts,
             }
-        part(server, client)
 
 
 def silent_pairs(
@@ -138,7 +151,10 @@ def silent_pairs(
         all_pairs = joined(world, pairs)
         for server, client in all_pairs:  # windows are open at first
             client.do("ask", to=server.name, length=MESSAGE, count=1, warm=4)
-        before = world.counts([client for _, client in all_pairs])
+            part(server, client)  # who serves cannot be asked for counts
+        before = world.counts([one for pair in all_pairs for one in pair])
+        for server, _ in all_pairs:
+            server.begin("serve")
         timers = [
             threading.Timer(
                 number * PAUSE / pairs, client.begin, ["ask"],
@@ -151,22 +167,20 @@ def silent_pairs(
         for one in timers:
             one.join()
         seconds = [one for _, client in all_pairs for one in client.end()["seconds"][1:]]
-        after = world.counts([client for _, client in all_pairs])
+        after = parted(world, all_pairs)
         yield {
             "what": f"160 kB after {PAUSE:g} s of silence, {pairs} pairs",
             "pairs": pairs,
             "seconds": median(seconds),
             "rtts": median(seconds) / lab.rtt,
             "longest": max(seconds),
-            **{name: after[name] - before[name] for name in after if name != "connections"},
+            **{name: after[name] - before[name] for name in COUNTED},
             "connections": after["connections"],
         }
-        for server, client in all_pairs:
-            part(server, client)
 
 
 def short(
-    lab: Lab | Emulated, way: Way = DIRECT, count: int = 300, total: int = 64 << 20
+    lab: Lab | Emulated, way: Way = DIRECT, count: int = 300, amount: int = 64 << 20
 ) -> Iterator[Row]:
     """Round trips, and the rate of large messages, where the way is short: what gateways cost."""
     with LabWorld(lab, way) as world:
@@ -180,7 +194,7 @@ def short(
             }
         rates = []
         for _ in range(3):
-            told = client.do("stream", to=server.name, length=4 << 20, count=total >> 22)
-            rates.append(total * 8e-6 / told["seconds"])
+            told = client.do("stream", to=server.name, length=4 << 20, count=amount >> 22)
+            rates.append(amount * 8e-6 / told["seconds"])
         yield {"what": "messages of 4 MB", "seconds": None, "mbit_s": median(rates)}
         part(server, client)

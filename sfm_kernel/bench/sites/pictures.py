@@ -36,7 +36,7 @@ class AfterSilence(Panel):
 
 
 class Bars(Panel):
-    """A bar for each of ``names``: the median of what ``of`` finds in the rows that have that name.
+    """A bar for each of ``names``: the median of a column, over the rows that have that name.
 
     Args:
         names: from the top.
@@ -44,6 +44,7 @@ class Bars(Panel):
         label: of the axis; ``top``: where it ends.
         column, scale: what is drawn of a row, and times what.
         marks: values that are drawn as dashed lines, with their names.
+        colours: after so many bars they are used again.
     """
 
     x, y = "at", "value"
@@ -58,22 +59,24 @@ class Bars(Panel):
         column: str = "seconds",
         scale: float = 1e3,
         marks: dict[str, float] | None = None,
+        colours: int = len(COLOURS),
     ) -> None:
         super().__init__("name")
         self.names, self._named, self.label, self.top = list(names), named, label, top
         self._column, self._scale, self._marks = column, scale, marks or {}
         self._values: dict[str, list[float]] = {}
+        self._colours = COLOURS[:colours]
 
     def begin(self, axes: Axes) -> None:
         super().begin(axes)
         axes.grid(visible=False, axis="y")
         places = range(len(self.names))
-        colours = [COLOURS[place % len(COLOURS)] for place in places]
+        colours = [self._colours[place % len(self._colours)] for place in places]
         widths = [0.0] * len(self.names)
         self._bars = axes.barh(places, widths, 0.7, color=colours, animated=True)
         self._texts = [
-            axes.annotate("", (0, at), (5, 0), textcoords="offset points", va="center", size=11,
-                          animated=True) for at in places
+            axes.annotate("not measured", (0, at), (5, 0), textcoords="offset points", va="center",
+                          size=11, color=QUIET, animated=True) for at in places
         ]  # fmt: skip
         axes.set(xlabel=self.label, xlim=(0, self.top), ylim=(len(self.names) - 0.2, -0.5))
         axes.set_yticks(places, self.names)
@@ -91,6 +94,6 @@ class Bars(Panel):
             if name in self._values:
                 value = median(self._values[name])
                 bar.set_width(value)
-                text.set_text(f"{value:.3g}")
+                text.set(text=f"{value:.3g}", color="black")
                 text.xy = (min(value, 0.87 * self.top), text.xy[1])
         return [*self._bars, *self._texts]

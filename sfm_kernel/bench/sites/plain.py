@@ -37,9 +37,9 @@ def ask(lab: Lab, **job: Any) -> dict[str, Any]:
     return answer
 
 
-def silence(lab: Lab, silences: tuple[float, ...]) -> Iterator[Row]:
+def silence(lab: Lab, silences: tuple[float, ...], count: int = 3) -> Iterator[Row]:
     """160 kB after a silence: the round trips that they take, and the window before."""
-    told = ask(lab, job="after_silence", length=MESSAGE, silences=silences)
+    told = ask(lab, job="after_silence", length=MESSAGE, silences=silences, count=count)
     for one in told["rows"]:
         yield {
             "what": f"160 kB after {one['silence_s']:g} s of silence",

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import sfm_kernel
-from sfm_kernel.bench.sites.counts import Watching, of_reports
-from sfm_kernel.collectives import Group
+from sfm_kernel.bench.sites.counts import TOLD_AFTER, of_lines, of_reports
 from sfm_kernel.directory import RemoteDirectory
 from sfm_kernel.errors import SFMError
+from sfm_kernel.transport.tcp import TcpTransport
 
 if TYPE_CHECKING:
     from sfm_kernel.endpoint import Endpoint
@@ -78,11 +78,7 @@ class Program:
         """Join the world; seconds until it has."""
         start = time.monotonic()
         self._sfm = sfm_kernel.join(os.environ["SFM_WORLD"], self._name)
-        joined = time.monotonic() - start
-        self._watching = Watching(
-            os.environ["SFM_HOST_IP"], os.environ["SFM_DIRECTORY"].removeprefix("tcp://")
-        )
-        return {"join_s": joined}
+        return {"join_s": time.monotonic() - start}
 
     def know(self, names: list[str], seconds: float = 30.0) -> None:
         """All of these have joined, as far as this process has heard."""
@@ -122,12 +118,13 @@ class Program:
 
     def gateways_count(self) -> dict[str, int]:
         """What the kernels have counted of connections between gateways."""
-        time.sleep(1.2)  # until all have told
+        time.sleep(TOLD_AFTER)
         return of_reports(self._reports())
 
     def count(self) -> dict[str, int]:
-        """What the kernel has counted of this process's connections to other sites."""
-        return self._watching.counts()
+        """What the kernel has counted of this process's direct lines to other sites."""
+        (tcp,) = (one for one in self.sfm._transports if isinstance(one, TcpTransport))
+        return of_lines(tcp.exchange.connections())
 
     def _reports(self) -> list[dict[str, Any]]:
         key = bytes.fromhex(os.environ["SFM_KEY"])
@@ -249,6 +246,8 @@ class Program:
 
     def barriers(self, members: list[str], count: int) -> dict[str, Any]:
         """Seconds of each of some barriers of these members, in this order, after a first one."""
+        from sfm_kernel.collectives import Group  # 0.1 s, which other jobs need not wait for
+
         group = Group(self.sfm, members)
         seconds = []
         for _ in range(count + 1):

@@ -69,12 +69,17 @@ def _more(rows: Sequence[Row], way: str) -> float | None:
 
 
 def _wrong(rows: Sequence[Row], way: str) -> float | None:
-    """How many messages were lost, came twice or late, or never; errors count as well."""
+    """How many messages were lost, came twice or out of order; errors count as well.
+
+    An answer that was never heard is lost, too: ``beat`` takes in those that come late, and asks
+    on for seconds after the way is back. A question that was lost has no answer: it counts once.
+    """
     some = [row for row in rows if row["way"] == way]
     if not some:
         return None
     return float(
-        sum(row.get("lost", 0) + row.get("doubled", 0) + row.get("late", 0) for row in some)
+        sum(max(row.get("lost", 0), row.get("unheard", 0)) for row in some)
+        + sum(row.get("doubled", 0) + row.get("late", 0) for row in some)
         + sum(row["ended"] != "went on" for row in some)
     )
 
@@ -121,20 +126,28 @@ def targets() -> Iterator[Target]:
 
 
 def summary(measured: Sequence[Row]) -> list[Row]:
-    """A row for each target whose experiment was made: target, measured, met or by how much not."""
+    """A row for each target whose experiment was made: target, measured, met or by how much not.
+
+    Runs that were disturbed do not count: where there are no others, the verdict is "disturbed".
+    But a late lab is no excuse for what was lost.
+    """
     listed = []
     for one in targets():
         rows = [row for row in measured if row["measure"] == one.measure]
-        found = one.measured(rows, one.way) if rows else None
-        if rows and any(row["way"] == one.way for row in rows):
+        if any(row["way"] == one.way for row in rows):
+            found = one.measured(rows, one.way)
+            sound = one.measured([row for row in rows if not row["disturbed"]], one.way)
+            if found and one.limit == 0:
+                sound = found
+            disturbed = found is not None and sound is None
             sign = "≥" if one.at_least else "≤"
             listed.append({
                 "what": one.what,
                 "way": one.way,
                 "target": f"{sign} {one.limit:g} {one.unit}".strip(),
-                "measured": found,
-                "verdict": _verdict(one, found),
-                "disturbed": "yes" if any(row["disturbed"] for row in rows) else "",
+                "measured": found if disturbed else sound,
+                "verdict": "disturbed" if disturbed else _verdict(one, sound),
+                **({"played": "yes"} if any(row.get("played") for row in rows) else {}),
             })  # fmt: skip
     return listed
 

@@ -8,16 +8,17 @@ import secrets
 import subprocess
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from sfm_kernel.bench.sites.counts import total
+from sfm_kernel.bench.sites.counts import TOLD_AFTER, total
 from sfm_kernel.bench.sites.emulated import Emulated
 from sfm_kernel.bench.sites.lab import Lab
 from sfm_kernel.bench.sites.ways import DIRECT, Way
+from sfm_kernel.directory import RemoteDirectory
 from sfm_kernel.errors import SFMError
 
 PORT = 7099
@@ -57,9 +58,12 @@ class Told:
         self._process.wait()
 
     def leave(self) -> None:
-        """It closes its endpoint and ends; it has nothing to do any more."""
+        """It has nothing to do any more: it will close its endpoint and end."""
         assert self._process.stdin is not None
         self._process.stdin.close()  # that of a killed one, too
+
+    def wait(self) -> None:
+        """It has ended."""
         self._process.wait()
 
 
@@ -146,10 +150,20 @@ class LabWorld:
             asked.do("see_gateways", count=self.way.gateways * len(self.lab.sites))
 
     def counts(self, programs: Sequence[Told]) -> dict[str, int]:
-        """What the kernels count of connections between sites, all ends together: ``COUNTED``."""
+        """What the kernels have counted of these programs' connections to other sites: ``COUNTED``.
+
+        With gateways it is theirs, of all connections between them.
+        """
         if self.way.gateways:
             return programs[0].do("gateways_count")
-        return dict(total(Counter(one.do("count")) for one in programs))
+        return total(one.do("count") for one in programs)
+
+    def _reports(self) -> Iterable[dict[str, Any]]:
+        """What gateways tell, once all have told of what has happened by now."""
+        time.sleep(TOLD_AFTER)
+        key = bytes.fromhex(self._known["SFM_KEY"])
+        with RemoteDirectory("lab", self._known["SFM_DIRECTORY"], key) as directory:
+            return directory.reports().values()
 
     def __enter__(self) -> LabWorld:
         return self
@@ -161,8 +175,12 @@ class LabWorld:
         trace: TracebackType | None,
     ) -> None:
         if kind is None:
+            if isinstance(self.lab, Emulated):
+                self.lab.hear(self._reports())
             for one in self._programs:
                 one.leave()
+            for one in self._programs:
+                one.wait()
         for process in (*(one for many in self.gateways.values() for one in many), self._server):
             process.terminate()
             process.wait()
