@@ -8,7 +8,7 @@ endpoint sends. ``tests/contract`` holds one suite that every transport passes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -162,6 +162,9 @@ class Directory(Protocol):
 
         Raises: as ``join``.
         """
+
+    def pictures(self, fresh: bool = False) -> Sequence[dict[str, Any]]:
+        """What the processes of other machines do, for observers."""
 
     def alive(self, member: Member) -> bool:
         """Whether this incarnation still runs and has not left; cheap enough for every 100 ms."""
