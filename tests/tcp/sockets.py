@@ -78,21 +78,32 @@ class _Instruction(ctypes.Structure):
     )
 
 
-def deafen(*wanted: int) -> None:
+def deafen(*wanted: int, listening: bool = True) -> None:
     """Let the kernel drop whatever comes for this process at these ports, connections and attempts.
 
     It acknowledges nothing any more, and refuses nothing: the machine is as good as unplugged.
+    Without ``listening`` only the connections that there are.
     """
     drop = _Instruction(0x06, 0, 0, 0)  # BPF_RET: keep no byte of the packet
     program = struct.pack("@HP", 1, ctypes.addressof(drop))
     for one in own_sockets(*wanted):
-        one.setsockopt(socket.SOL_SOCKET, 26, program)  # SO_ATTACH_FILTER
+        if listening or not is_listening(one):
+            one.setsockopt(socket.SOL_SOCKET, 26, program)  # SO_ATTACH_FILTER
 
 
-def hear_again(*wanted: int) -> None:
+def hear_again(*wanted: int, connected: bool = True) -> None:
+    """Without ``connected`` only new connections."""
     for one in own_sockets(*wanted):
         with contextlib.suppress(OSError):
-            one.setsockopt(socket.SOL_SOCKET, SO_DETACH_FILTER, 0)
+            if connected or is_listening(one):
+                one.setsockopt(socket.SOL_SOCKET, SO_DETACH_FILTER, 0)
+
+
+def attempts(*wanted: int) -> Iterator[int]:
+    """The ports from which this process tries to connect to these, just now."""
+    for one in psutil.Process().net_connections("tcp"):
+        if one.status == psutil.CONN_SYN_SENT and one.raddr and one.raddr.port in wanted:
+            yield one.laddr.port
 
 
 def connections(*wanted: int) -> int:

@@ -17,7 +17,7 @@ import sfm_kernel
 from sfm_kernel import Endpoint, PeerLost, WorldError
 from tests.contract.conftest import Background
 from tests.tcp.conftest import Impostor, link, member, repeat, transport
-from tests.tcp.sockets import connections, cut, deafen, hear_again, place, port
+from tests.tcp.sockets import attempts, connections, cut, deafen, hear_again, place, port
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.tcp
@@ -237,6 +237,31 @@ def test_a_first_connection_that_nobody_answers(join: Callable[..., Endpoint]) -
     wait_until(lambda: link(a, "B").silence is None and link(a, "B").up)
 
 
+def test_a_line_that_has_fallen_silent_is_replaced(join: Callable[..., Endpoint]) -> None:
+    """A firewall has forgotten it, say: TCP's own attempts on it will never be answered."""
+    a, b = join("A"), join("B")
+    a.send(dest="B", n=0)
+    b.recv()
+    deafen(port(b), listening=False)
+    a.send(dest="B", n=1)
+    b.send(dest="A", n=1)
+    assert b.recv(src="A").n == a.recv(src="B").n == 1
+
+
+def test_new_connections_are_tried_as_long_as_nobody_answers(join: Callable[..., Endpoint]) -> None:
+    """Again and again: the kernel's own attempts on one become ever rarer."""
+    a, b = join("A"), join("B")
+    a.send(dest="B", n=0)
+    b.recv()
+    deafen(port(a), port(b))
+    a.send(dest="B", n=1)
+    tried: set[int] = set()
+    wait_until(lambda: tried.update(attempts(port(b))) or len(tried) >= 4)
+    assert link(a, "B").lost is None
+    hear_again(port(b), connected=False)  # the old one stays as it is
+    assert b.recv(src="A").n == 1
+
+
 def test_who_cannot_be_reached_too_long_is_given_up(
     join: Callable[..., Endpoint], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -314,6 +339,7 @@ def test_who_refuses_connections_is_gone(join: Callable[..., Endpoint]) -> None:
     b.close()
     gone = transport(a).exchange.link("d" * 32, address)
     wait_until(lambda: gone.lost is not None)
+    assert gone.lost == "", "that nobody is there is all there is to say"
 
 
 def test_a_port_of_no_number(join: Callable[..., Endpoint]) -> None:

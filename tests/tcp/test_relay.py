@@ -258,9 +258,11 @@ def test_nothing_is_sent_while_nobody_looks(
     assert len(heard) > 5 and not any(heard)  # they are looked at, and nothing happens
     time.sleep(relays.WATCHED_SECONDS + relays.HELD_SECONDS)
     heard.clear()
+    begun = time.monotonic()
     extra = machines.process("C", "there", "sfm.send(dest='B', n=1)\nsfm.recv()")  # much happens
     time.sleep(2 * relays.HELD_SECONDS)
-    assert 1 <= len(heard) <= 5 and not any(heard)
+    held = (time.monotonic() - begun) / relays.HELD_SECONDS
+    assert 1 <= len(heard) <= 2 * held + 1 and not any(heard)
     wait_until(lambda: machines.seen("C") and machines.seen("B")["depth"] == 1)
     assert any(heard)
     assert extra.poll() is None

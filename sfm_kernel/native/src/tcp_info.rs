@@ -42,6 +42,8 @@ pub const STATE: Field = field("state", 0, 1, Plain);
 /// 0 open, 1 disorder, 2 congestion window reduced, 3 recovery, 4 loss.
 pub const CA_STATE: Field = field("ca_state", 1, 1, Plain);
 pub const RETRANSMITS: Field = field("retransmits", 2, 1, Plain);
+/// Unanswered questions whether the other side has room by now.
+pub const PROBES: Field = field("probes", 3, 1, Plain);
 pub const BACKOFF: Field = field("backoff", 4, 1, Plain);
 pub const RTO: Field = field("rto_s", 8, 4, Microseconds);
 pub const SND_MSS: Field = field("snd_mss", 16, 4, Plain);
@@ -88,10 +90,11 @@ pub const TOTAL_RTO_RECOVERIES: Field = field("total_rto_recoveries", 242, 2, Pl
 pub const TOTAL_RTO_TIME: Field = field("total_rto_time_s", 244, 4, Milliseconds);
 
 /// All that is told, in the kernel's order.
-pub const FIELDS: [Field; 42] = [
+pub const FIELDS: [Field; 43] = [
     STATE,
     CA_STATE,
     RETRANSMITS,
+    PROBES,
     BACKOFF,
     RTO,
     SND_MSS,

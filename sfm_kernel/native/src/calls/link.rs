@@ -1,12 +1,15 @@
 //! Sending to a peer through a link.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::outflow::{block_until, Room};
 use super::{End, Host, Peer};
 use crate::net::{Link, WHOLE};
 use crate::packet::{cost, Gather};
 use crate::sender::account_of;
+
+/// Who waits for room asks again after so long.
+const ASK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Hand the packet to the link; with `buffering` 0 returns when it was received.
 pub fn send_through_link<H: Host>(
@@ -26,9 +29,14 @@ pub fn send_through_link<H: Host>(
     let (account, cost) = (account_of(packet), cost(packet.len()));
     let seen = || Some(outflow.all_taken());
     if !outflow.try_acquire(account, cost, buffering) {
+        // Each credit answers one question; and either may be lost with a connection.
+        let mut asked: Option<(u64, Instant)> = None;
         let ready = || {
+            let taken = outflow.all_taken();
             let done = outflow.try_acquire(account, cost, buffering);
-            if !done {
+            let waits = |(at, since): (u64, Instant)| at == taken && since.elapsed() < ASK_AGAIN;
+            if !done && !asked.is_some_and(waits) {
+                asked = Some((taken, Instant::now()));
                 link.ask();
             }
             done

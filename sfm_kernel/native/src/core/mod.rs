@@ -250,14 +250,17 @@ impl Core {
         acks
     }
 
-    /// The sender of `lane` waits for room: acknowledge what it does not know yet, or the next.
-    pub fn ask(&self, lane: u32) {
+    /// The sender of `lane` waits for room: acknowledge what it was not told yet, or the next. Whether
+    /// there was anything to tell.
+    pub fn ask(&self, lane: u32) -> bool {
         let mut state = self.lock();
         let one = &mut state.lanes[lane as usize];
         one.asked = true;
-        if one.taken != one.acknowledged {
+        let news = one.taken != one.acknowledged;
+        if news {
             self.owe(&mut state, lane);
         }
+        news
     }
 
     /// By account, the cost of what was received from `lane`, ever.

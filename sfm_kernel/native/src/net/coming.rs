@@ -58,7 +58,7 @@ impl Exchange {
     ) {
         if events & libc::EPOLLOUT != 0 {
             if let Who::Dialed { link, probe: probe @ true } = &mut reading.who {
-                if connection.socket.failure().is_none() {
+                if connection.is_made() {
                     *probe = false;
                     self.tell(Event::Made(connection.clone(), link.clone()));
                 }
@@ -72,14 +72,14 @@ impl Exchange {
         let mut filled = reading.partial.len();
         scratch[..filled].copy_from_slice(&reading.partial);
         let failure = match connection.socket.receive(&mut scratch[filled..]) {
-            Ok(0) => Some(None),
+            Ok(0) => Some(connection.error()),
             Ok(count) => {
                 filled += count;
                 self.heard_at.store(now(), Ordering::Relaxed);
                 None
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-            Err(error) => Some(error.raw_os_error()),
+            Err(error) => Some(connection.error().or(error.raw_os_error())),
         };
         if failure.is_none() {
             match self.frames(connection, reading, &mut scratch[..filled]) {
@@ -264,10 +264,17 @@ impl Exchange {
                 link.say(Kind::Welcome, inner.number, connection);
                 link.repeat();
             }
-            Kind::Welcome => link.welcomed(inner.number),
+            Kind::Welcome => {
+                link.welcomed(inner.number);
+                link.repeat(); // it may have been lost with the way before
+            }
             Kind::Arrived if inner.flag => link.ask_how_far(),
             Kind::Arrived | Kind::Beat | Kind::Knock | Kind::Dropped => {}
-            Kind::Ask => self.core.ask(link.lane()),
+            Kind::Ask => {
+                if !self.core.ask(link.lane()) {
+                    link.repeat(); // what it was told it may not have heard
+                }
+            }
             Kind::Credit => link.outflow.credit(usize::from(inner.flag), inner.number),
             Kind::Refused => link.refused(inner.number),
             Kind::Bye => {

@@ -37,12 +37,16 @@ pub struct Connection {
 #[derive(Default)]
 struct Out {
     queue: VecDeque<Arc<Vec<u8>>>,
+    /// So many in front are passed by nothing: the connection's first one, and those put ahead.
+    ahead: usize,
     /// Bytes of the first that have gone.
     gone: usize,
     /// Somebody is told when there is room.
     waits: bool,
     /// A frame may have gone in part: nothing can follow it.
     failed: bool,
+    /// The error that the kernel has told: it tells of each once.
+    error: Option<i32>,
     /// When something was written last, in nanoseconds; 0: never.
     wrote: u64,
     past: Past,
@@ -61,7 +65,7 @@ impl Connection {
             confirmed: AtomicBool::new(false),
             warmth: AtomicU8::new(Warmth::Unknown as u8),
             epoll,
-            out: Mutex::new(Out { waits, ..Out::default() }),
+            out: Mutex::new(Out { waits, ahead: 1, ..Out::default() }),
         };
         connection.watch(libc::EPOLL_CTL_ADD, waits);
         connection
@@ -80,11 +84,27 @@ impl Connection {
 
     /// Send a frame, now or when there is room.
     pub fn put(&self, frame: Arc<Vec<u8>>) {
+        self.add(frame, false);
+    }
+
+    /// Send a frame that needs no place in the order before what waits. The first one on a connection
+    /// stays the first.
+    pub fn put_ahead(&self, frame: Arc<Vec<u8>>) {
+        self.add(frame, true);
+    }
+
+    fn add(&self, frame: Arc<Vec<u8>>, ahead: bool) {
         let mut out = self.out();
         if self.has_ended() || out.failed {
             return;
         }
-        out.queue.push_back(frame);
+        if ahead {
+            let at = out.ahead.max(usize::from(out.gone > 0)).min(out.queue.len());
+            out.queue.insert(at, frame);
+            out.ahead = at + 1;
+        } else {
+            out.queue.push_back(frame);
+        }
         if !out.waits {
             self.go_on(&mut out);
         }
@@ -117,15 +137,19 @@ impl Connection {
                     while let Some(frame) = out.queue.front().filter(|one| one.len() <= sent) {
                         sent -= frame.len();
                         out.queue.pop_front();
+                        out.ahead = out.ahead.saturating_sub(1);
                     }
                     out.gone = sent;
                 }
                 // Also while the connection is being made.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                // Who reads the socket sees it, too, and judges.
+                // Who reads the socket sees its end, and judges.
                 Err(error) => {
-                    if matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::ENOMEM)) {
-                        self.socket.break_off(); // it would go on with a frame missing
+                    match error.raw_os_error() {
+                        // It would go on with a frame missing.
+                        Some(libc::ENOBUFS | libc::ENOMEM) => self.socket.break_off(),
+                        Some(libc::EPIPE) => {} // of an end that was told before
+                        code => out.error = code,
                     }
                     (out.failed, out.gone) = (true, 0);
                     return out.queue.clear();
@@ -136,6 +160,20 @@ impl Connection {
         if waits != std::mem::replace(&mut out.waits, waits) {
             self.watch(libc::EPOLL_CTL_MOD, waits);
         }
+    }
+
+    /// What it has failed with, if the kernel has told that to whoever sent on it.
+    pub fn error(&self) -> Option<i32> {
+        self.out().error
+    }
+
+    /// Whether it has been made; else `error` says why not.
+    pub fn is_made(&self) -> bool {
+        let error = self.socket.failure();
+        if let Some(error) = &error {
+            self.out().error = error.raw_os_error();
+        }
+        error.is_none()
     }
 
     /// What keeps it from forgetting how much it carries.
@@ -188,21 +226,83 @@ impl Connection {
 #[cfg(test)]
 mod tests {
     use std::net::{TcpListener, TcpStream};
-    use std::os::fd::IntoRawFd;
+    use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 
     use super::*;
 
-    #[test]
-    fn nothing_follows_a_frame_that_went_in_part() {
+    fn epoll() -> OwnedFd {
+        // SAFETY: a fresh descriptor.
+        unsafe { OwnedFd::from_raw_fd(libc::epoll_create1(libc::EPOLL_CLOEXEC)) }
+    }
+
+    fn pair(epoll: &OwnedFd) -> (Connection, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         stream.set_nonblocking(true).unwrap();
         let (peer, _) = listener.accept().unwrap();
         // SAFETY: the descriptor is given away.
         let socket = unsafe { Socket::own(stream.into_raw_fd()) };
-        // SAFETY: a fresh descriptor.
-        let epoll = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
-        let connection = Connection::new(2, socket, epoll, false, false);
+        (Connection::new(2, socket, epoll.as_raw_fd(), false, false), peer)
+    }
+
+    #[test]
+    fn what_is_put_ahead_passes_all_but_the_first_and_what_has_begun() {
+        const LARGE: usize = 1_000_000;
+        let epoll = epoll();
+        let (connection, mut peer) = pair(&epoll);
+        connection.out().waits = true; // as before it is made
+        connection.put_ahead(Arc::new(vec![1]));
+        connection.put(Arc::new(vec![0; LARGE]));
+        connection.put_ahead(Arc::new(vec![2]));
+        connection.put_ahead(Arc::new(vec![3]));
+        while connection.out().gone == 0 {
+            connection.flush(); // until a large one has gone in part
+            connection.put(Arc::new(vec![0; LARGE]));
+        }
+        let larges = connection.out().queue.len();
+        connection.put_ahead(Arc::new(vec![4]));
+        connection.put_ahead(Arc::new(vec![5]));
+        let reader = std::thread::spawn(move || {
+            let mut all = Vec::new();
+            std::io::Read::read_to_end(&mut peer, &mut all).unwrap();
+            all
+        });
+        while !connection.is_flushed() {
+            connection.flush();
+        }
+        connection.end();
+        let all = reader.join().unwrap();
+        let marks: Vec<_> = (0..all.len()).filter(|&at| all[at] != 0).collect();
+        assert_eq!(marks.iter().map(|&at| all[at]).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+        assert_eq!(marks[..3], [0, 1, 2]);
+        // Behind the one that had begun, and before all others that waited.
+        assert_eq!(all.len() - 1 - marks[4], (larges - 1) * LARGE);
+    }
+
+    #[test]
+    fn why_nobody_was_reached_is_known_also_when_the_sender_was_told() {
+        let epoll = epoll();
+        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap(); // closed
+        for probe in [true, false] {
+            let socket = Socket::connect(&format!("tcp://{address}")).unwrap();
+            let connection = Connection::new(2, socket, epoll.as_raw_fd(), true, false);
+            let mut told = libc::pollfd { fd: connection.socket.raw(), events: 0, revents: 0 };
+            // SAFETY: one descriptor, which stays open.
+            assert_eq!(unsafe { libc::poll(&mut told, 1, 60_000) }, 1);
+            if probe {
+                assert!(!connection.is_made());
+            } else {
+                connection.put(Arc::new(vec![0; 10]));
+                connection.flush();
+            }
+            assert_eq!(connection.error(), Some(libc::ECONNREFUSED), "{probe}");
+        }
+    }
+
+    #[test]
+    fn nothing_follows_a_frame_that_went_in_part() {
+        let epoll = epoll();
+        let (connection, peer) = pair(&epoll);
         while connection.is_flushed() {
             connection.put(Arc::new(vec![0; 50_000]));
         }
@@ -213,7 +313,5 @@ mod tests {
             connection.put(Arc::new(vec![0; 10]));
         }
         assert!(connection.is_flushed() && connection.out().gone == 0);
-        // SAFETY: as above; nobody else has it.
-        unsafe { libc::close(epoll) };
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::connection::Connection;
 use super::exchange::{Event, Exchange, Who};
 use super::gates::Gate;
-use super::judging::{GateLine, Line, LOOK, LOOK_SELDOM, RETRY, RETURN, SECOND};
+use super::judging::{GateLine, Line, BURIED, LOOK, LOOK_SELDOM, RETRY, RETURN, SECOND};
 use super::lines::TELL_EVERY;
 use super::link::Link;
 use super::now;
@@ -80,6 +80,9 @@ impl Dialing {
             exchange.end(connection);
             return;
         };
+        if connection.has_ended() {
+            return; // another way was found meanwhile
+        }
         let former = link.way();
         line.next = now() + RETURN;
         link.take_way(connection.clone(), true);
@@ -126,7 +129,7 @@ impl Dialing {
             // Somebody is there, and has ended the connection.
             None | Some(libc::ECONNRESET | libc::EPIPE) => line.slammed(begun),
             _ => {
-                line.refusals = 0;
+                (line.refusals, line.slams) = (0, 0);
                 if link.silent_since() == 0 {
                     link.set_silent(begun);
                 }
@@ -134,8 +137,8 @@ impl Dialing {
             }
         }
         line.judge();
-        if exchange.closing.load(Ordering::SeqCst) {
-            link.lose("");
+        if error == Some(libc::ECONNREFUSED) && exchange.closing.load(Ordering::SeqCst) {
+            link.lose(""); // once is enough for who leaves
         }
         if link.lost().is_some() {
             return self.drop_line(exchange, link.uid);
@@ -187,6 +190,9 @@ impl Dialing {
         gate: &Arc<Gate>,
     ) {
         gate.lose_way(connection.id);
+        if connection.confirmed.load(Ordering::Relaxed) {
+            gate.asked.store(0, Ordering::Relaxed); // whoever is there next was not asked yet
+        }
         let Some(line) = self.gates.get_mut(&gate.listed.uid) else { return };
         line.attempt = None;
         line.next =
@@ -219,8 +225,13 @@ impl Dialing {
                 continue;
             }
             every = every.min(line.look(exchange, &mut self.said));
-            let silent = link.silent_since();
-            if silent != 0 && now() - silent > exchange.patience {
+            let silent = match link.silent_since() {
+                0 => 0,
+                since => now().saturating_sub(since),
+            };
+            if silent > BURIED && link.gone.load(Ordering::Relaxed) {
+                link.lose("");
+            } else if silent > exchange.patience {
                 let seconds = exchange.patience / SECOND;
                 let why = match link.why_silent() {
                     "" => String::new(),

@@ -30,11 +30,13 @@ const MAGIC: u8 = b'S';
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Class {
-    /// Acknowledgements and the like: small, and others wait for them.
+    /// Small, and others wait for it.
     Control = 0,
     Message = 1,
     /// A part of a message that takes several frames.
     Bulk = 2,
+    /// What may pass others of its flow, see `Kind::may_pass`.
+    Status = 3,
 }
 
 /// Where a frame goes.
@@ -76,6 +78,7 @@ impl Header {
             0 => Class::Control,
             1 => Class::Message,
             2 => Class::Bulk,
+            3 => Class::Status,
             _ => return None,
         };
         let length = number(0);
@@ -156,6 +159,21 @@ impl Kind {
     pub fn is_numbered(self) -> bool {
         matches!(self, Kind::Data | Kind::First | Kind::Part | Kind::Abort)
     }
+
+    /// Whether it may pass what its sender has sent before: it says how things stand, and what is said
+    /// later says no less. Who waits for it is not to wait for large messages, to whomever they go.
+    pub fn may_pass(self) -> bool {
+        matches!(self, Kind::Welcome | Kind::Arrived | Kind::Credit | Kind::Ask | Kind::Beat)
+    }
+
+    /// Of what has no number.
+    pub fn class(self) -> Class {
+        if self.may_pass() {
+            Class::Status
+        } else {
+            Class::Control
+        }
+    }
 }
 
 /// What stands in front of a body.
@@ -222,7 +240,7 @@ pub(crate) mod tests {
     fn what_is_no_header_is_refused() {
         let mut good = [0; HEADER];
         header().write(&mut good);
-        for (at, byte) in [(3, 1), (4, 0), (6, 3), (7, 1), (20, 1)] {
+        for (at, byte) in [(3, 1), (4, 0), (6, 4), (7, 1), (20, 1)] {
             let mut bad = good;
             bad[at] = byte;
             assert_eq!(Header::read(&bad), None, "{at}");

@@ -16,6 +16,9 @@ use super::link::Link;
 use super::now;
 use super::voice::{dropped_of, Reason, Role, Voice};
 
+/// Bytes that wait in the kernel for a gateway that does not read: what waits here something can pass.
+const UNSENT: i32 = 128 << 10;
+
 /// A gateway, as the directory lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
@@ -29,7 +32,8 @@ pub struct Gate {
     pub listed: Listed,
     /// The connection, once it has answered.
     way: Mutex<Option<Arc<Connection>>>,
-    /// When it was asked whether it is there; 0: it has answered.
+    /// When it was asked, for the first time since it has answered, whether it is there; 0: it has
+    /// answered.
     pub(super) asked: AtomicU64,
     /// Why it wants nothing of us.
     pub(super) refused: AtomicBool,
@@ -123,9 +127,9 @@ impl Exchange {
     /// Ask a gateway whether it is there.
     pub(super) fn ask_gateway(&self, gate: &Gate, on: &Connection) {
         let at = now();
-        gate.asked.store(at, Ordering::Relaxed);
+        let _ = gate.asked.compare_exchange(0, at, Ordering::Relaxed, Ordering::Relaxed);
         let said = lock(&self.voice).hello(Role::Process, gate.listed.uid, gate.listed.site, at);
-        on.put(Arc::new(said.bytes));
+        on.put_ahead(Arc::new(said.bytes));
     }
 
     /// A frame has come from a gateway: of the gateway's own, or of somebody far away.
@@ -136,6 +140,10 @@ impl Exchange {
         header: &Header,
         frame: &mut [u8],
     ) -> Option<()> {
+        if connection.confirmed.load(Ordering::Relaxed) {
+            // It is there, though what we ask may wait behind what we send.
+            gate.asked.store(0, Ordering::Relaxed);
+        }
         // Of what was dropped also gateways of other sites tell.
         if lock(&self.gates).all.iter().any(|(uid, _)| *uid == header.sender) {
             let opened = lock(&self.voice).open(header, frame).map(|(inner, body)| {
@@ -161,6 +169,7 @@ impl Exchange {
         let Ok(address) = std::str::from_utf8(body) else { return Some(()) };
         if inner.kind == Kind::Hello {
             let (link, _) = self.link_of(header.sender, header.from_site, address);
+            link.met.fetch_max(header.counter, Ordering::SeqCst);
             link.take_way(connection.clone(), false);
             self.arrived(connection, &link, &inner, b"");
             self.tell(Event::Wanted(link));
@@ -206,6 +215,7 @@ impl Exchange {
     /// Begin a connection to a gateway.
     pub(super) fn dial_gateway(&self, gate: &Arc<Gate>) -> std::io::Result<Arc<Connection>> {
         let socket = super::socket::Socket::connect(&gate.listed.address)?;
+        socket.limit_unsent(UNSENT);
         let connection = self.connection(socket, Who::Gateway(gate.clone()));
         self.ask_gateway(gate, &connection);
         Ok(connection)

@@ -33,7 +33,8 @@ impl Link {
 
     /// Say this on a connection, whether or not it is the way: `Welcome` on that of the peer's `Hello`.
     pub fn say(&self, kind: Kind, number: u64, on: &Connection) {
-        on.put(self.seal(&mut self.out(), kind, false, number, Class::Control, 0, 0, |_| {}));
+        let frame = self.seal(&mut self.out(), kind, false, number, kind.class(), 0, 0, |_| {});
+        put(on, kind, frame);
     }
 
     /// Say that we leave, as the last thing.
@@ -123,7 +124,8 @@ impl Link {
         let number = out.number;
         let frame = self.seal(out, kind, flag, number, class, ahead, length, fill);
         let at = now();
-        if out.kept.is_empty() {
+        let alone = out.kept.is_empty();
+        if alone {
             out.progress = at;
         }
         out.under_way += frame.len();
@@ -131,7 +133,7 @@ impl Link {
             way.put(frame.clone());
             out.begun = true;
         }
-        out.kept.push_back(Kept { number, frame, at, delivered: out.window.delivered });
+        out.kept.push_back(Kept { number, frame, at, delivered: out.window.delivered, alone });
         true
     }
 
@@ -140,9 +142,9 @@ impl Link {
             return;
         }
         let fill = |memory: &mut [u8]| memory.copy_from_slice(body);
-        let frame = self.seal(out, kind, flag, number, Class::Control, 0, body.len(), fill);
+        let frame = self.seal(out, kind, flag, number, kind.class(), 0, body.len(), fill);
         if let Some(way) = &out.way {
-            way.put(frame);
+            put(way, kind, frame);
         }
     }
 
@@ -169,9 +171,17 @@ impl Link {
             receiver: self.uid,
             counter: 0,
         };
-        self.untold.store(0, Ordering::Relaxed);
-        let inner = Inner { kind, flag, number, arrived: self.arrived.load(Ordering::Acquire) };
+        self.untold.store(0, Ordering::SeqCst);
+        let inner = Inner { kind, flag, number, arrived: self.arrived.load(Ordering::SeqCst) };
         Arc::new(out.sealer.seal(&header, &inner, length, fill))
+    }
+}
+
+fn put(on: &Connection, kind: Kind, frame: Arc<Vec<u8>>) {
+    if kind.may_pass() {
+        on.put_ahead(frame);
+    } else {
+        on.put(frame);
     }
 }
 

@@ -35,6 +35,10 @@ const PATIENCE: u64 = 1500 * MILLISECOND;
 /// questions on an idle one.
 const SILENT_SENDING: f64 = 1.2;
 const SILENT_IDLE: f64 = 4.5;
+/// So many unanswered questions whether there is room by now.
+const UNANSWERED: u64 = 2;
+/// What the directory says is gone, and is silent for so long: nothing of it is under way any more.
+pub(super) const BURIED: u64 = 5 * SECOND;
 /// Who goes around gateways goes through them again after so long.
 pub(super) const RETURN: u64 = 5 * SECOND;
 /// Lines are looked at so often, while something may be wrong and while nothing seems to be.
@@ -134,6 +138,9 @@ impl Line {
         if far && way.as_ref().is_none_or(|way| !way.shared && link.is_empty()) {
             if let Some(gateway) = exchange.gateway_to(&link) {
                 link.take_way(gateway, self.broke);
+                if let Some(former) = way {
+                    exchange.end(&former);
+                }
                 if let Some((attempt, _)) = self.attempt.take() {
                     exchange.end(&attempt);
                 }
@@ -167,7 +174,7 @@ impl Line {
                     if self.link.silent_since() == 0 {
                         self.link.set_silent(begun);
                     }
-                    self.refusals = 0;
+                    (self.refusals, self.slams) = (0, 0);
                 }
             }
         }
@@ -179,6 +186,9 @@ impl Line {
                 self.reached();
                 self.link.set_silent(0);
             }
+        }
+        if let Some(ended) = self.link.way().filter(|way| way.has_ended()) {
+            self.link.lose_way(ended.id);
         }
         let Some(way) = self.link.way() else {
             if now() >= self.next {
@@ -218,7 +228,7 @@ impl Line {
             return LOOK_SELDOM;
         };
         let dropped = self.link.why_dropped().is_some();
-        let waited = now() - since;
+        let waited = now().saturating_sub(since);
         if waited as f64 / 1e9 > SILENT_SENDING || (dropped && waited > RETRY) {
             if self.link.silent_since() == 0 {
                 self.link.set_silent(since);
@@ -227,8 +237,7 @@ impl Line {
                 self.next = now() + SECOND;
                 self.link.ask_how_far();
                 for gate in exchange.own_gates() {
-                    let mine = gate.way().is_some_and(|one| one.id == way.id);
-                    if mine && gate.asked.load(Ordering::Relaxed) == 0 {
+                    if gate.way().is_some_and(|one| one.id == way.id) {
                         exchange.ask_gateway(&gate, way);
                     }
                 }
@@ -248,7 +257,7 @@ impl Line {
         let under_way = way.socket.unacknowledged() > 0;
         if let Some(quiet) = is_quiet(&info, under_way) {
             if self.link.silent_since() == 0 {
-                self.link.set_silent(now() - (quiet * SECOND as f64) as u64);
+                self.link.set_silent(now().saturating_sub((quiet * SECOND as f64) as u64).max(1));
             }
             if !self.is_trying() && now() >= self.next {
                 dial(exchange, self, true, said);
@@ -333,7 +342,12 @@ fn is_unanswered(attempt: &Connection) -> bool {
 
 /// For how many seconds the peer's kernel has said nothing, if that is too long.
 fn is_quiet(info: &TcpInfo, under_way: bool) -> Option<f64> {
-    let quiet = info.number(tcp_info::LAST_ACK_RECV).unwrap_or(0) as f64 / 1e3;
+    let number = |field| info.number(field).unwrap_or(0);
+    // It has no room, since nobody reads there: it is asked now and then, and answers at once.
+    if under_way && number(tcp_info::UNACKED) == 0 && number(tcp_info::PROBES) < UNANSWERED {
+        return None;
+    }
+    let quiet = number(tcp_info::LAST_ACK_RECV) as f64 / 1e3;
     (quiet > if under_way { SILENT_SENDING } else { SILENT_IDLE }).then_some(quiet)
 }
 

@@ -82,8 +82,8 @@ pub(super) struct Outgoing {
     pub begun: bool,
     /// What is kept waits for `Welcome`.
     pub held: bool,
-    /// `Welcome` is awaited, since when.
-    pub asked: Option<u64>,
+    /// `Welcome` to the `Hello` with this number is awaited, since when.
+    pub asked: Option<(u64, u64)>,
     /// When something was known to have arrived, or nothing was under way.
     pub progress: u64,
     /// Number of the first part of the packet that goes out in parts.
@@ -95,7 +95,10 @@ pub(super) struct Kept {
     pub number: u64,
     pub frame: Arc<Vec<u8>>,
     pub at: u64,
+    /// Bytes that had arrived by then.
     pub delivered: u64,
+    /// Nothing else was under way then.
+    pub alone: bool,
 }
 
 impl Link {
@@ -230,13 +233,13 @@ impl Link {
     /// Ask how far everything has come, where the way may have lost something of it.
     pub fn ask_how_far(&self) {
         let out = &mut *self.out();
-        if out.way.is_some() && out.asked.is_none_or(|at| now() - at > ASK_EVERY) {
+        if out.way.is_some() && out.asked.is_none_or(|(_, at)| now() - at > ASK_EVERY) {
             self.hello(out, false, out.number);
         }
     }
 
     fn hello(&self, out: &mut Outgoing, again: bool, number: u64) {
-        out.asked = Some(now());
+        out.asked = Some((number, now()));
         let body = self.own.address.as_bytes();
         self.put(out, Kind::Hello, again, number, body);
     }
@@ -244,8 +247,9 @@ impl Link {
     /// The peer answers our `Hello`: what had not arrived by then was lost on the way.
     pub fn welcomed(&self, number: u64) {
         let out = &mut *self.out();
-        if out.asked.take().is_none() {
-            return; // the answer to an earlier question
+        let Some((latest, _)) = out.asked else { return };
+        if latest <= number {
+            out.asked = None; // else it answers an earlier question
         }
         let held = std::mem::replace(&mut out.held, false);
         if let Some(way) = &out.way {
@@ -287,7 +291,8 @@ impl Link {
         // That a gateway answers says little of who is behind it.
         let fresh = |way: &Connection| !way.shared || now() - self.heard() < FRESH;
         let answers = |way: Arc<Connection>| way.confirmed.load(Ordering::Relaxed) && fresh(&way);
-        self.lost.get().is_none() && self.way().is_some_and(answers)
+        let gone = self.lost.get().is_some() || self.gone.load(Ordering::Relaxed);
+        !gone && self.way().is_some_and(answers)
     }
 
     /// Since when the peer does not answer, in nanoseconds of the monotonic clock; 0 while it does.
@@ -318,11 +323,12 @@ impl Link {
     /// Everything up to this number has arrived at the peer.
     pub fn settle(&self, number: u64) {
         let out = &mut *self.out();
-        let mut bytes = 0;
+        let (mut bytes, mut alone) = (0, false);
         let mut last = None;
         while out.kept.front().is_some_and(|one| one.number <= number) {
             let one = out.kept.pop_front().expect("it has a front");
             bytes += one.frame.len();
+            alone |= one.alone;
             last = Some((one.at, one.delivered));
         }
         let Some((at, delivered)) = last else { return };
@@ -330,7 +336,7 @@ impl Link {
         out.under_way -= bytes;
         self.dropped.store(0, Ordering::Relaxed);
         out.progress = now;
-        out.window.arrived(bytes as u64, at, delivered, now);
+        out.window.arrived(bytes as u64, at, delivered, alone, now);
         self.core().ring();
     }
 
@@ -338,8 +344,9 @@ impl Link {
     pub fn take(&self, inner: &Inner, body: &[u8]) -> Result<(), String> {
         let mut source = self.source();
         let outcome = source.take(inner, body)?;
-        self.arrived.store(source.arrived(), Ordering::Release);
-        let untold = self.untold.fetch_add(body.len().max(1), Ordering::Relaxed) + body.len();
+        // In this order, and `seal` in the other one: what it does not tell stays untold.
+        self.arrived.store(source.arrived(), Ordering::SeqCst);
+        let untold = self.untold.fetch_add(body.len().max(1), Ordering::SeqCst) + body.len();
         match outcome {
             // Delivered before the next one is taken in.
             Outcome::Packet(packet, urgent) => self.core().deliver(self.lane(), packet, urgent),

@@ -86,6 +86,11 @@ impl Socket {
         unsafe { libc::setsockopt(self.raw(), level, option, (&raw const value).cast(), length) };
     }
 
+    /// No more bytes than these are taken that cannot go yet.
+    pub fn limit_unsent(&self, bytes: i32) {
+        self.set(libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes);
+    }
+
     pub fn raw(&self) -> RawFd {
         self.fd.as_raw_fd()
     }

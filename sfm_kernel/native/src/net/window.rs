@@ -45,10 +45,13 @@ impl Window {
     }
 
     /// `bytes` more have arrived. The latest of them was sent at `sent`, when `before` had arrived.
-    pub fn arrived(&mut self, bytes: u64, sent: u64, before: u64, now: u64) {
+    /// `alone`: some of them were sent when nothing was under way.
+    pub fn arrived(&mut self, bytes: u64, sent: u64, before: u64, alone: bool, now: u64) {
         self.delivered += bytes;
         let time = now.saturating_sub(sent).max(1);
-        if time <= self.shortest || now - self.shortest_at > TIME_COUNTS {
+        // Who waits behind others of ours measures the window, which would grow by that for ever.
+        let is_outdated = alone && now - self.shortest_at > TIME_COUNTS;
+        if time <= self.shortest || is_outdated {
             (self.shortest, self.shortest_at) = (time, now);
         }
         let rate = (self.delivered - before) as f64 / time as f64;
@@ -73,7 +76,7 @@ mod tests {
             let before = window.delivered;
             for frame in 1..=window.size() as u64 / FRAME {
                 let takes = (frame as f64 * FRAME as f64 / rate) as u64;
-                window.arrived(FRAME, now, before, now + time + takes);
+                window.arrived(FRAME, now, before, frame == 1, now + time + takes);
             }
             now += time + (window.size() as f64 / rate) as u64;
         }
@@ -92,6 +95,37 @@ mod tests {
         // 200 Mbit/s and 100 ms are 2.5 MB.
         let size = after(20, 0.025, 100_000_000);
         assert!((2_400_000..=8_000_000).contains(&size), "{size}");
+    }
+
+    /// A line of 1 MB/s and 20 ms, to who always fills the window: frames wait 2 s for their turn.
+    #[test]
+    fn it_does_not_grow_by_what_it_makes_wait() {
+        const FRAME: u64 = 50_000;
+        const STEP: u64 = FRAME * 1000;
+        let mut window = Window::default();
+        let (mut now, mut sent) = (1, std::collections::VecDeque::new());
+        for step in 0..2000 {
+            now += STEP;
+            while sent.len() as u64 * FRAME < window.size() as u64 {
+                sent.push_back((now.max(20_000_000), window.delivered, sent.is_empty()));
+            }
+            let (at, before, alone) = sent.pop_front().expect("the window is never empty");
+            let at = if step == 0 { now - 20_000_000 } else { at };
+            window.arrived(FRAME, at, before, alone, now);
+        }
+        assert_eq!(window.size(), LEAST);
+    }
+
+    #[test]
+    fn a_way_that_has_become_longer_is_noticed_after_a_silence() {
+        let mut window = Window::default();
+        window.arrived(1000, 0, 0, true, 20_000_000);
+        for nth in 1..100 {
+            let (at, before, alone) = (nth * SECOND, window.delivered, nth == 50);
+            window.arrived(1000, at, before, alone, at + 50_000_000);
+            let shortest = if nth < 50 { 20_000_000 } else { 50_000_000 };
+            assert_eq!(window.round_trip(), Some(shortest));
+        }
     }
 
     #[test]

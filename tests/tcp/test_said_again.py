@@ -1,0 +1,69 @@
+"""What is said of what was received reaches the sender, whichever connections break; and what only
+looks as if somebody were out of reach."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+
+import pytest
+
+from sfm_kernel import Endpoint
+from sfm_kernel.message import encode
+from tests.tcp.conftest import Impostor, link
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.tcp
+
+
+@pytest.fixture
+def credited(
+    join: Callable[..., Endpoint], impostor: Callable[..., Impostor]
+) -> tuple[Impostor, int]:
+    """One that plays A, of which B has received a message, and what B has said of that."""
+    b, a = join("B"), join("A")
+    fake = impostor(b, a)
+    fake.greet()
+    fake.hears(b"W")
+    fake.put(b"D", 1, encode(dest="B", src="A", n=1), flag=True)
+    assert b.recv(src="A").n == 1
+    return fake, fake.hears(b"A").number
+
+
+def test_a_credit_is_said_again_on_the_connection_that_its_receiver_makes(
+    credited: tuple[Impostor, int],
+) -> None:
+    """A does not ask: its own connection may be another one, which did not break."""
+    fake, credit = credited
+    fake.socket.close()
+    fake.socket = fake.listener.accept()[0]
+    fake.put(b"W", fake.hears(b"H").number)
+    assert fake.hears(b"A").number == credit
+
+
+def test_who_asks_twice_is_answered_twice(credited: tuple[Impostor, int]) -> None:
+    fake, credit = credited
+    for _ in range(2):
+        fake.put(b"Q")
+        own = fake.hears(b"A"), fake.hears(b"A")  # of the user's account, and of the library's
+        assert [one.number for one in own if not one.flag] == [credit]
+
+
+@pytest.mark.fault
+def test_a_process_that_is_stopped_is_not_out_of_reach(
+    join: Callable[..., Endpoint], process: Callable[..., subprocess.Popen[str]]
+) -> None:
+    """Its kernel has no room for more, and says so: seldom, when it is asked."""
+    a = join("A")
+    b = process("B", "sfm.recv(src='A')\nsys.stdin.read()")
+    a.send(dest="B", n=0)
+    wait_until(lambda: link(a, "B").up)
+    os.kill(b.pid, signal.SIGSTOP)
+    a.send(dest="B", data=bytes(1_500_000))
+    for _ in range(40):
+        time.sleep(0.1)
+        assert link(a, "B").silence is None and link(a, "B").lost is None
+    os.kill(b.pid, signal.SIGCONT)
