@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from sfm_kernel.directory.sites import check_site
 from sfm_kernel.directory.table import UID
 from sfm_kernel.directory.watch import Watch
 from sfm_kernel.directory.zmq.curve import Keys, gateway_key
@@ -15,8 +16,7 @@ from sfm_kernel.transport.base import Gateway
 MEMBERS_PURPOSE, GATEWAYS_PURPOSE = b"sfm directory", b"sfm gateways' directory"
 """Of the CURVE pairs that members, and gateways, show the directory server."""
 MOST = 256
-LONGEST_SITE = 64
-LARGEST_REQUEST = 1 << 18
+LARGEST_REQUEST = 1 << 19
 """Bytes of what a gateway may say at once: of each the server keeps its last report."""
 KEY_BYTES = 32
 
@@ -57,13 +57,6 @@ class GatewayKey:
 
     def __str__(self) -> str:
         return (self.key + self.server).hex()
-
-
-def check_site(site: object) -> str:
-    """The name of a site; raises BadName if it is none."""
-    if not isinstance(site, str) or not 0 < len(site) <= LONGEST_SITE or not site.isprintable():
-        raise BadName(f"site {site!r}: use 1 to {LONGEST_SITE} printable characters")
-    return site
 
 
 class Gateways:

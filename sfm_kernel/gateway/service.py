@@ -10,9 +10,10 @@ from typing import Any
 
 from sfm_kernel import _native
 from sfm_kernel.directory.client import Client
-from sfm_kernel.directory.gateways import GatewayKey, check_site
+from sfm_kernel.directory.gateways import GatewayKey
+from sfm_kernel.directory.sites import check_site
 from sfm_kernel.errors import SFMError, WorldGone
-from sfm_kernel.transport.address import own_ip
+from sfm_kernel.transport.address import own_ip, raise_descriptors
 from sfm_kernel.transport.base import Gateway
 
 LOOK_EVERY = 0.25
@@ -54,7 +55,8 @@ class Service:
         self._at, self._site = (world, url, key), check_site(site)
         self._weights = weights or {}
         self._version = -1
-        self._report_at = 0.0
+        self._report_at, self._refused = 0.0, False
+        raise_descriptors()
         self._client = Client(*self._at)
         try:
             self._native = _listening(site, key.key, bind, options)
@@ -93,8 +95,19 @@ class Service:
                 self._enlist()  # it has taken us for dead
         self._version = answer["version"]
         if time.monotonic() >= self._report_at:
-            self._enlist(report=self.status())
             self._report_at = time.monotonic() + REPORT_EVERY
+            self._report()
+
+    def _report(self) -> None:
+        """Tell the server what this gateway does: without that it forwards as well."""
+        try:
+            self._enlist(report=self.status())
+        except WorldGone:
+            raise
+        except SFMError as error:
+            if not self._refused:
+                _say(f"the directory server does not take this gateway's report: {error}")
+            self._refused = True
 
     def _enlist(self, **more: Any) -> Gateway:
         address = self._native.address.replace("//0.0.0.0:", f"//{own_ip()}:")
@@ -139,6 +152,8 @@ def _listening(site: str, key: bytes, bind: str | None, options: dict[str, Any])
     if bind is not None:
         address = bind if ":" in bind else f"{bind}:0"
         try:
+            if address.startswith("["):
+                raise ValueError(f"{bind} is an address of IPv6, and processes use IPv4")
             return _native.Gateway(site, key, address, **options)
         except ValueError as error:
             raise SFMError(f"no gateway: {error}") from None

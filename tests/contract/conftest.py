@@ -1,49 +1,76 @@
 """One suite for every transport: each test of this folder runs over each of them.
 
 All endpoints of a test live in its own process; that two of them then go through shared memory or
-TCP and not straight from inbox to inbox is what SFM_TRANSPORT is for.
+TCP and not straight from inbox to inbox is what SFM_TRANSPORT is for. Where a file is about what
+two say to each other, they do so also from site to site: it has ``THROUGH_GATEWAYS``.
 """
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint
+from tests.sites.through import meet_through_gateways, two_sites
+
+KINDS = ("inproc", "shm", pytest.param("tcp", marks=pytest.mark.tcp))
+GATEWAY = pytest.param("gateway", marks=pytest.mark.tcp)
+CONTENTS = {"value", "array"}
 
 
-@pytest.fixture(
-    params=["inproc", "shm", pytest.param("tcp", marks=pytest.mark.tcp)],
-)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Each test by each transport; between gateways where its file says so.
+
+    What a message contains no gateway sees: that is not tried there.
+    """
+    names = set(metafunc.fixturenames)
+    chosen = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+    if "kind" in names and "kind" not in chosen:
+        is_far = hasattr(metafunc.module, "THROUGH_GATEWAYS") and not names & CONTENTS
+        metafunc.parametrize("kind", [*KINDS, GATEWAY] if is_far else KINDS, indirect=True)
+
+
+@pytest.fixture
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The transport under test."""
-    monkeypatch.setenv("SFM_TRANSPORT", request.param)
+    if request.param != "gateway":
+        monkeypatch.setenv("SFM_TRANSPORT", request.param)
     return str(request.param)
 
 
 @pytest.fixture
-def join(kind: str, world: str) -> Iterator[Callable[..., Endpoint]]:
-    """Joins the test's world; leaves it at the end."""
-    joined: list[Endpoint] = []
+def join(kind: str, world: str, sfm_dir: Path) -> Iterator[Callable[..., Endpoint]]:
+    """Joins the test's world; leaves it at the end. Between gateways: at site a, then b, a, b …"""
+    with ExitStack() as stack:
+        if kind == "gateway":
+            sites = stack.enter_context(two_sites(world, sfm_dir))
+            for site in ("a", "b"):
+                sites.add_gateway(site)
+        places = itertools.cycle("ab")
 
-    def join(name: str | None = None, **options: Any) -> Endpoint:
-        joined.append(sfm_kernel.join(options.pop("world", world), name, **options))
-        return joined[-1]
+        def join(name: str | None = None, **options: Any) -> Endpoint:
+            if kind == "gateway":
+                return stack.enter_context(sites.join(next(places), name, **options))
+            joined = sfm_kernel.join(options.pop("world", world), name, **options)
+            return stack.enter_context(joined)
 
-    yield join
-    for endpoint in joined:
-        endpoint.close()
+        yield join
 
 
 @pytest.fixture
 def pair(join: Callable[..., Endpoint], kind: str) -> tuple[Endpoint, Endpoint]:
     """Two endpoints, "A" and "B"."""
     a, b = join("A"), join("B")
+    if kind == "gateway":
+        meet_through_gateways(a, b)
     assert a.route_kind("B") == kind
     return a, b
 

@@ -14,6 +14,7 @@ from sfm_kernel import Endpoint
 from tests.contract.conftest import eventually
 
 Pair = tuple[Endpoint, Endpoint]
+THROUGH_GATEWAYS = True
 
 
 def test_called_for_every_match_and_consumes_it(pair: Pair) -> None:

@@ -21,6 +21,7 @@ from sfm_kernel.observe.snapshot import snapshot
 from tests.contract.conftest import eventually
 
 Pair = tuple[Endpoint, Endpoint]
+THROUGH_GATEWAYS = True
 
 
 def state(endpoint: Endpoint) -> dict[str, Any]:

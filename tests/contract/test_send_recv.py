@@ -18,6 +18,7 @@ from sfm_kernel import Endpoint
 from tests.contract.conftest import eventually
 
 Pair = tuple[Endpoint, Endpoint]
+THROUGH_GATEWAYS = True
 
 
 def test_example_1_of_the_paper(pair: Pair, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,11 +10,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint, PeerLost
+from tests.sites.through import TwoSites, two_sites
 
 CHILD = """
 import sys, time, os
@@ -25,15 +27,36 @@ sfm.wait_for("home")
 """
 
 
-@pytest.fixture(params=["shm", pytest.param("tcp", marks=pytest.mark.tcp)])
+KINDS = ("shm", pytest.param("tcp", marks=pytest.mark.tcp))
+GATEWAY = pytest.param("gateway", marks=pytest.mark.tcp)
+also_through_gateways = pytest.mark.parametrize("kind", [*KINDS, GATEWAY], indirect=True)
+
+
+@pytest.fixture(params=KINDS)
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("SFM_TRANSPORT", request.param)
+    if request.param != "gateway":
+        monkeypatch.setenv("SFM_TRANSPORT", request.param)
     return str(request.param)
 
 
 @pytest.fixture
-def home(kind: str, world: str) -> Iterator[Endpoint]:
-    with sfm_kernel.join(world, "home", guest=True) as endpoint:
+def sites(kind: str, world: str, sfm_dir: Path) -> Iterator[TwoSites | None]:
+    """Home is at site a, and the others are at site b, if there are gateways."""
+    if kind != "gateway":
+        yield None
+        return
+    with two_sites(world, sfm_dir) as made:
+        made.add_gateway("a")
+        made.add_gateway("b")
+        yield made
+
+
+@pytest.fixture
+def home(sites: TwoSites | None, world: str) -> Iterator[Endpoint]:
+    joined = (
+        sites.join("a", "home", guest=True) if sites else sfm_kernel.join(world, "home", guest=True)
+    )
+    with joined as endpoint:
         yield endpoint
 
 
@@ -41,13 +64,14 @@ Start = Callable[[str, str], subprocess.Popen[bytes]]
 
 
 @pytest.fixture
-def start(world: str, kind: str) -> Iterator[Start]:
+def start(sites: TwoSites | None, world: str) -> Iterator[Start]:
     """``start(name, body)``: a process that joins as ``name`` and runs ``body``."""
     started: list[subprocess.Popen[bytes]] = []
+    environment = {**os.environ, **(sites.environment("b") if sites else {})}
 
     def start(name: str, body: str) -> subprocess.Popen[bytes]:
-        code = CHILD.format(body=body)
-        started.append(subprocess.Popen([sys.executable, "-c", code, world, name]))
+        command = [sys.executable, "-c", CHILD.format(body=body), world, name]
+        started.append(subprocess.Popen(command, env=environment))
         return started[-1]
 
     yield start
@@ -56,6 +80,7 @@ def start(world: str, kind: str) -> Iterator[Start]:
         process.wait()
 
 
+@also_through_gateways
 def test_a_blocked_recv_hears_of_the_death(home: Endpoint, start: Start) -> None:
     victim = start("V", "sfm.send(dest='home', ready=True)\ntime.sleep(60)")
     assert home.recv(20, src="V").ready
@@ -65,6 +90,7 @@ def test_a_blocked_recv_hears_of_the_death(home: Endpoint, start: Start) -> None
     assert caught.value.peer == "V"
 
 
+@also_through_gateways
 def test_what_the_dead_had_sent_is_received(home: Endpoint, start: Start) -> None:
     start(
         "V",
@@ -95,6 +121,7 @@ def test_what_the_dead_had_sent_is_received_after_slow_callbacks(
     assert home.recv(20, src="V", tag="result").n == 1, "callbacks are asked first"
 
 
+@also_through_gateways
 def test_sending_to_the_dead(home: Endpoint, start: Start) -> None:
     victim = start("V", "sfm.send(dest='home', ready=True)\ntime.sleep(60)")
     home.recv(20, src="V")
@@ -111,6 +138,7 @@ def test_sending_to_the_dead(home: Endpoint, start: Start) -> None:
         go_on_sending()
 
 
+@also_through_gateways
 def test_a_blocked_send_hears_of_the_death(home: Endpoint, start: Start) -> None:
     victim = start("V", "sfm.send(dest='home', ready=True)\ntime.sleep(60)")
     home.recv(20, src="V")
@@ -122,6 +150,7 @@ def test_a_blocked_send_hears_of_the_death(home: Endpoint, start: Start) -> None
     killer.wait()
 
 
+@also_through_gateways
 def test_leaving_is_not_dying_but_ends_waits_too(home: Endpoint, start: Start) -> None:
     start("V", "sfm.send(dest='home', last='words')\nsfm.close()")
     assert home.recv(20, src="V").last == "words"
@@ -131,6 +160,7 @@ def test_leaving_is_not_dying_but_ends_waits_too(home: Endpoint, start: Start) -
         home.send(dest="V")
 
 
+@also_through_gateways
 def test_a_stopped_process_is_not_dead(home: Endpoint, start: Start) -> None:
     sleeper = start(
         "V", "sfm.send(dest='home', ready=True)\nsfm.send(dest='home', got=sfm.recv().n)"
@@ -144,6 +174,7 @@ def test_a_stopped_process_is_not_dead(home: Endpoint, start: Start) -> None:
     assert home.recv(20, src="V").got == 5
 
 
+@also_through_gateways
 def test_a_restarted_process_takes_its_old_rank_and_name(home: Endpoint, start: Start) -> None:
     body = (
         "sfm.send(dest='home', rank=sfm.rank)\n"
@@ -220,6 +251,7 @@ def test_a_receiver_killed_at_any_moment(home: Endpoint, start: Start, effort: i
         victim.wait()
 
 
+@also_through_gateways
 def test_a_forked_child_does_not_keep_its_parent_alive(home: Endpoint, start: Start) -> None:
     victim = start(
         "V",

@@ -2,7 +2,9 @@
 
     python -m tests.sites.chat NAME PEER SECONDS      with SFM_WORLD, SFM_DIRECTORY and SFM_KEY
 
-Prints the route when it begins, and at the end what has become of it, as JSON.
+With "inf" it talks until its standard input ends.
+Prints the route when it begins, then "way ADDRESS" whenever messages take another one: that of a
+gateway, or "direct". At the end what has become of it, as JSON.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ import numpy as np
 
 import sfm_kernel
 from sfm_kernel import Endpoint
+from sfm_kernel._native import Exchange
+from sfm_kernel.transport.tcp import TcpTransport
 
 SMALL, LARGE = 200, 1_500_000
 
@@ -37,22 +41,35 @@ def receive(sfm: Endpoint, peer: str, told: dict[str, Any]) -> None:
         told["failed"].append(repr(error))
 
 
+def way(exchange: Exchange, uid: str) -> str | None:
+    """How messages to it go now; None while a connection is being made."""
+    ways = (one for one in exchange.connections() if uid in one["peers"])
+    return next((one["address"] if one["gateway"] else "direct" for one in ways), None)
+
+
 def main(name: str, peer: str, seconds: str) -> None:
     """Talk with the peer for so long."""
+    over = threading.Event()
+    if seconds == "inf":
+        threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
     told: dict[str, Any] = {"got": 0, "longest": 0.0, "failed": []}
     with sfm_kernel.join(os.environ["SFM_WORLD"], name) as sfm:
         sfm.wait_for(peer, timeout=50)
         time.sleep(0.5)  # gateways answer meanwhile
         print(sfm.route_kind(peer), flush=True)
+        (exchange,) = (one.exchange for one in sfm._transports if isinstance(one, TcpTransport))
+        (uid,) = (one.uid for one in sfm.members() if one.name == peer)
         ear = threading.Thread(target=receive, args=(sfm, peer, told))
         ear.start()
-        end, n = time.monotonic() + float(seconds), 0
+        end, n, last = time.monotonic() + float(seconds), 0, None
         try:
-            while time.monotonic() < end:
+            while time.monotonic() < end and not over.wait(0.01):
                 length = LARGE if n % 40 == 7 else SMALL
                 sfm.send(dest=peer, n=n, data=np.full(length, n % 251, np.uint8))
                 n += 1
-                time.sleep(0.01)
+                if (now := way(exchange, uid)) not in (None, last):
+                    last = now
+                    print("way", now, flush=True)
             sfm.send(dest=peer, end=n)
         except Exception as error:  # noqa: BLE001
             told["failed"].append(repr(error))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sfm_kernel.directory import Client, DirectoryServer, RemoteDirectory
-from sfm_kernel.directory.gateways import GatewayKey
+from sfm_kernel.directory.gateways import LARGEST_REQUEST, GatewayKey
 from sfm_kernel.directory.zmq.curve import gateway_key
 from sfm_kernel.errors import BadName, WorldAccess, WorldError
 from sfm_kernel.transport.base import Gateway
@@ -105,13 +105,13 @@ def test_gateways_are_told_little_and_may_do_little(
 
 
 def test_nonsense_is_refused(client: Client, listener: socket.socket) -> None:
-    for wrong in ({"uid": "12"}, {"site": ""}, {"site": "x" * 65}, {"site": 3}, {"site": "\n"}):
+    for wrong in ({"uid": "12"}, {"site": ""}, {"site": "x" * 65}, {"site": 3}, {"site": "a b"}):
         with pytest.raises(BadName):
             enlist(client, listener, **wrong)
     with pytest.raises(WorldError, match="tcp://IP:port"):
         enlist(client, listener, address="nowhere")
     with pytest.raises(WorldError, match="bytes at once"):
-        enlist(client, listener, report={"x": "x" * (1 << 18)})
+        enlist(client, listener, report={"x": "x" * LARGEST_REQUEST})
 
 
 def test_a_foreign_key_does_not_open(server: DirectoryServer) -> None:

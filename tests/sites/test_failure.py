@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import signal
 import subprocess
 import sys
@@ -15,18 +16,19 @@ import pytest
 
 from sfm_kernel.bench.sites.lab import Lab
 from sfm_kernel.bench.sites.world import LabWorld
+from tests.tcp.sockets import place
 
 pytestmark = [pytest.mark.tcp, pytest.mark.fault]
 
 SECONDS = 6.0
-"""How long the two talk; a disturbance begins after the first ``BEFORE``."""
+"""How long the two talk, as a rule; a disturbance begins after the first ``BEFORE``."""
 BEFORE = 1.5
 
 
 class Talk:
     """Two processes in two sites that talk, and the gateways of these sites."""
 
-    def __init__(self, lab: Lab, gateways: int) -> None:
+    def __init__(self, lab: Lab, gateways: int, seconds: float) -> None:
         self._stack = contextlib.ExitStack()
         self._world = self._stack.enter_context(LabWorld(lab))
         self.lab = lab
@@ -37,18 +39,18 @@ class Talk:
         }  # fmt: skip
         for one in (one for each in self.gateways.values() for one in each):
             assert one.stdout is not None and one.stdout.readline()  # it is listed
-        self._both = [
-            self._run(site, 1, "tests.sites.chat", name, peer, str(SECONDS))
+        self._both = {
+            site: self._run(site, 1, "tests.sites.chat", name, peer, str(seconds))
             for site, name, peer in (("A", "a", "b"), ("B", "b", "a"))
-        ]
-        self.routes = {self._line(one) for one in self._both}
+        }
+        self.routes = {self._line(one) for one in self._both.values()}
         time.sleep(BEFORE)
 
     def _run(self, site: str, host: int, *command: str) -> subprocess.Popen[str]:
         environment = self._world._environment(site, host) | {"SFM_SITE": site}
         one = self.lab.run(
             site, [sys.executable, "-m", *command], environment, host=host,
-            stdout=subprocess.PIPE, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         self._stack.callback(_end, one)
         return one
@@ -58,9 +60,28 @@ class Talk:
         assert one.stdout is not None
         return one.stdout.readline().strip()
 
+    def takes(self, site: str) -> str:
+        """The next way that the process of this site takes."""
+        what, _, way = self._line(self._both[site]).partition(" ")
+        assert what == "way", f"it takes no other one: {what}{way}"
+        return way
+
+    def gateway_at(self, site: str, address: str) -> subprocess.Popen[str]:
+        """Of those of its own site."""
+        hosts = [self.lab.address(site, host) for host in range(2, 2 + len(self.gateways[site]))]
+        return self.gateways[site][hosts.index(place(address)[0])]
+
     def outcome(self) -> list[dict[str, Any]]:
         """What both have told, when they are through."""
-        return [json.loads(self._line(one)) for one in self._both]
+        told = []
+        for one in self._both.values():
+            assert one.stdin is not None
+            one.stdin.close()
+        for one in self._both.values():
+            while (line := self._line(one)).startswith("way"):
+                pass
+            told.append(json.loads(line))
+        return told
 
     def close(self) -> None:
         self._stack.close()
@@ -75,12 +96,12 @@ def _end(one: subprocess.Popen[str]) -> None:
 
 
 @pytest.fixture
-def talk(make_lab: Callable[..., Lab]) -> Iterator[Callable[[int], Talk]]:
-    """``talk(gateways)``: with so many in each site."""
+def talk(make_lab: Callable[..., Lab]) -> Iterator[Callable[..., Talk]]:
+    """``talk(gateways)``: with so many in each site; ``seconds``: inf is until ``outcome``."""
     with contextlib.ExitStack() as stack:
 
-        def begin(gateways: int) -> Talk:
-            made = Talk(make_lab({"A": 3, "B": 3}, rtt=0.02, rate=200e6), gateways)
+        def begin(gateways: int, seconds: float = SECONDS) -> Talk:
+            made = Talk(make_lab({"A": 3, "B": 3}, rtt=0.02, rate=200e6), gateways, seconds)
             stack.callback(made.close)
             assert made.routes == {"gateway" if gateways else "tcp"}
             return made
@@ -97,7 +118,7 @@ def check(talk: Talk) -> None:
 
 @pytest.mark.parametrize("gateways", [0, 1])
 def test_connections_are_reset_again_and_again(
-    talk: Callable[[int], Talk], gateways: int, effort: int
+    talk: Callable[..., Talk], gateways: int, effort: int
 ) -> None:
     run = talk(gateways)
     for _ in range(3 * effort):
@@ -107,7 +128,7 @@ def test_connections_are_reset_again_and_again(
 
 
 @pytest.mark.parametrize("gateways", [0, 1])
-def test_a_line_that_is_cut(talk: Callable[[int], Talk], gateways: int) -> None:
+def test_a_line_that_is_cut(talk: Callable[..., Talk], gateways: int) -> None:
     run = talk(gateways)
     run.lab.cut(6.0)  # longer than anybody talks: what is sent meanwhile is kept
     check(run)
@@ -116,21 +137,22 @@ def test_a_line_that_is_cut(talk: Callable[[int], Talk], gateways: int) -> None:
 @pytest.mark.parametrize("site", ["A", "B"])
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 def test_one_of_two_gateways_dies_or_hangs(
-    talk: Callable[[int], Talk], site: str, how: signal.Signals
+    talk: Callable[..., Talk], site: str, how: signal.Signals
 ) -> None:
-    run = talk(2)
-    for one in run.gateways[site]:  # the one, then the other: one of them is in use
-        one.send_signal(how)
-        time.sleep(1.0)
-        if how == signal.SIGSTOP:
-            one.send_signal(signal.SIGCONT)
-            time.sleep(1.0)
-        else:
-            break
+    run = talk(2, math.inf)
+    first = run.takes(site)
+    used = run.gateway_at(site, first)
+    used.send_signal(how)
+    second = run.takes(site)
+    assert second != first
+    if how == signal.SIGKILL:
+        assert run.gateway_at(site, second) is not used
+    else:  # its kernel answers: who wonders may have tried to go directly before
+        used.send_signal(signal.SIGCONT)
     check(run)
 
 
-def test_without_gateways_messages_go_directly(talk: Callable[[int], Talk]) -> None:
+def test_without_gateways_messages_go_directly(talk: Callable[..., Talk]) -> None:
     run = talk(1)
     for each in run.gateways.values():
         each[0].kill()

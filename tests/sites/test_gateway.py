@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -65,10 +66,15 @@ def start(server: DirectoryServer) -> Iterator[Callable[..., subprocess.Popen[st
 
 
 def connected(directory: RemoteDirectory) -> dict[str, list[dict[str, Any]]]:
-    """The connections of each gateway that has reported, by its name."""
+    """Each gateway's connections, by its name, once it has reported what TCP says of them."""
     names = {one.uid: one.name for one in directory.gateways()}
     return {
-        names[uid]: [two for one in told["gateways"] for two in one["connections"]]
+        names[uid]: [
+            two
+            for one in told["gateways"]
+            for two in one["connections"]
+            if two["tcp"]["rtt_s"] is not None
+        ]
         for uid, told in directory.reports().items()
         if uid in names
     }
@@ -94,6 +100,34 @@ def test_gateways_meet_and_tell_of_their_connections(
     other.send_signal(signal.SIGTERM)
     assert other.wait() == 0
     wait_until(lambda: [one.name for one in directory.gateways()] == ["A-1"])
+
+
+def test_without_mptcp_a_connection_is_tcp_and_somebody_is_told(
+    directory: RemoteDirectory, start: Callable[..., subprocess.Popen[str]]
+) -> None:
+    for site in ("A", "B"):
+        start(site, "--mptcp", "--algorithm", "reno")
+    start("C")
+    wait_until(lambda: [len(two) for two in connected(directory).values()] == [2, 2, 2])
+    told = {one["site"]: one for one in directory.reports().values()}
+    (asked, plain) = (
+        next(one for one in told["A"]["gateways"] if one["site"] == site) for site in ("B", "C")
+    )
+    for other, given in ((asked, has_mptcp()), (plain, False)):
+        (one,) = other["connections"]
+        assert one["mptcp"] is given and one["algorithm"] == one["algorithm_asked"] == "reno"
+        assert one["tcp"]["rtt_s"] > 0 and one["tcp"]["bytes_sent"] > 0
+        note = f"the connection to {other['address'][6:]} was to be MPTCP, and fell back to TCP"
+        assert (note in told["A"]["notes"]) is not given
+    assert told["C"]["notes"] == [] and not told["C"]["mptcp"]
+
+
+def has_mptcp() -> bool:
+    try:
+        socket.socket(proto=socket.IPPROTO_MPTCP).close()
+    except OSError:
+        return False
+    return True
 
 
 @pytest.mark.fault

@@ -18,6 +18,7 @@ from sfm_kernel.errors import SFMError
 from sfm_kernel.transport.tcp_info import choosable
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.tcp  # in CI a lab that is refused is a failure
 RAW = [sys.executable, "-m", "sfm_kernel.bench.sites.raw"]
 MakeLab = Callable[..., Lab]
 

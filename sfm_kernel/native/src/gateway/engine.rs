@@ -1,6 +1,7 @@
 //! The gateway's thread: waits, reads, has frames routed, writes.
 
 use std::collections::{HashMap, VecDeque};
+use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -16,14 +17,16 @@ use super::routing::Counts;
 use super::schedule::Weights;
 use super::sockets;
 use super::strangers::{most, Strangers};
-use super::{FOR_PROCESS, HELD};
-use crate::net::frame::site_number;
+use super::FOR_PROCESS;
+use crate::net::frame::{site_number, Kind, FRAME};
 use crate::net::voice::{Counters, Voice};
 
 /// Between two looks at the clock, while there are other gateways; and without.
 const TICK: Duration = Duration::from_millis(50);
 const SLOW_TICK: Duration = Duration::from_millis(500);
 const SWEEP: Duration = Duration::from_secs(1);
+/// Connections that are accepted before others have their turn.
+const ACCEPTED: usize = 16;
 /// Bytes that are read at once: four large frames.
 const ROOM: usize = 256 << 10;
 
@@ -93,6 +96,8 @@ pub struct Engine {
     listener: TcpListener,
     /// Somebody may be waiting to be accepted.
     knocking: bool,
+    /// More were waiting than were accepted at once.
+    crowded: bool,
     ready: VecDeque<Id>,
     /// Those that have something new to write.
     dirty: Vec<Id>,
@@ -130,6 +135,7 @@ impl Engine {
             started: Instant::now(),
             listener,
             knocking: false,
+            crowded: false,
             ready: VecDeque::new(),
             dirty: Vec::new(),
             room: vec![0; ROOM],
@@ -156,9 +162,13 @@ impl Engine {
             }
             self.write_all();
             let left = tick.saturating_duration_since(now).as_millis() as i32 + 1;
-            self.poll.wait(if self.ready.is_empty() { left } else { 0 }, &mut events);
+            let idle = self.ready.is_empty() && !std::mem::take(&mut self.crowded);
+            self.poll.wait(if idle { left } else { 0 }, &mut events);
             for event in &events {
                 self.told(*event);
+            }
+            if self.knocking {
+                self.accept();
             }
             self.read_all();
         }
@@ -186,9 +196,6 @@ impl Engine {
                 }
             }
         }
-        if self.knocking {
-            self.accept();
-        }
     }
 
     fn obey(&mut self) {
@@ -212,13 +219,21 @@ impl Engine {
         for (pair, reason) in self.flows.owed(now) {
             self.say_dropped(pair, reason);
         }
-        if self.knocking {
-            self.accept();
+        self.beat_to_paused();
+    }
+
+    /// What a process asks that is held up does not come here: it is to see that this gateway lives.
+    fn beat_to_paused(&mut self) {
+        for id in self.connections.ids(|one| one.paused && one.waiting() == 0) {
+            if let Some(Whose::Process(uid)) = self.connections.get(id).map(|one| one.whose) {
+                let beat = self.voice.say(Kind::Beat, uid, self.voice.site, 0, b"");
+                self.queue(id, beat);
+            }
         }
     }
 
     fn accept(&mut self) {
-        loop {
+        for _ in 0..ACCEPTED {
             match self.listener.accept() {
                 Ok((stream, address)) => {
                     sockets::prepare(&stream);
@@ -228,23 +243,27 @@ impl Engine {
                     }
                 }
                 Err(error) => {
-                    let error = error.raw_os_error();
+                    let code = error.raw_os_error();
                     // No descriptor is left: somebody has to go, and the next tick tries again.
-                    let full = matches!(error, Some(libc::EMFILE | libc::ENFILE));
-                    if full {
+                    if matches!(code, Some(libc::EMFILE | libc::ENFILE)) {
                         if let Some(id) = self.strangers.any() {
                             self.end(id, "no descriptor is left");
                         }
                     }
-                    let again = matches!(error, Some(libc::EINTR | libc::ECONNABORTED));
-                    if again {
+                    if matches!(code, Some(libc::EINTR | libc::ECONNABORTED)) {
                         continue;
                     }
-                    self.knocking = full;
-                    break;
+                    // Only then the kernel tells of those who come next.
+                    self.knocking = error.kind() != ErrorKind::WouldBlock;
+                    return self.turn_away();
                 }
             }
         }
+        self.crowded = true;
+        self.turn_away();
+    }
+
+    fn turn_away(&mut self) {
         for id in self.strangers.too_many() {
             self.end(id, "too many strangers");
         }
@@ -358,9 +377,11 @@ impl Engine {
 
     /// So many bytes of a connection's frames do not wait any more.
     pub fn release(&mut self, from: Id, bytes: usize) {
+        let most = self.may_hold();
         let Some(one) = self.connections.get_mut(from) else { return };
         one.held = one.held.saturating_sub(bytes);
-        if one.paused && one.held < HELD / 2 {
+        // As soon as there is room for more: what it acknowledges waits among what it sends.
+        if one.paused && one.held + FRAME <= most {
             one.paused = false;
             self.read_later(from);
         }

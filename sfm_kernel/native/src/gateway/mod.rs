@@ -28,10 +28,11 @@
 //! handle       starting a gateway, asking it, ending it
 //! ```
 //!
-//! One thread does it all. It never blocks but in epoll, and what it keeps is bounded: of a process
-//! whose frames for other sites wait, up to `HELD`, then its connection is not read any more, so that
-//! TCP holds it up; for a process that does not read, up to `FOR_PROCESS`, for a connection to
-//! another gateway `FOR_GATEWAY`: what is more is dropped, and its sender told.
+//! One thread does it all. It never blocks but in epoll, and what it keeps is bounded: of processes'
+//! frames that wait for other sites, up to `HELD`, shared by all that are connected. The connection of
+//! a process that has more is not read any more, so that TCP holds it up: its acknowledgements, too,
+//! but those that its own process has put in front (net/connection.rs). For a process that does not
+//! read, up to `FOR_PROCESS` is kept: what is more is dropped, and its sender told.
 
 pub mod connection;
 pub mod emulation;
@@ -51,9 +52,10 @@ pub mod wide;
 
 pub use handle::{Gateway, Listed, Options, Refused};
 
-/// Bytes of one process's frames that may wait for the wide area.
-pub const HELD: usize = 1 << 20;
+/// Bytes of processes' frames that may wait for the wide area; of one process at least, and at most.
+pub const HELD: usize = 64 << 20;
+pub const HELD_OF_ONE: (usize, usize) = (128 << 10, 8 << 20);
 /// Bytes that may wait for one process.
 pub const FOR_PROCESS: usize = 8 << 20;
-/// Bytes that may wait for one connection to another gateway: as many as 64 processes may have there.
+/// What other gateways' frames may add to what waits for a connection to a gateway.
 pub const FOR_GATEWAY: usize = 64 << 20;

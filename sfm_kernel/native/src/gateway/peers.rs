@@ -142,12 +142,22 @@ impl Engine {
         let mut wide = Wide::new(self.options.scheduler, dialed, sibling);
         sockets::prepare(stream);
         if !sibling {
-            let many = u64::from(self.choice.connections);
-            let pacing = self.options.pacing.map(|rate| (rate / many).max(1));
-            sockets::prepare_wide(stream, &self.choice.algorithm, pacing);
+            sockets::prepare_wide(stream, &self.choice.algorithm);
             wide.asked = self.choice.algorithm.clone();
         }
         Box::new(wide)
+    }
+
+    /// What is reserved for a gateway is shared by all connections to it, whoever wanted so many.
+    fn reserve(&mut self, uid: u128) {
+        let (Some(rate), Some(peer)) = (self.options.pacing, self.peers.get(&uid)) else { return };
+        let each = (rate / peer.slots.len() as u64).max(1);
+        for id in peer.slots.iter().filter_map(|slot| slot.up) {
+            let Some(one) = self.connections.get_mut(id) else { continue };
+            if let Some(wide) = one.wide.as_mut().filter(|wide| !wide.sibling) {
+                wide.given.pacing = sockets::pace(&one.stream, each);
+            }
+        }
     }
 
     fn trouble(&mut self, uid: u128, why: String) {
@@ -214,6 +224,7 @@ impl Engine {
         for other in others.into_iter().chain(before).filter(|&other| other != id) {
             self.end(other, "another one stands in its place");
         }
+        self.reserve(uid);
         self.open_site(site);
         self.write_later(id);
     }
@@ -256,7 +267,8 @@ impl Engine {
     /// What was on its way through a connection to another gateway is lost.
     fn lose(&mut self, id: Id, site: u32, frames: Vec<Frame>, now: Instant) {
         for pair in self.flows.over(id, now) {
-            let has_way = self.way(pair, site).is_some();
+            let has_way =
+                self.way(pair, site).or_else(|| self.way(pair, self.voice.site)).is_some();
             self.tell(pair, if has_way { Reason::PathBroke } else { Reason::NoWay });
         }
         for frame in &frames {

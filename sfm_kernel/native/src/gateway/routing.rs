@@ -2,11 +2,12 @@
 
 use std::time::Instant;
 
-use super::connection::{Count, Whose};
+use super::connection::{Connection, Count, Whose};
 use super::engine::Engine;
 use super::flow::{Flow, Frame, Pair};
 use super::poll::Id;
-use super::{FOR_GATEWAY, FOR_PROCESS, HELD};
+use super::sockets;
+use super::{FOR_GATEWAY, FOR_PROCESS, HELD, HELD_OF_ONE};
 use crate::net::frame::Kind;
 use crate::net::voice::{role_of, Reason, Role, Said};
 
@@ -68,7 +69,12 @@ impl Engine {
                 let welcome = self.welcome(&frame, inner.number);
                 self.queue(from, welcome);
             }
-            Kind::Bye => self.end(from, "it left"),
+            Kind::Bye => {
+                let its = Whose::Process(header.sender);
+                if self.connections.get(from).is_some_and(|one| one.whose == its) {
+                    self.end(from, "it left");
+                }
+            }
             _ => {} // a beat, or what a later version says
         }
     }
@@ -81,6 +87,9 @@ impl Engine {
     /// What we say goes out next, as it is.
     pub fn queue(&mut self, to: Id, said: Said) {
         if let Some(one) = self.connections.get_mut(to) {
+            if one.waiting() > 2 * FOR_PROCESS {
+                return self.end(to, "it has us say much, and reads nothing");
+            }
             one.queue(Frame::new(said.header, said.bytes, Id::NONE, Instant::now()));
             self.write_later(to);
         }
@@ -120,6 +129,7 @@ impl Engine {
             Role::Process => {
                 let Some(one) = self.connections.get_mut(id) else { return };
                 one.whose = Whose::Process(header.sender);
+                sockets::prepare_process(&one.stream);
                 let before = self.processes.insert(header.sender, id);
                 self.queue(id, welcome);
                 if let Some(before) = before {
@@ -144,12 +154,14 @@ impl Engine {
         if let Some(&to) = self.processes.get(&header.receiver) {
             return self.deliver(to, frame);
         }
-        if header.to_site == self.voice.site {
-            return self.drop_frame(pair, Reason::Unknown);
-        }
         let kept = kept.flatten().filter(|&to| self.stands(to));
-        let Some(to) = kept.or_else(|| self.way(pair, header.to_site)) else {
-            return self.drop_frame(pair, Reason::NoWay);
+        let (site, own) = (header.to_site, self.voice.site);
+        let there = || if site == own { None } else { self.way(pair, site) };
+        // Another gateway of this site may know the receiver, or have a way. It does not ask back.
+        let sibling = || if self.is_sibling(frame.from) { None } else { self.way(pair, own) };
+        let Some(to) = kept.or_else(there).or_else(sibling) else {
+            return self
+                .drop_frame(pair, if site == own { Reason::Unknown } else { Reason::NoWay });
         };
         if let Some(flow) = self.flows.get_mut(pair) {
             flow.to = Some(to);
@@ -176,10 +188,13 @@ impl Engine {
     /// A frame waits for its turn to cross the wide area.
     fn send(&mut self, to: Id, frame: Frame) {
         let (from, bytes, came) = (frame.from, frame.size(), frame.came);
+        let most = self.may_hold();
+        let of_process = |one: &Connection| matches!(one.whose, Whose::Process(_));
+        let held_up = self.connections.get(from).is_some_and(of_process);
         let Some(wide) = self.connections.get_mut(to).and_then(|one| one.wide.as_mut()) else {
             return;
         };
-        if wide.schedule.bytes() + bytes > FOR_GATEWAY {
+        if !held_up && wide.schedule.bytes() + bytes > HELD + FOR_GATEWAY {
             return self.drop_frame(frame.pair(), Reason::Full);
         }
         self.counts.forwarded.add(bytes);
@@ -189,10 +204,13 @@ impl Engine {
         if let Some(one) = self.connections.get_mut(from) {
             one.held += bytes;
             // Its sender is held up by TCP, and nobody else.
-            if matches!(one.whose, Whose::Process(_)) {
-                one.paused = one.held > HELD;
-            }
+            one.paused = held_up && one.held > most;
         }
+    }
+
+    /// Bytes of one process's frames that may wait for the wide area.
+    pub fn may_hold(&self) -> usize {
+        (HELD / self.processes.len().max(1)).clamp(HELD_OF_ONE.0, HELD_OF_ONE.1)
     }
 
     /// Whether what is sent over this connection to another gateway arrives, as far as we know.
@@ -200,6 +218,11 @@ impl Engine {
         let Some(one) = self.connections.get(id) else { return false };
         let is_gateway = matches!(one.whose, Whose::Gateway { .. });
         is_gateway && one.wide.as_ref().is_some_and(|wide| !wide.silent)
+    }
+
+    fn is_sibling(&self, id: Id) -> bool {
+        let wide = self.connections.get(id).and_then(|one| one.wide.as_ref());
+        wide.is_some_and(|wide| wide.sibling)
     }
 
     /// The connection that a flow to this site takes. Of those that stand a hash of the pair chooses,
@@ -264,9 +287,10 @@ impl Engine {
         self.tell_all(lost, Reason::PathBroke);
     }
 
-    /// There is a way to this site (again).
+    /// There is a way to this site (again); to the own one: another gateway, which may have some.
     pub fn open_site(&mut self, site: u32) {
-        let lost = self.flows.lost(|_, flow: &Flow| flow.to_site == site);
+        let any = site == self.voice.site;
+        let lost = self.flows.lost(|_, flow: &Flow| any || flow.to_site == site);
         self.tell_all(lost, Reason::PathBroke);
     }
 }

@@ -1,7 +1,8 @@
 //! Which flow's frame goes next over a connection that flows share. Pure: no sockets, no time.
 //!
-//! A flow is what one process sends to another one. Within a flow frames keep their order, always:
-//! what the gateway does not see depends on it (a goodbye comes last). Between flows:
+//! A flow is what one process sends to another one. Within a flow frames keep their order, since what
+//! the gateway does not see depends on it (a goodbye comes last); but frames that say how things stand
+//! (`Class::Status`) pass the others, unless all is first in, first out. Between flows:
 //!
 //! - *first in, first out*: a small message waits for all large ones that came before it.
 //! - *round robin* (the default): each flow in turn sends a quantum, a large frame, times its sender's
@@ -40,6 +41,9 @@ impl Scheduler {
         Scheduler::ALL.into_iter().find(|one| one.name() == name)
     }
 }
+
+/// Bytes of a frame that need not wait for a turn.
+const CONTROL: usize = 512;
 
 /// Senders whose frames count for more, or less, than 1.
 pub type Weights = HashMap<u128, f64>;
@@ -109,12 +113,24 @@ impl Schedule {
         let pair = frame.pair();
         self.arrivals += 1;
         self.bytes += frame.size();
+        let is_small = frame.size() <= CONTROL;
+        let is_status = is_small && frame.header.class == Class::Status;
+        let is_control = is_small && frame.header.class == Class::Control || is_status;
+        let passes = is_status && self.scheduler != Scheduler::Fifo;
         let flow = self.flows.entry(pair).or_default();
         flow.bytes += frame.size();
         let begins = flow.frames.is_empty();
-        let is_control = frame.header.class == Class::Control;
-        flow.frames.push_back((self.arrivals, frame));
+        if passes {
+            flow.frames.push_front((self.arrivals, frame));
+        } else {
+            flow.frames.push_back((self.arrivals, frame));
+        }
         if !begins {
+            // What it wants to send next is another one.
+            if let Some(key) = flow.key.take_if(|_| passes) {
+                self.competing.remove(&key);
+                self.compete(pair, weights);
+            }
             return;
         }
         match self.scheduler {
@@ -181,7 +197,11 @@ impl Schedule {
             Scheduler::Smallest => {
                 let left = u64::from(frame.header.ahead) + u64::from(frame.header.length);
                 let weighed = left as f64 / weight(weights, pair.sender);
-                (frame.header.class.min(Class::Message), weighed as u64, *arrival)
+                let class = match frame.header.class {
+                    Class::Control | Class::Status => Class::Control,
+                    Class::Message | Class::Bulk => Class::Message,
+                };
+                (class, weighed as u64, *arrival)
             }
             _ => (Class::Control, 0, *arrival),
         };
@@ -296,6 +316,32 @@ mod tests {
         let mut frames = bulk_then_small();
         frames.push(frame(3, 1, Class::Control, 0, 0));
         assert_eq!(order(Scheduler::RoundRobin, frames, &none()), [3, 1, 2, 2, 1, 1, 1]);
+    }
+
+    #[test]
+    fn how_things_stand_passes_what_its_own_sender_sends() {
+        for (scheduler, place) in
+            [(Scheduler::Fifo, 6), (Scheduler::RoundRobin, 0), (Scheduler::Smallest, 0)]
+        {
+            let mut schedule = Schedule::new(scheduler);
+            for one in bulk_then_small() {
+                schedule.push(one, &none());
+            }
+            schedule.push(frame(1, 9, Class::Status, 0, 0), &none());
+            let order: Vec<_> = std::iter::from_fn(|| schedule.pop(&none())).collect();
+            let found = order.iter().position(|one| one.header.class == Class::Status);
+            assert_eq!(found, Some(place), "{scheduler:?}");
+            let left: Vec<_> =
+                order.iter().map(|one| one.header.ahead).filter(|&n| n > 0).collect();
+            assert_eq!(left, [3, 2, 1].map(|parts| parts * BULK as u32));
+            assert!(schedule.is_empty() && schedule.competing.is_empty());
+        }
+        // Of the size of a message it is none of those.
+        let mut schedule = Schedule::new(Scheduler::RoundRobin);
+        for class in [Class::Bulk, Class::Status] {
+            schedule.push(frame(1, 9, class, BULK, 0), &none());
+        }
+        assert_eq!(schedule.pop(&none()).unwrap().header.class, Class::Bulk);
     }
 
     #[test]

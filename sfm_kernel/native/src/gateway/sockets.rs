@@ -16,6 +16,8 @@ const MPTCP_FALLBACK: u32 = 1;
 const SO_MAX_PACING_RATE: libc::c_int = 47;
 const TCP_CC_INFO: libc::c_int = 26;
 
+/// Bytes of a process that wait in the kernel while it is not read; the kernel takes twice as many.
+const FROM_PROCESS: libc::c_int = 128 << 10;
 /// A machine that has vanished is noticed after 10 s, as by the directory's server.
 const KEEPALIVE: [(libc::c_int, libc::c_int); 3] =
     [(libc::TCP_KEEPIDLE, 4), (libc::TCP_KEEPINTVL, 2), (libc::TCP_KEEPCNT, 3)];
@@ -137,23 +139,34 @@ pub struct Given {
     pub pacing: Option<u64>,
 }
 
-/// Give a wide-area connection its congestion control and its reservation.
-pub fn prepare_wide(stream: &TcpStream, algorithm: &str, pacing: Option<u64>) {
-    let fd = stream.as_raw_fd();
-    let _ = tcp_info::set_congestion(fd, algorithm);
-    if let Some(rate) = pacing {
-        let _ = set(fd, libc::SOL_SOCKET, SO_MAX_PACING_RATE, rate);
-    }
+/// Give a wide-area connection its congestion control.
+pub fn prepare_wide(stream: &TcpStream, algorithm: &str) {
+    let _ = tcp_info::set_congestion(stream.as_raw_fd(), algorithm);
+}
+
+/// Reserve so many bytes per second for it; what the kernel then says of that, see `Given`.
+pub fn pace(stream: &TcpStream, rate: u64) -> Option<u64> {
+    let _ = set(stream.as_raw_fd(), libc::SOL_SOCKET, SO_MAX_PACING_RATE, rate);
+    pacing(stream.as_raw_fd())
+}
+
+fn pacing(fd: RawFd) -> Option<u64> {
+    let rate = get::<8>(fd, libc::SOL_SOCKET, SO_MAX_PACING_RATE).map(u64::from_ne_bytes);
+    rate.filter(|&rate| rate != 0 && rate != u64::MAX && rate != u64::from(u32::MAX))
+}
+
+/// A process's connection: what is not read waits at the process, which can put something in front.
+pub fn prepare_process(stream: &TcpStream) {
+    let _ = set(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, FROM_PROCESS);
 }
 
 /// What it has in fact.
 pub fn given(stream: &TcpStream, mptcp: bool) -> Given {
     let fd = stream.as_raw_fd();
-    let pacing = get::<8>(fd, libc::SOL_SOCKET, SO_MAX_PACING_RATE).map(u64::from_ne_bytes);
     Given {
         algorithm: tcp_info::congestion(fd).unwrap_or_default(),
         mptcp: mptcp.then(|| is_mptcp(fd)),
-        pacing: pacing.filter(|&rate| rate != 0 && rate != u64::MAX && rate != u64::from(u32::MAX)),
+        pacing: pacing(fd),
     }
 }
 
@@ -213,7 +226,8 @@ mod tests {
         let listener = listen(&"127.0.0.1:0".parse().unwrap(), false, 5).unwrap();
         let stream = connect(&listener.local_addr().unwrap(), false).unwrap();
         prepare(&stream);
-        prepare_wide(&stream, "reno", Some(12_500_000));
+        prepare_wide(&stream, "reno");
+        assert_eq!(pace(&stream, 12_500_000), Some(12_500_000));
         let given = given(&stream, false);
         assert_eq!((given.algorithm.as_str(), given.mptcp), ("reno", None));
         assert_eq!(given.pacing, Some(12_500_000));

@@ -19,8 +19,8 @@ use crate::tcp_past::since_1970;
 const CLOSE: f64 = 5e-3;
 /// Seconds after which it is said that another gateway cannot be reached.
 const MISSED: f64 = 5.0;
-/// Of so many flows it is told what waits: those that have most.
-const FLOWS: usize = 64;
+/// Of so many processes, and flows, it is told what waits: those that have most.
+const MOST: usize = 64;
 
 /// What a gateway has counted, besides what JSON knows.
 impl Json {
@@ -67,7 +67,10 @@ impl Engine {
             out.delays("delay", &self.delays);
             self.tell_counts(out);
             out.list("processes", |out| {
-                for one in self.connections.iter() {
+                let of_process = |one: &&Connection| matches!(one.whose, Whose::Process(_));
+                let mut all: Vec<_> = self.connections.iter().filter(of_process).collect();
+                all.sort_by_key(|one| std::cmp::Reverse(one.held));
+                for one in all.into_iter().take(MOST) {
                     if let Whose::Process(uid) = one.whose {
                         out.object(None, |out| tell_process(one, uid, out));
                     }
@@ -142,7 +145,7 @@ impl Engine {
             })
             .collect();
         flows.sort_by_key(|((_, waits), _, flow)| std::cmp::Reverse((*waits, flow.bytes)));
-        for ((frames, bytes), pair, flow) in flows.into_iter().take(FLOWS) {
+        for ((frames, bytes), pair, flow) in flows.into_iter().take(MOST) {
             out.object(None, |out| {
                 out.string("sender", &hexadecimal(pair.sender));
                 out.string("receiver", &hexadecimal(pair.receiver));
@@ -166,7 +169,8 @@ impl Engine {
         });
     }
 
-    /// What somebody should know who looks for what is wrong.
+    /// What somebody should know who looks for what is wrong, besides what the connections to other
+    /// sites show, see observe/links.py.
     fn notes(&self, now: Instant) -> Vec<String> {
         let mut notes = Vec::new();
         let site = &self.options.site;
@@ -179,18 +183,13 @@ impl Engine {
                     peer.site_name
                 ));
             }
-            if let Some((why, since)) = &peer.trouble {
+            if let Some((why, since)) = peer.trouble.as_ref().filter(|_| sibling && peer.listed) {
                 let seconds = (now - *since).as_secs_f64();
-                if seconds >= MISSED && peer.listed {
-                    let hint = if sibling {
-                        format!("If there are two sites of the name {site:?}, rename one (--site)")
-                    } else {
-                        "Is its address open to this machine, and is its key of this world?".into()
-                    };
+                if seconds >= MISSED {
                     notes.push(format!(
-                        "the gateway of site {:?} at {there} cannot be reached for {seconds:.0} s \
-                         ({why}). {hint}",
-                        peer.site_name
+                        "the other gateway of site {site:?}, at {there}, has not been reached for \
+                         {seconds:.0} s ({why}): if there are two sites of this name, rename one \
+                         (--site)"
                     ));
                 }
             }
@@ -207,9 +206,6 @@ impl Engine {
                 self.counts.last_foreign.as_deref().unwrap_or("nowhere")
             ));
         }
-        if self.emulation.is_some() {
-            notes.push(CANNOT_SHOW.to_owned());
-        }
         notes.sort();
         notes.dedup(); // what several connections have in common
         notes
@@ -225,28 +221,11 @@ impl Engine {
                 rtt * 1e3
             ));
         }
-        if !wide.asked.is_empty() && wide.given.algorithm != wide.asked {
-            notes.push(format!(
-                "the connection to {there} was to use {}, and the kernel gives it {}",
-                wide.asked, wide.given.algorithm
-            ));
-        }
         if self.options.pacing.is_some() && wide.given.pacing.is_none() && !wide.sibling {
             notes.push(format!("the kernel does not pace the connection to {there}"));
         }
         if wide.given.mptcp == Some(false) {
             notes.push(format!("the connection to {there} was to be MPTCP, and fell back to TCP"));
-        }
-        if let Some(restart) = wide.past.last {
-            notes.push(format!(
-                "the connection to {there} was silent for {:.2} s and restarted with a window of {} \
-                 packets instead of {}: +{:.0} ms; that has happened {} times",
-                restart.silence.as_secs_f64(),
-                restart.to,
-                restart.from,
-                restart.cost().as_secs_f64() * 1e3,
-                wide.past.restarts
-            ));
         }
     }
 }

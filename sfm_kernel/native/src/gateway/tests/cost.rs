@@ -27,7 +27,10 @@ fn ends(through: Option<&(Gateway, Gateway)>, rate: Option<u64>) -> (Client, Cli
         Client { stream, voice: Voice::new(KEY, uid, site_number(site)), counter: 0 }
     };
     let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    super::super::sockets::prepare_wide(&one, "bbr", rate);
+    super::super::sockets::prepare_wide(&one, "bbr");
+    if let Some(rate) = rate {
+        super::super::sockets::pace(&one, rate);
+    }
     (client(one, "A", 1), client(listener.accept().unwrap().0, "B", 2))
 }
 

@@ -4,6 +4,8 @@ mod cost;
 mod cut;
 mod links;
 mod order;
+mod refused;
+mod siblings;
 mod ways;
 
 use std::io::{Read, Write};

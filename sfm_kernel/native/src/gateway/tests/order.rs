@@ -5,6 +5,8 @@ use std::os::fd::AsRawFd;
 use super::*;
 
 const BULK: usize = 50_000;
+/// Large frames: more than a process may have waiting here.
+const MANY: usize = 220;
 
 /// A gateway that another one is connected to, which does not read; with room for little.
 fn bottleneck(scheduler: Scheduler) -> (Gateway, Client) {
@@ -20,13 +22,13 @@ fn bottleneck(scheduler: Scheduler) -> (Gateway, Client) {
     (a, other)
 }
 
-/// How many of 60 large frames come before a small one that was sent after they had filled all there
+/// How many of many large frames come before a small one that was sent after they had filled all there
 /// is before the bottleneck.
 fn before_the_small_one(scheduler: Scheduler) -> usize {
     let (a, mut other) = bottleneck(scheduler);
     let (mut bulk, mut small) = (Client::process(&a, "A", 1), Client::process(&a, "A", 2));
     let sender = std::thread::spawn(move || {
-        for _ in 0..60 {
+        for _ in 0..MANY {
             bulk.send(9, "B", &[0; BULK]);
         }
         bulk
@@ -40,7 +42,7 @@ fn before_the_small_one(scheduler: Scheduler) -> usize {
     while other.frame().0 == 1 {
         before += 1;
     }
-    for _ in before..60 {
+    for _ in before..MANY {
         assert_eq!(other.frame().0, 1);
     }
     drop(sender.join());
@@ -53,9 +55,22 @@ fn a_small_message_passes_large_ones_as_the_scheduler_says() {
     let in_turn = before_the_small_one(Scheduler::RoundRobin);
     let smallest = before_the_small_one(Scheduler::Smallest);
     // In fifo it waits for as much as a process may have here; else for what is in the sockets.
-    let held = super::super::HELD / BULK;
+    let held = super::super::HELD_OF_ONE.1 / BULK;
     assert!(fifo >= held, "{fifo}");
     assert!(in_turn < fifo - held / 2 && smallest < fifo - held / 2, "{in_turn} {smallest} {fifo}");
+}
+
+#[test]
+fn who_is_held_up_hears_that_its_gateway_lives() {
+    let (a, _other) = bottleneck(Scheduler::RoundRobin);
+    let mut bulk = Client::process(&a, "A", 1);
+    let mut writer = bulk.stream.try_clone().unwrap();
+    let frame = bulk.sealed(9, "B", Class::Bulk, &[0; BULK]);
+    let sender = std::thread::spawn(move || while writer.write_all(&frame).is_ok() {});
+    until(|| a.status().contains("\"held_up\":true"));
+    assert_eq!(bulk.receive(), Came::Said(Kind::Beat, 0));
+    bulk.stream.shutdown(std::net::Shutdown::Both).unwrap();
+    sender.join().unwrap();
 }
 
 #[test]

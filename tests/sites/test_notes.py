@@ -1,0 +1,88 @@
+"""What is wrong with sites and gateways is told to who looks, in a sentence."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from sfm_kernel.bench.sites.lab import Lab
+from sfm_kernel.bench.sites.world import LabWorld
+from sfm_kernel.directory import DirectoryServer
+from sfm_kernel.directory.gateways import LARGEST_REQUEST, GatewayKey
+from sfm_kernel.errors import BadName, SFMError
+from sfm_kernel.gateway.service import Service
+
+pytestmark = pytest.mark.tcp
+KEY = bytes(range(32))
+
+WAITS_FOR = """
+import sys, time
+import sfm_kernel
+from sfm_kernel.observe import snapshot
+with sfm_kernel.join("lab", "A") as sfm:
+    while True:
+        for site in snapshot(sfm, sfm.pictures())["sites"]:
+            if all(word in site["sentence"] for word in sys.argv[1:]):
+                print(site["sentence"])
+                sys.exit()
+        time.sleep(0.1)
+"""
+
+
+def seen_in(world: LabWorld, site: str, *words: str) -> str:
+    """The sentence with these words that a process there sees about a site, as soon as it does."""
+    command = [sys.executable, "-c", WAITS_FOR, *words]
+    environment = world._environment(site, 1)
+    process = world.lab.run(site, command, environment, stdout=subprocess.PIPE, text=True)
+    return str(process.communicate()[0])
+
+
+def test_two_sites_of_one_name(make_lab: Callable[..., Lab]) -> None:
+    lab = make_lab({"A": 2, "B": 2}, rtt=0.02)
+    with LabWorld(lab) as world:
+        command = [sys.executable, "-m", "sfm_kernel.gateway", "--world", "lab", "--site", "lyon"]
+        for site in "AB":
+            lab.run(site, command, world._environment(site, 2), host=2, stdout=subprocess.DEVNULL)
+        told = seen_in(world, "A", "ms away", "two sites of this name")
+        assert "the other gateway of site" in told and "rename one" in told
+
+
+def test_a_site_without_a_gateway(make_lab: Callable[..., Lab]) -> None:
+    lab = make_lab({"A": 2, "B": 1}, rtt=0.02)
+    with LabWorld(lab) as world:
+        command = [sys.executable, "-m", "sfm_kernel.gateway", "--world", "lab", "--site", "A"]
+        lab.run("A", command, world._environment("A", 2), host=2, stdout=subprocess.DEVNULL)
+        told = seen_in(world, "B", "has no gateway")
+        assert told.startswith("B has no gateway: messages between it and other sites go directly")
+
+
+@pytest.fixture
+def server(world: str, sfm_dir: Path) -> Iterator[DirectoryServer]:
+    with DirectoryServer(world, KEY, "tcp://127.0.0.1:0") as running:
+        yield running
+
+
+def service(server: DirectoryServer, site: str = "A", bind: str = "127.0.0.1") -> Service:
+    return Service(server.world, server.url, GatewayKey.of_world(KEY), site, bind=bind)
+
+
+def test_a_report_that_is_too_large_ends_nothing(
+    server: DirectoryServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with service(server) as one:
+        monkeypatch.setattr(one, "status", lambda: {"x": "x" * LARGEST_REQUEST})
+        for _ in range(2):
+            one._report()
+        assert capsys.readouterr().err.count("does not take this gateway's report") == 1
+        one.look()
+
+
+def test_what_no_process_could_find_is_refused(server: DirectoryServer) -> None:
+    with pytest.raises(BadName, match="one word"):
+        service(server, site="two words")
+    with pytest.raises(SFMError, match="IPv4"):
+        service(server, bind="[::1]:0")

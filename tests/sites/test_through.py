@@ -1,0 +1,140 @@
+"""What processes have of gateways: weights, reservations. Who does not read stops nobody else."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sfm_kernel import Endpoint
+from sfm_kernel.gateway.service import Service
+from tests.contract.conftest import Background
+from tests.sites.through import TwoSites, meet_through_gateways, two_sites
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.tcp
+
+
+@pytest.fixture
+def sites(world: str, sfm_dir: Path) -> Iterator[TwoSites]:
+    with two_sites(world, sfm_dir) as made:
+        yield made
+
+
+def forwarded(gateway: Service) -> int:
+    frames: int = gateway.status()["forwarded"]["frames"]
+    return frames
+
+
+def test_a_full_inbox_behind_a_gateway_holds_up_nobody_else(sites: TwoSites) -> None:
+    gateways = [sites.add_gateway(site) for site in ("a", "b")]
+    with sites.join("a", "A") as a, sites.join("b", "full") as full, sites.join("b", "B") as b:
+        meet_through_gateways(a, full)
+        meet_through_gateways(a, b)
+        sent: list[int] = []
+
+        def flood() -> None:
+            for n in range(60):
+                a.send(dest="full", n=n, data=bytes(1_000_000))
+                sent.append(n)
+
+        a.buffering = 4_000_000
+        flooding = Background(flood)
+        wait_until(lambda: len(sent) >= 3)
+        before = [forwarded(one) for one in gateways]
+        for n in range(50):
+            a.send(dest="B", n=n, data=bytes(n * 1000))
+            b.send(dest="A", n=b.recv(src="A").n)
+            assert a.recv(src="B").n == n
+        assert all(forwarded(one) > was + 100 for one, was in zip(gateways, before, strict=True))
+        assert len(sent) < 10, "nobody has received"
+        assert [full.recv(src="A").n for _ in range(60)] == list(range(60))
+        flooding.result()
+
+
+def test_a_weight_is_that_of_who_bears_the_name(sites: TwoSites) -> None:
+    """Of two that crowd a narrow way it has three turns of four."""
+    sites.add_gateway("a", weights={"favoured": 3.0, "nobody": 9.0}, limit=8_000_000)
+    sites.add_gateway("b")
+    count, much = 40, bytes(100_000)
+    with (
+        sites.join("b", "B") as b,
+        sites.join("a", "plain") as plain,
+        sites.join("a", "favoured") as favoured,
+    ):
+        for one, times in ((plain, 2 * count), (favoured, count)):
+            meet_through_gateways(one, b)
+            one.buffering = 2 * times * len(much)
+            for _ in range(times):
+                one.send(dest="B", data=much)
+        order = [b.recv().src for _ in range(3 * count)]
+        first, last = order.index("favoured"), len(order) - order[::-1].index("favoured")
+        assert "plain" in order[last:], "they have crowded it all the time"
+        meanwhile = order[first:last].count("plain")
+        assert meanwhile < 0.6 * count, f"{meanwhile} beside {count}: {order}"
+
+
+def test_a_reservation_is_for_each_gateway_of_another_site(sites: TwoSites) -> None:
+    """Of several connections to one each has its part; between gateways of a site there is none."""
+    one = sites.add_gateway("a", pacing=10_000_000, connections=2)
+    for site in ("a", "b", "b", "c"):
+        sites.add_gateway(site)
+
+    def given() -> dict[str, list[int | None]]:
+        told = {other["uid"]: other["connections"] for other in one.status()["gateways"]}
+        return {uid: [each["pacing"] for each in ones] for uid, ones in told.items()}
+
+    asked = {
+        other.gateway.uid: [None] if other.gateway.site == "a" else [5_000_000, 5_000_000]
+        for other in sites.gateways[1:]
+    }
+    wait_until(lambda: given() == asked)
+
+
+@pytest.mark.parametrize("connections", [1, 3])
+def test_what_goes_over_a_reserved_connection_is_never_faster(
+    sites: TwoSites, connections: int
+) -> None:
+    rate, much = 10_000_000, 8_000_000
+    sites.add_gateway("a", pacing=rate, connections=connections)
+    sites.add_gateway("b")
+    with sites.join("a", "A") as a, sites.join("b", "B") as b:
+        meet_through_gateways(a, b)
+        start = time.monotonic()
+        a.send(dest="B", data=bytes(much))
+        b.recv()
+        own = rate / connections  # all of one flow goes over one of them
+        # (What TCP sends at once, before it begins to pace: half of it at most.)
+        assert time.monotonic() - start > 0.5 * much / own
+
+
+def test_pairs_share_the_gateways_of_their_site(sites: TwoSites) -> None:
+    own = [sites.add_gateway("a").gateway.uid for _ in range(3)]
+    sites.add_gateway("b")
+    own.sort()
+
+    def through(one: Endpoint, other: Endpoint) -> str:
+        return own[(int(one.uid, 16) ^ int(other.uid, 16)) % len(own)]
+
+    with sites.join("a", "A") as a:
+        others: list[Endpoint] = []
+        used = {uid: list[str]() for uid in own}
+        try:
+            while not all(used.values()):
+                others.append(sites.join("b"))
+                used[through(a, others[-1])].append(others[-1].uid)
+            for one in others:
+                meet_through_gateways(a, one)
+                a.send(dest=one.name, n=1)
+                assert one.recv().n == 1
+            (tcp,) = (one for one in a._transports if one.kind == "tcp")
+            told = {one["gateway"]: sorted(one["peers"]) for one in tcp.exchange.connections()}
+            assert told == {uid: sorted(peers) for uid, peers in used.items()}
+            for gateway in sites.gateways[:3]:
+                flows = {one["receiver"] for one in gateway.status()["flows"]}
+                assert flows >= set(used[gateway.gateway.uid])
+        finally:
+            for one in others:
+                one.close()
