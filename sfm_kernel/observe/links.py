@@ -22,6 +22,7 @@ EMULATED = "emulated: shows routing, delay and rate, not congestion control"
 
 _MOST = 64
 """Lines that are read of one process or gateway."""
+_MOST_NOTES, _LONGEST_NOTE = 8, 300
 
 
 def sites_of(
@@ -29,7 +30,7 @@ def sites_of(
     gateways: Iterable[Mapping[str, Any]],
     clocks: Mapping[str, float],
 ) -> list[dict[str, Any]]:
-    """A world's sites by name: who is there, their gateways, a sentence if a clock is wrong.
+    """A world's sites by name: who is there, their gateways, and what somebody should know of them.
 
     Args:
         processes: as the snapshot has them.
@@ -54,9 +55,20 @@ def sites_of(
             site(name)["sentence"] = (
                 f"a clock at {name} is {by} this machine's: times from there are corrected by that"
             )
+    notes: dict[str, list[str]] = {}
     for one in gateways:
         about = {"name": _text(one.get("name")), "address": _text(one.get("address"))}
-        site(_text(one.get("site")))["gateways"].append(about)
+        name = _text(one.get("site"))
+        site(name)["gateways"].append(about)
+        own = [f"gateway {about['name']}: {note}" for note in _notes(one)]
+        notes.setdefault(name, []).extend(own)
+    for there in found.values():
+        said = [there["sentence"], *notes.get(there["name"], ())]
+        if notes and not there["gateways"]:
+            said.append(
+                f"{there['name']} has no gateway: messages between it and other sites go directly"
+            )
+        there["sentence"] = ". ".join(filter(None, said))
     return [found[name] for name in sorted(found)]
 
 
@@ -162,6 +174,15 @@ def _between_gateways(gateway: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             }
 
 
+def _notes(gateway: Mapping[str, Any]) -> Iterator[str]:
+    """What a gateway says that somebody should know, besides what its connections show."""
+    report = gateway.get("report")
+    told = report.get("notes") if isinstance(report, Mapping) else ()
+    for one in told[:_MOST_NOTES] if isinstance(told, (list, tuple)) else ():
+        if isinstance(one, str):
+            yield "".join(filter(str.isprintable, one[:_LONGEST_NOTE]))
+
+
 def _line(one: Mapping[str, Any], clock: float) -> dict[str, Any]:
     """What both tell alike."""
     told = one.get("last_restart")
@@ -220,11 +241,17 @@ def _sentences(key: tuple[str, str, str], lines: Sequence[Mapping[str, Any]]) ->
     missed = [one for one in lines if one["silent_s"] is not None]
     if missed:
         worst = max(missed, key=lambda one: float(one["silent_s"]))
-        why = f" ({worst['unreached']})" if worst["unreached"] else ""
-        what_is = f"the gateway of {start} has not reached that of {to}" if why else what
-        verb = "" if why else " has had no answer"
-        waits = "; what was sent is kept, and goes when there is one"
-        yield f"{what_is}{verb} for {worst['silent_s']:.0f} s{why}{'' if why else waits}"
+        seconds = f"for {worst['silent_s']:.0f} s"
+        if worst["unreached"]:
+            yield (
+                f"the gateway of {start} has not reached that of {to} {seconds} "
+                f"({worst['unreached']}): is its address open to {start}, and its key this world's?"
+            )
+        else:
+            yield (
+                f"{what} has had no answer {seconds}; what was sent is kept, and goes when there "
+                f"is one"
+            )
     timeouts = sum(one["timeouts"] for one in lines)
     if timeouts:
         seconds = max(one["lately_s"] for one in lines)

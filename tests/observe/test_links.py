@@ -146,8 +146,22 @@ def test_a_gateway_that_is_not_reached() -> None:
     (peer,) = alone["report"]["gateways"]
     peer |= {"connections": [], "unreachable_s": 9.0, "trouble": "refused"}
     (found,) = links_of({}, [], [alone], {})
-    sentence = "the gateway of A has not reached that of B for 9 s (refused)"
-    assert (found["count"], found["sentence"]) == (0, sentence)
+    assert (found["count"], found["sentence"]) == (
+        0,
+        "the gateway of A has not reached that of B for 9 s (refused): is its address open to A, "
+        "and its key this world's?",
+    )
+
+
+def test_what_a_gateway_says_of_itself_is_told_with_its_site() -> None:
+    (a, b) = sites_of([process("P"), process("Q")], [gateway()], {})
+    assert a["sentence"] == ""
+    assert b["sentence"] == "B has no gateway: messages between it and other sites go directly"
+    one = gateway()
+    one["report"]["notes"] = ["two sites\x1b[2J have this name", 7, *("x" * 999 for _ in range(99))]
+    (a,) = sites_of([], [one], {})
+    assert a["sentence"].startswith("gateway A-1: two sites[2J have this name. gateway A-1: xxx")
+    assert len(a["sentence"]) < 3000
 
 
 @pytest.mark.parametrize("wrong", [-3600.0, -3.0, 3.0, 3600.0])
@@ -179,6 +193,8 @@ def test_nonsense_is_passed_over(nonsense: object) -> None:
     told = gateway() | {"report": {"gateways": nonsense}}
     assert links_of({}, [], [told], {}) == []
     assert links_of({}, [], [gateway() | {"report": nonsense}], {}) == []
+    noted = gateway() | {"report": {"notes": nonsense}}
+    assert isinstance(sites_of([], [noted], {})[0]["sentence"], str)
 
 
 def test_who_waits_over_a_link_in_trouble_is_told() -> None:

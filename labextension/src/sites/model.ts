@@ -70,6 +70,7 @@ function aboutOf(links: readonly Link[], via: Link['via']): string {
       (link.algorithm ? `, ${link.algorithm}` : '') +
       (link.cwnd === null ? '' : `, window ${link.cwnd}`) +
       `, ${link.rto ?? '?'} timeouts, ${link.retransmissions ?? '?'} resent` +
+      (link.dup_acks === null ? '' : `, ${link.dup_acks} duplicate acknowledgements`) +
       `, ${link.idle_restarts} idle restarts`
   );
   return lines.join('\n');
