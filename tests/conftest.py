@@ -16,6 +16,7 @@ import faulthandler
 import itertools
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -65,6 +66,8 @@ _janitor: subprocess.Popen[bytes] | None = None  # held: a dropped Popen warns a
 def pytest_configure(config: pytest.Config) -> None:
     """Make the session's own folders before any test module is imported."""
     global _stderr, _janitor
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # started by nohup, or with "&"
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     _stderr = os.dup(2)  # pytest is not capturing yet: the watchdog's words must reach people
     # A short path, since some of what is put there are socket names (at most 107 bytes).
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None

@@ -64,7 +64,12 @@ def parser() -> argparse.ArgumentParser:
     add("--site", required=True, help="the name of the site whose processes come here")
     add("--bind", help="IP:port to listen on (default: a port of this machine's own address)")
     add("--algorithm", help="TCP's congestion control to other sites (default: bbr if there is)")
-    add("--connections", type=connections, metavar="N", help="to each other gateway (default: 1)")
+    add(
+        "--connections",
+        type=connections,
+        metavar="N",
+        help="to each other gateway (default: 1; 4 if there is no bbr)",
+    )
     add("--mptcp", action="store_true", help="use MPTCP where the kernel has it")
     add("--rate", type=bytes_per_second, help="to each other gateway at most: 100M, in bits/s")
     add("--scheduler", choices=_SCHEDULERS, default=_SCHEDULERS[0], help="whose frame goes next")

@@ -1,9 +1,11 @@
-"""What processes have of gateways: weights, reservations. Who does not read stops nobody else."""
+"""What processes have of gateways: weights, reservations. Who does not read, or sends more than the
+way carries, stops nobody else."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from sfm_kernel import Endpoint
 from sfm_kernel.gateway.service import Service
 from tests.contract.conftest import Background
 from tests.sites.through import TwoSites, meet_through_gateways, two_sites
+from tests.tcp.conftest import link
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.tcp
@@ -52,6 +55,34 @@ def test_a_full_inbox_behind_a_gateway_holds_up_nobody_else(sites: TwoSites) -> 
         assert len(sent) < 10, "nobody has received"
         assert [full.recv(src="A").n for _ in range(60)] == list(range(60))
         flooding.result()
+
+
+def test_acknowledgements_pass_what_their_process_sends_to_others(sites: TwoSites) -> None:
+    gateway = sites.add_gateway("a", limit=2_000_000)
+    sites.add_gateway("b")
+
+    def held_up() -> bool:
+        return any(one["held_up"] for one in gateway.status()["processes"])
+
+    with ExitStack() as stack:
+        a = stack.enter_context(sites.join("a", "A"))
+        b = stack.enter_context(sites.join("b", "B"))
+        others = [stack.enter_context(sites.join("b", f"C{n}")) for n in range(7)]
+        for one in (b, *others):
+            meet_through_gateways(a, one)
+        flooding = [
+            Background(lambda name=one.name: a.send(dest=name, data=bytes(2_000_000)))
+            for one in others
+        ]
+        wait_until(held_up)
+        for n in range(30):  # for longer than it takes to be called out of reach
+            b.send(dest="A", n=n)
+            assert a.recv(src="B").n == n
+            time.sleep(0.1)
+            assert link(b, "A").silence is None
+        for one, call in zip(others, flooding, strict=True):
+            assert len(one.recv(src="A").data) == 2_000_000
+            call.result()
 
 
 def test_a_weight_is_that_of_who_bears_the_name(sites: TwoSites) -> None:

@@ -190,9 +190,6 @@ impl Dialing {
         gate: &Arc<Gate>,
     ) {
         gate.lose_way(connection.id);
-        if connection.confirmed.load(Ordering::Relaxed) {
-            gate.asked.store(0, Ordering::Relaxed); // whoever is there next was not asked yet
-        }
         let Some(line) = self.gates.get_mut(&gate.listed.uid) else { return };
         line.attempt = None;
         line.next =
