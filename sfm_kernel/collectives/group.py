@@ -103,7 +103,7 @@ class Group(Collectives):
         called = called or (lambda text: f"{text} of {name!r}" if name else text)
         team = self._team = Team(sfm, found, meet(sfm, found, name, on_wait, called, title))
         team.on_wait, team.called, team.title = on_wait, called, title
-        self.name = name
+        self.name, self.sites = name, len(team.sites)  # at how many sites the members are
         barrier = ("barrier", _by("", "flags"))
         known = Known(0, 0, team.mark(describe(*barrier)), barrier)
         self._wire(team.ledger, team.tick_at_board, known)
@@ -122,11 +122,6 @@ class Group(Collectives):
     def members(self) -> list[Name]:
         """The members' names, by place."""
         return list(self._team.names)
-
-    @property
-    def sites(self) -> int:
-        """At how many sites the members are."""
-        return len(self._team.sites)
 
     @property
     def number(self) -> int:

@@ -31,6 +31,18 @@ impl Link {
         self.control(Kind::Ask, false, 0, b"");
     }
 
+    /// What may have been lost with a connection and is waited for, once more.
+    pub fn repeat(&self) {
+        if let Some(&lane) = self.lane.get() {
+            for (account, total) in self.core().taken(lane).into_iter().enumerate() {
+                self.credit(account, total);
+            }
+        }
+        if let Some(first) = self.source().refused() {
+            self.control(Kind::Refused, false, first, b"");
+        }
+    }
+
     /// Say this on a connection, whether or not it is the way: `Welcome` on that of the peer's `Hello`.
     pub fn say(&self, kind: Kind, number: u64, on: &Connection) {
         let frame = self.seal(&mut self.out(), kind, false, number, kind.class(), 0, 0, |_| {});

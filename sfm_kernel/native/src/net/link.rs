@@ -66,7 +66,7 @@ pub struct Link {
     /// Who has `turn`.
     pub holder: Holder,
     source: Mutex<Source>,
-    lane: OnceLock<u32>,
+    pub(super) lane: OnceLock<u32>,
     out: Mutex<Outgoing>,
 }
 
@@ -147,7 +147,7 @@ impl Link {
         self.out.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn source(&self) -> MutexGuard<'_, Source> {
+    pub(super) fn source(&self) -> MutexGuard<'_, Source> {
         self.source.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -387,17 +387,5 @@ impl Link {
     /// When something came from it, in nanoseconds; 0: never.
     pub fn heard(&self) -> u64 {
         self.heard.load(Ordering::Relaxed)
-    }
-
-    /// What may have been lost with a connection and is waited for, once more.
-    pub fn repeat(&self) {
-        if let Some(&lane) = self.lane.get() {
-            for (account, total) in self.core().taken(lane).into_iter().enumerate() {
-                self.credit(account, total);
-            }
-        }
-        if let Some(first) = self.source().refused() {
-            self.control(Kind::Refused, false, first, b"");
-        }
     }
 }
