@@ -150,10 +150,10 @@ class Service:
 
 def _listening(site: str, key: bytes, bind: str | None, options: dict[str, Any]) -> _native.Gateway:
     if bind is not None:
+        if bind.startswith("["):
+            raise SFMError(f"no gateway: {bind} is an address of IPv6, and processes use IPv4")
         address = bind if ":" in bind else f"{bind}:0"
         try:
-            if address.startswith("["):
-                raise ValueError(f"{bind} is an address of IPv6, and processes use IPv4")
             return _native.Gateway(site, key, address, **options)
         except ValueError as error:
             raise SFMError(f"no gateway: {error}") from None
