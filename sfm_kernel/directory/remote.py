@@ -180,13 +180,15 @@ class RemoteDirectory:
         if "members" not in answer or answer["version"] < self._version:
             return
         self._members = [Member.from_json(one) for one in answer["members"]]
+        had_left = {one.uid for one in self._departed}
         self._departed = [Member.from_json(one) for one in answer["departed"]]
         gateways = [Gateway.from_json(one) for one in answer["gateways"]]
         before, self._gateways = self._gateways, gateways
         were = self._living
         self._living = frozenset(one.uid for one in self._members) - set(answer["dead"])
         self._version = answer["version"]
-        gone = were - self._living
+        # Some have come and left since the last state.
+        gone = (were | {one.uid for one in self._departed}) - had_left - self._living
         if self._watcher is not None and (gone or gateways != before):
             self._watcher(list(gateways), list(gone))
 

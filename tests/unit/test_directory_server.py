@@ -98,6 +98,23 @@ def test_who_is_gone_is_told_to_whoever_watches(machine: Callable[[], Machine]) 
     wait_until(lambda: gone == [second.uid, first.uid])
 
 
+def test_who_comes_and_leaves_between_two_words_of_the_server_is_gone(
+    machine: Callable[[], Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = machine(), machine()
+    here.join(name="A")
+    gone: list[str] = []
+    here.directory.watch(lambda _, uids: gone.extend(uids))
+    with monkeypatch.context() as busy:
+        busy.setattr(DirectoryServer, "_tell_subscribers", lambda server: False)
+        short = there.join(name="B")
+        there.directory.leave(short)
+    last = there.join(name="C")
+    wait_until(lambda: gone == [short.uid])
+    there.directory.leave(last)
+    wait_until(lambda: gone == [short.uid, last.uid])
+
+
 def test_a_client_that_is_closed_while_it_wakes_up(
     server: DirectoryServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
