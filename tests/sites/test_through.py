@@ -142,30 +142,40 @@ def test_what_goes_over_a_reserved_connection_is_never_faster(
 
 
 def test_pairs_share_the_gateways_of_their_site(sites: TwoSites) -> None:
-    own = [sites.add_gateway("a").gateway.uid for _ in range(3)]
+    """Also those that come later, as soon as nothing is under way."""
+    own = [sites.add_gateway("a").gateway.uid for _ in range(2)]
     sites.add_gateway("b")
-    own.sort()
-
-    def through(one: Endpoint, other: Endpoint) -> str:
-        return own[(int(one.uid, 16) ^ int(other.uid, 16)) % len(own)]
-
-    with sites.join("a", "A") as a:
+    with sites.join("a", "A") as a, ExitStack() as stack:
         others: list[Endpoint] = []
-        used = {uid: list[str]() for uid in own}
-        try:
-            while not all(used.values()):
-                others.append(sites.join("b"))
-                used[through(a, others[-1])].append(others[-1].uid)
+
+        def meet() -> None:
+            others.append(one := stack.enter_context(sites.join("b")))
+            meet_through_gateways(a, one)
+            a.send(dest=one.name, n=1)
+            assert one.recv().n == 1
+
+        def through() -> dict[str, list[str]]:
+            used = {uid: list[str]() for uid in sorted(own)}
             for one in others:
-                meet_through_gateways(a, one)
-                a.send(dest=one.name, n=1)
-                assert one.recv().n == 1
+                nth = (int(a.uid, 16) ^ int(one.uid, 16)) % len(own)
+                used[sorted(own)[nth]].append(one.uid)
+            return {uid: sorted(peers) for uid, peers in used.items()}
+
+        def told() -> dict[str, list[str]]:
             (tcp,) = (one for one in a._transports if one.kind == "tcp")
-            told = {one["gateway"]: sorted(one["peers"]) for one in tcp.exchange.connections()}
-            assert told == {uid: sorted(peers) for uid, peers in used.items()}
-            for gateway in sites.gateways[:3]:
-                flows = {one["receiver"] for one in gateway.status()["flows"]}
-                assert flows >= set(used[gateway.gateway.uid])
-        finally:
-            for one in others:
-                one.close()
+            return {one["gateway"]: sorted(one["peers"]) for one in tcp.exchange.connections()}
+
+        while not all(through().values()):
+            meet()
+        wait_until(lambda: told() == through())
+        own.append(sites.add_gateway("a").gateway.uid)
+        while not all(through().values()):
+            meet()
+        wait_until(lambda: told() == through())
+        for one in others:
+            a.send(dest=one.name, n=2)
+            assert one.recv().n == 2
+        used = through()
+        for gateway in (one for one in sites.gateways if one.gateway.uid in own):
+            flows = {one["receiver"] for one in gateway.status()["flows"]}
+            assert flows >= set(used[gateway.gateway.uid])

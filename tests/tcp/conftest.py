@@ -93,13 +93,13 @@ class Impostor:
         self.socket = connect(to.address)
         self.listener = socket.create_server(("127.0.0.1", 0))  # accepts nobody
         self.reached_at = f"tcp://127.0.0.1:{self.listener.getsockname()[1]}"
-        self._stream, self._heard = bytearray(), list[wire.Frame]()
+        self._stream, self.heard = bytearray(), list[wire.Frame]()
 
     def again(self) -> None:
         """On a new connection."""
         self.socket.close()
         self.socket = connect(self.address)
-        self._stream, self._heard = bytearray(), []
+        self._stream, self.heard = bytearray(), []
 
     def put(self, kind: bytes, number: int = 0, body: bytes = b"", flag: bool = False) -> None:
         self.socket.sendall(self.pair.seal(wire.Frame(kind, number, body, flag)))
@@ -111,12 +111,12 @@ class Impostor:
         """The next frame of this kind, on this connection; EOFError at its end."""
         self.socket.settimeout(60)
         while True:
-            for frame in self._heard:
+            for frame in self.heard:
                 if frame.kind == kind:
-                    self._heard.remove(frame)
+                    self.heard.remove(frame)
                     return frame
             self._stream += self._more()
-            self._heard += [self.pair.open(*parts) for parts in wire.split(self._stream)]
+            self.heard += [self.pair.open(*parts) for parts in wire.split(self._stream)]
 
     def is_hung_up_on(self) -> None:
         """Returns when the connection has ended."""

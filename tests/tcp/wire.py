@@ -18,6 +18,8 @@ INNER = struct.Struct("<B?6xQQ")
 TAG = 16
 LARGEST = 60 << 10
 """Bytes of a body at most."""
+RESUME = 4
+"""The class of a greeting that asks how far everything has come."""
 
 
 # ---- AES-256 ---------------------------------------------------------------------------------

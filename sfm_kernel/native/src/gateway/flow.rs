@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use super::poll::Id;
-use crate::net::frame::{Header, HEADER};
+use crate::net::frame::{Class, Header, HEADER};
 pub use crate::net::voice::Pair;
 use crate::net::voice::Reason;
 
@@ -16,8 +16,9 @@ const REMEMBERED_LOSS: Duration = Duration::from_secs(600);
 const SETTLED: Duration = Duration::from_secs(1);
 /// Of those who have said nothing for so long, nothing was in a connection that broke.
 const IN_FLIGHT: Duration = Duration::from_secs(10);
-/// A sender is told of one flow at most so often.
+/// A sender is told of one flow at most so often, and the same only after so long.
 const TELL_EVERY: Duration = Duration::from_millis(100);
+const TELL_AGAIN: Duration = Duration::from_secs(1);
 /// So many are remembered; what happens to others is counted, and not told.
 const MOST: usize = 1 << 18;
 
@@ -63,10 +64,26 @@ pub struct Flow {
     pub to_site: u32,
     pub frames: u64,
     pub bytes: u64,
-    /// Something was dropped, and its sender does not know yet that there is a way again.
-    pub lost: bool,
+    /// Something may have been dropped, and why: of no message that follows it can anything be made,
+    /// until its sender resumes.
+    pub broken: Option<Reason>,
     told: Option<Instant>,
     owed: Option<Reason>,
+}
+
+impl Flow {
+    /// Its sender does not know yet that there is a way again, if there is.
+    pub fn has_no_way(&self) -> bool {
+        self.broken.is_some_and(|reason| reason != Reason::PathBroke)
+    }
+
+    /// A frame of this class has come: why nothing can be made of it; None if something can.
+    pub fn useless(&mut self, class: Class) -> Option<Reason> {
+        if class == Class::Resume {
+            (self.broken, self.owed) = (None, None);
+        }
+        self.broken.filter(|_| class.is_message())
+    }
 }
 
 /// The flows of late.
@@ -88,7 +105,7 @@ impl Flows {
             to_site: frame.header.to_site,
             frames: 0,
             bytes: 0,
-            lost: false,
+            broken: None,
             told: None,
             owed: None,
         });
@@ -113,9 +130,12 @@ impl Flows {
     /// Whether the sender is to be told now; if not, `owed` says when.
     pub fn tell(&mut self, pair: Pair, reason: Reason, now: Instant) -> bool {
         let Some(flow) = self.0.get_mut(&pair) else { return false };
-        flow.lost = reason != Reason::PathBroke;
-        if flow.told.is_some_and(|told| now < told + TELL_EVERY) {
-            flow.owed = Some(reason);
+        let is_new = flow.broken.replace(reason) != Some(reason);
+        let every = if is_new { TELL_EVERY } else { TELL_AGAIN };
+        if flow.told.is_some_and(|told| now < told + every) {
+            if is_new {
+                flow.owed = Some(reason);
+            }
             return false;
         }
         (flow.told, flow.owed) = (Some(now), None);
@@ -133,13 +153,14 @@ impl Flows {
         self.0.iter_mut().filter_map(due).collect()
     }
 
-    /// Flows that may have had something in the wide-area connection `to`. They choose a way anew.
-    pub fn over(&mut self, to: Id, now: Instant) -> Vec<Pair> {
+    /// Flows that may have had something in the wide-area connection `to`, and the sites that they go
+    /// to. They choose a way anew.
+    pub fn over(&mut self, to: Id, now: Instant) -> Vec<(Pair, u32)> {
         let mut over = Vec::new();
         for (pair, flow) in self.0.iter_mut().filter(|(_, flow)| flow.to == Some(to)) {
             flow.to = None;
-            if now < flow.last + IN_FLIGHT || flow.lost {
-                over.push(*pair);
+            if now < flow.last + IN_FLIGHT || flow.has_no_way() {
+                over.push((*pair, flow.to_site));
             }
         }
         over
@@ -147,7 +168,8 @@ impl Flows {
 
     /// Flows that may have had something in the connection of a process.
     pub fn towards(&self, receiver: u128, now: Instant) -> Vec<Pair> {
-        let of_late = self.0.iter().filter(|(_, flow)| now < flow.last + IN_FLIGHT || flow.lost);
+        let is_of_late = |flow: &Flow| now < flow.last + IN_FLIGHT || flow.has_no_way();
+        let of_late = self.0.iter().filter(|(_, flow)| is_of_late(flow));
         of_late.map(|(pair, _)| *pair).filter(|pair| pair.receiver == receiver).collect()
     }
 
@@ -155,7 +177,7 @@ impl Flows {
     pub fn lost(&self, opened: impl Fn(&Pair, &Flow) -> bool) -> Vec<Pair> {
         self.0
             .iter()
-            .filter(|(pair, flow)| flow.lost && opened(pair, flow))
+            .filter(|(pair, flow)| flow.has_no_way() && opened(pair, flow))
             .map(|(p, _)| *p)
             .collect()
     }
@@ -163,7 +185,7 @@ impl Flows {
     /// Forget those who have been silent for long.
     pub fn sweep(&mut self, now: Instant) {
         self.0.retain(|_, flow| {
-            let kept = if flow.lost { REMEMBERED_LOSS } else { REMEMBERED };
+            let kept = if flow.has_no_way() { REMEMBERED_LOSS } else { REMEMBERED };
             flow.owed.is_some() || now < flow.last + kept
         });
     }
@@ -172,7 +194,7 @@ impl Flows {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::net::frame::{Class, HOPS, INNER, TAG};
+    use crate::net::frame::{HOPS, INNER, TAG};
 
     /// A frame with `length` bytes of nothing for a body.
     pub fn frame(sender: u128, receiver: u128, class: Class, length: usize, ahead: u32) -> Frame {
@@ -216,6 +238,31 @@ pub(crate) mod tests {
         assert_eq!(flows.owed(start + TELL_EVERY), [(pair, Reason::PathBroke)]);
         assert!(flows.owed(start + 3 * TELL_EVERY).is_empty());
         assert!(flows.tell(pair, Reason::Loop, start + 3 * TELL_EVERY));
+        // What has been said already is said again much later.
+        assert!(!flows.tell(pair, Reason::Loop, start + 5 * TELL_EVERY));
+        assert!(flows.owed(start + 5 * TELL_EVERY).is_empty());
+        assert!(flows.tell(pair, Reason::Loop, start + 3 * TELL_EVERY + TELL_AGAIN));
+    }
+
+    #[test]
+    fn after_a_loss_messages_are_useless_until_their_sender_resumes() {
+        let mut flows = Flows::default();
+        let one = frame(1, 2, Class::Bulk, 10, 0);
+        let (pair, start) = (one.pair(), one.came);
+        assert_eq!(flows.note(&one).unwrap().useless(Class::Bulk), None);
+        for reason in [Reason::Full, Reason::PathBroke] {
+            flows.tell(pair, reason, start);
+            let flow = flows.get_mut(pair).unwrap();
+            for class in [Class::Message, Class::Bulk] {
+                assert_eq!(flow.useless(class), Some(reason));
+            }
+            for class in [Class::Control, Class::Status] {
+                assert_eq!(flow.useless(class), None);
+            }
+        }
+        assert_eq!(flows.get_mut(pair).unwrap().useless(Class::Resume), None);
+        assert_eq!(flows.get_mut(pair).unwrap().useless(Class::Message), None);
+        assert!(flows.owed(start + TELL_EVERY).is_empty(), "it knows");
     }
 
     #[test]
@@ -249,6 +296,6 @@ pub(crate) mod tests {
         flows.note(&one).unwrap().to = Some(way);
         assert_eq!(flows.over(way, one.came + 2 * IN_FLIGHT), []);
         flows.note(&one).unwrap().to = Some(way);
-        assert_eq!(flows.over(way, one.came), [one.pair()]);
+        assert_eq!(flows.over(way, one.came), [(one.pair(), 2)]);
     }
 }

@@ -244,7 +244,7 @@ impl Engine {
             let (silent, quiet) = (wide.silent, one.waiting() == 0);
             let site = self.peers.get(&uid).map_or(0, |peer| peer.site);
             if changed && silent {
-                self.fall_silent(id, site, now);
+                self.fall_silent(id, now);
             } else if changed {
                 self.open_site(site);
             }
@@ -258,17 +258,16 @@ impl Engine {
     }
 
     /// Nothing arrives through this connection: nothing waits for it any more.
-    fn fall_silent(&mut self, id: Id, site: u32, now: Instant) {
+    fn fall_silent(&mut self, id: Id, now: Instant) {
         let wide = self.connections.get_mut(id).and_then(|one| one.wide.as_mut());
         let frames = wide.map(|wide| wide.schedule.drain()).unwrap_or_default();
-        self.lose(id, site, frames, now);
+        self.lose(id, frames, now);
     }
 
     /// What was on its way through a connection to another gateway is lost.
-    fn lose(&mut self, id: Id, site: u32, frames: Vec<Frame>, now: Instant) {
-        for pair in self.flows.over(id, now) {
-            let has_way =
-                self.way(pair, site).or_else(|| self.way(pair, self.voice.site)).is_some();
+    fn lose(&mut self, id: Id, frames: Vec<Frame>, now: Instant) {
+        for (pair, site) in self.flows.over(id, now) {
+            let has_way = self.onward(pair, site, false).is_some();
             self.tell(pair, if has_way { Reason::PathBroke } else { Reason::NoWay });
         }
         for frame in &frames {
@@ -299,13 +298,12 @@ impl Engine {
                 let frames = wide.schedule.drain();
                 self.counts.drop(Reason::PathBroke, unsent);
                 let Some(peer) = self.peers.get_mut(&uid) else { return };
-                let site = peer.site;
                 let slot = peer.slot(slot);
                 if slot.up == Some(id) {
                     (slot.up, slot.down) = (None, now);
                     self.trouble(uid, why.to_owned());
                 }
-                self.lose(id, site, frames, now);
+                self.lose(id, frames, now);
             }
             Whose::Dialed { uid, slot, .. } => {
                 if let Some(peer) = self.peers.get_mut(&uid) {

@@ -8,7 +8,7 @@ use super::flow::{Flow, Frame, Pair};
 use super::poll::Id;
 use super::sockets;
 use super::{FOR_GATEWAY, FOR_PROCESS, HELD, HELD_OF_ONE};
-use crate::net::frame::Kind;
+use crate::net::frame::{Class, Kind};
 use crate::net::voice::{role_of, Reason, Role, Said};
 
 /// What has happened so far.
@@ -146,7 +146,14 @@ impl Engine {
         let (header, pair) = (frame.header, frame.pair());
         // A flow of a gateway, a Dropped that is: of what happens to it nobody is told.
         let of_gateway = self.is_gateway(header.sender);
-        let kept = if of_gateway { None } else { self.flows.note(&frame).map(|flow| flow.to) };
+        let flow = if of_gateway { None } else { self.flows.note(&frame) };
+        let kept = flow.as_ref().and_then(|flow| flow.to);
+        if let Some(reason) = flow.and_then(|flow| flow.useless(header.class)) {
+            return self.drop_frame(pair, reason);
+        }
+        if header.class == Class::Resume {
+            self.withdraw(kept, pair);
+        }
         if header.hops == 0 {
             return self.drop_frame(pair, Reason::Loop);
         }
@@ -154,14 +161,11 @@ impl Engine {
         if let Some(&to) = self.processes.get(&header.receiver) {
             return self.deliver(to, frame);
         }
-        let kept = kept.flatten().filter(|&to| self.stands(to));
-        let (site, own) = (header.to_site, self.voice.site);
-        let there = || if site == own { None } else { self.way(pair, site) };
-        // Another gateway of this site may know the receiver, or have a way. It does not ask back.
-        let sibling = || if self.is_sibling(frame.from) { None } else { self.way(pair, own) };
-        let Some(to) = kept.or_else(there).or_else(sibling) else {
-            return self
-                .drop_frame(pair, if site == own { Reason::Unknown } else { Reason::NoWay });
+        let kept = kept.filter(|&to| self.stands(to));
+        let onward = || self.onward(pair, header.to_site, self.is_sibling(frame.from));
+        let Some(to) = kept.or_else(onward) else {
+            let is_own = header.to_site == self.voice.site;
+            return self.drop_frame(pair, if is_own { Reason::Unknown } else { Reason::NoWay });
         };
         if let Some(flow) = self.flows.get_mut(pair) {
             flow.to = Some(to);
@@ -208,6 +212,15 @@ impl Engine {
         }
     }
 
+    /// Messages of a flow that wait for a connection to another gateway are sent again.
+    fn withdraw(&mut self, to: Option<Id>, pair: Pair) {
+        let one = to.and_then(|to| self.connections.get_mut(to));
+        let Some(wide) = one.and_then(|one| one.wide.as_mut()) else { return };
+        for frame in wide.schedule.withdraw(pair, &self.weights) {
+            self.release(frame.from, frame.size());
+        }
+    }
+
     /// Bytes of one process's frames that may wait for the wide area.
     pub fn may_hold(&self) -> usize {
         (HELD / self.processes.len().max(1)).clamp(HELD_OF_ONE.0, HELD_OF_ONE.1)
@@ -225,9 +238,17 @@ impl Engine {
         wide.is_some_and(|wide| wide.sibling)
     }
 
-    /// The connection that a flow to this site takes. Of those that stand a hash of the pair chooses,
+    /// The connection that a flow to this site takes: there, or to another gateway of our own site,
+    /// which may know the receiver, or have a way. `asked`: it is that one who asks.
+    pub fn onward(&self, pair: Pair, site: u32, asked: bool) -> Option<Id> {
+        let own = self.voice.site;
+        let there = if site == own { None } else { self.way(pair, site) };
+        there.or_else(|| if asked { None } else { self.way(pair, own) })
+    }
+
+    /// A connection to a gateway of this site. Of those that stand a hash of the pair chooses,
     /// so that flows spread, and only those of one that goes or comes have to move.
-    pub fn way(&self, pair: Pair, site: u32) -> Option<Id> {
+    fn way(&self, pair: Pair, site: u32) -> Option<Id> {
         let standing = |uid: &u128| {
             let ups = self.peers[uid].slots.iter().enumerate();
             let ups =

@@ -153,7 +153,7 @@ impl Engine {
                 out.raw("bytes", flow.bytes);
                 out.raw("waiting_frames", frames);
                 out.raw("waiting_bytes", bytes);
-                out.raw("lost", flow.lost);
+                out.raw("lost", flow.has_no_way());
                 out.raw("silent_s", (now - flow.last).as_secs_f64());
             });
         }

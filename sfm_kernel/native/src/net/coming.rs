@@ -261,6 +261,7 @@ impl Exchange {
                 self.owing.store(true, Ordering::Relaxed);
             }
             Kind::Hello => {
+                link.source().hear_question(inner.number);
                 link.say(Kind::Welcome, inner.number, connection);
                 link.repeat();
             }
@@ -268,7 +269,7 @@ impl Exchange {
                 link.welcomed(inner.number);
                 link.repeat(); // it may have been lost with the way before
             }
-            Kind::Arrived if inner.flag => link.ask_how_far(),
+            Kind::Arrived if inner.flag => link.has_lost(inner.number),
             Kind::Arrived | Kind::Beat | Kind::Knock | Kind::Dropped => {}
             Kind::Ask => {
                 if !self.core.ask(link.lane()) {

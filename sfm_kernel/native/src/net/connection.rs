@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::frame::Header;
 use super::lines::Warmth;
 use super::now;
 use super::socket::Socket;
@@ -91,6 +92,18 @@ impl Connection {
     /// stays the first.
     pub fn put_ahead(&self, frame: Arc<Vec<u8>>) {
         self.add(frame, true);
+    }
+
+    /// Send no more of the messages to this peer that wait here, but for one that has gone in part.
+    pub fn withdraw(&self, receiver: u128) {
+        let mut out = self.out();
+        let begun = usize::from(out.gone > 0);
+        let mut waiting = out.queue.split_off(begun);
+        waiting.retain(|frame| {
+            let header = Header::read(frame).expect("frames have headers");
+            header.receiver != receiver || !header.class.is_message()
+        });
+        out.queue.append(&mut waiting);
     }
 
     fn add(&self, frame: Arc<Vec<u8>>, ahead: bool) {
@@ -277,6 +290,48 @@ mod tests {
         assert_eq!(marks[..3], [0, 1, 2]);
         // Behind the one that had begun, and before all others that waited.
         assert_eq!(all.len() - 1 - marks[4], (larges - 1) * LARGE);
+    }
+
+    #[test]
+    fn what_is_withdrawn_is_what_has_not_begun_to_go_to_one_peer() {
+        use super::super::frame::tests::header;
+        use super::super::frame::Class;
+
+        let epoll = epoll();
+        let (connection, mut peer) = pair(&epoll);
+        let frame = |receiver, class, length: usize| {
+            let header = Header { receiver, class, length: length as u32, ..header() };
+            let mut bytes = vec![0; header.frame()];
+            header.write(&mut bytes);
+            Arc::new(bytes)
+        };
+        while connection.out().gone == 0 {
+            connection.put(frame(7, Class::Bulk, 50_000)); // until one has gone in part
+        }
+        let begun = connection.out().queue.len();
+        connection.put(frame(7, Class::Message, 50));
+        connection.put(frame(8, Class::Message, 60));
+        connection.put(frame(7, Class::Control, 70));
+        connection.put(frame(7, Class::Bulk, 50_000));
+        connection.withdraw(7);
+        connection.put_ahead(frame(7, Class::Resume, 80));
+        assert_eq!(connection.out().queue.len(), 4, "of {begun} and 4");
+        let reader = std::thread::spawn(move || {
+            let mut all = Vec::new();
+            std::io::Read::read_to_end(&mut peer, &mut all).unwrap();
+            all
+        });
+        while !connection.is_flushed() {
+            connection.flush();
+        }
+        connection.end();
+        let (all, mut at, mut came) = (reader.join().unwrap(), 0, Vec::new());
+        while at < all.len() {
+            let header = Header::read(&all[at..]).unwrap();
+            at += header.frame();
+            came.push((header.receiver, header.length));
+        }
+        assert_eq!(came[came.len() - 4..], [(7, 50_000), (7, 80), (8, 60), (7, 70)]);
     }
 
     #[test]

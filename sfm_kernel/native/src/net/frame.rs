@@ -37,6 +37,16 @@ pub enum Class {
     Bulk = 2,
     /// What may pass others of its flow, see `Kind::may_pass`.
     Status = 3,
+    /// A `Hello` after a loss. The messages of its flow that are on their way are of no use: they are
+    /// too late, or come again after it.
+    Resume = 4,
+}
+
+impl Class {
+    /// Whether it is a message, or a part of one.
+    pub fn is_message(self) -> bool {
+        matches!(self, Class::Message | Class::Bulk)
+    }
 }
 
 /// Where a frame goes.
@@ -79,6 +89,7 @@ impl Header {
             1 => Class::Message,
             2 => Class::Bulk,
             3 => Class::Status,
+            4 => Class::Resume,
             _ => return None,
         };
         let length = number(0);
@@ -118,13 +129,14 @@ pub enum Kind {
     Part = b'P',
     /// The packet that has begun will not be completed.
     Abort = b'X',
-    /// First on every connection, and where a way may have lost something. Number: that of the
-    /// sender's last numbered frame. Body: its address. Of and to gateways: see gateway/mod.rs.
+    /// First on every connection, and where a way may have lost something: then it asks how far
+    /// everything has come. Number: of the sender's questions; 0: it asks nothing. Body: its address.
+    /// Of and to gateways: see gateway/mod.rs.
     Hello = b'H',
-    /// The answer to `Hello`, with its number: so far must everything have arrived, or was lost.
+    /// The answer to `Hello`, with its number.
     Welcome = b'W',
-    /// Says how far the numbered ones have come (`arrived`, as every frame does). Flag: what comes
-    /// next is missing and to be sent again.
+    /// Says how far the numbered ones have come (`arrived`, as every frame does). Flag: something is
+    /// missing. Number: of the last question that has come.
     Arrived = b'R',
     /// Number: what was received since the beginning, in the units of `Outflow`. Flag: on the
     /// library's account.
@@ -166,12 +178,12 @@ impl Kind {
         matches!(self, Kind::Welcome | Kind::Arrived | Kind::Credit | Kind::Ask | Kind::Beat)
     }
 
-    /// Of what has no number.
-    pub fn class(self) -> Class {
-        if self.may_pass() {
-            Class::Status
-        } else {
-            Class::Control
+    /// Of what is not numbered, with this `number`.
+    pub fn class(self, number: u64) -> Class {
+        match self {
+            Kind::Hello if number > 0 => Class::Resume,
+            _ if self.may_pass() => Class::Status,
+            _ => Class::Control,
         }
     }
 }
@@ -240,7 +252,7 @@ pub(crate) mod tests {
     fn what_is_no_header_is_refused() {
         let mut good = [0; HEADER];
         header().write(&mut good);
-        for (at, byte) in [(3, 1), (4, 0), (6, 4), (7, 1), (20, 1)] {
+        for (at, byte) in [(3, 1), (4, 0), (6, 5), (7, 1), (20, 1)] {
             let mut bad = good;
             bad[at] = byte;
             assert_eq!(Header::read(&bad), None, "{at}");

@@ -203,7 +203,7 @@ impl Exchange {
                 let Some((pair, reason)) = dropped_of(inner, body) else { return };
                 let Some(link) = self.known(pair.receiver) else { return };
                 match reason {
-                    Reason::PathBroke => link.ask_how_far(),
+                    Reason::PathBroke => link.may_have_lost(),
                     _ => link.dropped(reason),
                 }
                 self.tell(Event::Wanted(link));

@@ -45,8 +45,9 @@ impl Link {
 
     /// Say this on a connection, whether or not it is the way: `Welcome` on that of the peer's `Hello`.
     pub fn say(&self, kind: Kind, number: u64, on: &Connection) {
-        let frame = self.seal(&mut self.out(), kind, false, number, kind.class(), 0, 0, |_| {});
-        put(on, kind, frame);
+        let class = kind.class(number);
+        let frame = self.seal(&mut self.out(), kind, false, number, class, 0, 0, |_| {});
+        put(on, class, frame);
     }
 
     /// Say that we leave, as the last thing.
@@ -154,9 +155,10 @@ impl Link {
             return;
         }
         let fill = |memory: &mut [u8]| memory.copy_from_slice(body);
-        let frame = self.seal(out, kind, flag, number, kind.class(), 0, body.len(), fill);
+        let class = kind.class(number);
+        let frame = self.seal(out, kind, flag, number, class, 0, body.len(), fill);
         if let Some(way) = &out.way {
-            put(way, kind, frame);
+            put(way, class, frame);
         }
     }
 
@@ -189,11 +191,10 @@ impl Link {
     }
 }
 
-fn put(on: &Connection, kind: Kind, frame: Arc<Vec<u8>>) {
-    if kind.may_pass() {
-        on.put_ahead(frame);
-    } else {
-        on.put(frame);
+fn put(on: &Connection, class: Class, frame: Arc<Vec<u8>>) {
+    match class {
+        Class::Status | Class::Resume => on.put_ahead(frame),
+        _ => on.put(frame),
     }
 }
 

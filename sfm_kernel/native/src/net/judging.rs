@@ -135,10 +135,13 @@ impl Line {
             return;
         }
         let way = link.way();
-        if far && way.as_ref().is_none_or(|way| !way.shared && link.is_empty()) {
-            if let Some(gateway) = exchange.gateway_to(&link) {
+        if far && (way.is_none() || link.is_empty()) {
+            // Also where another gateway, or a direct connection, had to take its place.
+            let gateway = exchange.gateway_to(&link);
+            let is_other = |one: &Arc<Connection>| way.as_ref().is_none_or(|way| way.id != one.id);
+            if let Some(gateway) = gateway.filter(is_other) {
                 link.take_way(gateway, self.broke);
-                if let Some(former) = way {
+                if let Some(former) = way.filter(|way| !way.shared) {
                     exchange.end(&former);
                 }
                 if let Some((attempt, _)) = self.attempt.take() {
@@ -225,6 +228,7 @@ impl Line {
             if let Some((probe, _)) = self.attempt.take() {
                 exchange.end(&probe);
             }
+            self.choose(exchange, exchange.is_far(&self.link), said);
             return LOOK_SELDOM;
         };
         let dropped = self.link.why_dropped().is_some();
@@ -235,7 +239,7 @@ impl Line {
             }
             if now() >= self.next {
                 self.next = now() + SECOND;
-                self.link.ask_how_far();
+                self.link.may_have_lost();
                 for gate in exchange.own_gates() {
                     if gate.way().is_some_and(|one| one.id == way.id) {
                         exchange.ask_gateway(&gate, way);

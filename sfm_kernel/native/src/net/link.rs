@@ -2,9 +2,10 @@
 //! whatever happens to connections.
 //!
 //! Numbered frames are kept, sealed, until the peer says that they have arrived, which every frame of
-//! its does. A *way* to the peer is a connection, which may break; on a new one `Hello` asks how far
-//! everything has come, and what has not is sent again after `Welcome`. On a pair's first connection
-//! there is nothing to ask, and messages follow `Hello` at once.
+//! its does. A *way* to the peer is a connection, which may break, or lose something at a gateway. Then
+//! `Hello` asks how far everything has come; what is under way is given up, and all that has not arrived
+//! is sent again after `Welcome`, in order. On a pair's first connection there is nothing to ask, and
+//! messages follow `Hello` at once.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, AtomicUsize, Ordering};
@@ -25,8 +26,6 @@ use crate::reentry::Holder;
 const SAY_EVERY: usize = 128 << 10;
 /// What has been heard through a gateway says for so many nanoseconds that the peer is there.
 const FRESH: u64 = 1_000_000_000;
-/// Who asks twice within so many nanoseconds asks once.
-const ASK_EVERY: u64 = 100_000_000;
 
 /// What an endpoint says of itself.
 pub struct Own {
@@ -82,8 +81,10 @@ pub(super) struct Outgoing {
     pub begun: bool,
     /// What is kept waits for `Welcome`.
     pub held: bool,
-    /// `Welcome` to the `Hello` with this number is awaited, since when.
-    pub asked: Option<(u64, u64)>,
+    /// How often it was asked how far everything has come, and how many of those questions are
+    /// settled: an answer to one of the others will do.
+    pub questions: u64,
+    pub answered: u64,
     /// When something was known to have arrived, or nothing was under way.
     pub progress: u64,
     /// Number of the first part of the packet that goes out in parts.
@@ -113,7 +114,8 @@ impl Link {
             way: None,
             begun: false,
             held: false,
-            asked: None,
+            questions: 0,
+            answered: 0,
             progress: now(),
             first: 0,
             closed: false,
@@ -184,82 +186,6 @@ impl Link {
     pub fn why_silent(&self) -> &'static str {
         let far = self.far.load(Ordering::Relaxed);
         self.why_dropped().filter(|_| far).map_or("", Reason::sentence)
-    }
-
-    // ---- the way ----
-
-    /// Send on this connection from now on. `again`: one before it broke.
-    pub fn take_way(&self, way: Arc<Connection>, again: bool) {
-        let out = &mut *self.out();
-        if out.closed {
-            return;
-        }
-        out.way = Some(way);
-        out.held = out.begun && !out.kept.is_empty();
-        // What follows it on its connection is not lost.
-        let number = if out.held { out.number } else { 0 };
-        self.hello(out, again, number);
-        if !out.held {
-            for one in &out.kept {
-                out.way.as_ref().expect("just set").put(one.frame.clone());
-            }
-            out.begun |= !out.kept.is_empty();
-        }
-        self.core().ring(); // a large packet may be waiting for it
-    }
-
-    /// The connection on which messages go now.
-    pub fn way(&self) -> Option<Arc<Connection>> {
-        self.out().way.clone()
-    }
-
-    /// This connection has ended; whether messages went on it.
-    pub fn lose_way(&self, id: u64) -> bool {
-        let out = &mut *self.out();
-        let was = out.way.as_ref().is_some_and(|way| way.id == id);
-        if was {
-            out.way = None;
-        }
-        was
-    }
-
-    /// End the connection, as if it broke.
-    pub fn break_way(&self) {
-        if let Some(way) = self.way() {
-            way.socket.break_off();
-        }
-    }
-
-    /// Ask how far everything has come, where the way may have lost something of it.
-    pub fn ask_how_far(&self) {
-        let out = &mut *self.out();
-        if out.way.is_some() && out.asked.is_none_or(|(_, at)| now() - at > ASK_EVERY) {
-            self.hello(out, false, out.number);
-        }
-    }
-
-    fn hello(&self, out: &mut Outgoing, again: bool, number: u64) {
-        out.asked = Some((number, now()));
-        let body = self.own.address.as_bytes();
-        self.put(out, Kind::Hello, again, number, body);
-    }
-
-    /// The peer answers our `Hello`: what had not arrived by then was lost on the way.
-    pub fn welcomed(&self, number: u64) {
-        let out = &mut *self.out();
-        let Some((latest, _)) = out.asked else { return };
-        if latest <= number {
-            out.asked = None; // else it answers an earlier question
-        }
-        let held = std::mem::replace(&mut out.held, false);
-        if let Some(way) = &out.way {
-            for one in out.kept.iter_mut().filter(|one| held || one.number <= number) {
-                (one.at, one.delivered) = (now(), out.window.delivered);
-                way.put(one.frame.clone());
-            }
-        }
-        out.begun = true;
-        self.core().ring();
     }
 
     /// Since when something is under way of which nothing is heard, in nanoseconds; None: nothing is.
@@ -354,7 +280,11 @@ impl Link {
             Outcome::Refused => self.control(Kind::Refused, false, inner.number, b""),
             // Sent again though it had come: said again how far it has.
             Outcome::Double => self.untold.store(SAY_EVERY, Ordering::Relaxed),
-            Outcome::Gap => self.control(Kind::Arrived, true, 0, b""),
+            Outcome::Gap => {
+                if let Some(question) = source.complain() {
+                    self.control(Kind::Arrived, true, question, b"");
+                }
+            }
         }
         if untold >= SAY_EVERY {
             self.tell_arrived();

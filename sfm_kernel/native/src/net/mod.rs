@@ -10,6 +10,7 @@
 //! voice        what is said to gateways, and by them
 //! gates        the ways through gateways
 //! link         the conversation with one peer: nothing lost, nothing twice, in order
+//! resuming     the way to one peer, and what is sent again on another one
 //! lines        what is told of connections to other sites
 //! going        what goes to one peer
 //! exchange     all of an endpoint's links and connections
@@ -37,6 +38,7 @@ mod judging;
 mod lines;
 mod link;
 mod parting;
+mod resuming;
 pub mod seal;
 mod socket;
 mod source;

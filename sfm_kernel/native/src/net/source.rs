@@ -35,6 +35,10 @@ pub enum Outcome {
 pub struct Source {
     /// Number of the last frame that was taken in.
     arrived: u64,
+    /// Number of the peer's last question how far everything has come, and whether it was told since
+    /// that something is missing.
+    question: u64,
+    complained: bool,
     assembly: Option<Assembly>,
 }
 
@@ -42,6 +46,19 @@ impl Source {
     /// Number of the last frame that has come with all before it.
     pub fn arrived(&self) -> u64 {
         self.arrived
+    }
+
+    /// The peer asks how far everything has come.
+    pub fn hear_question(&mut self, number: u64) {
+        if number > self.question {
+            (self.question, self.complained) = (number, false);
+        }
+    }
+
+    /// Number of the last question, if the peer is to be told now that something is missing: it asks
+    /// again then. What comes until that question is missing, too.
+    pub fn complain(&mut self) -> Option<u64> {
+        (!std::mem::replace(&mut self.complained, true)).then_some(self.question)
     }
 
     /// The first part of a packet that comes now and for which there is no memory.

@@ -94,7 +94,7 @@ fn a_line_that_was_cut_is_used_again_and_senders_know() {
             // Told once that there is a way again, sender and receiver find out what is missing. (What
             // was in the old connection may come or not.)
             while here.why() != Reason::PathBroke {}
-            here.send(2, "B", b"after it");
+            here.resume(2, "B", b"after it");
             while there.frame().1 != b"after it" {}
         }
     };

@@ -148,6 +148,12 @@ impl Client {
         self.stream.write_all(&frame).unwrap();
     }
 
+    /// Begin again, after something was dropped.
+    pub fn resume(&mut self, to: u128, site: &str, body: &[u8]) {
+        let frame = self.sealed(to, site, Class::Resume, body);
+        self.stream.write_all(&frame).unwrap();
+    }
+
     /// What comes next.
     pub fn receive(&mut self) -> Came {
         let mut bytes = vec![0; HEADER];

@@ -11,7 +11,7 @@ fn who_sends_where_nobody_is_is_told_and_told_again_when_there_is() {
     assert_eq!(here.receive(), Came::Dropped(pair, Reason::Unknown));
     let mut there = Client::process(&b, "B", 2);
     assert_eq!(here.receive(), Came::Dropped(pair, Reason::PathBroke));
-    here.send(2, "B", b"now");
+    here.resume(2, "B", b"now");
     assert_eq!(there.frame(), (1, b"now".to_vec()));
     drop(there);
     assert_eq!(here.receive(), Came::Dropped(pair, Reason::Unknown));
@@ -26,7 +26,7 @@ fn a_site_without_a_gateway_is_told() {
     assert_eq!(here.why(), Reason::NoWay);
     introduce(&[(&a, "A"), (&b, "B")]);
     assert_eq!(here.why(), Reason::PathBroke);
-    here.send(2, "B", b"now");
+    here.resume(2, "B", b"now");
     assert_eq!(there.frame(), (1, b"now".to_vec()));
 }
 
@@ -61,7 +61,7 @@ fn another_gateway_of_the_site_takes_over() {
     };
     first.close();
     assert_eq!(here.why(), Reason::PathBroke);
-    here.send(2, "B", b"second");
+    here.resume(2, "B", b"second");
     assert_eq!(other.frame(), (1, b"second".to_vec()));
     second.close();
     assert_eq!(here.why(), Reason::NoWay);
@@ -132,7 +132,7 @@ fn a_gateway_that_says_nothing_any_more_is_no_way() {
     let beat = mute.voice.say(Kind::Beat, a.uid, 0, 0, b"");
     mute.stream.write_all(&beat.bytes).unwrap();
     assert_eq!(here.why(), Reason::PathBroke);
-    here.send(2, "B", b"once more");
+    here.resume(2, "B", b"once more");
     assert_eq!(mute.frame(), (1, b"once more".to_vec()));
 }
 
@@ -145,7 +145,7 @@ fn a_new_connection_replaces_the_old_one_and_what_was_lost_is_told() {
     assert_eq!(old.frame(), (1, b"over the old one".to_vec()));
     let mut new = Client::member(&a, "B", 50, Role::Gateway(0));
     assert_eq!(here.why(), Reason::PathBroke);
-    here.send(2, "B", b"over the new one");
+    here.resume(2, "B", b"over the new one");
     assert_eq!(new.frame(), (1, b"over the new one".to_vec()));
     while old.receive() != Came::End {}
     drop(new);
