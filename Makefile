@@ -59,11 +59,11 @@ lab: $(VENV)/.sfm-base
 demo: $(VENV)/.sfm-base
 	@PATH="$(BIN):$$PATH" $(BIN)/python -m sfm_kernel.bench demo --output build/demo $(ARGS)
 
-# A file of tests for each core at a time, in the order of their names. Most tests wait for
-# processes that they have started, so that two files at once need little more than half the time.
-# No output after pytest's own: its summary line is the last. Who hangs, or crashes, ends the run.
-WORKERS ?= --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-loadscope-reorder \
-    --max-worker-restart=0
+# Files of tests, in the order of their names, one more at a time than there are cores: most tests
+# wait for processes that they have started. No output after pytest's own: its summary line is the
+# last. Who hangs, or crashes, ends the run.
+WORKERS ?= --numprocesses=$(shell echo $$(($$(nproc) + 1))) --maxprocesses=4 --dist=loadfile \
+    --no-loadscope-reorder --max-worker-restart=0
 test: $(VENV)/.sfm-test
 	@PATH="$(BIN):$$PATH" $(BIN)/python -m pytest $(WORKERS) $(ARGS)
 

@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.benchmark == "demo":
         from sfm_kernel.bench.demo import run_demo
 
-        return run_demo(options.notebooks, options.output)
+        return run_demo(options.notebooks, options.output, options.only)
     try:
         return _run(options)
     except SFMError as error:
@@ -62,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     demo = benchmarks.add_parser("demo", help="Run the benchmark notebooks without a browser.")
     demo.add_argument("--notebooks", type=Path, default=Path("notebooks"), metavar="FOLDER")
     demo.add_argument("--output", type=Path, default=Path("build/demo"), metavar="FOLDER")
+    demo.add_argument("--only", nargs="+", default=[], metavar="NOTEBOOK", help="01-cpi, say")
     return parser
 
 

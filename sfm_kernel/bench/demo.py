@@ -5,21 +5,27 @@ from __future__ import annotations
 import sys
 import time
 from base64 import b64decode
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 CELL_SECONDS = 600
 
 
-def run_demo(notebooks: Path, output: Path) -> int:
-    """Execute the numbered notebooks of a folder, apart from the welcome (00).
+def run_demo(notebooks: Path, output: Path, only: Sequence[str] = ()) -> int:
+    """Execute the numbered notebooks of a folder, apart from the welcome (00); or ``only`` these.
 
     Writes each with its outputs to ``output``, its plots beside it as PNG files, and prints its
     DataFrames. A notebook that fails is written as far as it came. Returns the exit status.
     """
-    found = [path for path in sorted(notebooks.glob("[0-9][0-9]-*.ipynb")) if path.name[:2] != "00"]
-    if not found:
-        print(f"demo: no notebook such as 01-cpi.ipynb in {notebooks.resolve()}", file=sys.stderr)
+    numbered = sorted(notebooks.glob("[0-9][0-9]-*.ipynb"))
+    found = [path for path in numbered if (path.stem in only if only else path.name[:2] != "00")]
+    if len(found) < max(len(only), 1):
+        missing = set(only or ["01-cpi"]) - {path.stem for path in found}
+        print(
+            f"demo: no notebook such as {min(missing)}.ipynb in {notebooks.resolve()}",
+            file=sys.stderr,
+        )
         return 2
     output.mkdir(parents=True, exist_ok=True)
     failed = [path.name for path in found if not _run(path, output)]

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -156,3 +157,14 @@ def repeat(call: Callable[[], object]) -> None:
     """Until it raises."""
     while True:
         call()
+
+
+def packet(**attributes: object) -> bytes:
+    """A message from A to B."""
+    return sfm_kernel.message.encode(dest="B", src="A", **attributes)
+
+
+def unpacked(body: bytes) -> Any:
+    ((message,), rest) = sfm_kernel.message.decode(body)
+    assert not rest
+    return message

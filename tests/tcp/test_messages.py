@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import sfm_kernel
 from sfm_kernel import Endpoint, PeerLost
 from tests.tcp import wire
-from tests.tcp.conftest import Impostor, link, repeat
+from tests.tcp.conftest import Impostor, link, packet, repeat, unpacked
 from tests.tcp.sockets import cut, port
 from tests.waiting import wait_until
 
@@ -23,16 +22,6 @@ pytestmark = pytest.mark.tcp
 
 
 # ---- in order, complete, once ----------------------------------------------------------------
-
-
-def packet(**attributes: object) -> bytes:
-    return sfm_kernel.message.encode(dest="B", src="A", **attributes)
-
-
-def unpacked(body: bytes) -> Any:
-    ((message,), rest) = sfm_kernel.message.decode(body)
-    assert not rest
-    return message
 
 
 def test_it_speaks_as_it_is_written(
@@ -244,91 +233,6 @@ sfm.send(dest="B", sent=sent)
 
 
 # ---- connections that break ------------------------------------------------------------------
-
-
-def test_what_comes_too_early_is_asked_for_again(
-    join: Callable[..., Endpoint], impostor: Callable[..., Impostor]
-) -> None:
-    b, a = join("B"), join("A")
-    fake = impostor(b, a)
-    fake.greet()
-    fake.put(b"D", 1, packet(n=1))
-    fake.put(b"D", 3, packet(n=3))
-    asked = fake.hears(b"R")
-    while not asked.flag:
-        asked = fake.hears(b"R")
-    assert asked.arrived == 1
-    for number in (1, 2, 3, 3, 1, 2):
-        fake.put(b"D", number, packet(n=number))
-    fake.put(b"D", 4, packet(n=4))
-    assert [b.recv(src="A").n for _ in range(4)] == [1, 2, 3, 4]
-    assert not b.peek()
-
-
-def test_who_comes_again_is_told_how_far_everything_has_come(
-    join: Callable[..., Endpoint], impostor: Callable[..., Impostor]
-) -> None:
-    b, a = join("B"), join("A")
-    fake = impostor(b, a)
-    fake.greet()
-    assert fake.hears(b"W").arrived == 0
-    for number in (1, 2):
-        fake.put(b"D", number, packet(n=number))
-    b.send(dest="A", n="answer")
-    assert fake.hears(b"D").number == 1
-    assert b.recv(n=2)
-    fake.again()
-    fake.greet(7, again=True)
-    welcome = fake.hears(b"W")
-    assert (welcome.number, welcome.arrived) == (7, 2)
-    # And it asks itself: its answer was not said to have arrived.
-    fake.again()
-    fake.greet(7, again=True)
-    question = fake.hears(b"H")
-    assert question.number and question.klass == wire.RESUME
-    b.send(dest="A", n="next")
-    for number in (1, 1, question.number):  # the answer to any question will do, once
-        fake.put(b"W", number)
-    for number, n in ((1, "answer"), (2, "next")):
-        again = fake.hears(b"D")
-        assert (again.number, unpacked(again.body).n) == (number, n)
-    b.send(dest="A", n="last")
-    assert fake.hears(b"D").number == 3
-
-
-def test_what_is_missing_is_said_once_for_each_question(
-    join: Callable[..., Endpoint], impostor: Callable[..., Impostor]
-) -> None:
-    b, a = join("B"), join("A")
-    fake = impostor(b, a)
-    for question in (0, 5, 6):
-        fake.greet(question)
-        while fake.hears(b"W").number != question:
-            pass
-        for number in (3, 4, 5):
-            fake.put(b"D", number, packet(n=number))
-    fake.greet(7)
-    fake.hears(b"W")
-    said = [one for one in fake.heard if one.kind == b"R" and one.flag]
-    assert [(one.number, one.arrived) for one in said] == [(0, 0), (5, 0), (6, 0)]
-
-
-def test_what_was_missing_before_a_question_is_no_reason_to_ask_again(
-    join: Callable[..., Endpoint], impostor: Callable[..., Impostor]
-) -> None:
-    b, a = join("B"), join("A")
-    fake = impostor(b, a)
-    fake.greet()
-    b.send(dest="A", n=1)
-    assert fake.hears(b"D").number == 1
-    fake.heard.clear()
-    for question in (1, 2):
-        fake.put(b"R", question - 1, flag=True)
-        assert fake.hears(b"H").number == question
-        fake.put(b"R", question - 1, flag=True)
-        fake.put(b"W", question)
-        assert fake.hears(b"D").number == 1
-        assert not [one for one in fake.heard if one.kind == b"H"]
 
 
 def test_a_connection_that_breaks_is_made_again(join: Callable[..., Endpoint]) -> None:
