@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,6 +19,7 @@ import pytest
 import sfm_kernel
 from sfm_kernel import Endpoint
 from tests.sites.through import meet_through_gateways, two_sites
+from tests.waiting import wait_until
 
 KINDS = ("inproc", "shm", pytest.param("tcp", marks=pytest.mark.tcp))
 GATEWAY = pytest.param("gateway", marks=pytest.mark.tcp)
@@ -102,9 +102,4 @@ def background() -> Callable[[Callable[[], Any]], Background]:
     return Background
 
 
-def eventually(condition: Callable[[], Any], limit: float = 20.0) -> None:
-    """Wait until ``condition()`` is true; fail after ``limit`` seconds."""
-    deadline = time.monotonic() + limit
-    while not condition():
-        assert time.monotonic() < deadline, "it did not become true"
-        time.sleep(0.005)
+eventually = wait_until
