@@ -19,7 +19,6 @@ import pytest
 import sfm_kernel
 from sfm_kernel import Endpoint
 from tests.sites.through import meet_through_gateways, two_sites
-from tests.waiting import wait_until
 
 KINDS = ("inproc", "shm", pytest.param("tcp", marks=pytest.mark.tcp))
 GATEWAY = pytest.param("gateway", marks=pytest.mark.tcp)
@@ -100,6 +99,3 @@ class Background(threading.Thread):
 @pytest.fixture
 def background() -> Callable[[Callable[[], Any]], Background]:
     return Background
-
-
-eventually = wait_until

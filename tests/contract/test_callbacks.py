@@ -11,7 +11,7 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint
-from tests.contract.conftest import eventually
+from tests.waiting import wait_until
 
 Pair = tuple[Endpoint, Endpoint]
 THROUGH_GATEWAYS = True
@@ -24,7 +24,7 @@ def test_called_for_every_match_and_consumes_it(pair: Pair) -> None:
     for n in range(50):
         a.send(dest="B", tag="cb" if n % 2 else "other", n=n)
     assert [b.recv(20).n for _ in range(25)] == list(range(0, 50, 2))
-    eventually(lambda: len(got) == 25)
+    wait_until(lambda: len(got) == 25)
     assert [n for n, _ in got] == list(range(1, 50, 2))
     assert all(name.startswith("sfm-network") for _, name in got)
     callback.unregister()
@@ -54,7 +54,7 @@ def test_predicates_and_src(pair: Pair, join: Callable[..., Endpoint]) -> None:
     for n in range(6):
         (a if n % 2 else c).send(dest="B", n=n)
     assert sorted(b.recv(20, src="A").n for _ in range(2)) == [3, 5]
-    eventually(lambda: len(small) == 3 and len(from_c) == 1)
+    wait_until(lambda: len(small) == 3 and len(from_c) == 1)
     assert sorted(small) == [0, 1, 2] and from_c == [4]
 
 
@@ -70,9 +70,9 @@ def test_what_it_raises_is_shown_and_the_next_is_served(
     with b.regcb(picky, tag=1):
         for n in (5, 0, 2):
             a.send(dest="B", tag=1, n=n)
-        eventually(lambda: len(got) == 2)
+        wait_until(lambda: len(got) == 2)
     assert got == [2, 5]
-    eventually(lambda: "ZeroDivisionError" in capsys.readouterr().err)
+    wait_until(lambda: "ZeroDivisionError" in capsys.readouterr().err)
 
 
 def test_a_predicate_that_raises_hides_nothing(
@@ -97,7 +97,7 @@ def test_it_may_send_but_not_wait(pair: Pair, capsys: pytest.CaptureFixture[str]
         a.send(dest="B", ask=True, n=2)
         assert [a.recv(20).reply, a.recv(20).reply] == [1, 2]
         shown: list[str] = []
-        eventually(
+        wait_until(
             lambda: (
                 shown.append(capsys.readouterr().err) or "".join(shown).count("SFMError: a") == 2
             )
@@ -138,7 +138,7 @@ def test_two_that_send_each_other_more_than_a_ring_holds(
     flood(b, "A")
     c.send(dest="A", go=True)
     c.send(dest="B", go=True)
-    eventually(lambda: len(finished) == 2)  # nobody receives meanwhile but they themselves
+    wait_until(lambda: len(finished) == 2)  # nobody receives meanwhile but they themselves
     for endpoint in (a, b):
         assert [endpoint.recv(20, n=n).n for n in range(20)] == list(range(20))
 
@@ -171,6 +171,6 @@ def test_unregister_inside_the_callback(pair: Pair) -> None:
 
     callback = b.regcb(once)
     a.send(dest="B", n=1)
-    eventually(lambda: got == [1])
+    wait_until(lambda: got == [1])
     a.send(dest="B", n=2)
     assert b.recv(20).n == 2

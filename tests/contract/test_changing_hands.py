@@ -9,7 +9,7 @@ import pytest
 
 from sfm_kernel import Endpoint, PeerLost, WorldGone
 from sfm_kernel.observe.snapshot import snapshot
-from tests.contract.conftest import eventually
+from tests.waiting import wait_until
 
 Join = Callable[..., Endpoint]
 Pair = tuple[Endpoint, Endpoint]
@@ -58,7 +58,7 @@ def test_a_rank_that_another_has_taken(
     c = join("C")
     assert c.rank == 0
     waiting = background(lambda: b.recv(20, src=0).n)  # C's first message is yet to come
-    eventually(lambda: is_blocked(b))
+    wait_until(lambda: is_blocked(b))
     c.send(dest="B", n=2)
     assert waiting.result() == 2
 
@@ -69,14 +69,14 @@ def test_a_rank_that_is_waited_for_before_it_has_a_name(
     b = join("B", rank=1)
     waiting = background(lambda: b.recv(20, src=0))
     called: list[int] = []
-    eventually(lambda: is_blocked(b))
+    wait_until(lambda: is_blocked(b))
     callback = b.regcb(lambda m: called.append(m.n), src=0, tag="call")
     a = join("A")
     assert a.rank == 0
     a.send(dest="B", n=1)
     assert waiting.result().n == 1
     a.send(dest="B", tag="call", n=2)
-    eventually(lambda: called == [2])
+    wait_until(lambda: called == [2])
     callback.unregister()
     assert not b.peek(src=7)
 

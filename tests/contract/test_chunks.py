@@ -18,7 +18,8 @@ from sfm_kernel.mpi import (
     mpi_recv_buf,
     mpi_send_buf,
 )
-from tests.contract.conftest import Background, eventually
+from tests.contract.conftest import Background
+from tests.waiting import wait_until
 
 Pair = tuple[Endpoint, Endpoint]
 Background_ = Callable[[Callable[[], Any]], Background]
@@ -62,7 +63,7 @@ def tidy_pair(pair: Pair) -> Iterator[Pair]:
         assert receiving.result() == NUMBERS.tolist()
         sending.result()
     for one in pair:
-        eventually(lambda one=one: (leftovers.tidy(one), depth(one) == 0)[1])
+        wait_until(lambda one=one: (leftovers.tidy(one), depth(one) == 0)[1])
         assert not leftovers._expected.get(one)
 
 
@@ -178,7 +179,7 @@ def test_no_more_than_a_window_is_on_its_way(
 ) -> None:
     a, b = tidy_pair
     sending = background(lambda: send(a, window=window))
-    eventually(lambda: depth(b) == min(window, 10))  # nobody receives: the sender has to wait
+    wait_until(lambda: depth(b) == min(window, 10))  # nobody receives: the sender has to wait
     seen = []
     with pytest.MonkeyPatch.context() as patch:
         recv = Endpoint.recv
@@ -212,7 +213,7 @@ def test_more_than_the_receiver_has_room_for(tidy_pair: Pair, background: Backgr
     a, b = tidy_pair
     for window in (1, 3, 100):  # the last: all was sent before the receiver looks
         sending = background(lambda window=window: send(a, window=window))
-        eventually(lambda window=window: depth(b) == min(window, 10))
+        wait_until(lambda window=window: depth(b) == min(window, 10))
         for failing in (lambda: receive(b, count=999), sending.result):
             with pytest.raises(TransferError, match=r"1,000 items with tag 7.* at most 999"):
                 failing()
@@ -285,7 +286,7 @@ def test_bad_input_sends_and_receives_nothing(
 def test_a_sender_whose_receiver_leaves(pair: Pair, background: Background_) -> None:
     a, b = pair
     sending = background(lambda: send(a))
-    eventually(lambda: depth(b) == 3)
+    wait_until(lambda: depth(b) == 3)
     b.close()
     with pytest.raises(PeerLost, match="'B'"):
         sending.result()
@@ -306,7 +307,7 @@ def test_what_a_lost_process_had_begun_is_not_taken_for_its_successors(
 ) -> None:
     a, b = pair
     lost = background(lambda: send(a))
-    eventually(lambda: depth(b) == 3)
+    wait_until(lambda: depth(b) == 3)
     a.close()
     with pytest.raises(Exception, match="closed"):
         lost.result()

@@ -13,8 +13,8 @@ import pytest
 from sfm_kernel import Endpoint
 from sfm_kernel.mpi import TransferError
 from tests.contract import test_chunks
-from tests.contract.conftest import eventually
 from tests.contract.test_chunks import NUMBERS, Background_, Pair, depth, receive, send
+from tests.waiting import wait_until
 
 tidy_pair = test_chunks.tidy_pair
 
@@ -55,7 +55,7 @@ def test_a_transfer_interrupted_before_its_receive_is_passed_over(
     a.buffering = b.buffering = buffering
     with pytest.raises(KeyboardInterrupt), interrupted_when(lambda: depth(b) >= 1):
         send(a)
-    eventually(lambda: b.peek(mtype="interrupted"))
+    wait_until(lambda: b.peek(mtype="interrupted"))
     sending = background(lambda: send(a, NUMBERS + 1))
     assert receive(b) == (NUMBERS + 1).tolist()
     sending.result()
@@ -118,7 +118,7 @@ def first_send_stops(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], 
         def stopped(sfm: Endpoint, **attributes: Any) -> None:
             monkeypatch.setattr(Endpoint, "send", native)
             native(sfm, **attributes)
-            eventually(condition)
+            wait_until(condition)
             raise KeyboardInterrupt
 
         monkeypatch.setattr(Endpoint, "send", stopped)
@@ -133,7 +133,7 @@ def test_a_transfer_that_stops_with_its_first_chunk_is_passed_over(
     first_send_stops(lambda: b.peek(start=0))
     with pytest.raises(KeyboardInterrupt):
         send(a)
-    eventually(lambda: b.peek(mtype="interrupted"))  # a receive before that is told of it
+    wait_until(lambda: b.peek(mtype="interrupted"))  # a receive before that is told of it
     receiving = background(lambda: receive(b))
     sending = background(lambda: send(a, NUMBERS + 1))
     assert receiving.result() == (NUMBERS + 1).tolist()

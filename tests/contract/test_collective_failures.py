@@ -23,8 +23,9 @@ from sfm_kernel import (
     UnknownName,
 )
 from sfm_kernel.collectives import ALGORITHMS, meeting
-from tests.contract.conftest import Background, eventually
+from tests.contract.conftest import Background
 from tests.contract.crowd import Crowd, crowd_of, outcome
+from tests.waiting import wait_until
 
 N = 3
 
@@ -162,7 +163,7 @@ def test_a_group_of_which_somebody_is_gone(crowd: Crowd) -> None:
 def test_closing_the_endpoint_ends_the_call(crowd: Crowd) -> None:
     groups = crowd.run(lambda group: group)
     waiting = Background(groups[0].barrier)
-    eventually(lambda: groups[0]._team.ledger.busy)
+    wait_until(lambda: groups[0]._team.ledger.busy)
     crowd.endpoints[0].close()
     with pytest.raises(EndpointClosed):
         waiting.result()
@@ -194,7 +195,7 @@ def test_a_new_group_begins_anew_after_a_stop(crowd: Crowd) -> None:
     with pytest.raises(KeyboardInterrupt):
         groups[0].barrier()
     timer.join()
-    eventually(lambda: all(one._team._notes.peek() for one in groups[1:]))
+    wait_until(lambda: all(one._team._notes.peek() for one in groups[1:]))
     goes_on(crowd)  # which makes new groups
 
 
@@ -214,7 +215,7 @@ def test_a_group_of_somebody_who_leaves_meanwhile(crowd: Crowd) -> None:
     def is_meeting(sfm: Endpoint) -> bool:  # it knows by then who is to come
         return any(table.busy.locked() for table in meeting._tables.get(sfm, {}).values())
 
-    eventually(lambda: all(map(is_meeting, crowd.endpoints[:2])))
+    wait_until(lambda: all(map(is_meeting, crowd.endpoints[:2])))
     crowd.endpoints[2].close()
     for one in waiting:
         with pytest.raises(PeerLost, match="2"):
@@ -224,7 +225,7 @@ def test_a_group_of_somebody_who_leaves_meanwhile(crowd: Crowd) -> None:
 def test_two_threads_of_a_member(crowd: Crowd) -> None:
     groups = crowd.run(lambda group: group)
     waiting = Background(groups[0].barrier)
-    eventually(lambda: groups[0]._team.ledger.busy)
+    wait_until(lambda: groups[0]._team.ledger.busy)
     with pytest.raises(CollectiveError, match="one at a time"):
         groups[0].barrier()
     others = [Background(one.barrier) for one in groups[1:]]

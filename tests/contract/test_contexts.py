@@ -10,7 +10,8 @@ import pytest
 
 from sfm_kernel import Context, Endpoint, PeerLost, RecvTimeout, WouldBlock
 from sfm_kernel.collectives import Group
-from tests.contract.conftest import Background, eventually
+from tests.contract.conftest import Background
+from tests.waiting import wait_until
 
 
 def test_each_space_has_its_own_messages(pair: tuple[Endpoint, Endpoint]) -> None:
@@ -72,7 +73,7 @@ def test_callbacks_do_not_see_what_is_in_a_context(
         a.context("c").send(dest="B", n="mine")
         assert waiting.result().n == "mine"
         a.send(dest="B", n="last")
-        eventually(lambda: "last" in seen)
+        wait_until(lambda: "last" in seen)
     assert seen == [*range(50), "last"]
 
 
@@ -82,7 +83,7 @@ def test_a_peer_that_leaves_is_lost_in_a_context_too(
     a, b = pair
     a.context("c").send(dest="B", n=1)
     waiting = background(lambda: [b.context("c").recv(src="A") for _ in range(2)])
-    eventually(lambda: not b.context("c").peek())
+    wait_until(lambda: not b.context("c").peek())
     a.close()
     with pytest.raises(PeerLost):
         waiting.result()

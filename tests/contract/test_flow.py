@@ -18,7 +18,7 @@ import sfm_kernel
 from sfm_kernel import Endpoint, Group
 from sfm_kernel.endpoint import seen
 from sfm_kernel.observe.snapshot import snapshot
-from tests.contract.conftest import eventually
+from tests.waiting import wait_until
 
 Pair = tuple[Endpoint, Endpoint]
 THROUGH_GATEWAYS = True
@@ -44,7 +44,7 @@ def test_a_full_inbox_makes_send_wait(pair: Pair, background: Callable[..., Any]
             sent.append(nth)
 
     flooding = background(flood)
-    eventually(blocked(a, "send"))
+    wait_until(blocked(a, "send"))
     assert len(sent) < 30, "about 20 messages fit"
     assert "'B'" in state(a)["waits"]
     assert [b.recv(20).nth for _ in range(300)] == list(range(300))
@@ -69,7 +69,7 @@ def test_one_flooded_sender_does_not_stop_another(
     c = join("C")
     a.buffering = 5_000
     flooding = background(lambda: [a.send(dest="B", n=n, data=bytes(1000)) for n in range(20)])
-    eventually(blocked(a, "send"))
+    wait_until(blocked(a, "send"))
     c.send(dest="B", hello=True)
     assert b.recv(20, src="C").hello
     for _ in range(20):
@@ -83,7 +83,7 @@ def test_without_buffering_send_waits_for_its_receive(
     a, b = pair
     a.buffering = 0
     sending = background(lambda: a.send(dest="B", n=1))
-    eventually(blocked(a, "send"))
+    wait_until(blocked(a, "send"))
     assert sending.is_alive()
     b.recv(20, n=1)
     sending.result()
@@ -97,7 +97,7 @@ def test_a_receiver_that_computes_still_takes_in(pair: Pair) -> None:
     a, b = pair
     for nth in range(3000):  # several rings full, and nobody is in recv
         a.send(dest="B", nth=nth, data=bytes(500))
-    eventually(lambda: state(b)["depth"] > 1000)
+    wait_until(lambda: state(b)["depth"] > 1000)
     assert [b.recv(20).nth for _ in range(3000)] == list(range(3000))
 
 
@@ -105,7 +105,7 @@ def interrupt_soon(when: Callable[[], bool]) -> threading.Thread:
     """A real Ctrl-C in the main thread, as soon as ``when()``."""
 
     def strike() -> None:
-        eventually(when)
+        wait_until(when)
         _kill_main()
 
     thread = threading.Thread(target=strike, daemon=True)
@@ -165,11 +165,11 @@ def test_a_signal_handler_that_sends_where_the_thread_is_sending(pair: Pair) -> 
             outcome.append(str(error))
 
     def strike() -> None:
-        eventually(blocked(a, "send"))
+        wait_until(blocked(a, "send"))
         os.kill(os.getpid(), signal.SIGUSR1)
-        eventually(entered.is_set)
+        wait_until(entered.is_set)
         if a.route_kind("B") == "shm":
-            eventually(lambda: outcome)
+            wait_until(lambda: outcome)
         received.extend(b.recv(20).n for _ in range(2))
 
     received: list[object] = []
@@ -284,7 +284,7 @@ def test_stop_never_loses_a_message(pair: Pair, background: Callable[..., Any]) 
     with Storm(0.0007) as storm:
 
         def watch() -> None:
-            eventually(lambda: storm.strikes > 20)
+            wait_until(lambda: storm.strikes > 20)
             enough.set()
 
         watching = background(watch)

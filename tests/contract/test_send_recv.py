@@ -15,7 +15,7 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint
-from tests.contract.conftest import eventually
+from tests.waiting import wait_until
 
 Pair = tuple[Endpoint, Endpoint]
 THROUGH_GATEWAYS = True
@@ -189,7 +189,7 @@ def test_first_match_in_order_of_arrival(pair: Pair) -> None:
 def test_a_missing_attribute_never_matches(pair: Pair) -> None:
     a, b = pair
     a.send(dest="B", tag=None)
-    eventually(b.peek)
+    wait_until(b.peek)
     assert not b.peek(other=None)
     assert not b.peek(other=lambda value: True)
     assert b.peek(tag=None)
@@ -198,7 +198,7 @@ def test_a_missing_attribute_never_matches(pair: Pair) -> None:
 def test_equality_is_pythons(pair: Pair) -> None:
     a, b = pair
     a.send(dest="B", n=1, x=2.0, flag=True, text="a", raw=b"a", t=(1, 2), big=2**70)
-    eventually(b.peek)
+    wait_until(b.peek)
     for template in [
         {"n": 1.0}, {"n": True}, {"n": np.int64(1)}, {"x": 2}, {"flag": 1}, {"t": (1, 2)},
         {"t": (1.0, 2)}, {"big": 2**70}, {"big": 2.0**70}, {"text": "a"},

@@ -12,7 +12,7 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint
-from tests.contract.conftest import eventually
+from tests.waiting import wait_until
 
 Join = Callable[..., Endpoint]
 
@@ -88,7 +88,7 @@ def test_members_tell_who_is_there(join: Join) -> None:
     assert members["A"].pid == os.getpid()
     assert all(b.alive(one) for one in members.values())
     a.close()
-    eventually(lambda: "A" not in {one.name for one in b.members() if b.alive(one)})
+    wait_until(lambda: "A" not in {one.name for one in b.members() if b.alive(one)})
 
 
 @pytest.mark.tcp

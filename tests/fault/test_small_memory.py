@@ -13,7 +13,7 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint
-from tests.contract.conftest import eventually
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -37,7 +37,7 @@ def mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mount]:
 
     yield mount
     if os.path.ismount(folder):
-        eventually(lambda: subprocess.run(["umount", folder]).returncode == 0)
+        wait_until(lambda: subprocess.run(["umount", folder]).returncode == 0)
 
 
 def test_no_room(mount: Mount, world: str) -> None:

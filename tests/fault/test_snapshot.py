@@ -16,7 +16,7 @@ import sfm_kernel
 from sfm_kernel import Endpoint
 from sfm_kernel.observe.events import events
 from sfm_kernel.observe.snapshot import Observer, message_text, pulse, segments, snapshot
-from tests.contract.conftest import eventually
+from tests.waiting import wait_until
 
 CHILD = """
 import ctypes, sys, time
@@ -62,10 +62,10 @@ def look(home: Endpoint, observer: Observer | None = None) -> dict[str, Any]:
 
 def test_a_blocked_receive_says_for_what(home: Endpoint, start: Start) -> None:
     process = start("sfm.recv(src='home', tag=2)")
-    eventually(lambda: look(home)["state"] == "blocked in recv")
+    wait_until(lambda: look(home)["state"] == "blocked in recv")
     assert look(home)["waits"] == "recv(src='home', tag=2)"
     home.send(dest="V", tag=3)
-    eventually(lambda: look(home)["depth"] == 1)
+    wait_until(lambda: look(home)["depth"] == 1)
     home.send(dest="V", tag=2)
     process.wait()
 
@@ -73,7 +73,7 @@ def test_a_blocked_receive_says_for_what(home: Endpoint, start: Start) -> None:
 def test_messages_are_described(home: Endpoint, start: Start) -> None:
     start("time.sleep(60)")
     home.send(dest="V", n=1, x=0.5, t="a\tb\n<b>", raw=b"1" * 5000, data=np.zeros(1000), none=None)
-    eventually(lambda: look(home)["depth"] == 1)
+    wait_until(lambda: look(home)["depth"] == 1)
     (message,) = look(home)["messages"]
     assert (message["src"], message["space"]) == ("home", "")
     assert message["bytes"] > 13_000
@@ -95,14 +95,14 @@ def test_a_process_that_does_not_listen(home: Endpoint, start: Start, body: str)
     start(body)
     for n in range(3):
         home.send(dest="V", n=n)
-    eventually(lambda: len(look(home)["messages"]) == 3)
+    wait_until(lambda: len(look(home)["messages"]) == 3)
     assert (look(home)["state"], look(home)["depth"]) == ("running", 3)
 
 
 @pytest.mark.parametrize("observer", [None, Observer()], ids=["once", "again and again"])
 def test_stopped_and_dead(home: Endpoint, start: Start, observer: Observer | None) -> None:
     process = start("sfm.recv(tag='never')")
-    eventually(lambda: look(home, observer)["state"] == "blocked in recv")
+    wait_until(lambda: look(home, observer)["state"] == "blocked in recv")
     os.kill(process.pid, signal.SIGSTOP)
     stopped = look(home, observer)
     assert stopped["alive"] and stopped["waits"] == "recv(tag='never')"
@@ -147,9 +147,9 @@ def test_counters(home: Endpoint, start: Start) -> None:
 
 def test_the_shell_command_shows_it(home: Endpoint, start: Start) -> None:
     start("sfm.recv(tag=1)")
-    eventually(lambda: look(home)["state"] == "blocked in recv")
+    wait_until(lambda: look(home)["state"] == "blocked in recv")
     home.send(dest="V", tag=2)
-    eventually(lambda: look(home)["depth"] == 1)
+    wait_until(lambda: look(home)["depth"] == 1)
     command = [sys.executable, "-m", "sfm_kernel"]
     shown = subprocess.run([*command, "queues", home.world], capture_output=True, text=True)
     assert "blocked in recv" in shown.stdout and "recv(tag=1)" in shown.stdout
@@ -169,7 +169,7 @@ def test_both_ends_of_a_message_are_in_the_trace(home: Endpoint, start: Start) -
     for n in (1, 2):
         home.send(dest="V", n=n)
     home.recv(20, n=3)
-    eventually(lambda: look(home)["state"] == "idle")  # the send has returned
+    wait_until(lambda: look(home)["state"] == "idle")  # the send has returned
     victim.kill()
     victim.wait()
     found = events(home.folder)

@@ -16,9 +16,9 @@ import pytest
 
 from sfm_kernel import Endpoint
 from sfm_kernel.observe import explain, snapshot
-from tests.contract.conftest import eventually
 from tests.observe.harness import running
 from tests.observe.pictures import check, judge, process, recv
+from tests.waiting import wait_until
 
 
 def compute() -> None:
@@ -103,8 +103,8 @@ def test_what_a_process_does_and_on_which_line(
         return nth is None or now["where"]["function"] == inner.__name__
 
     with running(go, 2, way) as run:
-        eventually(lambda: run.process(1)["wait"])
-        eventually(is_seen)
+        wait_until(lambda: run.process(1)["wait"])
+        wait_until(is_seen)
         assert seen["processes"][1]["now"] is None, "it is in a call"
         now = seen["processes"][0]["now"]
         if nth is None:
@@ -114,7 +114,7 @@ def test_what_a_process_does_and_on_which_line(
         else:
             assert now["where"]["line"] == line_of(inner, nth)
         # On a busy machine not each look finds it out.
-        eventually(lambda: explain(run.folder)["processes"][0]["text"].startswith(words))
+        wait_until(lambda: explain(run.folder)["processes"][0]["text"].startswith(words))
         check("diagnosis", explain(run.folder))
 
 
@@ -127,14 +127,14 @@ def halt(sfm: Endpoint) -> None:
 
 def test_who_is_stopped() -> None:
     with running(halt, 2) as run:
-        eventually(lambda: run.process(1)["wait"])
+        wait_until(lambda: run.process(1)["wait"])
         where = f"test_outside.py, line {line_of(halt, 3)} (halt)"
         assert explain(run.folder)["processes"][1]["text"] == (
             f"1 is in wait_for('logger') and waits for logger in {where}. "
             "That may end: 'logger' may still join."
         )
         run.signal(0, signal.SIGSTOP)
-        eventually(lambda: run.process(0)["now"] == {"does": "stopped", "where": None})
+        wait_until(lambda: run.process(0)["now"] == {"does": "stopped", "where": None})
         told = explain(run.folder)
         does = "0 is stopped (SIGSTOP), and does nothing until somebody continues it."
         assert (told["title"], told["processes"][0]["text"]) == (

@@ -13,10 +13,10 @@ from sfm_kernel import Endpoint, RecvTimeout, WouldBlock
 from sfm_kernel.jupyter.tables import status_table
 from sfm_kernel.observe import explain, snapshot
 from sfm_kernel.observe.explain.but_for import LASTING
-from tests.contract.conftest import eventually
 from tests.observe.harness import running
 from tests.observe.pictures import NOW, Dict, check, judge, message, process, recv
 from tests.unit.timelines import where
+from tests.waiting import wait_until
 
 WAYS = ("recv_nb", "peek", "recv", "Iprobe", "Test")
 
@@ -95,7 +95,7 @@ def poll(sfm: Endpoint) -> None:
 
 def test_every_way_to_poll_is_seen() -> None:
     with running(poll, len(WAYS)) as run:
-        eventually(lambda: all(one["polls"] for one in snapshot(run.folder)["processes"]))
+        wait_until(lambda: all(one["polls"] for one in snapshot(run.folder)["processes"]))
         seen = snapshot(run.folder)
         check("snapshot", seen)
         found = [one["polls"] for one in seen["processes"]]
@@ -122,9 +122,9 @@ def come_and_go(sfm: Endpoint) -> int:
         while sfm._inbox.depth < 2:
             time.sleep(0.01)
         return sfm._inbox.depth  # type: ignore[no-any-return]
-    eventually(lambda: snapshot(sfm)["processes"][1]["polls"])
+    wait_until(lambda: snapshot(sfm)["processes"][1]["polls"])
     sfm.send(dest=1, tag=2)
-    eventually(lambda: snapshot(sfm)["processes"][1]["polls"] is None)
+    wait_until(lambda: snapshot(sfm)["processes"][1]["polls"] is None)
     sfm.send(dest=1, tag=3)
     return 0
 

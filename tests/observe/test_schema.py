@@ -11,10 +11,10 @@ from typing import Any
 
 from sfm_kernel.observe import explain, snapshot
 from sfm_kernel.observe.timeline import Recorder
-from tests.contract.conftest import eventually
 from tests.observe.harness import Run, running
 from tests.observe.pictures import Dict, check
 from tests.observe.states import HTML, STATES, nasty, occupied
+from tests.waiting import wait_until
 
 
 def told(run: Run) -> tuple[Dict, Dict, Dict]:
@@ -30,14 +30,14 @@ def told(run: Run) -> tuple[Dict, Dict, Dict]:
 
 def see(run: Run, states: dict[Any, str]) -> None:
     """Wait until the processes are in these states; what is told is valid all the time."""
-    eventually(lambda: {one["name"]: one["state"] for one in told(run)[0]["processes"]} == states)
+    wait_until(lambda: {one["name"]: one["state"] for one in told(run)[0]["processes"]} == states)
 
 
 def test_hostile_messages_and_templates() -> None:
     name = f"{HTML}ß" + "→" * 30
     with running(nasty, 2, names=["A", name]) as run:
         see(run, {"A": "blocked in recv", name: "blocked in recv"})
-        eventually(lambda: explain(run.folder)["verdict"] == "deadlock")
+        wait_until(lambda: explain(run.folder)["verdict"] == "deadlock")
         picture, diagnosis, timeline = told(run)
         assert diagnosis["stuck"] == ["A", name]
         receiver = next(one for one in picture["processes"] if one["name"] == name)

@@ -14,8 +14,9 @@ from sfm_kernel.observe import snapshot
 from sfm_kernel.observe import watch as watching
 from sfm_kernel.observe.explain import Graph, diagnose
 from sfm_kernel.observe.watch import Lookout, Watch, end_calls
-from tests.contract.conftest import Background, eventually
+from tests.contract.conftest import Background
 from tests.observe.pictures import NOW, Dict, idle, other, picture, process, recv, uid
+from tests.waiting import wait_until
 
 # ---- proof, in a made-up world ----
 
@@ -178,7 +179,7 @@ def alone(world: str) -> Iterator[Endpoint]:
 def blocked(endpoint: Endpoint, call: Callable[[], Any]) -> tuple[Background, Dict]:
     """Start a call in another thread, and the process as it is seen when the call waits."""
     background = Background(call)
-    eventually(lambda: snapshot(endpoint)["processes"][0]["wait"] is not None)
+    wait_until(lambda: snapshot(endpoint)["processes"][0]["wait"] is not None)
     found: Dict = snapshot(endpoint)["processes"][0]
     return background, found
 

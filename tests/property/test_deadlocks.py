@@ -11,9 +11,9 @@ import pytest
 from sfm_kernel.observe import snapshot
 from sfm_kernel.observe.explain.graph import YOUNG
 from sfm_kernel.observe.watch import end_calls
-from tests.contract.conftest import eventually
 from tests.observe.harness import Run, running
 from tests.observe.rounds import Round, make, play
+from tests.waiting import wait_until
 
 
 @pytest.mark.timeout(900)
@@ -39,7 +39,7 @@ def go_through(size: int, seed: int, folder: Path) -> None:
 
 
 def wait_for(folder: Path, pattern: str, count: int) -> None:
-    eventually(lambda: len(list(folder.glob(pattern))) == count)
+    wait_until(lambda: len(list(folder.glob(pattern))) == count)
 
 
 def check(run: Run, one: Round) -> None:

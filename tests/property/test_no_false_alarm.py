@@ -21,10 +21,10 @@ import sfm_kernel
 from sfm_kernel import Endpoint, Group, directory
 from sfm_kernel.observe import explain, snapshot
 from sfm_kernel.observe.explain.graph import YOUNG
-from tests.contract.conftest import eventually
 from tests.observe import slow
 from tests.observe.harness import Run, running
 from tests.observe.programs import Script, play
+from tests.waiting import wait_until
 
 
 def watch(run: Run, until_alarm: bool = False) -> tuple[Counter[str], dict[str, Any] | None]:
@@ -107,8 +107,8 @@ def test_one_is_stopped_that_would_find_what_it_waits_for(
     program: Callable[[Endpoint], None], names: str, stopped: str
 ) -> None:
     with running(program, len(names), names=list(names)) as run:
-        eventually(lambda: run.process(stopped)["state"].startswith("blocked"))
-        eventually(lambda: time.time() - run.process(stopped)["since"] > YOUNG)
+        wait_until(lambda: run.process(stopped)["state"].startswith("blocked"))
+        wait_until(lambda: time.time() - run.process(stopped)["since"] > YOUNG)
         run.signal(stopped, signal.SIGSTOP)
         end = time.monotonic() + 3 * slow.LONG
         while time.monotonic() < end:
@@ -137,7 +137,7 @@ def test_somebody_may_still_join(world: str) -> None:
         try:
             with directory.LocalDirectory(world) as found:
                 folder = found.folder
-            eventually(lambda: [one["state"] for one in snapshot(folder)["processes"]] == [RECV])
+            wait_until(lambda: [one["state"] for one in snapshot(folder)["processes"]] == [RECV])
             end = time.monotonic() + slow.LONG
             while time.monotonic() < end:
                 assert explain(folder)["verdict"] == "waiting"
@@ -154,8 +154,8 @@ def test_who_waits_for_a_rank_before_it_is_there(world: str) -> None:
         try:
             with directory.LocalDirectory(world) as found:
                 folder = found.folder
-            eventually(lambda: [one["state"] for one in snapshot(folder)["processes"]] == [RECV])
-            eventually(lambda: time.time() - snapshot(folder)["processes"][0]["since"] > YOUNG)
+            wait_until(lambda: [one["state"] for one in snapshot(folder)["processes"]] == [RECV])
+            wait_until(lambda: time.time() - snapshot(folder)["processes"][0]["since"] > YOUNG)
             with sfm_kernel.join(world, "B", rank=1, size=2) as sfm:
                 end = time.monotonic() + slow.LONG
                 while time.monotonic() < end:

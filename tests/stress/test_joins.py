@@ -14,7 +14,7 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint, PeerLost
-from tests.contract.conftest import eventually
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(3600)
 
@@ -109,7 +109,7 @@ def compare(keeper: Endpoint, resident: int, before: tuple[Held, Held], files: s
 
     try:
         come_and_go(keeper.world, "last")  # a new ring lets its reader give up those of the dead
-        eventually(same)
+        wait_until(same)
     except AssertionError:
         pytest.fail(describe())
     assert set(os.listdir(keeper.folder)) == files

@@ -12,7 +12,7 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint
-from tests.contract.conftest import eventually
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(1800)
 
@@ -132,7 +132,7 @@ def test_joining_and_leaving_leaks_nothing(
         for _ in range(20 * effort):
             join_pair(stays)
         # Connections to processes that have left are given up a moment later.
-        eventually(lambda: open_files() <= files and mappings() <= maps)
+        wait_until(lambda: open_files() <= files and mappings() <= maps)
 
 
 @pytest.fixture

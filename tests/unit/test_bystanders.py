@@ -15,7 +15,7 @@ import pytest
 from tornado.ioloop import IOLoop, PeriodicCallback
 
 from sfm_kernel.endpoint.bystanders import begin_cell, bystanders
-from tests.contract.conftest import eventually
+from tests.waiting import wait_until
 
 
 def told(**options: Any) -> list[list[Any]]:
@@ -39,11 +39,11 @@ def test_a_pool_is_none_while_it_has_nothing_to_do() -> None:
     over = threading.Event()
     with ThreadPoolExecutor(1, "pool") as pool:
         pool.submit(int).result()
-        eventually(lambda: told() == [])
+        wait_until(lambda: told() == [])
         pool.submit(over.wait)
-        eventually(lambda: [one[1] for one in told()] == ["pool_0"])
+        wait_until(lambda: [one[1] for one in told()] == ["pool_0"])
         over.set()
-        eventually(lambda: told() == [])
+        wait_until(lambda: told() == [])
 
 
 def test_a_thread_is_asked_nothing() -> None:

@@ -19,8 +19,8 @@ import pytest
 import sfm_kernel
 from sfm_kernel import Endpoint, watching
 from sfm_kernel.endpoint.seen import Account, disagreement
-from tests.contract.conftest import eventually
 from tests.observe.harness import running
+from tests.waiting import wait_until
 
 
 def test_results_by_rank() -> None:
@@ -122,7 +122,7 @@ def test_a_deadlock_is_told_once(
         return told
 
     with running(program, 2) as run:
-        eventually(lambda: "run(..., detect=True)" in shown())
+        wait_until(lambda: "run(..., detect=True)" in shown())
         time.sleep(1.0)  # ten looks
         assert shown().count(title) == 1 and run.running
         assert "0 waits for recv(src=1, tag='never') in test_run.py, line" in shown()

@@ -16,7 +16,8 @@ from sfm_kernel.speedes import (
     fuzzy,
     start_up,
 )
-from tests.contract.conftest import Background, eventually
+from tests.contract.conftest import Background
+from tests.waiting import wait_until
 
 LARGE = 200_000
 """Bytes that are written once for several receivers."""
@@ -57,7 +58,7 @@ def group(endpoints: Callable[[int], list[Endpoint]]) -> Iterator[Callable[[int]
 def comes(comm: SpeedesComm, type: int) -> Received:
     """The next message of a type, waited for."""
     found: list[Received | None] = []
-    eventually(lambda: found.append(comm.receive(type)) or found[-1] is not None)
+    wait_until(lambda: found.append(comm.receive(type)) or found[-1] is not None)
     assert found[-1] is not None
     return found[-1]
 

@@ -13,7 +13,7 @@ from sfm_kernel.speedes import (
     SimTime,
     SpeedesComm,
 )
-from tests.contract.conftest import Background, eventually
+from tests.contract.conftest import Background
 from tests.contract.speedes.conftest import (
     LARGE,
     Nodes,
@@ -21,6 +21,7 @@ from tests.contract.speedes.conftest import (
     comes,
     drain,
 )
+from tests.waiting import wait_until
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
@@ -98,4 +99,4 @@ def test_a_synchronisation_call_in_the_middle_is_an_error(group: Callable[[int],
     assert at_all(nodes, lambda comm: comm.global_sum(1)) == [2, 2]
     assert not a.exit_fuzzy_barrier()  # it is still there
     b.enter_fuzzy_barrier()
-    eventually(a.exit_fuzzy_barrier)
+    wait_until(a.exit_fuzzy_barrier)

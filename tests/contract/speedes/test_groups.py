@@ -12,7 +12,6 @@ from sfm_kernel import Endpoint, EndpointClosed, RecvTimeout
 from sfm_kernel.speedes import (
     start_up,
 )
-from tests.contract.conftest import eventually
 from tests.contract.speedes.conftest import (
     LARGE,
     at_all,
@@ -22,6 +21,7 @@ from tests.contract.speedes.conftest import (
     start,
     together,
 )
+from tests.waiting import wait_until
 
 
 def test_groups_do_not_hear_each_other(
@@ -71,7 +71,7 @@ def test_a_group_that_is_started_again_begins_afresh(
     assert not again[1].exit_fuzzy_barrier()
     again[0].enter_fuzzy_barrier()
     for comm in again:
-        eventually(comm.exit_fuzzy_barrier)
+        wait_until(comm.exit_fuzzy_barrier)
     assert multicast_files(again[0]) == []
     for comm in again:
         comm.close()

@@ -10,7 +10,7 @@ import pytest
 
 from sfm_kernel import Endpoint, PeerLost, SFMError
 from sfm_kernel.speedes import SpeedesComm, blocks
-from tests.contract.conftest import Background, eventually
+from tests.contract.conftest import Background
 from tests.contract.speedes.conftest import (
     LARGE,
     Nodes,
@@ -22,6 +22,7 @@ from tests.contract.speedes.conftest import (
     written,
 )
 from tests.contract.speedes.test_memory import in_memory
+from tests.waiting import wait_until
 
 
 def stop(*_: Any, **__: Any) -> None:
@@ -44,7 +45,7 @@ def test_a_node_that_has_left_is_gone_for_the_others(group: Callable[[int], Node
     nodes[3].send(0, 1, b"the last word")
     nodes[3].close()
     assert comes(nodes[0], 1).data == b"the last word"
-    eventually(lambda: [nodes[0].receive(), 3 in nodes[0]._post._left][1])
+    wait_until(lambda: [nodes[0].receive(), 3 in nodes[0]._post._left][1])
     lost_to(nodes[0], 3, lambda: nodes[0].send(3, 1, b"x"))
     with pytest.raises(PeerLost, match="it has left the group"):
         nodes[0].broadcast(2, b"to the rest")
@@ -61,7 +62,7 @@ def test_a_fuzzy_barrier_does_not_wait_for_it(group: Callable[[int], Nodes]) -> 
     for comm in nodes:
         comm.enter_fuzzy_barrier()
     inside = list(nodes)
-    eventually(
+    wait_until(
         lambda: [inside.remove(c) for c in inside[:] if c.exit_fuzzy_barrier()] and not inside
     )
     nodes[1].close()
@@ -74,7 +75,7 @@ def test_a_fuzzy_barrier_does_not_wait_for_it(group: Callable[[int], Nodes]) -> 
         except PeerLost as error:
             return error.peer == 1
 
-    eventually(lost)
+    wait_until(lost)
 
 
 def test_a_barrier_ends_for_those_who_were_in_it_with_one_who_left(
@@ -84,7 +85,7 @@ def test_a_barrier_ends_for_those_who_were_in_it_with_one_who_left(
     nodes = group(3)
     at_all(nodes, lambda comm: comm.barrier_sync())
     nodes[2].close()
-    eventually(lambda: [nodes[0].receive(), 2 in nodes[0]._post._left][1])
+    wait_until(lambda: [nodes[0].receive(), 2 in nodes[0]._post._left][1])
     nodes[0]._post.while_in_a_collective()  # as if it were still waiting
     waiting = [Background(lambda comm=comm: comm.barrier_sync()) for comm in nodes[:2]]
     for comm, one in zip(nodes, waiting, strict=False):
@@ -114,9 +115,9 @@ def test_what_was_not_received_is_no_longer_kept(group: Callable[[int], Nodes]) 
     nodes = group(2)
     for _ in range(20):
         nodes[0].send(1, 1, bytes(LARGE))
-    eventually(lambda: nodes[1]._post._context.peek(number=1))
+    wait_until(lambda: nodes[1]._post._context.peek(number=1))
     nodes[0].send(1, 2, b"last")
-    eventually(lambda: nodes[1]._post._context.peek(number=2))
+    wait_until(lambda: nodes[1]._post._context.peek(number=2))
     nodes[1].close()
     assert not nodes[1]._post._context.peek()
 
@@ -135,7 +136,7 @@ def test_memory_that_it_has_not_read_is_free(
             assert comes(comm, 1).nbytes == LARGE
     own = Path(nodes[0]._post._blocks.path)
     assert own in multicast_files(nodes[0])
-    eventually(lambda: [nodes[0].receive(), written(own)][1] == 0)
+    wait_until(lambda: [nodes[0].receive(), written(own)][1] == 0)
 
 
 # --- cut short ---------------------------------------------------------------------------------
@@ -225,7 +226,7 @@ def test_stop_while_a_node_waits_cuts_nothing_short(group: Callable[[int], Nodes
 def test_stop_between_inbox_and_node_loses_nothing(group: Callable[[int], Nodes]) -> None:
     a, b = group(2)
     a.send(1, 1, b"x")
-    eventually(lambda: b._post._context.peek(number=1))
+    wait_until(lambda: b._post._context.peek(number=1))
     b._post._take(10)  # and here it comes
     message = b.receive(1)
     assert message is not None and message.data == b"x"

@@ -16,7 +16,7 @@ from sfm_kernel.directory import DirectoryServer
 from sfm_kernel.speedes import (
     SpeedesComm,
 )
-from tests.contract.conftest import Background, eventually
+from tests.contract.conftest import Background
 from tests.contract.speedes.conftest import (
     LARGE,
     Nodes,
@@ -27,6 +27,7 @@ from tests.contract.speedes.conftest import (
     start,
     written,
 )
+from tests.waiting import wait_until
 
 
 def test_a_node_that_leaves_is_noticed_by_all_who_wait(group: Callable[[int], Nodes]) -> None:
@@ -53,7 +54,7 @@ def test_a_fuzzy_barrier_notices_it_too(group: Callable[[int], Nodes]) -> None:
         except PeerLost as error:
             return error.peer == 1
 
-    eventually(lambda: lost(nodes[0]))
+    wait_until(lambda: lost(nodes[0]))
 
 
 def test_who_takes_a_dead_ones_name_gets_nothing_of_the_group(
@@ -118,7 +119,7 @@ def test_a_node_passes_on_while_it_waits_for_all(apart: Apart, call: str) -> Non
 def test_a_node_that_leaves_passes_on(apart: Apart) -> None:
     _, (first, between, last) = apart("abb")
     first.broadcast(1, b"to all")
-    eventually(lambda: between._post._context.peek(number=1))
+    wait_until(lambda: between._post._context.peek(number=1))
     between.close()
     assert comes(last, 1).data == b"to all"
 
@@ -134,7 +135,7 @@ def test_one_node_passes_on_to_its_neighbours(apart: Apart) -> None:
     nodes[0].broadcast(1, data)
     for comm in (nodes[0], nodes[1], nodes[3]):
         assert comes(comm, 1).data == data
-    eventually(lambda: nodes[2]._post._context.peek(number=1))
+    wait_until(lambda: nodes[2]._post._context.peek(number=1))
     assert nodes[4].receive(1) is nodes[5].receive(1) is None
     assert comes(nodes[2], 1).data == data  # and its neighbours have it now
     (there,) = {path.stat().st_ino: path for path in multicast_files(nodes[2])}.values()
@@ -165,6 +166,6 @@ def test_one_node_passes_on_to_its_neighbours(apart: Apart) -> None:
             return lost.peer == 2
         return False
 
-    eventually(refused)  # what was sent before that was lost with node 2
+    wait_until(refused)  # what was sent before that was lost with node 2
     assert comes(nodes[4], 3).data == data  # in place of node 2 it passes the message on
     assert comes(nodes[5], 3).data == data

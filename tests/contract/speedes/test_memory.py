@@ -15,7 +15,6 @@ from sfm_kernel import Endpoint, PeerLost
 from sfm_kernel.speedes import (
     blocks,
 )
-from tests.contract.conftest import eventually
 from tests.contract.speedes.conftest import (
     LARGE,
     Nodes,
@@ -24,6 +23,7 @@ from tests.contract.speedes.conftest import (
     start,
     written,
 )
+from tests.waiting import wait_until
 
 in_memory = pytest.mark.parametrize("kind", ["inproc", "shm"], indirect=True)
 """Where memory is shared at all."""
@@ -146,12 +146,12 @@ def test_who_has_left_reads_no_more(
     own = Path(nodes[0]._post._blocks.path)
     nodes[3].close()
     nodes[3]._sfm.close()
-    eventually(lambda: [nodes[0].receive(), written(own)][1] == 0)
+    wait_until(lambda: [nodes[0].receive(), written(own)][1] == 0)
     assert multicast_files(nodes[0]) == [own]
     with pytest.raises(PeerLost):
         nodes[0].multicast([1, 2, 3], 1, b"y" * LARGE)
     assert comes(nodes[1], 1).data == comes(nodes[2], 1).data == b"y" * LARGE
-    eventually(lambda: [nodes[0].receive(), written(own)][1] == 0)
+    wait_until(lambda: [nodes[0].receive(), written(own)][1] == 0)
 
 
 @in_memory

@@ -16,7 +16,7 @@ from sfm_kernel.speedes import (
     net_array,
     net_struct,
 )
-from tests.contract.conftest import Background, eventually
+from tests.contract.conftest import Background
 from tests.contract.speedes.conftest import (
     LARGE,
     Nodes,
@@ -26,6 +26,7 @@ from tests.contract.speedes.conftest import (
     multicast_files,
     start,
 )
+from tests.waiting import wait_until
 
 
 def test_one_a_set_and_all(group: Callable[[int], Nodes]) -> None:
@@ -50,8 +51,8 @@ def test_receive_takes_in_and_pending_only_looks_there(group: Callable[[int], No
     for type, data in ((5, b"x"), (0, b"first"), (255, b"y"), (0, b"second")):
         a.send(1, type, data)
     b_sees = b._post._context.peek
-    eventually(lambda: b_sees(number=0))
-    eventually(lambda: [a.send(1, 9, b"last"), b_sees(number=9)][1])  # order: all others came
+    wait_until(lambda: b_sees(number=0))
+    wait_until(lambda: [a.send(1, 9, b"last"), b_sees(number=9)][1])  # order: all others came
     assert b.get_pending_message(0) is None
     assert b.receive() is None  # type: ignore[func-returns-value]
     first, second = b.get_pending_message(0), b.receive(0)
@@ -59,7 +60,7 @@ def test_receive_takes_in_and_pending_only_looks_there(group: Callable[[int], No
     assert second is not None and second.data == b"second"
     assert b.get_pending_message(0) is None and b.receive(0) is None
     a.send(1, 5, b"later")
-    eventually(lambda: b_sees(number=5))
+    wait_until(lambda: b_sees(number=5))
     assert [b.receive(5).data, b.get_pending_message(5)] == [b"x", None]  # type: ignore[union-attr]
     assert comes(b, 5).data == b"later"
     assert comes(b, 255).data == b"y"

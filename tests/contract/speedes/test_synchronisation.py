@@ -13,11 +13,12 @@ from sfm_kernel.speedes import (
     SimTime,
     SpeedesComm,
 )
-from tests.contract.conftest import Background, eventually
+from tests.contract.conftest import Background
 from tests.contract.speedes.conftest import (
     Nodes,
     at_all,
 )
+from tests.waiting import wait_until
 
 NAN = float("nan")
 
@@ -134,7 +135,7 @@ def test_the_fuzzy_barrier_is_over_when_all_have_entered(
         assert not any(comm.exit_fuzzy_barrier() for comm in nodes[:last] + nodes[last + 1 :])
         nodes[last].enter_fuzzy_barrier()
         inside = list(nodes)
-        eventually(lambda inside=inside: leave(inside))
+        wait_until(lambda inside=inside: leave(inside))
 
 
 def test_the_answer_depends_on_nobody_who_computes(group: Callable[[int], Nodes]) -> None:
@@ -143,7 +144,7 @@ def test_the_answer_depends_on_nobody_who_computes(group: Callable[[int], Nodes]
     for comm in nodes:
         comm.enter_fuzzy_barrier()
     for comm in nodes:
-        eventually(comm.exit_fuzzy_barrier)
+        wait_until(comm.exit_fuzzy_barrier)
 
 
 @pytest.mark.usefixtures("any_fuzzy")
@@ -170,6 +171,6 @@ def test_fuzzy_errors(group: Callable[[int], Nodes]) -> None:
     with pytest.raises(SFMError, match=r"already: call exit_fuzzy_barrier\(\) until"):
         comm.enter_fuzzy_barrier()
     other.enter_fuzzy_barrier()
-    eventually(comm.exit_fuzzy_barrier)
+    wait_until(comm.exit_fuzzy_barrier)
     with pytest.raises(SFMError, match="no fuzzy barrier"):
         comm.exit_fuzzy_barrier()

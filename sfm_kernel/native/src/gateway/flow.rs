@@ -77,6 +77,11 @@ impl Flow {
         self.broken.is_some_and(|reason| reason != Reason::PathBroke)
     }
 
+    /// Something of it may be on its way, or was lost there.
+    fn is_of_late(&self, now: Instant) -> bool {
+        now < self.last + IN_FLIGHT || self.has_no_way()
+    }
+
     /// A frame of this class has come: why nothing can be made of it; None if something can.
     pub fn useless(&mut self, class: Class) -> Option<Reason> {
         if class == Class::Resume {
@@ -159,7 +164,7 @@ impl Flows {
         let mut over = Vec::new();
         for (pair, flow) in self.0.iter_mut().filter(|(_, flow)| flow.to == Some(to)) {
             flow.to = None;
-            if now < flow.last + IN_FLIGHT || flow.has_no_way() {
+            if flow.is_of_late(now) {
                 over.push((*pair, flow.to_site));
             }
         }
@@ -168,8 +173,7 @@ impl Flows {
 
     /// Flows that may have had something in the connection of a process.
     pub fn towards(&self, receiver: u128, now: Instant) -> Vec<Pair> {
-        let is_of_late = |flow: &Flow| now < flow.last + IN_FLIGHT || flow.has_no_way();
-        let of_late = self.0.iter().filter(|(_, flow)| is_of_late(flow));
+        let of_late = self.0.iter().filter(|(_, flow)| flow.is_of_late(now));
         of_late.map(|(pair, _)| *pair).filter(|pair| pair.receiver == receiver).collect()
     }
 

@@ -258,11 +258,25 @@ mod tests {
         (Connection::new(2, socket, epoll.as_raw_fd(), false, false), peer)
     }
 
+    /// All that comes out at the other end until everything has gone.
+    fn drain(connection: &Connection, mut peer: TcpStream) -> Vec<u8> {
+        let reader = std::thread::spawn(move || {
+            let mut all = Vec::new();
+            std::io::Read::read_to_end(&mut peer, &mut all).unwrap();
+            all
+        });
+        while !connection.is_flushed() {
+            connection.flush();
+        }
+        connection.end();
+        reader.join().unwrap()
+    }
+
     #[test]
     fn what_is_put_ahead_passes_all_but_the_first_and_what_has_begun() {
         const LARGE: usize = 1_000_000;
         let epoll = epoll();
-        let (connection, mut peer) = pair(&epoll);
+        let (connection, peer) = pair(&epoll);
         connection.out().waits = true; // as before it is made
         connection.put_ahead(Arc::new(vec![1]));
         connection.put(Arc::new(vec![0; LARGE]));
@@ -275,16 +289,7 @@ mod tests {
         let larges = connection.out().queue.len();
         connection.put_ahead(Arc::new(vec![4]));
         connection.put_ahead(Arc::new(vec![5]));
-        let reader = std::thread::spawn(move || {
-            let mut all = Vec::new();
-            std::io::Read::read_to_end(&mut peer, &mut all).unwrap();
-            all
-        });
-        while !connection.is_flushed() {
-            connection.flush();
-        }
-        connection.end();
-        let all = reader.join().unwrap();
+        let all = drain(&connection, peer);
         let marks: Vec<_> = (0..all.len()).filter(|&at| all[at] != 0).collect();
         assert_eq!(marks.iter().map(|&at| all[at]).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
         assert_eq!(marks[..3], [0, 1, 2]);
@@ -298,7 +303,7 @@ mod tests {
         use super::super::frame::Class;
 
         let epoll = epoll();
-        let (connection, mut peer) = pair(&epoll);
+        let (connection, peer) = pair(&epoll);
         let frame = |receiver, class, length: usize| {
             let header = Header { receiver, class, length: length as u32, ..header() };
             let mut bytes = vec![0; header.frame()];
@@ -316,16 +321,7 @@ mod tests {
         connection.withdraw(7);
         connection.put_ahead(frame(7, Class::Resume, 80));
         assert_eq!(connection.out().queue.len(), 4, "of {begun} and 4");
-        let reader = std::thread::spawn(move || {
-            let mut all = Vec::new();
-            std::io::Read::read_to_end(&mut peer, &mut all).unwrap();
-            all
-        });
-        while !connection.is_flushed() {
-            connection.flush();
-        }
-        connection.end();
-        let (all, mut at, mut came) = (reader.join().unwrap(), 0, Vec::new());
+        let (all, mut at, mut came) = (drain(&connection, peer), 0, Vec::new());
         while at < all.len() {
             let header = Header::read(&all[at..]).unwrap();
             at += header.frame();

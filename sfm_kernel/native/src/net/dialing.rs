@@ -56,10 +56,9 @@ impl Dialing {
             self.drop_line(exchange, link.uid);
             return;
         }
-        let far = exchange.is_far(link);
-        link.set_far(far);
+        link.set_far(exchange.is_far(link));
         let line = self.lines.entry(link.uid).or_insert_with(|| Line::new(link));
-        line.choose(exchange, far, &mut self.said);
+        line.choose(exchange, &mut self.said);
         if link.why_dropped().is_some() {
             line.next = 0;
         }
@@ -157,7 +156,7 @@ impl Dialing {
         if let Some(way) = exchange.other_way(link) {
             link.take_way(way, true);
         } else {
-            line.choose(exchange, exchange.is_far(link), &mut self.said);
+            line.choose(exchange, &mut self.said);
         }
         self.next_look = self.next_look.min(now() + LOOK);
     }
@@ -175,7 +174,7 @@ impl Dialing {
             line.attempt = None;
             // Who went another way meanwhile goes through the gateway again, when nothing is under way.
             for line in self.lines.values_mut() {
-                line.choose(exchange, exchange.is_far(&line.link), &mut self.said);
+                line.choose(exchange, &mut self.said);
             }
         } else if line.attempt.is_none() {
             line.dial(exchange);
@@ -200,7 +199,7 @@ impl Dialing {
         for line in self.lines.values_mut() {
             if line.link.lose_way(connection.id) {
                 line.broke = true;
-                line.choose(exchange, exchange.is_far(&line.link), &mut self.said);
+                line.choose(exchange, &mut self.said);
             }
         }
         self.next_look = self.next_look.min(now() + RETRY);

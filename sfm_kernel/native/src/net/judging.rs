@@ -129,13 +129,13 @@ impl Line {
     }
 
     /// Take the way that is right now, unless there is one that something is under way on.
-    pub fn choose(&mut self, exchange: &Exchange, far: bool, said: &mut bool) {
+    pub fn choose(&mut self, exchange: &Exchange, said: &mut bool) {
         let link = self.link.clone();
         if link.lost().is_some() {
             return;
         }
         let way = link.way();
-        if far && (way.is_none() || link.is_empty()) {
+        if way.is_none() || link.is_empty() {
             // Also where another gateway, or a direct connection, had to take its place.
             let gateway = exchange.gateway_to(&link);
             let is_other = |one: &Arc<Connection>| way.as_ref().is_none_or(|way| way.id != one.id);
@@ -151,7 +151,7 @@ impl Line {
             }
         }
         // A gateway that was only just asked is about to answer.
-        let soon = far
+        let soon = exchange.is_far(&link)
             && exchange.own_gates().iter().any(|one| {
                 let asked = one.asked.load(Ordering::Relaxed);
                 asked != 0 && now() - asked < SECOND
@@ -195,7 +195,7 @@ impl Line {
         }
         let Some(way) = self.link.way() else {
             if now() >= self.next {
-                self.choose(exchange, exchange.is_far(&self.link), said);
+                self.choose(exchange, said);
             }
             return LOOK;
         };
@@ -228,7 +228,7 @@ impl Line {
             if let Some((probe, _)) = self.attempt.take() {
                 exchange.end(&probe);
             }
-            self.choose(exchange, exchange.is_far(&self.link), said);
+            self.choose(exchange, said);
             return LOOK_SELDOM;
         };
         let dropped = self.link.why_dropped().is_some();
