@@ -26,6 +26,9 @@ OF_THE_WORLD = frozenset({"lock", "members.json", "key"})
 HELPERS = ("multiprocessing.resource_tracker", "multiprocessing.forkserver", "tests/janitor.py")
 """Processes of Python and of these tests that live as long as the session."""
 
+OF_A_BROWSER = "chromium --type="
+"""Processes that a browser begins and ends as it likes; the browser itself has no type."""
+
 
 @dataclass
 class Left:
@@ -142,6 +145,7 @@ def _processes(root: Path) -> dict[int, str]:
     named = {pid: _command(pid) for pid in (found | ours) - {own}}
     helpers = {pid for pid, line in named.items() if any(helper in line for helper in HELPERS)}
     helpers -= {pid for pid in helpers if parents.get(pid) in helpers}  # forks of the fork server
+    helpers |= {pid for pid, line in named.items() if OF_A_BROWSER in line}
     return {pid: line for pid, line in named.items() if line and pid not in helpers}
 
 

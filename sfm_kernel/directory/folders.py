@@ -68,9 +68,9 @@ class WorldFolder:
         self.world = check_world(world)
         top = root()
         if create:
-            _make(top)
+            make_folder(top)
             top = root()  # another one, where somebody else has made that one first
-            _make(top)
+            make_folder(top)
         self.path = os.path.join(top, world)
         self._lock = os.path.join(self.path, "lock")
         if not create and not os.path.lexists(self.path):
@@ -81,7 +81,7 @@ class WorldFolder:
     def _open(self, create: bool) -> int:
         while True:
             if create:
-                _make(self.path)
+                make_folder(self.path)
             try:
                 check_private(self.path)
                 fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -193,7 +193,8 @@ class WorldFolder:
         self.close()
 
 
-def _make(path: str) -> None:
+def make_folder(path: str) -> None:
+    """Have the folder be there, closed to others if it was not there before."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with contextlib.suppress(FileExistsError):
         os.mkdir(path, 0o700)

@@ -14,11 +14,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from sfm_kernel.directory.cleaning import sites_folder
+from sfm_kernel.directory.folders import make_folder
+from sfm_kernel.directory.roots import root
 from sfm_kernel.directory.sites import SITE, check_site
 from sfm_kernel.errors import BadName
 from sfm_kernel.gateway.options import bytes_per_second, seconds
@@ -87,9 +88,8 @@ def settle(rank: int, world: str) -> None:
     if sites is not None:
         nth = sites.number(rank)
         folder = os.path.join(sites_folder(world), str(nth))
-        for path in (sites_folder(world), folder):
-            with suppress(FileExistsError):
-                os.mkdir(path, 0o700)
+        for path in (root(), sites_folder(world), folder):
+            make_folder(path)
         os.environ |= {"SFM_DIR": folder, SITE: sites.names[nth]}
 
 

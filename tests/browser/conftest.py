@@ -1,4 +1,4 @@
-"""A Lab server and a browser for each module, a page for each test."""
+"""A Lab server and a browser for all modules, a page for each test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from tests.browser.lab import REPOSITORY, Lab
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Page
+    from playwright.sync_api import BrowserContext, Page
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 OPTIONS = [
@@ -27,9 +27,9 @@ OPTIONS = [
 SCREENSHOTS = REPOSITORY / "build/screenshots"
 
 
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """A Lab server with an empty folder."""
+@pytest.fixture(scope="package")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A Lab server: it takes longer to start than most tests to run."""
     folder = tmp_path_factory.mktemp("lab") / "notebooks"
     folder.mkdir()
     one = Lab.start(folder)
@@ -40,31 +40,33 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Debian's Chromium, without a window."""
+def lab(server: Lab) -> Iterator[Lab]:
+    """The Lab server as it was at first: with an empty folder, and no kernel."""
+    yield server
+    server.clear()
+
+
+@pytest.fixture(scope="package")
+def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext]:
+    """Debian's Chromium, without a window. It has a profile, since without one it compiles
+    JupyterLab's scripts anew for every page, which takes as long as all the rest."""
     if CHROMIUM is None:
         pytest.skip("the browser tests need Chromium: apt-get install chromium")
     api = pytest.importorskip(
         "playwright.sync_api", reason="the browser tests need playwright: pip install playwright"
     )
     with api.sync_playwright() as started:
-        one = started.chromium.launch(
-            executable_path=CHROMIUM, chromium_sandbox=False, args=OPTIONS
+        one = started.chromium.launch_persistent_context(
+            tmp_path_factory.mktemp("chromium"),
+            executable_path=CHROMIUM,
+            chromium_sandbox=False,
+            args=OPTIONS,
+            viewport={"width": 1400, "height": 900},
+            permissions=["clipboard-read", "clipboard-write"],
         )
+        one.set_default_timeout(30_000)
         yield one
         one.close()
-
-
-@pytest.fixture(scope="module")
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    """Shared by the tests of a module, so that JupyterLab is loaded from the cache."""
-    one = browser.new_context(
-        viewport={"width": 1400, "height": 900},
-        permissions=["clipboard-read", "clipboard-write"],
-    )
-    one.set_default_timeout(30_000)
-    yield one
-    one.close()
 
 
 @pytest.fixture

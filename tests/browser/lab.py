@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -79,6 +80,14 @@ class Lab:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+
+    def clear(self) -> None:
+        """End its kernels, and forget what was written, set and laid out."""
+        self.end_kernels()
+        shutil.rmtree(self.folder.parent / "settings/@sfm", ignore_errors=True)
+        for place in (self.folder, self.folder.parent / "workspaces"):
+            for path in place.glob("*"):  # the folder itself is where the server works
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def end_kernels(self) -> None:
         """End all kernels, and with them the engines that they have started."""

@@ -15,7 +15,7 @@ from tests.browser.lab import Lab
 if TYPE_CHECKING:
     from playwright.sync_api import CDPSession, Page
 
-pytestmark = pytest.mark.keeps("the browser and the Lab server belong to the module")
+pytestmark = pytest.mark.keeps("the browser and the Lab server belong to all modules")
 
 PROCESSES = 16
 RATE = 10

@@ -14,7 +14,7 @@ from tests.browser.test_panel import HOSTILE
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytestmark = pytest.mark.keeps("the browser and the Lab server belong to the module")
+pytestmark = pytest.mark.keeps("the browser and the Lab server belong to all modules")
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tests.browser.lab import Lab
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page
 
-pytestmark = pytest.mark.keeps("the browser and the Lab server belong to the module")
+pytestmark = pytest.mark.keeps("the browser and the Lab server belong to all modules")
 
 HOSTILE = "<img src=x onerror=\"window.hacked='yes'\"><script>window.hacked='yes'</script>"
 WORLD = fake.world(running=1, blocked=2)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page, WebSocket
 
 pytestmark = [
-    pytest.mark.keeps("the browser and the Lab server belong to the module"),
+    pytest.mark.keeps("the browser and the Lab server belong to all modules"),
     pytest.mark.jupyter,
 ]
 

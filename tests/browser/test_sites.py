@@ -15,7 +15,7 @@ from tests.browser.lab import Lab
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page
 
-pytestmark = pytest.mark.keeps("the browser and the Lab server belong to the module")
+pytestmark = pytest.mark.keeps("the browser and the Lab server belong to all modules")
 
 SLOW = (
     "the connection lyon → oslo was silent for 1.2 s and restarted from 10 segments instead of "

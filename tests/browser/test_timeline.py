@@ -13,7 +13,7 @@ from tests.browser.lab import Lab
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
-pytestmark = pytest.mark.keeps("the browser and the Lab server belong to the module")
+pytestmark = pytest.mark.keeps("the browser and the Lab server belong to all modules")
 
 ROWS = [{"uid": f"u-{name}", "name": name, "rank": i} for i, name in enumerate("AB")]
 RUN = 10.0

@@ -12,7 +12,7 @@ from tests.browser.lab import Lab, notebook
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytestmark = pytest.mark.keeps("the browser and the Lab server belong to the module")
+pytestmark = pytest.mark.keeps("the browser and the Lab server belong to all modules")
 
 
 @pytest.fixture

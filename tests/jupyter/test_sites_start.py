@@ -17,7 +17,7 @@ from sfm_kernel.directory import DirectoryServer, RemoteDirectory
 from sfm_kernel.errors import BadName
 from sfm_kernel.jupyter import gateway
 from sfm_kernel.jupyter.places import DIRECTORY, world_key, world_name
-from sfm_kernel.jupyter.sites import Sites, take_sites
+from sfm_kernel.jupyter.sites import Sites, settle, take_sites
 from tests.jupyter.notebook import descendants, notebook, runs, wait_for
 
 ROUTES = "%%sfm\nprint(sfm.site, [sfm.route_kind(one) for one in range(3)])"
@@ -54,6 +54,19 @@ def test_what_is_told_is_understood() -> None:
     assert sites.options == ("--delay", "20ms", "--limit", "200M")
     assert Sites.of(sites.told()) == sites and Sites.of({}) is None
     assert take_sites(["4"]) == (["4"], None)
+
+
+def test_an_engine_of_a_site_is_the_first_process_of_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    top = tmp_path / "nothing is here yet"
+    monkeypatch.setenv("SFM_DIR", str(top))
+    for name, value in Sites((("A", 1), ("B", 1))).told().items():
+        monkeypatch.setenv(name, value)
+    settle(1, "w")
+    folders = [top, top / "w.sites", top / "w.sites/1"]
+    assert [os.environ["SFM_DIR"], os.environ["SFM_SITE"]] == [str(folders[-1]), "B"]
+    assert [path.stat().st_mode & 0o777 for path in folders] == [0o700] * 3
 
 
 @pytest.mark.tcp
