@@ -19,7 +19,7 @@ pytestmark = pytest.mark.keeps("the browser and the Lab server belong to all mod
 
 PROCESSES = 16
 RATE = 10
-SECONDS = 4
+SECONDS = 2
 PARTS = {
     "panel": ["diagnosis", "snapshot"],
     "processes": ["diagnosis", "snapshot"],

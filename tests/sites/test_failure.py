@@ -152,6 +152,17 @@ def test_one_of_two_gateways_dies_or_hangs(
     check(run)
 
 
+def test_the_only_gateway_hangs(talk: Callable[..., Talk]) -> None:
+    """Its kernel acknowledges what it does not forward: messages go directly until it goes on."""
+    run = talk(1, math.inf)
+    first = run.takes("A")
+    run.gateway_at("A", first).send_signal(signal.SIGSTOP)
+    assert run.takes("A") == "direct"
+    run.gateway_at("A", first).send_signal(signal.SIGCONT)
+    assert run.takes("A") == first
+    check(run)
+
+
 def test_without_gateways_messages_go_directly(talk: Callable[..., Talk]) -> None:
     run = talk(1)
     for each in run.gateways.values():
