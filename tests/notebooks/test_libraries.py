@@ -121,7 +121,7 @@ def test_c(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     for source in (
         "in_c.messages",
         "in_c.matrices",
-        "workers=workers, repeat=1",
+        "in_c.farm(workers=workers",
         "with live(Farm(",
     ):
         (picture,) = pictures(notebook, source)

@@ -95,9 +95,10 @@ def test_a_weight_is_that_of_who_bears_the_name(sites: TwoSites) -> None:
         sites.join("a", "plain") as plain,
         sites.join("a", "favoured") as favoured,
     ):
-        for one, times in ((plain, 2 * count), (favoured, count)):
+        for one in (plain, favoured):
             meet_through_gateways(one, b)
-            one.buffering = 2 * times * len(much)
+            one.buffering = 4 * count * len(much)
+        for one, times in ((plain, 2 * count), (favoured, count)):
             for _ in range(times):
                 one.send(dest="B", data=much)
         order = [b.recv().src for _ in range(3 * count)]

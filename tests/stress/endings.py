@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -171,6 +172,12 @@ AT_ONCE = 4
 """Children that run at a time."""
 
 
+def say(failed: threading.ExceptHookArgs) -> None:
+    """Say first what it was: the end of the interpreter cuts off what a thread says at length."""
+    os.write(2, f"{failed.exc_type.__name__}: {failed.exc_value}\n".encode())
+    os.write(2, "".join(traceback.format_tb(failed.exc_traceback)).encode())
+
+
 def started(world: str, name: str, way: str, seed: float) -> tuple[int, int] | None:
     """The pid of a child and a file with what it writes to stderr; None in the child."""
     words = os.memfd_create("stderr")
@@ -178,6 +185,7 @@ def started(world: str, name: str, way: str, seed: float) -> tuple[int, int] | N
         return pid, words
     os.dup2(words, 2)
     signal.alarm(60)
+    threading.excepthook = say
     child(world, REGISTERED[name], way, random.Random(seed))
     if way == "exit":
         sys.exit(3)

@@ -282,23 +282,6 @@ def test_who_cannot_be_reached_too_long_is_given_up(
         repeat(lambda: b.send(dest="A", n=3))
 
 
-def test_who_is_silent_and_gone_is_given_up(join: Callable[..., Endpoint]) -> None:
-    """Its machine was switched off, and the directory no longer has it: nothing refuses for it."""
-    a, b = join("A"), join("B")
-    a.send(dest="B", n=0)
-    assert b.recv().n == 0
-    deafen(port(a), port(b))
-    a.send(dest="B", n=1)
-    wait_until(lambda: link(a, "B").silence)
-    assert link(a, "B").lost is None
-    transport(a).exchange.tell_gone([member(a, "B").uid])
-    with pytest.raises(PeerLost):
-        repeat(lambda: (a.send(dest="B", n=2), time.sleep(0.05)))
-    with pytest.raises(PeerLost):
-        a.recv(src="B")
-    hear_again(port(a), port(b))
-
-
 @pytest.mark.parametrize("wrong", ["soon", "-1", "0", "inf", "nan"])
 def test_a_limit_that_is_none(wrong: str, world: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SFM_UNREACHABLE", wrong)

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from sfm_kernel import Endpoint, PeerLost
 from sfm_kernel.directory import DirectoryServer
 from sfm_kernel.directory.folders import is_alive
 from tests.tcp.conftest import link, member, repeat, transport
+from tests.tcp.sockets import deafen, hear_again, port
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.tcp
@@ -164,3 +166,20 @@ def test_the_death_of_a_silent_process_on_another_machine(
     again = process("B", "sfm.send(dest='A', rank=sfm.rank)\n" + FOREVER)
     assert a.recv(src="B").rank == 1
     assert again.poll() is None
+
+
+def test_who_is_silent_and_gone_is_given_up(join: Callable[..., Endpoint]) -> None:
+    """Its machine was switched off, and the directory no longer has it: nothing refuses for it."""
+    a, b = join("A"), join("B")
+    a.send(dest="B", n=0)
+    assert b.recv().n == 0
+    deafen(port(a), port(b))
+    a.send(dest="B", n=1)
+    wait_until(lambda: link(a, "B").silence)
+    assert link(a, "B").lost is None
+    transport(a).exchange.tell_gone([member(a, "B").uid])
+    with pytest.raises(PeerLost):
+        repeat(lambda: (a.send(dest="B", n=2), time.sleep(0.05)))
+    with pytest.raises(PeerLost):
+        a.recv(src="B")
+    hear_again(port(a), port(b))

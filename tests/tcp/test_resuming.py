@@ -86,6 +86,7 @@ def test_what_was_missing_before_a_question_is_no_reason_to_ask_again(
     b, a = join("B"), join("A")
     fake = impostor(b, a)
     fake.greet()
+    fake.hears(b"W")  # before that, B would make a connection of its own: to A
     b.send(dest="A", n=1)
     assert fake.hears(b"D").number == 1
     fake.heard.clear()
