@@ -66,11 +66,7 @@ class WorldFolder:
 
     def __init__(self, world: str, *, create: bool) -> None:
         self.world = check_world(world)
-        top = root()
-        if create:
-            make_folder(top)
-            top = root()  # another one, where somebody else has made that one first
-            make_folder(top)
+        top = make_root() if create else root()
         self.path = os.path.join(top, world)
         self._lock = os.path.join(self.path, "lock")
         if not create and not os.path.lexists(self.path):
@@ -191,6 +187,14 @@ class WorldFolder:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def make_root() -> str:
+    """The folder of this user's worlds, which is there now."""
+    make_folder(root())
+    top = root()  # another one, where somebody else has made that one first
+    make_folder(top)
+    return top
 
 
 def make_folder(path: str) -> None:

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfm_kernel.directory.cleaning import sites_folder
-from sfm_kernel.directory.folders import make_folder
-from sfm_kernel.directory.roots import root
+from sfm_kernel.directory.folders import make_folder, make_root
 from sfm_kernel.directory.sites import SITE, check_site
 from sfm_kernel.errors import BadName
 from sfm_kernel.gateway.options import bytes_per_second, seconds
@@ -87,9 +86,11 @@ def settle(rank: int, world: str) -> None:
     sites = Sites.of(os.environ)
     if sites is not None:
         nth = sites.number(rank)
-        folder = os.path.join(sites_folder(world), str(nth))
-        for path in (root(), sites_folder(world), folder):
-            make_folder(path)
+        make_root()
+        top = sites_folder(world)
+        folder = os.path.join(top, str(nth))
+        make_folder(top)
+        make_folder(folder)
         os.environ |= {"SFM_DIR": folder, SITE: sites.names[nth]}
 
 

@@ -36,10 +36,7 @@ class Lab:
         """Start one; it answers when this returns. Its log is ``folder/../lab.log``."""
         (port,) = reserve_ports(1)
         token = secrets.token_hex(16)
-        settings = folder.parent / "settings"
-        news = settings / "@jupyterlab/apputils-extension/notification.jupyterlab-settings"
-        news.parent.mkdir(parents=True)
-        news.write_text('{"fetchNews": "false"}')  # or it asks whether it may
+        settings = _first_settings(folder)
         options = {
             "ServerApp.ip": LOCALHOST,
             "ServerApp.port": port,
@@ -84,10 +81,11 @@ class Lab:
     def clear(self) -> None:
         """End its kernels, and forget what was written, set and laid out."""
         self.end_kernels()
-        shutil.rmtree(self.folder.parent / "settings/@sfm", ignore_errors=True)
         for place in (self.folder, self.folder.parent / "workspaces"):
             for path in place.glob("*"):  # the folder itself is where the server works
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
+        shutil.rmtree(self.folder.parent / "settings")
+        _first_settings(self.folder)
 
     def end_kernels(self) -> None:
         """End all kernels, and with them the engines that they have started."""
@@ -116,6 +114,15 @@ class Lab:
         except OSError:
             return False
         return True
+
+
+def _first_settings(folder: Path) -> Path:
+    """The folder of a server's settings, as a test finds them."""
+    settings = folder.parent / "settings"
+    news = settings / "@jupyterlab/apputils-extension/notification.jupyterlab-settings"
+    news.parent.mkdir(parents=True)
+    news.write_text('{"fetchNews": "false"}')  # or it asks whether it may
+    return settings
 
 
 def notebook(folder: Path, name: str, *cells: str) -> str:
