@@ -11,8 +11,7 @@ it; the functions that later standards removed, and that old programs call, are 
 A program that was compiled against MPICH has these values in its code, so they are facts about
 MPICH's ABI: this tool finds them by compiling a program that prints each.
 
-Both are kept in the repository, so that nobody who builds or installs needs either package. The
-large-count twins (`MPI_Send_c`) are left out: a missing one tells mpi4py to use the other.
+Both are kept in the repository, so that nobody who builds or installs needs either package.
 """
 
 from __future__ import annotations
@@ -76,7 +75,10 @@ def prototypes() -> list[str]:
     import pympistandard
 
     pympistandard.use_api_version(1)
-    found = [str(one.express.iso_c) for one in pympistandard.PROCEDURES.values()]
+    standard = list(pympistandard.PROCEDURES.values())
+    found = [str(one.express.iso_c) for one in standard]
+    # The large-count twin, MPI_Send_c of MPI_Send.
+    found += [str(one.express.embiggen.iso_c) for one in standard if one.has_embiggenment()]
     found += [*REMOVED.strip().splitlines(), *ABI.strip().splitlines()]
     return sorted((_mended(one) for one in found if "(" in one), key=lambda one: name(one).lower())
 
@@ -142,7 +144,7 @@ def _run(*command: str) -> str:
 
 def main() -> None:
     mpicc = sys.argv[1] if len(sys.argv) > 1 else "mpicc"
-    lines = [("early" if EARLY.match(name(one)) else "-") + " " + one for one in prototypes()]
+    lines = [("early" if EARLY.match(name(one).removesuffix("_c")) else "-") + " " + one for one in prototypes()]
     (FOLDER / "standard.txt").write_text("\n".join(lines) + "\n")
     (FOLDER / "constants.txt").write_text("\n".join(constants(mpicc)) + "\n")
 

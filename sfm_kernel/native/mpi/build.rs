@@ -3,6 +3,10 @@
 //! For each line of standard.txt there is an entry `MPI_X` and its profiling twin `PMPI_X`. Where
 //! a file of src/functions has `pub unsafe fn x(…)`, both call it; otherwise they say which
 //! function is not there yet. So a function is added by writing it, and nowhere else.
+//!
+//! `MPI_X_c`, where the standard has it, calls the same `x`: counts come to it as MPI_Count, arrays
+//! of them as `Numbers`, and places for results as `Results`, of either size. Where twins differ in
+//! more than that (`MPI_Op_create_c`) each is written.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -75,14 +79,25 @@ fn entries(table: &str, written: &BTreeMap<String, String>) -> String {
     let mut rust = String::new();
     let mut inner = String::from("mod call {\n    use super::*;\n");
     let mut unused: Vec<&String> = written.keys().collect();
-    for line in table.lines() {
-        let prototype = parse(line);
-        let short = short(&prototype.name);
-        unused.retain(|name| **name != short);
-        inner += &call(&prototype, written.get(&short), &short);
-        for twin in [prototype.name.clone(), format!("P{}", prototype.name)] {
-            if !twin.starts_with("PMPIR") {
-                rust += &entry(&prototype, &twin);
+    let all: BTreeMap<String, Prototype> =
+        table.lines().map(parse).map(|one| (one.name.clone(), one)).collect();
+    for prototype in all.values() {
+        let large = all.get(&format!("{}_c", prototype.name));
+        let small = prototype.name.strip_suffix("_c").and_then(|name| all.get(name));
+        let shared = large.or(small).and_then(|twin| shared(prototype, twin));
+        let base = if shared.is_some() { small.unwrap_or(prototype) } else { prototype };
+        let function = short(&base.name);
+        unused.retain(|name| **name != function);
+        let module = written.get(&function);
+        if module.is_none() && prototype.name.ends_with("_c") {
+            continue; // mpi4py, for one, takes the other then
+        }
+        let given = shared.unwrap_or_else(|| listed(prototype, false));
+        let body = module.map(|module| format!("functions::{module}::{function}({given})"));
+        inner += &call(prototype, body);
+        for exported in [prototype.name.clone(), format!("P{}", prototype.name)] {
+            if !exported.starts_with("PMPIR") {
+                rust += &entry(prototype, &exported);
             }
         }
     }
@@ -91,6 +106,37 @@ fn entries(table: &str, written: &BTreeMap<String, String>) -> String {
         println!("cargo:warning=functions/{}.rs: no function MPI_{name} exists", written[name]);
     }
     rust + &inner + "}\n"
+}
+
+/// What `MPI_X` or its large-count twin `MPI_X_c` gives to the one function that is both: numbers as
+/// the twin has them, arrays and results as either's. None where they differ in more than that.
+fn shared(own: &Prototype, twin: &Prototype) -> Option<String> {
+    if own.parameters.len() != twin.parameters.len() {
+        return None;
+    }
+    let one = |((name, own), (_, twin)): (&(String, String), &(String, String))| {
+        let wide = if own == "c_int" || twin == "MPI_Count" { twin } else { own };
+        match (own.as_str(), twin.as_str()) {
+            (own, twin) if own == twin => Some(name.clone()),
+            ("c_int" | "MPI_Aint" | "MPI_Count", "c_int" | "MPI_Aint" | "MPI_Count") => {
+                Some(format!("{name} as {wide}"))
+            }
+            (own, twin) => {
+                let (kind, own, _) = (pointed(own)?, pointed(own)?.1, pointed(twin)?);
+                let size = if own == "c_int" { "Ints" } else { "Longs" };
+                let of = if kind.0 == "*const " { "Numbers" } else { "Results" };
+                Some(format!("checks::{of}::{size}({name}.cast())"))
+            }
+        }
+    };
+    let all = own.parameters.iter().zip(&twin.parameters).map(one);
+    Some(all.collect::<Option<Vec<_>>>()?.join(", "))
+}
+
+/// Of a pointer to numbers: how, and to what.
+fn pointed(kind: &str) -> Option<(&str, &str)> {
+    let (how, to) = kind.split_at(kind.find(' ')? + 1);
+    ["c_int", "MPI_Aint", "MPI_Count"].contains(&to).then_some((how, to))
 }
 
 /// `MPI_Comm_rank` is written as `comm_rank`.
@@ -111,14 +157,31 @@ fn entry(prototype: &Prototype, exported: &str) -> String {
     format!("entry!({exported}({}) -> {returns}, call::{name});\n", listed(prototype, true))
 }
 
+/// Whose error handler hears of a failure.
+fn object(prototype: &Prototype) -> String {
+    let of = |kind: &str| prototype.parameters.iter().find(|(_, one)| one == kind);
+    if let Some((name, _)) = of("MPI_File") {
+        return format!("Some(errors::On::File({name} as usize))");
+    }
+    if prototype.name.starts_with("MPI_File_") {
+        return "Some(errors::On::File(MPI_FILE_NULL as usize))".into();
+    }
+    for kind in ["Win", "Session", "Comm"] {
+        if let Some((name, _)) = of(&format!("MPI_{kind}")) {
+            return format!("Some(errors::On::{kind}({name}))");
+        }
+    }
+    "None".into()
+}
+
 /// What both twins do: look whether MPI runs, call, and hand a failure to the error handler.
-fn call(prototype: &Prototype, module: Option<&String>, short: &str) -> String {
+fn call(prototype: &Prototype, body: Option<String>) -> String {
     let Prototype { early, name, returns, .. } = prototype;
-    let comm = prototype.parameters.iter().find(|(_, kind)| kind == "MPI_Comm");
-    let on = comm.map_or("None".into(), |(name, _)| format!("Some({name})"));
+    let on = object(prototype);
     let value = returns != "c_int" || name.ends_with("_toint");
-    let body = match module {
-        Some(module) => format!("functions::{module}::{short}({})", listed(prototype, false)),
+    let unused = body.is_none() && !is_conversion(prototype);
+    let body = match body {
+        Some(body) => body,
         // A file's handle is a pointer, and there is only the null one.
         None if is_conversion(prototype) => {
             format!("{} as isize as {returns}", prototype.parameters[0].0)
@@ -136,11 +199,7 @@ fn call(prototype: &Prototype, module: Option<&String>, short: &str) -> String {
         ),
     };
     let parameters = listed(prototype, true);
-    let allow = if module.is_none() && !is_conversion(prototype) {
-        "    #[allow(unused_variables)]\n"
-    } else {
-        ""
-    };
+    let allow = if unused { "    #[allow(unused_variables)]\n" } else { "" };
     format!(
         "{allow}    pub unsafe extern \"C\" fn {name}({parameters}) -> {returns} {{\n        \
          {body}\n    }}\n"
@@ -191,7 +250,7 @@ fn rust_type(c: &str, array: &str) -> String {
         "void" => "c_void",
         other => other,
     };
-    if base.ends_with("_function") {
+    if base.ends_with("_function") || base.ends_with("_function_c") {
         return rust.to_owned(); // a pointer to it, which may be null
     }
     if array == "[][3]" {

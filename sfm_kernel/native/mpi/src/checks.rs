@@ -8,7 +8,8 @@ use crate::handles::*;
 /// Tags are from 0 to this: the value of MPI_TAG_UB.
 pub const TAG_UB: c_int = c_int::MAX;
 
-pub fn count(name: &str, count: c_int) -> Answer<usize> {
+pub fn count(name: &str, count: impl Into<MPI_Count>) -> Answer<usize> {
+    let count = count.into();
     usize::try_from(count)
         .map_err(|_| fail(MPI_ERR_COUNT, format!("argument {name} is {count}, less than zero")))
 }
@@ -176,4 +177,72 @@ pub unsafe fn put_text(
         *length = end as c_int;
     }
     Ok(())
+}
+
+/// An array argument of numbers: `int` where it comes from MPI_X, 64 bits where from MPI_X_c.
+#[derive(Clone, Copy)]
+pub enum Numbers {
+    Ints(*const c_int),
+    Longs(*const MPI_Count),
+}
+
+impl Numbers {
+    /// All of them; the array may be null if it is empty.
+    ///
+    /// # Safety
+    /// It points to `count` numbers.
+    pub unsafe fn list(self, name: &str, count: usize) -> Answer<Vec<MPI_Count>> {
+        match self {
+            Numbers::Ints(at) => {
+                Ok(array(name, at, count)?.iter().map(|one| MPI_Count::from(*one)).collect())
+            }
+            Numbers::Longs(at) => array(name, at, count).map(<[_]>::to_vec),
+        }
+    }
+
+    /// The same of counts, none of which is negative.
+    ///
+    /// # Safety
+    /// As of `list`.
+    pub unsafe fn counts(self, name: &str, length: usize) -> Answer<Vec<usize>> {
+        let all = self.list(name, length)?;
+        all.iter().enumerate().map(|(nth, one)| number(name, nth, *one)).collect()
+    }
+}
+
+fn number(name: &str, nth: usize, value: MPI_Count) -> Answer<usize> {
+    usize::try_from(value)
+        .map_err(|_| fail(MPI_ERR_COUNT, format!("{name}[{nth}] is {value}, less than zero")))
+}
+
+/// Where numbers are written to: `int` or 64 bits, as with `Numbers`.
+#[derive(Clone, Copy)]
+pub enum Results {
+    Ints(*mut c_int),
+    Longs(*mut MPI_Count),
+}
+
+impl Results {
+    /// Write a result: MPI_UNDEFINED where an int does not hold it, as the standard wants it.
+    ///
+    /// # Safety
+    /// It is null, which is refused, or points to a number.
+    pub unsafe fn put(self, name: &str, value: impl TryInto<MPI_Count>) -> Answer {
+        let value = value.try_into().unwrap_or(MPI_Count::from(MPI_UNDEFINED));
+        match self {
+            Results::Ints(at) => put(name, at, c_int::try_from(value).unwrap_or(MPI_UNDEFINED)),
+            Results::Longs(at) => put(name, at, value),
+        }
+    }
+
+    /// The number that is there.
+    ///
+    /// # Safety
+    /// As of `put`.
+    pub unsafe fn get(self, name: &str) -> Answer<MPI_Count> {
+        match self {
+            Results::Ints(at) => place(name, at).map(|()| MPI_Count::from(*at)),
+            Results::Longs(at) => place(name, at).map(|()| *at),
+        }
+    }
 }

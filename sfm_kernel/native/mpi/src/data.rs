@@ -42,7 +42,12 @@ impl Data {
     }
 
     /// What the arguments of a call say.
-    pub fn of(name: &str, at: *const c_void, count: c_int, datatype: MPI_Datatype) -> Answer<Data> {
+    pub fn of(
+        name: &str,
+        at: *const c_void,
+        count: MPI_Count,
+        datatype: MPI_Datatype,
+    ) -> Answer<Data> {
         let count = checks::count("count", count)?;
         let datatype = datatype::committed(datatype)?;
         checks::not_in_place(name, at)?;
@@ -54,7 +59,7 @@ impl Data {
     pub fn unless_nobody(
         name: &str,
         at: *const c_void,
-        count: c_int,
+        count: MPI_Count,
         datatype: MPI_Datatype,
         nobody: bool,
     ) -> Answer<Data> {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::sync::Arc;
 
 use crate::comm;
-use crate::errors::{fail, fatal, Answer};
+use crate::errors::{fail, fatal, Answer, On};
 use crate::handles::*;
 use crate::table::Table;
 
@@ -12,18 +12,24 @@ use crate::table::Table;
 #[derive(Clone, Copy)]
 pub enum Handler {
     Comm(MPI_Comm_errhandler_function),
-    /// Kept, so that a program that makes one runs; nothing can be attached to yet.
-    Other,
+    Win(MPI_Win_errhandler_function),
+    File(MPI_File_errhandler_function),
+    Session(MPI_Session_errhandler_function),
 }
 
 static HANDLERS: Table<Handler> = Table::new(0x9400_0000);
 
-/// The handler of one communicator. It holds a reference to the handle.
+/// The handler of one object. It holds a reference to the handle.
 pub struct Attached(AtomicI32);
 
 impl Attached {
     pub const fn new() -> Attached {
-        Attached(AtomicI32::new(MPI_ERRORS_ARE_FATAL))
+        Attached::with(MPI_ERRORS_ARE_FATAL)
+    }
+
+    /// With one of the predefined ones.
+    pub const fn with(handle: MPI_Errhandler) -> Attached {
+        Attached(AtomicI32::new(handle))
     }
 
     /// A new communicator inherits.
@@ -79,31 +85,35 @@ fn known(handle: MPI_Errhandler) -> Answer {
     ))
 }
 
-/// Call the handler of `comm`, or the one for errors without a communicator.
-pub fn handle(code: c_int, text: &str, comm: Option<MPI_Comm>) {
-    let own = comm.and_then(|handle| comm::get(handle).ok());
-    let on = own.as_ref().map(|_| comm.unwrap_or(MPI_COMM_WORLD));
-    let handler = match &own {
-        Some(comm) => comm.errhandler.0.load(Relaxed),
-        None => without_comm(),
+/// Call the handler of the object, or the one for errors that belong to none.
+pub fn handle(code: c_int, text: &str, on: Option<On>) {
+    let comm = match on {
+        Some(On::Comm(handle)) => comm::get(handle).ok().map(|comm| (handle, comm)),
+        // These have handlers of their own as soon as they are there.
+        Some(On::Win(_) | On::File(_) | On::Session(_)) | None => None,
     };
-    match handler {
-        MPI_ERRORS_RETURN => (),
-        _ => match HANDLERS.get(handler).as_deref() {
-            Some(Handler::Comm(Some(function))) => {
-                let (mut comm, mut code) = (on.unwrap_or(MPI_COMM_SELF), code);
-                // SAFETY: the program gave this function for this use; both arguments are ints,
-                // and the null ends what it may read beyond them.
-                unsafe { function(&mut comm, &mut code, std::ptr::null_mut::<c_void>()) }
-            }
-            _ => fatal(code, text, on),
-        },
+    let handler = match &comm {
+        Some((_, comm)) => comm.errhandler.0.load(Relaxed),
+        None => without_object(),
+    };
+    let on = comm.map(|(handle, _)| handle);
+    if handler == MPI_ERRORS_RETURN {
+        return;
+    }
+    match HANDLERS.get(handler).as_deref() {
+        Some(Handler::Comm(Some(function))) => {
+            let (mut comm, mut code) = (on.unwrap_or(MPI_COMM_SELF), code);
+            // SAFETY: the program gave this function for this use; both arguments are ints, and the
+            // null ends what it may read beyond them.
+            unsafe { function(&mut comm, &mut code, std::ptr::null_mut::<c_void>()) }
+        }
+        _ => fatal(code, text, on),
     }
 }
 
-/// Where errors go that belong to no communicator. Before version 4 of the standard that was
+/// Where errors go that belong to no object. Before version 4 of the standard that was
 /// MPI_COMM_WORLD's handler; from then on it is MPI_COMM_SELF's, which wins here once it was set.
-fn without_comm() -> MPI_Errhandler {
+fn without_object() -> MPI_Errhandler {
     let of = |comm| comm::get(comm).map_or(MPI_ERRORS_ARE_FATAL, |c| c.errhandler.0.load(Relaxed));
     match of(MPI_COMM_SELF) {
         MPI_ERRORS_ARE_FATAL => of(MPI_COMM_WORLD),

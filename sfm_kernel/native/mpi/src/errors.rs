@@ -20,26 +20,35 @@ pub struct Failure {
     /// One or two sentences, without the function's name: what is wrong, and what to do next.
     pub text: String,
     /// Whose error handler is asked, where the arguments do not say (a request's communicator).
-    pub comm: Option<MPI_Comm>,
+    pub on: Option<On>,
+}
+
+/// An object with an error handler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum On {
+    Comm(MPI_Comm),
+    Win(MPI_Win),
+    /// The handle, which is a pointer; that of MPI_FILE_NULL hears of files that could not be opened.
+    File(usize),
+    Session(MPI_Session),
 }
 
 /// `Err(fail(MPI_ERR_RANK, format!(…)))`
 pub fn fail(code: c_int, text: impl Into<String>) -> Failure {
-    Failure { code, text: text.into(), comm: None }
+    Failure { code, text: text.into(), on: None }
 }
 
 impl Failure {
-    pub fn on(self, comm: MPI_Comm) -> Failure {
-        Failure { comm: Some(comm), ..self }
+    pub fn on(self, object: On) -> Failure {
+        Failure { on: Some(object), ..self }
     }
 
     /// Ask the error handler. Returns the code, unless that handler ends the program.
     #[cold]
-    pub fn raise(self, function: &str, comm: Option<MPI_Comm>) -> c_int {
+    pub fn raise(self, function: &str, on: Option<On>) -> c_int {
         let text = format!("{function}: {}", self.text);
         TEXTS.with_borrow_mut(|texts| texts.insert(self.code, text.clone()));
-        let comm = self.comm.or(comm);
-        errhandlers::handle(self.code, &text, comm);
+        errhandlers::handle(self.code, &text, self.on.or(on));
         self.code
     }
 }
@@ -83,10 +92,10 @@ pub fn fatal(code: c_int, text: &str, comm: Option<MPI_Comm>) -> ! {
 
 /// The end of every function that returns an error code.
 #[inline]
-pub fn answer(function: &str, comm: Option<MPI_Comm>, answer: Answer) -> c_int {
+pub fn answer(function: &str, on: Option<On>, answer: Answer) -> c_int {
     match answer {
         Ok(()) => MPI_SUCCESS,
-        Err(failure) => failure.raise(function, comm),
+        Err(failure) => failure.raise(function, on),
     }
 }
 

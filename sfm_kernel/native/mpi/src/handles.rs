@@ -29,6 +29,8 @@ pub type MPI_F08_status = MPI_Status;
 
 pub type MPI_User_function =
     Option<unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut MPI_Datatype)>;
+pub type MPI_User_function_c =
+    Option<unsafe extern "C" fn(*mut c_void, *mut c_void, *mut MPI_Count, *mut MPI_Datatype)>;
 
 pub type MPI_Comm_errhandler_function =
     Option<unsafe extern "C" fn(*mut MPI_Comm, *mut c_int, ...)>;
@@ -58,6 +60,7 @@ pub type MPI_Grequest_cancel_function = Option<unsafe extern "C" fn(*mut c_void,
 
 // Only in functions that are not there yet: a pointer is all that is known of them.
 pub type MPI_Datarep_conversion_function = *mut c_void;
+pub type MPI_Datarep_conversion_function_c = *mut c_void;
 pub type MPI_Datarep_extent_function = *mut c_void;
 pub type MPI_T_enum = *mut c_void;
 pub type MPI_T_cvar_handle = *mut c_void;

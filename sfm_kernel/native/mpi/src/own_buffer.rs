@@ -13,7 +13,7 @@ use crate::handles::*;
 #[derive(Default)]
 struct Buffer {
     /// Address and size, as they were attached.
-    attached: Option<(usize, c_int)>,
+    attached: Option<(usize, MPI_Count)>,
     under_way: Vec<(Arc<Sending>, usize)>,
 }
 
@@ -23,7 +23,7 @@ fn buffer() -> MutexGuard<'static, Buffer> {
     BUFFER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-pub fn attach(at: *mut c_void, size: c_int) -> Answer {
+pub fn attach(at: *mut c_void, size: MPI_Count) -> Answer {
     let mut buffer = buffer();
     if buffer.attached.is_some() {
         let text = "a buffer is attached already; MPI_Buffer_detach gives it back";
@@ -48,7 +48,7 @@ pub fn flush() -> Answer {
 }
 
 /// The buffer, which is then no more attached.
-pub fn detach() -> Answer<(*mut c_void, c_int)> {
+pub fn detach() -> Answer<(*mut c_void, MPI_Count)> {
     flush()?;
     match buffer().attached.take() {
         Some((at, size)) => Ok((at as *mut c_void, size)),

@@ -8,7 +8,7 @@ use sfm_native::segment::Doing;
 use crate::collective::schedule::Schedule;
 use crate::comm::{self, Comm};
 use crate::engine::{engine, told, From, Outcome, Receiving, Sending};
-use crate::errors::{fail, Answer, Failure};
+use crate::errors::{fail, Answer, Failure, On};
 use crate::generalized::Generalized;
 use crate::handles::*;
 use crate::table::Table;
@@ -88,11 +88,11 @@ impl Request {
         let Some(start) = &self.start else {
             let text = "the request is not persistent: only those of MPI_Send_init, MPI_Recv_init \
                         and their like are started";
-            return Err(fail(MPI_ERR_REQUEST, text).on(self.comm));
+            return Err(fail(MPI_ERR_REQUEST, text).on(On::Comm(self.comm)));
         };
         if !matches!(*self.work(), Work::Inactive) {
             let text = "the request is active; complete it (MPI_Wait) before it is started again";
-            return Err(fail(MPI_ERR_REQUEST, text).on(self.comm));
+            return Err(fail(MPI_ERR_REQUEST, text).on(On::Comm(self.comm)));
         }
         let work = start()?;
         *self.work() = work;
@@ -274,7 +274,7 @@ pub fn failure(outcome: &Outcome, comm: MPI_Comm) -> Failure {
         MPI_ERR_PROC_ABORTED => "the process on the other side has ended".into(),
         code => format!("the operation failed with error {code}"),
     };
-    fail(outcome.code, text).on(comm)
+    fail(outcome.code, text).on(On::Comm(comm))
 }
 
 /// What `outcome` means for a call that completes one operation.

@@ -2,7 +2,7 @@
 
 use super::calls::{on, Call};
 use super::items::Items;
-use crate::checks::{array, count, root as check_root};
+use crate::checks::{array, root as check_root, Numbers};
 use crate::comm::Comm;
 use crate::errors::Answer;
 use crate::handles::*;
@@ -17,38 +17,37 @@ fn equal(items: &Items, comm: &Comm) -> Vec<Items> {
 unsafe fn listed(
     name: &str,
     at: *const c_void,
-    counts: *const c_int,
-    displs: *const c_int,
+    counts: Numbers,
+    displs: Numbers,
     datatype: MPI_Datatype,
     size: usize,
 ) -> Answer<Vec<Items>> {
-    let counts = array("counts", counts, size)?;
-    let displs = array("displs", displs, size)?;
+    let counts = counts.counts("counts", size)?;
+    let displs = displs.list("displs", size)?;
     let items = Items::of(name, at, 0, datatype)?;
-    let one = |(length, displ): (&c_int, &c_int)| {
-        let offset = *displ as isize * items.datatype.extent;
-        let part = items.at(offset, count("counts", *length)?);
+    let one = |(count, displ)| {
+        let part = items.at(displ as isize * items.datatype.extent, count);
         part.check(name)?;
         Ok(part)
     };
-    counts.iter().zip(displs).map(one).collect()
+    counts.into_iter().zip(displs).map(one).collect()
 }
 
 /// `counts`, `displs` (in bytes) and datatypes for each process.
 unsafe fn typed(
     name: &str,
     at: *const c_void,
-    counts: *const c_int,
-    displs: *const c_int,
+    counts: Numbers,
+    displs: Numbers,
     datatypes: *const MPI_Datatype,
     size: usize,
 ) -> Answer<Vec<Items>> {
-    let counts = array("counts", counts, size)?;
-    let displs = array("displs", displs, size)?;
+    let counts = counts.counts("counts", size)?;
+    let displs = displs.list("displs", size)?;
     let datatypes = array("types", datatypes, size)?;
     let one = |nth: usize| {
         let items = Items::of(name, at, 0, datatypes[nth])?;
-        let part = items.at(displs[nth] as isize, count("counts", counts[nth])?);
+        let part = items.at(displs[nth] as isize, counts[nth]);
         part.check(name)?;
         Ok(part)
     };
@@ -66,7 +65,7 @@ pub unsafe fn barrier(comm: MPI_Comm) -> Answer<Call> {
 
 pub unsafe fn bcast(
     buffer: *mut c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
@@ -77,10 +76,10 @@ pub unsafe fn bcast(
 
 pub unsafe fn gather(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: MPI_Count,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: MPI_Count,
     recvtype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
@@ -98,11 +97,11 @@ pub unsafe fn gather(
 
 pub unsafe fn gatherv(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: MPI_Count,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
+    recvcounts: Numbers,
+    displs: Numbers,
     recvtype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
@@ -121,10 +120,10 @@ pub unsafe fn gatherv(
 
 pub unsafe fn scatter(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: MPI_Count,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: MPI_Count,
     recvtype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
@@ -142,11 +141,11 @@ pub unsafe fn scatter(
 
 pub unsafe fn scatterv(
     sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    displs: *const c_int,
+    sendcounts: Numbers,
+    displs: Numbers,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: MPI_Count,
     recvtype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
@@ -165,10 +164,10 @@ pub unsafe fn scatterv(
 
 pub unsafe fn allgather(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: MPI_Count,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: MPI_Count,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Answer<Call> {
@@ -180,11 +179,11 @@ pub unsafe fn allgather(
 
 pub unsafe fn allgatherv(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: MPI_Count,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
+    recvcounts: Numbers,
+    displs: Numbers,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Answer<Call> {
@@ -196,10 +195,10 @@ pub unsafe fn allgatherv(
 
 pub unsafe fn alltoall(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: MPI_Count,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: MPI_Count,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Answer<Call> {
@@ -212,12 +211,12 @@ pub unsafe fn alltoall(
 
 pub unsafe fn alltoallv(
     sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
+    sendcounts: Numbers,
+    sdispls: Numbers,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
+    recvcounts: Numbers,
+    rdispls: Numbers,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Answer<Call> {
@@ -232,12 +231,12 @@ pub unsafe fn alltoallv(
 
 pub unsafe fn alltoallw(
     sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
+    sendcounts: Numbers,
+    sdispls: Numbers,
     sendtypes: *const MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
+    recvcounts: Numbers,
+    rdispls: Numbers,
     recvtypes: *const MPI_Datatype,
     comm: MPI_Comm,
 ) -> Answer<Call> {

@@ -20,7 +20,12 @@ pub struct Items {
 
 impl Items {
     /// What the arguments of a call say.
-    pub fn of(name: &str, at: *const c_void, count: c_int, handle: MPI_Datatype) -> Answer<Items> {
+    pub fn of(
+        name: &str,
+        at: *const c_void,
+        count: impl Into<MPI_Count>,
+        handle: MPI_Datatype,
+    ) -> Answer<Items> {
         let count = checks::count("count", count)?;
         let datatype = datatype::committed(handle)?;
         checks::not_in_place(name, at)?;
@@ -32,7 +37,7 @@ impl Items {
     pub fn unless_in_place(
         name: &str,
         at: *const c_void,
-        count: c_int,
+        count: MPI_Count,
         handle: MPI_Datatype,
     ) -> Answer<Option<Items>> {
         match at as isize {

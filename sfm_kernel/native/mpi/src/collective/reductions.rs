@@ -2,7 +2,7 @@
 
 use super::calls::{on, Call};
 use super::items::Items;
-use crate::checks::{array, count, root as check_root};
+use crate::checks::{count, root as check_root, Numbers};
 use crate::errors::Answer;
 use crate::handles::*;
 use crate::op::{self, Op};
@@ -16,7 +16,7 @@ fn operation(handle: MPI_Op, items: &Items) -> Answer<Op> {
 pub unsafe fn reduce(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     op: MPI_Op,
     root: c_int,
@@ -37,7 +37,7 @@ pub unsafe fn reduce(
 pub unsafe fn allreduce(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
@@ -51,21 +51,20 @@ pub unsafe fn allreduce(
 pub unsafe fn reduce_scatter(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    recvcounts: *const c_int,
+    recvcounts: Numbers,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Answer<Call> {
     let comm = on(comm)?;
-    let counts = array("recvcounts", recvcounts, comm.size() as usize)?;
-    let counts: Answer<Vec<usize>> = counts.iter().map(|one| count("recvcounts", *one)).collect();
-    parts(sendbuf, recvbuf, counts?, comm.rank as usize, datatype, op)
+    let counts = recvcounts.counts("recvcounts", comm.size() as usize)?;
+    parts(sendbuf, recvbuf, counts, comm.rank as usize, datatype, op)
 }
 
 pub unsafe fn reduce_scatter_block(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: MPI_Count,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
@@ -83,7 +82,7 @@ fn parts(
     datatype: MPI_Datatype,
     op: MPI_Op,
 ) -> Answer<Call> {
-    let into = Items::of("recvbuf", recvbuf, counts[rank] as c_int, datatype)?;
+    let into = Items::of("recvbuf", recvbuf, counts[rank] as MPI_Count, datatype)?;
     let total = counts.iter().sum();
     let from = Items::unless_in_place("sendbuf", sendbuf, 0, datatype)?;
     let from = from.map(|from| from.part(0, total));
@@ -96,7 +95,7 @@ fn parts(
 pub unsafe fn scan(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
@@ -110,7 +109,7 @@ pub unsafe fn scan(
 pub unsafe fn exscan(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,

@@ -77,7 +77,7 @@ fn first_and_last(one: &Block) -> (isize, isize) {
 fn describe(
     mut datatype: Datatype,
     combiner: c_int,
-    integers: Vec<c_int>,
+    integers: Vec<MPI_Count>,
     addresses: Vec<MPI_Aint>,
     types: Vec<Held>,
 ) -> Held {
@@ -106,77 +106,93 @@ fn strided(count: usize, length: usize, stride: isize, old: &Datatype) -> Dataty
 
 pub fn contiguous(count: usize, old: Held) -> Held {
     let new = blocks(&[Block { at: 0, length: count, of: &old }], false);
-    describe(new, MPI_COMBINER_CONTIGUOUS, vec![count as c_int], vec![], vec![old])
+    describe(new, MPI_COMBINER_CONTIGUOUS, vec![count as MPI_Count], vec![], vec![old])
 }
 
 /// The stride counts items.
-pub fn vector(count: usize, length: usize, stride: c_int, old: Held) -> Held {
+pub fn vector(count: usize, length: usize, stride: MPI_Count, old: Held) -> Held {
     let new = strided(count, length, stride as isize * old.extent, &old);
-    let integers = vec![count as c_int, length as c_int, stride];
+    let integers = vec![count as MPI_Count, length as MPI_Count, stride];
     describe(new, MPI_COMBINER_VECTOR, integers, vec![], vec![old])
 }
 
 /// The stride counts bytes.
-pub fn hvector(count: usize, length: usize, stride: MPI_Aint, old: Held) -> Held {
-    let new = strided(count, length, stride, &old);
-    let integers = vec![count as c_int, length as c_int];
-    describe(new, MPI_COMBINER_HVECTOR, integers, vec![stride], vec![old])
+pub fn hvector(count: usize, length: usize, stride: MPI_Count, old: Held) -> Held {
+    let new = strided(count, length, stride as isize, &old);
+    let integers = vec![count as MPI_Count, length as MPI_Count];
+    describe(new, MPI_COMBINER_HVECTOR, integers, vec![stride as MPI_Aint], vec![old])
 }
 
 /// The displacements count items.
-pub fn indexed(lengths: &[c_int], displacements: &[c_int], old: Held) -> Held {
+pub fn indexed(lengths: &[usize], displacements: &[MPI_Count], old: Held) -> Held {
     let at = displacements.iter().map(|one| *one as isize * old.extent);
     let new = at_each(lengths.iter().copied(), at, &old);
-    let integers = [&[lengths.len() as c_int], lengths, displacements].concat();
+    let integers = [&numbered(lengths)[..], displacements].concat();
     describe(new, MPI_COMBINER_INDEXED, integers, vec![], vec![old])
 }
 
 /// The displacements count bytes.
-pub fn hindexed(lengths: &[c_int], displacements: &[MPI_Aint], old: Held) -> Held {
-    let new = at_each(lengths.iter().copied(), displacements.iter().copied(), &old);
-    let integers = [&[lengths.len() as c_int], lengths].concat();
-    describe(new, MPI_COMBINER_HINDEXED, integers, displacements.to_vec(), vec![old])
+pub fn hindexed(lengths: &[usize], displacements: &[MPI_Count], old: Held) -> Held {
+    let new = at_each(lengths.iter().copied(), addresses(displacements), &old);
+    let integers = numbered(lengths);
+    describe(new, MPI_COMBINER_HINDEXED, integers, addresses(displacements).collect(), vec![old])
 }
 
-pub fn indexed_block(length: c_int, displacements: &[c_int], old: Held) -> Held {
+pub fn indexed_block(length: usize, displacements: &[MPI_Count], old: Held) -> Held {
     let at = displacements.iter().map(|one| *one as isize * old.extent);
     let new = at_each(std::iter::repeat(length), at, &old);
-    let integers = [&[displacements.len() as c_int, length], displacements].concat();
+    let integers =
+        [&[displacements.len() as MPI_Count, length as MPI_Count], displacements].concat();
     describe(new, MPI_COMBINER_INDEXED_BLOCK, integers, vec![], vec![old])
 }
 
-pub fn hindexed_block(length: c_int, displacements: &[MPI_Aint], old: Held) -> Held {
-    let new = at_each(std::iter::repeat(length), displacements.iter().copied(), &old);
-    let integers = vec![displacements.len() as c_int, length];
-    describe(new, MPI_COMBINER_HINDEXED_BLOCK, integers, displacements.to_vec(), vec![old])
+pub fn hindexed_block(length: usize, displacements: &[MPI_Count], old: Held) -> Held {
+    let new = at_each(std::iter::repeat(length), addresses(displacements), &old);
+    let integers = vec![displacements.len() as MPI_Count, length as MPI_Count];
+    describe(
+        new,
+        MPI_COMBINER_HINDEXED_BLOCK,
+        integers,
+        addresses(displacements).collect(),
+        vec![old],
+    )
+}
+
+/// How many there are, and each.
+fn numbered(lengths: &[usize]) -> Vec<MPI_Count> {
+    [lengths.len()].iter().chain(lengths).map(|one| *one as MPI_Count).collect()
+}
+
+fn addresses(all: &[MPI_Count]) -> impl Iterator<Item = MPI_Aint> + '_ {
+    all.iter().map(|one| *one as MPI_Aint)
 }
 
 fn at_each(
-    lengths: impl Iterator<Item = c_int>,
+    lengths: impl Iterator<Item = usize>,
     at: impl Iterator<Item = isize>,
     old: &Datatype,
 ) -> Datatype {
-    let block = |(length, at)| Block { at, length: length as usize, of: old };
+    let block = |(length, at)| Block { at, length, of: old };
     blocks(&lengths.zip(at).map(block).collect::<Vec<_>>(), false)
 }
 
-pub fn structure(lengths: &[c_int], displacements: &[MPI_Aint], types: Vec<Held>) -> Held {
+pub fn structure(lengths: &[usize], displacements: &[MPI_Count], types: Vec<Held>) -> Held {
     let all: Vec<Block> = lengths
         .iter()
         .zip(displacements)
         .zip(&types)
-        .map(|((length, at), of)| Block { at: *at, length: *length as usize, of })
+        .map(|((length, at), of)| Block { at: *at as isize, length: *length, of })
         .collect();
     let new = blocks(&all, true);
-    let integers = [&[lengths.len() as c_int], lengths].concat();
-    describe(new, MPI_COMBINER_STRUCT, integers, displacements.to_vec(), types)
+    let integers = numbered(lengths);
+    describe(new, MPI_COMBINER_STRUCT, integers, addresses(displacements).collect(), types)
 }
 
 /// A block of a larger array, whose extent is that of the whole array.
 pub fn subarray(
-    sizes: &[c_int],
-    subsizes: &[c_int],
-    starts: &[c_int],
+    sizes: &[MPI_Count],
+    subsizes: &[MPI_Count],
+    starts: &[MPI_Count],
     order: c_int,
     old: Held,
 ) -> Answer<Held> {
@@ -209,7 +225,7 @@ pub fn subarray(
     let signature = Signature::Repeat(items, old.signature.clone());
     let mut new = Datatype::new(layout, signature, 0, step, old.align);
     new.markers = (true, true);
-    let integers = [&[sizes.len() as c_int], sizes, subsizes, starts, &[order]].concat();
+    let integers = [&[sizes.len() as MPI_Count], sizes, subsizes, starts, &[order.into()]].concat();
     Ok(describe(new, MPI_COMBINER_SUBARRAY, integers, vec![], vec![old]))
 }
 
@@ -231,7 +247,7 @@ pub fn duplicate(old: Held, attributes: crate::attributes::Attributes) -> Held {
 }
 
 /// The same elements, described as Fortran asked for them.
-pub fn renamed(old: Held, combiner: c_int, integers: Vec<c_int>) -> Held {
+pub fn renamed(old: Held, combiner: c_int, integers: Vec<MPI_Count>) -> Held {
     describe(same_data(&old, old.lb, old.extent), combiner, integers, vec![], vec![])
 }
 

@@ -49,7 +49,7 @@ pub struct Datatype {
 
 pub struct Made {
     pub combiner: c_int,
-    pub integers: Vec<c_int>,
+    pub integers: Vec<MPI_Count>,
     pub addresses: Vec<MPI_Aint>,
     pub types: Vec<Held>,
 }

@@ -71,18 +71,18 @@ pub fn receive(comm: &Comm, wanted: &Wanted) -> Call {
 }
 
 /// A send, which waits for its receiver.
-pub fn send(comm: &Comm, dest: c_int, tag: c_int, count: c_int, rank: usize) -> Call {
-    sent(comm, vec![("dest", dest), ("tag", tag), ("count", count)], rank)
+pub fn send(comm: &Comm, dest: c_int, tag: c_int, count: MPI_Count, rank: usize) -> Call {
+    sent(comm, vec![("dest", dest.into()), ("tag", tag.into()), ("count", count)], rank)
 }
 
 /// A send that was begun before.
 pub fn sending(comm: &Comm, sending: &Sending) -> Call {
     let dest = comm.peers().members.iter().position(|rank| *rank as usize == sending.dest);
     let dest = dest.map_or(MPI_PROC_NULL, |dest| dest as c_int);
-    sent(comm, vec![("dest", dest), ("tag", sending.tag())], sending.dest)
+    sent(comm, vec![("dest", dest.into()), ("tag", sending.tag().into())], sending.dest)
 }
 
-fn sent(comm: &Comm, numbers: Vec<(&'static str, c_int)>, rank: usize) -> Call {
+fn sent(comm: &Comm, numbers: Vec<(&'static str, MPI_Count)>, rank: usize) -> Call {
     let numbers = numbers.into_iter().map(|(name, number)| (name, number.to_string()));
     let arguments = numbers.chain(communicator(comm)).collect();
     call(arguments, Waits::Others(Some(vec![named(rank)])))

@@ -1,21 +1,21 @@
 //! The buffer of buffered sends.
 
-use crate::checks::{count, put};
+use crate::checks::{count, put, Results};
 use crate::engine::Outcome;
 use crate::errors::Answer;
 use crate::handles::*;
 use crate::own_buffer;
 use crate::request::{self, Work};
 
-pub unsafe fn buffer_attach(buffer: *mut c_void, size: c_int) -> Answer {
+pub unsafe fn buffer_attach(buffer: *mut c_void, size: MPI_Count) -> Answer {
     count("size", size)?;
     own_buffer::attach(buffer, size)
 }
 
-pub unsafe fn buffer_detach(buffer_addr: *mut c_void, size: *mut c_int) -> Answer {
+pub unsafe fn buffer_detach(buffer_addr: *mut c_void, size: Results) -> Answer {
     let (at, bytes) = own_buffer::detach()?;
     put("buffer_addr", buffer_addr.cast(), at)?;
-    put("size", size, bytes)
+    size.put("size", bytes)
 }
 
 pub unsafe fn buffer_flush() -> Answer {

@@ -1,5 +1,6 @@
 //! Collectives that return when this process's part is done.
 
+use crate::checks::Numbers;
 use crate::collective::calls::{block, on};
 use crate::collective::{arguments, reductions};
 use crate::errors::Answer;
@@ -12,7 +13,7 @@ pub unsafe fn barrier(comm: MPI_Comm) -> Answer {
 
 pub unsafe fn bcast(
     buffer: *mut c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
@@ -23,10 +24,10 @@ pub unsafe fn bcast(
 
 pub unsafe fn gather(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: MPI_Count,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: MPI_Count,
     recvtype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
@@ -38,11 +39,11 @@ pub unsafe fn gather(
 
 pub unsafe fn gatherv(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: MPI_Count,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
+    recvcounts: Numbers,
+    displs: Numbers,
     recvtype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
@@ -55,10 +56,10 @@ pub unsafe fn gatherv(
 
 pub unsafe fn scatter(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: MPI_Count,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: MPI_Count,
     recvtype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
@@ -70,11 +71,11 @@ pub unsafe fn scatter(
 
 pub unsafe fn scatterv(
     sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    displs: *const c_int,
+    sendcounts: Numbers,
+    displs: Numbers,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: MPI_Count,
     recvtype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
@@ -87,10 +88,10 @@ pub unsafe fn scatterv(
 
 pub unsafe fn allgather(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: MPI_Count,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: MPI_Count,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Answer {
@@ -101,11 +102,11 @@ pub unsafe fn allgather(
 
 pub unsafe fn allgatherv(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: MPI_Count,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
+    recvcounts: Numbers,
+    displs: Numbers,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Answer {
@@ -117,10 +118,10 @@ pub unsafe fn allgatherv(
 
 pub unsafe fn alltoall(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: MPI_Count,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: MPI_Count,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Answer {
@@ -131,12 +132,12 @@ pub unsafe fn alltoall(
 
 pub unsafe fn alltoallv(
     sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
+    sendcounts: Numbers,
+    sdispls: Numbers,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
+    recvcounts: Numbers,
+    rdispls: Numbers,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Answer {
@@ -148,12 +149,12 @@ pub unsafe fn alltoallv(
 
 pub unsafe fn alltoallw(
     sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
+    sendcounts: Numbers,
+    sdispls: Numbers,
     sendtypes: *const MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
+    recvcounts: Numbers,
+    rdispls: Numbers,
     recvtypes: *const MPI_Datatype,
     comm: MPI_Comm,
 ) -> Answer {
@@ -166,7 +167,7 @@ pub unsafe fn alltoallw(
 pub unsafe fn reduce(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     op: MPI_Op,
     root: c_int,
@@ -179,7 +180,7 @@ pub unsafe fn reduce(
 pub unsafe fn allreduce(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
@@ -191,7 +192,7 @@ pub unsafe fn allreduce(
 pub unsafe fn reduce_scatter(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    recvcounts: *const c_int,
+    recvcounts: Numbers,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
@@ -203,7 +204,7 @@ pub unsafe fn reduce_scatter(
 pub unsafe fn reduce_scatter_block(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: MPI_Count,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
@@ -215,7 +216,7 @@ pub unsafe fn reduce_scatter_block(
 pub unsafe fn scan(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
@@ -227,7 +228,7 @@ pub unsafe fn scan(
 pub unsafe fn exscan(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,

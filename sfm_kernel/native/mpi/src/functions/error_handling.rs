@@ -2,7 +2,7 @@
 
 use crate::checks::{put, put_text, text};
 use crate::errhandlers::{self, Handler};
-use crate::errors::{self, fail, Answer, Failure};
+use crate::errors::{self, fail, Answer, Failure, On};
 use crate::handles::*;
 use crate::{classes, comm};
 
@@ -14,24 +14,24 @@ pub unsafe fn comm_create_errhandler(
 }
 
 pub unsafe fn win_create_errhandler(
-    _function: MPI_Win_errhandler_function,
+    function: MPI_Win_errhandler_function,
     errhandler: *mut MPI_Errhandler,
 ) -> Answer {
-    put("errhandler", errhandler, errhandlers::create(Handler::Other))
+    put("errhandler", errhandler, errhandlers::create(Handler::Win(function)))
 }
 
 pub unsafe fn file_create_errhandler(
-    _function: MPI_File_errhandler_function,
+    function: MPI_File_errhandler_function,
     errhandler: *mut MPI_Errhandler,
 ) -> Answer {
-    put("errhandler", errhandler, errhandlers::create(Handler::Other))
+    put("errhandler", errhandler, errhandlers::create(Handler::File(function)))
 }
 
 pub unsafe fn session_create_errhandler(
-    _function: MPI_Session_errhandler_function,
+    function: MPI_Session_errhandler_function,
     errhandler: *mut MPI_Errhandler,
 ) -> Answer {
-    put("errhandler", errhandler, errhandlers::create(Handler::Other))
+    put("errhandler", errhandler, errhandlers::create(Handler::Session(function)))
 }
 
 pub unsafe fn comm_set_errhandler(comm: MPI_Comm, errhandler: MPI_Errhandler) -> Answer {
@@ -46,7 +46,8 @@ pub unsafe fn comm_get_errhandler(comm: MPI_Comm, errhandler: *mut MPI_Errhandle
 pub unsafe fn comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) -> Answer {
     comm::get(comm)?;
     let class = classes::text(errorcode).unwrap_or_else(|| format!("error code {errorcode}"));
-    errhandlers::handle(errorcode, &format!("MPI_Comm_call_errhandler: {class}"), Some(comm));
+    let text = format!("MPI_Comm_call_errhandler: {class}");
+    errhandlers::handle(errorcode, &text, Some(On::Comm(comm)));
     Ok(())
 }
 

@@ -39,10 +39,10 @@ impl Ends {
     fn data(
         &self,
         sendbuf: *const c_void,
-        sendcount: c_int,
+        sendcount: MPI_Count,
         sendtype: MPI_Datatype,
         recvbuf: *mut c_void,
-        recvcount: c_int,
+        recvcount: MPI_Count,
         recvtype: MPI_Datatype,
     ) -> Answer<(Data, Data)> {
         let (to, from) = (self.to.is_none(), self.wanted.is_none());
@@ -51,7 +51,7 @@ impl Ends {
     }
 
     /// The data that is sent and then replaced.
-    fn one(&self, buf: *mut c_void, count: c_int, datatype: MPI_Datatype) -> Answer<Data> {
+    fn one(&self, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype) -> Answer<Data> {
         let nobody = self.to.is_none() && self.wanted.is_none();
         Data::unless_nobody("buf", buf, count, datatype, nobody)
     }
@@ -87,12 +87,12 @@ impl Ends {
 
 pub unsafe fn sendrecv(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: MPI_Count,
     sendtype: MPI_Datatype,
     dest: c_int,
     sendtag: c_int,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: MPI_Count,
     recvtype: MPI_Datatype,
     source: c_int,
     recvtag: c_int,
@@ -106,7 +106,7 @@ pub unsafe fn sendrecv(
 
 pub unsafe fn sendrecv_replace(
     buf: *mut c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     dest: c_int,
     sendtag: c_int,
@@ -124,12 +124,12 @@ pub unsafe fn sendrecv_replace(
 
 pub unsafe fn isendrecv(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: MPI_Count,
     sendtype: MPI_Datatype,
     dest: c_int,
     sendtag: c_int,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: MPI_Count,
     recvtype: MPI_Datatype,
     source: c_int,
     recvtag: c_int,
@@ -145,7 +145,7 @@ pub unsafe fn isendrecv(
 
 pub unsafe fn isendrecv_replace(
     buf: *mut c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     dest: c_int,
     sendtag: c_int,

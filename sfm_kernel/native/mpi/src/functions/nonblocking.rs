@@ -1,5 +1,6 @@
 //! Collectives that go on while the program does.
 
+use crate::checks::Numbers;
 use crate::collective::calls::open;
 use crate::collective::{arguments, reductions};
 use crate::errors::Answer;
@@ -12,7 +13,7 @@ pub unsafe fn ibarrier(comm: MPI_Comm, request: *mut MPI_Request) -> Answer {
 
 pub unsafe fn ibcast(
     buffer: *mut c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
@@ -24,10 +25,10 @@ pub unsafe fn ibcast(
 
 pub unsafe fn igather(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: MPI_Count,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: MPI_Count,
     recvtype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
@@ -40,11 +41,11 @@ pub unsafe fn igather(
 
 pub unsafe fn igatherv(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: MPI_Count,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
+    recvcounts: Numbers,
+    displs: Numbers,
     recvtype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
@@ -58,10 +59,10 @@ pub unsafe fn igatherv(
 
 pub unsafe fn iscatter(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: MPI_Count,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: MPI_Count,
     recvtype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
@@ -74,11 +75,11 @@ pub unsafe fn iscatter(
 
 pub unsafe fn iscatterv(
     sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    displs: *const c_int,
+    sendcounts: Numbers,
+    displs: Numbers,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: MPI_Count,
     recvtype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
@@ -92,10 +93,10 @@ pub unsafe fn iscatterv(
 
 pub unsafe fn iallgather(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: MPI_Count,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: MPI_Count,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
     request: *mut MPI_Request,
@@ -107,11 +108,11 @@ pub unsafe fn iallgather(
 
 pub unsafe fn iallgatherv(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: MPI_Count,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
+    recvcounts: Numbers,
+    displs: Numbers,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
     request: *mut MPI_Request,
@@ -124,10 +125,10 @@ pub unsafe fn iallgatherv(
 
 pub unsafe fn ialltoall(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: MPI_Count,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: MPI_Count,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
     request: *mut MPI_Request,
@@ -139,12 +140,12 @@ pub unsafe fn ialltoall(
 
 pub unsafe fn ialltoallv(
     sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
+    sendcounts: Numbers,
+    sdispls: Numbers,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
+    recvcounts: Numbers,
+    rdispls: Numbers,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
     request: *mut MPI_Request,
@@ -157,12 +158,12 @@ pub unsafe fn ialltoallv(
 
 pub unsafe fn ialltoallw(
     sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
+    sendcounts: Numbers,
+    sdispls: Numbers,
     sendtypes: *const MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
+    recvcounts: Numbers,
+    rdispls: Numbers,
     recvtypes: *const MPI_Datatype,
     comm: MPI_Comm,
     request: *mut MPI_Request,
@@ -176,7 +177,7 @@ pub unsafe fn ialltoallw(
 pub unsafe fn ireduce(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     op: MPI_Op,
     root: c_int,
@@ -190,7 +191,7 @@ pub unsafe fn ireduce(
 pub unsafe fn iallreduce(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
@@ -203,7 +204,7 @@ pub unsafe fn iallreduce(
 pub unsafe fn ireduce_scatter(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    recvcounts: *const c_int,
+    recvcounts: Numbers,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
@@ -216,7 +217,7 @@ pub unsafe fn ireduce_scatter(
 pub unsafe fn ireduce_scatter_block(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: MPI_Count,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
@@ -229,7 +230,7 @@ pub unsafe fn ireduce_scatter_block(
 pub unsafe fn iscan(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
@@ -242,7 +243,7 @@ pub unsafe fn iscan(
 pub unsafe fn iexscan(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,

@@ -25,7 +25,7 @@ pub unsafe fn op_commutative(op: MPI_Op, commute: *mut c_int) -> Answer {
 pub unsafe fn reduce_local(
     inbuf: *const c_void,
     inoutbuf: *mut c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     op: MPI_Op,
 ) -> Answer {

@@ -2,7 +2,7 @@
 
 use sfm_native::core::Payload;
 
-use crate::checks::{self, array, put};
+use crate::checks::{self, array, Results};
 use crate::comm;
 use crate::data::Data;
 use crate::datatype;
@@ -10,24 +10,24 @@ use crate::errors::{fail, Answer};
 use crate::handles::*;
 
 pub unsafe fn pack_size(
-    incount: c_int,
+    incount: MPI_Count,
     datatype: MPI_Datatype,
     comm: MPI_Comm,
-    size: *mut c_int,
+    size: Results,
 ) -> Answer {
     comm::get(comm)?;
     let count = checks::count("incount", incount)?;
     let bytes = count * datatype::committed(datatype)?.size;
-    put("size", size, c_int::try_from(bytes).unwrap_or(MPI_UNDEFINED))
+    size.put("size", bytes)
 }
 
 pub unsafe fn pack(
     inbuf: *const c_void,
-    incount: c_int,
+    incount: MPI_Count,
     datatype: MPI_Datatype,
     outbuf: *mut c_void,
-    outsize: c_int,
-    position: *mut c_int,
+    outsize: MPI_Count,
+    position: Results,
     comm: MPI_Comm,
 ) -> Answer {
     comm::get(comm)?;
@@ -38,16 +38,15 @@ pub unsafe fn pack(
     checks::buffer("outbuf", outbuf, bytes, false)?;
     let at = step(("outsize", outsize), position, bytes, "make the buffer larger: MPI_Pack_size")?;
     found.pack(inbuf, count, 0..bytes, outbuf.cast::<u8>().add(at));
-    *position = (at + bytes) as c_int;
-    Ok(())
+    position.put("position", at + bytes)
 }
 
 pub unsafe fn unpack(
     inbuf: *const c_void,
-    insize: c_int,
-    position: *mut c_int,
+    insize: MPI_Count,
+    position: Results,
     outbuf: *mut c_void,
-    outcount: c_int,
+    outcount: MPI_Count,
     datatype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Answer {
@@ -59,8 +58,7 @@ pub unsafe fn unpack(
     checks::buffer("outbuf", outbuf, bytes, found.basic.is_none())?;
     let at = step(("insize", insize), position, bytes, "less was packed than is unpacked")?;
     found.unpack(outbuf, count, 0..bytes, inbuf.cast::<u8>().add(at));
-    *position = (at + bytes) as c_int;
-    Ok(())
+    position.put("position", at + bytes)
 }
 
 /// The only representation that there is.
@@ -76,24 +74,24 @@ unsafe fn known(datarep: *const c_char) -> Answer {
 
 pub unsafe fn pack_external_size(
     datarep: *const c_char,
-    incount: c_int,
+    incount: MPI_Count,
     datatype: MPI_Datatype,
-    size: *mut MPI_Aint,
+    size: Results,
 ) -> Answer {
     known(datarep)?;
     let count = checks::count("incount", incount)?;
     let bytes = count * datatype::committed(datatype)?.signature.external_bytes();
-    put("size", size, bytes as MPI_Aint)
+    size.put("size", bytes)
 }
 
 pub unsafe fn pack_external(
     datarep: *const c_char,
     inbuf: *const c_void,
-    incount: c_int,
+    incount: MPI_Count,
     datatype: MPI_Datatype,
     outbuf: *mut c_void,
-    outsize: MPI_Aint,
-    position: *mut MPI_Aint,
+    outsize: MPI_Count,
+    position: Results,
 ) -> Answer {
     known(datarep)?;
     let data = Data::of("inbuf", inbuf, incount, datatype)?;
@@ -101,24 +99,23 @@ pub unsafe fn pack_external(
     let bytes = incount as usize * signature.external_bytes();
     checks::buffer("outbuf", outbuf, bytes, false)?;
     let what_to_do = "make the buffer larger: MPI_Pack_external_size";
-    let at = step_external(("outsize", outsize), position, bytes, what_to_do)?;
+    let at = step(("outsize", outsize), position, bytes, what_to_do)?;
     let (packed, mut row) = (data.pack(), Vec::with_capacity(bytes));
     let mut rest = &packed[..];
     for _ in 0..incount {
         signature.write_external(&mut rest, &mut row)?;
     }
     outbuf.cast::<u8>().add(at).copy_from_nonoverlapping(row.as_ptr(), row.len());
-    *position = (at + bytes) as MPI_Aint;
-    Ok(())
+    position.put("position", at + bytes)
 }
 
 pub unsafe fn unpack_external(
     datarep: *const c_char,
     inbuf: *const c_void,
-    insize: MPI_Aint,
-    position: *mut MPI_Aint,
+    insize: MPI_Count,
+    position: Results,
     outbuf: *mut c_void,
-    outcount: c_int,
+    outcount: MPI_Count,
     datatype: MPI_Datatype,
 ) -> Answer {
     known(datarep)?;
@@ -127,44 +124,24 @@ pub unsafe fn unpack_external(
     let bytes = outcount as usize * signature.external_bytes();
     checks::buffer("inbuf", inbuf, bytes, false)?;
     let what_to_do = "less was packed than is unpacked";
-    let at = step_external(("insize", insize), position, bytes, what_to_do)?;
+    let at = step(("insize", insize), position, bytes, what_to_do)?;
     let mut rest = array("inbuf", inbuf.cast::<u8>().wrapping_add(at), bytes)?;
     let mut row = Vec::with_capacity(data.len());
     for _ in 0..outcount {
         signature.read_external(&mut rest, &mut row);
     }
     data.fill(Payload(&row, &[]));
-    *position = (at + bytes) as MPI_Aint;
-    Ok(())
+    position.put("position", at + bytes)
 }
 
 /// Where in the packed buffer it goes on, if `bytes` more fit in.
 unsafe fn step(
-    (name, room): (&str, c_int),
-    position: *mut c_int,
+    (name, room): (&str, MPI_Count),
+    position: Results,
     bytes: usize,
     what_to_do: &str,
 ) -> Answer<usize> {
-    checks::place("position", position)?;
-    fitting((name, room as MPI_Aint), *position as MPI_Aint, bytes, what_to_do)
-}
-
-unsafe fn step_external(
-    room: (&str, MPI_Aint),
-    position: *mut MPI_Aint,
-    bytes: usize,
-    what_to_do: &str,
-) -> Answer<usize> {
-    checks::place("position", position)?;
-    fitting(room, *position, bytes, what_to_do)
-}
-
-fn fitting(
-    (name, room): (&str, MPI_Aint),
-    position: MPI_Aint,
-    bytes: usize,
-    what_to_do: &str,
-) -> Answer<usize> {
+    let position = position.get("position")?;
     if position < 0 || room < 0 {
         let text =
             format!("argument position is {position} and {name} {room}; neither is negative");

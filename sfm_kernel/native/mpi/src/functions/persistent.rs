@@ -1,5 +1,6 @@
 //! Collectives that are begun again and again.
 
+use crate::checks::Numbers;
 use crate::collective::calls::prepare;
 use crate::collective::{arguments, reductions};
 use crate::errors::Answer;
@@ -12,7 +13,7 @@ pub unsafe fn barrier_init(comm: MPI_Comm, _info: MPI_Info, request: *mut MPI_Re
 
 pub unsafe fn bcast_init(
     buffer: *mut c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
@@ -25,10 +26,10 @@ pub unsafe fn bcast_init(
 
 pub unsafe fn gather_init(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: MPI_Count,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: MPI_Count,
     recvtype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
@@ -42,11 +43,11 @@ pub unsafe fn gather_init(
 
 pub unsafe fn gatherv_init(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: MPI_Count,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
+    recvcounts: Numbers,
+    displs: Numbers,
     recvtype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
@@ -61,10 +62,10 @@ pub unsafe fn gatherv_init(
 
 pub unsafe fn scatter_init(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: MPI_Count,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: MPI_Count,
     recvtype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
@@ -78,11 +79,11 @@ pub unsafe fn scatter_init(
 
 pub unsafe fn scatterv_init(
     sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    displs: *const c_int,
+    sendcounts: Numbers,
+    displs: Numbers,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: MPI_Count,
     recvtype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
@@ -97,10 +98,10 @@ pub unsafe fn scatterv_init(
 
 pub unsafe fn allgather_init(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: MPI_Count,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: MPI_Count,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
     _info: MPI_Info,
@@ -113,11 +114,11 @@ pub unsafe fn allgather_init(
 
 pub unsafe fn allgatherv_init(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: MPI_Count,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    displs: *const c_int,
+    recvcounts: Numbers,
+    displs: Numbers,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
     _info: MPI_Info,
@@ -131,10 +132,10 @@ pub unsafe fn allgatherv_init(
 
 pub unsafe fn alltoall_init(
     sendbuf: *const c_void,
-    sendcount: c_int,
+    sendcount: MPI_Count,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: MPI_Count,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
     _info: MPI_Info,
@@ -147,12 +148,12 @@ pub unsafe fn alltoall_init(
 
 pub unsafe fn alltoallv_init(
     sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
+    sendcounts: Numbers,
+    sdispls: Numbers,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
+    recvcounts: Numbers,
+    rdispls: Numbers,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
     _info: MPI_Info,
@@ -166,12 +167,12 @@ pub unsafe fn alltoallv_init(
 
 pub unsafe fn alltoallw_init(
     sendbuf: *const c_void,
-    sendcounts: *const c_int,
-    sdispls: *const c_int,
+    sendcounts: Numbers,
+    sdispls: Numbers,
     sendtypes: *const MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcounts: *const c_int,
-    rdispls: *const c_int,
+    recvcounts: Numbers,
+    rdispls: Numbers,
     recvtypes: *const MPI_Datatype,
     comm: MPI_Comm,
     _info: MPI_Info,
@@ -186,7 +187,7 @@ pub unsafe fn alltoallw_init(
 pub unsafe fn reduce_init(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     op: MPI_Op,
     root: c_int,
@@ -201,7 +202,7 @@ pub unsafe fn reduce_init(
 pub unsafe fn allreduce_init(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
@@ -215,7 +216,7 @@ pub unsafe fn allreduce_init(
 pub unsafe fn reduce_scatter_init(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    recvcounts: *const c_int,
+    recvcounts: Numbers,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
@@ -229,7 +230,7 @@ pub unsafe fn reduce_scatter_init(
 pub unsafe fn reduce_scatter_block_init(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    recvcount: c_int,
+    recvcount: MPI_Count,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
@@ -243,7 +244,7 @@ pub unsafe fn reduce_scatter_block_init(
 pub unsafe fn scan_init(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
@@ -257,7 +258,7 @@ pub unsafe fn scan_init(
 pub unsafe fn exscan_init(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,

@@ -38,7 +38,7 @@ pub(super) unsafe fn whole(
 
 pub unsafe fn recv(
     buf: *mut c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     source: c_int,
     tag: c_int,
@@ -56,7 +56,7 @@ pub unsafe fn recv(
 
 pub unsafe fn irecv(
     buf: *mut c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     source: c_int,
     tag: c_int,
@@ -77,7 +77,7 @@ pub(super) unsafe fn begin(wanted: Option<&Wanted>, data: Data) -> Work {
 
 pub unsafe fn recv_init(
     buf: *mut c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     source: c_int,
     tag: c_int,
@@ -184,7 +184,7 @@ pub unsafe fn improbe(
 /// Begin to receive a message that was taken out of the queue.
 unsafe fn begin_taken(
     buf: *mut c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     message: *mut MPI_Message,
 ) -> Answer<Option<(Arc<Receiving>, MPI_Comm)>> {
@@ -203,7 +203,7 @@ unsafe fn begin_taken(
 
 pub unsafe fn mrecv(
     buf: *mut c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     message: *mut MPI_Message,
     status: *mut MPI_Status,
@@ -216,7 +216,7 @@ pub unsafe fn mrecv(
 
 pub unsafe fn imrecv(
     buf: *mut c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     message: *mut MPI_Message,
     request: *mut MPI_Request,

@@ -26,12 +26,12 @@ struct Arguments {
     /// As the program has given them.
     comm: Arc<Comm>,
     dest: c_int,
-    count: c_int,
+    count: MPI_Count,
 }
 
 unsafe fn arguments(
     buf: *const c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
@@ -101,7 +101,7 @@ unsafe fn prepare(
 
 pub unsafe fn send(
     buf: *const c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
@@ -112,7 +112,7 @@ pub unsafe fn send(
 
 pub unsafe fn ssend(
     buf: *const c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
@@ -123,7 +123,7 @@ pub unsafe fn ssend(
 
 pub unsafe fn bsend(
     buf: *const c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
@@ -135,7 +135,7 @@ pub unsafe fn bsend(
 /// The receive is there, as the program says: nothing is to be gained by that here.
 pub unsafe fn rsend(
     buf: *const c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
@@ -146,7 +146,7 @@ pub unsafe fn rsend(
 
 pub unsafe fn isend(
     buf: *const c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
@@ -158,7 +158,7 @@ pub unsafe fn isend(
 
 pub unsafe fn issend(
     buf: *const c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
@@ -170,7 +170,7 @@ pub unsafe fn issend(
 
 pub unsafe fn ibsend(
     buf: *const c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
@@ -182,7 +182,7 @@ pub unsafe fn ibsend(
 
 pub unsafe fn irsend(
     buf: *const c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
@@ -194,7 +194,7 @@ pub unsafe fn irsend(
 
 pub unsafe fn send_init(
     buf: *const c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
@@ -206,7 +206,7 @@ pub unsafe fn send_init(
 
 pub unsafe fn ssend_init(
     buf: *const c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
@@ -218,7 +218,7 @@ pub unsafe fn ssend_init(
 
 pub unsafe fn bsend_init(
     buf: *const c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,
@@ -230,7 +230,7 @@ pub unsafe fn bsend_init(
 
 pub unsafe fn rsend_init(
     buf: *const c_void,
-    count: c_int,
+    count: MPI_Count,
     datatype: MPI_Datatype,
     dest: c_int,
     tag: c_int,

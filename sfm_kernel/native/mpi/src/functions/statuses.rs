@@ -1,6 +1,6 @@
 //! What a status says, and changing one.
 
-use crate::checks::{self, put};
+use crate::checks::{self, put, Results};
 use crate::datatype::{self, Held};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
@@ -21,16 +21,16 @@ unsafe fn change<'a>(status: *mut MPI_Status) -> Answer<&'a mut MPI_Status> {
 pub unsafe fn get_count(
     status: *const MPI_Status,
     datatype: MPI_Datatype,
-    count: *mut c_int,
+    count: Results,
 ) -> Answer {
     let (bytes, size) = (read(status)?.bytes(), datatype::get(datatype)?.size as u64);
     let items = match size {
         0 if bytes == 0 => 0,
         0 => MPI_UNDEFINED,
         _ if bytes % size != 0 => MPI_UNDEFINED,
-        _ => c_int::try_from(bytes / size).unwrap_or(MPI_UNDEFINED),
+        _ => return count.put("count", bytes / size),
     };
-    put("count", count, items)
+    count.put("count", items)
 }
 
 /// None if the bytes end within an element.
@@ -46,11 +46,10 @@ fn elements(found: &Held, bytes: u64) -> Option<MPI_Count> {
 pub unsafe fn get_elements(
     status: *const MPI_Status,
     datatype: MPI_Datatype,
-    count: *mut c_int,
+    count: Results,
 ) -> Answer {
     let found = elements(&datatype::get(datatype)?, read(status)?.bytes());
-    let found = found.and_then(|count| c_int::try_from(count).ok());
-    put("count", count, found.unwrap_or(MPI_UNDEFINED))
+    count.put("count", found.unwrap_or(MPI_UNDEFINED.into()))
 }
 
 pub unsafe fn get_elements_x(
@@ -58,16 +57,20 @@ pub unsafe fn get_elements_x(
     datatype: MPI_Datatype,
     count: *mut MPI_Count,
 ) -> Answer {
-    let found = elements(&datatype::get(datatype)?, read(status)?.bytes());
-    put("count", count, found.unwrap_or(MPI_UNDEFINED.into()))
+    get_elements(status, datatype, Results::Longs(count))
 }
 
 pub unsafe fn status_set_elements(
     status: *mut MPI_Status,
     datatype: MPI_Datatype,
-    count: c_int,
+    count: MPI_Count,
 ) -> Answer {
-    status_set_elements_x(status, datatype, count.into())
+    let count = checks::count("count", count)?;
+    let found = datatype::get(datatype)?;
+    let each = found.signature.elements().max(1);
+    let rest = found.signature.bytes_of(count % each);
+    change(status)?.set_bytes((count / each * found.size + rest) as u64);
+    Ok(())
 }
 
 pub unsafe fn status_set_elements_x(
@@ -75,13 +78,7 @@ pub unsafe fn status_set_elements_x(
     datatype: MPI_Datatype,
     count: MPI_Count,
 ) -> Answer {
-    let count = usize::try_from(count)
-        .map_err(|_| fail(MPI_ERR_COUNT, format!("argument count is {count}, less than zero")))?;
-    let found = datatype::get(datatype)?;
-    let each = found.signature.elements().max(1);
-    let rest = found.signature.bytes_of(count % each);
-    change(status)?.set_bytes((count / each * found.size + rest) as u64);
-    Ok(())
+    status_set_elements(status, datatype, count)
 }
 
 pub unsafe fn status_set_cancelled(status: *mut MPI_Status, flag: c_int) -> Answer {

@@ -1,31 +1,22 @@
 //! What a datatype is: sizes, bounds, how it was made, its name.
 
-use crate::checks::{self, array_mut, put, put_text, text};
+use crate::checks::{self, array_mut, put, put_text, text, Results};
 use crate::datatype::{self, Basic, Held};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 
-/// MPI_UNDEFINED where an int does not hold it, as the standard wants it.
-fn narrow(value: usize) -> c_int {
-    c_int::try_from(value).unwrap_or(MPI_UNDEFINED)
-}
-
-pub unsafe fn type_size(datatype: MPI_Datatype, size: *mut c_int) -> Answer {
-    put("size", size, narrow(datatype::get(datatype)?.size))
+pub unsafe fn type_size(datatype: MPI_Datatype, size: Results) -> Answer {
+    size.put("size", datatype::get(datatype)?.size)
 }
 
 pub unsafe fn type_size_x(datatype: MPI_Datatype, size: *mut MPI_Count) -> Answer {
-    put("size", size, datatype::get(datatype)?.size as MPI_Count)
+    type_size(datatype, Results::Longs(size))
 }
 
-pub unsafe fn type_get_extent(
-    datatype: MPI_Datatype,
-    lb: *mut MPI_Aint,
-    extent: *mut MPI_Aint,
-) -> Answer {
+pub unsafe fn type_get_extent(datatype: MPI_Datatype, lb: Results, extent: Results) -> Answer {
     let found = datatype::get(datatype)?;
-    put("lb", lb, found.lb)?;
-    put("extent", extent, found.extent)
+    lb.put("lb", found.lb as MPI_Count)?;
+    extent.put("extent", found.extent as MPI_Count)
 }
 
 pub unsafe fn type_get_extent_x(
@@ -33,17 +24,17 @@ pub unsafe fn type_get_extent_x(
     lb: *mut MPI_Count,
     extent: *mut MPI_Count,
 ) -> Answer {
-    type_get_extent(datatype, lb.cast(), extent.cast())
+    type_get_extent(datatype, Results::Longs(lb), Results::Longs(extent))
 }
 
 pub unsafe fn type_get_true_extent(
     datatype: MPI_Datatype,
-    true_lb: *mut MPI_Aint,
-    true_extent: *mut MPI_Aint,
+    true_lb: Results,
+    true_extent: Results,
 ) -> Answer {
     let found = datatype::get(datatype)?;
-    put("true_lb", true_lb, found.true_lb)?;
-    put("true_extent", true_extent, found.true_extent)
+    true_lb.put("true_lb", found.true_lb as MPI_Count)?;
+    true_extent.put("true_extent", found.true_extent as MPI_Count)
 }
 
 pub unsafe fn type_get_true_extent_x(
@@ -51,7 +42,7 @@ pub unsafe fn type_get_true_extent_x(
     true_lb: *mut MPI_Count,
     true_extent: *mut MPI_Count,
 ) -> Answer {
-    type_get_true_extent(datatype, true_lb.cast(), true_extent.cast())
+    type_get_true_extent(datatype, Results::Longs(true_lb), Results::Longs(true_extent))
 }
 
 pub unsafe fn type_extent(datatype: MPI_Datatype, extent: *mut MPI_Aint) -> Answer {
@@ -108,8 +99,10 @@ pub unsafe fn type_get_contents(
             return Err(fail(MPI_ERR_COUNT, text));
         }
     }
-    array_mut("array_of_integers", array_of_integers, made.integers.len())?
-        .copy_from_slice(&made.integers);
+    let places = array_mut("array_of_integers", array_of_integers, made.integers.len())?;
+    for (place, one) in places.iter_mut().zip(&made.integers) {
+        *place = c_int::try_from(*one).unwrap_or(MPI_UNDEFINED);
+    }
     array_mut("array_of_addresses", array_of_addresses, made.addresses.len())?
         .copy_from_slice(&made.addresses);
     let places = array_mut("array_of_datatypes", array_of_datatypes, made.types.len())?;

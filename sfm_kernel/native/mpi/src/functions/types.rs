@@ -1,20 +1,9 @@
 //! Constructors of datatypes, and the end of one.
 
-use crate::checks::{self, array, put};
+use crate::checks::{self, array, put, Numbers};
 use crate::datatype::{self, making, Held};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
-
-/// Check each, naming the first that is below zero.
-fn lengths(name: &str, all: &[c_int]) -> Answer {
-    match all.iter().position(|one| *one < 0) {
-        None => Ok(()),
-        Some(at) => {
-            let text = format!("{name}[{at}] is {}, less than zero", all[at]);
-            Err(fail(MPI_ERR_ARG, text))
-        }
-    }
-}
 
 unsafe fn give(newtype: *mut MPI_Datatype, made: Held) -> Answer {
     checks::place("newtype", newtype)?;
@@ -22,7 +11,7 @@ unsafe fn give(newtype: *mut MPI_Datatype, made: Held) -> Answer {
 }
 
 pub unsafe fn type_contiguous(
-    count: c_int,
+    count: MPI_Count,
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Answer {
@@ -31,9 +20,9 @@ pub unsafe fn type_contiguous(
 }
 
 pub unsafe fn type_vector(
-    count: c_int,
-    blocklength: c_int,
-    stride: c_int,
+    count: MPI_Count,
+    blocklength: MPI_Count,
+    stride: MPI_Count,
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Answer {
@@ -43,9 +32,9 @@ pub unsafe fn type_vector(
 }
 
 pub unsafe fn type_create_hvector(
-    count: c_int,
-    blocklength: c_int,
-    stride: MPI_Aint,
+    count: MPI_Count,
+    blocklength: MPI_Count,
+    stride: MPI_Count,
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Answer {
@@ -55,99 +44,96 @@ pub unsafe fn type_create_hvector(
 }
 
 pub unsafe fn type_indexed(
-    count: c_int,
-    array_of_blocklengths: *const c_int,
-    array_of_displacements: *const c_int,
+    count: MPI_Count,
+    array_of_blocklengths: Numbers,
+    array_of_displacements: Numbers,
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Answer {
     let count = checks::count("count", count)?;
-    let blocks = array("array_of_blocklengths", array_of_blocklengths, count)?;
-    lengths("array_of_blocklengths", blocks)?;
-    let at = array("array_of_displacements", array_of_displacements, count)?;
-    give(newtype, making::indexed(blocks, at, datatype::get(oldtype)?))
+    let blocks = array_of_blocklengths.counts("array_of_blocklengths", count)?;
+    let at = array_of_displacements.list("array_of_displacements", count)?;
+    give(newtype, making::indexed(&blocks, &at, datatype::get(oldtype)?))
 }
 
 pub unsafe fn type_create_hindexed(
-    count: c_int,
-    array_of_blocklengths: *const c_int,
-    array_of_displacements: *const MPI_Aint,
+    count: MPI_Count,
+    array_of_blocklengths: Numbers,
+    array_of_displacements: Numbers,
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Answer {
     let count = checks::count("count", count)?;
-    let blocks = array("array_of_blocklengths", array_of_blocklengths, count)?;
-    lengths("array_of_blocklengths", blocks)?;
-    let at = array("array_of_displacements", array_of_displacements, count)?;
-    give(newtype, making::hindexed(blocks, at, datatype::get(oldtype)?))
+    let blocks = array_of_blocklengths.counts("array_of_blocklengths", count)?;
+    let at = array_of_displacements.list("array_of_displacements", count)?;
+    give(newtype, making::hindexed(&blocks, &at, datatype::get(oldtype)?))
 }
 
 pub unsafe fn type_create_indexed_block(
-    count: c_int,
-    blocklength: c_int,
-    array_of_displacements: *const c_int,
+    count: MPI_Count,
+    blocklength: MPI_Count,
+    array_of_displacements: Numbers,
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Answer {
     let count = checks::count("count", count)?;
-    checks::count("blocklength", blocklength)?;
-    let at = array("array_of_displacements", array_of_displacements, count)?;
-    give(newtype, making::indexed_block(blocklength, at, datatype::get(oldtype)?))
+    let length = checks::count("blocklength", blocklength)?;
+    let at = array_of_displacements.list("array_of_displacements", count)?;
+    give(newtype, making::indexed_block(length, &at, datatype::get(oldtype)?))
 }
 
 pub unsafe fn type_create_hindexed_block(
-    count: c_int,
-    blocklength: c_int,
-    array_of_displacements: *const MPI_Aint,
+    count: MPI_Count,
+    blocklength: MPI_Count,
+    array_of_displacements: Numbers,
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Answer {
     let count = checks::count("count", count)?;
-    checks::count("blocklength", blocklength)?;
-    let at = array("array_of_displacements", array_of_displacements, count)?;
-    give(newtype, making::hindexed_block(blocklength, at, datatype::get(oldtype)?))
+    let length = checks::count("blocklength", blocklength)?;
+    let at = array_of_displacements.list("array_of_displacements", count)?;
+    give(newtype, making::hindexed_block(length, &at, datatype::get(oldtype)?))
 }
 
 pub unsafe fn type_create_struct(
-    count: c_int,
-    array_of_blocklengths: *const c_int,
-    array_of_displacements: *const MPI_Aint,
+    count: MPI_Count,
+    array_of_blocklengths: Numbers,
+    array_of_displacements: Numbers,
     array_of_types: *const MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Answer {
     let count = checks::count("count", count)?;
-    let blocks = array("array_of_blocklengths", array_of_blocklengths, count)?;
-    lengths("array_of_blocklengths", blocks)?;
-    let at = array("array_of_displacements", array_of_displacements, count)?;
+    let blocks = array_of_blocklengths.counts("array_of_blocklengths", count)?;
+    let at = array_of_displacements.list("array_of_displacements", count)?;
     let types = array("array_of_types", array_of_types, count)?;
     let types = types.iter().map(|one| datatype::get(*one)).collect::<Answer<Vec<_>>>()?;
-    give(newtype, making::structure(blocks, at, types))
+    give(newtype, making::structure(&blocks, &at, types))
 }
 
 pub unsafe fn type_create_subarray(
     ndims: c_int,
-    array_of_sizes: *const c_int,
-    array_of_subsizes: *const c_int,
-    array_of_starts: *const c_int,
+    array_of_sizes: Numbers,
+    array_of_subsizes: Numbers,
+    array_of_starts: Numbers,
     order: c_int,
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Answer {
     let ndims = checks::count("ndims", ndims)?;
-    let sizes = array("array_of_sizes", array_of_sizes, ndims)?;
-    let subsizes = array("array_of_subsizes", array_of_subsizes, ndims)?;
-    let starts = array("array_of_starts", array_of_starts, ndims)?;
+    let sizes = array_of_sizes.list("array_of_sizes", ndims)?;
+    let subsizes = array_of_subsizes.list("array_of_subsizes", ndims)?;
+    let starts = array_of_starts.list("array_of_starts", ndims)?;
     let old = datatype::get(oldtype)?;
-    give(newtype, making::subarray(sizes, subsizes, starts, order, old)?)
+    give(newtype, making::subarray(&sizes, &subsizes, &starts, order, old)?)
 }
 
 pub unsafe fn type_create_resized(
     oldtype: MPI_Datatype,
-    lb: MPI_Aint,
-    extent: MPI_Aint,
+    lb: MPI_Count,
+    extent: MPI_Count,
     newtype: *mut MPI_Datatype,
 ) -> Answer {
-    give(newtype, making::resized(datatype::get(oldtype)?, lb, extent))
+    give(newtype, making::resized(datatype::get(oldtype)?, lb as MPI_Aint, extent as MPI_Aint))
 }
 
 pub unsafe fn type_dup(oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) -> Answer {
@@ -187,7 +173,7 @@ pub unsafe fn type_hvector(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Answer {
-    type_create_hvector(count, blocklength, stride, oldtype, newtype)
+    type_create_hvector(count.into(), blocklength.into(), stride as MPI_Count, oldtype, newtype)
 }
 
 pub unsafe fn type_hindexed(
@@ -197,8 +183,9 @@ pub unsafe fn type_hindexed(
     oldtype: MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Answer {
-    let (blocks, at) = (array_of_blocklengths, array_of_displacements);
-    type_create_hindexed(count, blocks, at, oldtype, newtype)
+    let blocks = Numbers::Ints(array_of_blocklengths);
+    let at = Numbers::Longs(array_of_displacements.cast());
+    type_create_hindexed(count.into(), blocks, at, oldtype, newtype)
 }
 
 pub unsafe fn type_struct(
@@ -208,6 +195,7 @@ pub unsafe fn type_struct(
     array_of_types: *mut MPI_Datatype,
     newtype: *mut MPI_Datatype,
 ) -> Answer {
-    let (blocks, at) = (array_of_blocklengths, array_of_displacements);
-    type_create_struct(count, blocks, at, array_of_types, newtype)
+    let blocks = Numbers::Ints(array_of_blocklengths);
+    let at = Numbers::Longs(array_of_displacements.cast());
+    type_create_struct(count.into(), blocks, at, array_of_types, newtype)
 }

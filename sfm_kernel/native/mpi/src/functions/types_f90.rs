@@ -17,8 +17,8 @@ fn described(combiner: c_int, first: c_int, second: c_int, as_: MPI_Datatype) ->
         return Ok(*handle);
     }
     let integers = match combiner {
-        MPI_COMBINER_F90_INTEGER => vec![first],
-        _ => vec![first, second],
+        MPI_COMBINER_F90_INTEGER => vec![first.into()],
+        _ => vec![first.into(), second.into()],
     };
     let made = making::renamed(datatype::get(as_)?, combiner, integers);
     made.commit();
