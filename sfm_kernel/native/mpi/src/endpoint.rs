@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, OnceLock};
 
-use sfm_endpoint::{Endpoint as Whole, Kind, Member, Name, Program, Wish};
+use sfm_endpoint::{Endpoint as Whole, Kind, Member, Name, Wish};
 use sfm_native::calls::Way;
 use sfm_native::core::Core;
 use sfm_native::sender::Sender;
 
-use crate::errors::{fail, Answer, Failure};
+use crate::errors::{self, fail, Answer, Failure};
 use crate::handles::*;
-use crate::launcher;
+use crate::{host, launcher};
 
 pub struct Endpoint {
     pub whole: Whole,
@@ -31,6 +31,7 @@ pub fn failure(error: sfm_endpoint::Error) -> Failure {
     let code = match error.kind {
         Kind::PeerLost | Kind::WorldGone | Kind::MessagesLost => MPI_ERR_PROC_ABORTED,
         Kind::SegmentFull | Kind::MessageTooLarge => MPI_ERR_NO_MEM,
+        Kind::Interrupted => errors::INTERRUPTED,
         _ => MPI_ERR_OTHER,
     };
     fail(code, error.text)
@@ -55,7 +56,7 @@ impl Endpoint {
             return Err(fail(MPI_ERR_OTHER, text));
         }
         let wish = Wish { rank: Some(rank as i64), ..Wish::default() };
-        let joined = Whole::join(&world, &wish, Some(size as u64), Box::new(Program));
+        let joined = Whole::join(&world, &wish, Some(size as u64), host::surroundings());
         let whole = joined.map_err(failure)?;
         // Before the others are waited for: the launcher tells who waits for one that never comes.
         launcher::tell(launcher::STARTED, 0, "");

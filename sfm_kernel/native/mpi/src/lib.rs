@@ -8,6 +8,7 @@
 //! - `request`, `message`, `generalized`, `own_buffer`: what the program has begun, as it knows it
 //! - `collective`: the algorithms of collectives
 //! - `world`, `endpoint`, `launcher`: the program that this process is a part of
+//! - `host`: what the program around the calls is
 //! - `functions`: one function for each of the standard's; build.rs makes the exported entries
 
 mod attributes;
@@ -27,6 +28,7 @@ mod functions;
 mod generalized;
 mod group;
 mod handles;
+pub mod host;
 mod info;
 mod inter;
 mod launcher;

@@ -14,7 +14,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 use smallvec::SmallVec;
 
-use crate::packet::{Shape, MAX_DIMENSIONS};
+use sfm_native::packet::{Shape, MAX_DIMENSIONS};
 
 /// An array's memory and what a `Shape` says of it.
 pub struct Numbers {

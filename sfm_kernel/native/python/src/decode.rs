@@ -14,9 +14,9 @@ use super::detached::InCall;
 use super::encode::{fill_view, pickle, with_bytes};
 use super::errors::{packet_error, unfit};
 use super::message::Message;
-use crate::core::packet_from;
-use crate::packet::{head, u32_at, u64_at, Attribute, Head, Kind, Packet, Shape};
-use crate::value::text;
+use sfm_native::core::packet_from;
+use sfm_native::packet::{head, u32_at, u64_at, Attribute, Head, Kind, Packet, Shape};
+use sfm_native::value::text;
 
 static LOADS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 

@@ -15,7 +15,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 use super::arrays::numbers;
 use super::detached::{without_gil, InCall};
 use super::errors::error;
-use crate::packet::{Builder, Gather, Kind, Packet};
+use sfm_native::packet::{Builder, Gather, Kind, Packet};
 
 /// Values up to this size stand in the table; larger ones are copied only once, out of band.
 const INLINE: usize = 1024;

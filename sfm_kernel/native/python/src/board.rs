@@ -15,12 +15,12 @@ use super::detached::InCall;
 use super::errors::{closed, error, shm_error};
 use super::host::PyHost;
 use super::inbox::Inbox;
-use crate::bell::Woken;
-use crate::board::fold::{Cell, Kind, Op, ROOM};
-use crate::board::Board;
-use crate::calls::{self, Examined, Goal, Host, Shown};
-use crate::core::WHATEVER;
-use crate::segment::Doing;
+use sfm_native::bell::Woken;
+use sfm_native::board::fold::{Cell, Kind, Op, ROOM};
+use sfm_native::board::Board;
+use sfm_native::calls::{self, Examined, Goal, Host, Shown};
+use sfm_native::core::WHATEVER;
+use sfm_native::segment::Doing;
 
 /// One member's end of a board.
 #[pyclass(name = "Board", module = "sfm_kernel._native", frozen)]
@@ -49,7 +49,7 @@ impl PyBoard {
         members: usize,
         place: usize,
     ) -> PyResult<PyBoard> {
-        if members == 0 || members > crate::segment::SLOTS || place >= members {
+        if members == 0 || members > sfm_native::segment::SLOTS || place >= members {
             return Err(PyValueError::new_err(format!("no place {place} among {members} members")));
         }
         let folder = path.parent().unwrap_or(&path).to_string_lossy().into_owned();

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
-use crate::packet::Attribute;
+use sfm_native::packet::Attribute;
 
 /// Objects by where their value stands in the packet. Mostly there is one: the data.
 #[derive(Default)]

@@ -11,11 +11,11 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use super::detached::visit;
-use crate::clock::now;
-use crate::core::Core;
-use crate::main_thread::{In, SystemCall};
-use crate::places::{place, register};
-use crate::segment::Doing;
+use sfm_native::clock::now;
+use sfm_native::core::Core;
+use sfm_native::main_thread::{In, SystemCall};
+use sfm_native::places::{place, register};
+use sfm_native::segment::Doing;
 
 /// Who gets the GIL so soon has had nobody to wait for.
 const AT_ONCE: Duration = Duration::from_millis(2);

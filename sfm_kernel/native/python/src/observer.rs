@@ -10,13 +10,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::detached::without_gil;
-use crate::look::{Damaged, Events, Look, State};
-use crate::main_thread::PATIENCE;
-use crate::peers::SHARED;
-use crate::places::{code_of, line_of, Place};
-use crate::segment::Doing;
-use crate::summary::summary_of;
-use crate::trace::What;
+use sfm_native::look::{Damaged, Events, Look, State};
+use sfm_native::main_thread::PATIENCE;
+use sfm_native::peers::SHARED;
+use sfm_native::places::{code_of, line_of, Place};
+use sfm_native::segment::Doing;
+use sfm_native::summary::summary_of;
+use sfm_native::trace::What;
 
 /// Looks at the segments of a world, which are damaged perhaps. Their files stay open from one look
 /// to the next as long as they are asked for.

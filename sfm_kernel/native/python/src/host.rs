@@ -5,7 +5,7 @@ use pyo3::sync::PyOnceLock;
 
 use super::detached::without_gil;
 use super::errors;
-use crate::calls::{End, Host, Peer};
+use sfm_native::calls::{End, Host, Peer};
 
 /// Called when a call has waited for a while: what of the program could go on meanwhile.
 static BYSTANDERS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -16,6 +16,12 @@ static BYSTANDERS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 #[pyo3(signature = (function, /))]
 pub fn set_bystanders(py: Python<'_>, function: Py<PyAny>) {
     let _ = BYSTANDERS.set(py, function);
+}
+
+/// What they say; None where nobody has been set.
+pub fn bystanders(py: Python<'_>) -> PyResult<Option<String>> {
+    let Some(function) = BYSTANDERS.get(py) else { return Ok(None) };
+    function.bind(py).call0()?.extract().map(Some)
 }
 
 /// A program in Python, whose GIL this thread has. Its calls have noted where they come from when
@@ -34,8 +40,7 @@ impl Host for PyHost<'_> {
     }
 
     fn bystanders(&self) -> PyResult<Option<String>> {
-        let Some(function) = BYSTANDERS.get(self.0) else { return Ok(None) };
-        function.bind(self.0).call0()?.extract().map(Some)
+        bystanders(self.0)
     }
 
     fn ended(&self, why: End) -> PyErr {

@@ -23,7 +23,7 @@ use super::message::{queued_message, received_message, Message};
 use super::search::{duration, Search, Waited};
 use super::template::Template;
 use super::way::Way;
-use crate::core::Core;
+use sfm_native::core::Core;
 
 /// What an endpoint inherits its calls from.
 #[pyclass(subclass, frozen, module = "sfm_kernel._native")]
@@ -342,7 +342,7 @@ fn polled(
     Ok(())
 }
 
-fn message<'py>(slf: Me<'_, 'py>, taken: crate::matching::Taken) -> Outcome<'py> {
+fn message<'py>(slf: Me<'_, 'py>, taken: sfm_native::matching::Taken) -> Outcome<'py> {
     let core = &wires(slf)?.core;
     Ok(Bound::new(slf.py(), received_message(core, taken))?.into_any())
 }

@@ -29,9 +29,9 @@ use super::memory::Memory;
 use super::search::{Search, Waited};
 use super::template::Template;
 use super::way::Way;
-use crate::core::ANSWERS;
-use crate::matching::Taken;
-use crate::packet::{u32_at, u64_at, Kind, Packet};
+use sfm_native::core::ANSWERS;
+use sfm_native::matching::Taken;
+use sfm_native::packet::{u32_at, u64_at, Kind, Packet};
 
 /// Bytes of a part. Larger ones overlap less; each costs about a microsecond.
 pub const PART: usize = 64 << 10;

@@ -135,7 +135,7 @@ macro_rules! method {
             names: *mut pyo3::ffi::PyObject,
         ) -> *mut pyo3::ffi::PyObject {
             // SAFETY: the interpreter calls it as `enter` wants.
-            unsafe { $crate::py::fastcall::enter(slf, arguments, positional, names, $function) }
+            unsafe { $crate::fastcall::enter(slf, arguments, positional, names, $function) }
         }
         let entry: pyo3::ffi::PyCFunctionFastWithKeywords = entry;
         (concat!($name, "\0"), concat!(include_str!($doc), "\0"), entry)

@@ -15,12 +15,12 @@ use super::main_thread;
 use super::message::queued_message;
 use super::search::duration;
 use super::segment::PySegment;
-use crate::bell::Woken;
-use crate::calls::{self, deadline, Examined, Goal, Host, Shown};
-use crate::core::Core;
-use crate::matching::Taken;
-use crate::places::helping;
-use crate::segment::Doing;
+use sfm_native::bell::Woken;
+use sfm_native::calls::{self, deadline, Examined, Goal, Host, Shown};
+use sfm_native::core::Core;
+use sfm_native::matching::Taken;
+use sfm_native::places::helping;
+use sfm_native::segment::Doing;
 
 /// How long the network thread sleeps when nobody rings.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -116,15 +116,15 @@ impl Inbox {
     /// made at `place`: observers see what it sends there, and its waits through `helper_facts`.
     /// `apart`: calls that do not wait for it have nothing to do with it.
     fn help(&self, number: u64, place: u64, apart: bool) {
-        crate::places::set_here(place);
-        crate::places::set_helping(number);
+        sfm_native::places::set_here(place);
+        sfm_native::places::set_helping(number);
         self.core.begin_help(number, apart);
     }
 
     /// The end of `help`.
     fn end_help(&self) {
         self.core.end_help(helping());
-        crate::places::set_helping(0);
+        sfm_native::places::set_helping(0);
     }
 
     /// What a helper waits for, as JSON for observers; None while it does not wait.
@@ -276,7 +276,7 @@ fn show(py: Python<'_>, core: &Core, news: Taken, choose: &Bound<'_, PyAny>) -> 
         Ok((function, message)) if !function.is_none() => {
             // Received from here on: its sender, with `buffering` 0, may be waiting for that, and
             // the function for an answer of that sender.
-            crate::places::set_here(0); // no line of a program
+            sfm_native::places::set_here(0); // no line of a program
             core.consumed(&news);
             let outcome = function.call1((message,));
             drop(news.packet.forget_decoded());

@@ -7,8 +7,8 @@ use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::tcp_info as core;
-use crate::tcp_info::{TcpInfo, Value, FIELDS};
+use sfm_native::tcp_info as core;
+use sfm_native::tcp_info::{TcpInfo, Value, FIELDS};
 
 /// What the kernel knows of a TCP connection, by name; None where this kernel does not say it.
 #[pyfunction]

@@ -12,7 +12,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-use crate::places::{self, place as place_in, Place};
+use sfm_native::places::{self, place as place_in, Place};
 
 /// Instructions that are remembered, by a part of their address.
 const INSTRUCTIONS: usize = 256;
@@ -23,9 +23,10 @@ const CODES: usize = 256;
 static LOCATOR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 thread_local! {
-    /// (code, instruction, place), valid as long as the code is in CODES.
-    static SEEN: [Cell<(usize, c_int, Place)>; INSTRUCTIONS] =
-        const { [const { Cell::new((0, 0, 0)) }; INSTRUCTIONS] };
+    /// (code, instruction, place), valid as long as the code is in CODES. Not in the thread's own
+    /// room, of which a library that is loaded late gets little (sfm_endpoint: callers.rs).
+    static SEEN: Box<[Cell<(usize, c_int, Place)>]> =
+        (0..INSTRUCTIONS).map(|_| Cell::new((0, 0, 0))).collect();
     /// Code -> its number, 0 where it is the package's own. The reference keeps the address taken.
     static KNOWN: RefCell<HashMap<usize, (Py<PyAny>, u64)>> = RefCell::default();
 }

@@ -11,9 +11,9 @@ use pyo3::types::{PyDict, PyIterator, PyList, PyString, PyTuple};
 use super::decode::value_of;
 use super::detached::InCall;
 use super::kept::Kept;
-use crate::core::Core;
-use crate::matching::{Taken, Ticket};
-use crate::packet::{Kind, Packet};
+use sfm_native::core::Core;
+use sfm_native::matching::{Taken, Ticket};
+use sfm_native::packet::{Kind, Packet};
 
 /// A received packet. Its values are decoded when they are first read.
 ///

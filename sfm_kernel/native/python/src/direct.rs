@@ -24,7 +24,7 @@ use super::message::received_message;
 use super::parts::{data_of, receive_parts, size_of_parts};
 use super::search::{Search, Waited};
 use super::template::Template;
-use crate::matching::Taken;
+use sfm_native::matching::Taken;
 
 /// Where a simple call goes: None where Python has to look at it.
 fn direct<'py>(slf: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, Direct>>> {

@@ -5,9 +5,9 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyModule;
 
-use crate::calls::End;
-use crate::core::Unfit;
-use crate::shm::ShmError;
+use sfm_native::calls::End;
+use sfm_native::core::Unfit;
+use sfm_native::shm::ShmError;
 
 static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 

@@ -7,10 +7,10 @@ use pyo3::prelude::*;
 
 use super::host::PyHost;
 use super::template::Template;
-use crate::calls::{self, deadline, Matcher, Watch};
-use crate::core::Core;
-use crate::matching::{self, Taken};
-use crate::packet::Packet;
+use sfm_native::calls::{self, deadline, Matcher, Watch};
+use sfm_native::core::Core;
+use sfm_native::matching::{self, Taken};
+use sfm_native::packet::Packet;
 
 /// A search that remembers what it has seen.
 pub struct Search<'a, 'py>(calls::Search<'a, Template<'a, 'py>>);

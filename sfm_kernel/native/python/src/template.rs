@@ -9,9 +9,9 @@ use smallvec::SmallVec;
 use super::detached::InCall;
 use super::errors::error;
 use super::message::{queued_message, Message};
-use crate::matching::{self, Condition};
-use crate::packet::Packet;
-use crate::value::{compare, of_float, Native, Scalar, Verdict};
+use sfm_native::matching::{self, Condition};
+use sfm_native::packet::Packet;
+use sfm_native::value::{compare, of_float, Native, Scalar, Verdict};
 
 /// A template; borrows names and values from Python's objects.
 pub struct Template<'a, 'py> {

@@ -21,6 +21,7 @@ mod lines;
 mod main_thread;
 mod memory;
 mod message;
+mod mpi;
 mod net;
 mod observer;
 mod parts;
@@ -67,6 +68,8 @@ mod native {
     use super::main_thread::set_main_line;
     #[pymodule_export]
     use super::message::Message;
+    #[pymodule_export]
+    use super::mpi::{set_mpi, RaiseInstead};
     #[pymodule_export]
     use super::net::{abandon_connections, knock, Exchange, Link};
     #[pymodule_export]

@@ -10,7 +10,7 @@ use pyo3::types::PyDict;
 
 use super::detached::without_gil;
 use super::tcp::os_error;
-use crate::lab::{self, Counts, Direction, Link, Report, Settings};
+use sfm_native::lab::{self, Counts, Direction, Link, Report, Settings};
 
 /// Carries packets between two devices until it is closed.
 #[pyclass(module = "sfm_kernel._native", frozen)]

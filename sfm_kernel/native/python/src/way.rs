@@ -14,10 +14,10 @@ use super::host::{PyHost, PyPeer};
 use super::inbox::Inbox;
 use super::net::Link;
 use super::segment::parse_uid;
-use crate::calls;
-use crate::packet::Gather;
-use crate::segment::{self, SLOTS};
-use crate::sender::Sender;
+use sfm_native::calls;
+use sfm_native::packet::Gather;
+use sfm_native::segment::{self, SLOTS};
+use sfm_native::sender::Sender;
 
 /// How long an earlier process's ring may stay unopened by its reader.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 use super::detached::without_gil;
 use super::errors::error;
 use super::segment::parse_uid;
-use crate::gateway::schedule::Scheduler;
-use crate::gateway::{self, Listed, Options};
+use sfm_native::gateway::schedule::Scheduler;
+use sfm_native::gateway::{self, Listed, Options};
 
 /// A gateway of this process: a thread that needs no GIL.
 #[pyclass(module = "sfm_kernel._native", frozen)]

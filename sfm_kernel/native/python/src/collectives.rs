@@ -19,7 +19,7 @@ use super::calls::looked_up;
 use super::detached::InCall;
 use super::errors::error;
 use super::here;
-use crate::board::fold::Kind;
+use sfm_native::board::fold::Kind;
 
 /// Calls that a member remembers, to compare them with those of others.
 const HISTORY: usize = 64;

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::errors::shm_error;
-use crate::segment::{self, Segment};
+use sfm_native::segment::{self, Segment};
 
 pub fn parse_uid(uid: &str) -> PyResult<u128> {
     match u128::from_str_radix(uid, 16) {

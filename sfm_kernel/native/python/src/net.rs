@@ -14,8 +14,8 @@ use super::errors;
 use super::inbox::Inbox;
 use super::segment::parse_uid;
 use super::tcp::fields;
-use crate::core::Driver;
-use crate::net::{
+use sfm_native::core::Driver;
+use sfm_native::net::{
     self,
     frame::site_number,
     seal::{gateway_key, Secret},
