@@ -144,7 +144,8 @@ def _run(*command: str) -> str:
 
 def main() -> None:
     mpicc = sys.argv[1] if len(sys.argv) > 1 else "mpicc"
-    lines = [("early" if EARLY.match(name(one).removesuffix("_c")) else "-") + " " + one for one in prototypes()]
+    early = [bool(EARLY.match(name(one).removesuffix("_c"))) for one in prototypes()]
+    lines = [("early " if is_early else "- ") + one for is_early, one in zip(early, prototypes())]
     (FOLDER / "standard.txt").write_text("\n".join(lines) + "\n")
     (FOLDER / "constants.txt").write_text("\n".join(constants(mpicc)) + "\n")
 

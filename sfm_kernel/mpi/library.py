@@ -25,6 +25,17 @@ def is_chosen() -> bool:
     return os.environ.get("SFM_MPI4PY") == "real"
 
 
+def load() -> None:
+    """Have the loader do for mpi4py's module what forked processes then need not do again."""
+    import ctypes
+
+    import mpi4py
+
+    for name in os.listdir(os.path.dirname(mpi4py.__file__)):
+        if name.startswith("MPI.mpich."):
+            ctypes.CDLL(os.path.join(os.path.dirname(mpi4py.__file__), name))
+
+
 def is_running() -> bool:
     """Whether this process is between MPI_Init and MPI_Finalize."""
     module = sys.modules.get("mpi4py.MPI")
@@ -68,7 +79,7 @@ def call_of() -> str | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and _is_hidden(frame.f_code.co_filename):
         frame = frame.f_back
-    return None if frame is None else _called(frame)
+    return None if frame is None else called(frame)
 
 
 def _is_hidden(filename: str) -> bool:
@@ -77,7 +88,8 @@ def _is_hidden(filename: str) -> bool:
     return filename.startswith(tuple(_FOLDERS))
 
 
-def _called(frame: FrameType) -> str | None:
+def called(frame: FrameType) -> str | None:
+    """What a frame calls at this moment; None where its source is not there, or says nothing."""
     positions = list(frame.f_code.co_positions())
     line, last, start, end = positions[frame.f_lasti // 2]
     if line is None or last is None or start is None or end is None:

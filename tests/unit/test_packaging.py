@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 DATA = ROOT / "sfm_kernel/install/data"
 # In environment.yml alone:
-TOOLCHAIN = {"python", "pip", "make", "rust", "c-compiler", "cxx-compiler"}
+TOOLCHAIN = {"python", "pip", "make", "rust", "c-compiler", "cxx-compiler", "mpich"}
 MOST_LINES = 400
 
 

@@ -42,7 +42,7 @@ _SHARED = (
 )
 """What ``MPI`` imports, but for ``base.general``: the two look at what a program has set before."""
 
-_FOR_REAL = ("sfm_kernel.endpoint.bystanders", "sfm_kernel.endpoint.seen", "mpi4py")
+_FOR_REAL = ("sfm_kernel.endpoint.bystanders", "sfm_kernel.endpoint.seen", "mpi4py", "pickle")
 """The same where programs get the real mpi4py, whose MPI begins when it is imported."""
 
 _PR_SET_PDEATHSIG = 1
@@ -54,6 +54,8 @@ def prepare() -> None:
     """Import what every rank needs: once, in the launcher, which is then forked."""
     for name in _FOR_REAL if library.is_chosen() else _SHARED:
         importlib.import_module(name)
+    if library.is_chosen():
+        library.load()
     gc.collect()
     gc.freeze()  # the collector would otherwise copy the pages that ranks share
     flush()

@@ -171,8 +171,14 @@ unsafe fn fetch_with_word(offer: &Offer, to: *mut u8, length: usize) -> Option<u
         return Some(found);
     }
     // SAFETY: as the caller promises.
-    let is_whole = copied > 0 && unsafe { copy(offer.pid, to, offer.address, length, false) };
-    is_whole.then(|| word(offer.pid, offer.stands_at)).flatten()
+    let is_whole = unsafe { copy(offer.pid, to, offer.address, length, false) };
+    still(offer, is_whole)
+}
+
+/// The word after a fetch; None where that has failed, but for bytes that do not stand there any more:
+/// their memory may be gone.
+fn still(offer: &Offer, is_fetched: bool) -> Option<u64> {
+    word(offer.pid, offer.stands_at).filter(|stands| is_fetched || *stands == 0)
 }
 
 /// Whether the kernel lets us read a process's memory, and it is the one that was meant.
@@ -198,8 +204,7 @@ impl Engine {
         // SAFETY: the memory is the receive's, and at least `length` bytes.
         let stands = unsafe {
             match length >= HELP_FROM {
-                true if !self.fetch_together(&note, offer, to, length) => None,
-                true => word(offer.pid, offer.stands_at),
+                true => still(offer, self.fetch_together(&note, offer, to, length)),
                 false => fetch_with_word(offer, to, length),
             }
         };
@@ -236,25 +241,25 @@ impl Engine {
         let (pid, pieces) = (u64::from(std::process::id()), length.div_ceil(PIECE) as u32);
         let accept = Accept { length, address: to as usize, pid, claim: nth as u32, number };
         self.say(Kind::Accepted, note.rank, note.number, 0, bytes_of(&accept));
+        let mut is_fetched = true;
         while let Some(piece) = claim.claim(number, pieces) {
             let at = piece as usize * PIECE;
             let part = PIECE.min(length - at);
             // SAFETY: a part of the receive's memory that nobody else has claimed.
-            if !unsafe { copy(offer.pid, to.add(at), offer.address + at, part, false) } {
-                return false; // its claim is never used again: the sender is no more
-            }
-            claim.copied();
+            is_fetched = is_fetched
+                && unsafe { copy(offer.pid, to.add(at), offer.address + at, part, false) };
+            claim.copied(); // also if not: the sender is to leave that part alone, too
         }
         let mut turns = 0u32;
         while !claim.is_done(pieces) {
             std::thread::yield_now();
             turns += 1;
             if turns.is_multiple_of(4096) && self.has_lost(note.rank) {
-                return false;
+                return false; // its claim is never used again
             }
         }
         *lock(&self.peer(note.rank).claims) &= !(1 << nth);
-        true
+        is_fetched
     }
 
     /// A claim in the ring to a peer that is not in use.
