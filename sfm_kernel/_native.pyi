@@ -472,8 +472,8 @@ class Board:
                 raises breaks the round off and is raised here.
         Returns:
             What it came to, by its code (fold.rs, and those in python/src/board.rs), and the
-            result. With code 100 the caller came last and has to ``conclude``; with 102 nothing was done,
-            since the value has to be packed.
+            result. With code 100 the caller came last and has to ``conclude``; with 102 nothing
+            was done, since the value has to be packed.
         """
 
     def conclude(self, result: bytes, failed: bool) -> bool:

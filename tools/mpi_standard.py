@@ -144,8 +144,9 @@ def _run(*command: str) -> str:
 
 def main() -> None:
     mpicc = sys.argv[1] if len(sys.argv) > 1 else "mpicc"
-    early = [bool(EARLY.match(name(one).removesuffix("_c"))) for one in prototypes()]
-    lines = [("early " if is_early else "- ") + one for is_early, one in zip(early, prototypes())]
+    found = prototypes()
+    early = ["early" if EARLY.match(name(one).removesuffix("_c")) else "-" for one in found]
+    lines = [f"{when} {one}" for when, one in zip(early, found, strict=True)]
     (FOLDER / "standard.txt").write_text("\n".join(lines) + "\n")
     (FOLDER / "constants.txt").write_text("\n".join(constants(mpicc)) + "\n")
 
