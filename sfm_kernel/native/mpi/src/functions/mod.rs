@@ -23,6 +23,7 @@ pub mod sending;
 pub mod start;
 pub mod statuses;
 pub mod topologies;
+pub mod type_contents;
 pub mod type_queries;
 pub mod types;
 pub mod types_f90;

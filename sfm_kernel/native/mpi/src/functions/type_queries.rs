@@ -1,6 +1,6 @@
-//! What a datatype is: sizes, bounds, how it was made, its name.
+//! What a datatype is: sizes, bounds, its name, its attributes.
 
-use crate::checks::{self, array_mut, put, put_text, text, Results};
+use crate::checks::{self, put, put_text, text, Results};
 use crate::datatype::{self, Basic, Held};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
@@ -55,61 +55,6 @@ pub unsafe fn type_lb(datatype: MPI_Datatype, displacement: *mut MPI_Aint) -> An
 
 pub unsafe fn type_ub(datatype: MPI_Datatype, displacement: *mut MPI_Aint) -> Answer {
     put("displacement", displacement, datatype::get(datatype)?.ub())
-}
-
-pub unsafe fn type_get_envelope(
-    datatype: MPI_Datatype,
-    num_integers: *mut c_int,
-    num_addresses: *mut c_int,
-    num_datatypes: *mut c_int,
-    combiner: *mut c_int,
-) -> Answer {
-    let found = datatype::get(datatype)?;
-    put("num_integers", num_integers, found.made.integers.len() as c_int)?;
-    put("num_addresses", num_addresses, found.made.addresses.len() as c_int)?;
-    put("num_datatypes", num_datatypes, found.made.types.len() as c_int)?;
-    put("combiner", combiner, found.made.combiner)
-}
-
-/// The datatypes are handles of their own, which the program frees.
-pub unsafe fn type_get_contents(
-    datatype: MPI_Datatype,
-    max_integers: c_int,
-    max_addresses: c_int,
-    max_datatypes: c_int,
-    array_of_integers: *mut c_int,
-    array_of_addresses: *mut MPI_Aint,
-    array_of_datatypes: *mut MPI_Datatype,
-) -> Answer {
-    let found = datatype::get(datatype)?;
-    let made = &found.made;
-    if made.combiner == MPI_COMBINER_NAMED {
-        let text = format!("{} is predefined, and has no contents", found.name());
-        return Err(fail(MPI_ERR_TYPE, text));
-    }
-    for (name, max, has) in [
-        ("max_integers", max_integers, made.integers.len()),
-        ("max_addresses", max_addresses, made.addresses.len()),
-        ("max_datatypes", max_datatypes, made.types.len()),
-    ] {
-        if checks::count(name, max)? < has {
-            let text = format!(
-                "argument {name} is {max}, but there are {has}; MPI_Type_get_envelope says how many"
-            );
-            return Err(fail(MPI_ERR_COUNT, text));
-        }
-    }
-    let places = array_mut("array_of_integers", array_of_integers, made.integers.len())?;
-    for (place, one) in places.iter_mut().zip(&made.integers) {
-        *place = c_int::try_from(*one).unwrap_or(MPI_UNDEFINED);
-    }
-    array_mut("array_of_addresses", array_of_addresses, made.addresses.len())?
-        .copy_from_slice(&made.addresses);
-    let places = array_mut("array_of_datatypes", array_of_datatypes, made.types.len())?;
-    for (place, one) in places.iter_mut().zip(&made.types) {
-        *place = datatype::open(one.clone());
-    }
-    Ok(())
 }
 
 pub unsafe fn type_get_name(
