@@ -93,6 +93,7 @@ impl Items {
         use sfm_native::core::Payload;
         let data = self.data();
         match data.contiguous() {
+            _ if data.len() == 0 => {} // perhaps without an address
             Some(from) => {
                 // SAFETY: as the caller promises.
                 let bytes = unsafe { std::slice::from_raw_parts(from, data.len()) };

@@ -1,11 +1,13 @@
 //! What each function of the standard does, by its name without `MPI_`. The entries that are
 //! exported are made from these (build.rs): whatever is not here is a stub that says so.
 
+pub mod abi;
 pub mod attributes;
 pub mod buffering;
 pub mod collectives;
 pub mod comm_queries;
 pub mod communicators;
+pub mod conversions;
 pub mod environment;
 pub mod error_handling;
 pub mod exchanging;

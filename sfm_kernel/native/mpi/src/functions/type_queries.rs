@@ -1,7 +1,7 @@
 //! What a datatype is: sizes, bounds, its name, its attributes.
 
 use crate::checks::{self, put, put_text, text, Results};
-use crate::datatype::{self, Basic, Held};
+use crate::datatype::{self, Held};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 
@@ -81,17 +81,19 @@ pub unsafe fn type_match_size(
     datatype: *mut MPI_Datatype,
 ) -> Answer {
     let found = match (typeclass, size) {
+        (MPI_TYPECLASS_REAL, 2) => MPI_REAL2,
         (MPI_TYPECLASS_REAL, 4) => MPI_REAL4,
         (MPI_TYPECLASS_REAL, 8) => MPI_REAL8,
-        (MPI_TYPECLASS_REAL, 16) => MPI_LONG_DOUBLE,
+        (MPI_TYPECLASS_REAL, 16) => MPI_REAL16,
         (MPI_TYPECLASS_INTEGER, 1) => MPI_INTEGER1,
         (MPI_TYPECLASS_INTEGER, 2) => MPI_INTEGER2,
         (MPI_TYPECLASS_INTEGER, 4) => MPI_INTEGER4,
         (MPI_TYPECLASS_INTEGER, 8) => MPI_INTEGER8,
         (MPI_TYPECLASS_INTEGER, 16) => MPI_INTEGER16,
+        (MPI_TYPECLASS_COMPLEX, 4) => MPI_COMPLEX4,
         (MPI_TYPECLASS_COMPLEX, 8) => MPI_COMPLEX8,
         (MPI_TYPECLASS_COMPLEX, 16) => MPI_COMPLEX16,
-        (MPI_TYPECLASS_COMPLEX, 32) => MPI_C_LONG_DOUBLE_COMPLEX,
+        (MPI_TYPECLASS_COMPLEX, 32) => MPI_COMPLEX32,
         _ => {
             let text = format!("no predefined datatype has class {typeclass} and {size} bytes");
             return Err(fail(MPI_ERR_ARG, text));
@@ -106,14 +108,18 @@ pub unsafe fn type_get_value_index(
     index_type: MPI_Datatype,
     pair_type: *mut MPI_Datatype,
 ) -> Answer {
-    let (value, index) = (datatype::get(value_type)?, datatype::get(index_type)?);
-    let pair = match (value.basic, index.basic) {
-        (Some(Basic::Float(4)), Some(Basic::Signed(4))) => MPI_FLOAT_INT,
-        (Some(Basic::Float(8)), Some(Basic::Signed(4))) => MPI_DOUBLE_INT,
-        (Some(Basic::Signed(8)), Some(Basic::Signed(4))) => MPI_LONG_INT,
-        (Some(Basic::Signed(4)), Some(Basic::Signed(4))) => MPI_2INT,
-        (Some(Basic::Signed(2)), Some(Basic::Signed(4))) => MPI_SHORT_INT,
-        (Some(Basic::LongDouble), Some(Basic::Signed(4))) => MPI_LONG_DOUBLE_INT,
+    datatype::get(value_type)?;
+    datatype::get(index_type)?;
+    let pair = match (value_type, index_type) {
+        (MPI_FLOAT, MPI_INT) => MPI_FLOAT_INT,
+        (MPI_DOUBLE, MPI_INT) => MPI_DOUBLE_INT,
+        (MPI_LONG, MPI_INT) => MPI_LONG_INT,
+        (MPI_INT, MPI_INT) => MPI_2INT,
+        (MPI_SHORT, MPI_INT) => MPI_SHORT_INT,
+        (MPI_LONG_DOUBLE, MPI_INT) => MPI_LONG_DOUBLE_INT,
+        (MPI_REAL, MPI_REAL) => MPI_2REAL,
+        (MPI_DOUBLE_PRECISION, MPI_DOUBLE_PRECISION) => MPI_2DOUBLE_PRECISION,
+        (MPI_INTEGER, MPI_INTEGER) => MPI_2INTEGER,
         _ => MPI_DATATYPE_NULL,
     };
     put("pair_type", pair_type, pair)

@@ -2,6 +2,8 @@
 
 mod kernels;
 mod number;
+#[cfg(target_arch = "x86_64")]
+mod wide;
 
 use std::sync::Arc;
 
