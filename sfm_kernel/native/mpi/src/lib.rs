@@ -5,7 +5,8 @@
 //! - `errors`, `classes`, `errhandlers`, `checks`: what failed, said to whom; arguments
 //! - `comm`, `group`, `cart`, `attributes`, `info`, `datatype`, `op`: objects as data
 //! - `engine`: what moves messages; `data`, `ends`: what it is given of a call's arguments
-//! - `request`, `message`, `generalized`, `own_buffer`: what the program has begun, as it knows it
+//! - `request`, `message`, `generalized`, `partitioned`, `own_buffer`: what the program has begun, as it knows it
+//! - `file_numbers`: files as Fortran knows them
 //! - `collective`: the algorithms of collectives
 //! - `world`, `endpoint`, `launcher`: the program that this process is a part of
 //! - `host`: what the program around the calls is
@@ -24,6 +25,7 @@ mod ends;
 mod engine;
 mod errhandlers;
 mod errors;
+mod file_numbers;
 mod functions;
 mod generalized;
 mod group;
@@ -36,6 +38,7 @@ mod making;
 mod message;
 mod op;
 mod own_buffer;
+mod partitioned;
 mod request;
 mod status;
 mod table;
@@ -46,7 +49,7 @@ mod world;
 #[allow(non_snake_case)]
 mod entries {
     use crate::handles::*;
-    use crate::{checks, errors, functions, world};
+    use crate::{checks, datatype, errors, functions, world};
     use sfm_endpoint::entry;
     include!(concat!(env!("OUT_DIR"), "/entries.rs"));
 }

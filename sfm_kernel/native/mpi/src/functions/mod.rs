@@ -1,11 +1,13 @@
 //! What each function of the standard does, by its name without `MPI_`. The entries that are
 //! exported are made from these (build.rs): whatever is not here is a stub that says so.
 
+pub mod abi;
 pub mod attributes;
 pub mod buffering;
 pub mod collectives;
 pub mod comm_queries;
 pub mod communicators;
+pub mod conversions;
 pub mod environment;
 pub mod error_handling;
 pub mod exchanging;
@@ -15,6 +17,7 @@ pub mod intercommunicators;
 pub mod nonblocking;
 pub mod ops;
 pub mod packing;
+pub mod partitions;
 pub mod persistent;
 pub mod receiving;
 pub mod request_queries;
@@ -23,6 +26,7 @@ pub mod sending;
 pub mod start;
 pub mod statuses;
 pub mod topologies;
+pub mod type_contents;
 pub mod type_queries;
 pub mod types;
 pub mod types_f90;
