@@ -61,6 +61,17 @@ impl Items {
         self.at(first as isize * self.datatype.extent, count)
     }
 
+    /// So many for each of several processes, one behind the other.
+    pub fn parts(&self, counts: &[usize]) -> Vec<Items> {
+        let mut first = 0;
+        let one = |count: &usize| {
+            let part = self.part(first, *count);
+            first += count;
+            part
+        };
+        counts.iter().map(one).collect()
+    }
+
     pub fn data(&self) -> Data {
         Data::items(self.at.cast(), self.count, &self.datatype)
     }
