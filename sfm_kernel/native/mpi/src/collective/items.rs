@@ -101,6 +101,9 @@ impl Items {
     /// Both are there, and do not overlap.
     pub unsafe fn copy_to(&self, to: &Items) {
         use sfm_native::core::Payload;
+        if self.bytes() == 0 {
+            return; // they may be nowhere
+        }
         let data = self.data();
         match data.contiguous() {
             Some(from) => {
