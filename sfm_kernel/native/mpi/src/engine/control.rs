@@ -68,14 +68,13 @@ pub struct Note {
 impl Note {
     pub fn of(envelope: &Envelope) -> Note {
         let note = envelope.note;
-        let rank = (note >> 8) as usize & 0xff_ffff;
-        let what = What::of((note >> 4) as u8 & 0xf);
+        let (what, rank) = (What::of((note >> 4) as u8), (note >> 12) as usize & 0xf_ffff);
         Note { kind: Kind::of(note), what, rank, number: (note >> 32) as u32 }
     }
 
     pub fn word(&self) -> u64 {
         let (kind, what) = (self.kind as u64, self.what as u64);
-        kind | what << 4 | (self.rank as u64) << 8 | u64::from(self.number) << 32
+        kind | what << 4 | (self.rank as u64) << 12 | u64::from(self.number) << 32
     }
 }
 

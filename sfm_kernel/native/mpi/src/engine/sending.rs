@@ -61,7 +61,7 @@ impl Sending {
     /// The user is about to have the memory back before the send has ended: keep a copy.
     pub fn keep(&self) {
         let mut bytes = lock(&self.bytes);
-        if bytes.own.is_none() {
+        if bytes.own.is_none() && bytes.length > 0 {
             // SAFETY: until now the bytes are there.
             let copy = unsafe { std::slice::from_raw_parts(bytes.from, bytes.length) }.to_vec();
             bytes.from = copy.as_ptr();
