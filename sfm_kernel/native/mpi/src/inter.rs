@@ -7,7 +7,7 @@ use crate::collective::bcast;
 use crate::collective::items::Items;
 use crate::collective::team::{whole, Team};
 use crate::comm::Comm;
-use crate::engine::{engine, What};
+use crate::engine::What;
 use crate::errors::{fail, Answer};
 use crate::group::Group;
 use crate::handles::*;
@@ -21,13 +21,13 @@ async fn exchange(
     team: &Team,
     leader: usize,
     across: Across<'_>,
-    own: &[c_int],
-) -> Answer<Vec<c_int>> {
+    own: &[u64],
+) -> Answer<Vec<u64>> {
     let ints =
-        |at: &mut [c_int]| Items::of("words", at.as_mut_ptr().cast(), at.len() as c_int, MPI_INT);
+        |at: &mut [u64]| Items::of("words", at.as_mut_ptr().cast(), at.len() as c_int, MPI_UINT64_T);
     let (mut own, mut length) = (own.to_vec(), [0]);
     if let Some((team, other)) = across {
-        let mut mine = [own.len() as c_int];
+        let mut mine = [own.len() as u64];
         team.exchange(other, &ints(&mut mine)?.data(), other, ints(&mut length)?.data()).await?;
     }
     bcast::bcast(team, &ints(&mut length)?, leader).await?;
@@ -39,15 +39,11 @@ async fn exchange(
     Ok(theirs)
 }
 
-/// Of two numbers that leaders have given, the one of the leader with the lower rank in the world.
-fn common(own: c_int, theirs: c_int) -> u32 {
-    (own as u32).min(theirs as u32)
-}
-
-/// A number of our leader's, known to all of the team.
-async fn given(team: &Team, leader: usize) -> Answer<c_int> {
-    let mut number = if team.rank == leader { making::next() as c_int } else { 0 };
-    let items = Items::of("number", (&raw mut number).cast(), 1, MPI_INT)?;
+/// A number of our leader's, known to all of the team. Of the two that leaders have given, both sides
+/// take the lower one.
+async fn given(team: &Team, leader: usize) -> Answer<u64> {
+    let mut number = if team.rank == leader { making::next() } else { 0 };
+    let items = Items::of("number", (&raw mut number).cast(), 1, MPI_UINT64_T)?;
     bcast::bcast(team, &items, leader).await?;
     Ok(number)
 }
@@ -64,19 +60,52 @@ pub fn create(
         (Team::apart(comm, comm.group.clone(), comm.rank as usize, tag), other)
     });
     let across = across.as_ref().map(|(team, other)| (team, *other));
-    let (own, theirs) = whole(&team, async {
-        let own = given(&team, leader).await?;
-        let words: Vec<c_int> = [&[own], &local.group.members[..]].concat();
-        Ok((own, exchange(&team, leader, across, &words).await?))
-    })?;
-    let remote = Group::new(theirs[1..].to_vec());
-    if remote.members.iter().any(|member| local.group.rank_of(*member).is_some()) {
-        return Err(fail(MPI_ERR_COMM, "the two groups have a process in common"));
-    }
-    let number = common(own, theirs[0]);
+    let (number, remote) = meet(&team, &local.group, leader, across)?;
     let mut made = making::child(local, number, local.group.clone(), local.rank as usize);
     made.remote = Some(remote);
     Ok(made)
+}
+
+/// The same without communicators; our leader knows the other one (`far`, a process).
+pub fn from_groups(
+    local: &Arc<Group>,
+    rank: usize,
+    leader: usize,
+    far: Option<c_int>,
+    tag: &str,
+) -> Answer<Comm> {
+    let team = Team::without_comm(local.clone(), rank, tag);
+    let across = far.map(|far| {
+        let own = local.members[leader];
+        let leaders = Group::new(vec![own.min(far), own.max(far)]);
+        let nth = leaders.rank_of(own).expect("one of them") as usize;
+        (Team::without_comm(leaders, nth, tag), 1 - nth)
+    });
+    let across = across.as_ref().map(|(team, other)| (team, *other));
+    let (number, remote) = meet(&team, local, leader, across)?;
+    let mut made = Comm::new(number, local.clone(), rank as c_int);
+    made.remote = Some(remote);
+    Ok(made)
+}
+
+/// What both sides agree on: a number for the new communicator, and who the others are.
+fn meet(
+    team: &Team,
+    local: &Group,
+    leader: usize,
+    across: Across<'_>,
+) -> Answer<(u64, Arc<Group>)> {
+    let (own, theirs) = whole(team, async {
+        let own = given(team, leader).await?;
+        let members = local.members.iter().map(|member| *member as u64);
+        let words: Vec<u64> = std::iter::once(own).chain(members).collect();
+        Ok((own, exchange(team, leader, across, &words).await?))
+    })?;
+    let remote = Group::new(theirs[1..].iter().map(|member| *member as c_int).collect());
+    if remote.members.iter().any(|member| local.rank_of(*member).is_some()) {
+        return Err(fail(MPI_ERR_COMM, "the two groups have a process in common"));
+    }
+    Ok((own.min(theirs[0]), remote))
 }
 
 /// The two sides of an intercommunicator: our own team, and the leader's way across.
@@ -102,12 +131,12 @@ impl Sides {
 }
 
 /// A number for a duplicate.
-pub fn agree(comm: &Comm) -> Answer<u32> {
+pub fn agree(comm: &Comm) -> Answer<u64> {
     let sides = Sides::of(comm);
     whole(&sides.both, async {
         let own = given(&sides.local, 0).await?;
         let theirs = exchange(&sides.local, 0, sides.across(), &[own]).await?;
-        Ok(common(own, theirs[0]))
+        Ok(own.min(theirs[0]))
     })
 }
 
@@ -117,13 +146,13 @@ pub fn merge(comm: &Comm, high: bool) -> Answer<Comm> {
     let (own, remote) = (&comm.group.members, &sides.remote.members);
     let (theirs, number) = whole(&sides.both, async {
         let number = given(&sides.local, 0).await?;
-        let words = [c_int::from(high), number];
+        let words = [u64::from(high), number];
         let theirs = exchange(&sides.local, 0, sides.across(), &words).await?;
-        Ok((theirs[0] != 0, common(number, theirs[1])))
+        Ok((theirs[0] != 0, number.min(theirs[1])))
     })?;
     let first = if high == theirs { own[0] < remote[0] } else { !high };
     let (low, top) = if first { (own, remote) } else { (remote, own) };
     let group = Group::new([&low[..], &top[..]].concat());
-    let rank = group.rank_of(engine().rank as c_int).expect("a member");
+    let rank = group.own_rank().expect("a member");
     Ok(making::child(comm, number, group, rank as usize))
 }

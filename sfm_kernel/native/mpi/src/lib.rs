@@ -3,14 +3,15 @@
 //!
 //! - `handles`, `status`, `table`: the ABI: C types, constants, the status, objects by handle
 //! - `errors`, `classes`, `errhandlers`, `checks`: what failed, said to whom; arguments
-//! - `comm`, `group`, `cart`, `attributes`, `info`, `datatype`, `op`: objects as data
+//! - `comm`, `group`, `session`, `cart`, `attributes`, `info`, `datatype`, `op`: objects as data
 //! - `engine`: what moves messages; `data`, `ends`: what it is given of a call's arguments
-//! - `request`, `message`, `generalized`, `own_buffer`: what the program has begun, as it knows it
+//! - `request`, `message`, `generalized`, `buffer`: what the program has begun, as it knows it
 //! - `collective`: the algorithms of collectives
-//! - `world`, `endpoint`, `launcher`: the program that this process is a part of
+//! - `world`, `process`, `endpoint`, `launcher`: the program that this process is a part of
 //! - `functions`: one function for each of the standard's; build.rs makes the exported entries
 
 mod attributes;
+mod buffer;
 mod cart;
 mod checks;
 mod classes;
@@ -33,8 +34,9 @@ mod launcher;
 mod making;
 mod message;
 mod op;
-mod own_buffer;
+mod process;
 mod request;
+mod session;
 mod status;
 mod table;
 mod topology;

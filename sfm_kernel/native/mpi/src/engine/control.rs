@@ -12,7 +12,7 @@ use super::peer::Waiting;
 use super::{cancelling, engine, lock, Engine, Receiving, Sending, What, CONTROL};
 
 /// What a message is. The note of its envelope has the kind, then the collective call that it is of,
-/// the sender's rank in the world, and in the upper half the number under which the sender knows it,
+/// the number of the sender (`process`), and in the upper half the number under which the sender knows it,
 /// if it is to hear of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -60,7 +60,7 @@ impl Kind {
 pub struct Note {
     pub kind: Kind,
     pub what: What,
-    /// Of its sender, in the world.
+    /// Of its sender: its number (`process`).
     pub rank: usize,
     pub number: u32,
 }

@@ -24,7 +24,7 @@ pub enum Mode {
 
 pub struct Sending {
     pub end: End,
-    /// The receiver, in the world.
+    /// The receiver (`process`).
     pub dest: usize,
     pub(super) envelope: Envelope,
     bytes: Mutex<Bytes>,
@@ -81,7 +81,7 @@ impl Sending {
 pub struct To {
     /// The core's (`messages`, `collectives`).
     pub context: u64,
-    /// The receiver, in the world.
+    /// The receiver (`process`).
     pub rank: usize,
     /// The sender, in the communicator.
     pub source: c_int,

@@ -24,7 +24,7 @@ unsafe fn none_yet(newcomm: *mut MPI_Comm) -> Answer {
 }
 
 /// A duplicate of `comm` under its new number.
-unsafe fn duplicate(handle: MPI_Comm, comm: &Comm, number: u32) -> Answer<Comm> {
+unsafe fn duplicate(handle: MPI_Comm, comm: &Comm, number: u64) -> Answer<Comm> {
     let attributes = comm.attributes.copy(handle)?;
     let mut copy = making::child(comm, number, comm.group.clone(), comm.rank as usize);
     (copy.remote, copy.topology) = (comm.remote.clone(), comm.topology.clone());
@@ -43,7 +43,7 @@ pub unsafe fn comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) -> Answer {
 }
 
 /// A number for a duplicate; of an intercommunicator both sides have the same.
-fn agree(old: &Comm) -> Answer<u32> {
+fn agree(old: &Comm) -> Answer<u64> {
     if old.remote.is_some() {
         return crate::inter::agree(old);
     }

@@ -20,6 +20,7 @@ pub mod receiving;
 pub mod request_queries;
 pub mod requests;
 pub mod sending;
+pub mod sessions;
 pub mod start;
 pub mod statuses;
 pub mod topologies;
