@@ -13,12 +13,9 @@ from typing import NamedTuple, NoReturn
 from sfm_kernel.errors import CompileError, SFMError
 from sfm_kernel.mpi.launch import archives, named, native, sources
 from sfm_kernel.mpi.launch.child import Forked
-from sfm_kernel.mpi.launch.crew import Crew
+from sfm_kernel.mpi.launch.crew import MOST_RANKS, Crew
 
 DEFAULT_SIZE = 4
-MOST_RANKS = 512
-"""A world holds no more processes."""
-
 COMMAND = "python -m sfm_kernel.mpi"
 _DESCRIPTION = """\
 Runs an MPI program in several processes of this machine. In them `from mpi4py import MPI` gives

@@ -7,7 +7,8 @@
 //! - `engine`: what moves messages; `data`, `ends`: what it is given of a call's arguments
 //! - `request`, `message`, `generalized`, `buffer`: what the program has begun, as it knows it
 //! - `collective`: the algorithms of collectives
-//! - `world`, `process`, `endpoint`, `launcher`: the program that this process is a part of
+//! - `world`, `process`, `endpoint`, `launcher`, `sockets`: the program that this process is a part of
+//! - `spawning`: processes that are started, or met, later
 //! - `functions`: one function for each of the standard's; build.rs makes the exported entries
 
 mod attributes;
@@ -37,6 +38,8 @@ mod op;
 mod process;
 mod request;
 mod session;
+mod sockets;
+mod spawning;
 mod status;
 mod table;
 mod topology;

@@ -291,6 +291,13 @@ impl Engine {
         }
     }
 
+    /// Whether a message of this context waits for room.
+    pub(super) fn has_waiting_in(&self, context: u64) -> bool {
+        let queues = self.peers.all().map(|peer| &peer.queues[queue_of(context)]);
+        let mut queues = queues.filter(|queue| queue.length.load(Ordering::Acquire) > 0);
+        queues.any(|queue| lock(&queue.waiting).iter().any(|one| one.envelope.context == context))
+    }
+
     /// The peers for which something waits, each with what changes when there may be room.
     pub(super) fn announce_waits(&self) -> Vec<(&Arc<Sender>, u64)> {
         if self.queued.load(Ordering::Acquire) == 0 {

@@ -158,6 +158,12 @@ impl Engine {
         self.send_from(to, mode, packed.as_ptr(), packed.len(), Some(packed))
     }
 
+    /// The same of those in one context.
+    pub fn has_sent_all_in(&self, context: u64) -> bool {
+        let is_it = |sending: &Arc<Sending>| sending.envelope.context == context;
+        !self.has_waiting_in(context) && !lock(&self.answered).all.values().any(is_it)
+    }
+
     /// All sends have gone that nobody waits for any more.
     pub fn has_sent_all(&self) -> bool {
         self.queued.load(Ordering::Acquire) == 0 && lock(&self.answered).all.is_empty()

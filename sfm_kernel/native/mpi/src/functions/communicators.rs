@@ -174,10 +174,6 @@ pub unsafe fn comm_free(comm: *mut MPI_Comm) -> Answer {
     Ok(())
 }
 
-pub unsafe fn comm_disconnect(comm: *mut MPI_Comm) -> Answer {
-    comm_free(comm)
-}
-
 fn placed(mut comm: Comm, cart: Cart) -> Comm {
     comm.topology = Some(Topology::Cart(cart));
     comm

@@ -21,6 +21,7 @@ pub mod request_queries;
 pub mod requests;
 pub mod sending;
 pub mod sessions;
+pub mod spawning;
 pub mod start;
 pub mod statuses;
 pub mod topologies;

@@ -5,7 +5,7 @@ use crate::comm::{self, Comm};
 use crate::errors::{fail, Answer};
 use crate::group::Group;
 use crate::handles::*;
-use crate::{process, world};
+use crate::{process, spawning, world};
 
 pub unsafe fn init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> Answer {
     start()
@@ -33,6 +33,7 @@ fn start() -> Answer {
     world::note_main();
     let alone = Group::new(vec![process::own().number()]);
     comm::start(Comm::new(0, world::everybody(), world::rank()), Comm::new(1, alone, 0));
+    spawning::meet_parent();
     Ok(())
 }
 
