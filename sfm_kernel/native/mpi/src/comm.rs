@@ -68,6 +68,14 @@ impl Comm {
         self.remote.as_ref().unwrap_or(&self.group)
     }
 
+    /// All processes: of an intercommunicator the local ones, and then the others.
+    pub fn everybody(&self) -> Arc<Group> {
+        match &self.remote {
+            None => self.group.clone(),
+            Some(remote) => Group::new([&self.group.members[..], &remote.members[..]].concat()),
+        }
+    }
+
     pub fn name(&self) -> String {
         let name = self.name.lock().expect("no panic under the lock").clone();
         if name.is_empty() {
@@ -114,6 +122,20 @@ pub fn get(handle: MPI_Comm) -> Answer<Arc<Comm>> {
         _ => COMMS.get(handle),
     };
     found.ok_or_else(|| wrong(handle))
+}
+
+/// The same where the function takes intracommunicators only.
+pub fn intra(handle: MPI_Comm) -> Answer<Arc<Comm>> {
+    let comm = get(handle)?;
+    if comm.remote.is_none() {
+        return Ok(comm);
+    }
+    let text = format!(
+        "{} is an intercommunicator, which this function does not take; MPI_Intercomm_merge makes \
+         one group of both",
+        comm.name()
+    );
+    Err(fail(MPI_ERR_COMM, text))
 }
 
 #[cold]

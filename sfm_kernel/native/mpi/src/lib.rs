@@ -3,7 +3,8 @@
 //!
 //! - `handles`, `status`, `table`: the ABI: C types, constants, the status, objects by handle
 //! - `errors`, `classes`, `errhandlers`, `checks`: what failed, said to whom; arguments
-//! - `comm`, `group`, `session`, `cart`, `attributes`, `info`, `datatype`, `op`: objects as data
+//! - `comm`, `group`, `session`, `topology`, `cart`, `graph`, `attributes`, `info`, `datatype`, `op`:
+//!   objects as data
 //! - `engine`: what moves messages; `data`, `ends`: what it is given of a call's arguments
 //! - `request`, `message`, `generalized`, `buffer`: what the program has begun, as it knows it
 //! - `collective`: the algorithms of collectives
@@ -27,6 +28,7 @@ mod errhandlers;
 mod errors;
 mod functions;
 mod generalized;
+mod graph;
 mod group;
 mod handles;
 mod info;
@@ -69,10 +71,13 @@ mod symbols {
         AtomicPtr::new(std::ptr::without_provenance_mut(address))
     }
 
+    pub const UNWEIGHTED: usize = 2;
+    pub const WEIGHTS_EMPTY: usize = 3;
+
     #[no_mangle]
-    pub static MPI_UNWEIGHTED: Pointer = at(2);
+    pub static MPI_UNWEIGHTED: Pointer = at(UNWEIGHTED);
     #[no_mangle]
-    pub static MPI_WEIGHTS_EMPTY: Pointer = at(3);
+    pub static MPI_WEIGHTS_EMPTY: Pointer = at(WEIGHTS_EMPTY);
     #[no_mangle]
     pub static MPI_F_STATUS_IGNORE: Pointer = at(1);
     #[no_mangle]

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use crate::collective::items::Items;
 use crate::collective::team::{whole, Team};
-use crate::collective::{allgather, bcast};
+use crate::collective::{bcast, words};
 use crate::comm::{self, Comm};
 use crate::errors::Answer;
 use crate::group::Group;
 use crate::handles::*;
-use crate::process;
+use crate::{inter, process};
 
 /// Bits of a number that count; the rest is the number of the process (`process::BITS`).
 const COUNTING: u32 = 24;
@@ -36,6 +36,9 @@ pub fn from_group(group: &Arc<Group>, rank: usize, tag: &str) -> Answer<u64> {
 
 /// Agree on a number; all of the team make the communicator.
 pub async fn agree(team: &Team) -> Answer<u64> {
+    if team.near < team.size {
+        return inter::agree(team).await;
+    }
     let mut number = if team.rank == 0 { next() } else { 0 };
     let items = Items::of("number", (&raw mut number).cast(), 1, MPI_UINT64_T)?;
     bcast::bcast(team, &items, 0).await?;
@@ -43,27 +46,46 @@ pub async fn agree(team: &Team) -> Answer<u64> {
 }
 
 /// What a process says of itself in a split.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Choice {
     color: c_int,
     key: c_int,
+    /// For the new communicator, if this process is its first.
+    number: u64,
 }
 
-/// Those who have chosen the same color, by key and then by rank; None with MPI_UNDEFINED.
+/// Those who have chosen the same color, by key and then by rank; None with MPI_UNDEFINED, or where
+/// nobody of the other side of an intercommunicator has chosen it.
 pub async fn split(comm: &Comm, team: &Team, color: c_int, key: c_int) -> Answer<Option<Comm>> {
-    let mut all = vec![Choice { color, key }; team.size];
-    let items = Items::of("choices", all.as_mut_ptr().cast(), 2 * team.size as c_int, MPI_INT)?;
-    let parts: Vec<Items> = (0..team.size).map(|nth| items.part(2 * nth, 2)).collect();
-    allgather::allgather(team, None, &parts).await?;
+    let (side, own) = (team.side(), Choice { color, key, number: next() });
+    let near = words::one_of_each(&side, own).await?;
+    let far = match &comm.remote {
+        Some(remote) => {
+            Some((remote, inter::exchange(&side, 0, inter::across(team), &near).await?))
+        }
+        None => None,
+    };
     if color == MPI_UNDEFINED {
         return Ok(None);
     }
-    let mut chosen: Vec<usize> = (0..team.size).filter(|nth| all[*nth].color == color).collect();
-    chosen.sort_by_key(|nth| all[*nth].key); // stable: by rank where keys are equal
-    let members = &comm.group.members;
-    let group = Group::new(chosen.iter().map(|nth| members[*nth]).collect());
-    let rank = chosen.iter().position(|nth| *nth == team.rank).expect("has chosen it, too");
-    made(comm, team, group, rank).await.map(Some)
+    let (group, number) = chosen(&comm.group, &near, color);
+    let rank = group.own_rank().expect("has chosen it, too");
+    let Some((remote, far)) = far else {
+        return Ok(Some(child(comm, number, group, rank as usize)));
+    };
+    let (others, theirs) = chosen(remote, &far, color);
+    let mut both = child(comm, number.min(theirs), group, rank as usize);
+    both.remote = Some(others.clone());
+    Ok((others.size() > 0).then_some(both))
+}
+
+/// Of a group's processes those who have chosen a color, and the number of the first.
+fn chosen(group: &Group, choices: &[Choice], color: c_int) -> (Arc<Group>, u64) {
+    let chosen = group.members.iter().zip(choices).filter(|(_, choice)| choice.color == color);
+    let mut chosen: Vec<_> = chosen.collect();
+    chosen.sort_by_key(|(_, choice)| choice.key); // stable: by rank where keys are equal
+    let number = chosen.first().map_or(0, |(_, choice)| choice.number);
+    (Group::new(chosen.into_iter().map(|(member, _)| *member).collect()), number)
 }
 
 /// A communicator of some of a team's processes, all of which call this.

@@ -61,6 +61,17 @@ impl Items {
         self.at(first as isize * self.datatype.extent, count)
     }
 
+    /// So many for each of several processes, one behind the other.
+    pub fn parts(&self, counts: &[usize]) -> Vec<Items> {
+        let mut first = 0;
+        let one = |count: &usize| {
+            let part = self.part(first, *count);
+            first += count;
+            part
+        };
+        counts.iter().map(one).collect()
+    }
+
     pub fn data(&self) -> Data {
         Data::items(self.at.cast(), self.count, &self.datatype)
     }
@@ -90,6 +101,9 @@ impl Items {
     /// Both are there, and do not overlap.
     pub unsafe fn copy_to(&self, to: &Items) {
         use sfm_native::core::Payload;
+        if self.bytes() == 0 {
+            return; // they may be nowhere
+        }
         let data = self.data();
         match data.contiguous() {
             Some(from) => {

@@ -7,6 +7,7 @@
 use std::cmp::Ordering;
 use std::future::{poll_fn, Future};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 use std::pin::pin;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
@@ -27,6 +28,9 @@ use crate::{making, process};
 pub struct Team {
     pub rank: usize,
     pub size: usize,
+    /// How many of them are on this process's side. They come first; others follow only where the
+    /// communicator is an intercommunicator.
+    pub near: usize,
     what: What,
     context: u64,
     /// Which collective of the communicator it is: the same number at all of them.
@@ -51,20 +55,31 @@ impl Team {
     pub fn of(comm: &Comm, what: What) -> Team {
         let tag = (comm.collectives.fetch_add(1, Relaxed) & LARGEST) as c_int;
         let (rank, context) = (comm.rank as usize, engine::collectives(comm.context));
-        let (size, group) = (comm.group.members.len(), comm.group.clone());
-        Team { rank, size, what, context, tag, group }
+        let (near, group) = (comm.group.members.len(), comm.everybody());
+        Team { rank, size: group.members.len(), near, what, context, tag, group }
     }
 
     /// Some of the same collective's processes, this one of rank `rank` among them.
     pub fn part(&self, group: Arc<Group>, rank: usize) -> Team {
-        Team { rank, size: group.members.len(), group, ..*self }
+        let size = group.members.len();
+        Team { rank, size, near: size, group, ..*self }
+    }
+
+    /// Those of this process's side.
+    pub fn side(&self) -> Team {
+        self.part(Group::new(self.group.members[..self.near].to_vec()), self.rank)
+    }
+
+    /// Those of the other side of an intercommunicator.
+    pub fn far(&self) -> Range<usize> {
+        self.near..self.size
     }
 
     /// Those who make a communicator by themselves, told from others that do so by a tag.
     pub fn apart(comm: &Comm, group: Arc<Group>, rank: usize, tag: c_int) -> Team {
         let context = engine::collectives(comm.context);
-        let tag = tag & LARGEST as c_int | APART;
-        Team { rank, size: group.members.len(), what: What::Making, context, tag, group }
+        let (size, tag) = (group.members.len(), tag & LARGEST as c_int | APART);
+        Team { rank, size, near: size, what: What::Making, context, tag, group }
     }
 
     /// Those who have no communicator yet, but a word in common.
@@ -73,7 +88,7 @@ impl Team {
         (word, &group.members).hash(&mut hasher);
         let tag = (hasher.finish() as u32 & LARGEST) as c_int;
         let (size, context) = (group.members.len(), engine::collectives(making::FIRST));
-        Team { rank, size, what: What::Making, context, tag, group }
+        Team { rank, size, near: size, what: What::Making, context, tag, group }
     }
 
     /// The number of the process that has this rank.

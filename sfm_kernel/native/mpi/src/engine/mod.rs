@@ -87,8 +87,12 @@ impl<T> Default for Numbered<T> {
 
 impl<T> Numbered<T> {
     fn next(&mut self) -> u32 {
-        self.last = self.last.wrapping_add(1);
-        self.last
+        loop {
+            self.last = self.last % (control::NUMBERS - 1) + 1; // never 0
+            if !self.all.contains_key(&self.last) {
+                return self.last;
+            }
+        }
     }
 }
 

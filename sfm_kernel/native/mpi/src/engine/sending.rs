@@ -60,7 +60,7 @@ impl Sending {
     /// receiver that fetches the bytes from where they were (offers.rs) may see what comes there.
     pub fn keep(&self) {
         let mut bytes = lock(&self.bytes);
-        if bytes.own.is_none() {
+        if bytes.own.is_none() && bytes.length > 0 {
             // SAFETY: until now the bytes are there.
             let copy = unsafe { std::slice::from_raw_parts(bytes.from, bytes.length) }.to_vec();
             bytes.from = copy.as_ptr();
