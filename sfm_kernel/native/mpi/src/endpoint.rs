@@ -1,9 +1,15 @@
 //! This process's end of the world, as the engine needs it: the others by their numbers.
 
 use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use sfm_endpoint::{Endpoint as Whole, Kind, Member, Name, Program, Wish};
+use serde_json::{json, Value};
+use sfm_endpoint::abroad::{self, Abroad};
+use sfm_endpoint::directory::is_alive;
+use sfm_endpoint::{Endpoint as Whole, Kind, Member, Name, Program, Surroundings, Wish};
 use sfm_native::calls::Way;
 use sfm_native::core::Core;
 use sfm_native::sender::Sender;
@@ -18,6 +24,28 @@ pub struct Endpoint {
     own: &'static Own,
     /// Those that this process has had to do with, by number.
     members: Mutex<HashMap<usize, Member>>,
+    /// Other launches that it has met, by number.
+    abroad: Mutex<HashMap<usize, Arc<Abroad>>>,
+    met: Arc<AtomicBool>,
+}
+
+/// The program around calls that wait.
+struct Around {
+    /// It has to do with another launch.
+    met: Arc<AtomicBool>,
+}
+
+impl Surroundings for Around {
+    /// Nobody who sees one world alone can say what those of another one will do.
+    fn bystanders(&self) -> String {
+        let own = Program.bystanders();
+        if !self.met.load(Ordering::Acquire) {
+            return own;
+        }
+        let mut told: Vec<Value> = serde_json::from_str(&own).unwrap_or_default();
+        told.push(json!(["world", "another launch", "", 0, null]));
+        Value::from(told).to_string()
+    }
 }
 
 /// How a way to a process can be had.
@@ -51,8 +79,11 @@ impl Endpoint {
         let nth = process::nth(own.number() as usize).expect("of its own launch");
         let wish = Wish { rank: Some(nth), ..Wish::default() };
         let size = Some(own.launched() as u64);
-        let whole = Whole::join(&world, &wish, size, Box::new(Program)).map_err(failure)?;
-        Ok(Endpoint { whole, own, members: Mutex::default() })
+        let met = Arc::new(AtomicBool::new(false));
+        let around = Box::new(Around { met: met.clone() });
+        let whole = Whole::join(&world, &wish, size, around).map_err(failure)?;
+        let (members, abroad) = Default::default();
+        Ok(Endpoint { whole, own, members, abroad, met })
     }
 
     /// Wait until all processes of MPI_COMM_WORLD have joined.
@@ -81,9 +112,40 @@ impl Endpoint {
         if let Some(known) = self.members().get(&process) {
             return Some(known.clone());
         }
-        let found = self.whole.lookup(&process::shown(process)).ok()??;
+        let (launch, nth) = process::parts(process);
+        let found = match process::nth(process) {
+            Some(_) => self.whole.lookup(&process::shown(process)).ok()??,
+            None => self.abroad(launch)?.lookup(nth as i64)?,
+        };
         self.members().insert(process, found.clone());
         Some(found)
+    }
+
+    /// Another launch, in whose world this process is a guest from now on.
+    fn abroad(&self, launch: usize) -> Option<Arc<Abroad>> {
+        let mut all = self.abroad.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = all.get(&launch) {
+            return Some(known.clone());
+        }
+        let worlds = fs::read_dir(self.whole.folder().parent()?).ok()?.flatten();
+        let is_it = |name: &str| process::is_world_of(name, launch);
+        let mut worlds = worlds.filter(|one| one.file_name().to_str().is_some_and(is_it));
+        let world = worlds.find(|one| abroad::is_inhabited(&one.path()))?.file_name();
+        let made = Arc::new(Abroad::visit(&self.whole, world.to_str()?).ok()?);
+        all.insert(launch, made.clone());
+        self.met.store(true, Ordering::Release);
+        Some(made)
+    }
+
+    /// Leave the world, and those in which this process is a guest.
+    pub fn leave(&self) {
+        self.whole.leave();
+        let mut all = self.abroad.lock().unwrap_or_else(PoisonError::into_inner);
+        for (_, one) in all.drain() {
+            if let Some(one) = Arc::into_inner(one) {
+                one.leave();
+            }
+        }
     }
 
     pub fn core(&self) -> &Arc<Core> {
@@ -100,6 +162,12 @@ impl Endpoint {
         if self.member(process).is_none() && !self.has_lost(process) {
             return Found::NotYet;
         }
+        if process::nth(process).is_none() {
+            let launch = process::parts(process).0;
+            let (abroad, member) = (self.abroad(launch), self.member(process));
+            let made = abroad.zip(member).map(|(abroad, one)| abroad.sender(&self.whole, &one));
+            return made.and_then(Result::ok).map_or(Found::Lost, Found::Way);
+        }
         match self.whole.route(&process::shown(process)).as_ref().map(|route| route.way()) {
             Ok(Way::Ring(sender)) => Found::Way(sender.clone()),
             _ => Found::Lost,
@@ -109,7 +177,11 @@ impl Endpoint {
     /// Whether a process has died or left.
     pub fn has_lost(&self, process: usize) -> bool {
         match self.member(process) {
+            Some(member) if process::nth(process).is_none() => {
+                !is_alive(Path::new(&member.segment))
+            }
             Some(member) => !self.whole.alive(&member),
+            None if process::nth(process).is_none() => true,
             None => self.whole.who_left(&process::shown(process)).is_some(),
         }
     }

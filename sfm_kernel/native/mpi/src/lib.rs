@@ -9,7 +9,7 @@
 //! - `request`, `message`, `generalized`, `buffer`: what the program has begun, as it knows it
 //! - `collective`: the algorithms of collectives
 //! - `world`, `process`, `endpoint`, `launcher`, `sockets`: the program that this process is a part of
-//! - `spawning`: processes that are started, or met, later
+//! - `spawning`, `ports`, `names`: processes that are started, or met, later
 //! - `functions`: one function for each of the standard's; build.rs makes the exported entries
 
 mod attributes;
@@ -36,7 +36,9 @@ mod inter;
 mod launcher;
 mod making;
 mod message;
+mod names;
 mod op;
+mod ports;
 mod process;
 mod request;
 mod session;

@@ -7,14 +7,14 @@
 
 use std::io;
 use std::os::fd::IntoRawFd;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::os::unix::net::UnixDatagram;
 use std::sync::OnceLock;
 
 use sfm_endpoint::Name;
 
 use crate::errors::{fail, Answer};
 use crate::handles::*;
+use crate::sockets;
 
 /// Bits of a number, as many as there are in a message's note (`engine::Note`).
 pub const BITS: u32 = 24;
@@ -116,6 +116,11 @@ pub fn parts(process: usize) -> (usize, usize) {
     (process >> NTH, process & ((1 << NTH) - 1))
 }
 
+/// Whether a world of this name is that of a launch.
+pub fn is_world_of(name: &str, launch: usize) -> bool {
+    name.starts_with("mpi-") && name.rsplit('-').next() == Some(launch.to_string().as_str())
+}
+
 /// As observers know it.
 pub fn shown(process: usize) -> Name {
     match nth(process) {
@@ -149,10 +154,7 @@ fn number(name: &str) -> Answer<Option<usize>> {
 fn claim() -> usize {
     let begin = std::process::id() as usize % LAUNCHES;
     let is_taken = |launch: &usize| {
-        // SAFETY: no preconditions.
-        let user = unsafe { libc::geteuid() };
-        let name = format!("sfm-mpi-{user}-launch-{launch}");
-        let bound = SocketAddr::from_abstract_name(name)
+        let bound = sockets::address(&format!("launch-{launch}"))
             .and_then(|address| UnixDatagram::bind_addr(&address));
         match bound {
             Ok(socket) => {

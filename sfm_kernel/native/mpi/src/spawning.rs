@@ -11,7 +11,7 @@ use crate::collective::bcast;
 use crate::collective::team::{whole, Team};
 use crate::comm::{self, Comm};
 use crate::engine::What;
-use crate::errors::{fail, Answer};
+use crate::errors::{fail, Answer, Failure};
 use crate::group::Group;
 use crate::handles::*;
 use crate::info::Info;
@@ -32,25 +32,40 @@ pub struct Spawned {
     pub sizes: Vec<(usize, usize)>,
 }
 
+/// What the root says, known to all.
+pub fn share(comm: &Comm, root: usize, said: &Value) -> Answer<Value> {
+    let team = Team::of(comm, What::Making);
+    let said = whole(&team, bcast::text(&team, said.to_string(), root))?;
+    Ok(serde_json::from_str(&said).unwrap_or_default())
+}
+
+/// A failure of the root, which is everybody's: what `check` finds.
+pub fn failed(failure: &Failure) -> Value {
+    json!({"error": failure.text, "code": failure.code})
+}
+
+pub fn check(said: &Value, usual: c_int) -> Answer {
+    let Some(text) = said["error"].as_str() else { return Ok(()) };
+    let code = said["code"].as_i64().map_or(usual, |code| code as c_int);
+    Err(fail(code, text))
+}
+
 /// Start them, as all processes of `comm` ask for it; only the root gives `programs`.
 pub fn spawn(comm: &Comm, root: usize, programs: Answer<Option<Vec<Program>>>) -> Answer<Spawned> {
-    let team = Team::of(comm, What::Making);
     let said = match programs {
-        Ok(None) => String::new(),
+        Ok(None) => Value::Null,
         Ok(Some(programs)) => ask(comm, &programs),
-        Err(failure) => json!({"error": failure.text, "code": failure.code}).to_string(),
+        Err(failure) => failed(&failure),
     };
-    let said = whole(&team, bcast::text(&team, said, root))?;
-    let said: Value = serde_json::from_str(&said).unwrap_or_default();
+    let said = share(comm, root, &said)?;
     let numbers = |name: &str| -> Vec<usize> {
         let all = said[name].as_array().into_iter().flatten();
         all.filter_map(Value::as_u64).map(|one| one as usize).collect()
     };
     let started = numbers("sizes").into_iter().chain(std::iter::repeat(0));
     let sizes = numbers("asked").into_iter().zip(started).collect();
-    if let Some(text) = said["error"].as_str() {
-        let code = said["code"].as_i64().map_or(MPI_ERR_SPAWN, |code| code as c_int);
-        return Ok(Spawned { comm: Err(fail(code, text)), sizes });
+    if let Err(failure) = check(&said, MPI_ERR_SPAWN) {
+        return Ok(Spawned { comm: Err(failure), sizes });
     }
     let first = said["first"].as_u64().unwrap_or(0) as usize;
     let members = (first..first + numbers("sizes").iter().sum::<usize>())
@@ -62,7 +77,7 @@ pub fn spawn(comm: &Comm, root: usize, programs: Answer<Option<Vec<Program>>>) -
 }
 
 /// Have the launcher start them; what it says, and what we say of them to the others.
-fn ask(comm: &Comm, programs: &[Program]) -> String {
+fn ask(comm: &Comm, programs: &[Program]) -> Value {
     let number = making::next();
     let parents = [number].into_iter().chain(comm.group.members.iter().map(|one| *one as u64));
     let parents: Vec<String> = parents.map(|one| one.to_string()).collect();
@@ -83,7 +98,7 @@ fn ask(comm: &Comm, programs: &[Program]) -> String {
     };
     said["number"] = number.into();
     said["asked"] = programs.iter().map(|one| one.most).collect::<Vec<_>>().into();
-    said.to_string()
+    said
 }
 
 static PARENT: AtomicI32 = AtomicI32::new(MPI_COMM_NULL);

@@ -216,5 +216,5 @@ fn leave(mut joined: MutexGuard<'_, Joined>) {
     while !launcher::has_released(Duration::from_millis(500)) {
         engine.advance();
     }
-    engine.endpoint.whole.leave();
+    engine.endpoint.leave();
 }

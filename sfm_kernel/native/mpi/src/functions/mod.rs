@@ -19,6 +19,7 @@ pub mod nonblocking;
 pub mod ops;
 pub mod packing;
 pub mod persistent;
+pub mod ports;
 pub mod receiving;
 pub mod request_queries;
 pub mod requests;

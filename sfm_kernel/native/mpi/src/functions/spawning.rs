@@ -79,7 +79,7 @@ unsafe fn spawn(
     intercomm: *mut MPI_Comm,
     array_of_errcodes: *mut c_int,
 ) -> Answer {
-    let parents = within(comm)?;
+    let parents = comm::intra(comm)?;
     checks::root(&parents, root)?;
     put("intercomm", intercomm, MPI_COMM_NULL)?;
     let programs = match parents.rank == root {
@@ -94,15 +94,6 @@ unsafe fn spawn(
         codes.enumerate().for_each(|(nth, code)| *array_of_errcodes.add(nth) = code);
     }
     put("intercomm", intercomm, comm::open(comm?))
-}
-
-/// A communicator of one group.
-pub(super) fn within(comm: MPI_Comm) -> Answer<std::sync::Arc<comm::Comm>> {
-    let found = comm::get(comm)?;
-    if found.remote.is_none() {
-        return Ok(found);
-    }
-    Err(fail(MPI_ERR_COMM, "argument comm is an intercommunicator; one group is wanted here"))
 }
 
 pub unsafe fn comm_get_parent(parent: *mut MPI_Comm) -> Answer {
