@@ -23,6 +23,7 @@ from sfm_kernel.directory import remove_world, root
 from sfm_kernel.mpi.launch import reports, spawning
 from sfm_kernel.mpi.launch.child import Child
 from sfm_kernel.mpi.launch.deeds import ABSENT, DIED, UNFINISHED, deed
+from sfm_kernel.mpi.launch.lone import Lone
 from sfm_kernel.mpi.launch.native import Native
 from sfm_kernel.mpi.launch.relay import Output
 from sfm_kernel.mpi.launch.reports import Report
@@ -68,6 +69,8 @@ class Crew:
         label: whether each line of output says which rank it is from.
         timeout: seconds after which all are ended.
         lifeline: a descriptor whose end of file ends all.
+        serve: instead of programs: the descriptor of a socket to a process that asks for some, and
+            its world.
         detect: whether calls that wait for each other for ever end with DeadlockDetected; else it
             is told, once.
     """
@@ -80,14 +83,19 @@ class Crew:
         timeout: float | None = None,
         lifeline: int | None = None,
         detect: bool = False,
+        serve: tuple[int, str] | None = None,
     ) -> None:
         self._pid = os.getpid()
         self._programs, self._label = programs, label
         self._timeout, self._lifeline = timeout, lifeline
-        self._claim, self._launch = claim()
-        self._world = f"mpi-{os.getpid()}-{os.urandom(4).hex()}-{self._launch}"
-        self._environment: dict[str, str] = {}
-        self._worlds = [World(0, 0, sum(size for size, _ in programs))]
+        self._serve, self._environment = serve, dict[str, str]()
+        if serve is None:
+            self._claim, self._launch = claim()
+            self._world = f"mpi-{os.getpid()}-{os.urandom(4).hex()}-{self._launch}"
+        else:
+            self._world = serve[1]
+            self._launch = int(self._world.rpartition("-")[2])
+        self._worlds = [World(0, 0, sum(size for size, _ in programs) or 1)]
         self._selector = selectors.PollSelector()  # epoll knows no files
         self._out = Output(1, self._selector)
         self._err = self._out if same_file(1, 2) else Output(2, self._selector)
@@ -141,12 +149,16 @@ class Crew:
         environment = {name: os.environ[name] for name in os.environ if name not in _OF_OTHERS}
         environment |= {"SFM_MPI_WORLD": self._world, "SFM_MPI_LAUNCH": str(self._launch)}
         self._environment = environment
-        if any(isinstance(program, Native) for _, program in self._programs):
+        if self._serve or any(isinstance(program, Native) for _, program in self._programs):
             environment["SFM_DIR"] = root()
         else:
             from sfm_kernel.mpi.launch import rank
 
             rank.prepare()
+        if self._serve is not None:
+            lone = Lone(self._serve[0], self._selector, self._heard, self._ended)
+            self._children.append(lone)
+            self._worlds[0].children.append(lone)
         for number, (size, program) in enumerate(self._programs):
             own = {"SFM_MPI_APPNUM": str(number)} if len(self._programs) > 1 else {}
             if isinstance(program, Native) and program.temporary:

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::sockets;
+use crate::{sockets, starting};
 
 /// The socket's descriptor; -1 without a launcher.
 static SOCKET: AtomicI32 = AtomicI32::new(-1);
@@ -63,12 +63,21 @@ fn say(fd: i32, kind: &str, status: i32, text: &str) -> io::Result<()> {
     }
 }
 
-/// Ask for something and wait for the answer; None without a launcher, or where it has died.
+/// Ask for something and wait for the answer; None where the launcher has died. Without one, it is
+/// started.
 pub fn ask(kind: &str, text: &str) -> io::Result<Option<String>> {
     static ONE: Mutex<()> = Mutex::new(()); // answers come in the order of questions
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    if socket().is_none() {
+        SOCKET.store(starting::start()?, Ordering::Release);
+    }
     let Some(fd) = socket() else { return Ok(None) };
     say(fd, kind, 0, text)?;
+    answer(fd)
+}
+
+/// What it says next.
+pub fn answer(fd: i32) -> io::Result<Option<String>> {
     sockets::wait_for(fd, libc::POLLIN)?;
     let mut answer = vec![0; 1 << 16];
     // SAFETY: room for so many bytes.

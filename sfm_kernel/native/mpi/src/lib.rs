@@ -8,7 +8,8 @@
 //! - `engine`: what moves messages; `data`, `ends`: what it is given of a call's arguments
 //! - `request`, `message`, `generalized`, `buffer`: what the program has begun, as it knows it
 //! - `collective`: the algorithms of collectives
-//! - `world`, `process`, `endpoint`, `launcher`, `sockets`: the program that this process is a part of
+//! - `world`, `process`, `endpoint`, `launcher`, `starting`, `sockets`: the program that this
+//!   process is a part of
 //! - `spawning`, `ports`, `names`: processes that are started, or met, later
 //! - `functions`: one function for each of the standard's; build.rs makes the exported entries
 
@@ -44,6 +45,7 @@ mod request;
 mod session;
 mod sockets;
 mod spawning;
+mod starting;
 mod status;
 mod table;
 mod topology;
