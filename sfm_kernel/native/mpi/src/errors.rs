@@ -35,6 +35,8 @@ pub enum On {
     /// The handle, which is a pointer; that of MPI_FILE_NULL hears of files that could not be opened.
     File(usize),
     Session(MPI_Session),
+    /// None yet: the handler that the one to be made would have.
+    Handler(MPI_Errhandler),
 }
 
 /// `Err(fail(MPI_ERR_RANK, format!(…)))`

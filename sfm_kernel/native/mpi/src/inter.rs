@@ -44,15 +44,11 @@ async fn swap<T: Copy>(
     bcast::bcast(team, &theirs, leader).await
 }
 
-/// Of two numbers that leaders have given, the one of the leader with the lower rank in the world.
-fn common(own: c_int, theirs: c_int) -> u32 {
-    (own as u32).min(theirs as u32)
-}
-
-/// A number of our leader's, known to all of the team.
-async fn given(team: &Team, leader: usize) -> Answer<c_int> {
-    let mut number = if team.rank == leader { making::next() as c_int } else { 0 };
-    let items = Items::of("number", (&raw mut number).cast(), 1, MPI_INT)?;
+/// A number of our leader's, known to all of the team. Of the two that leaders have given, both sides
+/// take the lower one.
+async fn given(team: &Team, leader: usize) -> Answer<u64> {
+    let mut number = if team.rank == leader { making::next() } else { 0 };
+    let items = Items::of("number", (&raw mut number).cast(), 1, MPI_UINT64_T)?;
     bcast::bcast(team, &items, leader).await?;
     Ok(number)
 }
@@ -70,19 +66,60 @@ pub fn create(
         (Team::apart(comm, comm.everybody(), comm.rank as usize, tag), before + other)
     });
     let across = across.as_ref().map(|(team, other)| (team, *other));
-    let (own, theirs) = whole(&team, async {
-        let own = given(&team, leader).await?;
-        let words: Vec<c_int> = [&[own], &local.group.members[..]].concat();
-        Ok((own, exchange(&team, leader, across, &words).await?))
-    })?;
-    let remote = Group::new(theirs[1..].to_vec());
-    if remote.members.iter().any(|member| local.group.rank_of(*member).is_some()) {
-        return Err(fail(MPI_ERR_COMM, "the two groups have a process in common"));
-    }
-    let number = common(own, theirs[0]);
+    let (number, remote) = meet(&team, &local.group, leader, across)?;
     let mut made = making::child(local, number, local.group.clone(), local.rank as usize);
     made.remote = Some(remote);
     Ok(made)
+}
+
+/// The same without communicators; our leader knows the other one (`far`, a process).
+pub fn from_groups(
+    local: &Arc<Group>,
+    rank: usize,
+    leader: usize,
+    far: Option<c_int>,
+    tag: &str,
+) -> Answer<Comm> {
+    let team = Team::without_comm(local.clone(), rank, tag);
+    let across = far.map(|far| {
+        let own = local.members[leader];
+        let leaders = Group::new(vec![own.min(far), own.max(far)]);
+        let nth = leaders.rank_of(own).expect("one of them") as usize;
+        (Team::without_comm(leaders, nth, tag), 1 - nth)
+    });
+    let across = across.as_ref().map(|(team, other)| (team, *other));
+    let (number, remote) = meet(&team, local, leader, across)?;
+    let mut made = Comm::new(number, local.clone(), rank as c_int);
+    made.remote = Some(remote);
+    Ok(made)
+}
+
+/// What both sides agree on: a number for the new communicator, and who the others are.
+fn meet(
+    team: &Team,
+    local: &Group,
+    leader: usize,
+    across: Across<'_>,
+) -> Answer<(u64, Arc<Group>)> {
+    let (own, theirs) = whole(team, async {
+        let own = given(team, leader).await?;
+        Ok((own, exchange(team, leader, across, &words_of(own, local)).await?))
+    })?;
+    let remote = group_of(&theirs);
+    if remote.members.iter().any(|member| local.rank_of(*member).is_some()) {
+        return Err(fail(MPI_ERR_COMM, "the two groups have a process in common"));
+    }
+    Ok((own.min(theirs[0]), remote))
+}
+
+/// What a side says of itself: its number for the new communicator, and who is in it.
+fn words_of(number: u64, group: &Group) -> Vec<u64> {
+    let members = group.members.iter().map(|member| *member as u64);
+    std::iter::once(number).chain(members).collect()
+}
+
+fn group_of(words: &[u64]) -> Arc<Group> {
+    Group::new(words[1..].iter().map(|member| *member as c_int).collect())
 }
 
 /// From side to side of an intercommunicator, for the first process of each.
@@ -91,22 +128,21 @@ pub fn across(team: &Team) -> Across<'_> {
 }
 
 /// A number for a duplicate.
-pub async fn agree(team: &Team) -> Answer<u32> {
+pub async fn agree(team: &Team) -> Answer<u64> {
     let side = team.side();
     let own = given(&side, 0).await?;
     let theirs = exchange(&side, 0, across(team), &[own]).await?;
-    Ok(common(own, theirs[0]))
+    Ok(own.min(theirs[0]))
 }
 
 /// Some processes of each side; None for those who are not among them, or where a side has none.
 pub async fn subset(comm: &Comm, team: &Team, group: Arc<Group>) -> Answer<Option<Comm>> {
     let side = team.side();
     let own = given(&side, 0).await?;
-    let words = [&[own], &group.members[..]].concat();
-    let theirs = exchange(&side, 0, across(team), &words).await?;
-    let remote = Group::new(theirs[1..].to_vec());
+    let theirs = exchange(&side, 0, across(team), &words_of(own, &group)).await?;
+    let remote = group_of(&theirs);
     let Some(rank) = group.own_rank().filter(|_| remote.size() > 0) else { return Ok(None) };
-    let mut made = making::child(comm, common(own, theirs[0]), group, rank as usize);
+    let mut made = making::child(comm, own.min(theirs[0]), group, rank as usize);
     made.remote = Some(remote);
     Ok(Some(made))
 }
@@ -116,13 +152,13 @@ pub async fn merge(comm: &Comm, team: &Team, high: bool) -> Answer<Comm> {
     let (side, remote) = (team.side(), comm.peers());
     let number = given(&side, 0).await?;
     let said = words::one_of_each(&side, high).await?;
-    let words = [c_int::from(said[0]), number];
+    let words = [u64::from(said[0]), number];
     let theirs = exchange(&side, 0, across(team), &words).await?;
     if said.contains(&!high) {
         let text = "argument high is true in some processes of this group and false in others";
         return Err(fail(MPI_ERR_ARG, text));
     }
-    let (own, theirs, number) = (&comm.group.members, theirs[0] != 0, common(number, theirs[1]));
+    let (own, theirs, number) = (&comm.group.members, theirs[0] != 0, number.min(theirs[1]));
     let first = if high == theirs { own[0] < remote.members[0] } else { !high };
     let (low, top) = if first { (own, &remote.members) } else { (&remote.members, own) };
     let group = Group::new([&low[..], &top[..]].concat());

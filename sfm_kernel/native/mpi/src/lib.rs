@@ -3,16 +3,20 @@
 //!
 //! - `handles`, `status`, `table`: the ABI: C types, constants, the status, objects by handle
 //! - `errors`, `classes`, `errhandlers`, `checks`: what failed, said to whom; arguments
-//! - `comm`, `group`, `topology`, `cart`, `graph`, `attributes`, `info`, `datatype`, `op`: objects as data
+//! - `comm`, `group`, `session`, `topology`, `cart`, `graph`, `attributes`, `info`, `datatype`, `op`:
+//!   objects as data
 //! - `engine`: what moves messages; `data`, `ends`: what it is given of a call's arguments
-//! - `request`, `message`, `generalized`, `partitioned`, `own_buffer`: what the program has begun, as it knows it
+//! - `request`, `message`, `generalized`, `partitioned`, `buffer`: what the program has begun, as it
+//!   knows it
 //! - `file_numbers`: files as Fortran knows them
 //! - `collective`: the algorithms of collectives
-//! - `world`, `endpoint`, `launcher`: the program that this process is a part of
-//! - `host`: what the program around the calls is
+//! - `world`, `process`, `endpoint`, `launcher`, `starting`, `sockets`: the program that this
+//!   process is a part of; `host`: what kind of program it is
+//! - `spawning`, `ports`, `names`: processes that are started, or met, later
 //! - `functions`: one function for each of the standard's; build.rs makes the exported entries
 
 mod attributes;
+mod buffer;
 mod cart;
 mod checks;
 mod classes;
@@ -37,10 +41,16 @@ mod inter;
 mod launcher;
 mod making;
 mod message;
+mod names;
 mod op;
-mod own_buffer;
 mod partitioned;
+mod ports;
+mod process;
 mod request;
+mod session;
+mod sockets;
+mod spawning;
+mod starting;
 mod status;
 mod table;
 mod topology;

@@ -6,6 +6,7 @@
 
 use std::cmp::Ordering;
 use std::future::{poll_fn, Future};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::pin::pin;
 use std::sync::atomic::Ordering::Relaxed;
@@ -20,6 +21,7 @@ use crate::engine::{
 use crate::errors::{fail, Answer, Failure};
 use crate::group::Group;
 use crate::handles::*;
+use crate::{making, process};
 
 /// Who takes part, and which messages are this collective's.
 #[derive(Clone)]
@@ -80,14 +82,24 @@ impl Team {
         Team { rank, size, near: size, what: What::Making, context, tag, group }
     }
 
-    fn world_rank(&self, rank: usize) -> usize {
+    /// Those who have no communicator yet, but a word in common.
+    pub fn without_comm(group: Arc<Group>, rank: usize, word: &str) -> Team {
+        let mut hasher = DefaultHasher::new(); // the same in every process
+        (word, &group.members).hash(&mut hasher);
+        let tag = (hasher.finish() as u32 & LARGEST) as c_int;
+        let (size, context) = (group.members.len(), engine::collectives(making::FIRST));
+        Team { rank, size, near: size, what: What::Making, context, tag, group }
+    }
+
+    /// The number of the process that has this rank.
+    fn process(&self, rank: usize) -> usize {
         self.group.members[rank] as usize
     }
 
     /// Begin to send; the data stays as it is until it has gone.
     pub fn send(&self, dest: usize, data: &Data) -> Going {
-        // The world's rank: a part of a collective's processes counts differently.
-        let (rank, source) = (self.world_rank(dest), engine().rank as c_int);
+        // Its own number: a part of a collective's processes counts differently.
+        let (rank, source) = (self.process(dest), engine().rank as c_int);
         let to = To { context: self.context, rank, source, tag: self.tag, what: self.what };
         // SAFETY: a collective does not return before its messages have gone.
         Going(unsafe { engine().send(to, Mode::Standard, data) })
@@ -95,7 +107,7 @@ impl Team {
 
     /// Begin to receive; the memory is the message's until it has come.
     pub fn receive(&self, source: usize, data: Data) -> Coming {
-        let from = self.world_rank(source);
+        let from = self.process(source);
         let (source, tag) = (from as c_int, self.tag);
         let (context, what) = (self.context, self.what);
         let wanted = Wanted { context, source, tag, from: Some(from), what };
@@ -127,8 +139,9 @@ fn checked(outcome: Outcome) -> Answer {
 fn other_call(outcome: &Outcome, own: What) -> Failure {
     let (rank, theirs) = (outcome.status.MPI_SOURCE, What::of(outcome.status.MPI_TAG as u8));
     let text = format!(
-        "process {rank} of MPI_COMM_WORLD calls {} where this one calls {}: all processes of a \
-         communicator make the same collective calls in the same order",
+        "{} calls {} where this one calls {}: all processes of a communicator make the same \
+         collective calls in the same order",
+        process::named(rank as usize),
         theirs.name(),
         own.name()
     );

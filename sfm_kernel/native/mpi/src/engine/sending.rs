@@ -24,7 +24,7 @@ pub enum Mode {
 
 pub struct Sending {
     pub end: End,
-    /// The receiver, in the world.
+    /// The receiver (`process`).
     pub dest: usize,
     pub(super) envelope: Envelope,
     bytes: Mutex<Bytes>,
@@ -89,7 +89,7 @@ impl Sending {
 pub struct To {
     /// The core's (`messages`, `collectives`).
     pub context: u64,
-    /// The receiver, in the world.
+    /// The receiver (`process`).
     pub rank: usize,
     /// The sender, in the communicator.
     pub source: c_int,
@@ -165,6 +165,12 @@ impl Engine {
         // SAFETY: as the caller promises.
         let packed = unsafe { data.pack() };
         self.send_from(to, mode, packed.as_ptr(), packed.len(), Some(packed))
+    }
+
+    /// The same of those in one context.
+    pub fn has_sent_all_in(&self, context: u64) -> bool {
+        let is_it = |sending: &Arc<Sending>| sending.envelope.context == context;
+        !self.has_waiting_in(context) && !lock(&self.answered).all.values().any(is_it)
     }
 
     /// All sends have gone that nobody waits for any more.

@@ -4,6 +4,7 @@
 use sfm_native::packet::{Envelope, LIBRARY};
 
 use super::{engine, Note};
+use crate::process;
 
 /// Fits into eight bits of a message's note.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,9 +72,9 @@ pub fn left() -> Option<String> {
     let note =
         engine().core.find_queued(|packet| packet.envelope().as_ref().and_then(of_collective))?;
     Some(format!(
-        "process {} of MPI_COMM_WORLD has called {}, and this process has not: all processes of a \
-         communicator make the same collective calls in the same order, with the same root",
-        note.rank,
+        "{} has called {}, and this process has not: all processes of a communicator make the same \
+         collective calls in the same order, with the same root",
+        process::named(note.rank),
         note.what.name()
     ))
 }

@@ -20,7 +20,7 @@ pub(super) unsafe fn none_yet(newcomm: *mut MPI_Comm) -> Answer {
 }
 
 /// A duplicate of `comm` under its new number.
-unsafe fn duplicate(handle: MPI_Comm, comm: &Comm, number: u32, info: Info) -> Answer<Comm> {
+unsafe fn duplicate(handle: MPI_Comm, comm: &Comm, number: u64, info: Info) -> Answer<Comm> {
     let attributes = comm.attributes.copy(handle)?;
     let mut copy = making::child(comm, number, comm.group.clone(), comm.rank as usize);
     (copy.remote, copy.topology) = (comm.remote.clone(), comm.topology.clone());
@@ -173,8 +173,4 @@ pub unsafe fn comm_free(comm: *mut MPI_Comm) -> Answer {
     comm::release(*comm)?;
     *comm = MPI_COMM_NULL;
     Ok(())
-}
-
-pub unsafe fn comm_disconnect(comm: *mut MPI_Comm) -> Answer {
-    comm_free(comm)
 }
