@@ -11,7 +11,7 @@
 //! - `file_numbers`: files as Fortran knows them
 //! - `collective`: the algorithms of collectives
 //! - `world`, `process`, `endpoint`, `launcher`, `starting`, `sockets`: the program that this
-//!   process is a part of; `host`: what kind of program it is
+//!   process is a part of; `home`, `host`: what kind of world and program these are
 //! - `spawning`, `ports`, `names`: processes that are started, or met, later
 //! - `functions`: one function for each of the standard's; build.rs makes the exported entries
 
@@ -35,6 +35,7 @@ mod generalized;
 mod graph;
 mod group;
 mod handles;
+pub mod home;
 pub mod host;
 mod info;
 mod inter;

@@ -21,7 +21,7 @@ use sfm_native::ring_file::RingFile;
 
 use super::control::{Kind, Note};
 use super::operation::Outcome;
-use super::peer::{writing, SMALL};
+use super::peer::SMALL;
 use super::{lock, Engine, Receiving, Sending};
 use crate::handles::*;
 
@@ -265,11 +265,10 @@ impl Engine {
     /// A claim in the ring to a peer that is not in use.
     fn free_claim(&self, rank: usize) -> Option<(Arc<RingFile>, usize)> {
         let peer = self.peer(rank);
-        let way = self.way(peer).ok()?;
+        let ring = self.way(peer).ok()?.ring()?;
         let mut claims = lock(&peer.claims);
         let nth = (0..CLAIMS).find(|nth| *claims & 1 << nth == 0)?;
         *claims |= 1 << nth;
-        let ring = way.ring(&writing(way));
         Some((ring, nth))
     }
 

@@ -33,7 +33,7 @@ pub fn awaited() -> Option<usize> {
 }
 
 fn call(arguments: Arguments, waits: Waits) -> Call {
-    let name = engine().endpoint.whole.surroundings().call();
+    let name = engine().endpoint.surroundings().call();
     Call { name: name.unwrap_or_else(|| callers::name().into()), arguments, waits }
 }
 

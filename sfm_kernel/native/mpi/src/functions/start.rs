@@ -32,7 +32,8 @@ fn start() -> Answer {
     world::start()?;
     world::note_main();
     let alone = Group::new(vec![process::own().number()]);
-    comm::start(Comm::new(0, world::everybody(), world::rank()), Comm::new(1, alone, 0));
+    let everybody = Comm::new(process::own().generation(), world::everybody(), world::rank());
+    comm::start(everybody, Comm::new(1, alone, 0));
     spawning::meet_parent();
     Ok(())
 }
@@ -41,7 +42,6 @@ pub unsafe fn finalize() -> Answer {
     comm::get(MPI_COMM_SELF)?.attributes.clear(MPI_COMM_SELF)?;
     comm::get(MPI_COMM_WORLD)?.attributes.clear(MPI_COMM_WORLD)?;
     world::finish()?;
-    comm::finish();
     world::leave_if_done();
     Ok(())
 }
