@@ -1,5 +1,7 @@
 //! What a message is made of: some memory, and where its bytes lie there.
 
+use std::ops::Range;
+
 use sfm_native::core::Payload;
 
 use crate::checks;
@@ -88,13 +90,38 @@ impl Data {
         let to: *mut u8 = packed.as_mut_ptr();
         // SAFETY: as the caller promises; `packed` has the room, and all of it is written.
         unsafe {
-            match &self.layout {
-                None => to.copy_from_nonoverlapping(self.at, self.length),
-                Some(layout) => copying::pack(layout, self.at, 0..self.length, to),
-            }
+            self.pack_part(0..self.length, to);
             packed.set_len(self.length);
         }
         packed
+    }
+
+    /// Copy this range of the bytes to a row.
+    ///
+    /// # Safety
+    /// The memory is there, and `to` has room.
+    pub unsafe fn pack_part(&self, range: Range<usize>, to: *mut u8) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            match &self.layout {
+                None => to.copy_from_nonoverlapping(self.at.add(range.start), range.len()),
+                Some(layout) => copying::pack(layout, self.at, range, to),
+            }
+        }
+    }
+
+    /// Copy a row to where this range of the bytes belongs.
+    ///
+    /// # Safety
+    /// The memory is there, nobody else uses it, and `from` is as long as the range.
+    pub unsafe fn fill_part(&self, range: Range<usize>, from: *const u8) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            match &self.layout {
+                None => self.at.add(range.start).copy_from_nonoverlapping(from, range.len()),
+                Some(layout) => copying::unpack(layout, self.at, range, from),
+            }
+        }
     }
 
     /// Put a message's bytes to their places, as many as there is room for.

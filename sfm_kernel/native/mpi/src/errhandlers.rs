@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::comm;
 use crate::errors::{fail, fatal, Answer, On};
+use crate::file;
 use crate::handles::*;
 use crate::table::Table;
 
@@ -37,6 +38,11 @@ impl Attached {
         let handle = self.0.load(Relaxed);
         HANDLERS.retain(handle);
         Attached(AtomicI32::new(handle))
+    }
+
+    /// The handle, without a reference of its own.
+    pub fn current(&self) -> MPI_Errhandler {
+        self.0.load(Relaxed)
     }
 
     /// The handle, as one more reference for the program, which may free it.
@@ -89,25 +95,32 @@ fn known(handle: MPI_Errhandler) -> Answer {
 pub fn handle(code: c_int, text: &str, on: Option<On>) {
     let comm = match on {
         Some(On::Comm(handle)) => comm::get(handle).ok().map(|comm| (handle, comm)),
-        // These have handlers of their own as soon as they are there.
+        // Windows and sessions have handlers of their own as soon as they are there.
         Some(On::Win(_) | On::File(_) | On::Session(_)) | None => None,
     };
-    let handler = match &comm {
-        Some((_, comm)) => comm.errhandler.0.load(Relaxed),
-        None => without_object(),
+    let handler = match (&comm, on) {
+        (Some((_, comm)), _) => comm.errhandler.current(),
+        (None, Some(On::File(handle))) => file::current_errhandler(handle),
+        (None, _) => without_object(),
     };
-    let on = comm.map(|(handle, _)| handle);
+    let of_comm = comm.map(|(handle, _)| handle);
     if handler == MPI_ERRORS_RETURN {
         return;
     }
     match HANDLERS.get(handler).as_deref() {
         Some(Handler::Comm(Some(function))) => {
-            let (mut comm, mut code) = (on.unwrap_or(MPI_COMM_SELF), code);
+            let (mut comm, mut code) = (of_comm.unwrap_or(MPI_COMM_SELF), code);
             // SAFETY: the program gave this function for this use; both arguments are ints, and the
             // null ends what it may read beyond them.
             unsafe { function(&mut comm, &mut code, std::ptr::null_mut::<c_void>()) }
         }
-        _ => fatal(code, text, on),
+        Some(Handler::File(Some(function))) => {
+            let handle = if let Some(On::File(handle)) = on { handle } else { 0 };
+            let (mut file, mut code) = (handle as MPI_File, code);
+            // SAFETY: as above; a file's handle is a pointer.
+            unsafe { function(&mut file, &mut code, std::ptr::null_mut::<c_void>()) }
+        }
+        _ => fatal(code, text, of_comm),
     }
 }
 

@@ -7,6 +7,7 @@
 //! - `engine`: what moves messages; `data`, `ends`: what it is given of a call's arguments
 //! - `request`, `message`, `generalized`, `own_buffer`: what the program has begun, as it knows it
 //! - `collective`: the algorithms of collectives
+//! - `file`: files that processes read and write together
 //! - `world`, `endpoint`, `launcher`: the program that this process is a part of
 //! - `functions`: one function for each of the standard's; build.rs makes the exported entries
 
@@ -23,6 +24,7 @@ mod ends;
 mod engine;
 mod errhandlers;
 mod errors;
+mod file;
 mod functions;
 mod generalized;
 mod group;

@@ -25,11 +25,13 @@ pub enum What {
     Scan,
     Exscan,
     Finalize,
+    /// Any call that all processes of a file make.
+    File,
 }
 
 use What::*;
 
-const ALL: [(What, &str); 14] = [
+const ALL: [(What, &str); 15] = [
     (Message, "no collective"),
     (Making, "a function that makes a communicator"),
     (Barrier, "MPI_Barrier"),
@@ -44,6 +46,7 @@ const ALL: [(What, &str); 14] = [
     (Scan, "MPI_Scan"),
     (Exscan, "MPI_Exscan"),
     (Finalize, "MPI_Finalize"),
+    (File, "a function that all processes of a file call"),
 ];
 
 impl What {

@@ -4,7 +4,7 @@ use crate::checks::{put, put_text, text};
 use crate::errhandlers::{self, Handler};
 use crate::errors::{self, fail, Answer, Failure, On};
 use crate::handles::*;
-use crate::{classes, comm};
+use crate::{classes, comm, file};
 
 pub unsafe fn comm_create_errhandler(
     function: MPI_Comm_errhandler_function,
@@ -42,12 +42,29 @@ pub unsafe fn comm_get_errhandler(comm: MPI_Comm, errhandler: *mut MPI_Errhandle
     put("errhandler", errhandler, comm::get(comm)?.errhandler.get())
 }
 
-/// As if a function of MPI had failed with this code; returns what such a function would.
 pub unsafe fn comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) -> Answer {
     comm::get(comm)?;
-    let class = classes::text(errorcode).unwrap_or_else(|| format!("error code {errorcode}"));
-    let text = format!("MPI_Comm_call_errhandler: {class}");
-    errhandlers::handle(errorcode, &text, Some(On::Comm(comm)));
+    call_errhandler("MPI_Comm_call_errhandler", errorcode, On::Comm(comm));
+    Ok(())
+}
+
+/// As if a function of MPI had failed with this code.
+fn call_errhandler(function: &str, code: c_int, on: On) {
+    let class = classes::text(code).unwrap_or_else(|| format!("error code {code}"));
+    errhandlers::handle(code, &format!("{function}: {class}"), Some(on));
+}
+
+pub unsafe fn file_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler) -> Answer {
+    file::with_errhandler(file, |own| own.set(errhandler))?
+}
+
+pub unsafe fn file_get_errhandler(file: MPI_File, errhandler: *mut MPI_Errhandler) -> Answer {
+    put("errhandler", errhandler, file::with_errhandler(file, |own| own.get())?)
+}
+
+pub unsafe fn file_call_errhandler(fh: MPI_File, errorcode: c_int) -> Answer {
+    file::with_errhandler(fh, |_| ())?;
+    call_errhandler("MPI_File_call_errhandler", errorcode, On::File(fh as usize));
     Ok(())
 }
 
