@@ -21,6 +21,8 @@ mod pointer;
 pub mod representation;
 mod sizes;
 pub mod split;
+#[cfg(test)]
+mod tests;
 mod transfer;
 pub mod view;
 

@@ -156,7 +156,3 @@ impl Mover for Writing<'_> {
         Ok(true)
     }
 }
-
-#[cfg(test)]
-#[path = "transfer_tests.rs"]
-mod tests;
