@@ -53,7 +53,7 @@ impl Data {
         let count = checks::count("count", count)?;
         let datatype = datatype::committed(datatype)?;
         checks::not_in_place(name, at)?;
-        checks::buffer(name, at, datatype.size * count, datatype.basic.is_none())?;
+        checks::buffer(name, at, datatype.bytes(count)?, datatype.basic.is_none())?;
         Ok(Data::items(at, count, &datatype))
     }
 

@@ -46,7 +46,7 @@ mod world;
 #[allow(non_snake_case)]
 mod entries {
     use crate::handles::*;
-    use crate::{checks, errors, functions, world};
+    use crate::{checks, datatype, errors, functions, world};
     use sfm_endpoint::entry;
     include!(concat!(env!("OUT_DIR"), "/entries.rs"));
 }

@@ -122,16 +122,21 @@ impl Request {
         }
     }
 
-    /// The program has been told of its end: a persistent one is inactive again, another goes.
-    pub fn complete(&self, handle: &mut MPI_Request) {
+    /// The program is told how it ended: a persistent one is inactive again, another goes.
+    pub fn complete(&self, handle: &mut MPI_Request) -> Outcome {
         let work = std::mem::replace(&mut *self.work(), Work::Inactive);
+        let mut outcome = work.outcome(); // a generalized one calls the program: not under the lock
         if let Work::Generalized(one) = work {
-            one.free();
+            let code = one.free();
+            if outcome.code == MPI_SUCCESS {
+                outcome.code = code;
+            }
         }
         if !self.is_persistent() {
             REQUESTS.release(*handle);
             *handle = MPI_REQUEST_NULL;
         }
+        outcome
     }
 
     /// Whose death makes waiting for it useless.
@@ -162,9 +167,15 @@ impl Request {
 
     /// Take a receive back whose message has not come, or a send that nobody has received. A send
     /// that has ended goes on.
-    pub fn cancel(&self) {
+    pub fn cancel(&self) -> Answer {
         let work = self.work().clone();
-        work.cancel();
+        match work.cancel() {
+            MPI_SUCCESS => Ok(()),
+            code => {
+                let text = format!("the program's function that cancels a request returned {code}");
+                Err(fail(code, text).on(On::Comm(self.comm)))
+            }
+        }
     }
 }
 
@@ -248,16 +259,17 @@ impl Work {
         }
     }
 
-    fn cancel(&self) {
+    fn cancel(&self) -> c_int {
         match self {
             Work::Receiving(receiving) => {
                 engine().take_back(receiving, Outcome::cancelled());
             }
             Work::Sending(sending) => engine().call_back(sending),
-            Work::Generalized(one) => one.cancel(),
+            Work::Generalized(one) => return one.cancel(),
             // The standard has no half of an exchange taken back.
             Work::After(..) | Work::Ended(_) | Work::Inactive | Work::Schedule(_) => {}
         }
+        MPI_SUCCESS
     }
 }
 

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use crate::datatype::{making, Datatype, Held, Layout, Signature};
-use crate::errors::{fail, Answer};
+use crate::datatype::{arrays, making, Datatype, Held, Layout, Signature};
+use crate::errors::Answer;
 use crate::handles::*;
 
 /// How many bytes an element takes.
@@ -23,8 +23,8 @@ pub fn with(datatype: &Held, sizes: Sizes<'_>) -> Answer<Held> {
     let number = |nth: usize| numbers[nth] as usize;
     let places: Vec<MPI_Count> = at.iter().map(|one| *one as MPI_Count).collect();
     let lengths: Vec<usize> = numbers.iter().skip(1).map(|one| *one as usize).collect();
-    Ok(match made.combiner {
-        MPI_COMBINER_DUP => old,
+    match made.combiner {
+        MPI_COMBINER_DUP => Ok(old),
         MPI_COMBINER_CONTIGUOUS => making::contiguous(number(0), old),
         MPI_COMBINER_VECTOR => making::vector(number(0), number(1), numbers[2], old),
         MPI_COMBINER_HVECTOR => making::hvector(number(0), number(1), places[0], old),
@@ -41,17 +41,27 @@ pub fn with(datatype: &Held, sizes: Sizes<'_>) -> Answer<Held> {
         MPI_COMBINER_SUBARRAY => {
             let (of, rest) = (number(0), &numbers[1..]);
             let order = rest[3 * of] as c_int;
-            making::subarray(&rest[..of], &rest[of..2 * of], &rest[2 * of..3 * of], order, old)?
+            arrays::subarray(&rest[..of], &rest[of..2 * of], &rest[2 * of..3 * of], order, old)
         }
-        _ => {
-            let text = format!(
-                "{} cannot be laid out in this representation, whose elements have other sizes than \
-                 in memory; make it of blocks, vectors or subarrays",
-                datatype.told()
-            );
-            return Err(fail(MPI_ERR_UNSUPPORTED_DATAREP, text));
+        MPI_COMBINER_DARRAY => {
+            let (dimensions, rest) = (number(2), &numbers[3..]);
+            let part = |nth: usize| -> Vec<c_int> {
+                let all = &rest[nth * dimensions..][..dimensions];
+                all.iter().map(|one| *one as c_int).collect()
+            };
+            let of = arrays::Distribution {
+                size: numbers[0] as c_int,
+                rank: numbers[1] as c_int,
+                sizes: &rest[..dimensions],
+                kinds: &part(1),
+                arguments: &part(2),
+                grid: &part(3),
+                order: rest[4 * dimensions] as c_int,
+            };
+            arrays::darray(&of, old)
         }
-    })
+        combiner => unreachable!("no datatype is made in way {combiner} of others"),
+    }
 }
 
 /// Whether its elements have these sizes in memory, too.

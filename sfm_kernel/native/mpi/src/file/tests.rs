@@ -7,7 +7,8 @@ use super::transfer;
 use super::view::View;
 use crate::datatype::layout::Visitor;
 use crate::datatype::tests::{random, Chance, Places};
-use crate::datatype::{self, making, Held};
+use crate::datatype::{self, arrays, making, Held};
+use crate::errors::Answer;
 use crate::handles::*;
 
 fn view(displacement: i64, filetype: Held) -> Option<View> {
@@ -135,7 +136,7 @@ fn pieces_of_all_sizes_and_distances_are_read() {
     for (length, stride) in [(5000, 6000), (7, 9), (100, 5000), (3000, 70_000), (1, 2)] {
         let byte = datatype::get(MPI_BYTE).unwrap();
         let count = 300_000 / stride;
-        let filetype = making::vector(count, length, stride as MPI_Count, byte);
+        let filetype = making::vector(count, length, stride as MPI_Count, byte).unwrap();
         let places = (0..count as isize)
             .flat_map(|block| (0..length as isize).map(move |one| block * stride as isize + one))
             .collect();
@@ -150,12 +151,12 @@ fn pieces_of_all_sizes_and_distances_are_read() {
 fn elements_of_other_sizes_in_the_file_move_what_comes_after_them() {
     let long = || datatype::get(MPI_LONG).unwrap();
     let external = Representation::External32;
-    let vector = external.in_file(&making::vector(3, 2, 4, long())).unwrap();
+    let in_file = |made: Answer<Held>| external.in_file(&made.unwrap()).unwrap();
+    let vector = in_file(making::vector(3, 2, 4, long()));
     assert_eq!((vector.size, vector.extent), (24, 40));
-    let part = making::subarray(&[4, 5], &[2, 3], &[1, 2], MPI_ORDER_C, long()).unwrap();
-    let part = external.in_file(&part).unwrap();
+    let part = in_file(arrays::subarray(&[4, 5], &[2, 3], &[1, 2], MPI_ORDER_C, long()));
     assert_eq!((part.size, part.extent, part.true_lb), (24, 80, 28));
-    let bytes = external.in_file(&making::hindexed(&[1, 1], &[0, 8], long())).unwrap();
+    let bytes = in_file(making::hindexed(&[1, 1], &[0, 8], long()));
     assert_eq!((bytes.size, bytes.extent), (8, 12));
     let int = datatype::get(MPI_INT).unwrap();
     assert_eq!(external.in_file(&int).unwrap().handle, Some(MPI_INT));

@@ -1,6 +1,7 @@
 //! What each function of the standard does, by its name without `MPI_`. The entries that are
 //! exported are made from these (build.rs): whatever is not here is a stub that says so.
 
+pub mod abi;
 pub mod attributes;
 pub mod buffering;
 pub mod collectives;
@@ -27,6 +28,7 @@ pub mod sending;
 pub mod start;
 pub mod statuses;
 pub mod topologies;
+pub mod type_contents;
 pub mod type_queries;
 pub mod types;
 pub mod types_f90;

@@ -58,7 +58,7 @@ fn wait_for(requests: &[Option<Arc<Request>>], is_done: impl Fn() -> bool) {
 
 pub unsafe fn wait(request: *mut MPI_Request, status: *mut MPI_Status) -> Answer {
     let Some(one) = request::get(*request)? else {
-        MPI_Status::empty().put(status);
+        MPI_Status::put_empty(status);
         return Ok(());
     };
     if !one.is_done() {
@@ -73,14 +73,16 @@ pub unsafe fn wait(request: *mut MPI_Request, status: *mut MPI_Status) -> Answer
 }
 
 unsafe fn complete(one: &Request, handle: &mut MPI_Request, status: *mut MPI_Status) -> Answer {
-    let outcome = one.outcome();
-    one.complete(handle);
-    finish(&outcome, one.comm, status)
+    if !one.is_active() {
+        MPI_Status::put_empty(status);
+        return Ok(());
+    }
+    finish(&one.complete(handle), one.comm, status)
 }
 
 pub unsafe fn test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) -> Answer {
     let Some(one) = request::get(*request)? else {
-        MPI_Status::empty().put(status);
+        MPI_Status::put_empty(status);
         return put("flag", flag, 1);
     };
     let is_done = look(&[Some(one.clone())], || one.is_done());
@@ -119,8 +121,7 @@ unsafe fn complete_one(
 ) {
     let outcome = match one {
         Some(one) => {
-            let outcome = one.outcome();
-            one.complete(handle);
+            let outcome = one.complete(handle);
             if outcome.code != MPI_SUCCESS {
                 *failed = Some(failure(&outcome, one.comm));
             }
@@ -199,7 +200,7 @@ pub unsafe fn waitany(
     let handles = array_mut("array_of_requests", array_of_requests, count("count", count_)?)?;
     let requests = all(handles)?;
     if first_done(&requests).is_none() {
-        MPI_Status::empty().put(status);
+        MPI_Status::put_empty(status);
         return put("index", index, MPI_UNDEFINED);
     }
     wait_for(&requests, || first_done(&requests).flatten().is_some());
@@ -220,7 +221,7 @@ pub unsafe fn testany(
     look(&requests, || first_done(&requests) != Some(None));
     match first_done(&requests) {
         None => {
-            MPI_Status::empty().put(status);
+            MPI_Status::put_empty(status);
             put("index", index, MPI_UNDEFINED)?;
             put("flag", flag, 1)
         }
@@ -300,9 +301,8 @@ pub unsafe fn request_free(request: *mut MPI_Request) -> Answer {
 pub unsafe fn cancel(request: *mut MPI_Request) -> Answer {
     match request::get(*request)? {
         Some(one) => one.cancel(),
-        None => return Err(fail(MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL")),
+        None => Err(fail(MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL")),
     }
-    Ok(())
 }
 
 pub unsafe fn start(request: *mut MPI_Request) -> Answer {
