@@ -18,6 +18,8 @@ pub struct Data {
     length: usize,
     /// Where they lie, if not in a row from `at` on.
     layout: Option<Layout>,
+    /// Of the layout's bytes, the first of the message.
+    first: usize,
 }
 
 // SAFETY: an address; who reads or writes there says why it may.
@@ -28,7 +30,7 @@ unsafe impl Sync for Data {}
 impl Data {
     /// Bytes in a row.
     pub fn bytes(at: *mut u8, length: usize) -> Data {
-        Data { at, length, layout: None }
+        Data { at, length, layout: None, first: 0 }
     }
 
     /// `count` items of a datatype.
@@ -38,7 +40,7 @@ impl Data {
             Some((offset, length)) => Data::bytes(at.wrapping_offset(offset), length),
             None => {
                 let layout = datatype.layout_of(count);
-                Data { at, length: layout.bytes(), layout: Some(layout) }
+                Data { at, length: layout.bytes(), layout: Some(layout), first: 0 }
             }
         }
     }
@@ -71,6 +73,15 @@ impl Data {
         }
     }
 
+    /// This range of its bytes.
+    pub fn part(&self, range: Range<usize>) -> Data {
+        let (length, first) = (range.len(), self.first + range.start);
+        match &self.layout {
+            None => Data::bytes(self.at.wrapping_add(range.start), length),
+            Some(layout) => Data { at: self.at, length, layout: Some(layout.clone()), first },
+        }
+    }
+
     /// Bytes that it holds, without gaps.
     pub fn len(&self) -> usize {
         self.length
@@ -90,38 +101,16 @@ impl Data {
         let to: *mut u8 = packed.as_mut_ptr();
         // SAFETY: as the caller promises; `packed` has the room, and all of it is written.
         unsafe {
-            self.pack_part(0..self.length, to);
+            match &self.layout {
+                None => to.copy_from_nonoverlapping(self.at, self.length),
+                Some(layout) => {
+                    let range = self.first..self.first + self.length;
+                    copying::pack(layout, self.at, range, to);
+                }
+            }
             packed.set_len(self.length);
         }
         packed
-    }
-
-    /// Copy this range of the bytes to a row.
-    ///
-    /// # Safety
-    /// The memory is there, and `to` has room.
-    pub unsafe fn pack_part(&self, range: Range<usize>, to: *mut u8) {
-        // SAFETY: as the caller promises.
-        unsafe {
-            match &self.layout {
-                None => to.copy_from_nonoverlapping(self.at.add(range.start), range.len()),
-                Some(layout) => copying::pack(layout, self.at, range, to),
-            }
-        }
-    }
-
-    /// Copy a row to where this range of the bytes belongs.
-    ///
-    /// # Safety
-    /// The memory is there, nobody else uses it, and `from` is as long as the range.
-    pub unsafe fn fill_part(&self, range: Range<usize>, from: *const u8) {
-        // SAFETY: as the caller promises.
-        unsafe {
-            match &self.layout {
-                None => self.at.add(range.start).copy_from_nonoverlapping(from, range.len()),
-                Some(layout) => copying::unpack(layout, self.at, range, from),
-            }
-        }
     }
 
     /// Put a message's bytes to their places, as many as there is room for.
@@ -139,8 +128,9 @@ impl Data {
                     payload.copy(self.at, self.length);
                 }
                 Some(layout) => {
-                    copying::unpack(layout, self.at, 0..middle, first.as_ptr());
-                    copying::unpack(layout, self.at, middle..end, second.as_ptr());
+                    let from = self.first;
+                    copying::unpack(layout, self.at, from..from + middle, first.as_ptr());
+                    copying::unpack(layout, self.at, from + middle..from + end, second.as_ptr());
                 }
             }
         }

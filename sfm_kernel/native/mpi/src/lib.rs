@@ -5,7 +5,7 @@
 //! - `errors`, `classes`, `errhandlers`, `checks`: what failed, said to whom; arguments
 //! - `comm`, `group`, `cart`, `attributes`, `info`, `datatype`, `op`: objects as data
 //! - `engine`: what moves messages; `data`, `ends`: what it is given of a call's arguments
-//! - `request`, `message`, `generalized`, `own_buffer`: what the program has begun, as it knows it
+//! - `request`, `message`, `generalized`, `partitioned`, `own_buffer`: what the program has begun, as it knows it
 //! - `collective`: the algorithms of collectives
 //! - `file`: files that processes read and write together
 //! - `world`, `endpoint`, `launcher`: the program that this process is a part of
@@ -36,6 +36,7 @@ mod making;
 mod message;
 mod op;
 mod own_buffer;
+mod partitioned;
 mod request;
 mod status;
 mod table;

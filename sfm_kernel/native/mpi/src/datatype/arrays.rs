@@ -87,7 +87,8 @@ pub fn subarray(
         }
     }
     let whole: Vec<usize> = sizes.iter().map(|one| *one as usize).collect();
-    let block = |(start, sub): (&MPI_Count, &MPI_Count)| Taken::block(*start as usize, *sub as usize);
+    let block =
+        |(start, sub): (&MPI_Count, &MPI_Count)| Taken::block(*start as usize, *sub as usize);
     let taken: Vec<Taken> = starts.iter().zip(subsizes).map(block).collect();
     let new = part(&whole, &taken, order, &old)?;
     let integers = [&[sizes.len() as MPI_Count], sizes, subsizes, starts, &[order.into()]].concat();
@@ -130,8 +131,7 @@ pub fn darray(of: &Distribution<'_>, old: Held) -> Answer<Held> {
     let wide = |all: &[c_int]| all.iter().map(|one| MPI_Count::from(*one)).collect::<Vec<_>>();
     let first = [of.size.into(), of.rank.into(), of.sizes.len() as MPI_Count];
     let [kinds, arguments, grid] = [of.kinds, of.arguments, of.grid].map(wide);
-    let integers =
-        [&first, of.sizes, &kinds, &arguments, &grid, &[of.order.into()]].concat();
+    let integers = [&first, of.sizes, &kinds, &arguments, &grid, &[of.order.into()]].concat();
     Ok(describe(new, MPI_COMBINER_DARRAY, integers, vec![], vec![old]))
 }
 
@@ -139,7 +139,9 @@ fn check(of: &Distribution<'_>) -> Answer {
     let wrong = |text| Err(fail(MPI_ERR_ARG, text));
     if of.size < 1 || !(0..of.size).contains(&of.rank) {
         let (rank, size) = (of.rank, of.size);
-        return wrong(format!("argument rank is {rank} of size {size}; ranks are from 0 to size - 1"));
+        return wrong(format!(
+            "argument rank is {rank} of size {size}; ranks are from 0 to size - 1"
+        ));
     }
     if let Some(at) = of.sizes.iter().position(|size| *size < 1) {
         return wrong(format!("array_of_gsizes[{at}] is {}, less than one", of.sizes[at]));

@@ -109,7 +109,8 @@ impl Datatype {
     /// more than any memory has.
     #[inline]
     pub fn bytes(&self, count: usize) -> Answer<usize> {
-        let within = |each: usize| each.checked_mul(count).filter(|all| *all <= isize::MAX as usize);
+        let within =
+            |each: usize| each.checked_mul(count).filter(|all| *all <= isize::MAX as usize);
         match (within(self.size), within(self.extent.unsigned_abs())) {
             (Some(bytes), Some(_)) => Ok(bytes),
             _ => Err(self.too_many(count)),

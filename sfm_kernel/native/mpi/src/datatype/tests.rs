@@ -40,9 +40,8 @@ pub fn random(chance: &mut Chance, depth: usize) -> (Held, Places) {
     let items = |map: &Places, by: isize, count: usize, extent: isize| {
         (0..count as isize).flat_map(|one| at(map, by + one * extent)).collect::<Places>()
     };
-    let blocks: Vec<(usize, MPI_Count)> = (0..chance.below(4))
-        .map(|_| (chance.below(3), chance.below(9) as MPI_Count - 2))
-        .collect();
+    let blocks: Vec<(usize, MPI_Count)> =
+        (0..chance.below(4)).map(|_| (chance.below(3), chance.below(9) as MPI_Count - 2)).collect();
     let (lengths, displacements): (Vec<usize>, Vec<MPI_Count>) = blocks.iter().copied().unzip();
     let bytes: Vec<MPI_Count> = displacements.iter().map(|one| one * 5).collect();
     let (made, map) = match chance.below(8) {
@@ -65,9 +64,9 @@ pub fn random(chance: &mut Chance, depth: usize) -> (Held, Places) {
             (making::hvector(count, length, stride, old), map.collect())
         }
         3 => {
-            let map = blocks.iter().flat_map(|(length, by)| {
-                items(&map, *by as isize * extent, *length, extent)
-            });
+            let map = blocks
+                .iter()
+                .flat_map(|(length, by)| items(&map, *by as isize * extent, *length, extent));
             let map = map.collect();
             (making::indexed(&lengths, &displacements, old), map)
         }
@@ -232,8 +231,8 @@ fn every_element_of_a_distributed_array_belongs_to_one_process() {
             let whole = (sizes[0] * sizes[1] * 2) as isize;
             assert_eq!((made.lb, made.extent), (0, whole));
             let place = [rank / grid[1], rank % grid[1]];
-            let [rows, columns] = [0, 1]
-                .map(|at| owned(kinds[at], sizes[at], arguments[at], place[at], grid[at]));
+            let [rows, columns] =
+                [0, 1].map(|at| owned(kinds[at], sizes[at], arguments[at], place[at], grid[at]));
             let mut expected = Places::new();
             let mut add = |row: usize, column: usize| {
                 let index = match order {
@@ -262,7 +261,8 @@ fn what_no_memory_has_room_for_is_refused() {
     let overlapping = making::resized(int(), 0, 0).unwrap();
     assert_eq!(overlapping.bytes(1 << 60).unwrap(), 1 << 62);
     let far = making::resized(int(), 0, 1 << 50).unwrap();
-    let is_refused = |answer: Answer<Held>| answer.err().is_some_and(|one| one.code == MPI_ERR_COUNT);
+    let is_refused =
+        |answer: Answer<Held>| answer.err().is_some_and(|one| one.code == MPI_ERR_COUNT);
     assert!(made.bytes(2).is_err() && overlapping.bytes(1 << 61).is_err());
     assert!(far.bytes(1 << 13).is_err() && far.bytes(1 << 12).is_ok());
     assert!(is_refused(making::contiguous(1 << 61, int())));

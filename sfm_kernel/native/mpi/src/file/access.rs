@@ -2,6 +2,8 @@
 
 use std::io;
 
+use sfm_native::core::Payload;
+
 use super::representation::{from_external, Conversion, Registered, Representation};
 use super::view::View;
 use super::{agreeing, get, transfer, File};
@@ -147,7 +149,7 @@ impl Access {
         let count = self.count as usize;
         let buffer = Buffer { at: self.buf, count, datatype, handle: self.datatype, data };
         let view = file.view();
-        let bytes = count * view.representation.in_file(&buffer.datatype)?.size;
+        let bytes = view.representation.in_file(&buffer.datatype)?.bytes(count)?;
         if bytes % view.unit != 0 {
             let text = format!(
                 "{count} items of {} are {bytes} bytes, and no whole number of the view's etypes ({}, \
@@ -192,13 +194,11 @@ impl Transfer<'_> {
     }
 
     /// Move bytes between `row` and place `at` of the view's data.
-    unsafe fn row(&self, at: usize, row: *mut u8, bytes: usize) -> Answer<usize> {
-        let (file, view, range) = (&self.file.descriptor, &*self.ready.view, at..at + bytes);
+    fn row(&self, at: usize, row: &mut [u8]) -> Answer<usize> {
+        let (file, view) = (&self.file.descriptor, &*self.ready.view);
         let moved = match self.way {
-            Way::Read => transfer::read(file, view, range, row),
-            Way::Write => {
-                transfer::write(file, view, range, std::slice::from_raw_parts(row, bytes))
-            }
+            Way::Read => transfer::read(file, view, at, row),
+            Way::Write => transfer::write(file, view, at, row),
         };
         moved.map_err(|error| self.failure(error))
     }
@@ -225,23 +225,24 @@ impl Transfer<'_> {
         let data = &self.ready.buffer.data;
         let mut moved = Moved::default();
         if let Some(memory) = data.contiguous() {
-            let done = self.row(self.at, memory, data.len())?;
+            let memory = std::slice::from_raw_parts_mut(memory, data.len());
+            let done = self.row(self.at, memory)?;
             moved.add(done, done);
             return Ok(moved);
         }
-        let mut piece = vec![0; PIECE.min(data.len())];
         while moved.in_file < data.len() {
             let from = moved.in_file;
-            let bytes = PIECE.min(data.len() - from);
-            if self.way == Way::Write {
-                data.pack_part(from..from + bytes, piece.as_mut_ptr());
-            }
-            let done = self.row(self.at + from, piece.as_mut_ptr(), bytes)?;
+            let part = data.part(from..data.len().min(from + PIECE));
+            let mut row = match self.way {
+                Way::Read => vec![0; part.len()],
+                Way::Write => part.pack(),
+            };
+            let done = self.row(self.at + from, &mut row)?;
             if self.way == Way::Read {
-                data.fill_part(from..from + done, piece.as_ptr());
+                part.fill(Payload(&row[..done], &[]));
             }
             moved.add(done, done);
-            if done < bytes {
+            if done < part.len() {
                 break;
             }
         }
@@ -265,7 +266,7 @@ impl Transfer<'_> {
             if self.way == Way::Write {
                 in_memory = convert(first, items, &mut row, items * each)?;
             }
-            let done = self.row(self.at + first * each, row.as_mut_ptr(), row.len())?;
+            let done = self.row(self.at + first * each, &mut row)?;
             if self.way == Way::Read {
                 in_memory = convert(first, done / each, &mut row, done)?;
             }
@@ -284,16 +285,14 @@ impl Transfer<'_> {
             let from = first * datatype.size;
             if self.way == Way::Read {
                 let here = from_external(signature, &row[..there]);
-                data.fill_part(from..from + here.len(), here.as_ptr());
+                data.part(from..data.len()).fill(Payload(&here, &[]));
                 return Ok(here.len());
             }
-            let bytes = items * datatype.size;
-            let mut here = vec![0; bytes];
-            data.pack_part(from..from + bytes, here.as_mut_ptr());
+            let here = data.part(from..from + items * datatype.size).pack();
             row.clear();
             let mut rest = &here[..];
             (0..items).try_for_each(|_| signature.write_external(&mut rest, row))?;
-            Ok(bytes)
+            Ok(here.len())
         })
     }
 

@@ -7,30 +7,25 @@
 
 use std::fs::File;
 use std::io;
-use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use super::view::View;
 use crate::datatype::layout::Visitor;
 
-/// Read this range of the view's data into `row`, which is as long. Returns how many bytes of it are
-/// there: fewer where the file ends before.
-///
-/// # Safety
-/// `row` can be written.
-pub unsafe fn read(file: &File, view: &View, range: Range<usize>, row: *mut u8) -> io::Result<usize> {
-    // SAFETY: as the caller promises.
-    let row = unsafe { std::slice::from_raw_parts_mut(row, range.len()) };
+/// Read the view's data from place `at` on into `row`. Returns how many bytes of it are there: fewer
+/// than it has room for where the file ends before.
+pub fn read(file: &File, view: &View, at: usize, row: &mut [u8]) -> io::Result<usize> {
+    let range = at..at + row.len();
     let mut reading = Pieces::new(Reading { file, row, done: 0, window: Window::default() });
     view.visit(range, &mut reading);
     reading.finish().map(|reading| reading.done)
 }
 
-/// Write `row` to this range of the view's data. Returns how many bytes went there: fewer only where
-/// the view has no room for any.
-pub fn write(file: &File, view: &View, range: Range<usize>, row: &[u8]) -> io::Result<usize> {
+/// Write `row` to the view's data from place `at` on. Returns how many bytes went there: fewer only
+/// where the view has no room for any.
+pub fn write(file: &File, view: &View, at: usize, row: &[u8]) -> io::Result<usize> {
     let mut writing = Pieces::new(Writing { file, row, done: 0 });
-    view.visit(range, &mut writing);
+    view.visit(at..at + row.len(), &mut writing);
     writing.finish().map(|writing| writing.done)
 }
 

@@ -20,6 +20,7 @@ pub mod intercommunicators;
 pub mod nonblocking;
 pub mod ops;
 pub mod packing;
+pub mod partitions;
 pub mod persistent;
 pub mod receiving;
 pub mod request_queries;

@@ -1,10 +1,10 @@
 //! Making operations, and reducing within one process.
 
 use crate::checks::{self, put};
+use crate::datatype;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::op::{self, Function};
-use crate::datatype;
 
 pub unsafe fn op_create(user_fn: MPI_User_function, commute: c_int, op: *mut MPI_Op) -> Answer {
     put("op", op, op::create(Function::Small(user_fn), commute != 0)?)

@@ -143,7 +143,8 @@ impl Function {
                 for first in (0..count).step_by(MOST) {
                     let (mut length, mut handle) = ((count - first).min(MOST) as c_int, handle);
                     let at = first as isize * datatype.extent;
-                    let (from, into) = (from.wrapping_byte_offset(at), into.wrapping_byte_offset(at));
+                    let (from, into) =
+                        (from.wrapping_byte_offset(at), into.wrapping_byte_offset(at));
                     kept(|| function(from, into, &mut length, &mut handle));
                 }
             }
