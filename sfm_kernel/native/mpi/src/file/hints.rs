@@ -56,3 +56,21 @@ impl File {
         hints
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_that_mean_nothing_here_are_ignored() {
+        let mut info = Info::default();
+        for (key, value) in [(PERMISSIONS, "0640"), (STYLE, "random"), ("cb_nodes", "4")] {
+            info.set(key.into(), value.into());
+        }
+        let hints = known(&info);
+        assert_eq!((hints.entries.len(), hints.get(STYLE)), (2, Some("random")));
+        assert_eq!(permissions(&hints), 0o640);
+        info.set(PERMISSIONS.into(), "rw-r--r--".into());
+        assert_eq!(permissions(&known(&info)), 0o666);
+    }
+}
