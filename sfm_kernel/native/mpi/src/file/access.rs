@@ -106,8 +106,7 @@ impl Access {
                 // Who has nothing to move, because its arguments are wrong, does not keep the others.
                 let own = ready.as_ref().map_or(0, |ready| ready.bytes);
                 let all = agreeing::all(&file.comm, own)?;
-                let first =
-                    agreeing::from_first(&file.comm, || file.shared.add(all.iter().sum()))?;
+                let first = agreeing::from_first(&file.comm, || file.shared.add(all.iter().sum()))?;
                 let before: usize = all[..file.comm.rank as usize].iter().sum();
                 self.transfer(&file, &ready?, first + before)?
             }

@@ -32,9 +32,10 @@ pub fn of(doing: &str, name: &str, error: &io::Error) -> Failure {
         libc::ETXTBSY | libc::EBUSY => {
             (MPI_ERR_FILE_IN_USE, "somebody uses it; wait until they are done")
         }
-        libc::ENOSPC => {
-            (MPI_ERR_NO_SPACE, "its file system is full; delete something there, or write elsewhere")
-        }
+        libc::ENOSPC => (
+            MPI_ERR_NO_SPACE,
+            "its file system is full; delete something there, or write elsewhere",
+        ),
         libc::EDQUOT => (
             MPI_ERR_QUOTA,
             "this user's share of its file system is used up; delete something there, or have the \
@@ -48,9 +49,10 @@ pub fn of(doing: &str, name: &str, error: &io::Error) -> Failure {
             MPI_ERR_UNSUPPORTED_OPERATION,
             "it has no positions to read or write at: it is a pipe, a socket or a terminal",
         ),
-        libc::EMFILE | libc::ENFILE => {
-            (MPI_ERR_IO, "too many files are open; close some, or have the limit raised (ulimit -n)")
-        }
+        libc::EMFILE | libc::ENFILE => (
+            MPI_ERR_IO,
+            "too many files are open; close some, or have the limit raised (ulimit -n)",
+        ),
         _ => return fail(MPI_ERR_IO, format!("cannot {doing} {name:?}: {error}")),
     };
     fail(class, format!("cannot {doing} {name:?}: {why}"))

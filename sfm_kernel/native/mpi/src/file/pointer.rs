@@ -67,7 +67,10 @@ impl Pointer {
             fail(MPI_ERR_NO_MEM, text)
         };
         let place = Place::new(number).ok_or_else(|| {
-            fail(MPI_ERR_OTHER, "the name of the world's folder is too long; set SFM_DIR to another")
+            fail(
+                MPI_ERR_OTHER,
+                "the name of the world's folder is too long; set SFM_DIR to another",
+            )
         })?;
         let path = place.path();
         let fresh = path.with_extension(format!("fresh{number}"));

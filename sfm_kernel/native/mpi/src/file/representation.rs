@@ -55,7 +55,8 @@ pub fn register(
         return Err(fail(MPI_ERR_ARG, text));
     }
     let Some(extent) = extent else {
-        let text = "argument dtype_file_extent_fn is a null pointer; it has to say how much room an \
+        let text =
+            "argument dtype_file_extent_fn is a null pointer; it has to say how much room an \
                     element takes in the file";
         return Err(fail(MPI_ERR_ARG, text));
     };

@@ -93,7 +93,8 @@ impl View {
         }
         let first = range.start / self.tile_bytes;
         let base = self.displacement as isize + first as isize * self.extent;
-        let (start, end) = (range.start - first * self.tile_bytes, range.end - first * self.tile_bytes);
+        let (start, end) =
+            (range.start - first * self.tile_bytes, range.end - first * self.tile_bytes);
         let tiles = end.div_ceil(self.tile_bytes);
         Layout::repeated(&self.tile, 0, tiles, self.extent).visit(base, start..end, visitor);
     }
@@ -108,7 +109,9 @@ impl View {
         });
         match far {
             Some(_) => Ok(()),
-            None => Err(fail(MPI_ERR_ARG, "the access ends beyond 2^63 bytes; take a lower offset")),
+            None => {
+                Err(fail(MPI_ERR_ARG, "the access ends beyond 2^63 bytes; take a lower offset"))
+            }
         }
     }
 

@@ -51,7 +51,8 @@ unsafe fn view(
     let displacement = match disp {
         MPI_DISPLACEMENT_CURRENT if is_sequential => file.view().place(file.shared_position()),
         _ if is_sequential => {
-            let text = "the file was opened with MPI_MODE_SEQUENTIAL, where argument disp has to be \
+            let text =
+                "the file was opened with MPI_MODE_SEQUENTIAL, where argument disp has to be \
                         MPI_DISPLACEMENT_CURRENT";
             return Err(fail(MPI_ERR_ARG, text));
         }

@@ -29,8 +29,8 @@ pub unsafe fn file_open(
     let comm = on(comm)?;
     put("fh", fh, MPI_FILE_NULL)?;
     // All learn what is wrong with one's arguments: nobody waits for who has given up.
-    let arguments = name(filename)
-        .and_then(|name| Ok((name, Amode::of(amode)?, info::copy_or_empty(info)?)));
+    let arguments =
+        name(filename).and_then(|name| Ok((name, Amode::of(amode)?, info::copy_or_empty(info)?)));
     put("fh", fh, opening::open(&comm, amode, arguments)?)
 }
 
