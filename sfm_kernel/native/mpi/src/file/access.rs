@@ -1,17 +1,15 @@
 //! One access: where it begins, what it moves, and how far it moves the pointers.
 
-use std::io;
+use std::sync::Arc;
 
-use sfm_native::core::Payload;
-
-use super::representation::{from_external, Conversion, Registered, Representation};
+use super::moving::{Buffer, Moved, Moving};
 use super::view::View;
-use super::{agreeing, get, transfer, File};
+use super::{agreeing, get, File};
 use crate::checks::{self, put};
 use crate::data::Data;
-use crate::datatype::{self, Held};
+use crate::datatype;
 use crate::engine::Outcome;
-use crate::errors::{fail, Answer, Failure};
+use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::request::{self, Work};
 
@@ -43,35 +41,9 @@ pub struct Access {
     pub datatype: MPI_Datatype,
 }
 
-/// Data is moved in pieces of about so many bytes where it has to be gathered or converted.
-const PIECE: usize = 4 << 20;
-
-/// What an access has moved.
-#[derive(Clone, Copy, Default)]
-struct Moved {
-    in_file: usize,
-    in_memory: usize,
-}
-
-impl Moved {
-    fn add(&mut self, in_file: usize, in_memory: usize) {
-        self.in_file += in_file;
-        self.in_memory += in_memory;
-    }
-}
-
-/// The program's memory.
-struct Buffer {
-    at: *mut c_void,
-    count: usize,
-    datatype: Held,
-    handle: MPI_Datatype,
-    data: Data,
-}
-
 /// An access whose arguments are right.
 struct Ready {
-    view: std::sync::Arc<View>,
+    view: Arc<View>,
     buffer: Buffer,
     /// Of the view's data.
     bytes: usize,
@@ -164,7 +136,8 @@ impl Access {
 
     unsafe fn transfer(&self, file: &File, ready: &Ready, at: usize) -> Answer<Moved> {
         ready.view.check_reach(at, ready.bytes)?;
-        let all = || Transfer { file, way: self.way, ready, at }.whole();
+        let Ready { view, buffer, bytes } = ready;
+        let all = || Moving { file, view, way: self.way, at, buffer, bytes: *bytes }.whole();
         if !file.is_atomic() || ready.bytes == 0 {
             return all();
         }
@@ -175,134 +148,5 @@ impl Access {
         };
         let answer = file.alone(self.way == Way::Write, start, end, all);
         answer.map_err(|error| file.failure("lock", &error))?
-    }
-}
-
-/// From or to place `at` of the view's data.
-struct Transfer<'a> {
-    file: &'a File,
-    way: Way,
-    ready: &'a Ready,
-    at: usize,
-}
-
-impl Transfer<'_> {
-    fn failure(&self, error: io::Error) -> Failure {
-        let doing = if self.way == Way::Read { "read from" } else { "write to" };
-        self.file.failure(doing, &error)
-    }
-
-    /// Move bytes between `row` and place `at` of the view's data.
-    fn row(&self, at: usize, row: &mut [u8]) -> Answer<usize> {
-        let (file, view) = (&self.file.descriptor, &*self.ready.view);
-        let moved = match self.way {
-            Way::Read => transfer::read(file, view, at, row),
-            Way::Write => transfer::write(file, view, at, row),
-        };
-        moved.map_err(|error| self.failure(error))
-    }
-
-    unsafe fn whole(&self) -> Answer<Moved> {
-        if self.ready.bytes == 0 {
-            return Ok(Moved::default());
-        }
-        match &self.ready.view.representation {
-            Representation::Native | Representation::Internal => self.plain(),
-            Representation::External32 => self.external(),
-            Representation::User(one) => {
-                let conversion = if self.way == Way::Read { one.read } else { one.write };
-                match conversion.is_null() {
-                    true => self.plain(),
-                    false => self.converted(one, conversion),
-                }
-            }
-        }
-    }
-
-    /// As it is in memory.
-    unsafe fn plain(&self) -> Answer<Moved> {
-        let data = &self.ready.buffer.data;
-        let mut moved = Moved::default();
-        if let Some(memory) = data.contiguous() {
-            let memory = std::slice::from_raw_parts_mut(memory, data.len());
-            let done = self.row(self.at, memory)?;
-            moved.add(done, done);
-            return Ok(moved);
-        }
-        while moved.in_file < data.len() {
-            let from = moved.in_file;
-            let part = data.part(from..data.len().min(from + PIECE));
-            let mut row = match self.way {
-                Way::Read => vec![0; part.len()],
-                Way::Write => part.pack(),
-            };
-            let done = self.row(self.at + from, &mut row)?;
-            if self.way == Way::Read {
-                part.fill(Payload(&row[..done], &[]));
-            }
-            moved.add(done, done);
-            if done < part.len() {
-                break;
-            }
-        }
-        Ok(moved)
-    }
-
-    /// Whole items at a time, each converted: `convert` has a row for some of them, whose first is
-    /// given, and how many bytes of the row are there; it returns how many that is in memory.
-    unsafe fn items(
-        &self,
-        mut convert: impl FnMut(usize, usize, &mut Vec<u8>, usize) -> Answer<usize>,
-    ) -> Answer<Moved> {
-        let count = self.ready.buffer.count;
-        let each = self.ready.bytes / count;
-        let at_once = (PIECE / each).max(1);
-        let mut moved = Moved::default();
-        for first in (0..count).step_by(at_once) {
-            let items = at_once.min(count - first);
-            let mut row = vec![0; items * each];
-            let mut in_memory = 0;
-            if self.way == Way::Write {
-                in_memory = convert(first, items, &mut row, items * each)?;
-            }
-            let done = self.row(self.at + first * each, &mut row)?;
-            if self.way == Way::Read {
-                in_memory = convert(first, done / each, &mut row, done)?;
-            }
-            moved.add(done, in_memory);
-            if done < row.len() {
-                break;
-            }
-        }
-        Ok(moved)
-    }
-
-    unsafe fn external(&self) -> Answer<Moved> {
-        let Buffer { datatype, data, .. } = &self.ready.buffer;
-        let signature = &datatype.signature;
-        self.items(|first, items, row, there| {
-            let from = first * datatype.size;
-            if self.way == Way::Read {
-                let here = from_external(signature, &row[..there]);
-                data.part(from..data.len()).fill(Payload(&here, &[]));
-                return Ok(here.len());
-            }
-            let here = data.part(from..from + items * datatype.size).pack();
-            row.clear();
-            let mut rest = &here[..];
-            (0..items).try_for_each(|_| signature.write_external(&mut rest, row))?;
-            Ok(here.len())
-        })
-    }
-
-    /// By a function of the program's, which knows whole items only.
-    unsafe fn converted(&self, of: &Registered, conversion: Conversion) -> Answer<Moved> {
-        let Buffer { at, datatype, handle, .. } = &self.ready.buffer;
-        self.items(|first, items, row, _| {
-            if items > 0 {
-                of.convert(conversion, *at, *handle, items, row.as_mut_ptr(), first)?;
-            }
-            Ok(items * datatype.size)
-        })
     }
 }

@@ -8,7 +8,8 @@
 //! - `amode`, `failures`, `hints`: what a file is opened with, and why that fails
 //! - `agreeing`, `opening`: what its processes do together
 //! - `view`, `representation`, `sizes`: which bytes of the file its data is, and how they look there
-//! - `access`, `transfer`, `locking`, `pointer`, `split`: moving data, and the places where that begins
+//! - `access`, `split`, `pointer`, `locking`: one access, where it begins, and what it does to others
+//! - `moving`, `transfer`: its data, between memory and a row of bytes, and between that and the file
 
 pub mod access;
 pub mod agreeing;
@@ -16,6 +17,7 @@ mod amode;
 pub mod failures;
 pub mod hints;
 mod locking;
+mod moving;
 pub mod opening;
 mod pointer;
 pub mod representation;
