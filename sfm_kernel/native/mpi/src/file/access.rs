@@ -75,7 +75,7 @@ impl Access {
                 self.transfer(&file, &ready, at)?
             }
             Start::Ordered => {
-                // Who has nothing to move, because its arguments are wrong, does not keep the others.
+                // Who has nothing to move, because its arguments are wrong, keeps nobody waiting.
                 let own = ready.as_ref().map_or(0, |ready| ready.bytes);
                 let all = agreeing::all(&file.comm, own)?;
                 let first = agreeing::from_first(&file.comm, || file.shared.add(all.iter().sum()))?;
@@ -123,8 +123,8 @@ impl Access {
         let bytes = view.representation.in_file(&buffer.datatype)?.bytes(count)?;
         if bytes % view.unit != 0 {
             let text = format!(
-                "{count} items of {} are {bytes} bytes, and no whole number of the view's etypes ({}, \
-                 {} bytes)",
+                "{count} items of {} are {bytes} bytes, and no whole number of the view's etypes \
+                 ({}, {} bytes)",
                 buffer.datatype.told(),
                 view.etype.told(),
                 view.unit

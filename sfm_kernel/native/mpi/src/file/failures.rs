@@ -1,12 +1,13 @@
 //! What the system says when something with a file fails, as an error of MPI.
 
 use std::io;
+use std::path::Path;
 
 use crate::errors::{fail, Failure};
 use crate::handles::*;
 
 /// `doing`: what failed, as in "cannot open".
-pub fn of(doing: &str, name: &str, error: &io::Error) -> Failure {
+pub fn of(doing: &str, name: &Path, error: &io::Error) -> Failure {
     let (class, why) = match error.raw_os_error().unwrap_or(0) {
         libc::ENOENT if doing == "open" => (
             MPI_ERR_NO_SUCH_FILE,
@@ -71,7 +72,7 @@ mod tests {
             (libc::EDQUOT, MPI_ERR_QUOTA),
             (libc::EIO, MPI_ERR_IO),
         ] {
-            let failure = of("write to", "a/b", &io::Error::from_raw_os_error(errno));
+            let failure = of("write to", Path::new("a/b"), &io::Error::from_raw_os_error(errno));
             assert_eq!(failure.code, class);
             assert!(failure.text.starts_with("cannot write to \"a/b\": "), "{}", failure.text);
         }

@@ -52,7 +52,7 @@ impl File {
     /// What MPI_File_get_info says.
     pub fn told_hints(&self) -> Info {
         let mut hints = self.hints.lock().expect("no panic under the lock").clone();
-        hints.set(NAME.into(), self.name.clone());
+        hints.set(NAME.into(), self.name.to_string_lossy().into_owned());
         hints
     }
 }

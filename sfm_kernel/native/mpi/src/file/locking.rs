@@ -1,7 +1,7 @@
 //! The atomic mode: an access is one whole to all others that have opened the same file.
 //!
-//! Locks of the open file description, not of the process: they tell two files of one process apart,
-//! and closing one of them does not let go of the other's.
+//! Locks of the open file description, not of the process: they tell two files of one process
+//! apart, and closing one of them does not let go of the other's.
 
 use std::io;
 use std::os::fd::AsRawFd;

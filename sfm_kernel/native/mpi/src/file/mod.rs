@@ -1,15 +1,15 @@
 //! Files: what the processes of a communicator read and write together (MPI 4.1, chapter 14).
 //!
-//! Each process has a descriptor of its own, and reads and writes there by position; what they share
-//! beyond the file is its shared pointer. A call that moves data is done when it returns, also a
-//! non-blocking one and the beginning of a split one, which the standard allows: a local file's data
-//! goes from and to the system's memory, and no thread is needed for it.
+//! Each process has a descriptor of its own, and reads and writes there by position; what they
+//! share beyond the file is its shared pointer. A call that moves data is done when it returns, also
+//! a non-blocking one and the beginning of a split one, which the standard allows: a local file's
+//! data goes from and to the system's memory, and no thread is needed for it.
 //!
 //! - `amode`, `failures`, `hints`: what a file is opened with, and why that fails
 //! - `agreeing`, `opening`: what its processes do together
-//! - `view`, `representation`, `sizes`: which bytes of the file its data is, and how they look there
-//! - `access`, `split`, `pointer`, `locking`: one access, where it begins, and what it does to others
-//! - `moving`, `transfer`: its data, between memory and a row of bytes, and between that and the file
+//! - `view`, `representation`, `sizes`: which bytes of the file its data is, and how they look
+//! - `access`, `split`, `pointer`, `locking`: one access, where it begins, who else is at it
+//! - `moving`, `transfer`: its data, between memory and a row of bytes, between that and the file
 
 pub mod access;
 pub mod agreeing;
@@ -28,6 +28,7 @@ mod tests;
 mod transfer;
 pub mod view;
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
@@ -47,7 +48,7 @@ pub struct File {
     /// A duplicate of what the file was opened on: its processes, with messages of their own.
     pub comm: Comm,
     /// As it was given to MPI_File_open.
-    pub name: String,
+    pub name: PathBuf,
     pub amode: Amode,
     pub descriptor: std::fs::File,
     pub errhandler: Attached,
@@ -172,8 +173,8 @@ impl File {
             return Ok(());
         }
         let text = format!(
-            "{:?} was opened with MPI_MODE_WRONLY, and cannot be read; open it with MPI_MODE_RDONLY \
-             or MPI_MODE_RDWR",
+            "{:?} was opened with MPI_MODE_WRONLY, and cannot be read; open it with \
+             MPI_MODE_RDONLY or MPI_MODE_RDWR",
             self.name
         );
         Err(fail(MPI_ERR_ACCESS, text))

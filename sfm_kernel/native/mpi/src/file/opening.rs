@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::IntoRawFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, RwLock};
 
 use super::pointer::{self, Pointer};
@@ -30,12 +30,12 @@ struct First {
     pointer: pointer::Place,
 }
 
-/// Open a file with all processes of `comm`. `arguments`: what this process's call says, or why that
-/// is wrong.
+/// Open a file with all processes of `comm`. `arguments`: what this process's call says, or why
+/// that is wrong.
 pub fn open(
     comm: &Comm,
     amode: c_int,
-    arguments: Answer<(String, Amode, Info)>,
+    arguments: Answer<(PathBuf, Amode, Info)>,
 ) -> Answer<MPI_File> {
     let code = arguments.as_ref().map_or_else(|failure| failure.code, |_| MPI_SUCCESS);
     let told = agreeing::all(comm, code)?;
@@ -50,13 +50,10 @@ pub fn open(
     let mut own = None;
     let first = agreeing::from_first(comm, || {
         let (found, told) = open_first(comm, &name, amode, &info);
-        own = found;
+        own = Some(found);
         told
     })?;
-    if comm.rank != 0 {
-        own = Some(open_next(&name, amode, &first));
-    }
-    let own = own.unwrap_or_else(|| Err(of_first(&name, &first)));
+    let own = own.unwrap_or_else(|| open_next(&name, amode, &first));
     let code = own.as_ref().map_or_else(|failure| failure.code, |_| MPI_SUCCESS);
     let told = agreeing::all(comm, code)?;
     if comm.rank == 0 && comm.size() > 1 {
@@ -97,19 +94,14 @@ fn elsewhere(rank: usize, code: c_int) -> Failure {
 type Opened = (std::fs::File, Pointer);
 
 /// In the first process: what it has, and what it tells the others.
-fn open_first(
-    comm: &Comm,
-    name: &str,
-    amode: Amode,
-    info: &Info,
-) -> (Option<Answer<Opened>>, First) {
+fn open_first(comm: &Comm, name: &Path, amode: Amode, info: &Info) -> (Answer<Opened>, First) {
     let mut first = First { number: making::next(), ..First::default() };
     let opened = descriptor(name, amode, true, hints::permissions(info));
     let (descriptor, size) = match opened {
         Ok(opened) => opened,
         Err(error) => {
             first.errno = error.raw_os_error().unwrap_or(libc::EIO);
-            return (None, first);
+            return (Err(of_first(name, &first)), first);
         }
     };
     if amode.has(MPI_MODE_APPEND) {
@@ -127,11 +119,11 @@ fn open_first(
         (descriptor, pointer)
     });
     first.code = opened.as_ref().map_or_else(|failure| failure.code, |_| MPI_SUCCESS);
-    (Some(opened), first)
+    (opened, first)
 }
 
 /// In another process, after the first one.
-fn open_next(name: &str, amode: Amode, first: &First) -> Answer<Opened> {
+fn open_next(name: &Path, amode: Amode, first: &First) -> Answer<Opened> {
     if first.errno != 0 || first.code != MPI_SUCCESS {
         return Err(of_first(name, first));
     }
@@ -141,7 +133,7 @@ fn open_next(name: &str, amode: Amode, first: &First) -> Answer<Opened> {
 }
 
 /// Why the first process could not open it: all say the same.
-fn of_first(name: &str, first: &First) -> Failure {
+fn of_first(name: &Path, first: &First) -> Failure {
     match first.errno {
         0 => elsewhere(0, first.code),
         errno => failures::of("open", name, &io::Error::from_raw_os_error(errno)),
@@ -150,7 +142,7 @@ fn of_first(name: &str, first: &First) -> Failure {
 
 /// A descriptor, and how large the file is.
 fn descriptor(
-    name: &str,
+    name: &Path,
     amode: Amode,
     is_first: bool,
     permissions: libc::mode_t,
@@ -201,8 +193,8 @@ fn errno(done: io::Result<()>) -> c_int {
 }
 
 /// Delete a file, but no folder.
-pub fn delete(name: &str) -> io::Result<()> {
-    if Path::new(name).is_dir() && !Path::new(name).is_symlink() {
+pub fn delete(name: &Path) -> io::Result<()> {
+    if name.is_dir() && !name.is_symlink() {
         return Err(io::Error::from_raw_os_error(libc::EISDIR));
     }
     std::fs::remove_file(name)

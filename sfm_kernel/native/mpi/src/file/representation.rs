@@ -29,8 +29,8 @@ pub struct Registered {
     extra: usize,
 }
 
-/// A program's function that converts items, of MPI_Register_datarep or of its large-count twin; null
-/// where the file has them as they are in memory.
+/// A program's function that converts items, of MPI_Register_datarep or of its large-count twin;
+/// null where the file has them as they are in memory.
 #[derive(Clone, Copy)]
 pub enum Conversion {
     Small(MPI_Datarep_conversion_function),
@@ -87,8 +87,8 @@ impl Representation {
         let all = REGISTERED.lock().expect("no panic under the lock");
         all.get(name).cloned().map(Representation::User).ok_or_else(|| {
             let text = format!(
-                "argument datarep is {name:?}; give \"native\", \"internal\", \"external32\", or one \
-                 that MPI_Register_datarep knows in this process"
+                "argument datarep is {name:?}; give \"native\", \"internal\", \"external32\", or \
+                 one that MPI_Register_datarep knows in this process"
             );
             fail(MPI_ERR_UNSUPPORTED_DATAREP, text)
         })

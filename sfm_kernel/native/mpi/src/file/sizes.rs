@@ -1,6 +1,6 @@
-//! Datatypes whose elements have other sizes in the file than in memory: made again, in the same way,
-//! of elements of those sizes. Displacements that count items move with them; those that count bytes
-//! are the file's already (MPI 4.1, section 14.5).
+//! Datatypes whose elements have other sizes in the file than in memory: made again, in the same
+//! way, of elements of those sizes. Displacements that count items move with them; those that count
+//! bytes are the file's already (MPI 4.1, section 14.5).
 
 use std::sync::Arc;
 

@@ -43,8 +43,8 @@ pub unsafe fn begin(kind: Kind, access: Access) -> Answer {
     if let Some(open) = &*split() {
         let name = Split::name(open.way, open.kind);
         let text = format!(
-            "{name}_begin was called on {:?} before, and a file has one split collective at a time; \
-             call {name}_end first",
+            "{name}_begin was called on {:?} before, and a file has one split collective at a \
+             time; call {name}_end first",
             file.name
         );
         return Err(fail(MPI_ERR_IO, text));

@@ -12,8 +12,8 @@ use std::os::unix::fs::FileExt;
 use super::view::View;
 use crate::datatype::layout::Visitor;
 
-/// Read the view's data from place `at` on into `row`. Returns how many bytes of it are there: fewer
-/// than it has room for where the file ends before.
+/// Read the view's data from place `at` on into `row`. Returns how many bytes of it are there:
+/// fewer than it has room for where the file ends before.
 pub fn read(file: &File, view: &View, at: usize, row: &mut [u8]) -> io::Result<usize> {
     let range = at..at + row.len();
     let mut reading = Pieces::new(Reading { file, row, done: 0, window: Window::default() });

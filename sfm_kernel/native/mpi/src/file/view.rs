@@ -1,8 +1,8 @@
 //! Views: which bytes of a file are its data, and in which order.
 //!
 //! The filetype is laid out again and again from the displacement on, each time its extent further.
-//! Its layout stays the tree that it is (datatype/layout.rs), so a view of a million pieces takes no
-//! more memory than its description. A place in the data is a number of bytes, without the gaps.
+//! Its layout stays the tree that it is (datatype/layout.rs), so a view of a million pieces takes
+//! no more memory than its description. A place in the data is a number of bytes, without the gaps.
 
 use std::ops::Range;
 use std::sync::Arc;

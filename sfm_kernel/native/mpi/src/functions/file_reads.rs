@@ -1,4 +1,4 @@
-//! Reading from files. Without a buffer of their own for all, collective reads do what the others do.
+//! Reading from files. Collective reads do what the others do: each process reads its own part.
 
 use crate::errors::Answer;
 use crate::file::access::{Access, Start, Way::Read};

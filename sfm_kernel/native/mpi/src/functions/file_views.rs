@@ -27,8 +27,8 @@ pub unsafe fn file_set_view(
     let (view, hints) = ready?;
     if let Some(rank) = all.iter().position(|unit| ![0, told].contains(unit)) {
         let text = format!(
-            "an etype has {told} bytes here and {} in process {rank} of the file's communicator; all \
-             have to have the same extent",
+            "an etype has {told} bytes here and {} in process {rank} of the file's communicator; \
+             all have to have the same extent",
             all[rank]
         );
         return Err(fail(MPI_ERR_NOT_SAME, text));
@@ -132,8 +132,8 @@ fn target(file: &File, position: usize, offset: MPI_Offset, whence: c_int) -> An
         Some(etypes @ 0..) => view.bytes_to(etypes),
         _ => {
             let text = format!(
-                "argument offset is {offset}, which is before the view's beginning: the place that it \
-                 counts from is etype {from}"
+                "argument offset is {offset}, which is before the view's beginning: the place that \
+                 it counts from is etype {from}"
             );
             Err(fail(MPI_ERR_ARG, text))
         }

@@ -1,22 +1,26 @@
 //! Files: opening, closing, sizes, hints, and what a file is.
 
+use std::ffi::{CStr, OsStr};
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::checks::{place, put, text};
+use crate::checks::{place, put};
 use crate::collective::calls::on;
 use crate::errors::{fail, Answer, On};
 use crate::file::{self, agreeing, failures, opening, Amode};
 use crate::handles::*;
 use crate::{group, info};
 
-unsafe fn name(filename: *const c_char) -> Answer<String> {
-    let name = text("filename", filename)?;
+unsafe fn name(filename: *const c_char) -> Answer<PathBuf> {
+    place("filename", filename.cast_mut())?;
+    let name = OsStr::from_bytes(CStr::from_ptr(filename).to_bytes());
     if name.is_empty() {
         return Err(fail(MPI_ERR_BAD_FILE, "argument filename is empty"));
     }
-    Ok(name)
+    Ok(name.into())
 }
 
 pub unsafe fn file_open(
