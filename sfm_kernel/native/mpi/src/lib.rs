@@ -8,8 +8,8 @@
 //! - `engine`: what moves messages; `data`, `ends`: what it is given of a call's arguments
 //! - `request`, `message`, `generalized`, `partitioned`, `buffer`: what the program has begun, as it
 //!   knows it
-//! - `file_numbers`: files as Fortran knows them
 //! - `collective`: the algorithms of collectives
+//! - `file`: files that processes read and write together
 //! - `world`, `process`, `endpoint`, `launcher`, `starting`, `sockets`: the program that this
 //!   process is a part of; `home`, `host`: what kind of world and program these are
 //! - `spawning`, `ports`, `names`: processes that are started, or met, later
@@ -29,7 +29,7 @@ mod ends;
 mod engine;
 mod errhandlers;
 mod errors;
-mod file_numbers;
+mod file;
 mod functions;
 mod generalized;
 mod graph;

@@ -9,7 +9,7 @@ pub mod making;
 pub mod named;
 pub mod signature;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 
 use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -28,11 +28,13 @@ pub enum What {
     NeighborAllgather,
     NeighborAlltoall,
     Finalize,
+    /// Any call that all processes of a file make.
+    File,
 }
 
 use What::*;
 
-const ALL: [(What, &str); 16] = [
+const ALL: [(What, &str); 17] = [
     (Message, "no collective"),
     (Making, "a function that makes a communicator"),
     (Barrier, "MPI_Barrier"),
@@ -49,6 +51,7 @@ const ALL: [(What, &str); 16] = [
     (NeighborAllgather, "MPI_Neighbor_allgather"),
     (NeighborAlltoall, "MPI_Neighbor_alltoall"),
     (Finalize, "MPI_Finalize"),
+    (File, "a function that all processes of a file call"),
 ];
 
 impl What {
