@@ -36,6 +36,7 @@ pub use endpoint::Endpoint;
 pub use error::{Error, Kind, Result};
 pub use host::{Around, Program, Surroundings};
 pub use name::Name;
+pub use network::spawn;
 pub use route::Route;
 
 /// A number that nobody can guess.

@@ -16,13 +16,23 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Start it; it ends when the endpoint is closed.
 pub fn serve(core: Arc<Core>, member: &Member) -> JoinHandle<()> {
     let work = move || {
-        let _ours = Ours::enter();
         let _life = core.shared().life.hold();
         let mut wishes = 0;
         while core.serve(PAUSE, &mut wishes, &|| ()) {}
     };
-    let name: String = format!("sfm-network-{}", member.name).chars().take(15).collect();
+    let name = format!("sfm-network-{}", member.name);
+    spawn(&name, work)
+}
+
+/// A thread of the library's own, to which no signal comes: observers do not count what it does as
+/// the program's. Of its name 15 bytes are seen.
+pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+    let name: String = name.chars().take(15).collect();
     let _unsignalled = Unsignalled::new();
+    let work = move || {
+        let _ours = Ours::enter();
+        work();
+    };
     thread::Builder::new().name(name).spawn(work).expect("a thread")
 }
 

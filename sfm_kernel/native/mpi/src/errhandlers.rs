@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::sync::Arc;
 
-use crate::comm;
 use crate::errors::{fail, fatal, Answer, On};
 use crate::handles::*;
 use crate::table::Table;
+use crate::{comm, window};
 
 /// What the program gave to one of the MPI_X_create_errhandler.
 #[derive(Clone, Copy)]
@@ -92,9 +92,14 @@ pub fn handle(code: c_int, text: &str, on: Option<On>) {
         // These have handlers of their own as soon as they are there.
         Some(On::Win(_) | On::File(_) | On::Session(_)) | None => None,
     };
-    let handler = match &comm {
-        Some((_, comm)) => comm.errhandler.0.load(Relaxed),
-        None => without_object(),
+    let win = match on {
+        Some(On::Win(handle)) => window::get(handle).ok().map(|window| (handle, window)),
+        _ => None,
+    };
+    let handler = match (&comm, &win) {
+        (Some((_, comm)), _) => comm.errhandler.0.load(Relaxed),
+        (None, Some((_, window))) => window.errhandler.0.load(Relaxed),
+        (None, None) => without_object(),
     };
     let on = comm.map(|(handle, _)| handle);
     if handler == MPI_ERRORS_RETURN {
@@ -106,6 +111,11 @@ pub fn handle(code: c_int, text: &str, on: Option<On>) {
             // SAFETY: the program gave this function for this use; both arguments are ints, and the
             // null ends what it may read beyond them.
             unsafe { function(&mut comm, &mut code, std::ptr::null_mut::<c_void>()) }
+        }
+        Some(Handler::Win(Some(function))) => {
+            let (mut win, mut code) = (win.map_or(MPI_WIN_NULL, |(handle, _)| handle), code);
+            // SAFETY: as above.
+            unsafe { function(&mut win, &mut code, std::ptr::null_mut::<c_void>()) }
         }
         _ => fatal(code, text, on),
     }

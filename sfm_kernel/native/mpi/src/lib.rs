@@ -7,6 +7,7 @@
 //! - `engine`: what moves messages; `data`, `ends`: what it is given of a call's arguments
 //! - `request`, `message`, `generalized`, `own_buffer`: what the program has begun, as it knows it
 //! - `collective`: the algorithms of collectives
+//! - `window`: memory that others reach by themselves
 //! - `world`, `endpoint`, `launcher`: the program that this process is a part of
 //! - `functions`: one function for each of the standard's; build.rs makes the exported entries
 
@@ -38,6 +39,7 @@ mod request;
 mod status;
 mod table;
 mod topology;
+mod window;
 mod world;
 
 /// `MPI_X` and `PMPI_X` for every X of standard.txt.

@@ -89,18 +89,8 @@ impl Items {
     /// # Safety
     /// Both are there, and do not overlap.
     pub unsafe fn copy_to(&self, to: &Items) {
-        use sfm_native::core::Payload;
-        let data = self.data();
-        match data.contiguous() {
-            Some(from) => {
-                // SAFETY: as the caller promises.
-                let bytes = unsafe { std::slice::from_raw_parts(from, data.len()) };
-                // SAFETY: as above.
-                unsafe { to.data().fill(Payload(bytes, &[])) };
-            }
-            // SAFETY: as above.
-            None => unsafe { to.data().fill(Payload(&data.pack(), &[])) },
-        }
+        // SAFETY: as the caller promises.
+        unsafe { self.data().copy_to(&to.data()) };
     }
 
     /// Copy these, this process's own part of a collective, to where that goes.

@@ -143,6 +143,18 @@ impl Datatype {
         }
     }
 
+    /// The predefined datatype that all of its elements are of, if it is one.
+    pub fn element(&self) -> Option<&'static Datatype> {
+        fn basic(datatype: &Datatype) -> Option<Basic> {
+            let mut parts = datatype.made.types.iter().map(|one| basic(one));
+            datatype.basic.or_else(|| {
+                let first = parts.next()??;
+                parts.all(|one| one == Some(first)).then_some(first)
+            })
+        }
+        basic(self).map(named::like)
+    }
+
     /// Where `count` items lie.
     pub fn layout_of(&self, count: usize) -> Layout {
         Layout::repeated(&self.layout, 0, count, self.extent)

@@ -155,6 +155,12 @@ pub fn get(handle: MPI_Datatype) -> Option<&'static Datatype> {
     BY_PLACE[place(handle)?].as_ref().filter(|found| found.handle == Some(handle))
 }
 
+/// The first one whose elements mean this.
+pub fn like(basic: Basic) -> &'static Datatype {
+    let mut all = BY_PLACE.iter().flatten();
+    all.find(|one| one.basic == Some(basic)).expect("each of them has one")
+}
+
 fn make(entry: &Entry) -> Datatype {
     let basic = entry.basic;
     let bytes = basic.bytes();

@@ -36,15 +36,22 @@ const PIECE: usize = 256 << 10;
 /// What the first fetch from a process compares: 64 bits that another process does not have there.
 static PROOF: AtomicU64 = AtomicU64::new(0);
 
+/// What lets a peer find out whether it can read a process's memory.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Proof {
+    pub pid: u64,
+    at: usize,
+    value: u64,
+}
+
 /// Where the bytes are.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Offer {
     pub length: usize,
     address: usize,
-    pid: u64,
-    proof_at: usize,
-    proof: u64,
+    from: Proof,
 }
 
 /// Where they go.
@@ -76,11 +83,24 @@ fn bytes_of<T>(value: &T) -> &[u8] {
     unsafe { std::slice::from_raw_parts((&raw const *value).cast(), size_of::<T>()) }
 }
 
+impl Proof {
+    pub fn own(engine: &Engine) -> Proof {
+        let (pid, value) = (u64::from(std::process::id()), engine.core.shared().uid() as u64);
+        Proof { pid, at: &raw const PROOF as usize, value }
+    }
+
+    /// Whether the kernel lets us read the process's memory, and it is the one that was meant.
+    fn holds(&self) -> bool {
+        let mut found = 0u64;
+        let here = (&raw mut found).cast();
+        // SAFETY: eight bytes of ours.
+        unsafe { copy(self.pid, here, self.at, 8, false) && found == self.value }
+    }
+}
+
 impl Offer {
     pub fn of(engine: &Engine, from: *const u8, length: usize) -> Offer {
-        let proof = engine.core.shared().uid() as u64;
-        let (address, proof_at) = (from as usize, &raw const PROOF as usize);
-        Offer { length, address, pid: u64::from(std::process::id()), proof_at, proof }
+        Offer { length, address: from as usize, from: Proof::own(engine) }
     }
 
     pub fn bytes(&self) -> &[u8] {
@@ -115,7 +135,7 @@ pub fn let_peers_read() {
 ///
 /// # Safety
 /// `length` bytes at `here` are ours to read or write.
-unsafe fn copy(pid: u64, here: *mut u8, there: usize, length: usize, write: bool) -> bool {
+pub unsafe fn copy(pid: u64, here: *mut u8, there: usize, length: usize, write: bool) -> bool {
     let mut done = 0;
     while done < length {
         let left = length - done;
@@ -137,20 +157,12 @@ unsafe fn copy(pid: u64, here: *mut u8, there: usize, length: usize, write: bool
     true
 }
 
-/// Whether the kernel lets us read a process's memory, and it is the one that was meant.
-fn proven(offer: &Offer) -> bool {
-    let mut found = 0u64;
-    let here = (&raw mut found).cast();
-    // SAFETY: eight bytes of ours.
-    unsafe { copy(offer.pid, here, offer.proof_at, 8, false) && found == offer.proof }
-}
-
 impl Engine {
     /// The message of a receive is an offer: fetch it.
     pub(super) fn fetch(&self, receiving: &Arc<Receiving>, envelope: &Envelope, offer: &Offer) {
         let note = Note::of(envelope);
         let peer = self.peer(note.rank);
-        if !*peer.readable.get_or_init(|| proven(offer)) {
+        if !*peer.readable.get_or_init(|| offer.from.holds()) {
             return self.pull(receiving, envelope, offer);
         }
         let length = offer.length.min(receiving.data.len());
@@ -163,7 +175,7 @@ impl Engine {
         let copied = unsafe {
             match length >= HELP_FROM {
                 true => self.fetch_together(&note, offer, to, length),
-                false => copy(offer.pid, to, offer.address, length, false),
+                false => copy(offer.from.pid, to, offer.address, length, false),
             }
         };
         if !copied {
@@ -181,6 +193,15 @@ impl Engine {
         receiving.finish(envelope, offer.length);
     }
 
+    /// Whether the kernel lets us read and write a peer's memory.
+    pub fn can_reach(&self, rank: usize, proof: &Proof) -> bool {
+        let mut value = proof.value;
+        let here = (&raw mut value).cast();
+        *self.peer(rank).readable.get_or_init(|| proof.holds())
+            // SAFETY: eight bytes of ours, which are the same there.
+            && unsafe { copy(proof.pid, here, proof.at, 8, true) }
+    }
+
     /// Copy piece by piece, as the sender may, too.
     unsafe fn fetch_together(
         &self,
@@ -191,7 +212,7 @@ impl Engine {
     ) -> bool {
         let Some((ring, nth)) = self.free_claim(note.rank) else {
             // SAFETY: as the caller promises.
-            return unsafe { copy(offer.pid, to, offer.address, length, false) };
+            return unsafe { copy(offer.from.pid, to, offer.address, length, false) };
         };
         let claim = ring.claim(nth).expect("one of them");
         let number = claim.begin();
@@ -202,7 +223,7 @@ impl Engine {
             let at = piece as usize * PIECE;
             let part = PIECE.min(length - at);
             // SAFETY: a part of the receive's memory that nobody else has claimed.
-            if !unsafe { copy(offer.pid, to.add(at), offer.address + at, part, false) } {
+            if !unsafe { copy(offer.from.pid, to.add(at), offer.address + at, part, false) } {
                 return false; // its claim is never used again: the sender is no more
             }
             claim.copied();

@@ -5,7 +5,7 @@ use sfm_native::packet::{Envelope, LIBRARY};
 
 use super::{engine, Note};
 
-/// Fits into four bits of a message's note.
+/// Fits into eight bits of a message's note.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum What {
@@ -25,11 +25,15 @@ pub enum What {
     Scan,
     Exscan,
     Finalize,
+    /// Any call that makes a window.
+    Window,
+    Fence,
+    WinFree,
 }
 
 use What::*;
 
-const ALL: [(What, &str); 14] = [
+const ALL: [(What, &str); 17] = [
     (Message, "no collective"),
     (Making, "a function that makes a communicator"),
     (Barrier, "MPI_Barrier"),
@@ -44,6 +48,9 @@ const ALL: [(What, &str); 14] = [
     (Scan, "MPI_Scan"),
     (Exscan, "MPI_Exscan"),
     (Finalize, "MPI_Finalize"),
+    (Window, "a function that makes a window"),
+    (Fence, "MPI_Win_fence"),
+    (WinFree, "MPI_Win_free"),
 ];
 
 impl What {

@@ -3,6 +3,8 @@
 mod kernels;
 mod number;
 
+pub use kernels::Kernel;
+
 use std::sync::Arc;
 
 use sfm_endpoint::callers::kept;
@@ -139,6 +141,14 @@ fn wrong(handle: MPI_Op) -> crate::errors::Failure {
         _ => format!("argument op ({handle:#010x}) is no operation, or one that was freed"),
     };
     fail(MPI_ERR_OP, text)
+}
+
+/// The loop of a predefined operation, for accumulating into windows.
+pub fn kernel(handle: MPI_Op, datatype: &Datatype) -> Answer<Kernel> {
+    get(handle)?.kernel(datatype)?.ok_or_else(|| {
+        let text = "argument op was made with MPI_Op_create; windows take the predefined ones only";
+        fail(MPI_ERR_OP, text)
+    })
 }
 
 pub fn create(function: MPI_User_function, commutes: bool) -> Answer<MPI_Op> {
