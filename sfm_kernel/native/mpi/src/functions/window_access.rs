@@ -62,6 +62,10 @@ unsafe fn begin_accumulate(
     let data = (!is_kept).then(|| origin.data("origin_addr", &named)).transpose()?;
     let into = result.map(|result| result.data("result_addr", &named)).transpose()?;
     let Some((target, target_type)) = window.target(&named)? else { return Ok(None) };
+    let is_nothing = |data: &Data| data.len() == 0;
+    if is_nothing(&target.data) && data.as_ref().is_none_or(is_nothing) {
+        return Ok(None); // then it matters to nobody what the operation is defined for
+    }
     let own = if is_kept { named.datatype } else { origin.datatype };
     let element = Combining::elements(&*datatype::get(own)?, &target_type)?;
     let combining = match result {
