@@ -11,10 +11,10 @@ use crate::engine::{engine, Outcome};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::request::{self, Work};
+use crate::window;
 use crate::window::combining::{comparable, predefined, Combining};
 use crate::window::operation::{Combined, Progress};
 use crate::window::target::Named;
-use crate::window;
 
 /// Memory of the origin, as arguments name it.
 #[derive(Clone, Copy)]

@@ -41,7 +41,8 @@ unsafe fn made(
         return Err(fail(MPI_ERR_SIZE, format!("argument size is {size}, less than zero")));
     };
     if disp_unit <= 0 || disp_unit > c_int::MAX as MPI_Aint {
-        let text = format!("argument disp_unit is {disp_unit}; give the bytes of an element, 1 or more");
+        let text =
+            format!("argument disp_unit is {disp_unit}; give the bytes of an element, 1 or more");
         return Err(fail(MPI_ERR_DISP, text));
     }
     if flavor == MPI_WIN_FLAVOR_CREATE && base.is_null() && bytes > 0 {
@@ -112,7 +113,9 @@ pub unsafe fn win_free(win: *mut MPI_Win) -> Answer {
     checks::place("win", win)?;
     let (handle, window) = (*win, window::get(*win)?);
     let ended = match window.epochs().open() {
-        Some(open) => Err(fail(MPI_ERR_RMA_SYNC, format!("{} is still in use: {open}", window.told()))),
+        Some(open) => {
+            Err(fail(MPI_ERR_RMA_SYNC, format!("{} is still in use: {open}", window.told())))
+        }
         None => Ok(()),
     };
     ended

@@ -35,7 +35,8 @@ impl Combining {
     /// The same of an operation that has to change something.
     pub fn changing(op: MPI_Op, element: &'static Datatype) -> Answer<Combining> {
         if op == MPI_NO_OP {
-            let text = "argument op is MPI_NO_OP, which MPI_Get_accumulate and MPI_Fetch_and_op take \
+            let text =
+                "argument op is MPI_NO_OP, which MPI_Get_accumulate and MPI_Fetch_and_op take \
                         only";
             return Err(fail(MPI_ERR_OP, text));
         }

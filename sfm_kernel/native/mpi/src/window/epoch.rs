@@ -129,7 +129,8 @@ impl Epochs {
 
     pub fn post(&mut self, ranks: Vec<usize>) -> Answer {
         if self.exposed.is_some() {
-            let text = "the exposure epoch of the last MPI_Win_post is open; call MPI_Win_wait first";
+            let text =
+                "the exposure epoch of the last MPI_Win_post is open; call MPI_Win_wait first";
             return Err(wrong(text));
         }
         if self.access == (Fenced { used: true }) {
@@ -141,9 +142,9 @@ impl Epochs {
 
     /// Whose MPI_Win_complete ends the exposure.
     pub fn exposed(&self) -> Answer<&[usize]> {
-        self.exposed.as_deref().ok_or_else(|| {
-            wrong("it ends what MPI_Win_post has begun, and that was not called")
-        })
+        self.exposed
+            .as_deref()
+            .ok_or_else(|| wrong("it ends what MPI_Win_post has begun, and that was not called"))
     }
 
     pub fn end_exposure(&mut self) {
@@ -196,10 +197,12 @@ impl Epochs {
     #[cold]
     fn not_locked(&self, rank: usize) -> Failure {
         match self.access {
-            LockedAll(_) => {
-                wrong("the locks of MPI_Win_lock_all are given back by MPI_Win_unlock_all, all at once")
+            LockedAll(_) => wrong(
+                "the locks of MPI_Win_lock_all are given back by MPI_Win_unlock_all, all at once",
+            ),
+            _ => {
+                wrong(format!("rank {rank} is not locked by this process; call MPI_Win_lock first"))
             }
-            _ => wrong(format!("rank {rank} is not locked by this process; call MPI_Win_lock first")),
         }
     }
 
@@ -227,9 +230,9 @@ impl Epochs {
                 "no epoch is open: operations go between MPI_Win_fence and the next one, after \
                  MPI_Win_start, or after MPI_Win_lock or MPI_Win_lock_all",
             ),
-            Started(_) => wrong(format!(
-                "rank {rank} is not in the group that MPI_Win_start was called with"
-            )),
+            Started(_) => {
+                wrong(format!("rank {rank} is not in the group that MPI_Win_start was called with"))
+            }
             Locked(_) | LockedAll(_) => self.not_locked(rank),
         }
     }

@@ -108,7 +108,9 @@ async fn made(comm: &Comm, team: &Team, wish: Wish) -> Answer<Arc<Window>> {
     let ways: Vec<Way> = (0..team.size)
         .map(|rank| match mapped(rank) {
             Some(at) => Way::Here(at),
-            None if rank == own => Way::Here(if wish.flavor == MPI_WIN_FLAVOR_DYNAMIC { 0 } else { base }),
+            None if rank == own => {
+                Way::Here(if wish.flavor == MPI_WIN_FLAVOR_DYNAMIC { 0 } else { base })
+            }
             None => reached(comm.group.members[rank] as usize, &said[rank].proof),
         })
         .collect();
@@ -220,9 +222,13 @@ async fn share(
     wish: &Wish,
     sizes: &[usize],
 ) -> Answer<(Control, Option<Vec<usize>>)> {
-    let contiguous = wish.flavor == MPI_WIN_FLAVOR_SHARED && !wish.hints.is_set("alloc_shared_noncontig");
+    let contiguous =
+        wish.flavor == MPI_WIN_FLAVOR_SHARED && !wish.hints.is_set("alloc_shared_noncontig");
     let Some((inside, whole)) = places(sizes, contiguous) else {
-        return Err(fail(MPI_ERR_SIZE, "the sizes of all processes come to more than any memory has"));
+        return Err(fail(
+            MPI_ERR_SIZE,
+            "the sizes of all processes come to more than any memory has",
+        ));
     };
     let (_, least) = places(&vec![0; team.size], true).expect("nothing");
     let mut word = [Made { code: 0, has_memory: 0, needed: 0, free: 0, path: [0; 1024] }];

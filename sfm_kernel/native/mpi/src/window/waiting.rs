@@ -13,7 +13,9 @@ use super::{lock, Window};
 use crate::collective::barrier::barrier;
 use crate::collective::team::{whole_told, Team};
 use crate::data::Data;
-use crate::engine::{self, engine, told, About, From, Mode as Sending, Receiving, To, Wanted, What};
+use crate::engine::{
+    self, engine, told, About, From, Mode as Sending, Receiving, To, Wanted, What,
+};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 
@@ -31,7 +33,8 @@ impl Window {
     /// Wait until it is over. `rank`: the target, for observers.
     pub fn wait(&self, rank: Option<usize>, mut look: impl FnMut() -> Look) -> Answer {
         let call = || {
-            let mut arguments: Vec<_> = rank.map(|rank| ("rank", rank.to_string())).into_iter().collect();
+            let mut arguments: Vec<_> =
+                rank.map(|rank| ("rank", rank.to_string())).into_iter().collect();
             arguments.push(("win", self.told()));
             told::one_by_one(arguments)
         };

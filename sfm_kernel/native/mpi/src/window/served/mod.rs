@@ -71,9 +71,10 @@ impl Outgoing {
         }
         match self.0[rank].code.swap(MPI_SUCCESS, Relaxed) {
             MPI_SUCCESS => Ok(()),
-            code => {
-                Err(fail(code, format!("rank {rank} has refused an operation: is its memory there?")))
-            }
+            code => Err(fail(
+                code,
+                format!("rank {rank} has refused an operation: is its memory there?"),
+            )),
         }
     }
 }
