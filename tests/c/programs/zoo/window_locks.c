@@ -1,7 +1,7 @@
 /* 2 ranks. Each has its own part of a window locked, and wants the other's.
  * title: Deadlock: 0 → 1 → 0
- * says: 0 is in MPI_Win_lock(rank=1, win=board) and waits for 1 in window_locks.c, line 20 (main).
- * says: 1 is in MPI_Win_lock(rank=0, win=board) and waits for 0 in window_locks.c, line 20 (main).
+ * says: 0 is in MPI_Win_lock(rank=1, win=board) and waits for 1 in window_locks.c, line 19 (main).
+ * says: 1 is in MPI_Win_lock(rank=0, win=board) and waits for 0 in window_locks.c, line 19 (main).
  */
 #include <mpi.h>
 

@@ -143,16 +143,13 @@ impl Datatype {
         }
     }
 
-    /// The predefined datatype that all of its elements are of, if it is one.
-    pub fn element(&self) -> Option<&'static Datatype> {
-        fn basic(datatype: &Datatype) -> Option<Basic> {
-            let mut parts = datatype.made.types.iter().map(|one| basic(one));
-            datatype.basic.or_else(|| {
-                let first = parts.next()??;
-                parts.all(|one| one == Some(first)).then_some(first)
-            })
-        }
-        basic(self).map(named::like)
+    /// What all of its elements are, if they are the same.
+    pub fn element(&self) -> Option<Basic> {
+        self.basic.or_else(|| {
+            let mut parts = self.made.types.iter().map(|one| one.element());
+            let first = parts.next()??;
+            parts.all(|one| one == Some(first)).then_some(first)
+        })
     }
 
     /// Where `count` items lie.

@@ -117,6 +117,17 @@ impl Basic {
         }
     }
 
+    /// Whether C leaves a gap inside of it, or behind it.
+    pub fn has_gap(self) -> bool {
+        match self {
+            Pair(pair) => {
+                let (value, index, at) = pair.shape();
+                at > value || (at + index) % self.align() > 0
+            }
+            _ => false,
+        }
+    }
+
     /// What C aligns it to.
     fn align(self) -> usize {
         match self {

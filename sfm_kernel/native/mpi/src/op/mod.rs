@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use sfm_endpoint::callers::kept;
 
-use crate::datatype::Datatype;
+use crate::datatype::{named, Basic, Datatype};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::table::Table;
@@ -143,12 +143,17 @@ fn wrong(handle: MPI_Op) -> crate::errors::Failure {
     fail(MPI_ERR_OP, text)
 }
 
-/// The loop of a predefined operation, for accumulating into windows.
-pub fn kernel(handle: MPI_Op, datatype: &Datatype) -> Answer<Kernel> {
-    get(handle)?.kernel(datatype)?.ok_or_else(|| {
-        let text = "argument op was made with MPI_Op_create; windows take the predefined ones only";
-        fail(MPI_ERR_OP, text)
-    })
+/// The loop of a predefined operation on such elements, for accumulating into windows.
+pub fn kernel(handle: MPI_Op, element: Basic) -> Answer<Kernel> {
+    let op = get(handle)?;
+    let found = match op {
+        Op::Predefined(op, _) => kernels::find(op, element),
+        Op::Made(_) => {
+            let text = "argument op was made with MPI_Op_create; windows take the predefined ones";
+            return Err(fail(MPI_ERR_OP, text));
+        }
+    };
+    found.ok_or_else(|| op.check(named::like(element)).expect_err("there is no such loop"))
 }
 
 pub fn create(function: MPI_User_function, commutes: bool) -> Answer<MPI_Op> {

@@ -19,11 +19,11 @@ enum How {
 pub struct Combining {
     how: How,
     pub op: MPI_Op,
-    pub element: &'static Datatype,
+    element: Basic,
 }
 
 impl Combining {
-    pub fn of(op: MPI_Op, element: &'static Datatype) -> Answer<Combining> {
+    pub fn of(op: MPI_Op, element: Basic) -> Answer<Combining> {
         let how = match op {
             MPI_NO_OP => How::Keep,
             MPI_REPLACE => How::Replace,
@@ -33,7 +33,7 @@ impl Combining {
     }
 
     /// The same of an operation that has to change something.
-    pub fn changing(op: MPI_Op, element: &'static Datatype) -> Answer<Combining> {
+    pub fn changing(op: MPI_Op, element: Basic) -> Answer<Combining> {
         if op == MPI_NO_OP {
             let text =
                 "argument op is MPI_NO_OP, which MPI_Get_accumulate and MPI_Fetch_and_op take \
@@ -44,10 +44,9 @@ impl Combining {
     }
 
     /// What origin and target are made of: the same predefined datatype.
-    pub fn elements(origin: &Datatype, target: &Datatype) -> Answer<&'static Datatype> {
-        let element = target.element();
-        match element {
-            Some(element) if same(origin, element) => Ok(element),
+    pub fn elements(origin: &Datatype, target: &Datatype) -> Answer<Basic> {
+        match target.element() {
+            Some(element) if origin.element() == Some(element) => Ok(element),
             _ => {
                 let text = format!(
                     "argument origin_datatype is {}, argument target_datatype {}: both have to be of \
@@ -62,19 +61,19 @@ impl Combining {
 
     /// The operation that a message names, on elements that it names by `code_of`.
     pub fn of_code(op: MPI_Op, code: MPI_Datatype) -> Answer<Combining> {
-        match named::get(code) {
+        match named::get(code).and_then(|one| one.basic) {
             Some(element) => Combining::of(op, element),
             None => Err(fail(MPI_ERR_TYPE, "no such datatype")),
         }
     }
 
     pub fn code(&self) -> MPI_Datatype {
-        self.element.handle.expect("predefined")
+        named::like(self.element).handle.expect("predefined")
     }
 
     /// Whether elements have no gap, so that some in a row may be combined where they are.
     pub fn is_solid(&self) -> bool {
-        self.element.size as isize == self.element.extent
+        !self.element.has_gap()
     }
 
     /// Combine elements in a row.
@@ -87,7 +86,7 @@ impl Combining {
             match self.how {
                 How::Keep => {}
                 How::Replace => into.copy_from(from, bytes),
-                How::By(kernel) => kernel(from, into, bytes / self.element.size),
+                How::By(kernel) => kernel(from, into, bytes / self.element.bytes()),
             }
         }
     }
@@ -100,12 +99,13 @@ impl Combining {
             return unsafe { self.in_place(from.as_ptr(), into.as_mut_ptr(), bytes) };
         }
         // A pair with a gap, of which the loop knows as C lays it out.
-        let count = bytes / self.element.size;
+        let element = named::like(self.element);
+        let count = bytes / element.size;
         let spread = |packed: &[u8]| {
-            let mut spread = vec![0_u8; count * self.element.extent as usize];
+            let mut spread = vec![0_u8; count * element.extent as usize];
             let to = spread.as_mut_ptr().cast();
             // SAFETY: there is room for so many.
-            unsafe { self.element.unpack(to, count, 0..bytes, packed.as_ptr()) };
+            unsafe { element.unpack(to, count, 0..bytes, packed.as_ptr()) };
             spread
         };
         let (from, mut result) = (spread(from), spread(into));
@@ -114,13 +114,9 @@ impl Combining {
             if let How::By(kernel) = self.how {
                 kernel(from.as_ptr(), result.as_mut_ptr(), count);
             }
-            self.element.pack(result.as_ptr().cast(), count, 0..bytes, into.as_mut_ptr());
+            element.pack(result.as_ptr().cast(), count, 0..bytes, into.as_mut_ptr());
         }
     }
-}
-
-fn same(datatype: &Datatype, element: &Datatype) -> bool {
-    datatype.element().is_some_and(|own| own.basic == element.basic)
 }
 
 /// What MPI_Compare_and_swap compares.
@@ -139,11 +135,12 @@ pub fn comparable(datatype: &Datatype) -> Answer {
 }
 
 /// What MPI_Fetch_and_op takes: a predefined datatype.
-pub fn predefined(datatype: &Datatype) -> Answer<&'static Datatype> {
-    datatype.basic.map(named::like).ok_or_else(|| {
-        let text = format!("argument datatype is {}; give a predefined one", datatype.told());
-        fail(MPI_ERR_TYPE, text)
-    })
+pub fn predefined(datatype: &Datatype) -> Answer {
+    if datatype.basic.is_some() {
+        return Ok(());
+    }
+    let text = format!("argument datatype is {}; give a predefined one", datatype.told());
+    Err(fail(MPI_ERR_TYPE, text))
 }
 
 #[cfg(test)]
@@ -180,11 +177,24 @@ mod tests {
     }
 
     #[test]
+    fn what_has_a_gap_is_what_packed_is_smaller() {
+        for handle in 0x4c00_0000..0x4c00_3000 {
+            if let Some(one) = named::get(handle).filter(|one| one.size > 0) {
+                let has_gap = one.size as isize != one.extent;
+                assert_eq!(one.basic.unwrap().has_gap(), has_gap, "{}", one.told());
+            }
+        }
+        for handle in [MPI_DOUBLE_INT, MPI_LONG_INT, MPI_SHORT_INT, MPI_LONG_DOUBLE_INT] {
+            assert!(named::get(handle).unwrap().basic.unwrap().has_gap());
+        }
+    }
+
+    #[test]
     fn what_cannot_be_combined_is_refused() {
         let named = |handle| named::get(handle).unwrap();
         let code = |answer: Answer<Combining>| answer.err().map(|failure| failure.code);
-        assert_eq!(code(Combining::of(MPI_SUM, named(MPI_BYTE))), Some(MPI_ERR_OP));
-        assert_eq!(code(Combining::changing(MPI_NO_OP, named(MPI_INT))), Some(MPI_ERR_OP));
+        assert_eq!(code(Combining::of(MPI_SUM, Basic::Byte)), Some(MPI_ERR_OP));
+        assert_eq!(code(Combining::changing(MPI_NO_OP, Basic::Signed(4))), Some(MPI_ERR_OP));
         assert!(Combining::elements(named(MPI_INT), named(MPI_DOUBLE)).is_err());
         assert!(Combining::elements(named(MPI_INT32_T), named(MPI_INT)).is_ok());
         assert!(comparable(named(MPI_DOUBLE)).is_err() && comparable(named(MPI_LONG)).is_ok());

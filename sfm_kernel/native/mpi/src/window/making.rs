@@ -185,6 +185,8 @@ fn same_kind(said: &[Said], own: c_int) -> Answer {
     Err(fail(MPI_ERR_OTHER, text))
 }
 
+/// How the memory of another process is reached. With `SFM_MPI_WINDOWS=served` by messages only, as
+/// where the kernel refuses.
 fn reached(process: usize, proof: &Proof) -> Way {
     let is_refused = std::env::var_os("SFM_MPI_WINDOWS").is_some_and(|value| value == "served");
     match !is_refused && engine().can_reach(process, proof) {
