@@ -140,6 +140,10 @@ impl Home for Endpoint {
         self.whole.surroundings()
     }
 
+    fn folder(&self) -> &Path {
+        self.whole.folder()
+    }
+
     fn uid(&self, process: usize) -> u128 {
         let member = self.member(process);
         member.and_then(|member| u128::from_str_radix(&member.uid, 16).ok()).unwrap_or(0)

@@ -7,7 +7,7 @@ use crate::errors::{fail, fatal, Answer, On};
 use crate::file;
 use crate::handles::*;
 use crate::table::Table;
-use crate::{classes, comm, session};
+use crate::{classes, comm, session, window};
 
 /// What the program gave to one of the MPI_X_create_errhandler.
 #[derive(Clone, Copy)]
@@ -104,8 +104,7 @@ fn of(on: On) -> Option<MPI_Errhandler> {
         On::Session(handle) => session::find(handle).map(|one| one.errhandler.current()),
         On::File(handle) => Some(file::current_errhandler(handle)),
         On::Handler(handler) => known(handler).ok().map(|()| handler),
-        // These have handlers of their own as soon as they are there.
-        On::Win(_) => None,
+        On::Win(handle) => window::get(handle).ok().map(|one| one.errhandler.current()),
     }
 }
 
@@ -132,6 +131,9 @@ pub fn handle(code: c_int, text: &str, on: Option<On>) {
         },
         (Some(Handler::File(Some(function))), Some(On::File(handle))) => unsafe {
             function(&mut (handle as MPI_File), &mut code, end);
+        },
+        (Some(Handler::Win(Some(function))), Some(On::Win(mut handle))) => unsafe {
+            function(&mut handle, &mut code, end);
         },
         _ => fatal(code, text, comm),
     }

@@ -1,5 +1,6 @@
 //! The world that this process is in, as the engine needs it: the others by their numbers (`process`).
 
+use std::path::Path;
 use std::sync::Arc;
 
 use sfm_endpoint::{Error, Name, Result, Surroundings};
@@ -16,6 +17,9 @@ pub trait Home: Send + Sync {
 
     /// The program around calls that wait.
     fn surroundings(&self) -> &dyn Surroundings;
+
+    /// The world's folder in shared memory.
+    fn folder(&self) -> &Path;
 
     /// The number by which the core knows a process; 0 where it is not known.
     fn uid(&self, process: usize) -> u128;

@@ -10,6 +10,7 @@
 //!   knows it
 //! - `collective`: the algorithms of collectives
 //! - `file`: files that processes read and write together
+//! - `window`: memory that others reach by themselves
 //! - `world`, `process`, `endpoint`, `launcher`, `starting`, `sockets`: the program that this
 //!   process is a part of; `home`, `host`: what kind of world and program these are
 //! - `spawning`, `ports`, `names`: processes that are started, or met, later
@@ -55,6 +56,7 @@ mod starting;
 mod status;
 mod table;
 mod topology;
+mod window;
 mod world;
 
 /// `MPI_X` and `PMPI_X` for every X of standard.txt.

@@ -1,5 +1,6 @@
 //! Python around MPI's calls: mpi4py makes them, without the GIL as a rule.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ::mpi::home::{self, Engines, Found, Home};
@@ -148,6 +149,7 @@ fn find(py: Python<'_>, first: bool) -> PyResult<(Engines, Option<Box<dyn Home>>
 /// An engine's end of its world. What it does not know of a process it asks Python.
 struct PyHome {
     core: Arc<Core>,
+    folder: PathBuf,
     world: Py<PyAny>,
     around: PythonProgram,
 }
@@ -156,7 +158,8 @@ impl PyHome {
     fn new(world: &Bound<'_, PyAny>) -> PyResult<PyHome> {
         let inbox = world.getattr("inbox")?.cast_into::<Inbox>()?;
         let core = inbox.get().core.clone();
-        Ok(PyHome { core, world: world.clone().unbind(), around: PythonProgram })
+        let folder = inbox.get().folder.clone().unwrap_or_default();
+        Ok(PyHome { core, folder, world: world.clone().unbind(), around: PythonProgram })
     }
 
     /// Ask about a process; None where it is not known, or the interpreter is at its end.
@@ -178,6 +181,10 @@ impl Home for PyHome {
 
     fn surroundings(&self) -> &dyn Surroundings {
         &self.around
+    }
+
+    fn folder(&self) -> &Path {
+        &self.folder
     }
 
     fn uid(&self, process: usize) -> u128 {

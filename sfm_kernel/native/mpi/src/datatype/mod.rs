@@ -151,6 +151,15 @@ impl Datatype {
         }
     }
 
+    /// What all of its elements are, if they are the same.
+    pub fn element(&self) -> Option<Basic> {
+        self.basic.or_else(|| {
+            let mut parts = self.made.types.iter().map(|one| one.element());
+            let first = parts.next()??;
+            parts.all(|one| one == Some(first)).then_some(first)
+        })
+    }
+
     /// Where `count` items lie.
     pub fn layout_of(&self, count: usize) -> Layout {
         Layout::repeated(&self.layout, 0, count, self.extent)

@@ -40,7 +40,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sfm_native::core::Core;
 use sfm_native::packet::LIBRARY;
 
-pub use control::Note;
+pub use control::{Kind, Note};
+pub use offers::{copy, Proof};
 pub use operation::Outcome;
 pub use receiving::{found, Receiving, Wanted};
 pub use sending::{Mode, Sending, To};

@@ -54,6 +54,8 @@ enum Bytes {
     Of(Arc<Sending>),
     /// A few of our own.
     Own([u8; SMALL], usize),
+    /// Many of our own.
+    Kept(Vec<u8>),
     /// Those of a large message from this place on.
     Poured(Arc<Sending>, usize),
 }
@@ -76,6 +78,11 @@ impl Waiting {
         let mut own = [0; SMALL];
         own[..bytes.len()].copy_from_slice(bytes);
         Waiting { envelope, bytes: Bytes::Own(own, bytes.len()) }
+    }
+
+    /// Bytes of our own, as many as there are.
+    pub fn kept(envelope: Envelope, bytes: Vec<u8>) -> Waiting {
+        Waiting { envelope, bytes: Bytes::Kept(bytes) }
     }
 
     /// A send's bytes, which end it.
@@ -245,7 +252,7 @@ impl Engine {
             Bytes::Of(own) => Arc::ptr_eq(own, sending),
             // An offer: the number of its note is its own.
             Bytes::Own(..) => one.envelope == sending.envelope,
-            Bytes::Poured(..) => false,
+            Bytes::Kept(_) | Bytes::Poured(..) => false,
         };
         let Some(nth) = all.iter().position(is_it) else { return false };
         all.remove(nth);
@@ -260,6 +267,7 @@ impl Engine {
         unsafe {
             match bytes {
                 Bytes::Own(own, length) => self.send_past(peer, envelope, own.as_ptr(), *length),
+                Bytes::Kept(kept) => self.send_past(peer, envelope, kept.as_ptr(), kept.len()),
                 Bytes::Of(sending) => {
                     let sent = sending
                         .with_bytes(|from, length| self.send_past(peer, envelope, from, length));

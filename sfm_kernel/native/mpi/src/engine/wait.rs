@@ -193,7 +193,7 @@ struct Waiting<'a> {
     until: Until<'a>,
     version: u64,
     examined: u64,
-    /// It is seen to wait: of a collective, for this process.
+    /// It is seen to wait: where it waits for one after the other, for this process.
     shown: Option<Option<usize>>,
 }
 
@@ -202,7 +202,7 @@ impl Waiting<'_> {
         self.about.call.map_or_else(|| told::some(vec![], self.about.from), |call| call())
     }
 
-    /// A collective call has gone a step further, and waits for another one than observers know.
+    /// A call that waits for one after the other waits for another one than observers know.
     fn tell_anew(&mut self) {
         let awaited = told::awaited();
         if self.shown.is_some_and(|shown| shown != awaited) {
@@ -232,9 +232,7 @@ impl<'h> Goal<Here<'h>> for Waiting<'_> {
     }
 
     fn sleep(&mut self, _host: &Here<'h>, limit: Duration) -> Woken {
-        if self.about.doing == Doing::Collective {
-            self.tell_anew();
-        }
+        self.tell_anew();
         self.engine.rest(self.version, limit, &self.until)
     }
 

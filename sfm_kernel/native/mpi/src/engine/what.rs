@@ -30,11 +30,15 @@ pub enum What {
     Finalize,
     /// Any call that all processes of a file make.
     File,
+    /// Any call that makes a window.
+    Window,
+    Fence,
+    WinFree,
 }
 
 use What::*;
 
-const ALL: [(What, &str); 17] = [
+const ALL: [(What, &str); 20] = [
     (Message, "no collective"),
     (Making, "a function that makes a communicator"),
     (Barrier, "MPI_Barrier"),
@@ -52,6 +56,9 @@ const ALL: [(What, &str); 17] = [
     (NeighborAlltoall, "MPI_Neighbor_alltoall"),
     (Finalize, "MPI_Finalize"),
     (File, "a function that all processes of a file call"),
+    (Window, "a function that makes a window"),
+    (Fence, "MPI_Win_fence"),
+    (WinFree, "MPI_Win_free"),
 ];
 
 impl What {

@@ -24,7 +24,7 @@ struct First {
     /// An error that is not the system's, or MPI_SUCCESS.
     code: c_int,
     /// For the context of the file's own communicator.
-    number: u32,
+    number: u64,
     /// Where all pointers begin.
     position: usize,
     pointer: pointer::Place,

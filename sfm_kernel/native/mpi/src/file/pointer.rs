@@ -33,10 +33,10 @@ impl Default for Place {
 impl Place {
     /// In the folder of this process's world, where it is removed with the process's other files if
     /// that dies right now.
-    fn new(number: u32) -> Option<Place> {
-        let endpoint = &engine().endpoint;
-        let name = format!("{:032x}.pointer{number}", endpoint.uid(endpoint.rank));
-        let path = endpoint.whole.folder().join(name).into_os_string().into_encoded_bytes();
+    fn new(number: u64) -> Option<Place> {
+        let (engine, uid) = (engine(), engine().core.shared().uid());
+        let name = format!("{uid:032x}.pointer{number}");
+        let path = engine.endpoint.folder().join(name).into_os_string().into_encoded_bytes();
         let mut place = Place::default();
         place.0.get_mut(..path.len())?.copy_from_slice(&path);
         Some(place)
@@ -61,7 +61,7 @@ impl Pointer {
     }
 
     /// Make one for many processes; `number` is the file's own.
-    pub fn make(number: u32) -> Answer<(Pointer, Place)> {
+    pub fn make(number: u64) -> Answer<(Pointer, Place)> {
         let full = |error: ShmError| {
             let text = format!("no shared file pointer can be made: {error:?}");
             fail(MPI_ERR_NO_MEM, text)

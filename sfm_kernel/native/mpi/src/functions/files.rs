@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::checks::{place, put};
-use crate::collective::calls::on;
+use crate::comm;
 use crate::errors::{fail, Answer, On};
 use crate::file::{self, agreeing, failures, opening, Amode};
 use crate::handles::*;
@@ -30,7 +30,7 @@ pub unsafe fn file_open(
     info: MPI_Info,
     fh: *mut MPI_File,
 ) -> Answer {
-    let comm = on(comm)?;
+    let comm = comm::intra(comm)?;
     put("fh", fh, MPI_FILE_NULL)?;
     // All learn what is wrong with one's arguments: nobody waits for who has given up.
     let arguments =

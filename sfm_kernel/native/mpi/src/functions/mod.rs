@@ -39,3 +39,7 @@ pub mod type_contents;
 pub mod type_queries;
 pub mod types;
 pub mod types_f90;
+pub mod window_access;
+pub mod window_epochs;
+pub mod window_objects;
+pub mod windows;

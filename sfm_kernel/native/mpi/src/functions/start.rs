@@ -5,7 +5,7 @@ use crate::comm::{self, Comm};
 use crate::errors::{fail, Answer};
 use crate::group::Group;
 use crate::handles::*;
-use crate::{process, spawning, world};
+use crate::{process, spawning, window, world};
 
 pub unsafe fn init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> Answer {
     start()
@@ -41,6 +41,7 @@ fn start() -> Answer {
 pub unsafe fn finalize() -> Answer {
     comm::get(MPI_COMM_SELF)?.attributes.clear(MPI_COMM_SELF)?;
     comm::get(MPI_COMM_WORLD)?.attributes.clear(MPI_COMM_WORLD)?;
+    window::finish();
     world::finish()?;
     world::leave_if_done();
     Ok(())

@@ -5,11 +5,13 @@ mod number;
 #[cfg(target_arch = "x86_64")]
 mod wide;
 
+pub use kernels::Kernel;
+
 use std::sync::Arc;
 
 use sfm_endpoint::callers::kept;
 
-use crate::datatype::Datatype;
+use crate::datatype::{named, Basic, Datatype};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::table::Table;
@@ -181,6 +183,19 @@ fn wrong(handle: MPI_Op) -> crate::errors::Failure {
         _ => format!("argument op ({handle:#010x}) is no operation, or one that was freed"),
     };
     fail(MPI_ERR_OP, text)
+}
+
+/// The loop of a predefined operation on such elements, for accumulating into windows.
+pub fn kernel(handle: MPI_Op, element: Basic) -> Answer<Kernel> {
+    let op = get(handle)?;
+    let found = match op {
+        Op::Predefined(op, _) => kernels::find(op, element),
+        Op::Made(_) => {
+            let text = "argument op was made with MPI_Op_create; windows take the predefined ones";
+            return Err(fail(MPI_ERR_OP, text));
+        }
+    };
+    found.ok_or_else(|| op.check(named::like(element)).expect_err("there is no such loop"))
 }
 
 pub fn create(function: Function, commutes: bool) -> Answer<MPI_Op> {
