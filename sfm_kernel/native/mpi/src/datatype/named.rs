@@ -74,7 +74,7 @@ const NAMED: &[Entry] = table! {
     MPI_UINT8_T: Unsigned(1), MPI_UINT16_T: Unsigned(2), MPI_UINT32_T: Unsigned(4),
     MPI_UINT64_T: Unsigned(8),
     MPI_AINT: Signed(8), MPI_OFFSET: Signed(8), MPI_COUNT: Signed(8),
-    MPI_C_BOOL: Logical(1), MPI_C_FLOAT_COMPLEX: Complex(8), MPI_C_DOUBLE_COMPLEX: Complex(16),
+    MPI_C_BOOL: Logical(1), MPI_C_COMPLEX: Complex(8), MPI_C_DOUBLE_COMPLEX: Complex(16),
     MPI_C_LONG_DOUBLE_COMPLEX: LongDoubleComplex,
     MPI_CXX_BOOL: Logical(1), MPI_CXX_FLOAT_COMPLEX: Complex(8),
     MPI_CXX_DOUBLE_COMPLEX: Complex(16), MPI_CXX_LONG_DOUBLE_COMPLEX: LongDoubleComplex,

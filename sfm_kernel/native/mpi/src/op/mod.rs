@@ -282,6 +282,7 @@ mod tests {
             (MPI_SUM, MPI_BYTE, "MPI_BYTE"),
             (MPI_MAX, MPI_C_DOUBLE_COMPLEX, "MPI_C_DOUBLE_COMPLEX"),
             (MPI_BAND, MPI_DOUBLE, "MPI_DOUBLE"),
+            (MPI_LAND, MPI_FLOAT, "MPI_FLOAT"),
             (MPI_MAXLOC, MPI_INT, "MPI_INT"),
             (MPI_SUM, MPI_DOUBLE_INT, "MPI_DOUBLE_INT"),
             (MPI_SUM, MPI_PACKED, "MPI_PACKED"),
