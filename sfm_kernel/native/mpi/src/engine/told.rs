@@ -31,6 +31,13 @@ pub fn awaited() -> Option<usize> {
     AWAITED.get()
 }
 
+/// Do something; with it, for whose part that waits.
+pub fn awaiting<T>(work: impl FnOnce() -> T) -> (T, Option<usize>) {
+    let before = AWAITED.take();
+    let done = work();
+    (done, AWAITED.replace(before))
+}
+
 fn named(rank: usize) -> Name {
     Name::Rank(rank as i64)
 }
