@@ -67,6 +67,11 @@ impl Team {
         Team { rank, size, near: size, group, ..*self }
     }
 
+    /// All of them.
+    pub fn members(&self) -> Arc<Group> {
+        self.group.clone()
+    }
+
     /// Those of this process's side.
     pub fn side(&self) -> Team {
         self.part(Group::new(self.group.members[..self.near].to_vec()), self.rank)
