@@ -166,9 +166,7 @@ class Crew:
             for _ in range(size):
                 self._begin(self._worlds[0], program, own)
 
-    def _begin(
-        self, world: World, program: Sequence[str] | Native, own: Mapping[str, str]
-    ) -> None:
+    def _begin(self, world: World, program: Sequence[str] | Native, own: Mapping[str, str]) -> None:
         """Start a world's next rank."""
         environment = {**self._environment, **own, **world.environment()}
         outputs, selector = (self._out, self._err), self._selector
