@@ -247,7 +247,7 @@ class _EngineWorld(Protocol):
     def lives(self, uid: str, /) -> bool: ...
 
 def set_mpi_world(world: _EngineWorld, /) -> None:
-    """Have MPI_Init, in this process, ask ``world`` who the engines are: ``sfm_kernel.mpi.engines``.
+    """Have MPI_Init ask ``world`` who the engines are: ``sfm_kernel.mpi.engines``.
 
     Only the first has an effect.
     """
