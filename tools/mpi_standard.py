@@ -96,7 +96,7 @@ def name(prototype: str) -> str:
 def constants(mpicc: str) -> list[str]:
     """Each constant that MPICH's header defines, with its type and value."""
     header = _run(mpicc, "-E", "-dM", "-include", "mpi.h", "-xc", "/dev/null")
-    names = re.findall(r"^#define (MPI_[A-Z0-9][A-Z0-9_]*) +\S", header, re.MULTILINE)
+    names = re.findall(r"^#define (MPI_[A-Z0-9][A-Z0-9_]*|MPIX_\w*FLOAT16) +\S", header, re.MULTILINE)
     text = _run(mpicc, "-E", "-include", "mpi.h", "-xc", "/dev/null")
     for body in re.findall(r"enum \w*\s*\{(.*?)\}", text, re.DOTALL):
         if "MPI_SEND_T" not in body:  # the numbers of MPICH's functions, which no program uses
@@ -144,7 +144,9 @@ def _run(*command: str) -> str:
 
 def main() -> None:
     mpicc = sys.argv[1] if len(sys.argv) > 1 else "mpicc"
-    lines = [("early" if EARLY.match(name(one).removesuffix("_c")) else "-") + " " + one for one in prototypes()]
+    found = prototypes()
+    early = ["early" if EARLY.match(name(one).removesuffix("_c")) else "-" for one in found]
+    lines = [f"{when} {one}" for when, one in zip(early, found, strict=True)]
     (FOLDER / "standard.txt").write_text("\n".join(lines) + "\n")
     (FOLDER / "constants.txt").write_text("\n".join(constants(mpicc)) + "\n")
 

@@ -9,15 +9,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::{json, Value};
 use sfm_endpoint::abroad::{self, Abroad};
 use sfm_endpoint::directory::is_alive;
-use sfm_endpoint::{Endpoint as Whole, Kind, Member, Name, Program, Surroundings, Wish};
+use sfm_endpoint::{Endpoint as Whole, Kind, Member, Name, Surroundings, Wish};
 use sfm_native::calls::Way;
 use sfm_native::core::Core;
+use sfm_native::places::Place;
 use sfm_native::sender::Sender;
 
-use crate::errors::{fail, Answer, Failure};
+use crate::errors::{self, fail, Answer, Failure};
 use crate::handles::*;
-use crate::launcher;
 use crate::process::{self, Own};
+use crate::{host, launcher};
 
 pub struct Endpoint {
     pub whole: Whole,
@@ -31,14 +32,31 @@ pub struct Endpoint {
 
 /// The program around calls that wait.
 struct Around {
+    program: Box<dyn Surroundings>,
     /// It has to do with another launch.
     met: Arc<AtomicBool>,
 }
 
 impl Surroundings for Around {
+    fn signals(&self) -> sfm_endpoint::Result<()> {
+        self.program.signals()
+    }
+
+    fn has_addresses(&self) -> bool {
+        self.program.has_addresses()
+    }
+
+    fn place(&self) -> Option<Place> {
+        self.program.place()
+    }
+
+    fn call(&self) -> Option<String> {
+        self.program.call()
+    }
+
     /// Nobody who sees one world alone can say what those of another one will do.
     fn bystanders(&self) -> String {
-        let own = Program.bystanders();
+        let own = self.program.bystanders();
         if !self.met.load(Ordering::Acquire) {
             return own;
         }
@@ -62,6 +80,7 @@ pub fn failure(error: sfm_endpoint::Error) -> Failure {
     let code = match error.kind {
         Kind::PeerLost | Kind::WorldGone | Kind::MessagesLost => MPI_ERR_PROC_ABORTED,
         Kind::SegmentFull | Kind::MessageTooLarge => MPI_ERR_NO_MEM,
+        Kind::Interrupted => errors::INTERRUPTED,
         _ => MPI_ERR_OTHER,
     };
     fail(code, error.text)
@@ -80,7 +99,7 @@ impl Endpoint {
         let wish = Wish { rank: Some(nth), ..Wish::default() };
         let size = Some(own.launched() as u64);
         let met = Arc::new(AtomicBool::new(false));
-        let around = Box::new(Around { met: met.clone() });
+        let around = Box::new(Around { program: host::surroundings(), met: met.clone() });
         let whole = Whole::join(&world, &wish, size, around).map_err(failure)?;
         let (members, abroad) = Default::default();
         Ok(Endpoint { whole, own, members, abroad, met })

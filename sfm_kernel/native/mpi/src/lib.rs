@@ -6,10 +6,12 @@
 //! - `comm`, `group`, `session`, `topology`, `cart`, `graph`, `attributes`, `info`, `datatype`, `op`:
 //!   objects as data
 //! - `engine`: what moves messages; `data`, `ends`: what it is given of a call's arguments
-//! - `request`, `message`, `generalized`, `buffer`: what the program has begun, as it knows it
+//! - `request`, `message`, `generalized`, `partitioned`, `buffer`: what the program has begun, as it
+//!   knows it
+//! - `file_numbers`: files as Fortran knows them
 //! - `collective`: the algorithms of collectives
 //! - `world`, `process`, `endpoint`, `launcher`, `starting`, `sockets`: the program that this
-//!   process is a part of
+//!   process is a part of; `host`: what is around the calls
 //! - `spawning`, `ports`, `names`: processes that are started, or met, later
 //! - `functions`: one function for each of the standard's; build.rs makes the exported entries
 
@@ -27,11 +29,13 @@ mod ends;
 mod engine;
 mod errhandlers;
 mod errors;
+mod file_numbers;
 mod functions;
 mod generalized;
 mod graph;
 mod group;
 mod handles;
+pub mod host;
 mod info;
 mod inter;
 mod launcher;
@@ -39,6 +43,7 @@ mod making;
 mod message;
 mod names;
 mod op;
+mod partitioned;
 mod ports;
 mod process;
 mod request;
@@ -55,7 +60,7 @@ mod world;
 #[allow(non_snake_case)]
 mod entries {
     use crate::handles::*;
-    use crate::{checks, errors, functions, world};
+    use crate::{checks, datatype, errors, functions, world};
     use sfm_endpoint::entry;
     include!(concat!(env!("OUT_DIR"), "/entries.rs"));
 }

@@ -83,7 +83,7 @@ fn parts(
     op: MPI_Op,
 ) -> Answer<Call> {
     let into = Items::of("recvbuf", recvbuf, counts[comm.rank as usize] as MPI_Count, datatype)?;
-    let total = counts.iter().sum();
+    let total = counts.iter().fold(0, |all: usize, one| all.saturating_add(*one));
     let from = own_or_in_place(comm, "sendbuf", sendbuf, 0, datatype)?;
     let from = from.map(|from| from.part(0, total));
     if let Some(from) = &from {

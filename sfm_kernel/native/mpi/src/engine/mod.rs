@@ -156,6 +156,16 @@ pub fn messages(context: u64) -> u64 {
     spread(context) | MARK | 1
 }
 
+/// The context of its partitioned messages, in which their senders say how they cut them.
+pub fn partitioned(context: u64) -> u64 {
+    (spread(context) ^ 1 << 63) | MARK | 2
+}
+
+/// The context of the parts of those.
+pub fn parts(context: u64) -> u64 {
+    (spread(context) ^ 1 << 63) | MARK | 3
+}
+
 /// The context of its collectives, which take no room of the program's messages. The uppermost bit
 /// tells observers that no receive of the program's gets them.
 pub fn collectives(context: u64) -> u64 {

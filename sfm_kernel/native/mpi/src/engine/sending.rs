@@ -1,6 +1,6 @@
 //! The sending half of a message.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use sfm_native::packet::Envelope;
@@ -28,6 +28,8 @@ pub struct Sending {
     pub dest: usize,
     pub(super) envelope: Envelope,
     bytes: Mutex<Bytes>,
+    /// Not 0 while the bytes are in the user's memory, where a receiver may fetch them.
+    stands: AtomicU64,
     /// It ends when its bytes have gone, and not only when the receiver says so.
     ends_gone: bool,
 }
@@ -56,8 +58,7 @@ impl Sending {
         work(bytes.from, bytes.length)
     }
 
-    /// The user is about to have the memory back before the send has ended: keep a copy. Only a
-    /// receiver that fetches the bytes from where they were (offers.rs) may see what comes there.
+    /// The user is about to have the memory back before the send has ended: keep a copy.
     pub fn keep(&self) {
         let mut bytes = lock(&self.bytes);
         if bytes.own.is_none() && bytes.length > 0 {
@@ -65,7 +66,14 @@ impl Sending {
             let copy = unsafe { std::slice::from_raw_parts(bytes.from, bytes.length) }.to_vec();
             bytes.from = copy.as_ptr();
             bytes.own = Some(copy);
+            // SYNC POINT offer: a receiver reads this after the bytes, which change only after it.
+            self.stands.store(0, Ordering::SeqCst);
         }
+    }
+
+    /// Where a receiver finds out whether what it has fetched were the bytes.
+    pub(super) fn stands_at(&self) -> usize {
+        self.stands.as_ptr() as usize
     }
 
     /// Its bytes have gone.
@@ -135,12 +143,13 @@ impl Engine {
         }
         let ends_gone = kind == Kind::Plain;
         let (end, bytes) = (End::new(), Mutex::new(Bytes { from, length, own: packed }));
-        let sending = Arc::new(Sending { end, dest: to.rank, envelope, bytes, ends_gone });
+        let stands = AtomicU64::new(1);
+        let sending = Arc::new(Sending { end, dest: to.rank, envelope, bytes, stands, ends_gone });
         if kind != Kind::Plain {
             lock(&self.answered).all.insert(note.number, sending.clone());
         }
         if offered {
-            let offer = Offer::of(self, from, length);
+            let offer = Offer::of(self, from, length, &sending);
             self.put(to.rank, Waiting::control(envelope, offer.bytes()));
         } else {
             self.put(to.rank, Waiting::send(sending.clone()));

@@ -33,7 +33,8 @@ pub fn awaited() -> Option<usize> {
 }
 
 fn call(arguments: Arguments, waits: Waits) -> Call {
-    Call { name: callers::name(), arguments, waits }
+    let name = engine().endpoint.whole.surroundings().call();
+    Call { name: name.unwrap_or_else(|| callers::name().into()), arguments, waits }
 }
 
 /// A call of which no more is known than whose death would end it.

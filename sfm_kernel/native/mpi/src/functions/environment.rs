@@ -16,12 +16,6 @@ pub unsafe fn get_library_version(version: *mut c_char, resultlen: *mut c_int) -
     put_text("version", version, MPI_MAX_LIBRARY_VERSION_STRING, &text, resultlen)
 }
 
-/// What mpi4py asks to tell MPICH's ABI from the standard's: this is not the standard's.
-pub unsafe fn abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) -> Answer {
-    put("abi_major", abi_major, -1)?;
-    put("abi_minor", abi_minor, -1)
-}
-
 pub unsafe fn initialized(flag: *mut c_int) -> Answer {
     put("flag", flag, c_int::from(world::was_initialized()))
 }

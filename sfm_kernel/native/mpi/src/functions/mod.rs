@@ -1,11 +1,13 @@
 //! What each function of the standard does, by its name without `MPI_`. The entries that are
 //! exported are made from these (build.rs): whatever is not here is a stub that says so.
 
+pub mod abi;
 pub mod attributes;
 pub mod buffering;
 pub mod collectives;
 pub mod comm_queries;
 pub mod communicators;
+pub mod conversions;
 pub mod distributed_graphs;
 pub mod environment;
 pub mod error_handling;
@@ -18,6 +20,7 @@ pub mod neighbors;
 pub mod nonblocking;
 pub mod ops;
 pub mod packing;
+pub mod partitions;
 pub mod persistent;
 pub mod ports;
 pub mod receiving;
@@ -29,6 +32,7 @@ pub mod spawning;
 pub mod start;
 pub mod statuses;
 pub mod topologies;
+pub mod type_contents;
 pub mod type_queries;
 pub mod types;
 pub mod types_f90;

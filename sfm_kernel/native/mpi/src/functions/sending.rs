@@ -68,7 +68,10 @@ impl Arguments {
 
 /// Wait until it has gone.
 pub(super) fn gone<'a>(sending: &Sending, about: impl Into<About<'a>>) -> Answer {
-    engine().wait(about, || sending.end.is_done())?;
+    if let Err(failure) = engine().wait(about, || sending.end.is_done()) {
+        sending.keep(); // it still goes, and the memory is the program's again
+        return Err(failure);
+    }
     match sending.end.get().map_or(MPI_SUCCESS, |outcome| outcome.code) {
         MPI_SUCCESS => Ok(()),
         code => {
