@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from sfm_kernel.errors import SFMError
 from sfm_kernel.mpi.launch import native
+from sfm_kernel.mpi.launch.child import Child
 from sfm_kernel.mpi.launch.native import Native
+from sfm_kernel.mpi.launch.worlds import Spawned, World
 
 
 class Refused(SFMError):
@@ -27,6 +29,40 @@ class Asked(NamedTuple):
 
     programs: list[tuple[int, Native]]
     parent: str
+
+
+def spawn(
+    asker: Child,
+    asked: Mapping[str, Any],
+    worlds: list[World],
+    room: int,
+    begin: Callable[[World, Native, Mapping[str, str]], None],
+) -> None:
+    """Start a world; who asks for it is answered when all have come to MPI_Init, or cannot.
+
+    Args:
+        asked: what ``read`` reads.
+        worlds: those that there are, which it joins.
+        room: for how many processes.
+        begin: starts the next rank of a world, with a part of its environment.
+    """
+    try:
+        programs, parent = read(asked, room, asker.given)
+    except (Refused, OSError) as problem:
+        asker.answer({"error": str(problem)})
+        return
+    first = sum(world.size for world in worlds)
+    world = Spawned(len(worlds), first, [size for size, _ in programs], asker)
+    worlds.append(world)
+    for number, (size, program) in enumerate(programs):
+        for _ in range(size):
+            try:
+                own = {"SFM_MPI_APPNUM": str(number), "SFM_MPI_PARENT": parent}
+                begin(world, program, own)
+            except OSError as problem:
+                world.refuse(f"no process can be started: {problem}")
+                return
+    world.joined()  # should none be asked for
 
 
 def read(asked: Mapping[str, Any], room: int, given: Mapping[str, str]) -> Asked:
@@ -81,10 +117,10 @@ def _found(command: str, path: str, folder: str) -> str:
             raise Refused(f"{found} may not be run: chmod +x {found}")
         return found
     everywhere = os.pathsep.join(filter(None, (path, os.environ.get("PATH", os.defpath))))
-    found = shutil.which(command, path=everywhere) or shutil.which(os.path.join(here, command))
-    if not found:
+    on_path = shutil.which(command, path=everywhere) or shutil.which(os.path.join(here, command))
+    if not on_path:
         raise Refused(f"there is no program {command!r}, neither on PATH nor in {here}")
-    return os.path.abspath(found)
+    return os.path.abspath(on_path)
 
 
 def _check_host(host: str) -> None:
@@ -109,10 +145,8 @@ def _soft(text: str) -> list[int]:
     sizes: list[int] = []
     for part in filter(None, text.split(",")):
         try:
-            first, last, step = (*map(int, part.split(":")), *(None, 1))[:3] if ":" in part else (
-                int(part), int(part), 1,
-            )  # fmt: skip
-            sizes += range(first, (last if last is not None else first) + 1, step)
-        except ValueError:
+            first, last, step = (*map(int, part.split(":")), None, None)[:3]
+            sizes += range(first or 0, (first if last is None else last) + 1, step or 1)
+        except (TypeError, ValueError):
             raise Refused(f"info key soft: {part!r} is no range of numbers") from None
     return sizes
