@@ -145,8 +145,9 @@ def _soft(text: str) -> list[int]:
     sizes: list[int] = []
     for part in filter(None, text.split(",")):
         try:
-            first, last, step = (*map(int, part.split(":")), None, None)[:3]
-            sizes += range(first or 0, (first if last is None else last) + 1, step or 1)
-        except (TypeError, ValueError):
+            first, *rest = map(int, part.split(":"))
+            last, step = (rest + [first, 1][len(rest) :])[:2]
+            sizes += range(first, last + (1 if step > 0 else -1), step)
+        except ValueError:
             raise Refused(f"info key soft: {part!r} is no range of numbers") from None
     return sizes
