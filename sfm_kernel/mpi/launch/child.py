@@ -54,7 +54,7 @@ class Child:
         heard: called with this and each report.
     Attributes:
         place: which rank of which world it is.
-        given: what is set for its program beside what all ranks have.
+        program: if it is one of its own.
         native: it is a program of its own, not a fork of the launcher.
         started: it can be interrupted.
         joined: it has come to MPI_Init; only of a native one.
@@ -79,8 +79,8 @@ class Child:
     ) -> None:
         self.world, self.place = world, world.place()
         self.prefix = self.place.label.encode() if label else b""
-        self.given = program.environment if isinstance(program, Native) else {}
-        self.native = isinstance(program, Native)
+        self.program = program if isinstance(program, Native) else None
+        self.native = self.program is not None
         self.started = self.native
         self.joined = self.finished = False
         self.report: Report | None = None

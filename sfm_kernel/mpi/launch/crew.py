@@ -89,6 +89,7 @@ class Crew:
         self._programs, self._label = programs, label
         self._timeout, self._lifeline = timeout, lifeline
         self._serve, self._environment = serve, dict[str, str]()
+        self._claim = None  # that of the process, if there is one
         if serve is None:
             self._claim, self._launch = claim()
             self._world = f"mpi-{os.getpid()}-{os.urandom(4).hex()}-{self._launch}"
@@ -132,6 +133,8 @@ class Crew:
                     self._note("done")
                 else:
                     self._let_go()
+                if self._claim is not None:
+                    self._claim.close()
         if self._stopped is not None:
             return self._stopped
         if self._failure is not None:

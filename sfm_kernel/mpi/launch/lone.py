@@ -33,7 +33,7 @@ class Lone(Child):
         ended: Callable[[Child], None],
     ) -> None:
         self.world, self.place = world, world.place()
-        self.prefix, self.given = b"", {}
+        self.prefix, self.program = b"", None
         self.native = self.started = self.joined = True
         self.finished = False
         self.report, self.status, self.killed_by = None, None, ""

@@ -47,7 +47,7 @@ def spawn(
         begin: starts the next rank of a world, with a part of its environment.
     """
     try:
-        programs, parent = read(asked, room, asker.given)
+        programs, parent = read(asked, room, asker.program)
     except (Refused, OSError) as problem:
         asker.answer({"error": str(problem)})
         return
@@ -65,14 +65,14 @@ def spawn(
     world.joined()  # should none be asked for
 
 
-def read(asked: Mapping[str, Any], room: int, given: Mapping[str, str]) -> Asked:
+def read(asked: Mapping[str, Any], room: int, own: Native | None) -> Asked:
     """What is asked for, as the library has written it (native/mpi/src/spawning.rs).
 
     Args:
         asked: ``parent``, and for each of ``programs`` its ``command``, ``argv``, ``maxprocs`` and
             ``info``.
         room: for how many processes.
-        given: what is set for the program that asks, beside what all ranks have.
+        own: the program that asks.
     Raises:
         Refused: a command is not there or cannot be run here, or there is no room.
     """
@@ -80,7 +80,7 @@ def read(asked: Mapping[str, Any], room: int, given: Mapping[str, str]) -> Asked
     for one in asked["programs"]:
         info = one["info"]
         _check_host(info.get("host", ""))
-        program = _program(one["command"], one["argv"], info, given)
+        program = _program(one["command"], one["argv"], info, own)
         size = _size(one["maxprocs"], info.get("soft", ""), room)
         room -= size
         programs.append((size, program))
@@ -88,22 +88,25 @@ def read(asked: Mapping[str, Any], room: int, given: Mapping[str, str]) -> Asked
 
 
 def _program(
-    command: str, arguments: list[str], info: Mapping[str, str], given: Mapping[str, str]
+    command: str, arguments: list[str], info: Mapping[str, str], own: Native | None
 ) -> Native:
     folder = os.path.abspath(info["wdir"]) if "wdir" in info else ""
     if folder and not os.path.isdir(folder):
         raise Refused(f"there is no folder {folder} (info key wdir)")
-    path = _found(command, info.get("path", ""), folder)
+    if own and command == own.words[0]:  # itself: its source was compiled to somewhere else
+        path = own.path
+    else:
+        path = _found(command, info.get("path", ""), folder)
     with open(path, "rb") as file:
         is_compiled = file.read(4) == b"\x7fELF"
     words = [command, *arguments]
-    own = native.with_library()
+    environment = {**(own.environment if own else {}), **native.with_library()}
     if is_compiled:
         try:
-            own |= native.compiled([path]).environment
+            environment |= native.compiled([path]).environment
         except native.WrongProgram as problem:
             raise Refused(str(problem)) from None
-    return Native(path, tuple(words), folder, {**given, **own})
+    return Native(path, tuple(words), folder, environment)
 
 
 def _found(command: str, path: str, folder: str) -> str:

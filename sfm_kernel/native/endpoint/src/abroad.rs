@@ -24,7 +24,9 @@ pub struct Abroad {
 /// Whether somebody lives in a world's folder.
 pub fn is_inhabited(folder: &Path) -> bool {
     let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|one| one.path());
-    files.filter(|path| path.extension().is_some_and(|kind| kind == "seg")).any(|one| is_alive(&one))
+    files
+        .filter(|path| path.extension().is_some_and(|kind| kind == "seg"))
+        .any(|one| is_alive(&one))
 }
 
 impl Abroad {

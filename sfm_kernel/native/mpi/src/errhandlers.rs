@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::sync::Arc;
 
-use crate::{classes, comm, session};
 use crate::errors::{fail, fatal, Answer, On};
 use crate::handles::*;
 use crate::table::Table;
+use crate::{classes, comm, session};
 
 /// What the program gave to one of the MPI_X_create_errhandler.
 #[derive(Clone, Copy)]

@@ -43,7 +43,8 @@ fn address(service: &str) -> std::io::Result<SocketAddr> {
 fn failure(service: &str, error: &std::io::Error) -> Failure {
     match error.kind() {
         ErrorKind::AddrInUse => {
-            let text = format!("service {service:?} is published already, here or by another program");
+            let text =
+                format!("service {service:?} is published already, here or by another program");
             fail(MPI_ERR_SERVICE, text)
         }
         _ => fail(MPI_ERR_SERVICE, format!("service {service:?} cannot be published: {error}")),

@@ -13,7 +13,7 @@ int main(int argc, char **argv) {
     MPI_Comm own;
     MPI_Request request;
     void *at;
-    int length, value = 0, status;
+    int length, value = 0, status = MPI_SUCCESS;
     double much[100] = {0};
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

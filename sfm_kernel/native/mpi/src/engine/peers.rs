@@ -26,14 +26,13 @@ impl Peers {
 
     #[inline]
     pub fn get(&self, process: usize) -> &Peer {
-        self.world
-            .get(process.wrapping_sub(self.first))
-            .unwrap_or_else(|| self.other(process))
+        self.world.get(process.wrapping_sub(self.first)).unwrap_or_else(|| self.other(process))
     }
 
     #[cold]
     fn other(&self, process: usize) -> &'static Peer {
-        let known = self.others.read().unwrap_or_else(PoisonError::into_inner).get(&process).copied();
+        let known =
+            self.others.read().unwrap_or_else(PoisonError::into_inner).get(&process).copied();
         known.unwrap_or_else(|| {
             let mut others = self.others.write().unwrap_or_else(PoisonError::into_inner);
             others.entry(process).or_insert_with(|| Box::leak(Box::new(Peer::new(process))))

@@ -95,4 +95,3 @@ pub unsafe fn comm_set_info(comm: MPI_Comm, info: MPI_Info) -> Answer {
     }
     Ok(())
 }
-

@@ -7,8 +7,8 @@ use crate::comm;
 use crate::engine::{self, engine, About};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
-use crate::spawning::{self, Program, Spawned};
 use crate::info;
+use crate::spawning::{self, Program, Spawned};
 
 pub unsafe fn comm_spawn(
     command: *const c_char,
