@@ -192,8 +192,9 @@ fn call(prototype: &Prototype, body: Option<String>) -> String {
     let unused = body.is_none() && !is_conversion(prototype);
     let body = match body {
         Some(body) => body,
+        // A file's handle is a number that looks like a pointer (src/file/mod.rs).
         None if is_conversion(prototype) => {
-            format!("{} as {returns}", prototype.parameters[0].0)
+            format!("{} as isize as {returns}", prototype.parameters[0].0)
         }
         None if value => panic!("{name} cannot return an error: write it"),
         None => "Err(errors::missing())".into(),

@@ -193,8 +193,9 @@ pub fn block(comm: MPI_Comm, call: &Call) -> Answer {
 
 /// Begin it.
 fn begin(team: Team, call: Call) -> Work {
+    let members = team.members();
     let algorithm = async move { call.run(&team).await };
-    Work::Schedule(Schedule::begin(engine(), algorithm))
+    Work::Schedule(Schedule::begin(engine(), members, algorithm))
 }
 
 /// Begin it for a request.

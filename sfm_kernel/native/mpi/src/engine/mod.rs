@@ -7,6 +7,7 @@
 //! MPI moves everything on (`advance`), and sleeps when there is nothing to do (`wait`).
 //!
 //! ```text
+//! path        how messages go to it
 //! peer        one other process: the way to it, and the sends that wait for room there
 //! peers       all of them
 //! operation   what both halves of a message have: an end, and how it ended
@@ -23,6 +24,7 @@ mod cancelling;
 mod control;
 mod offers;
 mod operation;
+mod path;
 mod peer;
 mod peers;
 mod receiving;
@@ -38,15 +40,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sfm_native::core::Core;
 use sfm_native::packet::LIBRARY;
 
-pub use control::Note;
+pub use control::{Kind, Note};
+pub use offers::{copy, Proof};
 pub use operation::Outcome;
 pub use receiving::{found, Receiving, Wanted};
 pub use sending::{Mode, Sending, To};
-pub use wait::{About, From};
+pub use wait::{text_of_loss, About, From};
 pub use what::What;
 
 use crate::collective::schedule::Schedule;
-use crate::endpoint::Endpoint;
+use crate::home::Home;
 use crate::process;
 use control::Todo;
 use offers::Pouring;
@@ -54,7 +57,7 @@ use peers::Peers;
 
 pub struct Engine {
     pub core: Arc<Core>,
-    pub endpoint: Endpoint,
+    pub endpoint: Box<dyn Home>,
     /// The number of this process (`process`).
     pub rank: usize,
     peers: Peers,
@@ -114,12 +117,12 @@ pub fn running() -> Option<&'static Engine> {
 }
 
 /// The process has joined: messages can go from now on.
-pub fn start(endpoint: Endpoint) -> &'static Engine {
+pub fn start(endpoint: Box<dyn Home>) -> &'static Engine {
     let (core, own) = (endpoint.core().clone(), process::own());
     let own_lane = core.lane(core.shared().uid(), None);
     let engine = Engine {
         rank: own.number() as usize,
-        peers: Peers::new(own.first_number() as usize, own.size),
+        peers: Peers::new(own.first_number(), own.size),
         core,
         endpoint,
         own_lane,
@@ -141,7 +144,7 @@ pub fn start(endpoint: Endpoint) -> &'static Engine {
 impl Engine {
     /// How many processes are in MPI_COMM_WORLD.
     pub fn size(&self) -> usize {
-        self.peers.in_world()
+        process::own().size
     }
 }
 
