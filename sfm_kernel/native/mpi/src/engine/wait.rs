@@ -18,7 +18,7 @@ use crate::endpoint::failure;
 use crate::errors::Answer;
 use crate::handles::*;
 use crate::home::Here;
-use crate::process;
+use crate::{process, world};
 
 /// Whose death makes waiting useless.
 #[derive(Clone, Copy, Debug)]
@@ -129,8 +129,9 @@ impl Engine {
         let world = crate::comm::get(MPI_COMM_WORLD)?;
         let team = Team::of(&world, What::Finalize);
         whole(&team, barrier(&team))?;
-        if let Some(text) = what::left() {
-            eprintln!("MPI_Finalize in process {}: {text}", self.rank);
+        // Others may be further in what they do in a session.
+        if let Some(text) = what::left().filter(|_| !world::has_sessions()) {
+            eprintln!("MPI_Finalize in process {}: {text}", world::rank());
         }
         self.wait(From::Nobody, || self.has_sent_all())
     }

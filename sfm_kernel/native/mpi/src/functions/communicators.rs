@@ -76,7 +76,7 @@ unsafe fn idup(
     request: *mut MPI_Request,
 ) -> Answer {
     let old = comm::get(comm)?;
-    let (team, place) = (Team::of(&old, What::Making), newcomm as usize);
+    let (team, place) = (Team::begun(&old, What::Making), newcomm as usize);
     none_yet(newcomm)?;
     let members = team.members();
     let algorithm = async move {
