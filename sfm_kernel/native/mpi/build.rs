@@ -191,6 +191,9 @@ fn call(prototype: &Prototype, body: Option<String>) -> String {
     };
     let body = match (value, early) {
         (true, _) => body,
+        (false, true) if name.starts_with("MPI_T_") => {
+            format!("tool::answer(\"{name}\", || {body})")
+        }
         (false, true) => format!("errors::answer(\"{name}\", {on}, {body})"),
         (false, false) => format!(
             "match world::must_run(\"{name}\") {{\n            Ok(()) => \

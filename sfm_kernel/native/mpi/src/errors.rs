@@ -46,10 +46,16 @@ impl Failure {
     /// Ask the error handler. Returns the code, unless that handler ends the program.
     #[cold]
     pub fn raise(self, function: &str, on: Option<On>) -> c_int {
-        let text = format!("{function}: {}", self.text);
-        TEXTS.with_borrow_mut(|texts| texts.insert(self.code, text.clone()));
+        let text = self.note(function);
         errhandlers::handle(self.code, &text, self.on.or(on));
         self.code
+    }
+
+    /// The text, which is kept for MPI_Error_string.
+    pub fn note(&self, function: &str) -> String {
+        let text = format!("{function}: {}", self.text);
+        TEXTS.with_borrow_mut(|texts| texts.insert(self.code, text.clone()));
+        text
     }
 }
 

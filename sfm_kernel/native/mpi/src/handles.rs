@@ -68,9 +68,19 @@ pub type MPI_T_pvar_handle = *mut c_void;
 pub type MPI_T_pvar_session = *mut c_void;
 pub type MPI_T_event_registration = *mut c_void;
 pub type MPI_T_event_instance = *mut c_void;
-pub type MPI_T_event_cb_function = *mut c_void;
-pub type MPI_T_event_dropped_cb_function = *mut c_void;
-pub type MPI_T_event_free_cb_function = *mut c_void;
+pub type MPI_T_event_cb_function = Option<
+    unsafe extern "C" fn(
+        MPI_T_event_instance,
+        MPI_T_event_registration,
+        MPI_T_cb_safety,
+        *mut c_void,
+    ),
+>;
+pub type MPI_T_event_dropped_cb_function = Option<
+    unsafe extern "C" fn(MPI_Count, MPI_T_event_registration, c_int, MPI_T_cb_safety, *mut c_void),
+>;
+pub type MPI_T_event_free_cb_function =
+    Option<unsafe extern "C" fn(MPI_T_event_registration, MPI_T_cb_safety, *mut c_void)>;
 pub type MPI_T_cb_safety = c_int;
 pub type MPI_T_source_order = c_int;
 

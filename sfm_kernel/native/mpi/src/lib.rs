@@ -8,6 +8,7 @@
 //! - `request`, `message`, `generalized`, `own_buffer`: what the program has begun, as it knows it
 //! - `collective`: the algorithms of collectives
 //! - `world`, `endpoint`, `launcher`: the program that this process is a part of
+//! - `tool`: the tool information interface
 //! - `functions`: one function for each of the standard's; build.rs makes the exported entries
 
 mod attributes;
@@ -37,6 +38,7 @@ mod own_buffer;
 mod request;
 mod status;
 mod table;
+mod tool;
 mod topology;
 mod world;
 
@@ -44,7 +46,7 @@ mod world;
 #[allow(non_snake_case)]
 mod entries {
     use crate::handles::*;
-    use crate::{checks, errors, functions, world};
+    use crate::{checks, errors, functions, tool, world};
     use sfm_endpoint::entry;
     include!(concat!(env!("OUT_DIR"), "/entries.rs"));
 }
@@ -73,5 +75,5 @@ mod symbols {
     #[no_mangle]
     pub static MPI_F_STATUSES_IGNORE: Pointer = at(1);
     #[no_mangle]
-    pub static MPI_T_PVAR_ALL_HANDLES: Pointer = at(1);
+    pub static MPI_T_PVAR_ALL_HANDLES: Pointer = at(crate::tool::sessions::ALL_HANDLES);
 }

@@ -19,6 +19,7 @@ use crate::engine::{
 use crate::errors::{fail, Answer, Failure};
 use crate::group::Group;
 use crate::handles::*;
+use crate::tool::counting;
 
 /// Who takes part, and which messages are this collective's.
 #[derive(Clone)]
@@ -47,6 +48,9 @@ pub struct Coming(Arc<Receiving>);
 impl Team {
     /// For the next collective of this communicator.
     pub fn of(comm: &Comm, what: What) -> Team {
+        if counting::is_on() {
+            counting::collective();
+        }
         let tag = (comm.collectives.fetch_add(1, Relaxed) & LARGEST) as c_int;
         let (rank, context) = (comm.rank as usize, engine::collectives(comm.context));
         let (size, group) = (comm.group.members.len(), comm.group.clone());

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sfm_endpoint::calltext::Call;
 use sfm_endpoint::{Around, Error, Kind};
@@ -17,6 +17,7 @@ use crate::collective::team::{whole, Team};
 use crate::endpoint::failure;
 use crate::errors::Answer;
 use crate::handles::*;
+use crate::tool::{self, counting};
 
 /// Whose death makes waiting useless.
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +77,9 @@ impl Engine {
         if self.running.load(Ordering::Acquire) > 0 {
             self.poll_schedules();
         }
+        if counting::is_on() {
+            tool::look();
+        }
     }
 
     /// Advance until `is_done()`, which is not asked again after that. Err where somebody has died
@@ -98,7 +102,12 @@ impl Engine {
         let until = Until { was_done: Cell::new(false), is_done: RefCell::new(is_done) };
         let (version, examined, shown) = Default::default();
         let mut goal = Waiting { engine: self, about, until, version, examined, shown };
-        self.endpoint.whole.wait(&mut goal, None).map(|_| ()).map_err(failure)
+        let began = counting::is_on().then(Instant::now);
+        let waited = self.endpoint.whole.wait(&mut goal, None).map(|_| ()).map_err(failure);
+        if let Some(began) = began {
+            counting::waited(began.elapsed());
+        }
+        waited
     }
 
     /// Sleep until there may be something to do.
