@@ -1,5 +1,6 @@
-//! MPI over the queue, for programs in C, C++ and whatever calls C: MPICH's ABI, so that a program
-//! which was compiled and linked against MPICH runs on it unchanged.
+//! MPI over the queue, for programs in C, C++ and whatever calls C: in MPICH's ABI, so that a program
+//! which was compiled and linked against MPICH runs on it unchanged; and, compiled once more with
+//! `cfg(abi)` (../mpi-abi), in the ABI of MPI 5.0.
 //!
 //! - `handles`, `status`, `table`: the ABI: C types, constants, the status, objects by handle
 //! - `errors`, `classes`, `errhandlers`, `checks`: what failed, said to whom; arguments
@@ -53,7 +54,8 @@ mod entries {
 
 sfm_endpoint::at_load!();
 
-/// Data that programs refer to by name: addresses that mean "no weights" and the like.
+/// Addresses that mean "no weights" and the like. In MPICH's ABI programs refer to them by name, as
+/// data; in the standard's they are numbers in its header.
 #[allow(non_upper_case_globals)]
 mod symbols {
     use std::ffi::c_int;
@@ -66,10 +68,13 @@ mod symbols {
         AtomicPtr::new(std::ptr::without_provenance_mut(address))
     }
 
+    pub const UNWEIGHTED: usize = if cfg!(abi) { 10 } else { 2 };
+    pub const WEIGHTS_EMPTY: usize = UNWEIGHTED + 1;
+
     #[no_mangle]
-    pub static MPI_UNWEIGHTED: Pointer = at(2);
+    pub static MPI_UNWEIGHTED: Pointer = at(UNWEIGHTED);
     #[no_mangle]
-    pub static MPI_WEIGHTS_EMPTY: Pointer = at(3);
+    pub static MPI_WEIGHTS_EMPTY: Pointer = at(WEIGHTS_EMPTY);
     #[no_mangle]
     pub static MPI_F_STATUS_IGNORE: Pointer = at(1);
     #[no_mangle]

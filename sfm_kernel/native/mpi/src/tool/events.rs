@@ -125,7 +125,13 @@ pub unsafe fn close(
 }
 
 fn safety(level: MPI_T_cb_safety) -> Answer<usize> {
-    usize::try_from(level).ok().filter(|level| *level < 4).ok_or_else(|| {
+    let levels = [
+        MPI_T_CB_REQUIRE_NONE,
+        MPI_T_CB_REQUIRE_MPI_RESTRICTED,
+        MPI_T_CB_REQUIRE_THREAD_SAFE,
+        MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE,
+    ];
+    levels.iter().position(|one| *one == level).ok_or_else(|| {
         let text = format!("argument cb_safety is {level}; give one of MPI_T_CB_REQUIRE_...");
         fail(MPI_T_ERR_INVALID, text)
     })
