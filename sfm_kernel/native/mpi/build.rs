@@ -21,13 +21,11 @@ fn main() {
     let of = |name: &str| PathBuf::from(env::var(name).expect("cargo sets it"));
     let (here, out) = (of("CARGO_MANIFEST_DIR").join("../mpi"), of("OUT_DIR"));
     println!("cargo:rustc-check-cfg=cfg(abi)");
-    let (soname, table) = match env::var("CARGO_PKG_NAME").as_deref() {
-        Ok("sfm-mpi-abi") => {
-            println!("cargo:rustc-cfg=abi");
-            ("libmpi_abi.so.1", "constants_abi.txt")
-        }
-        _ => ("libmpi.so.12", "constants.txt"),
-    };
+    let (mut soname, mut table) = ("libmpi.so.12", "constants.txt");
+    if is_abi() {
+        println!("cargo:rustc-cfg=abi");
+        (soname, table) = ("libmpi_abi.so.1", "constants_abi.txt");
+    }
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,{soname}");
     for read in ["build.rs", "standard.txt", table, "src/functions"] {
         println!("cargo:rerun-if-changed=../mpi/{read}");
@@ -36,6 +34,11 @@ fn main() {
     let written = implemented(&here.join("src/functions"));
     write(&out.join("constants.rs"), &constants(&text(table)));
     write(&out.join("entries.rs"), &entries(&text("standard.txt"), &written));
+}
+
+/// Whether the package is the one of the standard's ABI.
+fn is_abi() -> bool {
+    env::var("CARGO_PKG_NAME").as_deref() == Ok("sfm-mpi-abi")
 }
 
 fn write(path: &Path, text: &str) {
@@ -99,7 +102,7 @@ fn entries(table: &str, written: &BTreeMap<String, String>) -> String {
         let function = short(&base.name);
         unused.retain(|name| **name != function);
         let module = written.get(&function);
-        if module.is_none() && prototype.name.ends_with("_c") {
+        if module.is_none() && prototype.name.ends_with("_c") && !is_abi() {
             continue; // mpi4py, for one, takes the other then
         }
         let given = shared.unwrap_or_else(|| listed(prototype, false));
