@@ -1,7 +1,7 @@
 """A rank that is a program of its own: compiled from C, or another Python with the real mpi4py.
 
-It joins the world through our libmpi.so.12 or libmpi_abi.so.1, by what stands in its environment (SFM_DIR,
-SFM_MPI_WORLD, SFM_MPI_RANK, SFM_MPI_SIZE), and reports on the socket whose descriptor is
+It joins the world through our libmpi.so.12 or libmpi_abi.so.1, by what stands in its environment
+(SFM_DIR, SFM_MPI_WORLD, SFM_MPI_RANK, SFM_MPI_SIZE), and reports on the socket whose descriptor is
 SFM_MPI_REPORTS, as ``rank`` does for Python.
 """
 
@@ -198,11 +198,11 @@ def unfit_mpi4py() -> str:
         for name in os.listdir(folder):
             if name.startswith("MPI.") and name.endswith(".so"):
                 try:
-                    if "libmpi.so.12" in elf.read(os.path.join(folder, name)).needed:
+                    if set(_OURS) & set(elf.read(os.path.join(folder, name)).needed):
                         return ""
                 except (OSError, ValueError):
                     continue
     return (
         "the mpi4py that is installed was built for another MPI: Python beside C needs one for "
-        "MPICH's ABI, as `pip install 'mpi4py>=4.1'` brings it"
+        "MPICH's ABI, as `pip install 'mpi4py>=4.1'` brings it, or for that of MPI 5.0"
     )

@@ -27,7 +27,8 @@ pub struct MPI_Status {
     reserved: [c_int; 3],
 }
 
-const _: () = assert!(size_of::<MPI_Status>() == MPI_F_STATUS_SIZE as usize * size_of::<MPI_Fint>());
+const _: () =
+    assert!(size_of::<MPI_Status>() == MPI_F_STATUS_SIZE as usize * size_of::<MPI_Fint>());
 
 impl MPI_Status {
     pub fn new(source: c_int, tag: c_int, bytes: u64) -> MPI_Status {

@@ -22,28 +22,6 @@ pub fn library_version() -> String {
     format!("sfm-kernel, a part of MPI {major}.{minor} in {abi} ABI")
 }
 
-/// By which mpi4py, for one, tells the standard's ABI from MPICH's, which has no version.
-pub unsafe fn abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) -> Answer {
-    let (major, minor) = if cfg!(abi) { (1, 0) } else { (-1, -1) };
-    put("abi_major", abi_major, major)?;
-    put("abi_minor", abi_minor, minor)
-}
-
-/// The sizes that a compiled program relies on.
-pub unsafe fn abi_get_info(info: *mut MPI_Info) -> Answer {
-    let sizes = [
-        ("mpi_aint_size", size_of::<MPI_Aint>()),
-        ("mpi_count_size", size_of::<MPI_Count>()),
-        ("mpi_offset_size", size_of::<MPI_Offset>()),
-    ];
-    crate::checks::place("info", info)?;
-    let mut about = crate::info::Info::default();
-    for (key, size) in sizes {
-        about.set(key.into(), size.to_string());
-    }
-    put("info", info, crate::info::open(about))
-}
-
 pub unsafe fn initialized(flag: *mut c_int) -> Answer {
     put("flag", flag, c_int::from(world::was_initialized()))
 }

@@ -1,6 +1,7 @@
 //! What each function of the standard does, by its name without `MPI_`. The entries that are
 //! exported are made from these (build.rs): whatever is not here is a stub that says so.
 
+pub mod abi;
 pub mod attributes;
 pub mod buffering;
 pub mod collectives;
