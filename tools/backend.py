@@ -1,8 +1,8 @@
 """Builds the distribution (PEP 517): maturin's backend, after the libraries of C programs.
 
 maturin compiles one crate, the Python module. libsfm.so, libmpi.so.12 and libmpi_abi.so.1 come from
-others of the same workspace. They are put into the package before maturin looks at it: into a wheel it packs
-them (``include`` in pyproject.toml), and an editable installation finds them in place.
+others of the same workspace. They are put into the package before maturin looks at it: into a wheel
+it packs them (``include`` in pyproject.toml), and an editable installation finds them in place.
 """
 
 from __future__ import annotations

@@ -96,8 +96,8 @@ def name(prototype: str) -> str:
     return re.split(r"[\s*]+", prototype.split("(")[0])[-1]
 
 
-# What our sources name, and the standard's ABI does not have: its programs cannot mean them, so that
-# any number will do which nothing else of the kind has.
+# What our sources name, and the standard's ABI does not have: its programs cannot mean them, so
+# that any number will do which nothing else of the kind has.
 LACKING = """
 MPI_COMBINER_HINDEXED_INTEGER int 118
 MPI_COMBINER_HVECTOR_INTEGER int 119
@@ -162,7 +162,10 @@ def _run(*command: str) -> str:
 
 def main() -> None:
     mpicc, mpicc_abi = [*sys.argv[1:], *("mpicc", "mpicc_abi")[len(sys.argv) - 1 :]]
-    lines = [("early" if EARLY.match(name(one).removesuffix("_c")) else "-") + " " + one for one in prototypes()]
+    lines = [
+        ("early" if EARLY.match(name(one).removesuffix("_c")) else "-") + " " + one
+        for one in prototypes()
+    ]
     (FOLDER / "standard.txt").write_text("\n".join(lines) + "\n")
     (FOLDER / "constants.txt").write_text("\n".join(constants(mpicc)) + "\n")
     of_abi = sorted([*constants(mpicc_abi), *LACKING.split("\n")[1:-1]])
