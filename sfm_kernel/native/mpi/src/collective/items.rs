@@ -92,6 +92,7 @@ impl Items {
         use sfm_native::core::Payload;
         let data = self.data();
         match data.contiguous() {
+            _ if data.len() == 0 => {} // and perhaps no memory at all
             Some(from) => {
                 // SAFETY: as the caller promises.
                 let bytes = unsafe { std::slice::from_raw_parts(from, data.len()) };
