@@ -28,8 +28,8 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 CRATE := sfm_kernel/native
 CARGO := cargo
 CARGO_ARGS := --manifest-path $(CRATE)/Cargo.toml
-# The Python module's crate, and those of C programs' libraries beside it.
-CRATES := $(CRATE) $(wildcard $(CRATE)/endpoint $(CRATE)/c $(CRATE)/mpi)
+# The core, and the crates around it: the Python module, and the libraries of C programs.
+CRATES := $(CRATE) $(patsubst %/Cargo.toml,%,$(wildcard $(CRATE)/*/Cargo.toml))
 # What an editable install compiles or copies; Python sources are used in place.
 INSTALLED := pyproject.toml tools/setup.sh tools/backend.py \
     $(foreach crate,$(CRATES),$(wildcard $(crate)/Cargo.toml $(crate)/build.rs $(crate)/*.txt)) \
@@ -85,8 +85,7 @@ format: $(VENV)/.sfm-test
 rust:
 	@command -v cargo >/dev/null || { echo "make rust needs cargo: https://www.rust-lang.org/tools/install" >&2; exit 1; }
 	$(CARGO) fmt $(CARGO_ARGS) --all --check
-	$(CARGO) clippy $(CARGO_ARGS) --all-targets --features python -- -D warnings
-	$(CARGO) clippy $(CARGO_ARGS) --workspace --exclude sfm-native --all-targets -- -D warnings
+	$(CARGO) clippy $(CARGO_ARGS) --workspace --all-targets -- -D warnings
 	$(CARGO) test $(CARGO_ARGS) --workspace
 
 # Every interleaving of the lock-free parts, up to the bound that tests/loom.rs states. Its own

@@ -7,6 +7,7 @@ KeyboardInterrupt within 100 ms of a signal, and with EndpointClosed when its in
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
 from typing import Any, Self, final
 
 from typing_extensions import Buffer, disjoint_base
@@ -27,6 +28,7 @@ __all__ = [
     "Message",
     "Observer",
     "Packet",
+    "RaiseInstead",
     "Region",
     "Segment",
     "Way",
@@ -44,6 +46,7 @@ __all__ = [
     "set_congestion",
     "set_locator",
     "set_main_line",
+    "set_mpi",
     "setns",
     "tcp_info",
     "unshare",
@@ -224,6 +227,25 @@ def set_bystanders(function: Callable[[], str], /) -> None:
 
 def set_locator(function: Callable[[str, str], str | None], /) -> None:
     """Ask ``function(filename, name)`` for the text of a piece of code; None: not to be shown."""
+
+def set_mpi(
+    interrupted: Callable[[BaseException], None], call: Callable[[], str | None], /
+) -> None:
+    """Have MPI's calls of this process know Python around them: ``sfm_kernel.mpi.library``.
+
+    ``interrupted(error)`` is called when a signal's handler has raised, in the frame whose call
+    then ends with an error code; ``call()`` says what that frame calls, as observers are shown it.
+    """
+
+@final
+class RaiseInstead:
+    """A trace function that raises ``error`` in place of the first exception that it is told of.
+
+    ``end(frame)`` is called before, and takes it out again.
+    """
+
+    def __new__(cls, error: BaseException, end: Callable[[FrameType], object], /) -> Self: ...
+    def __call__(self, frame: FrameType, event: str, argument: object, /) -> Self: ...
 
 def set_main_line(function: Callable[[], tuple[str, int, bool] | None], /) -> None:
     """Ask ``function`` which line the main thread is in: code, line, whether it waits for input."""
@@ -449,9 +471,9 @@ class Board:
             tick: called with the places of the missing about every 100 ms of a wait. What it
                 raises breaks the round off and is raised here.
         Returns:
-            What it came to, by its code (fold.rs, and those in py/board.rs), and the result. With
-            code 100 the caller came last and has to ``conclude``; with 102 nothing was done,
-            since the value has to be packed.
+            What it came to, by its code (fold.rs, and those in python/src/board.rs), and the
+            result. With code 100 the caller came last and has to ``conclude``; with 102 nothing
+            was done, since the value has to be packed.
         """
 
     def conclude(self, result: bytes, failed: bool) -> bool:

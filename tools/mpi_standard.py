@@ -99,6 +99,8 @@ def name(prototype: str) -> str:
 # What our sources name, and the standard's ABI does not have: its programs cannot mean them, so
 # that any number will do which nothing else of the kind has.
 LACKING = """
+MPIX_BFLOAT16 MPI_Datatype 0x000002f2
+MPIX_C_FLOAT16 MPI_Datatype 0x000002f3
 MPI_COMBINER_HINDEXED_INTEGER int 118
 MPI_COMBINER_HVECTOR_INTEGER int 119
 MPI_COMBINER_STRUCT_INTEGER int 120
@@ -114,7 +116,7 @@ MPI_UB MPI_Datatype 0x000002f1
 def constants(mpicc: str) -> list[str]:
     """Each constant that the compiler's header defines, with its type and value."""
     header = _run(mpicc, "-E", "-dM", "-include", "mpi.h", "-xc", "/dev/null")
-    names = re.findall(r"^#define (MPI_[A-Z0-9][A-Z0-9_]*) +\S", header, re.MULTILINE)
+    names = re.findall(r"^#define (MPI_[A-Z0-9][A-Z0-9_]*|MPIX_\w*FLOAT16) +\S", header, re.MULTILINE)
     text = _run(mpicc, "-E", "-include", "mpi.h", "-xc", "/dev/null")
     for body in re.findall(r"enum \w*\s*\{(.*?)\}", text, re.DOTALL):
         if "MPI_SEND_T" not in body:  # the numbers of MPICH's functions, which no program uses
@@ -162,10 +164,9 @@ def _run(*command: str) -> str:
 
 def main() -> None:
     mpicc, mpicc_abi = [*sys.argv[1:], *("mpicc", "mpicc_abi")[len(sys.argv) - 1 :]]
-    lines = [
-        ("early" if EARLY.match(name(one).removesuffix("_c")) else "-") + " " + one
-        for one in prototypes()
-    ]
+    found = prototypes()
+    early = ["early" if EARLY.match(name(one).removesuffix("_c")) else "-" for one in found]
+    lines = [f"{when} {one}" for when, one in zip(early, found, strict=True)]
     (FOLDER / "standard.txt").write_text("\n".join(lines) + "\n")
     (FOLDER / "constants.txt").write_text("\n".join(constants(mpicc)) + "\n")
     of_abi = sorted([*constants(mpicc_abi), *LACKING.split("\n")[1:-1]])

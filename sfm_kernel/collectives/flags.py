@@ -36,7 +36,7 @@ from sfm_kernel.collectives.team import Team
 from sfm_kernel.errors import CollectiveError, CollectiveMismatch
 from sfm_kernel.transport.shm import Board
 
-# What a round came to, and what is in a place: native/src/board/fold.rs, py/board.rs.
+# What a round came to, and what is in a place: native/src/board/fold.rs, python/src/board.rs.
 NOTHING, INTS, FLOATS, BYTES, LARGE, MIXED, MISMATCH, RESULT, FAILURE = range(9)
 DUTY, BROKEN, STRANGE = 100, 101, 102
 KEEP = 0

@@ -84,8 +84,8 @@ class Group(Collectives):
     Who is not in the call yet, or has left it already, hears of the failure at its next call. When
     all have heard of it, the group may be used again; a new ``Group`` in any case.
 
-    ``barrier`` and ``allreduce`` are native (``native/src/py/collectives.rs``). ``algorithm`` is
-    one of ``ALGORITHMS[call]``, the same on all members; chosen if None (``choice``).
+    ``barrier`` and ``allreduce`` are native (``native/python/src/collectives.rs``). ``algorithm``
+    is one of ``ALGORITHMS[call]``, the same on all members; chosen if None (``choice``).
     """
 
     def __init__(

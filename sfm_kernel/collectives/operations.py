@@ -52,7 +52,7 @@ def is_array(value: Any) -> bool:
 
 
 def is_plain(array: Any) -> bool:
-    """Whether its items are numbers that the native core has a name for (py/arrays.rs)."""
+    """Whether its items are numbers that the native core has a name for (python/src/arrays.rs)."""
     return array.dtype.char in PLAIN and bool(array.dtype.isnative)
 
 

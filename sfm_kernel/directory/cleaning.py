@@ -96,7 +96,9 @@ def sweep(folder: str, keep: Collection[str] = ()) -> list[str]:
 
     def lives(uid: str) -> bool:
         if uid not in alive:
-            alive[uid] = is_alive(os.path.join(folder, f"{uid}.seg"))
+            guest = os.path.join(folder, f"{uid}.abroad")  # a second name of a segment elsewhere
+            own = os.path.join(folder, f"{uid}.seg")
+            alive[uid] = is_alive(guest if os.path.exists(guest) else own)
         return alive[uid]
 
     def is_left(found: re.Match[str], path: str) -> bool:

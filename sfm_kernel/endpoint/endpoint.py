@@ -46,7 +46,7 @@ SOON = 0.5
 class Endpoint(Messaging):
     """One process's end of a world. Made by ``sfm_kernel.join``; may be used from any thread.
 
-    ``send``, ``recv``, ``recv_nb`` and ``peek`` are native (``native/src/py/calls.rs``).
+    ``send``, ``recv``, ``recv_nb`` and ``peek`` are native (``native/python/src/calls.rs``).
     """
 
     def __init__(

@@ -21,7 +21,7 @@ __all__ = ["Busy", "Context", "Direct", "Messaging", "add_direct"]
 
 
 class Messaging(Calls):
-    """``send``, ``recv``, ``recv_nb`` and ``peek`` (``native/src/py/calls.rs``), and their rest.
+    """``send``, ``recv``, ``recv_nb``, ``peek`` (``native/python/src/calls.rs``), and their rest.
 
     The rest is what is rare: ways to others, waits, losses, errors.
     """

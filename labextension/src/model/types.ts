@@ -42,7 +42,7 @@ export interface Wait {
 
 /** What of a process could go on while a call of it is blocked, or after its end. */
 export interface Other {
-  readonly kind: 'thread' | 'callback' | 'signal' | 'timer' | 'hook' | 'task' | 'polls' | 'more';
+  readonly kind: 'thread' | 'callback' | 'signal' | 'timer' | 'hook' | 'task' | 'polls' | 'world' | 'more';
   readonly name: string;
   readonly where: Place | null;
   /** The earlier cell that has started it. */

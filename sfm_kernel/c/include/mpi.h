@@ -94,6 +94,8 @@ typedef void(MPI_T_event_dropped_cb_function)(MPI_Count, MPI_T_event_registratio
                                               MPI_T_cb_safety, void *);
 
 /* Constants */
+#define MPIX_BFLOAT16 ((MPI_Datatype)0x4c00024c)
+#define MPIX_C_FLOAT16 ((MPI_Datatype)0x4c000246)
 #define MPI_2DOUBLE_PRECISION ((MPI_Datatype)0x4c001023)
 #define MPI_2INT ((MPI_Datatype)0x4c000816)
 #define MPI_2INTEGER ((MPI_Datatype)0x4c000820)

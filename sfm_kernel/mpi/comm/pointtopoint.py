@@ -33,7 +33,7 @@ class PointToPoint(Ends):
 
     __slots__ = ()
 
-    # Native (native/src/py/direct.rs). What is not simple they leave to `_send_otherwise` ….
+    # Native (native/python/src/direct.rs). What is not simple they leave to `_send_otherwise` ….
     if TYPE_CHECKING:
 
         def send(self, obj: Any, dest: int, tag: int = 0) -> None: ...

@@ -100,7 +100,7 @@ class TypeState:
         self.signature = layout.signature
         self.basic = self.signature.only
         self.base = None if self.basic is None else self.basic.dtype
-        self.contiguous = layout.contiguous  # native/src/py/memory.rs reads this, too
+        self.contiguous = layout.contiguous  # native/python/src/memory.rs reads this, too
         self.references = 1
         self.attributes: dict[Any, Any] = {}
 

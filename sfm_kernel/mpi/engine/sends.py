@@ -2,7 +2,7 @@
 
 A message of at most ``EAGER_BYTES`` is sent *eagerly*: with its data, and the send is over when
 those are copied. Where memory is shared it goes in parts, so that the receiver copies one while
-the sender copies the next (native/src/py/parts.rs). A larger one opens with so much, or with a
+the sender copies the next (native/python/src/parts.rs). A larger one opens with so much, or with a
 chunk where memory is not shared, and its whole size. Its receiver, once a receive has taken it,
 answers each chunk with an acknowledgement; from the first one on, ``WINDOW`` chunks may be under
 way. If the receiver waits for this message alone, in a blocking receive, its first
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 EAGER_BYTES = WINDOW * CHUNK_BYTES
 """The most that is sent eagerly: what a large send may have under way, too. The native calls have
-the same (native/src/py/memory.rs)."""
+the same (native/python/src/memory.rs)."""
 
 
 class Send(Operation):

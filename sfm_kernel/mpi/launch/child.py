@@ -7,16 +7,21 @@ runs nothing of a program. A new rank leaves all that the launcher was about by 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import selectors
 import signal
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.mpi.launch import reports
 from sfm_kernel.mpi.launch.native import Native, execute
 from sfm_kernel.mpi.launch.relay import Input, Output, Stream
 from sfm_kernel.mpi.launch.reports import Report
 from sfm_kernel.mpi.launch.surroundings import fork
+
+if TYPE_CHECKING:
+    from sfm_kernel.mpi.launch.worlds import Place
 
 
 class Forked(BaseException):
@@ -41,13 +46,14 @@ class Child:
     """One rank. It is started at once, in a session of its own.
 
     Args:
-        rank: its number.
+        place: which rank of which world it is.
         program: its words, as ``program.run`` takes them; or a program of its own.
         environment: all of it.
         outputs: where its stdout and stderr go.
         label: whether each of its lines says which rank it is from.
         heard: called with this and each report.
     Attributes:
+        given: what is set for its program beside what all ranks have.
         native: it is a program of its own, not a fork of the launcher.
         started: it can be interrupted.
         joined: it has come to MPI_Init; only of a native one.
@@ -62,7 +68,7 @@ class Child:
 
     def __init__(
         self,
-        rank: int,
+        place: Place,
         program: Sequence[str] | Native,
         environment: Mapping[str, str],
         outputs: tuple[Output, Output],
@@ -70,8 +76,9 @@ class Child:
         selector: selectors.BaseSelector,
         heard: Callable[[Child, Report], None],
     ) -> None:
-        self.rank = rank
-        self.prefix = b"[%d] " % rank if label else b""
+        self.place = place
+        self.prefix = place.label.encode() if label else b""
+        self.given = program.environment if isinstance(program, Native) else {}
         self.native = isinstance(program, Native)
         self.started = self.native
         self.joined = self.finished = False
@@ -81,8 +88,8 @@ class Child:
         self._selector, self._heard = selector, heard
         self._socket, theirs = reports.pair()
         out, err = os.pipe(), os.pipe()
-        keyboard = rank == 0 and _is_terminal(0)
-        stdin, typed = os.pipe() if keyboard else (_stdin(rank), -1)
+        keyboard = place.nth == 0 and _is_terminal(0)
+        stdin, typed = os.pipe() if keyboard else (_stdin(place.nth), -1)
         launcher = os.getpid()
         try:
             self.pid = fork()
@@ -113,6 +120,11 @@ class Child:
         """Let it leave the world and end."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(1)
+
+    def answer(self, words: Mapping[str, Any]) -> None:
+        """Tell it what it has asked for."""
+        with contextlib.suppress(OSError):
+            self._socket.send(json.dumps(words).encode())
 
     def reap(self) -> bool:
         """Whether the process has ended now, and had not before. All it said has been passed on."""
@@ -198,9 +210,9 @@ def _is_terminal(fd: int) -> bool:
         return False
 
 
-def _stdin(rank: int) -> int:
-    """Rank 0 has the launcher's own (-1), which is no terminal; the others read a file's end."""
-    return os.open(os.devnull, os.O_RDWR) if rank or os.isatty(0) else -1
+def _stdin(nth: int) -> int:
+    """The first has the launcher's own (-1), which is no terminal; the others read a file's end."""
+    return os.open(os.devnull, os.O_RDWR) if nth or os.isatty(0) else -1
 
 
 def _take_streams(*given: int) -> None:

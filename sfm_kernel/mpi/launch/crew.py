@@ -16,17 +16,20 @@ import os
 import selectors
 import signal
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.directory import remove_world, root
-from sfm_kernel.mpi.launch import reports
+from sfm_kernel.mpi.launch import reports, spawning
 from sfm_kernel.mpi.launch.child import Child
+from sfm_kernel.mpi.launch.deeds import ABSENT, DIED, UNFINISHED, deed
+from sfm_kernel.mpi.launch.lone import Lone
 from sfm_kernel.mpi.launch.native import Native
 from sfm_kernel.mpi.launch.relay import Output
 from sfm_kernel.mpi.launch.reports import Report
 from sfm_kernel.mpi.launch.surroundings import guardian_of, same_file, signals
-from sfm_kernel.watching import Watching, call, crash
+from sfm_kernel.mpi.launch.worlds import MOST, Spawned, World, claim
+from sfm_kernel.watching import Watching
 
 if TYPE_CHECKING:
     from sfm_kernel.endpoint.seen import Account
@@ -34,17 +37,15 @@ if TYPE_CHECKING:
 GRACE = 5.0
 """Seconds between asking a rank to end and killing it."""
 
+MOST_RANKS = 512
+"""A world's folder holds no more living processes."""
+
 _DOUBT = 1.0
 """Seconds in which the reason for a lost rank may come to light."""
 
 _HINT = "The ranks go on waiting. Ctrl-C (Stop) ends them; so does the option --detect by itself."
 
 _STATUS_OF_TIMEOUT = 124
-_DIED = "died"
-_UNFINISHED = "unfinished"  # it ended after MPI_Init, and has not called MPI_Finalize
-_ABSENT = "absent"  # it ended without MPI_Init, in which others wait for it
-"""Kinds of reports that no rank can make."""
-
 _TOLD_BY_DEED = (
     reports.INTERRUPTED, reports.CHECKED, reports.CRASHED, reports.FAILED, reports.CUT_OFF,
     reports.ABORTED,
@@ -53,7 +54,9 @@ _TOLD_BY_DEED = (
 
 _LOSSES = (reports.LOST, reports.CUT_OFF)
 
-_OF_OTHERS = ("SFM_DIRECTORY", "SFM_KEY", "SFM_MPI_APPNUM")
+_OF_OTHERS = (
+    "SFM_DIRECTORY", "SFM_KEY", "SFM_MPI_APPNUM", "SFM_MPI_FIRST", "SFM_MPI_PARENT",
+)  # fmt: skip
 """In the environment: of a world between machines, and of a launcher that started this one."""
 
 
@@ -66,6 +69,8 @@ class Crew:
         label: whether each line of output says which rank it is from.
         timeout: seconds after which all are ended.
         lifeline: a descriptor whose end of file ends all.
+        serve: instead of programs: the descriptor of a socket to a process that asks for some, and
+            its world.
         detect: whether calls that wait for each other for ever end with DeadlockDetected; else it
             is told, once.
     """
@@ -78,12 +83,19 @@ class Crew:
         timeout: float | None = None,
         lifeline: int | None = None,
         detect: bool = False,
+        serve: tuple[int, str] | None = None,
     ) -> None:
         self._pid = os.getpid()
         self._programs, self._label = programs, label
         self._timeout, self._lifeline = timeout, lifeline
-        self._size = sum(size for size, _ in programs)
-        self._world = f"mpi-{os.getpid()}-{os.urandom(4).hex()}"
+        self._serve, self._environment = serve, dict[str, str]()
+        if serve is None:
+            self._claim, self._launch = claim()
+            self._world = f"mpi-{os.getpid()}-{os.urandom(4).hex()}-{self._launch}"
+        else:
+            self._world = serve[1]
+            self._launch = int(self._world.rpartition("-")[2])
+        self._worlds = [World(0, 0, sum(size for size, _ in programs) or 1)]
         self._selector = selectors.PollSelector()  # epoll knows no files
         self._out = Output(1, self._selector)
         self._err = self._out if same_file(1, 2) else Output(2, self._selector)
@@ -135,25 +147,57 @@ class Crew:
         if self._lifeline is not None:
             self._selector.register(self._lifeline, selectors.EVENT_READ, self._lifeline_ended)
         environment = {name: os.environ[name] for name in os.environ if name not in _OF_OTHERS}
-        environment |= {"SFM_MPI_WORLD": self._world, "SFM_MPI_SIZE": str(self._size)}
-        outputs, selector = (self._out, self._err), self._selector
-        if any(isinstance(program, Native) for _, program in self._programs):
+        environment |= {"SFM_MPI_WORLD": self._world, "SFM_MPI_LAUNCH": str(self._launch)}
+        self._environment = environment
+        if self._serve or any(isinstance(program, Native) for _, program in self._programs):
             environment["SFM_DIR"] = root()
         else:
             from sfm_kernel.mpi.launch import rank
 
             rank.prepare()
+        if self._serve is not None:
+            lone = Lone(self._serve[0], self._selector, self._heard, self._ended)
+            self._children.append(lone)
+            self._worlds[0].children.append(lone)
         for number, (size, program) in enumerate(self._programs):
-            if len(self._programs) > 1:
-                environment["SFM_MPI_APPNUM"] = str(number)
+            own = {"SFM_MPI_APPNUM": str(number)} if len(self._programs) > 1 else {}
             if isinstance(program, Native) and program.temporary:
                 self._note(program.temporary)
             for _ in range(size):
-                nth = len(self._children)
-                own = environment | {"SFM_MPI_RANK": str(nth)}
-                child = Child(nth, program, own, outputs, self._label, selector, self._heard)
-                self._children.append(child)
-                self._note(f"+{child.pid}")
+                self._begin(self._worlds[0], program, own)
+
+    def _begin(
+        self, world: World, program: Sequence[str] | Native, own: Mapping[str, str]
+    ) -> None:
+        """Start a world's next rank."""
+        environment = {**self._environment, **own, **world.environment()}
+        outputs, selector = (self._out, self._err), self._selector
+        place = world.place()
+        child = Child(place, program, environment, outputs, self._label, selector, self._heard)
+        self._children.append(child)
+        world.children.append(child)
+        self._note(f"+{child.pid}")
+
+    def _spawn(self, asker: Child, asked: Mapping[str, Any]) -> None:
+        """Start what a rank asks for; it is answered when all have come to MPI_Init, or cannot."""
+        first = len(self._children)
+        room = min(MOST_RANKS - len(self._running()), MOST - first)
+        try:
+            programs, parent = spawning.read(asked, room, asker.given)
+        except (spawning.Refused, OSError) as problem:
+            asker.answer({"error": str(problem)})
+            return
+        world = Spawned(len(self._worlds), first, [size for size, _ in programs], asker)
+        self._worlds.append(world)
+        for number, (size, program) in enumerate(programs):
+            for _ in range(size):
+                own = {"SFM_MPI_APPNUM": str(number), "SFM_MPI_PARENT": parent}
+                try:
+                    self._begin(world, program, own)
+                except OSError as problem:
+                    world.refuse(f"no process can be started: {problem}")
+                    return
+        world.joined()  # none was asked for
 
     def _running(self) -> list[Child]:
         return [child for child in self._children if child.status is None]
@@ -208,17 +252,23 @@ class Crew:
     def _heard(self, child: Child, report: Report) -> None:
         if report.kind == reports.STARTED:
             child.started, child.joined = True, child.native
+            if isinstance(world := self._world_of(child), Spawned):
+                world.joined()
             self._end_vain_waits()
+        elif report.kind == reports.SPAWN:
+            self._spawn(child, json.loads(report.text))
+        elif self._is_refused(child, report.text.strip()):
+            pass
         elif report.kind == reports.FINISHED:
             child.finished = True
             if report.text:
-                self._accounts[child.rank] = json.loads(report.text)
+                self._accounts[child.place.nth] = json.loads(report.text)
             self._release_if_done()
         elif report.kind == reports.ABORTED and (self._ending or self._stopped is not None):
             child.release()  # all are being ended anyway: it need not wait for that
         elif self._stopped is not None:
             if report.kind == reports.INTERRUPTED:
-                self._err.say(f"sfm: rank {child.rank} was in {report.text}\n", child.prefix)
+                self._err.say(f"sfm: {child.place} was in {report.text}\n", child.prefix)
             elif report.kind in (reports.RAISED, reports.EXITED):
                 self._err.say(report.text, child.prefix)
         else:
@@ -244,12 +294,12 @@ class Crew:
         failed, report = self._failure
         others = [one for one in self._running() if one is not failed]
         text = "" if report.kind in _TOLD_BY_DEED else report.text
-        if self._size > 1:
-            deed = _deed(failed, report)
-            rest = "\nsfm:" if "\n" in deed else ";"
-            text += f"sfm: rank {failed.rank} {deed}{rest} the other ranks were ended\n"
+        if len(self._children) > 1:
+            done = deed(failed, report)
+            rest = "\nsfm:" if "\n" in done else ";"
+            text += f"sfm: {failed.place} {done}{rest} the other ranks were ended\n"
         elif report.kind not in (reports.RAISED, reports.EXITED):
-            text += f"sfm: the program {_deed(failed, report)}\n"
+            text += f"sfm: the program {deed(failed, report)}\n"
         self._err.say(text, failed.prefix)
         for child in others if report.kind != reports.ABORTED else self._running():
             child.signal(signal.SIGTERM)
@@ -270,14 +320,16 @@ class Crew:
             self._note(f"-{child.pid}")
         if self._stopped is not None or child.report:
             pass
+        elif self._is_refused(child, _end_of(child)):
+            pass
         elif child.status:
-            report = Report(_DIED, child.status)
+            report = Report(DIED, child.status)
             if child.finished and not child.killed_by:
                 self._has_returned(child, report)
             else:
                 self._failed(child, report)
         elif child.native and child.joined and not child.finished:
-            self._failed(child, Report(_UNFINISHED, 1))
+            self._failed(child, Report(UNFINISHED, 1))
         self._end_vain_waits()
         self._release_if_done()
 
@@ -285,22 +337,28 @@ class Crew:
         """After MPI_Finalize, in which all were: the others come to their own ends, too."""
         if not self._returned and not self._ending:
             self._returned = report.status
-            who = f"rank {child.rank}" if self._size > 1 else "the program"
-            self._err.say(f"sfm: {who} {_deed(child, report)}\n", child.prefix)
+            who = str(child.place) if len(self._children) > 1 else "the program"
+            self._err.say(f"sfm: {who} {deed(child, report)}\n", child.prefix)
 
     def _end_vain_waits(self) -> None:
         """Say who has ended without MPI_Init, should others wait there for it."""
-        if any(child.joined for child in self._children):
-            for child in self._children:
-                if child.native and not child.joined and child.status == 0:
-                    self._failed(child, Report(_ABSENT, 1))
+        for world in self._worlds:
+            if absent := world.absent():
+                self._failed(absent, Report(ABSENT, 1))
 
     def _release_if_done(self) -> None:
-        done = all(child.finished or child.status is not None for child in self._children)
-        if done and len(self._children) == self._size:
-            for child in self._children:
-                child.release()
+        for world in self._worlds:
+            world.release_if_done()
+        if all(world.is_done() for world in self._worlds):
             self._compare_accounts()
+
+    def _world_of(self, child: Child) -> World:
+        return self._worlds[child.place.world]
+
+    def _is_refused(self, child: Child, why: str) -> bool:
+        """Whether its world could not be spawned; now it cannot, if not all of it have joined."""
+        world = self._world_of(child)
+        return isinstance(world, Spawned) and world.refuse(why)
 
     def _compare_accounts(self) -> None:
         """Say which collective calls did not fit together, should all have returned."""
@@ -358,25 +416,6 @@ class Crew:
             child.signal(signal.SIGCONT)
 
 
-def _deed(child: Child, report: Report) -> str:
-    if report.kind == reports.ABORTED:
-        where, told = call(report.text) if report.text else ("", str(report.status))
-        return f"called {'MPI_' if where else ''}Abort({told}){where}"
-    if report.kind in (reports.FAILED, reports.CUT_OFF):
-        where, told = call(report.text)
-        return f"was stopped{where}: {told}"
-    if report.kind == reports.INTERRUPTED:
-        return f"was interrupted in {report.text}"
-    if report.kind == _UNFINISHED:
-        return "ended without MPI_Finalize, which every rank calls at the end of main"
-    if report.kind == _ABSENT:
-        return "ended without MPI_Init, in which others wait for it: every rank calls that"
-    if report.kind == reports.CHECKED:
-        return f"was stopped in {report.text}"
-    if report.kind == reports.CRASHED:
-        return f"was killed by {crash(report.text)}"
-    if report.kind == _DIED and child.killed_by:
-        return f"was killed by {child.killed_by}"
-    if report.kind in (_DIED, reports.EXITED):
-        return f"ended with exit status {report.status}"
-    return "raised this"
+def _end_of(child: Child) -> str:
+    """Why a program was not spawned that has ended too soon."""
+    return f"{child.place} {deed(child, Report(DIED, child.status or 0))} before MPI_Init"

@@ -13,12 +13,10 @@ from typing import NamedTuple, NoReturn
 from sfm_kernel.errors import CompileError, SFMError
 from sfm_kernel.mpi.launch import archives, named, native, sources
 from sfm_kernel.mpi.launch.child import Forked
-from sfm_kernel.mpi.launch.crew import Crew
+from sfm_kernel.mpi.launch.crew import MOST_RANKS, Crew
+from sfm_kernel.mpi.launch.lone import part
 
 DEFAULT_SIZE = 4
-MOST_RANKS = 512
-"""A world holds no more processes."""
-
 COMMAND = "python -m sfm_kernel.mpi"
 _DESCRIPTION = """\
 Runs an MPI program in several processes of this machine. In them `from mpi4py import MPI` gives
@@ -76,6 +74,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _launch(arguments: Sequence[str]) -> int:
     try:
+        if arguments[:1] == ["--serve"]:
+            part()
+            return Crew([], serve=(int(arguments[1]), arguments[2])).run()
         if arguments[:1] == ["--words"]:
             arguments = [*arguments[2:], *_told(int(arguments[1]))]
         wish = parse(arguments)

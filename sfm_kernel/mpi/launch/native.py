@@ -83,9 +83,7 @@ def python(words: Sequence[str]) -> Native:
     if problem := unfit_mpi4py():
         raise WrongProgram(problem)
     arguments = (sys.executable, "-c", _BESIDE, *words)
-    environment = {
-        "MPI4PY_MPIABI": "mpich", "LD_LIBRARY_PATH": _with_ours(), "PYTHONUNBUFFERED": "1",
-    }  # fmt: skip
+    environment = with_library() | {"PYTHONUNBUFFERED": "1"}
     return Native(sys.executable, arguments, environment=environment)
 
 
@@ -179,6 +177,11 @@ def _libraries(path: str) -> dict[str, str]:
     if about.old_path:  # it looks where it was linked before anything else
         return {"LD_PRELOAD": ":".join(filter(None, (_ours(about), os.environ.get("LD_PRELOAD"))))}
     return {"LD_LIBRARY_PATH": _with_ours()}
+
+
+def with_library() -> dict[str, str]:
+    """What makes the loader take our library in a process that may start Python, or anything."""
+    return {"LD_LIBRARY_PATH": _with_ours(), "MPI4PY_MPIABI": "mpich"}
 
 
 def _with_ours() -> str:

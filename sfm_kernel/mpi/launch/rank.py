@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, suppress
 from typing import NoReturn
 
+from sfm_kernel.mpi import library
 from sfm_kernel.mpi.launch import program, reports
 from sfm_kernel.mpi.launch.reports import Report
 from sfm_kernel.mpi.launch.surroundings import SIGNALS
@@ -41,6 +42,9 @@ _SHARED = (
 )
 """What ``MPI`` imports, but for ``base.general``: the two look at what a program has set before."""
 
+_FOR_REAL = ("sfm_kernel.endpoint.bystanders", "sfm_kernel.endpoint.seen", "mpi4py", "pickle")
+"""The same where programs get the real mpi4py, whose MPI begins when it is imported."""
+
 _PR_SET_PDEATHSIG = 1
 
 _launcher: socket.socket | None = None
@@ -48,8 +52,10 @@ _launcher: socket.socket | None = None
 
 def prepare() -> None:
     """Import what every rank needs: once, in the launcher, which is then forked."""
-    for name in _SHARED:
+    for name in _FOR_REAL if library.is_chosen() else _SHARED:
         importlib.import_module(name)
+    if library.is_chosen():
+        library.load()
     gc.collect()
     gc.freeze()  # the collector would otherwise copy the pages that ranks share
     flush()
@@ -80,9 +86,13 @@ def main(
     if "numpy.random" in sys.modules:  # something has imported it: or all draw the same numbers
         sys.modules["numpy.random"].seed()
     os.register_at_fork(after_in_child=_forget)
-    from sfm_kernel.mpi.launch import standin
+    if library.is_chosen():
+        os.environ["SFM_MPI_REPORTS"] = str(reports_fd)
+        library.install()
+    else:
+        from sfm_kernel.mpi.launch import standin
 
-    standin.install()
+        standin.install()
     try:
         _tell(Report(reports.STARTED))
         program.run(words)
@@ -96,6 +106,9 @@ def main(
         _tell(told)
         if engine := sys.modules.get("sfm_kernel.mpi.engine.process"):
             atexit.unregister(engine.finalize)  # what it has sent may never be received
+        if library.is_running():  # without MPI_Finalize, which would wait for all
+            atexit._run_exitfuncs()
+            os._exit(told.status)
     sys.exit(told.status)
 
 
@@ -154,7 +167,10 @@ def _leave() -> None:
     """Nobody leaves before all are done, whether they have used MPI or not."""
     if _launcher is not None:
         flush()
-        finish()
+        if library.is_running():
+            _launcher.detach()  # MPI_Finalize, which is yet to come, says that it has finished
+        else:
+            finish()
 
 
 def _set_up_streams() -> None:
@@ -221,7 +237,8 @@ def report(error: BaseException) -> Report:
     if isinstance(error, KeyboardInterrupt):
         status = 128 + signal.SIGINT
         return Report(reports.INTERRUPTED, status, program.place(error))
-    kind = reports.LOST if reports.is_lost(error) else reports.RAISED
+    is_lost = reports.is_lost(error) or library.is_lost(error)
+    kind = reports.LOST if is_lost else reports.RAISED
     return Report(kind, 1, _traceback(error))
 
 

@@ -1,8 +1,8 @@
 """What a rank tells the launcher, and the launcher a rank.
 
-They share a pair of sockets that keeps messages whole. A rank reports; the launcher only shuts down
-its side, which means: all are done, leave the world. A rank that sees it while it runs has lost its
-launcher, and is about to be killed.
+They share a pair of sockets that keeps messages whole. A rank reports; the launcher answers if it
+is asked for processes, and shuts down its side, which means: all are done, leave the world. A rank
+that sees it while it runs has lost its launcher, and is about to be killed.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ ABORTED = "aborted"
 CHECKED = "checked"  # a check that is compiled into C programs has stopped it
 CRASHED = "crashed"  # a signal is about to kill a C program
 INTERRUPTED = "interrupted"
+SPAWN = "spawn"  # it asks for processes, and waits for the answer
 
 _LONGEST = 50_000
 """Characters of a text; a message of the sockets must be whole."""
@@ -38,7 +39,8 @@ class Report(NamedTuple):
         text: what is to be shown, such as the traceback; for INTERRUPTED, the line of the program
             in which it was; for CHECKED, the line and what is wrong there; for CRASHED, what
             ``watching.crash`` reads; of a C program's FAILED, CUT_OFF and ABORTED, what
-            ``watching.call`` reads; for FINISHED, its ``Account`` (endpoint/seen.py) as JSON.
+            ``watching.call`` reads; for FINISHED, its ``Account`` (endpoint/seen.py) as JSON; for
+            SPAWN, what ``spawning.read`` reads as JSON.
     """
 
     kind: str

@@ -106,7 +106,10 @@ fn entries(table: &str, written: &BTreeMap<String, String>) -> String {
             continue; // mpi4py, for one, takes the other then
         }
         let given = shared.unwrap_or_else(|| listed(prototype, false));
-        let body = module.map(|module| format!("functions::{module}::{function}({given})"));
+        let mut body = module.map(|module| format!("functions::{module}::{function}({given})"));
+        if let Some(body) = body.as_mut().filter(|_| small.is_some() && makes_type(prototype)) {
+            *body += ".and_then(|()| datatype::made_large(*newtype))";
+        }
         inner += &call(prototype, body);
         for exported in [prototype.name.clone(), format!("P{}", prototype.name)] {
             if !exported.starts_with("PMPIR") {
@@ -119,6 +122,13 @@ fn entries(table: &str, written: &BTreeMap<String, String>) -> String {
         println!("cargo:warning=functions/{}.rs: no function MPI_{name} exists", written[name]);
     }
     rust + &inner + "}\n"
+}
+
+/// A constructor of datatypes: those that its large-count twin makes say so when they are asked
+/// how they were made.
+fn makes_type(prototype: &Prototype) -> bool {
+    let last = prototype.parameters.last();
+    last.is_some_and(|(name, kind)| name == "newtype" && kind == "*mut MPI_Datatype")
 }
 
 /// What `MPI_X` or its large-count twin `MPI_X_c` gives to the one function that is both: numbers as
@@ -195,7 +205,6 @@ fn call(prototype: &Prototype, body: Option<String>) -> String {
     let unused = body.is_none() && !is_conversion(prototype);
     let body = match body {
         Some(body) => body,
-        // A file's handle is a pointer, and there is only the null one.
         None if is_conversion(prototype) => {
             format!("{} as usize as u32 as isize as {returns}", prototype.parameters[0].0)
         }

@@ -14,7 +14,6 @@
 //! gateway                          what forwards them between sites
 //! calls                            what blocks, for any host: one loop, receives, sends
 //! lab                              a long way between two networks, for experiments
-//! py/                              what Python sees (feature "python")
 //! ```
 
 pub mod arena;
@@ -82,6 +81,3 @@ pub mod trace;
 pub mod gateway;
 #[cfg(not(loom))]
 pub mod net;
-
-#[cfg(all(feature = "python", not(loom)))]
-mod py;

@@ -1,7 +1,7 @@
 //! What the main thread of a process is in while the process is in no call of ours.
 //!
 //! Looked for when an observer wishes, and never before: a program that nobody looks at pays
-//! nothing. Who looks (py/main_thread.rs) may have to wait for the interpreter: if that takes long,
+//! nothing. Who looks (python/src/main_thread.rs) may have to wait for the interpreter: if that takes long,
 //! observers conclude that somebody holds it.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

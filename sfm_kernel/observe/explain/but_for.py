@@ -124,6 +124,7 @@ def _short(other: Other) -> str:
         "hook": f"function {name}, which is called while it waits",
         "task": f"asyncio task {name!r}",
         "polls": f"calls of {name}",
+        "world": f"connection to {name}",
         "more": f"{name} more",
     }[other["kind"]]
 

@@ -10,7 +10,7 @@ use crate::name::Name;
 
 /// A call, as the program has written it.
 pub struct Call {
-    pub name: &'static str,
+    pub name: String,
     /// Those of its arguments that tell it from others, by the names that the standard gives them.
     pub arguments: Vec<(&'static str, String)>,
     pub waits: Waits,
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     fn told(waits: Waits) -> Value {
-        Call { name: "MPI_X", arguments: vec![], waits }.told()
+        Call { name: "MPI_X".into(), arguments: vec![], waits }.told()
     }
 
     #[test]
@@ -83,7 +83,7 @@ mod tests {
         let peers = Some(vec![Name::Rank(5)]);
         let waits = Waits::Message { peers, source: Some(1), tag: Some(7), space: 0xab };
         let arguments = vec![("source", "1".into()), ("tag", "7".into())];
-        let call = Call { name: "MPI_Recv", arguments, waits };
+        let call = Call { name: "MPI_Recv".into(), arguments, waits };
         assert_eq!(call.text(), "MPI_Recv(source=1, tag=7)");
         let told = call.told();
         assert_eq!(told["template"], json!([["src", "1", false], ["tag", "7", false]]));

@@ -66,7 +66,9 @@ impl Endpoint {
     ) -> Result<Endpoint> {
         wish.check()?;
         check_transport()?;
-        callers::install();
+        if surroundings.has_addresses() {
+            callers::install();
+        }
         let directory = Directory::open(world)?;
         let folder = directory.path().to_owned();
         let uid = random()

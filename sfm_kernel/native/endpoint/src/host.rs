@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::json;
 
 use sfm_native::calls::{End, Host};
+use sfm_native::places::Place;
 
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Kind, Result};
@@ -17,6 +18,21 @@ pub trait Surroundings: Send + Sync {
     /// call. The handlers of a program in C have run by then, and it goes on.
     fn signals(&self) -> Result<()> {
         Ok(())
+    }
+
+    /// Whether the address that an entry has noted says where in the program a call is (callers.rs).
+    fn has_addresses(&self) -> bool {
+        true
+    }
+
+    /// Where it is, and what it is called there (`comm.recv`), if not: asked for once it is seen to
+    /// wait.
+    fn place(&self) -> Option<Place> {
+        None
+    }
+
+    fn call(&self) -> Option<String> {
+        None
     }
 
     /// What of the program could go on while this thread waits: JSON for observers, empty if
@@ -55,6 +71,10 @@ impl Host for Around<'_> {
 
     fn bystanders(&self) -> Result<Option<String>> {
         Ok(Some(self.0.surroundings().bystanders()))
+    }
+
+    fn place(&self) -> Option<Place> {
+        self.0.surroundings().place()
     }
 
     fn ended(&self, why: End) -> Error {

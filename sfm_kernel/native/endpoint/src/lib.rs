@@ -7,12 +7,14 @@
 //! directory/              who is in a world of this machine
 //! peers, route, joining   the others; the way to each; waiting for them
 //! endpoint, network, fork one process's end of a world; its thread; its forked children
+//! abroad                  other worlds of this machine, in which it is a guest
 //! receive                 receiving by a template of values that can be compared here
 //! callers, modules        where in the program a call comes from
 //! calltext                what observers are told of a call of MPI
 //! loaded, crash           what is done before `main`; what has killed the program
 //! ```
 
+pub mod abroad;
 pub mod callers;
 pub mod calltext;
 pub mod crash;
@@ -26,7 +28,7 @@ mod joining;
 pub mod loaded;
 pub mod modules;
 pub mod name;
-mod network;
+pub mod network;
 mod peers;
 pub mod receive;
 pub mod route;

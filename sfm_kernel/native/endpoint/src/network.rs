@@ -1,6 +1,7 @@
 //! The network thread: keeps rings from filling up while the program computes, answers observers,
 //! gives back memory, and by its end tells others at once that the process has died.
 
+use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -16,14 +17,24 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Start it; it ends when the endpoint is closed.
 pub fn serve(core: Arc<Core>, member: &Member) -> JoinHandle<()> {
     let work = move || {
-        let _ours = Ours::enter();
         let _life = core.shared().life.hold();
         let mut wishes = 0;
         while core.serve(PAUSE, &mut wishes, &|| ()) {}
     };
-    let name: String = format!("sfm-network-{}", member.name).chars().take(15).collect();
+    helper(&format!("sfm-network-{}", member.name), work).expect("a thread")
+}
+
+/// A thread of the library's own: it does nothing of the program's.
+pub fn helper<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    let name: String = name.chars().take(15).collect(); // the kernel knows no more of it
     let _unsignalled = Unsignalled::new();
-    thread::Builder::new().name(name).spawn(work).expect("a thread")
+    thread::Builder::new().name(name).spawn(|| {
+        let _ours = Ours::enter();
+        work()
+    })
 }
 
 /// While it lives, no signal comes to this thread, nor to those that it starts, ever: handlers are

@@ -38,7 +38,7 @@ impl Route {
             let uid = core.shared().uid();
             Way::local(core, uid, core, uid)
         } else {
-            Way::Ring(ring(endpoint, &peer)?)
+            Way::Ring(ring(endpoint, &peer, endpoint.folder(), own.slot)?)
         };
         let mut builder = Builder::new();
         add_name(&mut builder, "dest", &peer.name);
@@ -88,11 +88,17 @@ impl Peer<Around<'_>> for Route {
     }
 }
 
-fn ring(endpoint: &Endpoint, peer: &Member) -> Result<Arc<Sender>> {
-    let (core, folder, slot) = (endpoint.core(), endpoint.folder(), endpoint.member().slot);
+/// A ring to a process of the world in `folder`, in which the own one has this slot.
+pub(crate) fn ring(
+    endpoint: &Endpoint,
+    peer: &Member,
+    folder: &Path,
+    slot: usize,
+) -> Result<Arc<Sender>> {
+    let core = endpoint.core();
     let uid = u128::from_str_radix(&peer.uid, 16);
     let uid = uid.map_err(|_| Error::new(Kind::World, format!("uid {:?} is none", peer.uid)))?;
-    let segment = open(endpoint, peer, uid)?;
+    let segment = open(endpoint, peer, folder, uid)?;
     let patience = Instant::now() + OPENING;
     while Sender::slot_is_taken(&segment, folder, core.shared().uid(), slot) {
         endpoint.check_open()?;
@@ -117,8 +123,7 @@ fn ring(endpoint: &Endpoint, peer: &Member) -> Result<Arc<Sender>> {
 }
 
 /// Reaching the segment, and finding its uid in it, is the proof that memory is shared.
-fn open(endpoint: &Endpoint, peer: &Member, uid: u128) -> Result<Segment> {
-    let folder = endpoint.folder();
+fn open(endpoint: &Endpoint, peer: &Member, folder: &Path, uid: u128) -> Result<Segment> {
     segment::open(&folder.join(format!("{uid:032x}.seg")), Some(uid)).map_err(|failure| {
         if Path::new(&peer.segment).parent() != Some(folder) {
             let text =

@@ -70,12 +70,16 @@ pub fn tag_or_any(tag: c_int) -> Answer {
     Err(fail(MPI_ERR_TAG, text))
 }
 
-/// The root of a collective within one group.
+/// The root of a collective; of an intercommunicator, as the processes of both sides give it.
 pub fn root(comm: &Comm, root: c_int) -> Answer {
-    if (0..comm.size()).contains(&root) {
+    let is_side = [MPI_ROOT, MPI_PROC_NULL].contains(&root);
+    if (0..comm.peers().size()).contains(&root) || is_side && comm.remote.is_some() {
         return Ok(());
     }
-    let Failure { text, .. } = wrong_rank("root", root, comm);
+    let Failure { mut text, .. } = wrong_rank("root", root, comm);
+    if is_side {
+        text += "; MPI_ROOT and MPI_PROC_NULL are roots of intercommunicators only";
+    }
     Err(fail(MPI_ERR_ROOT, text))
 }
 

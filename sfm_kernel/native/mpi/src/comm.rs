@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, RwLock};
 
 use crate::attributes::Attributes;
+use crate::buffer::Buffer;
 use crate::errhandlers::Attached;
 use crate::errors::{fail, Answer};
 use crate::group::Group;
@@ -15,7 +16,7 @@ use crate::topology::Topology;
 
 pub struct Comm {
     /// What every message of this communicator carries, so that no other receives it.
-    pub context: u32,
+    pub context: u64,
     /// The processes whose ranks `rank` counts: of an intercommunicator, the local ones.
     pub group: Arc<Group>,
     /// This process's rank in `group`.
@@ -26,6 +27,10 @@ pub struct Comm {
     pub errhandler: Attached,
     pub attributes: Attributes,
     pub info: Mutex<Info>,
+    /// For its buffered sends.
+    pub buffer: Buffer,
+    /// The session that it comes of, or MPI_SESSION_NULL.
+    pub session: MPI_Session,
     /// Collectives that this process has begun on it: the next one's number.
     pub collectives: AtomicU32,
     name: Mutex<String>,
@@ -37,7 +42,7 @@ static PREDEFINED: RwLock<[Option<Arc<Comm>>; 2]> = RwLock::new([None, None]);
 
 impl Comm {
     /// Without topology, attributes and name, and with errors fatal; change what is to be else.
-    pub fn new(context: u32, group: Arc<Group>, rank: c_int) -> Comm {
+    pub fn new(context: u64, group: Arc<Group>, rank: c_int) -> Comm {
         Comm {
             context,
             group,
@@ -47,6 +52,8 @@ impl Comm {
             errhandler: Attached::new(),
             attributes: Attributes::default(),
             info: Mutex::default(),
+            buffer: Buffer::default(),
+            session: MPI_SESSION_NULL,
             collectives: AtomicU32::new(0),
             name: Mutex::default(),
         }
@@ -59,6 +66,14 @@ impl Comm {
     /// Those whose ranks a message's source or destination counts.
     pub fn peers(&self) -> &Arc<Group> {
         self.remote.as_ref().unwrap_or(&self.group)
+    }
+
+    /// All processes: of an intercommunicator the local ones, and then the others.
+    pub fn everybody(&self) -> Arc<Group> {
+        match &self.remote {
+            None => self.group.clone(),
+            Some(remote) => Group::new([&self.group.members[..], &remote.members[..]].concat()),
+        }
     }
 
     pub fn name(&self) -> String {
@@ -109,8 +124,27 @@ pub fn get(handle: MPI_Comm) -> Answer<Arc<Comm>> {
     found.ok_or_else(|| wrong(handle))
 }
 
+/// The same where the function takes intracommunicators only.
+pub fn intra(handle: MPI_Comm) -> Answer<Arc<Comm>> {
+    let comm = get(handle)?;
+    if comm.remote.is_none() {
+        return Ok(comm);
+    }
+    let text = format!(
+        "{} is an intercommunicator, which this function does not take; MPI_Intercomm_merge makes \
+         one group of both",
+        comm.name()
+    );
+    Err(fail(MPI_ERR_COMM, text))
+}
+
 #[cold]
 fn wrong(handle: MPI_Comm) -> crate::errors::Failure {
+    if [MPI_COMM_WORLD, MPI_COMM_SELF].contains(&handle) {
+        let text = "MPI_COMM_WORLD and MPI_COMM_SELF are there between MPI_Init and MPI_Finalize; \
+                    sessions make communicators with MPI_Comm_create_from_group";
+        return fail(MPI_ERR_COMM, text);
+    }
     let text = if handle == MPI_COMM_NULL {
         "argument comm is MPI_COMM_NULL; this process is perhaps no member: MPI_Comm_split with \
          MPI_UNDEFINED, or MPI_Comm_create with a group that lacks it, gives that"

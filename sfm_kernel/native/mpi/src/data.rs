@@ -1,5 +1,7 @@
 //! What a message is made of: some memory, and where its bytes lie there.
 
+use std::ops::Range;
+
 use sfm_native::core::Payload;
 
 use crate::checks;
@@ -16,6 +18,8 @@ pub struct Data {
     length: usize,
     /// Where they lie, if not in a row from `at` on.
     layout: Option<Layout>,
+    /// Of the layout's bytes, the first of the message.
+    first: usize,
 }
 
 // SAFETY: an address; who reads or writes there says why it may.
@@ -26,7 +30,7 @@ unsafe impl Sync for Data {}
 impl Data {
     /// Bytes in a row.
     pub fn bytes(at: *mut u8, length: usize) -> Data {
-        Data { at, length, layout: None }
+        Data { at, length, layout: None, first: 0 }
     }
 
     /// `count` items of a datatype.
@@ -36,7 +40,7 @@ impl Data {
             Some((offset, length)) => Data::bytes(at.wrapping_offset(offset), length),
             None => {
                 let layout = datatype.layout_of(count);
-                Data { at, length: layout.bytes(), layout: Some(layout) }
+                Data { at, length: layout.bytes(), layout: Some(layout), first: 0 }
             }
         }
     }
@@ -51,7 +55,7 @@ impl Data {
         let count = checks::count("count", count)?;
         let datatype = datatype::committed(datatype)?;
         checks::not_in_place(name, at)?;
-        checks::buffer(name, at, datatype.size * count, datatype.basic.is_none())?;
+        checks::buffer(name, at, datatype.bytes(count)?, datatype.basic.is_none())?;
         Ok(Data::items(at, count, &datatype))
     }
 
@@ -66,6 +70,15 @@ impl Data {
         match datatype {
             MPI_DATATYPE_NULL if nobody => Ok(Data::bytes(std::ptr::null_mut(), 0)),
             _ => Data::of(name, at, count, datatype),
+        }
+    }
+
+    /// This range of its bytes.
+    pub fn part(&self, range: Range<usize>) -> Data {
+        let (length, first) = (range.len(), self.first + range.start);
+        match &self.layout {
+            None => Data::bytes(self.at.wrapping_add(range.start), length),
+            Some(layout) => Data { at: self.at, length, layout: Some(layout.clone()), first },
         }
     }
 
@@ -90,7 +103,10 @@ impl Data {
         unsafe {
             match &self.layout {
                 None => to.copy_from_nonoverlapping(self.at, self.length),
-                Some(layout) => copying::pack(layout, self.at, 0..self.length, to),
+                Some(layout) => {
+                    let range = self.first..self.first + self.length;
+                    copying::pack(layout, self.at, range, to);
+                }
             }
             packed.set_len(self.length);
         }
@@ -112,8 +128,9 @@ impl Data {
                     payload.copy(self.at, self.length);
                 }
                 Some(layout) => {
-                    copying::unpack(layout, self.at, 0..middle, first.as_ptr());
-                    copying::unpack(layout, self.at, middle..end, second.as_ptr());
+                    let from = self.first;
+                    copying::unpack(layout, self.at, from..from + middle, first.as_ptr());
+                    copying::unpack(layout, self.at, from + middle..from + end, second.as_ptr());
                 }
             }
         }

@@ -1,29 +1,78 @@
-//! This process's end of the world, as the engine needs it: the others by their ranks.
+//! This process's end of the world, as the engine needs it: the others by their numbers.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use sfm_endpoint::{Endpoint as Whole, Kind, Member, Name, Program, Wish};
+use serde_json::{json, Value};
+use sfm_endpoint::abroad::{self, Abroad};
+use sfm_endpoint::directory::is_alive;
+use sfm_endpoint::{Endpoint as Whole, Kind, Member, Name, Result, Surroundings, Wish};
 use sfm_native::calls::Way;
 use sfm_native::core::Core;
+use sfm_native::places::Place;
 use sfm_native::sender::Sender;
 
-use crate::errors::{fail, Answer, Failure};
+use crate::errors::{self, fail, Answer, Failure};
 use crate::handles::*;
-use crate::launcher;
+use crate::process::{self, Own};
+use crate::{host, launcher};
 
 pub struct Endpoint {
     pub whole: Whole,
-    pub rank: usize,
-    /// Everybody by rank, once all have joined.
-    members: OnceLock<Vec<Member>>,
+    own: &'static Own,
+    /// Those that this process has had to do with, by number.
+    members: Mutex<HashMap<usize, Member>>,
+    /// Other launches that it has met, by number.
+    abroad: Mutex<HashMap<usize, Arc<Abroad>>>,
+    met: Arc<AtomicBool>,
 }
 
-fn number(name: &str) -> Answer<Option<usize>> {
-    let Some(text) = std::env::var_os(name).filter(|text| !text.is_empty()) else {
-        return Ok(None);
-    };
-    let number = text.to_str().and_then(|text| text.parse().ok());
-    number.map(Some).ok_or_else(|| fail(MPI_ERR_OTHER, format!("{name}={text:?} is no number")))
+/// The program around calls that wait.
+struct Around {
+    program: Box<dyn Surroundings>,
+    /// It has to do with another launch.
+    met: Arc<AtomicBool>,
+}
+
+impl Surroundings for Around {
+    fn signals(&self) -> Result<()> {
+        self.program.signals()
+    }
+
+    fn has_addresses(&self) -> bool {
+        self.program.has_addresses()
+    }
+
+    fn place(&self) -> Option<Place> {
+        self.program.place()
+    }
+
+    fn call(&self) -> Option<String> {
+        self.program.call()
+    }
+
+    /// Nobody who sees one world alone can say what those of another one will do.
+    fn bystanders(&self) -> String {
+        let own = self.program.bystanders();
+        if !self.met.load(Ordering::Acquire) {
+            return own;
+        }
+        let mut told: Vec<Value> = serde_json::from_str(&own).unwrap_or_default();
+        told.push(json!(["world", "another launch", "", 0, null]));
+        Value::from(told).to_string()
+    }
+}
+
+/// How a way to a process can be had.
+pub enum Found {
+    Way(Arc<Sender>),
+    /// It has not joined yet.
+    NotYet,
+    /// It has died or left.
+    Lost,
 }
 
 /// What went wrong with the world, as an error of MPI.
@@ -31,73 +80,128 @@ pub fn failure(error: sfm_endpoint::Error) -> Failure {
     let code = match error.kind {
         Kind::PeerLost | Kind::WorldGone | Kind::MessagesLost => MPI_ERR_PROC_ABORTED,
         Kind::SegmentFull | Kind::MessageTooLarge => MPI_ERR_NO_MEM,
+        Kind::Interrupted => errors::INTERRUPTED,
         _ => MPI_ERR_OTHER,
     };
     fail(code, error.text)
 }
 
 impl Endpoint {
-    /// Join the world that the environment names, and wait until all of its processes have; without
-    /// a launcher, be a world of one.
-    pub fn join() -> Answer<Endpoint> {
-        let world = std::env::var("SFM_MPI_WORLD").ok().filter(|name| !name.is_empty());
-        let own = std::env::var("SFM_MPI_PID").ok();
-        let is_rank = own.is_none_or(|pid| pid == std::process::id().to_string());
-        let (world, rank, size) = match world.filter(|_| is_rank) {
-            Some(world) => {
-                let (rank, size) = (number("SFM_MPI_RANK")?, number("SFM_MPI_SIZE")?);
-                (world, rank.unwrap_or(0), size.unwrap_or(1))
-            }
-            None => (format!("mpi-alone-{}", std::process::id()), 0, 1),
+    /// Join the world that the environment names; without a launcher, be a world of one. `times`:
+    /// how often this process has joined and left before, as all others have.
+    pub fn join(times: u32) -> Answer<Endpoint> {
+        let own = process::read()?;
+        let world = match times {
+            0 => own.world.clone(),
+            times => format!("{}.{times}", own.world),
         };
-        if rank >= size {
-            let text = format!("SFM_MPI_RANK={rank}, but SFM_MPI_SIZE={size}");
-            return Err(fail(MPI_ERR_OTHER, text));
-        }
-        let wish = Wish { rank: Some(rank as i64), ..Wish::default() };
-        let joined = Whole::join(&world, &wish, Some(size as u64), Box::new(Program));
-        let whole = joined.map_err(failure)?;
+        let nth = process::nth(own.number() as usize).expect("of its own launch");
+        let wish = Wish { rank: Some(nth), ..Wish::default() };
+        let size = Some(own.launched() as u64);
+        let met = Arc::new(AtomicBool::new(false));
+        let around = Box::new(Around { program: host::surroundings(), met: met.clone() });
+        let whole = Whole::join(&world, &wish, size, around).map_err(failure)?;
+        let (members, abroad) = Default::default();
+        Ok(Endpoint { whole, own, members, abroad, met })
+    }
+
+    /// Wait until all processes of MPI_COMM_WORLD have joined.
+    pub fn gather(&self) -> Answer {
         // Before the others are waited for: the launcher tells who waits for one that never comes.
         launcher::tell(launcher::STARTED, 0, "");
-        let names: Vec<Name> = (0..size as i64).map(Name::Rank).collect();
-        whole.wait_for(&names, None).map_err(failure)?;
-        let mut members = Vec::with_capacity(size);
-        for name in &names {
-            let member = whole.lookup(name).map_err(failure)?;
-            members.push(member.ok_or_else(|| {
-                fail(MPI_ERR_PROC_ABORTED, format!("process {name} has ended before MPI_Init"))
-            })?);
+        let all = (0..self.own.size).map(|rank| self.own.first_number() as usize + rank);
+        let all: Vec<_> = all.map(|process| (process, process::shown(process))).collect();
+        let names: Vec<Name> = all.iter().map(|(_, name)| name.clone()).collect();
+        self.whole.wait_for(&names, None).map_err(failure)?;
+        for (process, name) in &all {
+            if self.member(*process).is_none() {
+                let text = format!("process {name} has ended before MPI_Init");
+                return Err(fail(MPI_ERR_PROC_ABORTED, text));
+            }
         }
-        Ok(Endpoint { whole, rank, members: members.into() })
+        Ok(())
     }
 
-    fn member(&self, rank: usize) -> &Member {
-        &self.members.get().expect("all have joined")[rank]
+    fn members(&self) -> MutexGuard<'_, HashMap<usize, Member>> {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn size(&self) -> usize {
-        self.members.get().map_or(1, Vec::len)
+    /// A process as the directory knows it; None where it has not joined, or has left.
+    fn member(&self, process: usize) -> Option<Member> {
+        if let Some(known) = self.members().get(&process) {
+            return Some(known.clone());
+        }
+        let (launch, nth) = process::parts(process);
+        let found = match process::nth(process) {
+            Some(_) => self.whole.lookup(&process::shown(process)).ok()??,
+            None => self.abroad(launch)?.lookup(nth as i64)?,
+        };
+        self.members().insert(process, found.clone());
+        Some(found)
+    }
+
+    /// Another launch, in whose world this process is a guest from now on.
+    fn abroad(&self, launch: usize) -> Option<Arc<Abroad>> {
+        let mut all = self.abroad.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = all.get(&launch) {
+            return Some(known.clone());
+        }
+        let worlds = fs::read_dir(self.whole.folder().parent()?).ok()?.flatten();
+        let is_it = |name: &str| process::is_world_of(name, launch);
+        let mut worlds = worlds.filter(|one| one.file_name().to_str().is_some_and(is_it));
+        let world = worlds.find(|one| abroad::is_inhabited(&one.path()))?.file_name();
+        let made = Arc::new(Abroad::visit(&self.whole, world.to_str()?).ok()?);
+        all.insert(launch, made.clone());
+        self.met.store(true, Ordering::Release);
+        Some(made)
+    }
+
+    /// Leave the world, and those in which this process is a guest.
+    pub fn leave(&self) {
+        self.whole.leave();
+        let mut all = self.abroad.lock().unwrap_or_else(PoisonError::into_inner);
+        for (_, one) in all.drain() {
+            if let Some(one) = Arc::into_inner(one) {
+                one.leave();
+            }
+        }
     }
 
     pub fn core(&self) -> &Arc<Core> {
         self.whole.core()
     }
 
-    pub fn uid(&self, rank: usize) -> u128 {
-        u128::from_str_radix(&self.member(rank).uid, 16).unwrap_or(0)
+    pub fn uid(&self, process: usize) -> u128 {
+        let member = self.member(process);
+        member.and_then(|member| u128::from_str_radix(&member.uid, 16).ok()).unwrap_or(0)
     }
 
-    /// The way to a process, made if there is none. None where it has died.
-    pub fn sender(&self, rank: usize) -> Option<Arc<Sender>> {
-        let route = self.whole.route(&Name::Rank(rank as i64)).ok()?;
-        match route.way() {
-            Way::Ring(sender) => Some(sender.clone()),
-            Way::Link(_) | Way::Local { .. } => None,
+    /// The way to a process, made if there is none.
+    pub fn sender(&self, process: usize) -> Found {
+        if self.member(process).is_none() && !self.has_lost(process) {
+            return Found::NotYet;
+        }
+        if process::nth(process).is_none() {
+            let launch = process::parts(process).0;
+            let (abroad, member) = (self.abroad(launch), self.member(process));
+            let made = abroad.zip(member).map(|(abroad, one)| abroad.sender(&self.whole, &one));
+            return made.and_then(Result::ok).map_or(Found::Lost, Found::Way);
+        }
+        match self.whole.route(&process::shown(process)).as_ref().map(|route| route.way()) {
+            Ok(Way::Ring(sender)) => Found::Way(sender.clone()),
+            _ => Found::Lost,
         }
     }
 
     /// Whether a process has died or left.
-    pub fn has_lost(&self, rank: usize) -> bool {
-        !self.whole.alive(self.member(rank))
+    pub fn has_lost(&self, process: usize) -> bool {
+        match self.member(process) {
+            Some(member) if process::nth(process).is_none() => {
+                !is_alive(Path::new(&member.segment))
+            }
+            Some(member) => !self.whole.alive(&member),
+            None if process::nth(process).is_none() => true,
+            None => self.whole.who_left(&process::shown(process)).is_some(),
+        }
     }
 }

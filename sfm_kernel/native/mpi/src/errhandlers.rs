@@ -3,10 +3,10 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
-use crate::comm;
 use crate::errors::{fail, fatal, Answer, On};
 use crate::handles::*;
 use crate::table::Table;
+use crate::{classes, comm, session};
 
 /// What the program gave to one of the MPI_X_create_errhandler.
 #[derive(Clone, Copy)]
@@ -85,22 +85,44 @@ fn known(handle: MPI_Errhandler) -> Answer {
     ))
 }
 
+/// What the program says with a function such as MPI_Comm_call_errhandler.
+pub fn call(function: &str, code: c_int, on: On) {
+    let class = classes::text(code).unwrap_or_else(|| format!("error code {code}"));
+    handle(code, &format!("{function}: {class}"), Some(on));
+}
+
+/// The handler of an object, if that is there.
+fn of(on: On) -> Option<MPI_Errhandler> {
+    match on {
+        On::Comm(handle) => comm::get(handle).ok().map(|comm| comm.errhandler.0.load(Relaxed)),
+        On::Session(handle) => session::find(handle).map(|one| one.errhandler.0.load(Relaxed)),
+        On::Handler(handler) => known(handler).ok().map(|()| handler),
+        // These have handlers of their own as soon as they are there.
+        On::Win(_) | On::File(_) => None,
+    }
+}
+
 /// Call the handler of the object, or the one for errors that belong to none.
 pub fn handle(code: c_int, text: &str, on: Option<On>) {
-    let comm = match on {
-        Some(On::Comm(handle)) => comm::get(handle).ok().map(|comm| (handle, comm)),
-        // These have handlers of their own as soon as they are there.
-        Some(On::Win(_) | On::File(_) | On::Session(_)) | None => None,
-    };
-    let handler = match &comm {
-        Some((_, comm)) => comm.errhandler.0.load(Relaxed),
-        None => without_object(),
-    };
-    let on = comm.map(|(handle, _)| handle);
+    let own = on.and_then(of);
+    let handler = own.unwrap_or_else(without_object);
     if handler == MPI_ERRORS_RETURN {
         return;
     }
+    let session = match on {
+        Some(On::Session(handle)) => handle,
+        _ => MPI_SESSION_NULL,
+    };
+    let on = match on {
+        Some(On::Comm(handle)) if own.is_some() => Some(handle),
+        _ => None,
+    };
     match HANDLERS.get(handler).as_deref() {
+        Some(Handler::Session(Some(function))) => {
+            let (mut session, mut code) = (session, code);
+            // SAFETY: as below.
+            unsafe { function(&mut session, &mut code, std::ptr::null_mut::<c_void>()) }
+        }
         Some(Handler::Comm(Some(function))) => {
             let (mut comm, mut code) = (on.unwrap_or(MPI_COMM_SELF), code);
             // SAFETY: the program gave this function for this use; both arguments are ints, and the

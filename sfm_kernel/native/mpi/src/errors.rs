@@ -23,6 +23,10 @@ pub struct Failure {
     pub on: Option<On>,
 }
 
+/// The code of a call that the program has interrupted, by a signal's handler that ends it. No error
+/// handler hears of that: what comes of it is the program's own.
+pub const INTERRUPTED: c_int = -1;
+
 /// An object with an error handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
@@ -31,6 +35,8 @@ pub enum On {
     /// The handle, which is a pointer; that of MPI_FILE_NULL hears of files that could not be opened.
     File(usize),
     Session(MPI_Session),
+    /// None yet: the handler that the one to be made would have.
+    Handler(MPI_Errhandler),
 }
 
 /// `Err(fail(MPI_ERR_RANK, format!(…)))`
@@ -46,6 +52,9 @@ impl Failure {
     /// Ask the error handler. Returns the code, unless that handler ends the program.
     #[cold]
     pub fn raise(self, function: &str, on: Option<On>) -> c_int {
+        if self.code == INTERRUPTED {
+            return MPI_ERR_OTHER;
+        }
         let text = self.note(function);
         errhandlers::handle(self.code, &text, self.on.or(on));
         self.code

@@ -53,17 +53,16 @@ impl Generalized {
         outcome
     }
 
-    pub fn free(&self) {
-        if let Some(free) = self.free {
-            // SAFETY: as in `query`.
-            unsafe { kept(|| free(self.extra())) };
-        }
+    /// Let the program free what it has made for it; what that function returns.
+    pub fn free(&self) -> c_int {
+        // SAFETY: as in `query`.
+        self.free.map_or(MPI_SUCCESS, |free| unsafe { kept(|| free(self.extra())) })
     }
 
-    pub fn cancel(&self) {
-        if let Some(cancel) = self.cancel {
-            // SAFETY: as in `query`.
-            unsafe { kept(|| cancel(self.extra(), c_int::from(self.is_done()))) };
-        }
+    /// Let the program cancel it; what that function returns.
+    pub fn cancel(&self) -> c_int {
+        let done = c_int::from(self.is_done());
+        // SAFETY: as in `query`.
+        self.cancel.map_or(MPI_SUCCESS, |cancel| unsafe { kept(|| cancel(self.extra(), done)) })
     }
 }

@@ -1,41 +1,65 @@
-//! Groups: ordered sets of processes, each by its rank in the world.
+//! Groups: ordered sets of processes, each by its number.
 
 use std::sync::{Arc, LazyLock};
 
 use crate::checks;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
+use crate::process;
 use crate::table::Table;
-use crate::world;
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Group {
-    /// World ranks, by rank in the group.
+    /// Numbers of processes (`process`), by rank in the group.
     pub members: Vec<c_int>,
+    /// The session that it comes of, or MPI_SESSION_NULL.
+    pub session: MPI_Session,
+}
+
+/// The same processes in the same order.
+impl PartialEq for Group {
+    fn eq(&self, other: &Group) -> bool {
+        self.members == other.members
+    }
 }
 
 static GROUPS: Table<Group> = Table::new(0x8800_0000);
-static EMPTY: LazyLock<Arc<Group>> = LazyLock::new(|| Arc::new(Group { members: Vec::new() }));
+static EMPTY: LazyLock<Arc<Group>> =
+    LazyLock::new(|| Arc::new(Group { members: Vec::new(), session: MPI_SESSION_NULL }));
 
 impl Group {
     pub fn new(members: Vec<c_int>) -> Arc<Group> {
         if members.is_empty() {
             return EMPTY.clone();
         }
-        Arc::new(Group { members })
+        Arc::new(Group { members, session: MPI_SESSION_NULL })
+    }
+
+    /// The same, as one of a session.
+    pub fn of_session(&self, session: MPI_Session) -> Arc<Group> {
+        Arc::new(Group { members: self.members.clone(), session })
+    }
+
+    /// One that is made of this one.
+    fn with(&self, members: Vec<c_int>) -> Arc<Group> {
+        match self.session {
+            MPI_SESSION_NULL => Group::new(members),
+            session => Arc::new(Group { members, session }),
+        }
     }
 
     pub fn size(&self) -> c_int {
         self.members.len() as c_int
     }
 
-    /// The rank here of a process of the world.
-    pub fn rank_of(&self, world_rank: c_int) -> Option<c_int> {
-        // Nearly always rank and world rank are the same: the group of the whole world.
-        if self.members.get(world_rank as usize) == Some(&world_rank) {
-            return Some(world_rank);
+    /// The rank here of a process.
+    pub fn rank_of(&self, process: c_int) -> Option<c_int> {
+        // Nearly always they follow each other: the group of a whole world.
+        let guess = process.wrapping_sub(*self.members.first()?);
+        if self.members.get(guess as usize) == Some(&process) {
+            return Some(guess);
         }
-        self.members.iter().position(|member| *member == world_rank).map(|at| at as c_int)
+        self.members.iter().position(|member| *member == process).map(|at| at as c_int)
     }
 
     pub fn compare(&self, other: &Group) -> c_int {
@@ -51,24 +75,24 @@ impl Group {
     /// All of this one, then those of the other that are not in it.
     pub fn union(&self, other: &Group) -> Arc<Group> {
         let others = other.members.iter().filter(|member| self.rank_of(**member).is_none());
-        Group::new(self.members.iter().chain(others).copied().collect())
+        self.with(self.members.iter().chain(others).copied().collect())
     }
 
     pub fn filtered(&self, is_kept: impl Fn(c_int) -> bool) -> Arc<Group> {
-        Group::new(self.members.iter().copied().filter(|member| is_kept(*member)).collect())
+        self.with(self.members.iter().copied().filter(|member| is_kept(*member)).collect())
     }
 
     /// Those of these ranks, in this order.
     pub fn including(&self, name: &str, ranks: &[c_int]) -> Answer<Arc<Group>> {
         self.distinct(name, ranks)?;
-        Ok(Group::new(ranks.iter().map(|rank| self.members[*rank as usize]).collect()))
+        Ok(self.with(ranks.iter().map(|rank| self.members[*rank as usize]).collect()))
     }
 
     /// All but those of these ranks.
     pub fn excluding(&self, name: &str, ranks: &[c_int]) -> Answer<Arc<Group>> {
         let gone = self.distinct(name, ranks)?;
         let kept = self.members.iter().zip(gone).filter(|(_, gone)| !gone);
-        Ok(Group::new(kept.map(|(member, _)| *member).collect()))
+        Ok(self.with(kept.map(|(member, _)| *member).collect()))
     }
 
     /// Which ranks are named, each once.
@@ -86,7 +110,7 @@ impl Group {
 
     /// This process's rank here.
     pub fn own_rank(&self) -> Option<c_int> {
-        self.rank_of(world::rank())
+        self.rank_of(process::own().number())
     }
 }
 

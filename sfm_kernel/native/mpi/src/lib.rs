@@ -4,15 +4,21 @@
 //!
 //! - `handles`, `status`, `table`: the ABI: C types, constants, the status, objects by handle
 //! - `errors`, `classes`, `errhandlers`, `checks`: what failed, said to whom; arguments
-//! - `comm`, `group`, `cart`, `attributes`, `info`, `datatype`, `op`: objects as data
+//! - `comm`, `group`, `session`, `topology`, `cart`, `graph`, `attributes`, `info`, `datatype`, `op`:
+//!   objects as data
 //! - `engine`: what moves messages; `data`, `ends`: what it is given of a call's arguments
-//! - `request`, `message`, `generalized`, `own_buffer`: what the program has begun, as it knows it
+//! - `request`, `message`, `generalized`, `partitioned`, `buffer`: what the program has begun, as it
+//!   knows it
+//! - `file_numbers`: files as Fortran knows them
 //! - `collective`: the algorithms of collectives
-//! - `world`, `endpoint`, `launcher`: the program that this process is a part of
+//! - `world`, `process`, `endpoint`, `launcher`, `starting`, `sockets`: the program that this
+//!   process is a part of; `host`: what kind of program it is
+//! - `spawning`, `ports`, `names`: processes that are started, or met, later
 //! - `tool`: the tool information interface
 //! - `functions`: one function for each of the standard's; build.rs makes the exported entries
 
 mod attributes;
+mod buffer;
 mod cart;
 mod checks;
 mod classes;
@@ -25,18 +31,28 @@ mod ends;
 mod engine;
 mod errhandlers;
 mod errors;
+mod file_numbers;
 mod functions;
 mod generalized;
+mod graph;
 mod group;
 mod handles;
+pub mod host;
 mod info;
 mod inter;
 mod launcher;
 mod making;
 mod message;
+mod names;
 mod op;
-mod own_buffer;
+mod partitioned;
+mod ports;
+mod process;
 mod request;
+mod session;
+mod sockets;
+mod spawning;
+mod starting;
 mod status;
 mod table;
 mod tool;
@@ -47,7 +63,7 @@ mod world;
 #[allow(non_snake_case)]
 mod entries {
     use crate::handles::*;
-    use crate::{checks, errors, functions, tool, world};
+    use crate::{checks, datatype, errors, functions, tool, world};
     use sfm_endpoint::entry;
     include!(concat!(env!("OUT_DIR"), "/entries.rs"));
 }

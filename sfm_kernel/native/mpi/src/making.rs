@@ -1,61 +1,91 @@
 //! New communicators: who is in one, and a number that no other communicator of a member has.
 //!
-//! The first of the new communicator's processes gives the number: its rank in the world, and how
+//! The first of the new communicator's processes gives the number: that of itself, and how
 //! many it has given before. So no two are the same, in any process, and nobody has to be asked.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use crate::collective::items::Items;
-use crate::collective::team::Team;
-use crate::collective::{allgather, bcast};
+use crate::collective::team::{whole, Team};
+use crate::collective::{bcast, words};
 use crate::comm::{self, Comm};
-use crate::engine::engine;
 use crate::errors::Answer;
 use crate::group::Group;
 use crate::handles::*;
+use crate::{inter, process};
 
-/// Bits of a number that count; the rest is a rank, of which there are at most 512.
-const COUNTING: u32 = 22;
-/// MPI_COMM_WORLD and MPI_COMM_SELF have the first two.
-static GIVEN: AtomicU32 = AtomicU32::new(2);
+/// Bits of a number that count; the rest is the number of the process (`process::BITS`).
+const COUNTING: u32 = 24;
+/// Where those speak with each other who have no communicator yet, as every process knows it; before
+/// it come those of MPI_COMM_WORLD and MPI_COMM_SELF.
+pub const FIRST: u64 = 2;
+static GIVEN: AtomicU64 = AtomicU64::new(FIRST + 1);
 
 /// A number of this process's own.
-pub fn next() -> u32 {
+pub fn next() -> u64 {
     let count = GIVEN.fetch_add(1, Ordering::Relaxed) & ((1 << COUNTING) - 1);
-    (engine().rank as u32) << COUNTING | count
+    (process::own().number() as u64) << COUNTING | count
+}
+
+/// A number for a communicator of just this group, of which this process has rank `rank`.
+pub fn from_group(group: &Arc<Group>, rank: usize, tag: &str) -> Answer<u64> {
+    let team = Team::without_comm(group.clone(), rank, tag);
+    whole(&team, agree(&team))
 }
 
 /// Agree on a number; all of the team make the communicator.
-pub async fn agree(team: &Team) -> Answer<u32> {
+pub async fn agree(team: &Team) -> Answer<u64> {
+    if team.near < team.size {
+        return inter::agree(team).await;
+    }
     let mut number = if team.rank == 0 { next() } else { 0 };
-    let items = Items::of("number", (&raw mut number).cast(), 1, MPI_UINT32_T)?;
+    let items = Items::of("number", (&raw mut number).cast(), 1, MPI_UINT64_T)?;
     bcast::bcast(team, &items, 0).await?;
     Ok(number)
 }
 
 /// What a process says of itself in a split.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Choice {
     color: c_int,
     key: c_int,
+    /// For the new communicator, if this process is its first.
+    number: u64,
 }
 
-/// Those who have chosen the same color, by key and then by rank; None with MPI_UNDEFINED.
+/// Those who have chosen the same color, by key and then by rank; None with MPI_UNDEFINED, or where
+/// nobody of the other side of an intercommunicator has chosen it.
 pub async fn split(comm: &Comm, team: &Team, color: c_int, key: c_int) -> Answer<Option<Comm>> {
-    let mut all = vec![Choice { color, key }; team.size];
-    let items = Items::of("choices", all.as_mut_ptr().cast(), 2 * team.size as c_int, MPI_INT)?;
-    let parts: Vec<Items> = (0..team.size).map(|nth| items.part(2 * nth, 2)).collect();
-    allgather::allgather(team, None, &parts).await?;
+    let (side, own) = (team.side(), Choice { color, key, number: next() });
+    let near = words::one_of_each(&side, own).await?;
+    let far = match &comm.remote {
+        Some(remote) => {
+            Some((remote, inter::exchange(&side, 0, inter::across(team), &near).await?))
+        }
+        None => None,
+    };
     if color == MPI_UNDEFINED {
         return Ok(None);
     }
-    let mut chosen: Vec<usize> = (0..team.size).filter(|nth| all[*nth].color == color).collect();
-    chosen.sort_by_key(|nth| all[*nth].key); // stable: by rank where keys are equal
-    let members = &comm.group.members;
-    let group = Group::new(chosen.iter().map(|nth| members[*nth]).collect());
-    let rank = chosen.iter().position(|nth| *nth == team.rank).expect("has chosen it, too");
-    made(comm, team, group, rank).await.map(Some)
+    let (group, number) = chosen(&comm.group, &near, color);
+    let rank = group.own_rank().expect("has chosen it, too");
+    let Some((remote, far)) = far else {
+        return Ok(Some(child(comm, number, group, rank as usize)));
+    };
+    let (others, theirs) = chosen(remote, &far, color);
+    let mut both = child(comm, number.min(theirs), group, rank as usize);
+    both.remote = Some(others.clone());
+    Ok((others.size() > 0).then_some(both))
+}
+
+/// Of a group's processes those who have chosen a color, and the number of the first.
+fn chosen(group: &Group, choices: &[Choice], color: c_int) -> (Arc<Group>, u64) {
+    let chosen = group.members.iter().zip(choices).filter(|(_, choice)| choice.color == color);
+    let mut chosen: Vec<_> = chosen.collect();
+    chosen.sort_by_key(|(_, choice)| choice.key); // stable: by rank where keys are equal
+    let number = chosen.first().map_or(0, |(_, choice)| choice.number);
+    (Group::new(chosen.into_iter().map(|(member, _)| *member).collect()), number)
 }
 
 /// A communicator of some of a team's processes, all of which call this.
@@ -64,10 +94,11 @@ pub async fn made(comm: &Comm, team: &Team, group: Arc<Group>, rank: usize) -> A
     Ok(child(comm, number, group, rank))
 }
 
-/// It has its parent's error handler.
-pub fn child(comm: &Comm, number: u32, group: Arc<Group>, rank: usize) -> Comm {
+/// It has its parent's error handler, and is of its session.
+pub fn child(comm: &Comm, number: u64, group: Arc<Group>, rank: usize) -> Comm {
     let mut child = Comm::new(number, group, rank as c_int);
     child.errhandler = comm.errhandler.copy();
+    child.session = comm.session;
     child
 }
 

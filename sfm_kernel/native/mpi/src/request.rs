@@ -11,6 +11,7 @@ use crate::engine::{engine, told, From, Outcome, Receiving, Sending};
 use crate::errors::{fail, Answer, Failure, On};
 use crate::generalized::Generalized;
 use crate::handles::*;
+use crate::partitioned::Side;
 use crate::table::Table;
 
 /// What a request stands for.
@@ -33,23 +34,31 @@ pub enum Work {
 pub type Start = Box<dyn Fn() -> Answer<Work> + Send + Sync>;
 
 pub struct Request {
-    /// Whose error handler hears of a failure.
     pub comm: MPI_Comm,
     work: Mutex<Work>,
     start: Option<Start>,
+    /// Of a partitioned one.
+    pub side: Option<Side>,
 }
 
 static REQUESTS: Table<Request> = Table::new(0xac00_0000);
 
 /// A handle for what was begun.
 pub fn open(comm: MPI_Comm, work: Work) -> MPI_Request {
-    REQUESTS.insert(Arc::new(Request { comm, work: Mutex::new(work), start: None }))
+    REQUESTS.insert(Arc::new(Request { comm, work: Mutex::new(work), start: None, side: None }))
 }
 
 /// A handle for what `start` begins each time.
 pub fn persistent(comm: MPI_Comm, start: Start) -> MPI_Request {
     let work = Mutex::new(Work::Inactive);
-    REQUESTS.insert(Arc::new(Request { comm, work, start: Some(start) }))
+    REQUESTS.insert(Arc::new(Request { comm, work, start: Some(start), side: None }))
+}
+
+/// The same of a partitioned message.
+pub fn partitioned(comm: MPI_Comm, side: Side) -> MPI_Request {
+    let (work, own) = (Mutex::new(Work::Inactive), side.clone());
+    let start: Option<Start> = Some(Box::new(move || Ok(own.start())));
+    REQUESTS.insert(Arc::new(Request { comm, work, start, side: Some(side) }))
 }
 
 /// None for MPI_REQUEST_NULL.
@@ -79,6 +88,11 @@ impl Request {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whose error handler hears of a failure.
+    pub fn on(&self) -> On {
+        On::Comm(self.comm)
+    }
+
     pub fn is_persistent(&self) -> bool {
         self.start.is_some()
     }
@@ -88,11 +102,11 @@ impl Request {
         let Some(start) = &self.start else {
             let text = "the request is not persistent: only those of MPI_Send_init, MPI_Recv_init \
                         and their like are started";
-            return Err(fail(MPI_ERR_REQUEST, text).on(On::Comm(self.comm)));
+            return Err(fail(MPI_ERR_REQUEST, text).on(self.on()));
         };
         if !matches!(*self.work(), Work::Inactive) {
             let text = "the request is active; complete it (MPI_Wait) before it is started again";
-            return Err(fail(MPI_ERR_REQUEST, text).on(On::Comm(self.comm)));
+            return Err(fail(MPI_ERR_REQUEST, text).on(self.on()));
         }
         let work = start()?;
         *self.work() = work;
@@ -122,16 +136,21 @@ impl Request {
         }
     }
 
-    /// The program has been told of its end: a persistent one is inactive again, another goes.
-    pub fn complete(&self, handle: &mut MPI_Request) {
+    /// The program is told how it ended: a persistent one is inactive again, another goes.
+    pub fn complete(&self, handle: &mut MPI_Request) -> Outcome {
         let work = std::mem::replace(&mut *self.work(), Work::Inactive);
+        let mut outcome = work.outcome(); // a generalized one calls the program: not under the lock
         if let Work::Generalized(one) = work {
-            one.free();
+            let code = one.free();
+            if outcome.code == MPI_SUCCESS {
+                outcome.code = code;
+            }
         }
         if !self.is_persistent() {
             REQUESTS.release(*handle);
             *handle = MPI_REQUEST_NULL;
         }
+        outcome
     }
 
     /// Whose death makes waiting for it useless.
@@ -162,9 +181,15 @@ impl Request {
 
     /// Take a receive back whose message has not come, or a send that nobody has received. A send
     /// that has ended goes on.
-    pub fn cancel(&self) {
+    pub fn cancel(&self) -> Answer {
         let work = self.work().clone();
-        work.cancel();
+        match work.cancel() {
+            MPI_SUCCESS => Ok(()),
+            code => {
+                let text = format!("the program's function that cancels a request returned {code}");
+                Err(fail(code, text).on(self.on()))
+            }
+        }
     }
 }
 
@@ -215,7 +240,7 @@ impl Work {
                 open.map_or_else(|| rest.from(), |one| From::One(one.dest))
             }
             Work::Ended(_) | Work::Inactive | Work::Generalized(_) => From::Nobody,
-            Work::Schedule(_) => From::Nobody,
+            Work::Schedule(one) => one.from(),
         }
     }
 
@@ -248,16 +273,17 @@ impl Work {
         }
     }
 
-    fn cancel(&self) {
+    fn cancel(&self) -> c_int {
         match self {
             Work::Receiving(receiving) => {
                 engine().take_back(receiving, Outcome::cancelled());
             }
             Work::Sending(sending) => engine().call_back(sending),
-            Work::Generalized(one) => one.cancel(),
+            Work::Generalized(one) => return one.cancel(),
             // The standard has no half of an exchange taken back.
             Work::After(..) | Work::Ended(_) | Work::Inactive | Work::Schedule(_) => {}
         }
+        MPI_SUCCESS
     }
 }
 

@@ -1,6 +1,54 @@
-//! Topologies: where the processes of a communicator stand.
+//! Topologies: where the processes of a communicator stand, and who is whose neighbour.
+
+use crate::cart::Cart;
+use crate::graph::{Distributed, Graph};
+use crate::handles::*;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Topology {
-    Cart(crate::cart::Cart),
+    Cart(Cart),
+    Graph(Graph),
+    Distributed(Distributed),
+}
+
+/// Of one process, in the order in which their parts of a buffer follow each other.
+pub struct Neighbors {
+    pub sources: Vec<c_int>,
+    pub destinations: Vec<c_int>,
+    /// They come in pairs: what goes to the first of a pair comes from the second of the receiver's.
+    /// That counts where both are the same process.
+    pub are_opposite: bool,
+}
+
+impl Topology {
+    /// What MPI_Topo_test says of it.
+    pub fn kind(&self) -> c_int {
+        match self {
+            Topology::Cart(_) => MPI_CART,
+            Topology::Graph(_) => MPI_GRAPH,
+            Topology::Distributed(_) => MPI_DIST_GRAPH,
+        }
+    }
+
+    /// Of this rank; MPI_PROC_NULL beyond the edge of a grid. A distributed graph knows only those of
+    /// the process itself.
+    pub fn neighbors(&self, rank: c_int) -> Neighbors {
+        let same = |ranks: Vec<c_int>, are_opposite| Neighbors {
+            sources: ranks.clone(),
+            destinations: ranks,
+            are_opposite,
+        };
+        match self {
+            Topology::Cart(cart) => {
+                let pair = |direction| <[c_int; 2]>::from(cart.shift(rank, direction, 1));
+                same((0..cart.dims.len()).flat_map(pair).collect(), true)
+            }
+            Topology::Graph(graph) => same(graph.neighbors(rank as usize).to_vec(), false),
+            Topology::Distributed(graph) => Neighbors {
+                sources: graph.sources.ranks.clone(),
+                destinations: graph.destinations.ranks.clone(),
+                are_opposite: false,
+            },
+        }
+    }
 }

@@ -1,17 +1,18 @@
 //! The program that this process is a part of: its beginning and its end.
 
-use std::sync::atomic::{AtomicU8, Ordering::*};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::*};
+use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use sfm_endpoint::callers;
 
 use crate::endpoint::Endpoint;
-use crate::engine;
+use crate::engine::{self, From};
 use crate::errors::{fail, Answer};
+use crate::group::Group;
 use crate::handles::*;
-use crate::launcher;
+use crate::{launcher, process};
 
 const BEFORE: u8 = 0;
 const RUNNING: u8 = 1;
@@ -36,7 +37,7 @@ pub fn is_finalized() -> bool {
 /// For every function that needs a running MPI.
 #[inline]
 pub fn must_run(function: &str) -> Answer {
-    if is_running() {
+    if is_running() || SESSIONS.load(Acquire) > 0 {
         return Ok(());
     }
     Err(not_running(function))
@@ -52,13 +53,19 @@ fn not_running(function: &str) -> crate::errors::Failure {
     fail(MPI_ERR_OTHER, text)
 }
 
-/// This process's rank in MPI_COMM_WORLD; 0 before MPI_Init.
+/// This process's rank in MPI_COMM_WORLD.
 pub fn rank() -> c_int {
-    engine::running().map_or(0, |engine| engine.rank as c_int)
+    process::own().rank as c_int
 }
 
 pub fn size() -> c_int {
-    engine::running().map_or(1, |engine| engine.size() as c_int)
+    process::own().size as c_int
+}
+
+/// The processes of MPI_COMM_WORLD.
+pub fn everybody() -> Arc<Group> {
+    let first = process::own().first_number();
+    Group::new((first..first + size()).collect())
 }
 
 /// The thread that has called MPI_Init.
@@ -126,24 +133,93 @@ fn flush() {
     unsafe { libc::fflush(std::ptr::null_mut()) };
 }
 
+/// How this process stands to its world.
+struct Joined {
+    now: bool,
+    /// How often it has left.
+    times: u32,
+}
+
+static JOINED: Mutex<Joined> = Mutex::new(Joined { now: false, times: 0 });
+/// Open sessions.
+static SESSIONS: AtomicUsize = AtomicUsize::new(0);
+
+fn joined() -> MutexGuard<'static, Joined> {
+    JOINED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Be a member of the world, if this process is none.
+fn join() -> Answer {
+    let mut joined = joined();
+    if !joined.now {
+        launcher::find();
+        engine::start(Endpoint::join(joined.times)?);
+        joined.now = true;
+    }
+    Ok(())
+}
+
 /// Join the world, and wait until all of its processes have.
 pub fn start() -> Answer {
-    launcher::find();
-    engine::start(Endpoint::join()?);
+    join()?;
+    engine::engine().endpoint.gather()?;
     STATE.store(RUNNING, Release);
     Ok(())
 }
 
-/// Leave it, when nobody needs this process any more.
+/// The end of MPI_COMM_WORLD.
 pub fn finish() -> Answer {
+    engine::engine().finish()?;
+    STATE.store(AFTER, Release);
+    Ok(())
+}
+
+/// A session, of which others need not have one at that time.
+pub fn open_session() -> Answer {
+    join()?;
+    static AT_EXIT: Once = Once::new();
+    AT_EXIT.call_once(|| {
+        // SAFETY: a function of ours, which stays where it is: the library is never unloaded.
+        unsafe { libc::atexit(leave_at_exit) };
+    });
+    SESSIONS.fetch_add(1, AcqRel);
+    Ok(())
+}
+
+pub fn close_session() -> Answer {
+    SESSIONS.fetch_sub(1, AcqRel);
+    leave_if_done();
+    Ok(())
+}
+
+/// Leave after MPI_Finalize, and the end of the sessions that were open then. Those who only have
+/// sessions, before it or after it, leave at the end of the process: who else has some is not known.
+pub fn leave_if_done() {
+    let joined = joined();
+    if is_finalized() && SESSIONS.load(Acquire) == 0 && joined.times == 0 {
+        leave(joined);
+    }
+}
+
+extern "C" fn leave_at_exit() {
+    if !is_running() {
+        leave(joined());
+    }
+}
+
+/// Leave the world, when nobody needs this process any more.
+fn leave(mut joined: MutexGuard<'_, Joined>) {
+    if !std::mem::take(&mut joined.now) {
+        return;
+    }
+    joined.times += 1;
     let engine = engine::engine();
-    engine.finish()?;
+    // Who has died does not get it any more.
+    let _ = engine.wait(From::Nobody, || engine.has_sent_all());
     flush(); // before others see that it is done
     launcher::tell(launcher::FINISHED, 0, "{}");
     while !launcher::has_released(Duration::from_millis(500)) {
         engine.advance();
     }
-    engine.endpoint.whole.leave();
-    STATE.store(AFTER, Release);
-    Ok(())
+    engine.endpoint.leave();
 }

@@ -1,7 +1,7 @@
 //! Calls that wait, whoever makes them: one loop, with a limit, seen by observers and ended by them,
 //! interruptible, and with a look at whoever has to live.
 //!
-//! What blocks knows the program around it through `Host` alone. Python is one (`py/host.rs`); a
+//! What blocks knows the program around it through `Host` alone. Python is one (`python/src/host.rs`); a
 //! program in C, whose library has no Python in it, is another. What is waited for is a `Goal`: a
 //! message (`receive`), room for one on its `Way` (`ring`, `outflow`, `link`), or what a host waits for
 //! besides.

@@ -1,7 +1,7 @@
 //! Lanes and what comes in on them.
 
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
@@ -129,7 +129,7 @@ impl Core {
             let uid = self.shared().ring_of(slot);
             let lane = state.by_slot.get(slot).copied().unwrap_or(NO_LANE);
             let known = lane != NO_LANE && state.lanes[lane as usize].uid == uid;
-            if uid != 0 && !known && is_dead(&folder.join(format!("{uid:032x}.seg"))) {
+            if uid != 0 && !known && is_dead(&segment_of(folder, uid)) {
                 if let Some(lane) = self.ring_lane(state, slot) {
                     arrived |= self.drain(state, lane);
                 }
@@ -158,7 +158,7 @@ impl Core {
         let path = folder.join(format!("{uid:032x}-{:032x}.ring", self.shared().uid()));
         let opened = RingFile::open(&path).and_then(|file| {
             // Its sender may have left; but where it cannot be opened yet, nobody could wake it.
-            match segment::open(&folder.join(format!("{uid:032x}.seg")), Some(uid)) {
+            match segment::open(&segment_of(folder, uid), Some(uid)) {
                 Ok(sender) => Ok((file, Some(sender))),
                 Err(ShmError::Io(error)) if is_lacking(&error) => Err(ShmError::Io(error)),
                 Err(_) => Ok((file, None)),
@@ -211,8 +211,7 @@ impl Core {
     fn release_dead(&self, state: &mut State, folder: &Path) {
         for lane in 0..state.lanes.len() {
             let Source::Ring { .. } = state.lanes[lane].source else { continue };
-            let segment = folder.join(format!("{:032x}.seg", state.lanes[lane].uid));
-            if is_dead(&segment) {
+            if is_dead(&segment_of(folder, state.lanes[lane].uid)) {
                 // The dead write nothing any more: what is there now is all.
                 if self.drain(state, lane as u32) {
                     self.after_arrival(state);
@@ -338,6 +337,15 @@ impl State {
             reader.expect();
         }
     }
+}
+
+/// A sender's segment; of a guest from another world it has a name of its own here.
+fn segment_of(folder: &Path, uid: u128) -> PathBuf {
+    let guest = folder.join(format!("{uid:032x}.abroad"));
+    if guest.exists() {
+        return guest;
+    }
+    folder.join(format!("{uid:032x}.seg"))
 }
 
 fn tell(source: &Source) {

@@ -1,20 +1,19 @@
 //! What the arguments of the collectives mean. Each function is as MPI has it.
 
-use super::calls::{on, Call};
+use super::calls::Call;
 use super::items::Items;
 use crate::checks::{array, root as check_root, Numbers};
-use crate::comm::Comm;
+use crate::comm::{self, Comm};
 use crate::errors::Answer;
 use crate::handles::*;
 
-/// So many items for each process, one behind the other.
-fn equal(items: &Items, comm: &Comm) -> Vec<Items> {
-    let each = items.count;
-    (0..comm.size() as usize).map(|nth| items.part(nth * each, each)).collect()
+/// So many items for each of `size` processes, one behind the other.
+pub fn equal(items: &Items, size: usize) -> Vec<Items> {
+    items.parts(&vec![items.count; size])
 }
 
 /// `counts` and `displs` (in items) for each process.
-unsafe fn listed(
+pub unsafe fn listed(
     name: &str,
     at: *const c_void,
     counts: Numbers,
@@ -34,7 +33,7 @@ unsafe fn listed(
 }
 
 /// `counts`, `displs` (in bytes) and datatypes for each process.
-unsafe fn typed(
+pub unsafe fn typed(
     name: &str,
     at: *const c_void,
     counts: Numbers,
@@ -54,13 +53,73 @@ unsafe fn typed(
     (0..size).map(one).collect()
 }
 
-fn is_root(comm: &Comm, root: c_int) -> Answer<bool> {
-    check_root(comm, root)?;
-    Ok(comm.rank == root)
+/// How many processes the parts of a buffer are for: those whose ranks a message names.
+fn number(comm: &Comm) -> usize {
+    comm.peers().members.len()
+}
+
+/// Whether what is sent stands already where the result is to go: never on an intercommunicator.
+pub fn is_in_place(comm: &Comm, at: *const c_void) -> bool {
+    at as isize == MPI_IN_PLACE && comm.remote.is_none()
+}
+
+/// The root of a collective.
+pub struct Root {
+    /// As `Team` counts.
+    pub rank: usize,
+    /// It is this process.
+    pub is_own: bool,
+    /// It sends to itself, too, and receives from itself.
+    takes_part: bool,
+}
+
+impl Root {
+    /// None: this process has nothing to do.
+    pub fn of(comm: &Comm, root: c_int) -> Answer<Option<Root>> {
+        check_root(comm, root)?;
+        let (own, near) = (comm.rank as usize, comm.size() as usize);
+        let of = |rank: usize, takes_part| Ok(Some(Root { rank, is_own: rank == own, takes_part }));
+        match root {
+            MPI_PROC_NULL => Ok(None),
+            MPI_ROOT => of(own, false),
+            _ if comm.remote.is_some() => of(near + root as usize, false),
+            _ => of(root as usize, true),
+        }
+    }
+
+    /// What this process itself sends or receives: None for a root whose part stands in place already,
+    /// or that has none.
+    pub fn own_part(
+        &self,
+        name: &str,
+        at: *const c_void,
+        count: MPI_Count,
+        datatype: MPI_Datatype,
+    ) -> Answer<Option<Items>> {
+        match (self.is_own, self.takes_part) {
+            (false, _) => Items::of(name, at, count, datatype).map(Some),
+            (true, true) => Items::unless_in_place(name, at, count, datatype),
+            (true, false) => Ok(None),
+        }
+    }
+}
+
+/// What this process sends: None if it stands in place.
+pub fn own_or_in_place(
+    comm: &Comm,
+    name: &str,
+    at: *const c_void,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+) -> Answer<Option<Items>> {
+    match is_in_place(comm, at) {
+        true => Ok(None),
+        false => Items::of(name, at, count, datatype).map(Some),
+    }
 }
 
 pub unsafe fn barrier(comm: MPI_Comm) -> Answer<Call> {
-    on(comm).map(|_| Call::Barrier)
+    comm::get(comm).map(|_| Call::Barrier)
 }
 
 pub unsafe fn bcast(
@@ -70,8 +129,8 @@ pub unsafe fn bcast(
     root: c_int,
     comm: MPI_Comm,
 ) -> Answer<Call> {
-    check_root(&*on(comm)?, root)?;
-    Ok(Call::Bcast { items: Items::of("buffer", buffer, count, datatype)?, root: root as usize })
+    let Some(root) = Root::of(&*comm::get(comm)?, root)? else { return Ok(Call::Nothing) };
+    Ok(Call::Bcast { items: Items::of("buffer", buffer, count, datatype)?, root: root.rank })
 }
 
 pub unsafe fn gather(
@@ -84,15 +143,14 @@ pub unsafe fn gather(
     root: c_int,
     comm: MPI_Comm,
 ) -> Answer<Call> {
-    let comm = on(comm)?;
-    let mut parts = Vec::new();
-    let own = if is_root(&comm, root)? {
-        parts = equal(&Items::of("recvbuf", recvbuf, recvcount, recvtype)?, &comm);
-        Items::unless_in_place("sendbuf", sendbuf, sendcount, sendtype)?
-    } else {
-        Some(Items::of("sendbuf", sendbuf, sendcount, sendtype)?)
+    let comm = comm::get(comm)?;
+    let Some(root) = Root::of(&comm, root)? else { return Ok(Call::Nothing) };
+    let own = root.own_part("sendbuf", sendbuf, sendcount, sendtype)?;
+    let parts = match root.is_own {
+        true => equal(&Items::of("recvbuf", recvbuf, recvcount, recvtype)?, number(&comm)),
+        false => Vec::new(),
     };
-    Ok(Call::Gather { own, parts, root: root as usize })
+    Ok(Call::Gather { own, parts, root: root.rank })
 }
 
 pub unsafe fn gatherv(
@@ -106,16 +164,14 @@ pub unsafe fn gatherv(
     root: c_int,
     comm: MPI_Comm,
 ) -> Answer<Call> {
-    let comm = on(comm)?;
-    let mut parts = Vec::new();
-    let own = if is_root(&comm, root)? {
-        let size = comm.size() as usize;
-        parts = listed("recvbuf", recvbuf, recvcounts, displs, recvtype, size)?;
-        Items::unless_in_place("sendbuf", sendbuf, sendcount, sendtype)?
-    } else {
-        Some(Items::of("sendbuf", sendbuf, sendcount, sendtype)?)
+    let comm = comm::get(comm)?;
+    let Some(root) = Root::of(&comm, root)? else { return Ok(Call::Nothing) };
+    let own = root.own_part("sendbuf", sendbuf, sendcount, sendtype)?;
+    let parts = match root.is_own {
+        true => listed("recvbuf", recvbuf, recvcounts, displs, recvtype, number(&comm))?,
+        false => Vec::new(),
     };
-    Ok(Call::Gather { own, parts, root: root as usize })
+    Ok(Call::Gather { own, parts, root: root.rank })
 }
 
 pub unsafe fn scatter(
@@ -128,15 +184,14 @@ pub unsafe fn scatter(
     root: c_int,
     comm: MPI_Comm,
 ) -> Answer<Call> {
-    let comm = on(comm)?;
-    let mut parts = Vec::new();
-    let own = if is_root(&comm, root)? {
-        parts = equal(&Items::of("sendbuf", sendbuf, sendcount, sendtype)?, &comm);
-        Items::unless_in_place("recvbuf", recvbuf, recvcount, recvtype)?
-    } else {
-        Some(Items::of("recvbuf", recvbuf, recvcount, recvtype)?)
+    let comm = comm::get(comm)?;
+    let Some(root) = Root::of(&comm, root)? else { return Ok(Call::Nothing) };
+    let own = root.own_part("recvbuf", recvbuf, recvcount, recvtype)?;
+    let parts = match root.is_own {
+        true => equal(&Items::of("sendbuf", sendbuf, sendcount, sendtype)?, number(&comm)),
+        false => Vec::new(),
     };
-    Ok(Call::Scatter { parts, own, root: root as usize })
+    Ok(Call::Scatter { parts, own, root: root.rank })
 }
 
 pub unsafe fn scatterv(
@@ -150,16 +205,14 @@ pub unsafe fn scatterv(
     root: c_int,
     comm: MPI_Comm,
 ) -> Answer<Call> {
-    let comm = on(comm)?;
-    let mut parts = Vec::new();
-    let own = if is_root(&comm, root)? {
-        let size = comm.size() as usize;
-        parts = listed("sendbuf", sendbuf, sendcounts, displs, sendtype, size)?;
-        Items::unless_in_place("recvbuf", recvbuf, recvcount, recvtype)?
-    } else {
-        Some(Items::of("recvbuf", recvbuf, recvcount, recvtype)?)
+    let comm = comm::get(comm)?;
+    let Some(root) = Root::of(&comm, root)? else { return Ok(Call::Nothing) };
+    let own = root.own_part("recvbuf", recvbuf, recvcount, recvtype)?;
+    let parts = match root.is_own {
+        true => listed("sendbuf", sendbuf, sendcounts, displs, sendtype, number(&comm))?,
+        false => Vec::new(),
     };
-    Ok(Call::Scatter { parts, own, root: root as usize })
+    Ok(Call::Scatter { parts, own, root: root.rank })
 }
 
 pub unsafe fn allgather(
@@ -171,10 +224,10 @@ pub unsafe fn allgather(
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Answer<Call> {
-    let comm = on(comm)?;
-    let own = Items::unless_in_place("sendbuf", sendbuf, sendcount, sendtype)?;
+    let comm = comm::get(comm)?;
+    let own = own_or_in_place(&comm, "sendbuf", sendbuf, sendcount, sendtype)?;
     let each = Items::of("recvbuf", recvbuf, recvcount, recvtype)?;
-    Ok(Call::Allgather { own, parts: equal(&each, &comm) })
+    Ok(Call::Allgather { own, parts: equal(&each, number(&comm)) })
 }
 
 pub unsafe fn allgatherv(
@@ -187,9 +240,9 @@ pub unsafe fn allgatherv(
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Answer<Call> {
-    let size = on(comm)?.size() as usize;
-    let own = Items::unless_in_place("sendbuf", sendbuf, sendcount, sendtype)?;
-    let parts = listed("recvbuf", recvbuf, recvcounts, displs, recvtype, size)?;
+    let comm = comm::get(comm)?;
+    let own = own_or_in_place(&comm, "sendbuf", sendbuf, sendcount, sendtype)?;
+    let parts = listed("recvbuf", recvbuf, recvcounts, displs, recvtype, number(&comm))?;
     Ok(Call::Allgather { own, parts })
 }
 
@@ -202,11 +255,11 @@ pub unsafe fn alltoall(
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Answer<Call> {
-    let comm = on(comm)?;
+    let comm = comm::get(comm)?;
     let into = Items::of("recvbuf", recvbuf, recvcount, recvtype)?;
-    let out = Items::unless_in_place("sendbuf", sendbuf, sendcount, sendtype)?;
-    let out = out.map(|out| equal(&out, &comm));
-    Ok(Call::Alltoall { out, into: equal(&into, &comm) })
+    let out = own_or_in_place(&comm, "sendbuf", sendbuf, sendcount, sendtype)?;
+    let out = out.map(|out| equal(&out, number(&comm)));
+    Ok(Call::Alltoall { out, into: equal(&into, number(&comm)) })
 }
 
 pub unsafe fn alltoallv(
@@ -220,11 +273,12 @@ pub unsafe fn alltoallv(
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Answer<Call> {
-    let size = on(comm)?.size() as usize;
+    let comm = comm::get(comm)?;
+    let size = number(&comm);
     let into = listed("recvbuf", recvbuf, recvcounts, rdispls, recvtype, size)?;
-    let out = match sendbuf as isize {
-        MPI_IN_PLACE => None,
-        _ => Some(listed("sendbuf", sendbuf, sendcounts, sdispls, sendtype, size)?),
+    let out = match is_in_place(&comm, sendbuf) {
+        true => None,
+        false => Some(listed("sendbuf", sendbuf, sendcounts, sdispls, sendtype, size)?),
     };
     Ok(Call::Alltoall { out, into })
 }
@@ -240,11 +294,12 @@ pub unsafe fn alltoallw(
     recvtypes: *const MPI_Datatype,
     comm: MPI_Comm,
 ) -> Answer<Call> {
-    let size = on(comm)?.size() as usize;
+    let comm = comm::get(comm)?;
+    let size = number(&comm);
     let into = typed("recvbuf", recvbuf, recvcounts, rdispls, recvtypes, size)?;
-    let out = match sendbuf as isize {
-        MPI_IN_PLACE => None,
-        _ => Some(typed("sendbuf", sendbuf, sendcounts, sdispls, sendtypes, size)?),
+    let out = match is_in_place(&comm, sendbuf) {
+        true => None,
+        false => Some(typed("sendbuf", sendbuf, sendcounts, sdispls, sendtypes, size)?),
     };
     Ok(Call::Alltoall { out, into })
 }

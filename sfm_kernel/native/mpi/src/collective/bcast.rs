@@ -7,6 +7,7 @@
 use super::items::Items;
 use super::team::{all_gone, Team};
 use crate::errors::Answer;
+use crate::handles::*;
 
 pub async fn bcast(team: &Team, items: &Items, root: usize) -> Answer {
     let (data, own) = (items.data(), (team.rank + team.size - root) % team.size);
@@ -27,4 +28,19 @@ pub async fn bcast(team: &Team, items: &Items, root: usize) -> Answer {
         }
     }
     all_gone(going).await
+}
+
+/// The root's text, known to all.
+pub async fn text(team: &Team, text: String, root: usize) -> Answer<String> {
+    let mut bytes = text.into_bytes();
+    let mut length = bytes.len() as u64;
+    bcast(team, &Items::of("length", (&raw mut length).cast(), 1, MPI_UINT64_T)?, root).await?;
+    bytes.resize(length as usize, 0);
+    bcast(
+        team,
+        &Items::of("text", bytes.as_mut_ptr().cast(), bytes.len() as MPI_Count, MPI_BYTE)?,
+        root,
+    )
+    .await?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

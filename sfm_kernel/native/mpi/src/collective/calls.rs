@@ -5,9 +5,10 @@ use super::items::Items;
 use super::schedule::Schedule;
 use super::team::{whole, Team};
 
-use super::{allgather, alltoall, barrier, bcast, gather, reduce, reduce_scatter, scan};
+use super::{allgather, alltoall, barrier, bcast, between, gather, neighbors};
+use super::{reduce, reduce_scatter, scan};
 use crate::checks::put;
-use crate::comm::{self, Comm};
+use crate::comm;
 use crate::engine::{engine, What};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
@@ -17,6 +18,8 @@ use crate::request::{self, Work};
 /// The arguments of one collective.
 #[derive(Clone)]
 pub enum Call {
+    /// This process is on the root's side of an intercommunicator, and not the root.
+    Nothing,
     Barrier,
     Bcast {
         items: Items,
@@ -69,6 +72,12 @@ pub enum Call {
         from: Option<Items>,
         into: Items,
     },
+    /// What goes to which process and comes from which, in this order.
+    Neighbors {
+        what: What,
+        out: Vec<(usize, Items)>,
+        into: Vec<(usize, Items)>,
+    },
 }
 
 // SAFETY: the user leaves the memory to the collective until it has ended.
@@ -79,6 +88,7 @@ unsafe impl Sync for Call {}
 impl Call {
     fn what(&self) -> What {
         match self {
+            Call::Nothing => What::Message,
             Call::Barrier => What::Barrier,
             Call::Bcast { .. } => What::Bcast,
             Call::Gather { .. } => What::Gather,
@@ -90,6 +100,7 @@ impl Call {
             Call::ReduceScatter { .. } => What::ReduceScatter,
             Call::Scan { .. } => What::Scan,
             Call::Exscan { .. } => What::Exscan,
+            Call::Neighbors { what, .. } => *what,
         }
     }
 
@@ -97,7 +108,8 @@ impl Call {
     fn check(&self) -> Answer {
         let among = |one: &Items, all: &[Items]| all.iter().any(|other| one.share_memory(other));
         let is_shared = match self {
-            Call::Barrier | Call::Bcast { .. } => false,
+            // Neighbours send and receive parts of one array, among gaps of their datatypes.
+            Call::Nothing | Call::Barrier | Call::Bcast { .. } | Call::Neighbors { .. } => false,
             Call::Gather { own, parts, .. }
             | Call::Scatter { own, parts, .. }
             | Call::Allgather { own, parts } => own.as_ref().is_some_and(|own| among(own, parts)),
@@ -125,8 +137,11 @@ impl Call {
     }
 
     async fn run(&self, team: &Team) -> Answer {
-        // SAFETY of the copies: the user's memory, and two places of it.
+        if team.near < team.size {
+            return between::run(self, team).await;
+        }
         match self {
+            Call::Nothing => Ok(()),
             Call::Barrier => barrier::barrier(team).await,
             Call::Bcast { items, root } => bcast::bcast(team, items, *root).await,
             Call::Gather { own, parts, root } => {
@@ -157,6 +172,7 @@ impl Call {
             Call::Exscan { op, from, into } => {
                 scan::exscan(team, op, from.as_ref().unwrap_or(into), into).await
             }
+            Call::Neighbors { out, into, .. } => neighbors::exchange(team, out, into).await,
         }
     }
 }
@@ -168,21 +184,10 @@ fn copy(from: Option<&Items>, into: &Items) {
     }
 }
 
-/// The communicator of a collective.
-pub fn on(comm: MPI_Comm) -> Answer<std::sync::Arc<Comm>> {
-    let comm = comm::get(comm)?;
-    if comm.remote.is_none() {
-        return Ok(comm);
-    }
-    let text = "collectives between two groups are not in this library yet; merge them with \
-                MPI_Intercomm_merge first";
-    Err(fail(MPI_ERR_UNSUPPORTED_OPERATION, text))
-}
-
 /// Call it; returns when this process's part is done.
-pub fn block(comm: &Comm, call: &Call) -> Answer {
+pub fn block(comm: MPI_Comm, call: &Call) -> Answer {
     call.check()?;
-    let team = Team::of(comm, call.what());
+    let team = Team::of(&*comm::get(comm)?, call.what());
     whole(&team, call.run(&team))
 }
 
@@ -198,7 +203,7 @@ fn begin(team: Team, call: Call) -> Work {
 /// `request` is null, which is refused, or a place for one.
 pub unsafe fn open(comm: MPI_Comm, call: Call, request: *mut MPI_Request) -> Answer {
     call.check()?;
-    let work = begin(Team::of(&*on(comm)?, call.what()), call);
+    let work = begin(Team::of(&*comm::get(comm)?, call.what()), call);
     put("request", request, request::open(comm, work))
 }
 
@@ -210,7 +215,7 @@ pub unsafe fn prepare(comm: MPI_Comm, call: Call, request: *mut MPI_Request) -> 
     call.check()?;
     // Which collective it is says when it was made, not when it is started: processes may start
     // several in different orders. Of one request, the starts follow each other everywhere.
-    let team = Team::of(&*on(comm)?, call.what());
+    let team = Team::of(&*comm::get(comm)?, call.what());
     let start = Box::new(move || Ok(begin(team.clone(), call.clone())));
     put("request", request, request::persistent(comm, start))
 }

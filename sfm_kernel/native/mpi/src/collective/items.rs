@@ -29,7 +29,7 @@ impl Items {
         let count = checks::count("count", count)?;
         let datatype = datatype::committed(handle)?;
         checks::not_in_place(name, at)?;
-        checks::buffer(name, at, datatype.size * count, datatype.basic.is_none())?;
+        checks::buffer(name, at, datatype.bytes(count)?, datatype.basic.is_none())?;
         Ok(Items { at: at.cast_mut().cast(), count, datatype, handle })
     }
 
@@ -48,7 +48,8 @@ impl Items {
 
     /// Refuse a null pointer where there are items.
     pub fn check(&self, name: &str) -> Answer {
-        checks::buffer(name, self.at.cast(), self.bytes(), self.datatype.basic.is_none())
+        let bytes = self.datatype.bytes(self.count)?;
+        checks::buffer(name, self.at.cast(), bytes, self.datatype.basic.is_none())
     }
 
     /// `count` of the same from `offset` bytes on.
@@ -58,7 +59,18 @@ impl Items {
 
     /// `count` of them from the `first` on.
     pub fn part(&self, first: usize, count: usize) -> Items {
-        self.at(first as isize * self.datatype.extent, count)
+        self.at((first as isize).wrapping_mul(self.datatype.extent), count)
+    }
+
+    /// So many for each of several processes, one behind the other.
+    pub fn parts(&self, counts: &[usize]) -> Vec<Items> {
+        let mut first = 0;
+        let one = |count: &usize| {
+            let part = self.part(first, *count);
+            first += count;
+            part
+        };
+        counts.iter().map(one).collect()
     }
 
     pub fn data(&self) -> Data {
@@ -90,9 +102,12 @@ impl Items {
     /// Both are there, and do not overlap.
     pub unsafe fn copy_to(&self, to: &Items) {
         use sfm_native::core::Payload;
+        if self.bytes() == 0 {
+            return; // they may be nowhere
+        }
         let data = self.data();
         match data.contiguous() {
-            _ if data.len() == 0 => {} // and perhaps no memory at all
+            _ if data.len() == 0 => {} // perhaps without an address
             Some(from) => {
                 // SAFETY: as the caller promises.
                 let bytes = unsafe { std::slice::from_raw_parts(from, data.len()) };

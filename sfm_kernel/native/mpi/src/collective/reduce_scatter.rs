@@ -19,15 +19,7 @@ pub async fn reduce_scatter(
 ) -> Answer {
     // SAFETY: the user's.
     let work = unsafe { Scratch::copy_of(from) };
-    let mut first = 0;
-    let parts: Vec<Items> = counts
-        .iter()
-        .map(|count| {
-            let part = work.items.part(first, *count);
-            first += count;
-            part
-        })
-        .collect();
+    let parts = work.items.parts(counts);
     if op.commutes() && from.bytes() >= RING_FROM {
         combine_round(team, op, &parts).await?;
         // SAFETY: our own and the user's.

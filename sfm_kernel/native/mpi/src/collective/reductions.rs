@@ -1,8 +1,10 @@
 //! What the arguments of the reductions mean. Each function is as MPI has it.
 
-use super::calls::{on, Call};
+use super::arguments::{own_or_in_place, Root};
+use super::calls::Call;
 use super::items::Items;
-use crate::checks::{count, root as check_root, Numbers};
+use crate::checks::{count, Numbers};
+use crate::comm::{self, Comm};
 use crate::errors::Answer;
 use crate::handles::*;
 use crate::op::{self, Op};
@@ -22,16 +24,14 @@ pub unsafe fn reduce(
     root: c_int,
     comm: MPI_Comm,
 ) -> Answer<Call> {
-    let comm = on(comm)?;
-    check_root(&comm, root)?;
-    let (from, into) = if comm.rank == root {
-        let from = Items::unless_in_place("sendbuf", sendbuf, count, datatype)?;
-        (from, Some(Items::of("recvbuf", recvbuf, count, datatype)?))
-    } else {
-        (Some(Items::of("sendbuf", sendbuf, count, datatype)?), None)
+    let Some(root) = Root::of(&*comm::get(comm)?, root)? else { return Ok(Call::Nothing) };
+    let from = root.own_part("sendbuf", sendbuf, count, datatype)?;
+    let into = match root.is_own {
+        true => Some(Items::of("recvbuf", recvbuf, count, datatype)?),
+        false => None,
     };
     let op = operation(op, from.as_ref().or(into.as_ref()).expect("one of both"))?;
-    Ok(Call::Reduce { op, from, into, root: root as usize })
+    Ok(Call::Reduce { op, from, into, root: root.rank })
 }
 
 pub unsafe fn allreduce(
@@ -42,9 +42,9 @@ pub unsafe fn allreduce(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Answer<Call> {
-    on(comm)?;
+    let comm = comm::get(comm)?;
     let into = Items::of("recvbuf", recvbuf, count, datatype)?;
-    let from = Items::unless_in_place("sendbuf", sendbuf, count, datatype)?;
+    let from = own_or_in_place(&comm, "sendbuf", sendbuf, count, datatype)?;
     Ok(Call::Allreduce { op: operation(op, &into)?, from, into })
 }
 
@@ -56,9 +56,9 @@ pub unsafe fn reduce_scatter(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Answer<Call> {
-    let comm = on(comm)?;
+    let comm = comm::get(comm)?;
     let counts = recvcounts.counts("recvcounts", comm.size() as usize)?;
-    parts(sendbuf, recvbuf, counts, comm.rank as usize, datatype, op)
+    parts(sendbuf, recvbuf, counts, &comm, datatype, op)
 }
 
 pub unsafe fn reduce_scatter_block(
@@ -69,22 +69,22 @@ pub unsafe fn reduce_scatter_block(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Answer<Call> {
-    let comm = on(comm)?;
+    let comm = comm::get(comm)?;
     let counts = vec![count("recvcount", recvcount)?; comm.size() as usize];
-    parts(sendbuf, recvbuf, counts, comm.rank as usize, datatype, op)
+    parts(sendbuf, recvbuf, counts, &comm, datatype, op)
 }
 
 fn parts(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
     counts: Vec<usize>,
-    rank: usize,
+    comm: &Comm,
     datatype: MPI_Datatype,
     op: MPI_Op,
 ) -> Answer<Call> {
-    let into = Items::of("recvbuf", recvbuf, counts[rank] as MPI_Count, datatype)?;
-    let total = counts.iter().sum();
-    let from = Items::unless_in_place("sendbuf", sendbuf, 0, datatype)?;
+    let into = Items::of("recvbuf", recvbuf, counts[comm.rank as usize] as MPI_Count, datatype)?;
+    let total = counts.iter().fold(0, |all: usize, one| all.saturating_add(*one));
+    let from = own_or_in_place(comm, "sendbuf", sendbuf, 0, datatype)?;
     let from = from.map(|from| from.part(0, total));
     if let Some(from) = &from {
         from.check("sendbuf")?;
@@ -100,7 +100,7 @@ pub unsafe fn scan(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Answer<Call> {
-    on(comm)?;
+    comm::intra(comm)?;
     let into = Items::of("recvbuf", recvbuf, count, datatype)?;
     let from = Items::unless_in_place("sendbuf", sendbuf, count, datatype)?;
     Ok(Call::Scan { op: operation(op, &into)?, from, into })
@@ -114,7 +114,7 @@ pub unsafe fn exscan(
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Answer<Call> {
-    on(comm)?;
+    comm::intra(comm)?;
     let into = Items::of("recvbuf", recvbuf, count, datatype)?;
     let from = Items::unless_in_place("sendbuf", sendbuf, count, datatype)?;
     Ok(Call::Exscan { op: operation(op, &into)?, from, into })

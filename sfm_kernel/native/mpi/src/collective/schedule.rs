@@ -1,4 +1,5 @@
-//! A non-blocking collective: its algorithm, stopped where it has to wait.
+//! A non-blocking collective: its algorithm, stopped where it has to wait. So are other operations
+//! of more than one message.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -6,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use crate::engine::{Engine, Outcome};
+use crate::engine::{Engine, From, Outcome};
 use crate::errors::Answer;
 
 type Algorithm = Pin<Box<dyn Future<Output = Answer>>>;
@@ -15,6 +16,10 @@ pub struct Schedule {
     /// None once it has ended.
     algorithm: Mutex<Option<Algorithm>>,
     outcome: Mutex<Option<Outcome>>,
+    /// The only process that it waits for, in the world.
+    partner: Option<usize>,
+    /// How it ends if all is well.
+    end: Outcome,
 }
 
 // SAFETY: an algorithm is polled by one thread at a time, under the lock; what it points to is the
@@ -29,8 +34,18 @@ impl Schedule {
         engine: &Engine,
         algorithm: impl Future<Output = Answer> + 'static,
     ) -> Arc<Schedule> {
+        Schedule::with(engine, None, Outcome::of_send(), algorithm)
+    }
+
+    /// The same of what waits for this process only, and ends so.
+    pub fn with(
+        engine: &Engine,
+        partner: Option<usize>,
+        end: Outcome,
+        algorithm: impl Future<Output = Answer> + 'static,
+    ) -> Arc<Schedule> {
         let algorithm: Mutex<Option<Algorithm>> = Mutex::new(Some(Box::pin(algorithm)));
-        let schedule = Arc::new(Schedule { algorithm, outcome: Mutex::default() });
+        let schedule = Arc::new(Schedule { algorithm, outcome: Mutex::default(), partner, end });
         if !schedule.poll() {
             engine.add_schedule(schedule.clone());
         }
@@ -45,7 +60,7 @@ impl Schedule {
         let mut context = Context::from_waker(Waker::noop());
         let Poll::Ready(answer) = running.as_mut().poll(&mut context) else { return false };
         let outcome = match answer {
-            Ok(()) => Outcome::of_send(),
+            Ok(()) => self.end,
             Err(failure) => Outcome::failed(failure.code),
         };
         *algorithm = None;
@@ -55,6 +70,11 @@ impl Schedule {
 
     pub fn outcome(&self) -> Option<Outcome> {
         *self.outcome.lock().expect("no panic under the lock")
+    }
+
+    /// Whose death makes waiting for it useless.
+    pub fn from(&self) -> From<'static> {
+        self.partner.map_or(From::Nobody, From::One)
     }
 
     pub fn is_done(&self) -> bool {

@@ -6,6 +6,8 @@
 
 use std::cmp::Ordering;
 use std::future::{poll_fn, Future};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 use std::pin::pin;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
@@ -20,12 +22,16 @@ use crate::errors::{fail, Answer, Failure};
 use crate::group::Group;
 use crate::handles::*;
 use crate::tool::counting;
+use crate::{making, process};
 
 /// Who takes part, and which messages are this collective's.
 #[derive(Clone)]
 pub struct Team {
     pub rank: usize,
     pub size: usize,
+    /// How many of them are on this process's side. They come first; others follow only where the
+    /// communicator is an intercommunicator.
+    pub near: usize,
     what: What,
     context: u64,
     /// Which collective of the communicator it is: the same number at all of them.
@@ -53,30 +59,51 @@ impl Team {
         }
         let tag = (comm.collectives.fetch_add(1, Relaxed) & LARGEST) as c_int;
         let (rank, context) = (comm.rank as usize, engine::collectives(comm.context));
-        let (size, group) = (comm.group.members.len(), comm.group.clone());
-        Team { rank, size, what, context, tag, group }
+        let (near, group) = (comm.group.members.len(), comm.everybody());
+        Team { rank, size: group.members.len(), near, what, context, tag, group }
     }
 
     /// Some of the same collective's processes, this one of rank `rank` among them.
     pub fn part(&self, group: Arc<Group>, rank: usize) -> Team {
-        Team { rank, size: group.members.len(), group, ..*self }
+        let size = group.members.len();
+        Team { rank, size, near: size, group, ..*self }
+    }
+
+    /// Those of this process's side.
+    pub fn side(&self) -> Team {
+        self.part(Group::new(self.group.members[..self.near].to_vec()), self.rank)
+    }
+
+    /// Those of the other side of an intercommunicator.
+    pub fn far(&self) -> Range<usize> {
+        self.near..self.size
     }
 
     /// Those who make a communicator by themselves, told from others that do so by a tag.
     pub fn apart(comm: &Comm, group: Arc<Group>, rank: usize, tag: c_int) -> Team {
         let context = engine::collectives(comm.context);
-        let tag = tag & LARGEST as c_int | APART;
-        Team { rank, size: group.members.len(), what: What::Making, context, tag, group }
+        let (size, tag) = (group.members.len(), tag & LARGEST as c_int | APART);
+        Team { rank, size, near: size, what: What::Making, context, tag, group }
     }
 
-    fn world_rank(&self, rank: usize) -> usize {
+    /// Those who have no communicator yet, but a word in common.
+    pub fn without_comm(group: Arc<Group>, rank: usize, word: &str) -> Team {
+        let mut hasher = DefaultHasher::new(); // the same in every process
+        (word, &group.members).hash(&mut hasher);
+        let tag = (hasher.finish() as u32 & LARGEST) as c_int;
+        let (size, context) = (group.members.len(), engine::collectives(making::FIRST));
+        Team { rank, size, near: size, what: What::Making, context, tag, group }
+    }
+
+    /// The number of the process that has this rank.
+    fn process(&self, rank: usize) -> usize {
         self.group.members[rank] as usize
     }
 
     /// Begin to send; the data stays as it is until it has gone.
     pub fn send(&self, dest: usize, data: &Data) -> Going {
-        // The world's rank: a part of a collective's processes counts differently.
-        let (rank, source) = (self.world_rank(dest), engine().rank as c_int);
+        // Its own number: a part of a collective's processes counts differently.
+        let (rank, source) = (self.process(dest), engine().rank as c_int);
         let to = To { context: self.context, rank, source, tag: self.tag, what: self.what };
         // SAFETY: a collective does not return before its messages have gone.
         Going(unsafe { engine().send(to, Mode::Standard, data) })
@@ -84,7 +111,7 @@ impl Team {
 
     /// Begin to receive; the memory is the message's until it has come.
     pub fn receive(&self, source: usize, data: Data) -> Coming {
-        let from = self.world_rank(source);
+        let from = self.process(source);
         let (source, tag) = (from as c_int, self.tag);
         let (context, what) = (self.context, self.what);
         let wanted = Wanted { context, source, tag, from: Some(from), what };
@@ -116,8 +143,9 @@ fn checked(outcome: Outcome) -> Answer {
 fn other_call(outcome: &Outcome, own: What) -> Failure {
     let (rank, theirs) = (outcome.status.MPI_SOURCE, What::of(outcome.status.MPI_TAG as u8));
     let text = format!(
-        "process {rank} of MPI_COMM_WORLD calls {} where this one calls {}: all processes of a \
-         communicator make the same collective calls in the same order",
+        "{} calls {} where this one calls {}: all processes of a communicator make the same \
+         collective calls in the same order",
+        process::named(rank as usize),
         theirs.name(),
         own.name()
     );

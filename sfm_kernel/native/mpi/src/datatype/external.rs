@@ -26,9 +26,7 @@ impl External {
             (MPI_LONG, _) => Integer(4, true),
             (MPI_UNSIGNED_LONG, _) => Integer(4, false),
             (MPI_WCHAR, _) => Integer(2, false),
-            (MPI_C_LONG_DOUBLE_COMPLEX | MPI_CXX_LONG_DOUBLE_COMPLEX, _) => Quads,
-            (_, Basic::LongDouble) => Quads,
-            (MPI_COMPLEX4 | MPI_COMPLEX32, _) => Reversed(basic.bytes() / 2),
+            (_, Basic::LongDouble | Basic::LongDoubleComplex) => Quads,
             (_, Basic::Complex(bytes)) => Reversed(bytes / 2),
             _ => Reversed(basic.bytes()),
         }

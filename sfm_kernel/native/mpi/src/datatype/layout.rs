@@ -74,7 +74,7 @@ impl Layout {
                 Layout::run(at + inner, bytes * count)
             }
             Layout::Repeat { at: inner, count: each, stride: step, ref body, .. }
-                if stride == step * each as isize =>
+                if step.checked_mul(each as isize) == Some(stride) =>
             {
                 Layout::repeated(body, at + inner, count * each, step)
             }

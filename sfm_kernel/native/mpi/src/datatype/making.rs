@@ -1,9 +1,10 @@
 //! The constructors: each describes its layout by those of the types that it is made of.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use super::{Datatype, Held, Layout, Made, Signature};
-use crate::errors::{fail, Answer};
+use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
 
 /// `length` items of `of`, the first at `at`.
@@ -13,9 +14,49 @@ struct Block<'a> {
     of: &'a Datatype,
 }
 
+/// No place of a datatype is farther from its beginning: so the way between any two can be counted.
+const FARTHEST: i128 = 1 << 62;
+
+/// A datatype that no memory has room for.
+#[cold]
+pub(super) fn far() -> Failure {
+    let text = "the datatype reaches over more bytes than any memory has; give smaller counts, \
+                strides or displacements";
+    fail(MPI_ERR_COUNT, text)
+}
+
+/// `count` steps of so many bytes.
+pub(super) fn scaled(count: MPI_Count, step: isize) -> Answer<isize> {
+    (count as isize).checked_mul(step).ok_or_else(far)
+}
+
+/// Refuse blocks that no memory has room for.
+fn check(all: &[Block]) -> Answer {
+    let mut bytes = 0_usize;
+    for one in all.iter().filter(|one| one.length > 0) {
+        let of = one.of;
+        bytes = bytes.checked_add(of.bytes(one.length)?).ok_or_else(far)?;
+        let wide = |number: isize| i128::from(number as i64);
+        let last = wide(of.extent) * (one.length as i128 - 1);
+        let ends = [of.lb, of.ub(), of.true_lb, of.true_lb + of.true_extent];
+        let far_off = |end: isize| {
+            let first = wide(one.at) + wide(end);
+            first.abs() > FARTHEST || (first + last).abs() > FARTHEST
+        };
+        if ends.into_iter().any(far_off) {
+            return Err(far());
+        }
+    }
+    match isize::try_from(bytes) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(far()),
+    }
+}
+
 /// One type of many blocks. The bounds are those of the outermost items, or where one of the types
 /// has bounds that were set, of those only.
-fn blocks(all: &[Block], padded: bool) -> Datatype {
+fn blocks(all: &[Block], padded: bool) -> Answer<Datatype> {
+    check(all)?;
     let layout = Layout::joined(
         all.iter().map(|one| Layout::repeated(&one.of.layout, one.at, one.length, one.of.extent)),
     );
@@ -49,7 +90,7 @@ fn blocks(all: &[Block], padded: bool) -> Datatype {
     }
     let mut made = Datatype::new(layout, Signature::Sequence(signature), lb, extent, align);
     made.markers = markers;
-    made
+    Ok(made)
 }
 
 fn repeat((of, length): (&Datatype, usize)) -> Arc<Signature> {
@@ -74,88 +115,83 @@ fn first_and_last(one: &Block) -> (isize, isize) {
 }
 
 /// Give it the description that MPI_Type_get_contents returns.
-fn describe(
+pub(super) fn describe(
     mut datatype: Datatype,
     combiner: c_int,
     integers: Vec<MPI_Count>,
     addresses: Vec<MPI_Aint>,
     types: Vec<Held>,
 ) -> Held {
-    datatype.made = Made { combiner, integers, addresses, types };
+    datatype.made = Made { combiner, integers, addresses, types, is_large: AtomicBool::new(false) };
     Held::Derived(Arc::new(datatype))
 }
 
 /// `count` blocks of `length` items, from one to the next `stride` bytes.
-fn strided(count: usize, length: usize, stride: isize, old: &Datatype) -> Datatype {
+fn strided(count: usize, length: usize, stride: isize, old: &Datatype) -> Answer<Datatype> {
     if count == 0 || length == 0 {
         return blocks(&[], false);
     }
-    let mut block = blocks(&[Block { at: 0, length, of: old }], false);
+    let mut block = blocks(&[Block { at: 0, length, of: old }], false)?;
     if count == 1 {
-        return block;
+        return Ok(block);
     }
+    block.bytes(count)?;
+    let reach = scaled(count as MPI_Count - 1, stride)?;
+    check(&[Block { at: reach, length, of: old }])?;
     let layout = Layout::repeated(&block.layout, 0, count, stride);
-    let reach = stride * (count as isize - 1);
     let (lb, ub) = (block.lb + reach.min(0), block.ub() + reach.max(0));
     let signature = Signature::Repeat(count * length, old.signature.clone());
     let markers = block.markers;
     block = Datatype::new(layout, signature, lb, ub - lb, old.align);
     block.markers = markers;
-    block
+    Ok(block)
 }
 
-pub fn contiguous(count: usize, old: Held) -> Held {
-    let new = blocks(&[Block { at: 0, length: count, of: &old }], false);
-    describe(new, MPI_COMBINER_CONTIGUOUS, vec![count as MPI_Count], vec![], vec![old])
+pub fn contiguous(count: usize, old: Held) -> Answer<Held> {
+    let new = blocks(&[Block { at: 0, length: count, of: &old }], false)?;
+    Ok(describe(new, MPI_COMBINER_CONTIGUOUS, vec![count as MPI_Count], vec![], vec![old]))
 }
 
 /// The stride counts items.
-pub fn vector(count: usize, length: usize, stride: MPI_Count, old: Held) -> Held {
-    let new = strided(count, length, stride as isize * old.extent, &old);
+pub fn vector(count: usize, length: usize, stride: MPI_Count, old: Held) -> Answer<Held> {
+    let new = strided(count, length, scaled(stride, old.extent)?, &old)?;
     let integers = vec![count as MPI_Count, length as MPI_Count, stride];
-    describe(new, MPI_COMBINER_VECTOR, integers, vec![], vec![old])
+    Ok(describe(new, MPI_COMBINER_VECTOR, integers, vec![], vec![old]))
 }
 
 /// The stride counts bytes.
-pub fn hvector(count: usize, length: usize, stride: MPI_Count, old: Held) -> Held {
-    let new = strided(count, length, stride as isize, &old);
+pub fn hvector(count: usize, length: usize, stride: MPI_Count, old: Held) -> Answer<Held> {
+    let new = strided(count, length, stride as isize, &old)?;
     let integers = vec![count as MPI_Count, length as MPI_Count];
-    describe(new, MPI_COMBINER_HVECTOR, integers, vec![stride as MPI_Aint], vec![old])
+    Ok(describe(new, MPI_COMBINER_HVECTOR, integers, vec![stride as MPI_Aint], vec![old]))
 }
 
 /// The displacements count items.
-pub fn indexed(lengths: &[usize], displacements: &[MPI_Count], old: Held) -> Held {
-    let at = displacements.iter().map(|one| *one as isize * old.extent);
-    let new = at_each(lengths.iter().copied(), at, &old);
+pub fn indexed(lengths: &[usize], displacements: &[MPI_Count], old: Held) -> Answer<Held> {
+    let new = at_each(lengths.iter().copied(), displacements, old.extent, &old)?;
     let integers = [&numbered(lengths)[..], displacements].concat();
-    describe(new, MPI_COMBINER_INDEXED, integers, vec![], vec![old])
+    Ok(describe(new, MPI_COMBINER_INDEXED, integers, vec![], vec![old]))
 }
 
 /// The displacements count bytes.
-pub fn hindexed(lengths: &[usize], displacements: &[MPI_Count], old: Held) -> Held {
-    let new = at_each(lengths.iter().copied(), addresses(displacements), &old);
-    let integers = numbered(lengths);
-    describe(new, MPI_COMBINER_HINDEXED, integers, addresses(displacements).collect(), vec![old])
+pub fn hindexed(lengths: &[usize], displacements: &[MPI_Count], old: Held) -> Answer<Held> {
+    let new = at_each(lengths.iter().copied(), displacements, 1, &old)?;
+    let (integers, addresses) = (numbered(lengths), addresses(displacements));
+    Ok(describe(new, MPI_COMBINER_HINDEXED, integers, addresses, vec![old]))
 }
 
-pub fn indexed_block(length: usize, displacements: &[MPI_Count], old: Held) -> Held {
-    let at = displacements.iter().map(|one| *one as isize * old.extent);
-    let new = at_each(std::iter::repeat(length), at, &old);
+pub fn indexed_block(length: usize, displacements: &[MPI_Count], old: Held) -> Answer<Held> {
+    let new = at_each(std::iter::repeat(length), displacements, old.extent, &old)?;
     let integers =
         [&[displacements.len() as MPI_Count, length as MPI_Count], displacements].concat();
-    describe(new, MPI_COMBINER_INDEXED_BLOCK, integers, vec![], vec![old])
+    Ok(describe(new, MPI_COMBINER_INDEXED_BLOCK, integers, vec![], vec![old]))
 }
 
-pub fn hindexed_block(length: usize, displacements: &[MPI_Count], old: Held) -> Held {
-    let new = at_each(std::iter::repeat(length), addresses(displacements), &old);
+pub fn hindexed_block(length: usize, displacements: &[MPI_Count], old: Held) -> Answer<Held> {
+    let new = at_each(std::iter::repeat(length), displacements, 1, &old)?;
     let integers = vec![displacements.len() as MPI_Count, length as MPI_Count];
-    describe(
-        new,
-        MPI_COMBINER_HINDEXED_BLOCK,
-        integers,
-        addresses(displacements).collect(),
-        vec![old],
-    )
+    let addresses = addresses(displacements);
+    Ok(describe(new, MPI_COMBINER_HINDEXED_BLOCK, integers, addresses, vec![old]))
 }
 
 /// How many there are, and each.
@@ -163,76 +199,40 @@ fn numbered(lengths: &[usize]) -> Vec<MPI_Count> {
     [lengths.len()].iter().chain(lengths).map(|one| *one as MPI_Count).collect()
 }
 
-fn addresses(all: &[MPI_Count]) -> impl Iterator<Item = MPI_Aint> + '_ {
-    all.iter().map(|one| *one as MPI_Aint)
+fn addresses(all: &[MPI_Count]) -> Vec<MPI_Aint> {
+    all.iter().map(|one| *one as MPI_Aint).collect()
 }
 
+/// The displacements count `unit` bytes each.
 fn at_each(
     lengths: impl Iterator<Item = usize>,
-    at: impl Iterator<Item = isize>,
+    displacements: &[MPI_Count],
+    unit: isize,
     old: &Datatype,
-) -> Datatype {
-    let block = |(length, at)| Block { at, length, of: old };
-    blocks(&lengths.zip(at).map(block).collect::<Vec<_>>(), false)
+) -> Answer<Datatype> {
+    let block = |(length, at): (usize, &MPI_Count)| {
+        scaled(*at, unit).map(|at| Block { at, length, of: old })
+    };
+    blocks(&lengths.zip(displacements).map(block).collect::<Answer<Vec<_>>>()?, false)
 }
 
-pub fn structure(lengths: &[usize], displacements: &[MPI_Count], types: Vec<Held>) -> Held {
+pub fn structure(lengths: &[usize], displacements: &[MPI_Count], types: Vec<Held>) -> Answer<Held> {
     let all: Vec<Block> = lengths
         .iter()
         .zip(displacements)
         .zip(&types)
         .map(|((length, at), of)| Block { at: *at as isize, length: *length, of })
         .collect();
-    let new = blocks(&all, true);
-    let integers = numbered(lengths);
-    describe(new, MPI_COMBINER_STRUCT, integers, addresses(displacements).collect(), types)
+    let new = blocks(&all, true)?;
+    let (integers, addresses) = (numbered(lengths), addresses(displacements));
+    Ok(describe(new, MPI_COMBINER_STRUCT, integers, addresses, types))
 }
 
-/// A block of a larger array, whose extent is that of the whole array.
-pub fn subarray(
-    sizes: &[MPI_Count],
-    subsizes: &[MPI_Count],
-    starts: &[MPI_Count],
-    order: c_int,
-    old: Held,
-) -> Answer<Held> {
-    for (at, ((&size, &sub), &start)) in sizes.iter().zip(subsizes).zip(starts).enumerate() {
-        if sub < 1 || sub > size || start < 0 || start > size - sub {
-            let text = format!(
-                "in dimension {at} a part of {sub} that starts at {start} does not lie in an \
-                 array of {size}"
-            );
-            return Err(fail(MPI_ERR_ARG, text));
-        }
-    }
-    let mut dimensions: Vec<usize> = (0..sizes.len()).collect();
-    match order {
-        MPI_ORDER_C => dimensions.reverse(), // the last index is the fastest
-        MPI_ORDER_FORTRAN => (),
-        _ => {
-            let text = format!("argument order is {order}; give MPI_ORDER_C or MPI_ORDER_FORTRAN");
-            return Err(fail(MPI_ERR_ARG, text));
-        }
-    }
-    let mut layout = Layout::clone(&old.layout);
-    let (mut step, mut items) = (old.extent, 1);
-    for at in dimensions {
-        let (sub, start) = (subsizes[at] as usize, starts[at] as isize);
-        layout = Layout::repeated(&Arc::new(layout), start * step, sub, step);
-        step *= sizes[at] as isize;
-        items *= sub;
-    }
-    let signature = Signature::Repeat(items, old.signature.clone());
-    let mut new = Datatype::new(layout, signature, 0, step, old.align);
-    new.markers = (true, true);
-    let integers = [&[sizes.len() as MPI_Count], sizes, subsizes, starts, &[order.into()]].concat();
-    Ok(describe(new, MPI_COMBINER_SUBARRAY, integers, vec![], vec![old]))
-}
-
-pub fn resized(old: Held, lb: MPI_Aint, extent: MPI_Aint) -> Held {
+pub fn resized(old: Held, lb: MPI_Aint, extent: MPI_Aint) -> Answer<Held> {
+    lb.checked_add(extent).ok_or_else(far)?;
     let mut new = same_data(&old, lb, extent);
     new.markers = (true, true);
-    describe(new, MPI_COMBINER_RESIZED, vec![], vec![lb, extent], vec![old])
+    Ok(describe(new, MPI_COMBINER_RESIZED, vec![], vec![lb, extent], vec![old]))
 }
 
 /// Its name and attributes are the caller's concern.

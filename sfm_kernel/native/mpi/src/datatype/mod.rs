@@ -1,5 +1,7 @@
 //! Datatypes: what lies where, how it was described, and whether it may be used.
 
+pub mod arrays;
+pub mod contents;
 pub mod copying;
 pub mod external;
 pub mod layout;
@@ -13,6 +15,7 @@ use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
+pub use contents::{made_large, Made};
 pub use layout::Layout;
 pub use named::Basic;
 pub use signature::Signature;
@@ -47,13 +50,6 @@ pub struct Datatype {
     name: Mutex<String>,
 }
 
-pub struct Made {
-    pub combiner: c_int,
-    pub integers: Vec<MPI_Count>,
-    pub addresses: Vec<MPI_Aint>,
-    pub types: Vec<Held>,
-}
-
 /// A datatype in use: one of the predefined, or one that the program made.
 #[derive(Clone)]
 pub enum Held {
@@ -83,12 +79,6 @@ impl Datatype {
         align: usize,
     ) -> Datatype {
         let (low, high) = layout.bounds().unwrap_or((lb, lb));
-        let made = Made {
-            combiner: MPI_COMBINER_NAMED,
-            integers: Vec::new(),
-            addresses: Vec::new(),
-            types: Vec::new(),
-        };
         Datatype {
             size: layout.bytes(),
             lb,
@@ -99,7 +89,7 @@ impl Datatype {
             signature: Arc::new(signature),
             align,
             markers: (false, false),
-            made,
+            made: Made::named(),
             handle: None,
             basic: None,
             attributes: Attributes::default(),
@@ -113,6 +103,24 @@ impl Datatype {
         self.handle = Some(handle);
         self.basic = Some(basic);
         self.commit();
+    }
+
+    /// Bytes of data in `count` items. An error where they, or the way from the first to the last, are
+    /// more than any memory has.
+    #[inline]
+    pub fn bytes(&self, count: usize) -> Answer<usize> {
+        let within =
+            |each: usize| each.checked_mul(count).filter(|all| *all <= isize::MAX as usize);
+        match (within(self.size), within(self.extent.unsigned_abs())) {
+            (Some(bytes), Some(_)) => Ok(bytes),
+            _ => Err(self.too_many(count)),
+        }
+    }
+
+    #[cold]
+    fn too_many(&self, count: usize) -> Failure {
+        let text = format!("{count} items of {} are more bytes than any memory has", self.told());
+        fail(MPI_ERR_COUNT, text)
     }
 
     pub fn ub(&self) -> isize {

@@ -12,17 +12,21 @@ use crate::handles::*;
 pub enum Basic {
     Signed(usize),
     Unsigned(usize),
+    /// As IEEE 754 has it for so many bytes.
     Float(usize),
+    /// The upper half of a Float(4).
+    BrainFloat,
     /// The C compiler's `long double`: 16 bytes, of which 10 count on x86.
     LongDouble,
-    /// Two of Float(bytes / 2), or of LongDouble.
+    /// Two of Float(bytes / 2).
     Complex(usize),
+    LongDoubleComplex,
     /// True unless all bytes are zero.
     Logical(usize),
     Byte,
     /// A value and an index, which is an int unless it is as `index` says.
     Pair(Pair),
-    /// No reduction knows it: text, packed data, half and quadruple precision.
+    /// No reduction knows it: text, packed data.
     Opaque(usize),
     /// MPI_LB and MPI_UB, which the oldest programs put into a struct.
     Lower,
@@ -71,16 +75,16 @@ const NAMED: &[Entry] = table! {
     MPI_UINT64_T: Unsigned(8),
     MPI_AINT: Signed(8), MPI_OFFSET: Signed(8), MPI_COUNT: Signed(8),
     MPI_C_BOOL: Logical(1), MPI_C_FLOAT_COMPLEX: Complex(8), MPI_C_DOUBLE_COMPLEX: Complex(16),
-    MPI_C_LONG_DOUBLE_COMPLEX: Complex(32),
+    MPI_C_LONG_DOUBLE_COMPLEX: LongDoubleComplex,
     MPI_CXX_BOOL: Logical(1), MPI_CXX_FLOAT_COMPLEX: Complex(8),
-    MPI_CXX_DOUBLE_COMPLEX: Complex(16), MPI_CXX_LONG_DOUBLE_COMPLEX: Complex(32),
+    MPI_CXX_DOUBLE_COMPLEX: Complex(16), MPI_CXX_LONG_DOUBLE_COMPLEX: LongDoubleComplex,
     MPI_CHARACTER: Opaque(1), MPI_INTEGER: Signed(4), MPI_REAL: Float(4), MPI_LOGICAL: Logical(4),
     MPI_COMPLEX: Complex(8), MPI_DOUBLE_PRECISION: Float(8), MPI_DOUBLE_COMPLEX: Complex(16),
     MPI_INTEGER1: Signed(1), MPI_INTEGER2: Signed(2), MPI_INTEGER4: Signed(4),
     MPI_INTEGER8: Signed(8), MPI_INTEGER16: Signed(16),
-    MPI_REAL2: Opaque(2), MPI_REAL4: Float(4), MPI_REAL8: Float(8), MPI_REAL16: Opaque(16),
-    MPI_COMPLEX4: Opaque(4), MPI_COMPLEX8: Complex(8), MPI_COMPLEX16: Complex(16),
-    MPI_COMPLEX32: Opaque(32),
+    MPI_REAL2: Float(2), MPI_REAL4: Float(4), MPI_REAL8: Float(8), MPI_REAL16: Float(16),
+    MPI_COMPLEX4: Complex(4), MPI_COMPLEX8: Complex(8), MPI_COMPLEX16: Complex(16),
+    MPI_COMPLEX32: Complex(32), MPIX_C_FLOAT16: Float(2), MPIX_BFLOAT16: BrainFloat,
     MPI_LOGICAL1: Logical(1), MPI_LOGICAL2: Logical(2), MPI_LOGICAL4: Logical(4),
     MPI_LOGICAL8: Logical(8), MPI_LOGICAL16: Logical(16),
     MPI_2INT: Pair(Pair::Int), MPI_2INTEGER: Pair(Pair::Int), MPI_2REAL: Pair(Pair::TwoReals),
@@ -111,6 +115,8 @@ impl Basic {
             Signed(bytes) | Unsigned(bytes) | Float(bytes) | Complex(bytes) | Logical(bytes)
             | Opaque(bytes) => bytes,
             LongDouble => 16,
+            LongDoubleComplex => 32,
+            BrainFloat => 2,
             Byte => 1,
             Pair(pair) => pair.shape().0 + pair.shape().1,
             Lower | Upper => 0,
@@ -121,6 +127,7 @@ impl Basic {
     fn align(self) -> usize {
         match self {
             Complex(bytes) => bytes / 2,
+            LongDoubleComplex => 16,
             Pair(pair) => pair.shape().0.max(pair.shape().1),
             Lower | Upper => 1,
             other => other.bytes().min(16),

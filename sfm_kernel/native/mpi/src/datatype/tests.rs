@@ -40,33 +40,33 @@ fn random(chance: &mut Chance, depth: usize) -> (Held, Places) {
     let items = |map: &Places, by: isize, count: usize, extent: isize| {
         (0..count as isize).flat_map(|one| at(map, by + one * extent)).collect::<Places>()
     };
-    let blocks: Vec<(c_int, c_int)> = (0..chance.below(4))
-        .map(|_| (chance.below(3) as c_int, chance.below(9) as c_int - 2))
-        .collect();
-    let (lengths, displacements): (Vec<c_int>, Vec<c_int>) = blocks.iter().copied().unzip();
-    let bytes: Vec<MPI_Aint> = displacements.iter().map(|one| *one as isize * 5).collect();
-    match chance.below(8) {
+    let blocks: Vec<(usize, MPI_Count)> =
+        (0..chance.below(4)).map(|_| (chance.below(3), chance.below(9) as MPI_Count - 2)).collect();
+    let (lengths, displacements): (Vec<usize>, Vec<MPI_Count>) = blocks.iter().copied().unzip();
+    let bytes: Vec<MPI_Count> = displacements.iter().map(|one| one * 5).collect();
+    let (made, map) = match chance.below(8) {
         0 => {
             let count = chance.below(4);
             (making::contiguous(count, old), items(&map, 0, count, extent))
         }
         1 => {
             let (count, length) = (chance.below(5), chance.below(3));
-            let stride = chance.below(7) as c_int - 2;
+            let stride = chance.below(7) as MPI_Count - 2;
             let map = (0..count as isize)
                 .flat_map(|one| items(&map, one * stride as isize * extent, length, extent));
             (making::vector(count, length, stride, old), map.collect())
         }
         2 => {
             let (count, length) = (chance.below(5), chance.below(3));
-            let stride = chance.below(50) as isize - 9;
-            let map = (0..count as isize).flat_map(|one| items(&map, one * stride, length, extent));
+            let stride = chance.below(50) as MPI_Count - 9;
+            let map = (0..count as isize)
+                .flat_map(|one| items(&map, one * stride as isize, length, extent));
             (making::hvector(count, length, stride, old), map.collect())
         }
         3 => {
-            let map = blocks.iter().flat_map(|(length, by)| {
-                items(&map, *by as isize * extent, *length as usize, extent)
-            });
+            let map = blocks
+                .iter()
+                .flat_map(|(length, by)| items(&map, *by as isize * extent, *length, extent));
             let map = map.collect();
             (making::indexed(&lengths, &displacements, old), map)
         }
@@ -74,7 +74,7 @@ fn random(chance: &mut Chance, depth: usize) -> (Held, Places) {
             let map = blocks
                 .iter()
                 .zip(&bytes)
-                .flat_map(|((length, _), by)| items(&map, *by, *length as usize, extent));
+                .flat_map(|((length, _), by)| items(&map, *by as isize, *length, extent));
             let map = map.collect();
             (making::hindexed(&lengths, &bytes, old), map)
         }
@@ -91,7 +91,8 @@ fn random(chance: &mut Chance, depth: usize) -> (Held, Places) {
             (making::structure(&[2, 1], &[3, 70], vec![old, other]), all)
         }
         _ => (making::resized(old, -4, extent + 12), map),
-    }
+    };
+    (made.unwrap(), map)
 }
 
 #[test]
@@ -151,43 +152,135 @@ fn what_is_packed_in_pieces_is_unpacked_to_the_same_places() {
 
 #[test]
 fn a_regular_type_is_one_node_however_large() {
-    let column = making::vector(1_000_000, 1, 1000, get(MPI_DOUBLE).unwrap());
+    let column = making::vector(1_000_000, 1, 1000, get(MPI_DOUBLE).unwrap()).unwrap();
     assert!(matches!(&*column.layout, Layout::Repeat { count: 1_000_000, .. }));
-    let rows = making::contiguous(1_000_000, making::contiguous(10, get(MPI_INT).unwrap()));
+    let row = making::contiguous(10, get(MPI_INT).unwrap()).unwrap();
+    let rows = making::contiguous(1_000_000, row).unwrap();
     assert_eq!(rows.as_run(2), Some((0, 80_000_000)));
-    let every_other: Vec<c_int> = (0..1000).map(|one| 2 * one).collect();
-    let blocks = making::indexed_block(1, &every_other, get(MPI_INT).unwrap());
+    let every_other: Vec<MPI_Count> = (0..1000).map(|one| 2 * one).collect();
+    let blocks = making::indexed_block(1, &every_other, get(MPI_INT).unwrap()).unwrap();
     assert!(matches!(&*blocks.layout, Layout::Repeat { count: 1000, .. }));
 }
 
 #[test]
 fn a_struct_is_padded_as_c_pads_it() {
     let (int, double) = (get(MPI_INT).unwrap(), get(MPI_DOUBLE).unwrap());
-    let made = making::structure(&[1, 1], &[0, 8], vec![double, int]);
+    let made = making::structure(&[1, 1], &[0, 8], vec![double, int]).unwrap();
     assert_eq!((made.size, made.lb, made.extent, made.true_extent), (12, 0, 16, 12));
     let old = [MPI_LB, MPI_INT, MPI_UB].map(|one| get(one).unwrap());
-    let made = making::structure(&[1, 1, 1], &[-8, 0, 20], old.to_vec());
+    let made = making::structure(&[1, 1, 1], &[-8, 0, 20], old.to_vec()).unwrap();
     assert_eq!((made.size, made.lb, made.extent, made.true_lb), (4, -8, 28, 0));
 }
 
 #[test]
 fn a_subarray_lies_where_its_order_says() {
-    let of = |order, old| making::subarray(&[4, 5], &[2, 3], &[1, 2], order, old).unwrap();
+    let of = |order, old| arrays::subarray(&[4, 5], &[2, 3], &[1, 2], order, old).unwrap();
     let byte = || get(MPI_BYTE).unwrap();
     let c = of(MPI_ORDER_C, byte());
     assert_eq!(places(&c.layout, 0..6), [7, 8, 9, 12, 13, 14]);
     assert_eq!((c.lb, c.extent), (0, 20));
     let fortran = of(MPI_ORDER_FORTRAN, byte());
     assert_eq!(places(&fortran.layout, 0..6), [9, 10, 13, 14, 17, 18]);
-    let failure = making::subarray(&[4], &[3], &[2], MPI_ORDER_C, byte()).err().unwrap();
+    let failure = arrays::subarray(&[4], &[3], &[2], MPI_ORDER_C, byte()).err().unwrap();
     assert_eq!(failure.code, MPI_ERR_ARG);
+}
+
+/// Which indices of `0..size` the process in this place has, as the standard says it.
+fn owned(kind: c_int, size: usize, argument: c_int, place: usize, processes: usize) -> Vec<usize> {
+    let length = match (kind, argument) {
+        (MPI_DISTRIBUTE_NONE, _) => size,
+        (MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_DFLT_DARG) => size.div_ceil(processes),
+        (_, MPI_DISTRIBUTE_DFLT_DARG) => 1,
+        (_, length) => length as usize,
+    };
+    (0..size).filter(|index| index / length % processes == place).collect()
+}
+
+#[test]
+fn every_element_of_a_distributed_array_belongs_to_one_process() {
+    let kinds = [MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_NONE];
+    let mut chance = Chance(3);
+    for round in 0..500 {
+        let kinds = [kinds[chance.below(3)], kinds[chance.below(3)]];
+        let sizes = [1 + chance.below(11), 1 + chance.below(11)];
+        let mut grid = [1 + chance.below(3), 1 + chance.below(3)];
+        let mut arguments = [MPI_DISTRIBUTE_DFLT_DARG; 2];
+        for at in 0..2 {
+            match kinds[at] {
+                MPI_DISTRIBUTE_NONE => grid[at] = 1,
+                _ if chance.below(2) == 0 => {}
+                MPI_DISTRIBUTE_BLOCK => {
+                    arguments[at] = (sizes[at].div_ceil(grid[at]) + chance.below(3)) as c_int
+                }
+                _ => arguments[at] = 1 + chance.below(4) as c_int,
+            }
+        }
+        let order = [MPI_ORDER_C, MPI_ORDER_FORTRAN][round % 2];
+        let mut seen = Vec::new();
+        for rank in 0..grid[0] * grid[1] {
+            let of = arrays::Distribution {
+                size: (grid[0] * grid[1]) as c_int,
+                rank: rank as c_int,
+                sizes: &sizes.map(|one| one as MPI_Count),
+                kinds: &kinds,
+                arguments: &arguments,
+                grid: &grid.map(|one| one as c_int),
+                order,
+            };
+            let made = arrays::darray(&of, get(MPI_SHORT).unwrap()).unwrap();
+            let whole = (sizes[0] * sizes[1] * 2) as isize;
+            assert_eq!((made.lb, made.extent), (0, whole));
+            let place = [rank / grid[1], rank % grid[1]];
+            let [rows, columns] =
+                [0, 1].map(|at| owned(kinds[at], sizes[at], arguments[at], place[at], grid[at]));
+            let mut expected = Places::new();
+            let mut add = |row: usize, column: usize| {
+                let index = match order {
+                    MPI_ORDER_C => row * sizes[1] + column,
+                    _ => column * sizes[0] + row,
+                };
+                expected.extend([2 * index as isize, 2 * index as isize + 1]);
+            };
+            match order {
+                MPI_ORDER_C => rows.iter().for_each(|r| columns.iter().for_each(|c| add(*r, *c))),
+                _ => columns.iter().for_each(|c| rows.iter().for_each(|r| add(*r, *c))),
+            }
+            assert_eq!(places(&made.layout, 0..made.size), expected);
+            seen.extend(expected);
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, (0..(sizes[0] * sizes[1] * 2) as isize).collect::<Places>());
+    }
+}
+
+#[test]
+fn what_no_memory_has_room_for_is_refused() {
+    let (int, most) = (|| get(MPI_INT).unwrap(), MPI_Count::MAX);
+    let made = making::contiguous(1 << 60, int()).unwrap();
+    assert_eq!(made.bytes(1).unwrap(), 1 << 62);
+    let overlapping = making::resized(int(), 0, 0).unwrap();
+    assert_eq!(overlapping.bytes(1 << 60).unwrap(), 1 << 62);
+    let far = making::resized(int(), 0, 1 << 50).unwrap();
+    let is_refused =
+        |answer: Answer<Held>| answer.err().is_some_and(|one| one.code == MPI_ERR_COUNT);
+    assert!(made.bytes(2).is_err() && overlapping.bytes(1 << 61).is_err());
+    assert!(far.bytes(1 << 13).is_err() && far.bytes(1 << 12).is_ok());
+    assert!(is_refused(making::contiguous(1 << 61, int())));
+    assert!(is_refused(making::vector(2, 1, most, int())));
+    assert!(is_refused(making::hvector(1 << 40, 1, 1 << 40, int())));
+    assert!(is_refused(making::indexed(&[1], &[most], int())));
+    assert!(is_refused(making::hindexed(&[1], &[most], int())));
+    assert!(is_refused(making::structure(&[1, 1], &[0, 8], vec![made.clone(), made])));
+    assert!(is_refused(making::resized(int(), 8, most as MPI_Aint)));
+    let subarray = |size| arrays::subarray(&[size, size], &[1, 1], &[0, 0], MPI_ORDER_C, int());
+    assert!(is_refused(subarray(1 << 40)) && subarray(1 << 29).is_ok());
 }
 
 #[test]
 fn elements_are_counted_within_an_item() {
     let (int, double) = (get(MPI_INT).unwrap(), get(MPI_DOUBLE).unwrap());
-    let made = making::structure(&[3, 2], &[0, 16], vec![int, double]);
-    let made = making::contiguous(2, made);
+    let made = making::structure(&[3, 2], &[0, 16], vec![int, double]).unwrap();
+    let made = making::contiguous(2, made).unwrap();
     assert_eq!(made.signature.elements(), 10);
     for (bytes, expected) in [(0, (0, 0)), (8, (2, 0)), (12, (3, 0)), (15, (3, 3)), (28, (5, 0))] {
         assert_eq!(made.signature.within(bytes), expected);

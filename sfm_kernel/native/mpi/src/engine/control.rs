@@ -10,10 +10,11 @@ use super::offers::{Accept, Offer};
 use super::operation::Outcome;
 use super::peer::Waiting;
 use super::{cancelling, engine, lock, Engine, Receiving, Sending, What, CONTROL};
+use crate::process;
 
 /// What a message is. The note of its envelope has the kind, then the collective call that it is of,
-/// the sender's rank in the world, and in the upper half the number under which the sender knows it,
-/// if it is to hear of it.
+/// the number of the sender (`process`), and above it the number under which the sender knows it, if it
+/// is to hear of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Kind {
@@ -55,12 +56,17 @@ impl Kind {
     }
 }
 
+/// Where the number begins, to the end of the note.
+const NUMBER_AT: u32 = 12 + process::BITS;
+/// Numbers are smaller than this.
+pub(super) const NUMBERS: u32 = 1 << (64 - NUMBER_AT);
+
 /// What the note of an envelope says.
 #[derive(Clone, Copy, Debug)]
 pub struct Note {
     pub kind: Kind,
     pub what: What,
-    /// Of its sender, in the world.
+    /// Of its sender: its number (`process`).
     pub rank: usize,
     pub number: u32,
 }
@@ -68,14 +74,14 @@ pub struct Note {
 impl Note {
     pub fn of(envelope: &Envelope) -> Note {
         let note = envelope.note;
-        let rank = (note >> 8) as usize & 0xff_ffff;
-        let what = What::of((note >> 4) as u8 & 0xf);
-        Note { kind: Kind::of(note), what, rank, number: (note >> 32) as u32 }
+        let rank = (note >> 12) as usize & ((1 << process::BITS) - 1);
+        let (what, number) = (What::of((note >> 4) as u8), (note >> NUMBER_AT) as u32);
+        Note { kind: Kind::of(note), what, rank, number }
     }
 
     pub fn word(&self) -> u64 {
         let (kind, what) = (self.kind as u64, self.what as u64);
-        kind | what << 4 | (self.rank as u64) << 8 | u64::from(self.number) << 32
+        kind | what << 4 | (self.rank as u64) << 12 | u64::from(self.number) << NUMBER_AT
     }
 }
 

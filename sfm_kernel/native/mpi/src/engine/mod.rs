@@ -8,6 +8,7 @@
 //!
 //! ```text
 //! peer        one other process: the way to it, and the sends that wait for room there
+//! peers       all of them
 //! operation   what both halves of a message have: an end, and how it ended
 //! sending, receiving
 //! control     what the two libraries say to each other: received, offer accepted ...
@@ -25,6 +26,7 @@ pub mod limits;
 mod offers;
 mod operation;
 mod peer;
+mod peers;
 mod receiving;
 mod sending;
 pub mod told;
@@ -47,15 +49,17 @@ pub use what::What;
 
 use crate::collective::schedule::Schedule;
 use crate::endpoint::Endpoint;
+use crate::process;
 use control::Todo;
 use offers::Pouring;
-use peer::Peer;
+use peers::Peers;
 
 pub struct Engine {
     pub core: Arc<Core>,
     pub endpoint: Endpoint,
+    /// The number of this process (`process`).
     pub rank: usize,
-    peers: Box<[Peer]>,
+    peers: Peers,
     /// The core's lane of what this process sends to itself.
     own_lane: u32,
     /// Sends that are in a peer's queue, in all.
@@ -85,19 +89,23 @@ impl<T> Default for Numbered<T> {
 
 impl<T> Numbered<T> {
     fn next(&mut self) -> u32 {
-        self.last = self.last.wrapping_add(1);
-        self.last
+        loop {
+            self.last = self.last % (control::NUMBERS - 1) + 1; // never 0
+            if !self.all.contains_key(&self.last) {
+                return self.last;
+            }
+        }
     }
 }
 
 static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(std::ptr::null_mut());
 
-/// This process's engine, between MPI_Init and the process's end.
+/// This process's engine, from MPI_Init or the first session on.
 #[inline]
 pub fn engine() -> &'static Engine {
     let engine = ENGINE.load(Ordering::Acquire);
     assert!(!engine.is_null(), "MPI was not initialized");
-    // SAFETY: set once by `start`, and never freed.
+    // SAFETY: set by `start`, and never freed.
     unsafe { &*engine }
 }
 
@@ -109,11 +117,11 @@ pub fn running() -> Option<&'static Engine> {
 
 /// The process has joined: messages can go from now on.
 pub fn start(endpoint: Endpoint) -> &'static Engine {
-    let core = endpoint.core().clone();
+    let (core, own) = (endpoint.core().clone(), process::own());
     let own_lane = core.lane(core.shared().uid(), None);
     let engine = Engine {
-        rank: endpoint.rank,
-        peers: (0..endpoint.size()).map(Peer::new).collect(),
+        rank: own.number() as usize,
+        peers: Peers::new(own.first_number() as usize, own.size),
         core,
         endpoint,
         own_lane,
@@ -133,8 +141,9 @@ pub fn start(endpoint: Endpoint) -> &'static Engine {
 }
 
 impl Engine {
+    /// How many processes are in MPI_COMM_WORLD.
     pub fn size(&self) -> usize {
-        self.peers.len()
+        self.peers.in_world()
     }
 }
 
@@ -142,23 +151,34 @@ impl Engine {
 /// library's account.
 const CONTROL: u64 = MARK | 7;
 /// Told from the contexts of Python's libraries.
-const MARK: u64 = 0x4d50_4900;
+const MARK: u64 = 0x4d00;
 
 /// The context of a communicator's messages, those that the program sends.
-pub fn messages(context: u32) -> u64 {
+pub fn messages(context: u64) -> u64 {
     spread(context) | MARK | 1
+}
+
+/// The context of its partitioned messages, in which their senders say how they cut them.
+pub fn partitioned(context: u64) -> u64 {
+    (spread(context) ^ 1 << 63) | MARK | 2
+}
+
+/// The context of the parts of those.
+pub fn parts(context: u64) -> u64 {
+    (spread(context) ^ 1 << 63) | MARK | 3
 }
 
 /// The context of its collectives, which take no room of the program's messages. The uppermost bit
 /// tells observers that no receive of the program's gets them.
-pub fn collectives(context: u32) -> u64 {
+pub fn collectives(context: u64) -> u64 {
     (spread(context) ^ 1 << 63) | MARK | LIBRARY | 1
 }
 
-/// Observers tell contexts by the upper bits (`trace::mark`).
-fn spread(context: u32) -> u64 {
-    let number = u64::from(context) + 1;
-    number << 48 | (number >> 16) << 32
+/// Observers tell contexts by the upper bits (`trace::mark`), so that the lowest of the 48 of a
+/// context's number go there.
+fn spread(context: u64) -> u64 {
+    let number = context + 1;
+    number << 48 | (number >> 16) << 16
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -22,7 +22,7 @@ use sfm_native::ring_file::RingFile;
 use super::control::{Kind, Note};
 use super::operation::Outcome;
 use super::peer::{writing, SMALL};
-use super::{limits, lock, Engine, Receiving};
+use super::{limits, lock, Engine, Receiving, Sending};
 use crate::handles::*;
 
 /// A piece that one side claims: a few hundred microseconds at most.
@@ -40,6 +40,8 @@ pub struct Offer {
     pid: u64,
     proof_at: usize,
     proof: u64,
+    /// Where 0 stands once the bytes are not at `address` any more, but kept by the sender.
+    stands_at: usize,
 }
 
 /// Where they go.
@@ -72,10 +74,11 @@ fn bytes_of<T>(value: &T) -> &[u8] {
 }
 
 impl Offer {
-    pub fn of(engine: &Engine, from: *const u8, length: usize) -> Offer {
+    pub fn of(engine: &Engine, from: *const u8, length: usize, sending: &Sending) -> Offer {
         let proof = engine.core.shared().uid() as u64;
         let (address, proof_at) = (from as usize, &raw const PROOF as usize);
-        Offer { length, address, pid: u64::from(std::process::id()), proof_at, proof }
+        let (pid, stands_at) = (u64::from(std::process::id()), sending.stands_at());
+        Offer { length, address, pid, proof_at, proof, stands_at }
     }
 
     pub fn bytes(&self) -> &[u8] {
@@ -132,12 +135,50 @@ unsafe fn copy(pid: u64, here: *mut u8, there: usize, length: usize, write: bool
     true
 }
 
+/// A word of a process's memory; None where the kernel does not let us read it.
+fn word(pid: u64, at: usize) -> Option<u64> {
+    let mut found = 0u64;
+    // SAFETY: eight bytes of ours.
+    unsafe { copy(pid, (&raw mut found).cast(), at, 8, false) }.then_some(found)
+}
+
+/// The offered bytes, and then the word that tells whether they still stand there: as a rule in one
+/// call of the kernel, which copies in this order.
+///
+/// # Safety
+/// `length` bytes at `to` are ours to write.
+unsafe fn fetch_with_word(offer: &Offer, to: *mut u8, length: usize) -> Option<u64> {
+    let mut found = 0u64;
+    let local = [
+        libc::iovec { iov_base: to.cast(), iov_len: length },
+        libc::iovec { iov_base: (&raw mut found).cast(), iov_len: 8 },
+    ];
+    let remote = [
+        libc::iovec { iov_base: offer.address as *mut c_void, iov_len: length },
+        libc::iovec { iov_base: offer.stands_at as *mut c_void, iov_len: 8 },
+    ];
+    // SAFETY: as the caller promises; the kernel checks the other side.
+    let copied = unsafe {
+        let pid = offer.pid as libc::pid_t;
+        libc::process_vm_readv(pid, local.as_ptr(), 2, remote.as_ptr(), 2, 0)
+    };
+    if copied == (length + 8) as isize {
+        return Some(found);
+    }
+    // SAFETY: as the caller promises.
+    let is_whole = unsafe { copy(offer.pid, to, offer.address, length, false) };
+    still(offer, is_whole)
+}
+
+/// The word after a fetch; None where that has failed, but for bytes that do not stand there any more:
+/// their memory may be gone.
+fn still(offer: &Offer, is_fetched: bool) -> Option<u64> {
+    word(offer.pid, offer.stands_at).filter(|stands| is_fetched || *stands == 0)
+}
+
 /// Whether the kernel lets us read a process's memory, and it is the one that was meant.
 fn proven(offer: &Offer) -> bool {
-    let mut found = 0u64;
-    let here = (&raw mut found).cast();
-    // SAFETY: eight bytes of ours.
-    unsafe { copy(offer.pid, here, offer.proof_at, 8, false) && found == offer.proof }
+    word(offer.pid, offer.proof_at) == Some(offer.proof)
 }
 
 impl Engine {
@@ -154,16 +195,18 @@ impl Engine {
             packed.reserve_exact(length);
             packed.as_mut_ptr()
         });
+        // SYNC POINT offer: the bytes before the word.
         // SAFETY: the memory is the receive's, and at least `length` bytes.
-        let copied = unsafe {
+        let stands = unsafe {
             match length >= limits::HELP_FROM.get() {
-                true => self.fetch_together(&note, offer, to, length),
-                false => copy(offer.pid, to, offer.address, length, false),
+                true => still(offer, self.fetch_together(&note, offer, to, length)),
+                false => fetch_with_word(offer, to, length),
             }
         };
-        if !copied {
-            receiving.end.set(Outcome::failed(MPI_ERR_PROC_ABORTED));
-            return;
+        match stands {
+            None => return receiving.end.set(Outcome::failed(MPI_ERR_PROC_ABORTED)),
+            Some(0) => return self.pull(receiving, envelope, offer),
+            Some(_) => {}
         }
         if receiving.data.contiguous().is_none() {
             // SAFETY: just read.
@@ -193,31 +236,31 @@ impl Engine {
         let (pid, pieces) = (u64::from(std::process::id()), length.div_ceil(PIECE) as u32);
         let accept = Accept { length, address: to as usize, pid, claim: nth as u32, number };
         self.say(Kind::Accepted, note.rank, note.number, 0, bytes_of(&accept));
+        let mut is_fetched = true;
         while let Some(piece) = claim.claim(number, pieces) {
             let at = piece as usize * PIECE;
             let part = PIECE.min(length - at);
             // SAFETY: a part of the receive's memory that nobody else has claimed.
-            if !unsafe { copy(offer.pid, to.add(at), offer.address + at, part, false) } {
-                return false; // its claim is never used again: the sender is no more
-            }
-            claim.copied();
+            is_fetched = is_fetched
+                && unsafe { copy(offer.pid, to.add(at), offer.address + at, part, false) };
+            claim.copied(); // also if not: the sender is to leave that part alone, too
         }
         let mut turns = 0u32;
         while !claim.is_done(pieces) {
             std::thread::yield_now();
             turns += 1;
             if turns.is_multiple_of(4096) && self.has_lost(note.rank) {
-                return false;
+                return false; // its claim is never used again
             }
         }
         *lock(&self.peer(note.rank).claims) &= !(1 << nth);
-        true
+        is_fetched
     }
 
     /// A claim in the ring to a peer that is not in use.
     fn free_claim(&self, rank: usize) -> Option<(Arc<RingFile>, usize)> {
         let peer = self.peer(rank);
-        let way = self.way(peer)?;
+        let way = self.way(peer).ok()?;
         let mut claims = lock(&peer.claims);
         let nth = (0..CLAIMS).find(|nth| *claims & 1 << nth == 0)?;
         *claims |= 1 << nth;

@@ -10,12 +10,14 @@ use sfm_native::sender::{Sender, Step, Writing};
 use super::control::{Kind, Note};
 use super::operation::Outcome;
 use super::{limits, lock, Engine, Sending, What, CONTROL};
+use crate::endpoint::Found;
 use crate::handles::*;
 
 /// Bytes of a large message that are poured at a time.
 const PIECE: usize = 32 << 10;
 
 pub struct Peer {
+    /// Its number (`process`).
     pub rank: usize,
     way: OnceLock<Arc<Sender>>,
     making: Mutex<()>,
@@ -58,7 +60,7 @@ pub const SMALL: usize = 64;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sent {
     Gone,
-    /// There is no room or no credit for it now.
+    /// There is no room or no credit for it now, or the peer has not joined yet.
     Full,
     /// The peer has died or left.
     Lost,
@@ -111,20 +113,26 @@ impl Peer {
 
 impl Engine {
     pub(super) fn peer(&self, rank: usize) -> &Peer {
-        &self.peers[rank]
+        self.peers.get(rank)
     }
 
-    /// The way to a peer, made on first use. None where it has died.
-    pub(super) fn way<'a>(&self, peer: &'a Peer) -> Option<&'a Arc<Sender>> {
+    /// The way to a peer, made on first use. Err where it has died, or has not joined yet.
+    pub(super) fn way<'a>(&self, peer: &'a Peer) -> Result<&'a Arc<Sender>, Sent> {
         if let Some(way) = peer.way.get() {
-            return Some(way);
+            return Ok(way);
         }
         let _making = lock(&peer.making);
         if let Some(way) = peer.way.get() {
-            return Some(way);
+            return Ok(way);
         }
-        let made = self.endpoint.sender(peer.rank)?;
-        Some(peer.way.get_or_init(|| made))
+        match self.endpoint.sender(peer.rank) {
+            Found::Way(made) => Ok(peer.way.get_or_init(|| made)),
+            Found::NotYet => Err(Sent::Full),
+            Found::Lost => {
+                peer.lost.store(true, Ordering::Release);
+                Err(Sent::Lost)
+            }
+        }
     }
 
     /// Send a message now, if nothing of its kind waits, and if there is room.
@@ -162,9 +170,9 @@ impl Engine {
             self.core.deliver(self.own_lane, Arc::new(packet), false);
             return Sent::Gone;
         }
-        let Some(way) = self.way(peer) else {
-            peer.lost.store(true, Ordering::Release);
-            return Sent::Lost;
+        let way = match self.way(peer) {
+            Ok(way) => way,
+            Err(sent) => return sent,
         };
         let mut writing = writing(way);
         if way.peer_left() || way.peer_died(&writing) || way.is_refused(&writing) {
@@ -200,7 +208,7 @@ impl Engine {
         if self.queued.load(Ordering::Acquire) == 0 {
             return;
         }
-        for peer in self.peers.iter().filter(|peer| peer.has_queued()) {
+        for peer in self.peers.all().filter(|peer| peer.has_queued()) {
             for queue in &peer.queues {
                 self.flush_queue(peer, queue);
             }
@@ -284,12 +292,19 @@ impl Engine {
         }
     }
 
+    /// Whether a message of this context waits for room.
+    pub(super) fn has_waiting_in(&self, context: u64) -> bool {
+        let queues = self.peers.all().map(|peer| &peer.queues[queue_of(context)]);
+        let mut queues = queues.filter(|queue| queue.length.load(Ordering::Acquire) > 0);
+        queues.any(|queue| lock(&queue.waiting).iter().any(|one| one.envelope.context == context))
+    }
+
     /// The peers for which something waits, each with what changes when there may be room.
     pub(super) fn announce_waits(&self) -> Vec<(&Arc<Sender>, u64)> {
         if self.queued.load(Ordering::Acquire) == 0 {
             return Vec::new();
         }
-        let blocked = self.peers.iter().filter(|peer| peer.has_queued());
+        let blocked = self.peers.all().filter(|peer| peer.has_queued());
         let ways = blocked.filter_map(|peer| peer.way.get());
         ways.map(|way| {
             let writing = writing(way);

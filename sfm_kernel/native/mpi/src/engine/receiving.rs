@@ -96,7 +96,7 @@ pub struct Wanted {
     pub source: c_int,
     /// Or MPI_ANY_TAG.
     pub tag: c_int,
-    /// The sender in the world; None for anybody.
+    /// The sender (`process`); None for anybody.
     pub from: Option<usize>,
     pub what: What,
 }

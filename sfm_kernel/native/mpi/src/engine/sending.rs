@@ -1,6 +1,6 @@
 //! The sending half of a message.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use sfm_native::packet::Envelope;
@@ -25,10 +25,12 @@ pub enum Mode {
 
 pub struct Sending {
     pub end: End,
-    /// The receiver, in the world.
+    /// The receiver (`process`).
     pub dest: usize,
     pub(super) envelope: Envelope,
     bytes: Mutex<Bytes>,
+    /// Not 0 while the bytes are in the user's memory, where a receiver may fetch them.
+    stands: AtomicU64,
     /// It ends when its bytes have gone, and not only when the receiver says so.
     ends_gone: bool,
 }
@@ -57,16 +59,22 @@ impl Sending {
         work(bytes.from, bytes.length)
     }
 
-    /// The user is about to have the memory back before the send has ended: keep a copy. Only a
-    /// receiver that fetches the bytes from where they were (offers.rs) may see what comes there.
+    /// The user is about to have the memory back before the send has ended: keep a copy.
     pub fn keep(&self) {
         let mut bytes = lock(&self.bytes);
-        if bytes.own.is_none() {
+        if bytes.own.is_none() && bytes.length > 0 {
             // SAFETY: until now the bytes are there.
             let copy = unsafe { std::slice::from_raw_parts(bytes.from, bytes.length) }.to_vec();
             bytes.from = copy.as_ptr();
             bytes.own = Some(copy);
+            // SYNC POINT offer: a receiver reads this after the bytes, which change only after it.
+            self.stands.store(0, Ordering::SeqCst);
         }
+    }
+
+    /// Where a receiver finds out whether what it has fetched were the bytes.
+    pub(super) fn stands_at(&self) -> usize {
+        self.stands.as_ptr() as usize
     }
 
     /// Its bytes have gone.
@@ -82,7 +90,7 @@ impl Sending {
 pub struct To {
     /// The core's (`messages`, `collectives`).
     pub context: u64,
-    /// The receiver, in the world.
+    /// The receiver (`process`).
     pub rank: usize,
     /// The sender, in the communicator.
     pub source: c_int,
@@ -139,12 +147,13 @@ impl Engine {
         }
         let ends_gone = kind == Kind::Plain;
         let (end, bytes) = (End::new(), Mutex::new(Bytes { from, length, own: packed }));
-        let sending = Arc::new(Sending { end, dest: to.rank, envelope, bytes, ends_gone });
+        let stands = AtomicU64::new(1);
+        let sending = Arc::new(Sending { end, dest: to.rank, envelope, bytes, stands, ends_gone });
         if kind != Kind::Plain {
             lock(&self.answered).all.insert(note.number, sending.clone());
         }
         if offered {
-            let offer = Offer::of(self, from, length);
+            let offer = Offer::of(self, from, length, &sending);
             self.put(to.rank, Waiting::control(envelope, offer.bytes()));
         } else {
             self.put(to.rank, Waiting::send(sending.clone()));
@@ -165,6 +174,12 @@ impl Engine {
     /// Sends whose receiver has not said yet that it has them.
     pub fn unanswered(&self) -> usize {
         lock(&self.answered).all.len()
+    }
+
+    /// The same of those in one context.
+    pub fn has_sent_all_in(&self, context: u64) -> bool {
+        let is_it = |sending: &Arc<Sending>| sending.envelope.context == context;
+        !self.has_waiting_in(context) && !lock(&self.answered).all.values().any(is_it)
     }
 
     /// All sends have gone that nobody waits for any more.

@@ -13,6 +13,7 @@ use super::wait::From;
 use super::{engine, Sending, Wanted};
 use crate::comm::Comm;
 use crate::handles::*;
+use crate::process::shown;
 
 /// Arguments as they are shown, by their names in the standard.
 pub type Arguments = Vec<(&'static str, String)>;
@@ -31,12 +32,9 @@ pub fn awaited() -> Option<usize> {
     AWAITED.get()
 }
 
-fn named(rank: usize) -> Name {
-    Name::Rank(rank as i64)
-}
-
 fn call(arguments: Arguments, waits: Waits) -> Call {
-    Call { name: callers::name(), arguments, waits }
+    let name = engine().endpoint.whole.surroundings().call();
+    Call { name: name.unwrap_or_else(|| callers::name().into()), arguments, waits }
 }
 
 /// A call of which no more is known than whose death would end it.
@@ -48,7 +46,7 @@ pub fn some(arguments: Arguments, from: From<'_>) -> Call {
 pub fn requests(arguments: Arguments, peers: Option<&[c_int]>) -> Call {
     let names = peers.map(|peers| {
         let once: BTreeSet<_> = peers.iter().map(|rank| *rank as usize).collect();
-        once.into_iter().map(named).collect()
+        once.into_iter().map(shown).collect()
     });
     call(arguments, Waits::Others(names))
 }
@@ -57,13 +55,13 @@ pub fn requests(arguments: Arguments, peers: Option<&[c_int]>) -> Call {
 pub fn receive(comm: &Comm, wanted: &Wanted) -> Call {
     let known = |number: c_int, any: c_int| (number != any).then_some(i64::from(number));
     let (source, tag) = (known(wanted.source, MPI_ANY_SOURCE), known(wanted.tag, MPI_ANY_TAG));
-    let shown = |number: Option<i64>, any: &str| number.map_or(any.into(), |one| one.to_string());
+    let said = |number: Option<i64>, any: &str| number.map_or(any.into(), |one| one.to_string());
     let mut arguments =
-        vec![("source", shown(source, "MPI_ANY_SOURCE")), ("tag", shown(tag, "MPI_ANY_TAG"))];
+        vec![("source", said(source, "MPI_ANY_SOURCE")), ("tag", said(tag, "MPI_ANY_TAG"))];
     arguments.extend(communicator(comm));
     let everybody = comm.peers().members.len() == engine().size();
     let peers = match wanted.from {
-        Some(rank) => Some(vec![named(rank)]),
+        Some(rank) => Some(vec![shown(rank)]),
         None if everybody => None,
         None => peers(From::Any(&comm.peers().members)),
     };
@@ -85,12 +83,12 @@ pub fn sending(comm: &Comm, sending: &Sending) -> Call {
 fn sent(comm: &Comm, numbers: Vec<(&'static str, MPI_Count)>, rank: usize) -> Call {
     let numbers = numbers.into_iter().map(|(name, number)| (name, number.to_string()));
     let arguments = numbers.chain(communicator(comm)).collect();
-    call(arguments, Waits::Others(Some(vec![named(rank)])))
+    call(arguments, Waits::Others(Some(vec![shown(rank)])))
 }
 
 /// A collective call, which waits for one of its processes at a time.
 pub fn collective() -> Call {
-    call(vec![], Waits::Members(awaited().map(named).into_iter().collect()))
+    call(vec![], Waits::Members(awaited().map(shown).into_iter().collect()))
 }
 
 /// The communicator's name, where it is not the one that goes without saying.
@@ -102,11 +100,11 @@ fn communicator(comm: &Comm) -> Option<(&'static str, String)> {
 fn peers(from: From<'_>) -> Option<Vec<Name>> {
     match from {
         From::Nobody => None,
-        From::One(rank) => Some(vec![named(rank)]),
+        From::One(rank) => Some(vec![shown(rank)]),
         From::Any(ranks) => {
             let own = engine().rank as c_int;
             let others = ranks.iter().filter(|rank| **rank != own);
-            Some(others.map(|rank| named(*rank as usize)).collect())
+            Some(others.map(|rank| shown(*rank as usize)).collect())
         }
     }
 }

@@ -17,13 +17,14 @@ use crate::collective::team::{whole, Team};
 use crate::endpoint::failure;
 use crate::errors::Answer;
 use crate::handles::*;
+use crate::process;
 use crate::tool::{self, counting};
 
 /// Whose death makes waiting useless.
 #[derive(Clone, Copy, Debug)]
 pub enum From<'a> {
     Nobody,
-    /// A rank in the world.
+    /// A process.
     One(usize),
     /// Any of these.
     Any(&'a [c_int]),
@@ -173,8 +174,9 @@ impl Engine {
 
 fn text_of_loss(rank: usize) -> String {
     format!(
-        "process {rank} of MPI_COMM_WORLD has ended, and what this call waits for can no more come; \
-         its own output says why it ended"
+        "{} has ended, and what this call waits for can no more come; its own output says why it \
+         ended",
+        process::named(rank)
     )
 }
 

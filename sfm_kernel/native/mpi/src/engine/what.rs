@@ -4,8 +4,9 @@
 use sfm_native::packet::{Envelope, LIBRARY};
 
 use super::{engine, Note};
+use crate::process;
 
-/// Fits into four bits of a message's note.
+/// Fits into eight bits of a message's note.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum What {
@@ -24,12 +25,14 @@ pub enum What {
     ReduceScatter,
     Scan,
     Exscan,
+    NeighborAllgather,
+    NeighborAlltoall,
     Finalize,
 }
 
 use What::*;
 
-const ALL: [(What, &str); 14] = [
+const ALL: [(What, &str); 16] = [
     (Message, "no collective"),
     (Making, "a function that makes a communicator"),
     (Barrier, "MPI_Barrier"),
@@ -43,6 +46,8 @@ const ALL: [(What, &str); 14] = [
     (ReduceScatter, "MPI_Reduce_scatter"),
     (Scan, "MPI_Scan"),
     (Exscan, "MPI_Exscan"),
+    (NeighborAllgather, "MPI_Neighbor_allgather"),
+    (NeighborAlltoall, "MPI_Neighbor_alltoall"),
     (Finalize, "MPI_Finalize"),
 ];
 
@@ -67,9 +72,9 @@ pub fn left() -> Option<String> {
     let note =
         engine().core.find_queued(|packet| packet.envelope().as_ref().and_then(of_collective))?;
     Some(format!(
-        "process {} of MPI_COMM_WORLD has called {}, and this process has not: all processes of a \
-         communicator make the same collective calls in the same order, with the same root",
-        note.rank,
+        "{} has called {}, and this process has not: all processes of a communicator make the same \
+         collective calls in the same order, with the same root",
+        process::named(note.rank),
         note.what.name()
     ))
 }

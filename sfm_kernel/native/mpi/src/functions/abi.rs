@@ -1,7 +1,9 @@
-//! What a compiled program may ask about the ABI that it was compiled for.
+//! The binary interface: which it is, and what is known of Fortran's types.
 
-use crate::checks::{place, put};
-use crate::errors::{fail, Answer, Failure};
+use std::sync::Mutex;
+
+use crate::checks::{self, array, array_mut, put};
+use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::info::{self, Info};
 
@@ -12,83 +14,94 @@ pub unsafe fn abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) -> A
     put("abi_minor", abi_minor, minor)
 }
 
-/// An info object of these sizes, which the caller frees.
-unsafe fn sizes(at: *mut MPI_Info, sizes: &[(&str, usize)]) -> Answer<Info> {
-    place("info", at)?;
-    let mut about = Info::default();
-    for (name, size) in sizes {
-        about.set(format!("mpi_{name}_size"), size.to_string());
-    }
-    Ok(about)
-}
-
 pub unsafe fn abi_get_info(info: *mut MPI_Info) -> Answer {
-    let own = [
-        ("aint", size_of::<MPI_Aint>()),
-        ("count", size_of::<MPI_Count>()),
-        ("offset", size_of::<MPI_Offset>()),
+    checks::place("info", info)?;
+    let size = |name: &str, bytes: usize| (format!("mpi_{name}_size"), bytes.to_string());
+    let entries = vec![
+        size("aint", size_of::<MPI_Aint>()),
+        size("count", size_of::<MPI_Count>()),
+        size("offset", size_of::<MPI_Offset>()),
     ];
-    put("info", info, info::open(sizes(info, &own)?))
+    put("info", info, info::open(Info { entries }))
 }
 
-/// Fortran's types have the sizes that its compilers give them by default, and all of them are there.
+/// What a library of Fortran's functions over this one has said of its compiler's types, once.
+#[derive(Default)]
+struct Fortran {
+    info: Option<Info>,
+    /// True and false.
+    booleans: Option<[Vec<u8>; 2]>,
+}
+
+static FORTRAN: Mutex<Fortran> = Mutex::new(Fortran { info: None, booleans: None });
+
+fn with<T>(use_: impl FnOnce(&mut Fortran) -> T) -> T {
+    use_(&mut FORTRAN.lock().expect("no panic under the lock"))
+}
+
+/// MPI_INFO_NULL until it is set.
 pub unsafe fn abi_get_fortran_info(info: *mut MPI_Info) -> Answer {
-    let own = [("logical", 4), ("integer", 4), ("real", 4), ("double_precision", 8)];
-    let mut about = sizes(info, &own)?;
-    let optional: [(&str, &[u32]); 4] = [
-        ("logical", &[1, 2, 4, 8, 16]),
-        ("integer", &[1, 2, 4, 8, 16]),
-        ("real", &[2, 4, 8, 16]),
-        ("complex", &[4, 8, 16, 32]),
-    ];
-    for (name, sizes) in optional {
-        for size in sizes {
-            about.set(format!("mpi_{name}{size}_supported"), "true".into());
-        }
-    }
-    about.set("mpi_double_complex_supported".into(), "true".into());
-    put("info", info, info::open(about))
+    checks::place("info", info)?;
+    let set = with(|fortran| fortran.info.clone());
+    put("info", info, set.map_or(MPI_INFO_NULL, info::open))
 }
 
-/// So do its truth values: 1 and 0.
+pub unsafe fn abi_set_fortran_info(info: MPI_Info) -> Answer {
+    let set = info::with(info, |info| info.clone())?;
+    with(|fortran| once(&mut fortran.info, set, "MPI_Abi_set_fortran_info"))
+}
+
 pub unsafe fn abi_get_fortran_booleans(
     logical_size: c_int,
     logical_true: *mut c_void,
     logical_false: *mut c_void,
     is_set: *mut c_int,
 ) -> Answer {
-    for (value, at) in [(1_u128, logical_true), (0, logical_false)] {
-        place("logical_true or logical_false", at)?;
-        match logical_size {
-            1 => at.cast::<u8>().write(value as u8),
-            2 => at.cast::<u16>().write_unaligned(value as u16),
-            4 => at.cast::<u32>().write_unaligned(value as u32),
-            8 => at.cast::<u64>().write_unaligned(value as u64),
-            16 => at.cast::<u128>().write_unaligned(value),
-            _ => {
-                let text =
-                    format!("argument logical_size is {logical_size}; it is 1, 2, 4, 8 or 16");
-                return Err(fail(MPI_ERR_ARG, text));
-            }
-        }
+    let bytes = size(logical_size)?;
+    let Some(booleans) = with(|fortran| fortran.booleans.clone()) else {
+        return put("is_set", is_set, 0);
+    };
+    if booleans[0].len() != bytes {
+        let text = format!(
+            "argument logical_size is {bytes}, but Fortran's LOGICAL was set with {} bytes",
+            booleans[0].len()
+        );
+        return Err(fail(MPI_ERR_ABI, text));
     }
+    array_mut("logical_true", logical_true.cast(), bytes)?.copy_from_slice(&booleans[0]);
+    array_mut("logical_false", logical_false.cast(), bytes)?.copy_from_slice(&booleans[1]);
     put("is_set", is_set, 1)
 }
 
-fn is_settled() -> Failure {
-    let text = "what this library takes Fortran's types for is settled: MPI_Abi_get_fortran_info \
-                and MPI_Abi_get_fortran_booleans say it";
-    fail(MPI_ERR_ABI, text)
-}
-
-pub unsafe fn abi_set_fortran_info(_info: MPI_Info) -> Answer {
-    Err(is_settled())
-}
-
 pub unsafe fn abi_set_fortran_booleans(
-    _logical_size: c_int,
-    _logical_true: *mut c_void,
-    _logical_false: *mut c_void,
+    logical_size: c_int,
+    logical_true: *mut c_void,
+    logical_false: *mut c_void,
 ) -> Answer {
-    Err(is_settled())
+    let bytes = size(logical_size)?;
+    let given = [
+        array::<u8>("logical_true", logical_true.cast(), bytes)?.to_vec(),
+        array::<u8>("logical_false", logical_false.cast(), bytes)?.to_vec(),
+    ];
+    with(|fortran| once(&mut fortran.booleans, given, "MPI_Abi_set_fortran_booleans"))
+}
+
+fn size(logical_size: c_int) -> Answer<usize> {
+    match logical_size {
+        1 | 2 | 4 | 8 | 16 => Ok(logical_size as usize),
+        _ => {
+            let text = format!(
+                "argument logical_size is {logical_size}; a LOGICAL has 1, 2, 4, 8 or 16 bytes"
+            );
+            Err(fail(MPI_ERR_ARG, text))
+        }
+    }
+}
+
+fn once<T>(place: &mut Option<T>, value: T, function: &str) -> Answer {
+    if place.is_some() {
+        return Err(fail(MPI_ERR_ABI, format!("{function} was called before; once is all")));
+    }
+    *place = Some(value);
+    Ok(())
 }

@@ -1,29 +1,83 @@
-//! The buffer of buffered sends.
+//! The buffers of buffered sends: of the process, of a communicator, of a session.
 
+use crate::buffer::{Buffer, PROCESS};
 use crate::checks::{count, put, Results};
-use crate::engine::Outcome;
 use crate::errors::Answer;
 use crate::handles::*;
-use crate::own_buffer;
-use crate::request::{self, Work};
+use crate::{comm, request, session};
 
-pub unsafe fn buffer_attach(buffer: *mut c_void, size: MPI_Count) -> Answer {
+fn attach(to: &Buffer, buffer: *mut c_void, size: MPI_Count) -> Answer {
     count("size", size)?;
-    own_buffer::attach(buffer, size)
+    to.attach(buffer, size)
 }
 
-pub unsafe fn buffer_detach(buffer_addr: *mut c_void, size: Results) -> Answer {
-    let (at, bytes) = own_buffer::detach()?;
+unsafe fn detach(from: &Buffer, buffer_addr: *mut c_void, size: Results) -> Answer {
+    let (at, bytes) = from.detach()?;
     put("buffer_addr", buffer_addr.cast(), at)?;
     size.put("size", bytes)
 }
 
-pub unsafe fn buffer_flush() -> Answer {
-    own_buffer::flush()
+/// A request that ends when all have gone that were sent before it.
+unsafe fn iflush(buffer: &Buffer, comm: MPI_Comm, request: *mut MPI_Request) -> Answer {
+    put("request", request, request::open(comm, buffer.flushing()))
 }
 
-/// A request that ends when all have gone that were sent before it.
+pub unsafe fn buffer_attach(buffer: *mut c_void, size: MPI_Count) -> Answer {
+    attach(&PROCESS, buffer, size)
+}
+
+pub unsafe fn buffer_detach(buffer_addr: *mut c_void, size: Results) -> Answer {
+    detach(&PROCESS, buffer_addr, size)
+}
+
+pub unsafe fn buffer_flush() -> Answer {
+    PROCESS.flush()
+}
+
 pub unsafe fn buffer_iflush(request: *mut MPI_Request) -> Answer {
-    let work = Work::after(own_buffer::under_way(), Work::Ended(Outcome::of_send()));
-    put("request", request, request::open(MPI_COMM_WORLD, work))
+    iflush(&PROCESS, MPI_COMM_WORLD, request)
+}
+
+pub unsafe fn comm_attach_buffer(comm: MPI_Comm, buffer: *mut c_void, size: MPI_Count) -> Answer {
+    attach(&comm::get(comm)?.buffer, buffer, size)
+}
+
+pub unsafe fn comm_detach_buffer(
+    comm: MPI_Comm,
+    buffer_addr: *mut c_void,
+    size: Results,
+) -> Answer {
+    detach(&comm::get(comm)?.buffer, buffer_addr, size)
+}
+
+pub unsafe fn comm_flush_buffer(comm: MPI_Comm) -> Answer {
+    comm::get(comm)?.buffer.flush()
+}
+
+pub unsafe fn comm_iflush_buffer(comm: MPI_Comm, request: *mut MPI_Request) -> Answer {
+    iflush(&comm::get(comm)?.buffer, comm, request)
+}
+
+pub unsafe fn session_attach_buffer(
+    session: MPI_Session,
+    buffer: *mut c_void,
+    size: MPI_Count,
+) -> Answer {
+    attach(&session::get(session)?.buffer, buffer, size)
+}
+
+pub unsafe fn session_detach_buffer(
+    session: MPI_Session,
+    buffer_addr: *mut c_void,
+    size: Results,
+) -> Answer {
+    detach(&session::get(session)?.buffer, buffer_addr, size)
+}
+
+pub unsafe fn session_flush_buffer(session: MPI_Session) -> Answer {
+    session::get(session)?.buffer.flush()
+}
+
+pub unsafe fn session_iflush_buffer(session: MPI_Session, request: *mut MPI_Request) -> Answer {
+    iflush(&session::get(session)?.buffer, MPI_COMM_SELF, request)
 }

@@ -1,14 +1,14 @@
 //! Collectives that return when this process's part is done.
 
 use crate::checks::Numbers;
-use crate::collective::calls::{block, on};
+use crate::collective::calls::block;
 use crate::collective::{arguments, reductions};
 use crate::errors::Answer;
 use crate::handles::*;
 
 pub unsafe fn barrier(comm: MPI_Comm) -> Answer {
     let call = arguments::barrier(comm)?;
-    block(&*on(comm)?, &call)
+    block(comm, &call)
 }
 
 pub unsafe fn bcast(
@@ -19,7 +19,7 @@ pub unsafe fn bcast(
     comm: MPI_Comm,
 ) -> Answer {
     let call = arguments::bcast(buffer, count, datatype, root, comm)?;
-    block(&*on(comm)?, &call)
+    block(comm, &call)
 }
 
 pub unsafe fn gather(
@@ -34,7 +34,7 @@ pub unsafe fn gather(
 ) -> Answer {
     let call =
         arguments::gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm)?;
-    block(&*on(comm)?, &call)
+    block(comm, &call)
 }
 
 pub unsafe fn gatherv(
@@ -51,7 +51,7 @@ pub unsafe fn gatherv(
     let call = arguments::gatherv(
         sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm,
     )?;
-    block(&*on(comm)?, &call)
+    block(comm, &call)
 }
 
 pub unsafe fn scatter(
@@ -66,7 +66,7 @@ pub unsafe fn scatter(
 ) -> Answer {
     let call =
         arguments::scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm)?;
-    block(&*on(comm)?, &call)
+    block(comm, &call)
 }
 
 pub unsafe fn scatterv(
@@ -83,7 +83,7 @@ pub unsafe fn scatterv(
     let call = arguments::scatterv(
         sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm,
     )?;
-    block(&*on(comm)?, &call)
+    block(comm, &call)
 }
 
 pub unsafe fn allgather(
@@ -97,7 +97,7 @@ pub unsafe fn allgather(
 ) -> Answer {
     let call =
         arguments::allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)?;
-    block(&*on(comm)?, &call)
+    block(comm, &call)
 }
 
 pub unsafe fn allgatherv(
@@ -113,7 +113,7 @@ pub unsafe fn allgatherv(
     let call = arguments::allgatherv(
         sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm,
     )?;
-    block(&*on(comm)?, &call)
+    block(comm, &call)
 }
 
 pub unsafe fn alltoall(
@@ -127,7 +127,7 @@ pub unsafe fn alltoall(
 ) -> Answer {
     let call =
         arguments::alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)?;
-    block(&*on(comm)?, &call)
+    block(comm, &call)
 }
 
 pub unsafe fn alltoallv(
@@ -144,7 +144,7 @@ pub unsafe fn alltoallv(
     let call = arguments::alltoallv(
         sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm,
     )?;
-    block(&*on(comm)?, &call)
+    block(comm, &call)
 }
 
 pub unsafe fn alltoallw(
@@ -161,7 +161,7 @@ pub unsafe fn alltoallw(
     let call = arguments::alltoallw(
         sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm,
     )?;
-    block(&*on(comm)?, &call)
+    block(comm, &call)
 }
 
 pub unsafe fn reduce(
@@ -174,7 +174,7 @@ pub unsafe fn reduce(
     comm: MPI_Comm,
 ) -> Answer {
     let call = reductions::reduce(sendbuf, recvbuf, count, datatype, op, root, comm)?;
-    block(&*on(comm)?, &call)
+    block(comm, &call)
 }
 
 pub unsafe fn allreduce(
@@ -186,7 +186,7 @@ pub unsafe fn allreduce(
     comm: MPI_Comm,
 ) -> Answer {
     let call = reductions::allreduce(sendbuf, recvbuf, count, datatype, op, comm)?;
-    block(&*on(comm)?, &call)
+    block(comm, &call)
 }
 
 pub unsafe fn reduce_scatter(
@@ -198,7 +198,7 @@ pub unsafe fn reduce_scatter(
     comm: MPI_Comm,
 ) -> Answer {
     let call = reductions::reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm)?;
-    block(&*on(comm)?, &call)
+    block(comm, &call)
 }
 
 pub unsafe fn reduce_scatter_block(
@@ -210,7 +210,7 @@ pub unsafe fn reduce_scatter_block(
     comm: MPI_Comm,
 ) -> Answer {
     let call = reductions::reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm)?;
-    block(&*on(comm)?, &call)
+    block(comm, &call)
 }
 
 pub unsafe fn scan(
@@ -222,7 +222,7 @@ pub unsafe fn scan(
     comm: MPI_Comm,
 ) -> Answer {
     let call = reductions::scan(sendbuf, recvbuf, count, datatype, op, comm)?;
-    block(&*on(comm)?, &call)
+    block(comm, &call)
 }
 
 pub unsafe fn exscan(
@@ -234,5 +234,5 @@ pub unsafe fn exscan(
     comm: MPI_Comm,
 ) -> Answer {
     let call = reductions::exscan(sendbuf, recvbuf, count, datatype, op, comm)?;
-    block(&*on(comm)?, &call)
+    block(comm, &call)
 }

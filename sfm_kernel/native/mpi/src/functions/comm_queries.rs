@@ -95,8 +95,3 @@ pub unsafe fn comm_set_info(comm: MPI_Comm, info: MPI_Info) -> Answer {
     }
     Ok(())
 }
-
-/// No process was started by another one.
-pub unsafe fn comm_get_parent(parent: *mut MPI_Comm) -> Answer {
-    put("parent", parent, MPI_COMM_NULL)
-}

@@ -45,9 +45,7 @@ pub unsafe fn comm_get_errhandler(comm: MPI_Comm, errhandler: *mut MPI_Errhandle
 /// As if a function of MPI had failed with this code; returns what such a function would.
 pub unsafe fn comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) -> Answer {
     comm::get(comm)?;
-    let class = classes::text(errorcode).unwrap_or_else(|| format!("error code {errorcode}"));
-    let text = format!("MPI_Comm_call_errhandler: {class}");
-    errhandlers::handle(errorcode, &text, Some(On::Comm(comm)));
+    errhandlers::call("MPI_Comm_call_errhandler", errorcode, On::Comm(comm));
     Ok(())
 }
 

@@ -1,8 +1,9 @@
 //! Making intercommunicators, and one group of both.
 
 use crate::checks::{self, put};
-use crate::collective::calls::on;
+use crate::collective::team::{whole, Team};
 use crate::comm;
+use crate::engine::What;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::inter;
@@ -15,13 +16,13 @@ pub unsafe fn intercomm_create(
     tag: c_int,
     newintercomm: *mut MPI_Comm,
 ) -> Answer {
-    let local = on(local_comm)?;
+    let local = comm::intra(local_comm)?;
     checks::rank("local_leader", local_leader, local.size(), &local.name())?;
     let peers = match local.rank == local_leader {
         false => None,
         true => {
-            let peers = on(peer_comm)?;
-            checks::rank("remote_leader", remote_leader, peers.size(), &peers.name())?;
+            let peers = comm::get(peer_comm)?;
+            checks::rank("remote_leader", remote_leader, peers.peers().size(), &peers.name())?;
             Some(peers)
         }
     };
@@ -39,5 +40,7 @@ pub unsafe fn intercomm_merge(
     if both.remote.is_none() {
         return Err(fail(MPI_ERR_COMM, "argument intercomm is no intercommunicator"));
     }
-    put("newintracomm", newintracomm, comm::open(inter::merge(&both, high != 0)?))
+    let team = Team::of(&both, What::Making);
+    let made = whole(&team, inter::merge(&both, &team, high != 0))?;
+    put("newintracomm", newintracomm, comm::open(made))
 }

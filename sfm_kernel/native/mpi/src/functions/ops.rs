@@ -1,12 +1,17 @@
 //! Making operations, and reducing within one process.
 
 use crate::checks::{self, put};
+use crate::datatype;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
-use crate::{datatype, op};
+use crate::op::{self, Function};
 
 pub unsafe fn op_create(user_fn: MPI_User_function, commute: c_int, op: *mut MPI_Op) -> Answer {
-    put("op", op, op::create(user_fn, commute != 0)?)
+    put("op", op, op::create(Function::Small(user_fn), commute != 0)?)
+}
+
+pub unsafe fn op_create_c(user_fn: MPI_User_function_c, commute: c_int, op: *mut MPI_Op) -> Answer {
+    put("op", op, op::create(Function::Large(user_fn), commute != 0)?)
 }
 
 pub unsafe fn op_free(op: *mut MPI_Op) -> Answer {
@@ -32,7 +37,7 @@ pub unsafe fn reduce_local(
     let count = checks::count("count", count)?;
     let (found, op) = (datatype::committed(datatype)?, op::get(op)?);
     op.check(&found)?;
-    let bytes = count * found.size;
+    let bytes = found.bytes(count)?;
     for (name, buffer) in [("inbuf", inbuf), ("inoutbuf", inoutbuf.cast_const())] {
         checks::not_in_place(name, buffer)?;
         checks::buffer(name, buffer, bytes, found.basic.is_none())?;

@@ -17,7 +17,7 @@ pub unsafe fn pack_size(
 ) -> Answer {
     comm::get(comm)?;
     let count = checks::count("incount", incount)?;
-    let bytes = count * datatype::committed(datatype)?.size;
+    let bytes = datatype::committed(datatype)?.bytes(count)?;
     size.put("size", bytes)
 }
 
@@ -33,7 +33,7 @@ pub unsafe fn pack(
     comm::get(comm)?;
     let count = checks::count("incount", incount)?;
     let found = datatype::committed(datatype)?;
-    let bytes = count * found.size;
+    let bytes = found.bytes(count)?;
     checks::buffer("inbuf", inbuf, bytes, found.basic.is_none())?;
     checks::buffer("outbuf", outbuf, bytes, false)?;
     let at = step(("outsize", outsize), position, bytes, "make the buffer larger: MPI_Pack_size")?;
@@ -53,7 +53,7 @@ pub unsafe fn unpack(
     comm::get(comm)?;
     let count = checks::count("outcount", outcount)?;
     let found = datatype::committed(datatype)?;
-    let bytes = count * found.size;
+    let bytes = found.bytes(count)?;
     checks::buffer("inbuf", inbuf, bytes, false)?;
     checks::buffer("outbuf", outbuf, bytes, found.basic.is_none())?;
     let at = step(("insize", insize), position, bytes, "less was packed than is unpacked")?;
@@ -80,7 +80,9 @@ pub unsafe fn pack_external_size(
 ) -> Answer {
     known(datarep)?;
     let count = checks::count("incount", incount)?;
-    let bytes = count * datatype::committed(datatype)?.signature.external_bytes();
+    let found = datatype::committed(datatype)?;
+    found.bytes(count)?; // no more bytes than here
+    let bytes = count * found.signature.external_bytes();
     size.put("size", bytes)
 }
 

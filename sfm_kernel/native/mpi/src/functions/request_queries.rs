@@ -16,12 +16,14 @@ pub unsafe fn request_get_status(
     status: *mut MPI_Status,
 ) -> Answer {
     let Some(one) = request::get(request)? else {
-        MPI_Status::empty().put(status);
+        MPI_Status::put_empty(status);
         return put("flag", flag, 1);
     };
     let is_done = look(&[Some(one.clone())], || one.is_done());
-    if is_done {
-        one.outcome().status.put(status);
+    match is_done {
+        true if !one.is_active() => MPI_Status::put_empty(status),
+        true => one.outcome().status.put(status),
+        false => {}
     }
     put("flag", flag, c_int::from(is_done))
 }
@@ -65,7 +67,7 @@ pub unsafe fn request_get_status_any(
     let found = first_done(&requests);
     put("flag", flag, c_int::from(found != Some(None)))?;
     match found {
-        None => MPI_Status::empty().put(status),
+        None => MPI_Status::put_empty(status),
         Some(None) => {}
         Some(Some(at)) => requests[at].as_ref().expect("active").outcome().status.put(status),
     }

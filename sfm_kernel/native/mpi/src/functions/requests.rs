@@ -40,13 +40,15 @@ fn told_of(requests: &[Option<Arc<Request>>]) -> Call {
     told::requests(count, all.then_some(&partners))
 }
 
-/// Wait until `is_done`; gives up on those requests whose partner has died.
-fn wait_for(requests: &[Option<Arc<Request>>], is_done: impl Fn() -> bool) {
+/// Wait until `is_done`; gives up on those requests whose partner has died. Where anything else ends
+/// the call, they all go on.
+fn wait_for(requests: &[Option<Arc<Request>>], is_done: impl Fn() -> bool) -> Answer {
     loop {
         let (partners, _) = partners(requests);
         let call = || told_of(requests);
-        if engine().wait(About::receiving(From::Any(&partners), &call), &is_done).is_ok() {
-            return;
+        match engine().wait(About::receiving(From::Any(&partners), &call), &is_done) {
+            Err(failure) if failure.code == MPI_ERR_PROC_ABORTED => {}
+            ended => return ended,
         }
         for one in requests.iter().flatten().filter(|one| !one.is_done()) {
             if engine().lost_of(one.from()).is_some() {
@@ -58,29 +60,34 @@ fn wait_for(requests: &[Option<Arc<Request>>], is_done: impl Fn() -> bool) {
 
 pub unsafe fn wait(request: *mut MPI_Request, status: *mut MPI_Status) -> Answer {
     let Some(one) = request::get(*request)? else {
-        MPI_Status::empty().put(status);
+        MPI_Status::put_empty(status);
         return Ok(());
     };
     if !one.is_done() {
         let call = || one.told();
         let about = About { from: one.from(), doing: one.doing(), call: Some(&call) };
-        if engine().wait(about, || one.is_done()).is_err() {
-            one.give_up();
-            wait_for(&[Some(one.clone())], || one.is_done());
+        match engine().wait(about, || one.is_done()) {
+            Err(failure) if failure.code == MPI_ERR_PROC_ABORTED => {
+                one.give_up();
+                wait_for(&[Some(one.clone())], || one.is_done())?;
+            }
+            ended => ended?,
         }
     }
     complete(&one, &mut *request, status)
 }
 
 unsafe fn complete(one: &Request, handle: &mut MPI_Request, status: *mut MPI_Status) -> Answer {
-    let outcome = one.outcome();
-    one.complete(handle);
-    finish(&outcome, one.comm, status)
+    if !one.is_active() {
+        MPI_Status::put_empty(status);
+        return Ok(());
+    }
+    finish(&one.complete(handle), one.comm, status)
 }
 
 pub unsafe fn test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) -> Answer {
     let Some(one) = request::get(*request)? else {
-        MPI_Status::empty().put(status);
+        MPI_Status::put_empty(status);
         return put("flag", flag, 1);
     };
     let is_done = look(&[Some(one.clone())], || one.is_done());
@@ -119,8 +126,7 @@ unsafe fn complete_one(
 ) {
     let outcome = match one {
         Some(one) => {
-            let outcome = one.outcome();
-            one.complete(handle);
+            let outcome = one.complete(handle);
             if outcome.code != MPI_SUCCESS {
                 *failed = Some(failure(&outcome, one.comm));
             }
@@ -152,7 +158,7 @@ pub unsafe fn waitall(
 ) -> Answer {
     let handles = array_mut("array_of_requests", array_of_requests, count("count", count_)?)?;
     let requests = all(handles)?;
-    wait_for(&requests, || requests.iter().flatten().all(|one| one.is_done()));
+    wait_for(&requests, || requests.iter().flatten().all(|one| one.is_done()))?;
     let mut failed = None;
     for (at, (one, handle)) in requests.iter().zip(handles).enumerate() {
         complete_one(one, handle, nth(array_of_statuses, at), &mut failed);
@@ -199,10 +205,10 @@ pub unsafe fn waitany(
     let handles = array_mut("array_of_requests", array_of_requests, count("count", count_)?)?;
     let requests = all(handles)?;
     if first_done(&requests).is_none() {
-        MPI_Status::empty().put(status);
+        MPI_Status::put_empty(status);
         return put("index", index, MPI_UNDEFINED);
     }
-    wait_for(&requests, || first_done(&requests).flatten().is_some());
+    wait_for(&requests, || first_done(&requests).flatten().is_some())?;
     let at = first_done(&requests).flatten().expect("waited for");
     put("index", index, at as c_int)?;
     complete(requests[at].as_ref().expect("active"), &mut handles[at], status)
@@ -220,7 +226,7 @@ pub unsafe fn testany(
     look(&requests, || first_done(&requests) != Some(None));
     match first_done(&requests) {
         None => {
-            MPI_Status::empty().put(status);
+            MPI_Status::put_empty(status);
             put("index", index, MPI_UNDEFINED)?;
             put("flag", flag, 1)
         }
@@ -250,7 +256,7 @@ unsafe fn some(
     }
     let is_one_done = || first_done(&requests).flatten().is_some();
     if wait {
-        wait_for(&requests, is_one_done);
+        wait_for(&requests, is_one_done)?;
     } else {
         look(&requests, is_one_done);
     }
@@ -300,9 +306,8 @@ pub unsafe fn request_free(request: *mut MPI_Request) -> Answer {
 pub unsafe fn cancel(request: *mut MPI_Request) -> Answer {
     match request::get(*request)? {
         Some(one) => one.cancel(),
-        None => return Err(fail(MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL")),
+        None => Err(fail(MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL")),
     }
-    Ok(())
 }
 
 pub unsafe fn start(request: *mut MPI_Request) -> Answer {

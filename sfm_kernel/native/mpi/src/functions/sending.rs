@@ -8,8 +8,9 @@ use crate::data::Data;
 use crate::engine::{engine, told, About, From, Mode, Outcome, Sending, To};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
+use crate::process::named;
 use crate::request::{self, Work};
-use crate::{ends, own_buffer};
+use crate::{buffer, ends};
 
 /// How a send is meant.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,7 +51,7 @@ impl Arguments {
             As::Standard => engine().send(to, Mode::Standard, &self.data),
             As::Synchronous => engine().send(to, Mode::Synchronous, &self.data),
             As::Buffered => {
-                own_buffer::send(to, &self.data)?;
+                buffer::send(&self.comm, to, &self.data)?;
                 None
             }
         };
@@ -67,12 +68,15 @@ impl Arguments {
 
 /// Wait until it has gone.
 pub(super) fn gone<'a>(sending: &Sending, about: impl Into<About<'a>>) -> Answer {
-    engine().wait(about, || sending.end.is_done())?;
+    if let Err(failure) = engine().wait(about, || sending.end.is_done()) {
+        sending.keep(); // it still goes, and the memory is the program's again
+        return Err(failure);
+    }
     match sending.end.get().map_or(MPI_SUCCESS, |outcome| outcome.code) {
         MPI_SUCCESS => Ok(()),
         code => {
-            let text = "has ended; its own output says why";
-            Err(fail(code, format!("process {} of MPI_COMM_WORLD {text}", sending.dest)))
+            let text = format!("{} has ended; its own output says why", named(sending.dest));
+            Err(fail(code, text))
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::comm::{self, Comm};
 use crate::errors::{fail, Answer};
 use crate::group::Group;
 use crate::handles::*;
-use crate::world;
+use crate::{process, spawning, world};
 
 pub unsafe fn init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> Answer {
     start()
@@ -31,9 +31,9 @@ fn start() -> Answer {
     }
     world::start()?;
     world::note_main();
-    let everybody = Group::new((0..world::size()).collect());
-    let alone = Group::new(vec![world::rank()]);
-    comm::start(Comm::new(0, everybody, world::rank()), Comm::new(1, alone, 0));
+    let alone = Group::new(vec![process::own().number()]);
+    comm::start(Comm::new(0, world::everybody(), world::rank()), Comm::new(1, alone, 0));
+    spawning::meet_parent();
     Ok(())
 }
 
@@ -42,5 +42,6 @@ pub unsafe fn finalize() -> Answer {
     comm::get(MPI_COMM_WORLD)?.attributes.clear(MPI_COMM_WORLD)?;
     world::finish()?;
     comm::finish();
+    world::leave_if_done();
     Ok(())
 }

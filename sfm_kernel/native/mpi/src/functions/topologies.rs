@@ -1,13 +1,16 @@
-//! What needs no communication of a Cartesian topology. (MPI_Cart_create and MPI_Cart_sub make a
-//! communicator: communicators.rs.)
+//! Cartesian topologies: making them, and what they are.
 
 use std::sync::Arc;
 
+use super::communicators::none_yet;
 use crate::cart::{self, Cart};
 use crate::checks::{self, array, array_mut, put};
+use crate::collective::team::{whole, Team};
 use crate::comm::{self, Comm};
+use crate::engine::What;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
+use crate::making;
 use crate::topology::Topology;
 
 pub unsafe fn dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> Answer {
@@ -41,11 +44,55 @@ impl Placed {
 }
 
 pub unsafe fn topo_test(comm: MPI_Comm, status: *mut c_int) -> Answer {
-    let kind = match comm::get(comm)?.topology {
-        Some(Topology::Cart(_)) => MPI_CART,
-        None => MPI_UNDEFINED,
-    };
-    put("status", status, kind)
+    let comm = comm::get(comm)?;
+    put("status", status, comm.topology.as_ref().map_or(MPI_UNDEFINED, Topology::kind))
+}
+
+/// A communicator of those who are of the same color, placed in a topology.
+pub(super) fn placed(old: &Comm, color: c_int, key: c_int, topology: Topology) -> Answer<MPI_Comm> {
+    let team = Team::of(old, What::Making);
+    let mut made = whole(&team, making::split(old, &team, color, key))?;
+    if let Some(made) = &mut made {
+        made.topology = Some(topology);
+    }
+    Ok(making::open(made))
+}
+
+/// The first `size` processes have a place, and others are in no communicator.
+pub(super) fn color(old: &Comm, size: c_int) -> c_int {
+    if old.rank < size {
+        0
+    } else {
+        MPI_UNDEFINED
+    }
+}
+
+pub unsafe fn cart_create(
+    comm_old: MPI_Comm,
+    ndims: c_int,
+    dims: *const c_int,
+    periods: *const c_int,
+    _reorder: c_int,
+    comm_cart: *mut MPI_Comm,
+) -> Answer {
+    let old = comm::intra(comm_old)?;
+    none_yet(comm_cart)?;
+    let cart = grid(&old, ndims, dims, periods)?;
+    let color = color(&old, cart.size().expect("it fits"));
+    put("comm_cart", comm_cart, placed(&old, color, 0, Topology::Cart(cart))?)
+}
+
+pub unsafe fn cart_sub(
+    comm: MPI_Comm,
+    remain_dims: *const c_int,
+    newcomm: *mut MPI_Comm,
+) -> Answer {
+    let old = Placed::get(comm)?;
+    none_yet(newcomm)?;
+    let remain = array("remain_dims", remain_dims, old.cart().dims.len())?;
+    let remain: Vec<bool> = remain.iter().map(|one| *one != 0).collect();
+    let (sub, color, key) = old.cart().sub(old.0.rank, &remain);
+    put("newcomm", newcomm, placed(&old.0, color, key, Topology::Cart(sub))?)
 }
 
 pub unsafe fn cartdim_get(comm: MPI_Comm, ndims: *mut c_int) -> Answer {
@@ -87,8 +134,8 @@ pub unsafe fn cart_coords(
     let placed = Placed::get(comm)?;
     checks::rank("rank", rank, placed.0.size(), "the grid")?;
     let found = placed.cart().coords(rank);
-    let count = checks::count("maxdims", maxdims)?.min(found.len());
-    array_mut("coords", coords, count)?.copy_from_slice(&found[..count]);
+    room("maxdims", maxdims, found.len())?;
+    array_mut("coords", coords, found.len())?.copy_from_slice(&found);
     Ok(())
 }
 
@@ -113,6 +160,15 @@ pub unsafe fn cart_shift(
     put("rank_dest", rank_dest, dest)
 }
 
+/// An array of the program has room for all.
+pub(super) fn room(name: &str, room: c_int, needed: usize) -> Answer {
+    if checks::count(name, room)? >= needed {
+        return Ok(());
+    }
+    let text = format!("argument {name} is {room}, but there are {needed} to be written");
+    Err(fail(MPI_ERR_ARG, text))
+}
+
 /// Where MPI_Cart_create would put this process: nothing is reordered, so at its own rank.
 pub unsafe fn cart_map(
     comm: MPI_Comm,
@@ -121,7 +177,7 @@ pub unsafe fn cart_map(
     periods: *const c_int,
     newrank: *mut c_int,
 ) -> Answer {
-    let comm = comm::get(comm)?;
+    let comm = comm::intra(comm)?;
     let size = grid(&comm, ndims, dims, periods)?.size().unwrap_or(c_int::MAX);
     put("newrank", newrank, if comm.rank < size { comm.rank } else { MPI_UNDEFINED })
 }
@@ -130,7 +186,7 @@ pub unsafe fn cart_map(
 ///
 /// # Safety
 /// Both arrays have `ndims` elements.
-pub(crate) unsafe fn grid(
+unsafe fn grid(
     comm: &Comm,
     ndims: c_int,
     dims: *const c_int,

@@ -1,7 +1,7 @@
-//! What a datatype is: sizes, bounds, how it was made, its name.
+//! What a datatype is: sizes, bounds, its name, its attributes.
 
-use crate::checks::{self, array_mut, put, put_text, text, Results};
-use crate::datatype::{self, Basic, Held};
+use crate::checks::{self, put, put_text, text, Results};
+use crate::datatype::{self, Held};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 
@@ -57,61 +57,6 @@ pub unsafe fn type_ub(datatype: MPI_Datatype, displacement: *mut MPI_Aint) -> An
     put("displacement", displacement, datatype::get(datatype)?.ub())
 }
 
-pub unsafe fn type_get_envelope(
-    datatype: MPI_Datatype,
-    num_integers: *mut c_int,
-    num_addresses: *mut c_int,
-    num_datatypes: *mut c_int,
-    combiner: *mut c_int,
-) -> Answer {
-    let found = datatype::get(datatype)?;
-    put("num_integers", num_integers, found.made.integers.len() as c_int)?;
-    put("num_addresses", num_addresses, found.made.addresses.len() as c_int)?;
-    put("num_datatypes", num_datatypes, found.made.types.len() as c_int)?;
-    put("combiner", combiner, found.made.combiner)
-}
-
-/// The datatypes are handles of their own, which the program frees.
-pub unsafe fn type_get_contents(
-    datatype: MPI_Datatype,
-    max_integers: c_int,
-    max_addresses: c_int,
-    max_datatypes: c_int,
-    array_of_integers: *mut c_int,
-    array_of_addresses: *mut MPI_Aint,
-    array_of_datatypes: *mut MPI_Datatype,
-) -> Answer {
-    let found = datatype::get(datatype)?;
-    let made = &found.made;
-    if made.combiner == MPI_COMBINER_NAMED {
-        let text = format!("{} is predefined, and has no contents", found.name());
-        return Err(fail(MPI_ERR_TYPE, text));
-    }
-    for (name, max, has) in [
-        ("max_integers", max_integers, made.integers.len()),
-        ("max_addresses", max_addresses, made.addresses.len()),
-        ("max_datatypes", max_datatypes, made.types.len()),
-    ] {
-        if checks::count(name, max)? < has {
-            let text = format!(
-                "argument {name} is {max}, but there are {has}; MPI_Type_get_envelope says how many"
-            );
-            return Err(fail(MPI_ERR_COUNT, text));
-        }
-    }
-    let places = array_mut("array_of_integers", array_of_integers, made.integers.len())?;
-    for (place, one) in places.iter_mut().zip(&made.integers) {
-        *place = c_int::try_from(*one).unwrap_or(MPI_UNDEFINED);
-    }
-    array_mut("array_of_addresses", array_of_addresses, made.addresses.len())?
-        .copy_from_slice(&made.addresses);
-    let places = array_mut("array_of_datatypes", array_of_datatypes, made.types.len())?;
-    for (place, one) in places.iter_mut().zip(&made.types) {
-        *place = datatype::open(one.clone());
-    }
-    Ok(())
-}
-
 pub unsafe fn type_get_name(
     datatype: MPI_Datatype,
     type_name: *mut c_char,
@@ -136,17 +81,19 @@ pub unsafe fn type_match_size(
     datatype: *mut MPI_Datatype,
 ) -> Answer {
     let found = match (typeclass, size) {
+        (MPI_TYPECLASS_REAL, 2) => MPI_REAL2,
         (MPI_TYPECLASS_REAL, 4) => MPI_REAL4,
         (MPI_TYPECLASS_REAL, 8) => MPI_REAL8,
-        (MPI_TYPECLASS_REAL, 16) => MPI_LONG_DOUBLE,
+        (MPI_TYPECLASS_REAL, 16) => MPI_REAL16,
         (MPI_TYPECLASS_INTEGER, 1) => MPI_INTEGER1,
         (MPI_TYPECLASS_INTEGER, 2) => MPI_INTEGER2,
         (MPI_TYPECLASS_INTEGER, 4) => MPI_INTEGER4,
         (MPI_TYPECLASS_INTEGER, 8) => MPI_INTEGER8,
         (MPI_TYPECLASS_INTEGER, 16) => MPI_INTEGER16,
+        (MPI_TYPECLASS_COMPLEX, 4) => MPI_COMPLEX4,
         (MPI_TYPECLASS_COMPLEX, 8) => MPI_COMPLEX8,
         (MPI_TYPECLASS_COMPLEX, 16) => MPI_COMPLEX16,
-        (MPI_TYPECLASS_COMPLEX, 32) => MPI_C_LONG_DOUBLE_COMPLEX,
+        (MPI_TYPECLASS_COMPLEX, 32) => MPI_COMPLEX32,
         _ => {
             let text = format!("no predefined datatype has class {typeclass} and {size} bytes");
             return Err(fail(MPI_ERR_ARG, text));
@@ -161,14 +108,18 @@ pub unsafe fn type_get_value_index(
     index_type: MPI_Datatype,
     pair_type: *mut MPI_Datatype,
 ) -> Answer {
-    let (value, index) = (datatype::get(value_type)?, datatype::get(index_type)?);
-    let pair = match (value.basic, index.basic) {
-        (Some(Basic::Float(4)), Some(Basic::Signed(4))) => MPI_FLOAT_INT,
-        (Some(Basic::Float(8)), Some(Basic::Signed(4))) => MPI_DOUBLE_INT,
-        (Some(Basic::Signed(8)), Some(Basic::Signed(4))) => MPI_LONG_INT,
-        (Some(Basic::Signed(4)), Some(Basic::Signed(4))) => MPI_2INT,
-        (Some(Basic::Signed(2)), Some(Basic::Signed(4))) => MPI_SHORT_INT,
-        (Some(Basic::LongDouble), Some(Basic::Signed(4))) => MPI_LONG_DOUBLE_INT,
+    datatype::get(value_type)?;
+    datatype::get(index_type)?;
+    let pair = match (value_type, index_type) {
+        (MPI_FLOAT, MPI_INT) => MPI_FLOAT_INT,
+        (MPI_DOUBLE, MPI_INT) => MPI_DOUBLE_INT,
+        (MPI_LONG, MPI_INT) => MPI_LONG_INT,
+        (MPI_INT, MPI_INT) => MPI_2INT,
+        (MPI_SHORT, MPI_INT) => MPI_SHORT_INT,
+        (MPI_LONG_DOUBLE, MPI_INT) => MPI_LONG_DOUBLE_INT,
+        (MPI_REAL, MPI_REAL) => MPI_2REAL,
+        (MPI_DOUBLE_PRECISION, MPI_DOUBLE_PRECISION) => MPI_2DOUBLE_PRECISION,
+        (MPI_INTEGER, MPI_INTEGER) => MPI_2INTEGER,
         _ => MPI_DATATYPE_NULL,
     };
     put("pair_type", pair_type, pair)

@@ -1,7 +1,7 @@
 //! Constructors of datatypes, and the end of one.
 
 use crate::checks::{self, array, put, Numbers};
-use crate::datatype::{self, making, Held};
+use crate::datatype::{self, arrays, making, Held};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 
@@ -16,7 +16,7 @@ pub unsafe fn type_contiguous(
     newtype: *mut MPI_Datatype,
 ) -> Answer {
     let count = checks::count("count", count)?;
-    give(newtype, making::contiguous(count, datatype::get(oldtype)?))
+    give(newtype, making::contiguous(count, datatype::get(oldtype)?)?)
 }
 
 pub unsafe fn type_vector(
@@ -28,7 +28,7 @@ pub unsafe fn type_vector(
 ) -> Answer {
     let count = checks::count("count", count)?;
     let length = checks::count("blocklength", blocklength)?;
-    give(newtype, making::vector(count, length, stride, datatype::get(oldtype)?))
+    give(newtype, making::vector(count, length, stride, datatype::get(oldtype)?)?)
 }
 
 pub unsafe fn type_create_hvector(
@@ -40,7 +40,7 @@ pub unsafe fn type_create_hvector(
 ) -> Answer {
     let count = checks::count("count", count)?;
     let length = checks::count("blocklength", blocklength)?;
-    give(newtype, making::hvector(count, length, stride, datatype::get(oldtype)?))
+    give(newtype, making::hvector(count, length, stride, datatype::get(oldtype)?)?)
 }
 
 pub unsafe fn type_indexed(
@@ -53,7 +53,7 @@ pub unsafe fn type_indexed(
     let count = checks::count("count", count)?;
     let blocks = array_of_blocklengths.counts("array_of_blocklengths", count)?;
     let at = array_of_displacements.list("array_of_displacements", count)?;
-    give(newtype, making::indexed(&blocks, &at, datatype::get(oldtype)?))
+    give(newtype, making::indexed(&blocks, &at, datatype::get(oldtype)?)?)
 }
 
 pub unsafe fn type_create_hindexed(
@@ -66,7 +66,7 @@ pub unsafe fn type_create_hindexed(
     let count = checks::count("count", count)?;
     let blocks = array_of_blocklengths.counts("array_of_blocklengths", count)?;
     let at = array_of_displacements.list("array_of_displacements", count)?;
-    give(newtype, making::hindexed(&blocks, &at, datatype::get(oldtype)?))
+    give(newtype, making::hindexed(&blocks, &at, datatype::get(oldtype)?)?)
 }
 
 pub unsafe fn type_create_indexed_block(
@@ -79,7 +79,7 @@ pub unsafe fn type_create_indexed_block(
     let count = checks::count("count", count)?;
     let length = checks::count("blocklength", blocklength)?;
     let at = array_of_displacements.list("array_of_displacements", count)?;
-    give(newtype, making::indexed_block(length, &at, datatype::get(oldtype)?))
+    give(newtype, making::indexed_block(length, &at, datatype::get(oldtype)?)?)
 }
 
 pub unsafe fn type_create_hindexed_block(
@@ -92,7 +92,7 @@ pub unsafe fn type_create_hindexed_block(
     let count = checks::count("count", count)?;
     let length = checks::count("blocklength", blocklength)?;
     let at = array_of_displacements.list("array_of_displacements", count)?;
-    give(newtype, making::hindexed_block(length, &at, datatype::get(oldtype)?))
+    give(newtype, making::hindexed_block(length, &at, datatype::get(oldtype)?)?)
 }
 
 pub unsafe fn type_create_struct(
@@ -107,7 +107,7 @@ pub unsafe fn type_create_struct(
     let at = array_of_displacements.list("array_of_displacements", count)?;
     let types = array("array_of_types", array_of_types, count)?;
     let types = types.iter().map(|one| datatype::get(*one)).collect::<Answer<Vec<_>>>()?;
-    give(newtype, making::structure(&blocks, &at, types))
+    give(newtype, making::structure(&blocks, &at, types)?)
 }
 
 pub unsafe fn type_create_subarray(
@@ -124,7 +124,32 @@ pub unsafe fn type_create_subarray(
     let subsizes = array_of_subsizes.list("array_of_subsizes", ndims)?;
     let starts = array_of_starts.list("array_of_starts", ndims)?;
     let old = datatype::get(oldtype)?;
-    give(newtype, making::subarray(&sizes, &subsizes, &starts, order, old)?)
+    give(newtype, arrays::subarray(&sizes, &subsizes, &starts, order, old)?)
+}
+
+pub unsafe fn type_create_darray(
+    size: c_int,
+    rank: c_int,
+    ndims: c_int,
+    array_of_gsizes: Numbers,
+    array_of_distribs: *const c_int,
+    array_of_dargs: *const c_int,
+    array_of_psizes: *const c_int,
+    order: c_int,
+    oldtype: MPI_Datatype,
+    newtype: *mut MPI_Datatype,
+) -> Answer {
+    let ndims = checks::count("ndims", ndims)?;
+    let of = arrays::Distribution {
+        size,
+        rank,
+        sizes: &array_of_gsizes.list("array_of_gsizes", ndims)?,
+        kinds: array("array_of_distribs", array_of_distribs, ndims)?,
+        arguments: array("array_of_dargs", array_of_dargs, ndims)?,
+        grid: array("array_of_psizes", array_of_psizes, ndims)?,
+        order,
+    };
+    give(newtype, arrays::darray(&of, datatype::get(oldtype)?)?)
 }
 
 pub unsafe fn type_create_resized(
@@ -133,7 +158,7 @@ pub unsafe fn type_create_resized(
     extent: MPI_Count,
     newtype: *mut MPI_Datatype,
 ) -> Answer {
-    give(newtype, making::resized(datatype::get(oldtype)?, lb as MPI_Aint, extent as MPI_Aint))
+    give(newtype, making::resized(datatype::get(oldtype)?, lb as MPI_Aint, extent as MPI_Aint)?)
 }
 
 pub unsafe fn type_dup(oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) -> Answer {

@@ -36,25 +36,28 @@ fn none(text: String) -> crate::errors::Failure {
     fail(MPI_ERR_ARG, text)
 }
 
-/// 4 or 8: the bytes of the smallest real of so many decimal digits and this range of exponents.
-fn real(p: c_int, r: c_int) -> Answer<c_int> {
+/// The smallest real, and the complex of two of them, of so many decimal digits and this range of
+/// exponents: what compilers on this machine have.
+fn real(p: c_int, r: c_int) -> Answer<[MPI_Datatype; 2]> {
     match (p, r) {
         (MPI_UNDEFINED, MPI_UNDEFINED) => {
             Err(none("arguments p and r are both MPI_UNDEFINED; give one of them".into()))
         }
-        _ if p <= 6 && r <= 37 => Ok(4),
-        _ if p <= 15 && r <= 307 => Ok(8),
+        _ if p <= 6 && r <= 37 => Ok([MPI_REAL4, MPI_COMPLEX8]),
+        _ if p <= 15 && r <= 307 => Ok([MPI_REAL8, MPI_COMPLEX16]),
+        _ if p <= 18 && r <= 4931 => Ok([MPI_LONG_DOUBLE, MPI_C_LONG_DOUBLE_COMPLEX]),
+        _ if p <= 33 && r <= 4931 => Ok([MPI_REAL16, MPI_COMPLEX32]),
         _ => Err(none(format!("there is no real of {p} digits and exponents up to {r} here"))),
     }
 }
 
 pub unsafe fn type_create_f90_real(p: c_int, r: c_int, newtype: *mut MPI_Datatype) -> Answer {
-    let as_ = if real(p, r)? == 4 { MPI_REAL4 } else { MPI_REAL8 };
+    let [as_, _] = real(p, r)?;
     put("newtype", newtype, described(MPI_COMBINER_F90_REAL, p, r, as_)?)
 }
 
 pub unsafe fn type_create_f90_complex(p: c_int, r: c_int, newtype: *mut MPI_Datatype) -> Answer {
-    let as_ = if real(p, r)? == 4 { MPI_COMPLEX8 } else { MPI_COMPLEX16 };
+    let [_, as_] = real(p, r)?;
     put("newtype", newtype, described(MPI_COMBINER_F90_COMPLEX, p, r, as_)?)
 }
 

@@ -1,6 +1,6 @@
 //! The loops of the predefined operations: into[i] = from[i] op into[i].
 
-use super::number::{Complex, Number};
+use super::number::{BrainFloat, Complex, Half, Number};
 use super::Predefined::{self, *};
 use crate::datatype::named::{Basic, Pair};
 
@@ -117,8 +117,11 @@ pub fn find(op: Predefined, basic: Basic) -> Option<Kernel> {
         Basic::Unsigned(4) => integer!(u32, op),
         Basic::Unsigned(8) => integer!(u64, op),
         Basic::Byte if [Band, Bor, Bxor].contains(&op) => integer!(u8, op),
+        Basic::Float(2) => ordered::<Half>(op),
+        Basic::BrainFloat => ordered::<BrainFloat>(op),
         Basic::Float(4) => ordered::<f32>(op),
         Basic::Float(8) => ordered::<f64>(op),
+        Basic::Complex(4) => complex::<Half>(op),
         Basic::Complex(8) => complex::<f32>(op),
         Basic::Complex(16) => complex::<f64>(op),
         Basic::Logical(1) => logical::<u8>(op),
@@ -133,23 +136,26 @@ pub fn find(op: Predefined, basic: Basic) -> Option<Kernel> {
         Basic::Pair(Pair::Int) => located::<i32, i32>(op),
         Basic::Pair(Pair::TwoReals) => located::<f32, f32>(op),
         Basic::Pair(Pair::TwoDoubles) => located::<f64, f64>(op),
-        other => long_double(op, other),
+        other => wide(op, other),
     }
 }
 
+/// `long double`, and the quadruple precision of IEEE 754.
 #[cfg(target_arch = "x86_64")]
-fn long_double(op: Predefined, basic: Basic) -> Option<Kernel> {
-    use super::number::LongDouble;
+fn wide(op: Predefined, basic: Basic) -> Option<Kernel> {
+    use super::wide::{LongDouble, Quad};
     match basic {
+        Basic::Float(16) => ordered::<Quad>(op),
+        Basic::Complex(32) => complex::<Quad>(op),
         Basic::LongDouble => ordered::<LongDouble>(op),
-        Basic::Complex(32) => complex::<LongDouble>(op),
+        Basic::LongDoubleComplex => complex::<LongDouble>(op),
         Basic::Pair(Pair::LongDouble) => located::<LongDouble, i32>(op),
         _ => None,
     }
 }
 
-/// Elsewhere it is computed by a library of C, which this one does not need.
+/// Elsewhere these are other types.
 #[cfg(not(target_arch = "x86_64"))]
-fn long_double(_op: Predefined, _basic: Basic) -> Option<Kernel> {
+fn wide(_op: Predefined, _basic: Basic) -> Option<Kernel> {
     None
 }

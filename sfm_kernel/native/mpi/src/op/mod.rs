@@ -2,6 +2,8 @@
 
 mod kernels;
 mod number;
+#[cfg(target_arch = "x86_64")]
+mod wide;
 
 use std::sync::Arc;
 
@@ -43,10 +45,16 @@ const PREDEFINED: [(MPI_Op, Predefined, &str); 12] = [
     (MPI_MAXLOC, Predefined::Maxloc, "MPI_MAXLOC"),
 ];
 
-/// What MPI_Op_create was given.
+/// A function of the program, as MPI_Op_create or MPI_Op_create_c was given it.
+#[derive(Clone, Copy)]
+pub enum Function {
+    Small(MPI_User_function),
+    Large(MPI_User_function_c),
+}
+
 #[derive(Clone, Copy)]
 pub struct Made {
-    function: unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut MPI_Datatype),
+    function: Function,
     commutes: bool,
 }
 
@@ -110,15 +118,49 @@ impl Op {
             return Ok(());
         }
         let Op::Made(made) = self else { unreachable!("what is predefined has a loop") };
-        // The function counts with an int; a part of a collective may be longer.
-        const MOST: usize = c_int::MAX as usize;
-        for first in (0..count).step_by(MOST) {
-            let (mut length, mut handle) = ((count - first).min(MOST) as c_int, handle);
-            let at = first as isize * datatype.extent;
-            let (from, into) = (from.wrapping_byte_offset(at), into.wrapping_byte_offset(at));
-            kept(|| (made.function)(from.cast_mut(), into, &mut length, &mut handle));
-        }
+        made.function.call(from, into, count, datatype, handle);
         Ok(())
+    }
+}
+
+impl Function {
+    /// # Safety
+    /// As of `combine`.
+    unsafe fn call(
+        self,
+        from: *const c_void,
+        into: *mut c_void,
+        count: usize,
+        datatype: &Datatype,
+        mut handle: MPI_Datatype,
+    ) {
+        let from = from.cast_mut();
+        match self {
+            Function::Small(function) => {
+                // It counts with an int; a part of a collective may be longer.
+                const MOST: usize = c_int::MAX as usize;
+                let function = function.expect("checked when it was given");
+                for first in (0..count).step_by(MOST) {
+                    let (mut length, mut handle) = ((count - first).min(MOST) as c_int, handle);
+                    let at = first as isize * datatype.extent;
+                    let (from, into) =
+                        (from.wrapping_byte_offset(at), into.wrapping_byte_offset(at));
+                    kept(|| function(from, into, &mut length, &mut handle));
+                }
+            }
+            Function::Large(function) => {
+                let function = function.expect("checked when it was given");
+                let mut length = count as MPI_Count;
+                kept(|| function(from, into, &mut length, &mut handle));
+            }
+        }
+    }
+
+    fn is_null(self) -> bool {
+        match self {
+            Function::Small(function) => function.is_none(),
+            Function::Large(function) => function.is_none(),
+        }
     }
 }
 
@@ -141,9 +183,10 @@ fn wrong(handle: MPI_Op) -> crate::errors::Failure {
     fail(MPI_ERR_OP, text)
 }
 
-pub fn create(function: MPI_User_function, commutes: bool) -> Answer<MPI_Op> {
-    let function = function
-        .ok_or_else(|| fail(MPI_ERR_ARG, "argument user_fn is a null pointer; give a function"))?;
+pub fn create(function: Function, commutes: bool) -> Answer<MPI_Op> {
+    if function.is_null() {
+        return Err(fail(MPI_ERR_ARG, "argument user_fn is a null pointer; give a function"));
+    }
     Ok(MADE.insert(Arc::new(Made { function, commutes })))
 }
 

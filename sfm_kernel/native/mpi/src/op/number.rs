@@ -1,4 +1,4 @@
-//! What reductions do with one element: numbers of C and Fortran, complex ones, long double.
+//! What reductions do with one element: numbers of C and Fortran, and complex ones.
 
 pub trait Number: Copy {
     const ONE: Self;
@@ -60,92 +60,100 @@ impl<T: Number> Complex<T> {
     }
 }
 
-/// `long double` of x86: 80 bits in 16 bytes. Rust has no such type; the machine does.
-#[cfg(target_arch = "x86_64")]
+/// Half precision of IEEE 754: computed with as a `float`, and rounded to the nearest, then even.
 #[derive(Clone, Copy)]
-#[repr(C, align(16))]
-pub struct LongDouble([u8; 16]);
+#[repr(transparent)]
+pub struct Half(u16);
 
-#[cfg(target_arch = "x86_64")]
-macro_rules! x87 {
-    ($instruction:literal, $left:expr, $right:expr) => {{
-        let mut result = LongDouble::ZERO;
-        // SAFETY: reads and writes ten bytes of three values of sixteen; the stack of the x87,
-        // all of which is named, is left as it was.
-        unsafe {
-            std::arch::asm!(
-                "fld tbyte ptr [{left}]",
-                "fld tbyte ptr [{right}]",
-                $instruction,
-                "fstp tbyte ptr [{result}]",
-                left = in(reg) &$left,
-                right = in(reg) &$right,
-                result = in(reg) &mut result,
-                out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
-                out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
-                options(nostack),
-            );
-        }
-        result
-    }};
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Number for LongDouble {
-    // The leading bit of the mantissa is written out, and the exponent is biased by 0x3fff.
-    const ONE: Self = LongDouble([0, 0, 0, 0, 0, 0, 0, 0x80, 0xff, 0x3f, 0, 0, 0, 0, 0, 0]);
-    const ZERO: Self = LongDouble([0; 16]);
-
-    fn plus(self, other: Self) -> Self {
-        x87!("faddp st(1), st", self, other)
-    }
-
-    fn minus(self, other: Self) -> Self {
-        x87!("fsubp st(1), st", self, other)
-    }
-
-    fn times(self, other: Self) -> Self {
-        x87!("fmulp st(1), st", self, other)
-    }
-
-    fn is_less(self, other: Self) -> bool {
-        let above: u8;
-        // SAFETY: as above; it compares `other`, which is on top, with `self`.
-        unsafe {
-            std::arch::asm!(
-                "fld tbyte ptr [{left}]",
-                "fld tbyte ptr [{right}]",
-                "fcomip st, st(1)",
-                "fstp st(0)",
-                "seta {above}",
-                left = in(reg) &self,
-                right = in(reg) &other,
-                above = out(reg_byte) above,
-                out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
-                out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
-                options(nostack),
-            );
-        }
-        above != 0
-    }
-
-    fn is_zero(self) -> bool {
-        !self.is_less(Self::ZERO) && !Self::ZERO.is_less(self)
+impl From<Half> for f32 {
+    fn from(half: Half) -> f32 {
+        let (exponent, fraction) = (u32::from(half.0 >> 10 & 0x1f), u32::from(half.0 & 0x3ff));
+        let size = match exponent {
+            0 => fraction as f32 * 2_f32.powi(-24),
+            0x1f => f32::from_bits(0x7f80_0000 | fraction << 13),
+            _ => f32::from_bits((exponent + 112) << 23 | fraction << 13),
+        };
+        size.copysign(if half.0 >> 15 == 0 { 1.0 } else { -1.0 })
     }
 }
 
-#[cfg(all(test, target_arch = "x86_64"))]
+impl From<f32> for Half {
+    fn from(value: f32) -> Half {
+        let (bits, sign) = (value.to_bits() & 0x7fff_ffff, (value.to_bits() >> 16 & 0x8000) as u16);
+        let size = if bits > 0x7f80_0000 {
+            0x7e00 // no number
+        } else if bits >= 0x477f_f000 {
+            0x7c00 // what is nearer to infinity than to the largest
+        } else if bits < 0x3880_0000 {
+            // Without a leading one: the unit of the last place is 2^-24.
+            (value.abs() * 2_f32.powi(24)).round_ties_even() as u16
+        } else {
+            let down = bits - (112 << 23);
+            ((down + 0xfff + (down >> 13 & 1)) >> 13) as u16
+        };
+        Half(sign | size)
+    }
+}
+
+/// The upper half of a `float`.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct BrainFloat(u16);
+
+impl From<BrainFloat> for f32 {
+    fn from(one: BrainFloat) -> f32 {
+        f32::from_bits(u32::from(one.0) << 16)
+    }
+}
+
+impl From<f32> for BrainFloat {
+    fn from(value: f32) -> BrainFloat {
+        let bits = value.to_bits();
+        match value.is_nan() {
+            true => BrainFloat((bits >> 16) as u16 | 0x40),
+            false => BrainFloat(((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16),
+        }
+    }
+}
+
+macro_rules! short_floats {
+    ($($kind:ident: $one:literal)*) => { $(
+        impl Number for $kind {
+            const ONE: Self = $kind($one);
+            const ZERO: Self = $kind(0);
+            fn plus(self, other: Self) -> Self { (f32::from(self) + f32::from(other)).into() }
+            fn minus(self, other: Self) -> Self { (f32::from(self) - f32::from(other)).into() }
+            fn times(self, other: Self) -> Self { (f32::from(self) * f32::from(other)).into() }
+            fn is_less(self, other: Self) -> bool { f32::from(self) < f32::from(other) }
+            fn is_zero(self) -> bool { self.0 & 0x7fff == 0 }
+        }
+    )* };
+}
+
+short_floats!(Half: 0x3c00 BrainFloat: 0x3f80);
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn long_double_computes_with_80_bits() {
-        let (one, two) = (LongDouble::ONE, LongDouble::ONE.plus(LongDouble::ONE));
-        assert!(one.is_less(two) && !two.is_less(one) && !one.is_less(one));
-        assert!(two.minus(one).minus(one).is_zero() && !one.is_zero());
-        assert!(two.times(two).minus(two).minus(two).is_zero());
-        let mut large = one;
-        (0..63).for_each(|_| large = large.plus(large));
-        assert!(!large.plus(one).minus(large).is_zero(), "2^63 + 1 needs 64 bits of mantissa");
+    fn every_half_is_a_float_and_back() {
+        for bits in 0..=u16::MAX {
+            let (float, is_nan) = (f32::from(Half(bits)), bits & 0x7fff > 0x7c00);
+            assert_eq!(float.is_nan(), is_nan);
+            assert!(is_nan || Half::from(float).0 == bits, "{bits:#06x} {float}");
+            let brain = f32::from(BrainFloat(bits));
+            assert!(brain.is_nan() || BrainFloat::from(brain).0 == bits);
+        }
+    }
+
+    #[test]
+    fn what_is_between_two_halves_goes_to_the_nearest() {
+        let half = |value: f32| Half::from(value).0;
+        assert_eq!((half(1.0 + 0.000_48), half(1.0 + 0.000_49)), (0x3c00, 0x3c01));
+        assert_eq!((half(65519.0), half(65520.0), half(-1e9)), (0x7bff, 0x7c00, 0xfc00));
+        assert_eq!((half(2_f32.powi(-25)), half(3.0 * 2_f32.powi(-25))), (0, 2), "ties to even");
+        assert_eq!(half(2_f32.powi(-14) - 2_f32.powi(-26)), 0x0400, "rounds up to a leading one");
+        assert_eq!(BrainFloat::from(1.0 + 2_f32.powi(-8)).0, 0x3f80);
     }
 }

@@ -1,0 +1,107 @@
+"""The real mpi4py on this process's core: ``sfm_kernel._native`` has MPI's functions in it.
+
+mpi4py asks the dynamic linker for MPICH's library, and finds that it is loaded already. Its calls
+leave Python, and what they wait for ends them with an error code; this module makes of that what a
+call of Python's would do: a signal's handler that raises ends it with that exception, in the line
+that made the call, and observers are shown the call as that line has it.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+import sys
+from types import FrameType
+
+from sfm_kernel._native import RaiseInstead, set_mpi
+
+_FOLDERS = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep]
+"""Code below these is not the program's own."""
+
+
+def is_chosen() -> bool:
+    """Whether programs are to get the real mpi4py: the environment has SFM_MPI4PY=real."""
+    return os.environ.get("SFM_MPI4PY") == "real"
+
+
+def load() -> None:
+    """Have the loader do for mpi4py's module what forked processes then need not do again."""
+    import ctypes
+
+    import mpi4py
+
+    for name in os.listdir(os.path.dirname(mpi4py.__file__)):
+        if name.startswith("MPI.mpich."):
+            ctypes.CDLL(os.path.join(os.path.dirname(mpi4py.__file__), name))
+
+
+def is_running() -> bool:
+    """Whether this process is between MPI_Init and MPI_Finalize."""
+    module = sys.modules.get("mpi4py.MPI")
+    return module is not None and module.Is_initialized() and not module.Is_finalized()
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether a call has failed since another process is gone."""
+    module = sys.modules.get("mpi4py.MPI")
+    if module is None or not isinstance(error, module.Exception):
+        return False
+    return bool(error.Get_error_class() == module.ERR_PROC_ABORTED)
+
+
+def install() -> None:
+    """Have mpi4py, when it is imported, take this process's MPI. Idempotent."""
+    os.environ["MPI4PY_MPIABI"] = "mpich"
+    os.environ.pop("MPI4PY_LIBMPI", None)
+    set_mpi(raise_instead, call_of)
+
+
+def raise_instead(error: BaseException) -> None:
+    """Let the caller's frame raise this instead of what its call, about to fail, raises.
+
+    mpi4py makes an exception of its own of every error code. The frame is traced until that comes,
+    and what a trace function raises takes the place of what it is told of.
+    """
+    frame = sys._getframe(1)
+    local, everywhere = frame.f_trace, sys.gettrace()
+
+    def end(frame: FrameType) -> None:
+        frame.f_trace = local
+        sys.settrace(everywhere)
+
+    frame.f_trace = RaiseInstead(error, end)
+    sys.settrace(lambda *_: None)
+
+
+def call_of() -> str | None:
+    """What the nearest frame of the program calls, as its source has it: ``comm.recv``."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_hidden(frame.f_code.co_filename):
+        frame = frame.f_back
+    return None if frame is None else called(frame)
+
+
+def _is_hidden(filename: str) -> bool:
+    if len(_FOLDERS) == 1 and (module := sys.modules.get("mpi4py")) is not None:
+        _FOLDERS.append(os.path.dirname(str(module.__file__)) + os.sep)
+    return filename.startswith(tuple(_FOLDERS))
+
+
+def called(frame: FrameType) -> str | None:
+    """What a frame calls at this moment; None where its source is not there, or says nothing."""
+    positions = list(frame.f_code.co_positions())
+    line, last, start, end = positions[frame.f_lasti // 2]
+    if line is None or last is None or start is None or end is None:
+        return None
+    lines = linecache.getlines(frame.f_code.co_filename, frame.f_globals)[line - 1 : last]
+    if not lines:
+        return None
+    # Columns count bytes of UTF-8.
+    lines[-1] = lines[-1].encode()[:end].decode(errors="ignore")
+    lines[0] = lines[0].encode()[start:].decode(errors="ignore")
+    try:
+        node = ast.parse("".join(lines), mode="eval").body
+    except SyntaxError:
+        return None
+    return ast.unparse(node.func) if isinstance(node, ast.Call) else None

@@ -1,0 +1,122 @@
+//! Buffers of buffered sends: how much of what was sent may still be under way.
+//!
+//! There is one of each communicator, one of each session, and one of the process; a send takes the
+//! first of these that is attached. The messages are copied into memory of our own; the program's
+//! buffer only says how many bytes that may be, so that a program which relies on more fails here
+//! as it does elsewhere.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::comm::Comm;
+use crate::data::Data;
+use crate::engine::{engine, From, Mode, Outcome, Sending, To};
+use crate::errors::{fail, Answer};
+use crate::handles::*;
+use crate::request::Work;
+use crate::session;
+
+#[derive(Default)]
+pub struct Buffer(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// Address and size, as they were attached.
+    attached: Option<(usize, MPI_Count)>,
+    under_way: Vec<(Arc<Sending>, usize)>,
+}
+
+/// That of the process.
+pub static PROCESS: Buffer = Buffer(Mutex::new(State { attached: None, under_way: Vec::new() }));
+
+impl Buffer {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_attached(&self) -> bool {
+        self.state().attached.is_some()
+    }
+
+    pub fn attach(&self, at: *mut c_void, size: MPI_Count) -> Answer {
+        let mut state = self.state();
+        if state.attached.is_some() {
+            let text = "a buffer is attached already; detach it first";
+            return Err(fail(MPI_ERR_BUFFER, text));
+        }
+        state.attached = Some((at as usize, size));
+        Ok(())
+    }
+
+    /// The buffered messages that are under way.
+    fn under_way(&self) -> Vec<Arc<Sending>> {
+        self.state().under_way.iter().map(|(sending, _)| sending.clone()).collect()
+    }
+
+    /// Wait until all buffered messages have gone.
+    pub fn flush(&self) -> Answer {
+        for sending in self.under_way() {
+            engine().wait(From::One(sending.dest), || sending.end.is_done())?;
+        }
+        self.state().under_way.retain(|(sending, _)| !sending.end.is_done());
+        Ok(())
+    }
+
+    /// What ends when all have gone that were sent before it.
+    pub fn flushing(&self) -> Work {
+        Work::after(self.under_way(), Work::Ended(Outcome::of_send()))
+    }
+
+    /// What was attached, and is no more.
+    pub fn detach(&self) -> Answer<(*mut c_void, MPI_Count)> {
+        self.flush()?;
+        match self.state().attached.take() {
+            Some((at, size)) => Ok((at as *mut c_void, size)),
+            None => Err(fail(MPI_ERR_BUFFER, "no buffer is attached")),
+        }
+    }
+
+    unsafe fn send(&self, to: To, data: &Data) -> Answer {
+        let wanted = data.len() + MPI_BSEND_OVERHEAD as usize;
+        {
+            let mut state = self.state();
+            state.under_way.retain(|(sending, _)| !sending.end.is_done());
+            let taken: usize = state.under_way.iter().map(|(_, bytes)| bytes).sum();
+            let Some((at, size)) = state.attached else {
+                let text = "no buffer is attached; call MPI_Buffer_attach before the first \
+                            MPI_Bsend";
+                return Err(fail(MPI_ERR_BUFFER, text));
+            };
+            let is_automatic = at as isize == MPI_BUFFER_AUTOMATIC;
+            if !is_automatic && taken + wanted > size as usize {
+                let text = format!(
+                    "the attached buffer has {size} bytes, of which {taken} are in use; this \
+                     message takes {wanted} with MPI_BSEND_OVERHEAD"
+                );
+                return Err(fail(MPI_ERR_BUFFER, text));
+            }
+        }
+        // SAFETY: the copy belongs to the send.
+        if let Some(sending) = unsafe { engine().send_copy(to, Mode::Standard, data) } {
+            self.state().under_way.push((sending, wanted));
+        }
+        Ok(())
+    }
+}
+
+/// Send a copy of the data through the buffer that is meant for the communicator's messages.
+///
+/// # Safety
+/// The data is there.
+pub unsafe fn send(comm: &Comm, to: To, data: &Data) -> Answer {
+    engine().advance();
+    // SAFETY: as the caller promises.
+    unsafe {
+        if comm.buffer.is_attached() {
+            return comm.buffer.send(to, data);
+        }
+        match session::find(comm.session) {
+            Some(session) if session.buffer.is_attached() => session.buffer.send(to, data),
+            _ => PROCESS.send(to, data),
+        }
+    }
+}

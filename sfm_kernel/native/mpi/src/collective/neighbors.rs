@@ -1,0 +1,140 @@
+//! Collectives among the neighbours of a topology, and what their arguments mean: each process
+//! sends to its own neighbours and receives from them, directly.
+
+use super::arguments::{equal, listed, typed};
+use super::calls::Call;
+use super::items::Items;
+use super::team::{all_come, all_gone, Team};
+use crate::checks::Numbers;
+use crate::comm;
+use crate::engine::What;
+use crate::errors::{fail, Answer};
+use crate::handles::*;
+use crate::topology::Neighbors;
+
+/// Send to some processes and receive from some; of two messages between the same, the first that is
+/// sent is the first that is received.
+pub async fn exchange(team: &Team, out: &[(usize, Items)], into: &[(usize, Items)]) -> Answer {
+    let coming = into.iter().map(|(rank, items)| team.receive(*rank, items.data())).collect();
+    let going = out.iter().map(|(rank, items)| team.send(*rank, &items.data())).collect();
+    all_come(coming).await?;
+    all_gone(going).await
+}
+
+/// This process's neighbours.
+fn of(comm: MPI_Comm) -> Answer<Neighbors> {
+    let comm = comm::intra(comm)?;
+    match &comm.topology {
+        Some(topology) => Ok(topology.neighbors(comm.rank)),
+        None => {
+            let text = format!(
+                "{} has no topology, so that nobody is a neighbour; MPI_Cart_create, \
+                 MPI_Graph_create and MPI_Dist_graph_create make communicators that have",
+                comm.name()
+            );
+            Err(fail(MPI_ERR_TOPOLOGY, text))
+        }
+    }
+}
+
+/// `out` and `into`: for each neighbour, in their order. MPI_PROC_NULL takes and gives nothing.
+fn call(what: What, neighbors: &Neighbors, out: Vec<Items>, into: Vec<Items>) -> Call {
+    let there = |(rank, items)| Some((usize::try_from(rank).ok()?, items));
+    let out = neighbors.destinations.iter().copied().zip(out).filter_map(there).collect();
+    let mut into: Vec<_> = neighbors.sources.iter().copied().zip(into).collect();
+    if neighbors.are_opposite {
+        into.chunks_mut(2).for_each(<[_]>::reverse);
+    }
+    Call::Neighbors { what, out, into: into.into_iter().filter_map(there).collect() }
+}
+
+pub unsafe fn allgather(
+    sendbuf: *const c_void,
+    sendcount: MPI_Count,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcount: MPI_Count,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Answer<Call> {
+    let neighbors = of(comm)?;
+    let own = Items::of("sendbuf", sendbuf, sendcount, sendtype)?;
+    let each = Items::of("recvbuf", recvbuf, recvcount, recvtype)?;
+    let into = equal(&each, neighbors.sources.len());
+    let out = vec![own; neighbors.destinations.len()];
+    Ok(call(What::NeighborAllgather, &neighbors, out, into))
+}
+
+pub unsafe fn allgatherv(
+    sendbuf: *const c_void,
+    sendcount: MPI_Count,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: Numbers,
+    displs: Numbers,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Answer<Call> {
+    let neighbors = of(comm)?;
+    let own = Items::of("sendbuf", sendbuf, sendcount, sendtype)?;
+    let size = neighbors.sources.len();
+    let into = listed("recvbuf", recvbuf, recvcounts, displs, recvtype, size)?;
+    let out = vec![own; neighbors.destinations.len()];
+    Ok(call(What::NeighborAllgather, &neighbors, out, into))
+}
+
+pub unsafe fn alltoall(
+    sendbuf: *const c_void,
+    sendcount: MPI_Count,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcount: MPI_Count,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Answer<Call> {
+    let neighbors = of(comm)?;
+    let out = Items::of("sendbuf", sendbuf, sendcount, sendtype)?;
+    let into = Items::of("recvbuf", recvbuf, recvcount, recvtype)?;
+    let out = equal(&out, neighbors.destinations.len());
+    let into = equal(&into, neighbors.sources.len());
+    Ok(call(What::NeighborAlltoall, &neighbors, out, into))
+}
+
+pub unsafe fn alltoallv(
+    sendbuf: *const c_void,
+    sendcounts: Numbers,
+    sdispls: Numbers,
+    sendtype: MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: Numbers,
+    rdispls: Numbers,
+    recvtype: MPI_Datatype,
+    comm: MPI_Comm,
+) -> Answer<Call> {
+    let neighbors = of(comm)?;
+    let size = neighbors.destinations.len();
+    let out = listed("sendbuf", sendbuf, sendcounts, sdispls, sendtype, size)?;
+    let size = neighbors.sources.len();
+    let into = listed("recvbuf", recvbuf, recvcounts, rdispls, recvtype, size)?;
+    Ok(call(What::NeighborAlltoall, &neighbors, out, into))
+}
+
+pub unsafe fn alltoallw(
+    sendbuf: *const c_void,
+    sendcounts: Numbers,
+    sdispls: *const MPI_Aint,
+    sendtypes: *const MPI_Datatype,
+    recvbuf: *mut c_void,
+    recvcounts: Numbers,
+    rdispls: *const MPI_Aint,
+    recvtypes: *const MPI_Datatype,
+    comm: MPI_Comm,
+) -> Answer<Call> {
+    let neighbors = of(comm)?;
+    let (sdispls, rdispls) = (Numbers::Longs(sdispls.cast()), Numbers::Longs(rdispls.cast()));
+    let size = neighbors.destinations.len();
+    let out = typed("sendbuf", sendbuf, sendcounts, sdispls, sendtypes, size)?;
+    let size = neighbors.sources.len();
+    let into = typed("recvbuf", recvbuf, recvcounts, rdispls, recvtypes, size)?;
+    Ok(call(What::NeighborAlltoall, &neighbors, out, into))
+}

@@ -1,0 +1,148 @@
+//! Partitioned sends and receives.
+
+use std::sync::Arc;
+
+use super::requests::look;
+use crate::checks::{array, count as checked_count, put};
+use crate::comm::{self, Comm};
+use crate::data::Data;
+use crate::ends;
+use crate::errors::{fail, Answer};
+use crate::handles::*;
+use crate::partitioned::{Incoming, Outgoing, Side};
+use crate::request::{self, Request};
+
+/// All partitions' data, and how many they are.
+fn data(
+    buf: *const c_void,
+    partitions: c_int,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    nobody: bool,
+) -> Answer<(Data, usize)> {
+    if partitions < 1 {
+        let text = format!("argument partitions is {partitions}; give 1 or more");
+        return Err(fail(MPI_ERR_ARG, text));
+    }
+    checked_count("count", count)?;
+    let Some(all) = count.checked_mul(partitions.into()) else {
+        let text = format!("{partitions} partitions of {count} items are more than any memory has");
+        return Err(fail(MPI_ERR_COUNT, text));
+    };
+    Ok((Data::unless_nobody("buf", buf, all, datatype, nobody)?, partitions as usize))
+}
+
+pub unsafe fn psend_init(
+    buf: *const c_void,
+    partitions: c_int,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    _info: MPI_Info,
+    request: *mut MPI_Request,
+) -> Answer {
+    let on = comm::get(comm)?;
+    let to = ends::to(&on, dest, tag)?;
+    let (data, partitions) = data(buf, partitions, count, datatype, to.is_none())?;
+    let side = Side::Sending(Arc::new(Outgoing::new(&on, to, data, partitions)));
+    put("request", request, request::partitioned(comm, side))
+}
+
+pub unsafe fn precv_init(
+    buf: *mut c_void,
+    partitions: c_int,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    _info: MPI_Info,
+    request: *mut MPI_Request,
+) -> Answer {
+    let on = comm::get(comm)?;
+    one_sender(&on, source, tag)?;
+    let wanted = ends::wanted(&on, source, tag)?;
+    let (data, partitions) = data(buf, partitions, count, datatype, wanted.is_none())?;
+    let side = Side::Receiving(Arc::new(Incoming::new(&on, wanted, data, partitions)));
+    put("request", request, request::partitioned(comm, side))
+}
+
+/// A partitioned receive knows its sender.
+fn one_sender(comm: &Comm, source: c_int, tag: c_int) -> Answer {
+    if source == MPI_ANY_SOURCE {
+        let text = format!(
+            "argument source is MPI_ANY_SOURCE, but a partitioned receive has one sender; give its \
+             rank in {}",
+            comm.name()
+        );
+        return Err(fail(MPI_ERR_RANK, text));
+    }
+    if tag == MPI_ANY_TAG {
+        let text =
+            "argument tag is MPI_ANY_TAG, but a partitioned receive has the tag of its sender";
+        return Err(fail(MPI_ERR_TAG, text));
+    }
+    Ok(())
+}
+
+fn wrong(text: &str) -> crate::errors::Failure {
+    fail(MPI_ERR_REQUEST, text)
+}
+
+fn get(request: MPI_Request) -> Answer<Arc<Request>> {
+    request::get(request)?.ok_or_else(|| wrong("the request is MPI_REQUEST_NULL"))
+}
+
+fn ready(request: MPI_Request, partitions: impl Iterator<Item = c_int> + Clone) -> Answer {
+    let one = get(request)?;
+    let Some(Side::Sending(own)) = &one.side else {
+        return Err(wrong("the request is not of MPI_Psend_init").on(one.on()));
+    };
+    if !one.is_active() {
+        let text = "the request is not active; call MPI_Start before its partitions are made ready";
+        return Err(wrong(text).on(one.on()));
+    }
+    own.ready(partitions).map_err(|failure| failure.on(one.on()))
+}
+
+pub unsafe fn pready(partition: c_int, request: MPI_Request) -> Answer {
+    ready(request, std::iter::once(partition))
+}
+
+/// Both ends are among them.
+pub unsafe fn pready_range(
+    partition_low: c_int,
+    partition_high: c_int,
+    request: MPI_Request,
+) -> Answer {
+    if partition_low > partition_high {
+        let text = format!(
+            "argument partition_low is {partition_low}, more than partition_high, {partition_high}"
+        );
+        return Err(fail(MPI_ERR_ARG, text));
+    }
+    ready(request, partition_low..=partition_high)
+}
+
+pub unsafe fn pready_list(
+    length: c_int,
+    array_of_partitions: *const c_int,
+    request: MPI_Request,
+) -> Answer {
+    let length = checked_count("length", length)?;
+    ready(request, array("array_of_partitions", array_of_partitions, length)?.iter().copied())
+}
+
+pub unsafe fn parrived(request: MPI_Request, partition: c_int, flag: *mut c_int) -> Answer {
+    let one = get(request)?;
+    let Some(Side::Receiving(own)) = &one.side else {
+        return Err(wrong("the request is not of MPI_Precv_init").on(one.on()));
+    };
+    let has_arrived = || own.has_arrived(partition).map_err(|failure| failure.on(one.on()));
+    has_arrived()?; // that there is such a partition
+    let is_there =
+        !one.is_active() || look(&[Some(one.clone())], || has_arrived().unwrap_or(false));
+    put("flag", flag, c_int::from(is_there))
+}

@@ -1,0 +1,118 @@
+//! Graphs: of all processes, known to each of them, or only of what goes into and out of each.
+
+use crate::checks;
+use crate::errors::{fail, Answer};
+use crate::handles::*;
+
+/// As MPI_Graph_create takes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Graph {
+    /// Of each process, where the neighbours of the next one begin in `edges`.
+    pub index: Vec<c_int>,
+    pub edges: Vec<c_int>,
+}
+
+impl Graph {
+    /// How many edges an index means; an error where it does not rise.
+    pub fn length(index: &[c_int]) -> Answer<usize> {
+        let before = |at: usize| if at == 0 { 0 } else { index[at - 1] };
+        match (0..index.len()).find(|at| index[*at] < before(*at)) {
+            None => Ok(index.last().map_or(0, |last| *last as usize)),
+            Some(at) => {
+                let text = format!(
+                    "index[{at}] is {}, less than {} before it: it counts the neighbours of node \
+                     {at} and of all nodes before",
+                    index[at],
+                    before(at)
+                );
+                Err(fail(MPI_ERR_ARG, text))
+            }
+        }
+    }
+
+    /// An error where an edge leads to no node.
+    pub fn of(index: &[c_int], edges: &[c_int]) -> Answer<Graph> {
+        let nodes = index.len();
+        match edges.iter().position(|node| !(0..nodes as c_int).contains(node)) {
+            None => Ok(Graph { index: index.to_vec(), edges: edges.to_vec() }),
+            Some(at) => {
+                let text = format!(
+                    "edges[{at}] is {}, but the graph has {nodes} nodes (counted from 0)",
+                    edges[at]
+                );
+                Err(fail(MPI_ERR_ARG, text))
+            }
+        }
+    }
+
+    pub fn neighbors(&self, rank: usize) -> &[c_int] {
+        let first = rank.checked_sub(1).map_or(0, |before| self.index[before]);
+        &self.edges[first as usize..self.index[rank] as usize]
+    }
+}
+
+/// What one process knows of a distributed graph.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Distributed {
+    pub sources: Ends,
+    pub destinations: Ends,
+    pub is_weighted: bool,
+}
+
+/// The other ends of a process's edges.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ends {
+    pub ranks: Vec<c_int>,
+    /// As many, or none at all.
+    pub weights: Vec<c_int>,
+}
+
+impl Ends {
+    pub fn add(&mut self, rank: c_int, weight: c_int) {
+        self.ranks.push(rank);
+        self.weights.push(weight);
+    }
+}
+
+/// Ranks among `size` processes.
+pub fn check_ranks(name: &str, ranks: &[c_int], size: c_int) -> Answer {
+    let wrong = ranks.iter().position(|rank| !(0..size).contains(rank));
+    wrong.map_or(Ok(()), |at| {
+        checks::rank(&format!("{name}[{at}]"), ranks[at], size, "the communicator")
+    })
+}
+
+/// Weights are not negative.
+pub fn check_weights(name: &str, weights: &[c_int]) -> Answer {
+    match weights.iter().position(|weight| *weight < 0) {
+        None => Ok(()),
+        Some(at) => {
+            let text = format!("{name}[{at}] is {}, less than zero", weights[at]);
+            Err(fail(MPI_ERR_ARG, text))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_of_each_node() {
+        let (index, edges) = ([2, 3, 3, 5], [1, 3, 0, 0, 0]);
+        assert_eq!(Graph::length(&index).unwrap(), edges.len());
+        let graph = Graph::of(&index, &edges).unwrap();
+        let all: Vec<&[c_int]> = (0..4).map(|rank| graph.neighbors(rank)).collect();
+        assert_eq!(all, [&[1, 3][..], &[0], &[], &[0, 0]]);
+    }
+
+    #[test]
+    fn what_is_no_graph_is_refused() {
+        for index in [&[-1][..], &[2, 1]] {
+            assert_eq!(Graph::length(index).unwrap_err().code, MPI_ERR_ARG);
+        }
+        for edge in [-1, 2] {
+            assert_eq!(Graph::of(&[1, 1], &[edge]).unwrap_err().code, MPI_ERR_ARG);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Packets to Python values.
+
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use pyo3::exceptions::PyUnicodeDecodeError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
+use pyo3::{ffi, intern};
+
+use super::arrays::array;
+use super::detached::InCall;
+use super::encode::{fill_view, pickle, with_bytes};
+use super::errors::{packet_error, unfit};
+use super::message::Message;
+use sfm_native::core::packet_from;
+use sfm_native::packet::{head, u32_at, u64_at, Attribute, Head, Kind, Packet, Shape};
+use sfm_native::value::text;
+
+static LOADS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+/// A part of a received packet, as writable memory that keeps the packet alive.
+#[pyclass(module = "sfm_kernel._native", frozen)]
+pub struct Region {
+    packet: Arc<Packet>,
+    nth: u32,
+}
+
+#[pymethods]
+impl Region {
+    /// # Safety
+    /// Called by Python with a view to fill.
+    unsafe fn __getbuffer__(
+        slf: Bound<'_, Self>,
+        view: *mut ffi::Py_buffer,
+        flags: c_int,
+    ) -> PyResult<()> {
+        let region = slf.get();
+        let (at, length) = region.packet.buffer(region.nth as usize);
+        // SAFETY: the packet lives as long as the object, which the view keeps alive. Regions of
+        // a packet do not overlap, and Rust reads none of them after handing it out.
+        unsafe { fill_view(slf.as_any(), view, flags, at, length, false) }
+    }
+}
+
+/// The value of one attribute, private to the caller; to be asked for once, since writable memory
+/// is the packet's own.
+pub fn value_of<'py>(
+    py: Python<'py>,
+    packet: &Arc<Packet>,
+    one: &Attribute<'_>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let region = |nth: u32| Bound::new(py, Region { packet: packet.clone(), nth });
+    let slice = |nth: u32| packet.buffer_bytes(nth as usize);
+    Ok(match one.kind {
+        Kind::None => py.None().into_bound(py),
+        Kind::False => PyBool::new(py, false).to_owned().into_any(),
+        Kind::True => PyBool::new(py, true).to_owned().into_any(),
+        Kind::Int => (u64_at(one.value, 0) as i64).into_pyobject(py)?.into_any(),
+        Kind::Float => PyFloat::new(py, f64::from_bits(u64_at(one.value, 0))).into_any(),
+        Kind::Str => PyString::new(py, text(one.value)).into_any(),
+        Kind::Bytes => PyBytes::new(py, one.value).into_any(),
+        Kind::BigInt => {
+            let signed = PyDict::new(py);
+            signed.set_item(intern!(py, "signed"), true)?;
+            let arguments = (PyBytes::new(py, one.value), "little");
+            py.get_type::<PyInt>().call_method(
+                intern!(py, "from_bytes"),
+                arguments,
+                Some(&signed),
+            )?
+        }
+        Kind::BigBytes => {
+            let bytes = slice(u32_at(one.value, 0));
+            // `PyBytes::new` panics where there is no memory; `new_with` writes it twice.
+            // SAFETY: a new object, or null and an exception.
+            unsafe {
+                let (at, length) = (bytes.as_ptr().cast(), bytes.len() as ffi::Py_ssize_t);
+                Bound::from_owned_ptr_or_err(py, ffi::PyBytes_FromStringAndSize(at, length))?
+            }
+        }
+        Kind::BigStr => {
+            let text = slice(u32_at(one.value, 0));
+            PyString::from_bytes(py, text)
+                .map_err(|failure| match failure.is_instance_of::<PyUnicodeDecodeError>(py) {
+                    true => packet_error(py, &format!("attribute {:?} is not text", one.name)),
+                    false => failure,
+                })?
+                .into_any()
+        }
+        Kind::Array => {
+            let nth = u32_at(one.value, 0);
+            let shape = Shape::of(one.value).expect("validated");
+            // SAFETY: validated: the buffer is as long as the shape says, at a multiple of 64
+            // in a packet that is itself aligned to 16 bytes at least.
+            // The region keeps the packet, and nobody else has this buffer.
+            unsafe { array(region(nth)?.into_any(), &shape, packet.buffer(nth as usize).0)? }
+        }
+        Kind::Pickle | Kind::BigPickle => {
+            let (mut first, mut count) = (u32_at(one.value, 0), u32_at(one.value, 4));
+            let dumped = if one.kind == Kind::Pickle {
+                PyBytes::new(py, &one.value[8..]).into_any()
+            } else {
+                first += 1;
+                count -= 1;
+                region(first - 1)?.into_any()
+            };
+            let _in_call = InCall::enter(py);
+            let loads = pickle(py, &LOADS, "loads")?;
+            if count == 0 {
+                loads.call1((dumped,))?
+            } else {
+                let views = PyList::empty(py);
+                for nth in first..first + count {
+                    views.append(region(nth)?)?;
+                }
+                let options = PyDict::new(py);
+                options.set_item(intern!(py, "buffers"), views)?;
+                loads.call((dumped,), Some(&options))?
+            }
+        }
+    })
+}
+
+/// Messages that are complete at the head of `data`, and the leftover.
+#[pyfunction]
+#[pyo3(signature = (data, /))]
+pub fn decode<'py>(data: &Bound<'py, PyAny>) -> PyResult<(Vec<Message>, Bound<'py, PyBytes>)> {
+    let py = data.py();
+    with_bytes(data, |bytes| {
+        let mut messages = Vec::new();
+        let mut at = 0;
+        while at < bytes.len() {
+            match head(&bytes[at..]).map_err(|why| packet_error(py, &why))? {
+                Head::Packet(total) if total <= (bytes.len() - at) as u64 => {
+                    let whole = &bytes[at..at + total as usize];
+                    let packet = packet_from(whole).map_err(|why| unfit(py, why))?;
+                    messages.push(Message::new(Arc::new(packet)));
+                    at += total as usize;
+                }
+                _ => break,
+            }
+        }
+        Ok((messages, PyBytes::new(py, &bytes[at..])))
+    })
+}

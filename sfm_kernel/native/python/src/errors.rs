@@ -1,0 +1,98 @@
+//! Raising the exceptions of `sfm_kernel.errors`.
+
+use pyo3::exceptions::{PyMemoryError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyModule;
+
+use sfm_native::calls::End;
+use sfm_native::core::Unfit;
+use sfm_native::shm::ShmError;
+
+static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+
+/// The exception `name` with these arguments; the failure to make it, where that fails.
+pub fn error<'py>(
+    py: Python<'py>,
+    name: &str,
+    arguments: impl pyo3::call::PyCallArgs<'py>,
+) -> PyErr {
+    let make = || -> PyResult<PyErr> {
+        let module = ERRORS
+            .get_or_try_init(py, || py.import("sfm_kernel.errors").map(Bound::unbind))?
+            .bind(py);
+        Ok(PyErr::from_value(module.getattr(name)?.call1(arguments)?))
+    };
+    make().unwrap_or_else(|failure| failure)
+}
+
+/// Whether `failure` is the exception `name`.
+pub fn is(py: Python<'_>, failure: &PyErr, name: &str) -> bool {
+    let module = ERRORS.get_or_try_init(py, || py.import("sfm_kernel.errors").map(Bound::unbind));
+    let class = module.and_then(|module| module.bind(py).getattr(name));
+    class.is_ok_and(|class| failure.matches(py, class).unwrap_or(false))
+}
+
+/// Whether `failure` is one of those of `sfm_kernel.errors`.
+pub fn is_ours(py: Python<'_>, failure: &PyErr) -> bool {
+    is(py, failure, "SFMError")
+}
+
+pub fn packet_error(py: Python<'_>, why: &str) -> PyErr {
+    error(py, "PacketError", (format!("not a valid packet: {why}"),))
+}
+
+/// Why a call has ended, where no peer is concerned.
+pub fn ended(py: Python<'_>, why: End) -> PyErr {
+    match why {
+        End::Closed => closed(py),
+        End::Deadlock(judgement) => deadlock(py, &judgement),
+        End::Damaged(_) => packet_error(py, &why.to_string()),
+        End::NoMemory => PyMemoryError::new_err(why.to_string()),
+        why => error(py, "SFMError", (why.to_string(),)),
+    }
+}
+
+pub fn unfit(py: Python<'_>, why: Unfit) -> PyErr {
+    match why {
+        Unfit::Malformed(why) => packet_error(py, &why),
+        Unfit::NoMemory => ended(py, End::NoMemory),
+    }
+}
+
+/// A thread that sends to `peer` was interrupted by what sends to it as well.
+pub fn reentered(py: Python<'_>, peer: &str) -> PyErr {
+    let why = format!(
+        "this thread was sending to {peer} already when a signal handler (or a finalizer) came in \
+         between, which cannot send there now. Let it set a flag or an event instead"
+    );
+    error(py, "SFMError", (why,))
+}
+
+/// An observer has found a deadlock: `judgement` says in JSON whose, and why.
+fn deadlock(py: Python<'_>, judgement: &str) -> PyErr {
+    let read = || -> PyResult<(Vec<Py<PyAny>>, String)> {
+        let found = py.import("json")?.call_method1("loads", (judgement,))?;
+        Ok((found.get_item("cycle")?.extract()?, found.get_item("why")?.extract()?))
+    };
+    let (cycle, why) = read().unwrap_or_default(); // two observers may have written at once
+    error(py, "DeadlockDetected", (cycle, why))
+}
+
+pub fn closed(py: Python<'_>) -> PyErr {
+    error(py, "EndpointClosed", ("this endpoint is closed: join the world again",))
+}
+
+pub fn shm_error(py: Python<'_>, failure: ShmError, folder: &str) -> PyErr {
+    match failure {
+        ShmError::Full { needed, free, limit } => {
+            error(py, "SegmentFull", (needed, free, limit, folder))
+        }
+        // Keeps the class that Python has for the cause: FileNotFoundError, PermissionError.
+        ShmError::Io(failure) => {
+            let what = format!("shared memory in {folder}: {failure}");
+            std::io::Error::new(failure.kind(), what).into()
+        }
+        ShmError::Invalid(why) => PyValueError::new_err(why),
+    }
+}

@@ -1,0 +1,88 @@
+//! Python as the host of calls that wait: see `calls::Host`.
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+use super::detached::without_gil;
+use super::errors;
+use sfm_native::calls::{End, Host, Peer};
+
+/// Called when a call has waited for a while: what of the program could go on meanwhile.
+static BYSTANDERS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+/// Have `function()` tell what of this process could go on while this thread is blocked: a text for
+/// observers, empty where there is nothing. Only the first has an effect.
+#[pyfunction]
+#[pyo3(signature = (function, /))]
+pub fn set_bystanders(py: Python<'_>, function: Py<PyAny>) {
+    let _ = BYSTANDERS.set(py, function);
+}
+
+/// What they say; None where nobody has been set.
+pub fn bystanders(py: Python<'_>) -> PyResult<Option<String>> {
+    let Some(function) = BYSTANDERS.get(py) else { return Ok(None) };
+    function.bind(py).call0()?.extract().map(Some)
+}
+
+/// A program in Python, whose GIL this thread has. Its calls have noted where they come from when
+/// they begin (`here::mark`).
+pub struct PyHost<'py>(pub Python<'py>);
+
+impl Host for PyHost<'_> {
+    type Error = PyErr;
+
+    fn signals(&self) -> PyResult<()> {
+        self.0.check_signals()
+    }
+
+    fn release<T: Send>(&self, work: impl Send + FnOnce() -> T) -> T {
+        without_gil(self.0, work)
+    }
+
+    fn bystanders(&self) -> PyResult<Option<String>> {
+        bystanders(self.0)
+    }
+
+    fn ended(&self, why: End) -> PyErr {
+        errors::ended(self.0, why)
+    }
+
+    fn is_loss(&self, failure: &PyErr) -> bool {
+        errors::is(self.0, failure, "PeerLost")
+    }
+}
+
+/// A peer as Python knows it.
+pub struct PyPeer {
+    name: Py<PyAny>,
+    /// As it is shown.
+    shown: String,
+    /// Raises if nothing can arrive there any more.
+    check: Py<PyAny>,
+}
+
+impl PyPeer {
+    pub fn new(name: &Bound<'_, PyAny>, check: Py<PyAny>) -> PyResult<PyPeer> {
+        Ok(PyPeer { name: name.clone().unbind(), shown: name.repr()?.to_string(), check })
+    }
+}
+
+impl<'py> Peer<PyHost<'py>> for PyPeer {
+    fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    fn check(&self, host: &PyHost<'py>) -> PyResult<()> {
+        self.check.call0(host.0).map(drop)
+    }
+
+    fn failed(&self, host: &PyHost<'py>, why: End) -> PyErr {
+        let py = host.0;
+        match why {
+            End::MessagesLost => errors::error(py, "MessagesLost", (&self.name,)),
+            End::TooLarge(nbytes) => errors::error(py, "MessageTooLarge", (&self.name, nbytes)),
+            End::Reentered => errors::reentered(py, &self.shown),
+            why => host.ended(why),
+        }
+    }
+}

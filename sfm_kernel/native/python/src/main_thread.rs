@@ -1,0 +1,68 @@
+//! Where the main thread of a program in Python is, for observers.
+//!
+//! Its frames can be read only with the GIL, and whoever serves observers must not wait for that.
+//! So a thread of its own asks for it, once for each look; the system says without the GIL what the
+//! main thread waits in.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+use super::detached::visit;
+use sfm_native::clock::now;
+use sfm_native::core::Core;
+use sfm_native::main_thread::{In, SystemCall};
+use sfm_native::places::{place, register};
+use sfm_native::segment::Doing;
+
+/// Who gets the GIL so soon has had nobody to wait for.
+const AT_ONCE: Duration = Duration::from_millis(2);
+
+static FINDER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+/// Have `function()` tell where the main thread is: the text of its code for observers, the line,
+/// and whether it waits there for somebody's input; None where it is in no line of the program.
+/// Only the first has an effect.
+#[pyfunction]
+#[pyo3(signature = (function, /))]
+pub fn set_main_line(py: Python<'_>, function: Py<PyAny>) {
+    let _ = FINDER.set(py, function);
+}
+
+type Found = Option<(String, u32, bool)>;
+
+/// An observer wishes to know where the main thread is: find out, in some time.
+pub fn look(core: &Arc<Core>) {
+    let shared = core.shared();
+    if !shared.is_doing(Doing::Running) || !shared.main.ask(now()) {
+        return;
+    }
+    // Before the GIL is asked for: else the main thread may be found waiting for it.
+    let call = SystemCall::current();
+    let visitor = core.clone();
+    let thread = std::thread::Builder::new().name("sfm-look".into()).spawn(move || {
+        let (shared, begun) = (visitor.shared(), Instant::now());
+        let found = visit(|py| {
+            let contended = begun.elapsed() > AT_ONCE;
+            // With the GIL: who forks has it, and no lock of a thread that the child lacks.
+            let (place, asks) = line(py)
+                .map_or((0, false), |(code, line, asks)| (place(register(code), line), asks));
+            shared.places.note(place);
+            (contended, place, asks)
+        });
+        let (contended, place, asks) = found.unwrap_or_default();
+        let is_in = call.map_or(In::Code, |call| call.is_in(contended));
+        shared.main.tell(if asks { In::Input } else { is_in }, place, now());
+    });
+    if thread.is_err() {
+        shared.main.tell(In::Code, 0, now());
+    }
+}
+
+fn line(py: Python<'_>) -> Found {
+    let found = FINDER.get(py)?.bind(py).call0().and_then(|found| found.extract::<Found>());
+    // Of no interest to the program: it has not asked.
+    found.unwrap_or_default()
+}

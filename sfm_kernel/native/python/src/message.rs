@@ -1,0 +1,212 @@
+//! The message: a received packet whose values are decoded when they are first read.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+
+use pyo3::exceptions::{PyAttributeError, PyKeyError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyIterator, PyList, PyString, PyTuple};
+
+use super::decode::value_of;
+use super::detached::InCall;
+use super::kept::Kept;
+use sfm_native::core::Core;
+use sfm_native::matching::{Taken, Ticket};
+use sfm_native::packet::{Kind, Packet};
+
+/// A received packet. Its values are decoded when they are first read.
+///
+/// To read a value that was pickled runs code of whoever has made the message: in a world a member.
+/// ``repr``, as every display, reads all values.
+#[pyclass(module = "sfm_kernel.message", frozen)]
+pub struct Message {
+    pub packet: Arc<Packet>,
+    /// Where it was taken from.
+    origin: Option<Origin>,
+    /// The receiver has looked at it.
+    touched: AtomicBool,
+    values: Kept,
+    /// Those that matching has decoded while the message was queued.
+    shared: Option<Arc<Kept>>,
+}
+
+/// Where a message stood in its queue, should it have to go back. Messages outlive endpoints.
+struct Origin {
+    core: Weak<Core>,
+    seq: u64,
+    ticket: Ticket,
+}
+
+impl Message {
+    pub fn new(packet: Arc<Packet>) -> Message {
+        let touched = AtomicBool::new(false);
+        Message { packet, origin: None, touched, values: Kept::default(), shared: None }
+    }
+
+    /// The value of `name`, private to the receiver; None if there is no such attribute.
+    pub fn value<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.touched.store(true, Ordering::Relaxed);
+        let Some(one) = self.packet.find(name) else { return Ok(None) };
+        if is_small(one.kind) {
+            return value_of(py, &self.packet, &one).map(Some); // cheaper than keeping it
+        }
+        let values = self.shared.as_deref().unwrap_or(&self.values);
+        if let Some(value) = values.get(py, &one) {
+            return Ok(Some(value));
+        }
+        let value = value_of(py, &self.packet, &one)?;
+        Ok(Some(values.put(&one, value)))
+    }
+
+    /// The message that nobody has looked at goes back to its place in its queue.
+    pub fn put_back(&self) {
+        if self.touched.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let Some(Origin { core, seq, ticket }) = &self.origin else { return };
+        if let Some(core) = core.upgrade() {
+            core.put_back(Taken { seq: *seq, packet: self.packet.clone(), ticket: *ticket });
+        }
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.packet.attributes().map(|one| one.name).collect()
+    }
+}
+
+/// Whether a value is immutable and quickly made.
+fn is_small(kind: Kind) -> bool {
+    use Kind::*;
+    matches!(kind, None | False | True | Int | Float | Str | Bytes)
+}
+
+impl Drop for Message {
+    /// Stop may strike between the end of `recv` and the assignment of its result. The message
+    /// that nobody has looked at is then dropped while KeyboardInterrupt is on its way: it goes
+    /// back to its place.
+    fn drop(&mut self) {
+        if *self.touched.get_mut() {
+            return;
+        }
+        if self.origin.is_none() {
+            return;
+        }
+        // SAFETY: only Python drops messages that were received, with the GIL.
+        let interrupted = unsafe {
+            !ffi::PyErr_Occurred().is_null()
+                && ffi::PyErr_ExceptionMatches(ffi::PyExc_KeyboardInterrupt) != 0
+        };
+        if interrupted {
+            self.put_back();
+        }
+    }
+}
+
+#[pymethods]
+impl Message {
+    #[pyo3(name = "_put_back")]
+    fn put_back_from_python(&self) {
+        self.put_back();
+    }
+
+    /// Attributes of the message go before what every object has; not `keys`, which makes
+    /// `dict(message)` work, and not names that begin with an underscore. (As `__getattr__` alone
+    /// it would be called after an AttributeError was made in vain, which costs a microsecond.)
+    fn __getattribute__<'py>(
+        slf: &Bound<'py, Self>,
+        name: &Bound<'py, PyString>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let text = name.to_str()?;
+        if !text.starts_with('_') && text != "keys" {
+            if let Some(value) = slf.get().value(slf.py(), text)? {
+                return Ok(value);
+            }
+        }
+        // SAFETY: two live objects; the result is a new reference, or null with an exception.
+        unsafe {
+            let generic = ffi::PyObject_GenericGetAttr(slf.as_ptr(), name.as_ptr());
+            Bound::from_owned_ptr_or_err(slf.py(), generic)
+        }
+    }
+
+    fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        self.value(py, name)?.ok_or_else(|| {
+            let there = self.names().join(", ");
+            PyAttributeError::new_err(format!(
+                "the message has no attribute '{name}'; it has: {there}"
+            ))
+        })
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        self.value(py, name)?.ok_or_else(|| PyKeyError::new_err(name.to_owned()))
+    }
+
+    fn __contains__(&self, name: &Bound<'_, PyAny>) -> bool {
+        match name.cast::<PyString>().map(|name| name.to_str()) {
+            Ok(Ok(name)) => self.packet.find(name).is_some(),
+            _ => false,
+        }
+    }
+
+    fn __len__(&self) -> usize {
+        self.names().len()
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        self.keys(py)?.try_iter()
+    }
+
+    /// The names of the attributes, as sent. Makes `dict(message)` work.
+    fn keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, self.names())
+    }
+
+    fn __dir__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.keys(py)
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let _in_call = InCall::enter(slf.py());
+        let attributes = PyDict::new(slf.py());
+        for name in slf.get().names() {
+            attributes.set_item(name, slf.get().value(slf.py(), name)?)?;
+        }
+        Ok(format!("Message: {}", attributes.repr()?))
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let _in_call = InCall::enter(slf.py());
+        slf.py().import("sfm_kernel.message")?.call_method1("message_html", (slf,))
+    }
+
+    /// A message can itself be sent, copied and pickled: its packet travels. Not before its
+    /// values are encoded anew, since the receiver may have changed them.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        let py = slf.py();
+        let _in_call = InCall::enter(py);
+        let attributes = PyDict::new(py);
+        for name in slf.get().names() {
+            attributes.set_item(name, slf.get().value(py, name)?)?;
+        }
+        let rebuild = py.import("sfm_kernel.message")?.getattr("rebuild_message")?;
+        PyTuple::new(py, [rebuild, PyTuple::new(py, [attributes])?.into_any()])
+    }
+}
+
+/// The message that a queued packet decodes to, with the same values each time.
+pub fn queued_message(packet: &Arc<Packet>) -> Message {
+    let mut message = Message::new(packet.clone());
+    message.shared = Some(packet.decoded(|| Arc::new(Kept::default())));
+    message
+}
+
+/// The message of what was taken; values that matching has decoded are not decoded again.
+pub fn received_message(core: &Arc<Core>, taken: Taken) -> Message {
+    let Taken { seq, packet, ticket } = taken;
+    let mut message = Message::new(packet);
+    message.origin = Some(Origin { core: Arc::downgrade(core), seq, ticket });
+    message.shared = message.packet.take_decoded();
+    message
+}

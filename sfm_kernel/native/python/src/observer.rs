@@ -1,0 +1,233 @@
+//! Looking into the segments of other processes, which need not take part.
+
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::detached::without_gil;
+use sfm_native::look::{Damaged, Events, Look, State};
+use sfm_native::main_thread::PATIENCE;
+use sfm_native::peers::SHARED;
+use sfm_native::places::{code_of, line_of, Place};
+use sfm_native::segment::Doing;
+use sfm_native::summary::summary_of;
+use sfm_native::trace::What;
+
+/// Looks at the segments of a world, which are damaged perhaps. Their files stay open from one look
+/// to the next as long as they are asked for.
+#[pyclass(module = "sfm_kernel._native", frozen)]
+#[derive(Default)]
+pub struct Observer {
+    seen: Mutex<HashMap<PathBuf, Arc<Look>>>,
+}
+
+/// None where there is no segment (any more).
+type Found = Option<Result<Arc<Look>, Damaged>>;
+
+impl Observer {
+    fn open(&self, path: &Path) -> Found {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = seen.get(path) {
+            return Some(Ok(known.clone()));
+        }
+        match open(path)? {
+            Ok(fresh) => {
+                let fresh = Arc::new(fresh);
+                seen.insert(path.to_owned(), fresh.clone());
+                Some(Ok(fresh))
+            }
+            Err(damaged) => Some(Err(damaged)),
+        }
+    }
+
+    /// Those at these paths, and no others from now on.
+    fn all(&self, paths: &[PathBuf]) -> Vec<Found> {
+        let found: Vec<_> = paths.iter().map(|path| self.open(path)).collect();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.len() > paths.len() {
+            seen.retain(|path, _| paths.contains(path));
+        }
+        found
+    }
+}
+
+fn open(path: &Path) -> Option<Result<Look, Damaged>> {
+    // What stands there may be no file, or somebody else's. Who has no descriptor left sees nothing.
+    const OTHER: [i32; 5] = [libc::ELOOP, libc::EISDIR, libc::EACCES, libc::EPERM, libc::ENXIO];
+    match Look::open(path) {
+        Ok(look) => Some(Ok(look)),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => Some(Err(Damaged)),
+        Err(error) => error.raw_os_error().filter(|one| OTHER.contains(one)).map(|_| Err(Damaged)),
+    }
+}
+
+#[pymethods]
+impl Observer {
+    #[new]
+    fn new() -> Observer {
+        Observer::default()
+    }
+
+    /// What the segments at `paths` say: state, counters, and what is in the inboxes, which their
+    /// owners are asked to write down. None where there is no segment.
+    #[pyo3(signature = (paths, /))]
+    fn segments<'py>(
+        &self,
+        py: Python<'py>,
+        paths: Vec<PathBuf>,
+    ) -> PyResult<Vec<Option<Bound<'py, PyDict>>>> {
+        let found: Vec<Option<(bool, Result<State, Damaged>)>> = without_gil(py, || {
+            // Who dies now is found alive, not the other way.
+            let with_end = |one: Result<Arc<Look>, Damaged>| one.map(|one| (one.is_dead(), one));
+            let found: Vec<_> = self.all(&paths).into_iter().map(|one| one.map(with_end)).collect();
+            let living = found.iter().flatten().flatten().filter(|(dead, _)| !dead);
+            ask(living.map(|(_, one)| &**one));
+            let read = |one: Result<(bool, Arc<Look>), Damaged>| match one {
+                Ok((dead, look)) => (dead, look.state()),
+                Err(damaged) => (false, Err(damaged)),
+            };
+            found.into_iter().map(|one| one.map(read)).collect()
+        });
+        found
+            .into_iter()
+            .map(|one| one.map(|(dead, one)| shown(py, dead, one)).transpose())
+            .collect()
+    }
+
+    /// The state of each process, and the number of its latest blocked call; asks nobody. None
+    /// where there is no segment.
+    #[pyo3(signature = (paths, /))]
+    fn calls(&self, py: Python<'_>, paths: Vec<PathBuf>) -> Vec<Option<(&'static str, u64)>> {
+        let call = |look: Arc<Look>| look.call();
+        let call = |one: Result<_, Damaged>| one.and_then(call).unwrap_or(("damaged", 0));
+        without_gil(py, || self.all(&paths).into_iter().map(|one| one.map(call)).collect())
+    }
+
+    /// A number for each of the segments at `paths` that changes when anything in it does: cheap.
+    /// 0 where there is none.
+    #[pyo3(signature = (paths, /))]
+    fn pulses(&self, py: Python<'_>, paths: Vec<PathBuf>) -> Vec<u64> {
+        const DAMAGED: [u64; 2] = [1, 2]; // alive, dead
+        let pulse = |look: Arc<Look>| match look.pulse() {
+            Ok(pulse) => pulse,
+            Err(Damaged) => DAMAGED[usize::from(look.is_dead())],
+        };
+        let pulse = |found: Found| found.map_or(0, |one| one.map_or(DAMAGED[0], pulse));
+        without_gil(py, || self.all(&paths).into_iter().map(pulse).collect())
+    }
+
+    /// The events of a process's trace from `start` on, the place of the next, and the texts of the
+    /// codes in them. Empty where there is no segment, or it is damaged.
+    #[pyo3(signature = (path, start=0, /))]
+    fn trace(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        start: u64,
+    ) -> (Vec<Event>, u64, Vec<(u64, String)>) {
+        without_gil(py, || {
+            let events = self.open(&path).and_then(Result::ok).map(|look| look.events(start));
+            events.and_then(Result::ok).map_or((Vec::new(), start, Vec::new()), shown_events)
+        })
+    }
+}
+
+/// Have the owners write down what is in their inboxes, and what their main threads are in. Their
+/// network threads do that, which need no GIL: only who is stopped, or holds the GIL, is waited for
+/// in vain.
+fn ask<'a>(segments: impl Iterator<Item = &'a Look>) {
+    let mut asked: Vec<_> =
+        segments.filter_map(|one| one.wish().ok().map(|version| (one, version))).collect();
+    let deadline = Instant::now() + Duration::from_nanos(PATIENCE);
+    loop {
+        asked.retain(|(one, version)| one.is_awaited(*version));
+        if asked.is_empty() || Instant::now() >= deadline {
+            return;
+        }
+        std::thread::sleep(Duration::from_micros(100));
+    }
+}
+
+fn shown(py: Python<'_>, dead: bool, found: Result<State, Damaged>) -> PyResult<Bound<'_, PyDict>> {
+    let shown = PyDict::new(py);
+    let Ok(state) = found else {
+        shown.set_item("alive", !dead)?;
+        shown.set_item("state", "damaged")?;
+        return Ok(shown);
+    };
+    let seconds = |time: u64| time as f64 / 1e9;
+    shown.set_item("uid", format!("{:032x}", state.uid))?;
+    shown.set_item("alive", !dead && state.doing != "left")?;
+    shown.set_item("state", state.doing)?;
+    shown.set_item("since", seconds(state.since))?;
+    shown.set_item("until", seconds(state.until))?;
+    for (name, text) in [
+        ("waits", state.waits),
+        ("facts", state.facts),
+        ("others", state.others),
+        ("info", state.info),
+        ("summary", state.summary),
+        ("code", state.code),
+    ] {
+        shown.set_item(name, text)?;
+    }
+    shown.set_item("line", line_of(state.at))?;
+    for (name, counter) in [
+        ("call", state.call),
+        ("depth", state.depth),
+        ("bytes", state.bytes),
+        ("sent", state.sent),
+        ("received", state.received),
+        ("arrived", state.arrived),
+        ("examined", state.examined),
+    ] {
+        shown.set_item(name, counter)?;
+    }
+    let peers = state.peers.into_iter().map(|(uid, [sent, arrived, received, taken])| {
+        let uid = if uid == SHARED { String::new() } else { format!("{uid:016x}") };
+        (uid, sent, arrived, received, taken)
+    });
+    shown.set_item("peers", peers.collect::<Vec<_>>())?;
+    let polls = state
+        .polls
+        .map(|(one, code)| (one.count, one.lasted, one.ago, line_of(one.place), code, one.about));
+    shown.set_item("polls", polls)?;
+    let main = state.main.map(|(is_in, place, code)| (is_in.name(), line_of(place), code));
+    shown.set_item("main", main)?;
+    Ok(shown)
+}
+
+/// End the blocked call number `call` of a process with DeadlockDetected; false if it is over.
+/// `judgement`: JSON, with "cycle" and "why".
+#[pyfunction]
+#[pyo3(signature = (path, call, judgement, /))]
+pub fn judge(path: PathBuf, call: u64, judgement: &str) -> bool {
+    Look::open(&path).is_ok_and(|look| look.judge(call, judgement).unwrap_or(false))
+}
+
+/// Place in the history, seconds since 1970, what, the lower half of the peer's uid, number, bytes,
+/// code, line, attributes, the mark of the context (trace.rs).
+type Event = (u64, f64, &'static str, String, u64, u64, u64, u32, Vec<(String, String)>, u16);
+
+fn shown_events((events, next, texts): Events) -> (Vec<Event>, u64, Vec<(u64, String)>) {
+    let shown = events.into_iter().filter_map(|(nth, event, about)| {
+        let (what, peer, number) = match event.what {
+            What::Sent => ("sent", format!("{:016x}", event.peer), event.number),
+            What::Received => ("received", format!("{:016x}", event.peer), event.number),
+            What::Answered => ("answered", format!("{:016x}", event.peer), event.number),
+            What::Heard => ("heard", format!("{:016x}", event.peer), event.number),
+            What::Doing => (Doing::name(u32::try_from(event.number).ok()?)?, String::new(), 0),
+        };
+        let place: Place = event.place;
+        let time = event.time as f64 / 1e9;
+        let about = summary_of(&about);
+        let (bytes, code, line) = (event.bytes, code_of(place), line_of(place));
+        Some((nth, time, what, peer, number, bytes, code, line, about, event.context))
+    });
+    (shown.collect(), next, texts)
+}

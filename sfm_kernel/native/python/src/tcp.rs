@@ -1,0 +1,53 @@
+//! TCP connections: what the kernel knows of them, and their congestion control.
+
+use std::io;
+use std::os::fd::RawFd;
+
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use sfm_native::tcp_info as core;
+use sfm_native::tcp_info::{TcpInfo, Value, FIELDS};
+
+/// What the kernel knows of a TCP connection, by name; None where this kernel does not say it.
+#[pyfunction]
+#[pyo3(signature = (socket, /))]
+pub fn tcp_info(py: Python<'_>, socket: RawFd) -> PyResult<Bound<'_, PyDict>> {
+    fields(py, &TcpInfo::read(socket).map_err(os_error)?)
+}
+
+/// By name; None where this kernel does not say it.
+pub fn fields<'py>(py: Python<'py>, info: &TcpInfo) -> PyResult<Bound<'py, PyDict>> {
+    let all = PyDict::new(py);
+    for field in FIELDS {
+        match info.value(field) {
+            Some(Value::Number(number)) => all.set_item(field.name, number)?,
+            Some(Value::Seconds(seconds)) => all.set_item(field.name, seconds)?,
+            None => all.set_item(field.name, py.None())?,
+        }
+    }
+    Ok(all)
+}
+
+/// The congestion control that a TCP socket uses.
+#[pyfunction]
+#[pyo3(signature = (socket, /))]
+pub fn congestion(socket: RawFd) -> PyResult<String> {
+    core::congestion(socket).map_err(os_error)
+}
+
+/// The TCP socket uses this congestion control from now on; the kernel was asked whether it does.
+#[pyfunction]
+#[pyo3(signature = (socket, name, /))]
+pub fn set_congestion(socket: RawFd, name: &str) -> PyResult<()> {
+    core::set_congestion(socket, name).map_err(os_error)
+}
+
+/// With its number, which PyO3's own conversion leaves out.
+pub fn os_error(error: io::Error) -> PyErr {
+    match error.raw_os_error() {
+        Some(number) => PyOSError::new_err((number, error.to_string())),
+        None => error.into(),
+    }
+}

@@ -1,0 +1,127 @@
+//! Templates: what a receive wants. The native part is compared without Python.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString};
+use smallvec::SmallVec;
+
+use super::detached::InCall;
+use super::errors::error;
+use super::message::{queued_message, Message};
+use sfm_native::matching::{self, Condition};
+use sfm_native::packet::Packet;
+use sfm_native::value::{compare, of_float, Native, Scalar, Verdict};
+
+/// A template; borrows names and values from Python's objects.
+pub struct Template<'a, 'py> {
+    pub native: matching::Template<'a>,
+    /// The wanted values, in the order of the native conditions.
+    values: SmallVec<[&'a Bound<'py, PyAny>; 4]>,
+}
+
+impl<'a, 'py> Template<'a, 'py> {
+    pub fn new(
+        attributes: impl Iterator<Item = PyResult<(&'a str, &'a Bound<'py, PyAny>)>>,
+    ) -> PyResult<Template<'a, 'py>> {
+        let mut template = Template { native: Default::default(), values: SmallVec::new() };
+        for pair in attributes {
+            let (name, value) = pair?;
+            let keyed = wanted(value)?;
+            template.native.conditions.push(Condition {
+                name,
+                never_native: matches!(keyed, Sought::Nothing),
+                wanted: if let Sought::Value(wanted) = keyed { Some(wanted) } else { None },
+            });
+            template.values.push(value);
+        }
+        Ok(template)
+    }
+
+    /// Let Python decide what the native comparison could not. What a predicate raises is passed
+    /// on; the queue is not locked meanwhile.
+    pub fn accepts(&self, py: Python<'py>, packet: &Arc<Packet>) -> PyResult<bool> {
+        let _in_call = InCall::enter(py);
+        let message = queued_message(packet);
+        for (condition, value) in self.native.conditions.iter().zip(&self.values) {
+            if let (Some(wanted), Some(one)) = (&condition.wanted, packet.find(condition.name)) {
+                match compare(wanted, &one) {
+                    Verdict::Yes => continue,
+                    Verdict::No => return Ok(false),
+                    Verdict::Unknown => {}
+                }
+            }
+            let Some(has) = message.value(py, condition.name)? else { return Ok(false) };
+            let predicate = condition.wanted.is_none() && value.is_callable();
+            let agrees = if predicate {
+                value.call1((has,))?.is_truthy()?
+            } else {
+                equal(&has, value).map_err(|cause| {
+                    if !cause.is_instance_of::<pyo3::exceptions::PyException>(py) {
+                        return cause; // KeyboardInterrupt
+                    }
+                    let why = cause.value(py).to_string();
+                    let failure = error(py, "MatchError", (condition.name, why));
+                    failure.set_cause(py, Some(cause));
+                    failure
+                })?
+            };
+            if !agrees {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn equal(value: &Bound<'_, PyAny>, wanted: &Bound<'_, PyAny>) -> PyResult<bool> {
+    value.rich_compare(wanted, pyo3::basic::CompareOp::Eq)?.is_truthy()
+}
+
+/// How a template's value can be compared.
+enum Sought<'a> {
+    Value(Scalar<'a>),
+    /// It equals nothing that is native (NaN).
+    Nothing,
+    /// Only Python can compare it.
+    Opaque,
+}
+
+fn wanted<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Sought<'a>> {
+    let found = if let Ok(value) = value.cast_exact::<PyInt>() {
+        value.extract::<i64>().ok().map(Scalar::Int)
+    } else if let Ok(value) = value.cast_exact::<PyString>() {
+        value.to_str().ok().map(Scalar::Str)
+    } else if value.is_none() {
+        Some(Scalar::None)
+    } else if let Ok(value) = value.cast_exact::<PyBool>() {
+        Some(Scalar::Int(i64::from(value.is_true())))
+    } else if let Ok(value) = value.cast_exact::<PyFloat>() {
+        match of_float(value.value()) {
+            Native::Scalar(Scalar::Int(number)) => Some(Scalar::Int(number)),
+            Native::Scalar(Scalar::Float(bits)) => Some(Scalar::Float(bits)),
+            Native::Nothing => return Ok(Sought::Nothing),
+            _ => None,
+        }
+    } else if let Ok(value) = value.cast_exact::<PyBytes>() {
+        Some(Scalar::Bytes(value.as_bytes()))
+    } else {
+        None
+    };
+    Ok(found.map_or(Sought::Opaque, Sought::Value))
+}
+
+/// Whether `message` has every attribute of `template`.
+#[pyfunction]
+#[pyo3(signature = (message, template, /))]
+pub fn matches(message: &Bound<'_, Message>, template: &Bound<'_, PyDict>) -> PyResult<bool> {
+    let pairs: Vec<_> = template.iter().collect();
+    let pairs = pairs.iter().map(|(name, value)| Ok((name.cast::<PyString>()?.to_str()?, value)));
+    let template = Template::new(pairs)?;
+    let packet = &message.get().packet;
+    match matching::matches(&template.native, packet) {
+        None => Ok(false),
+        Some(true) => Ok(true),
+        Some(false) => template.accepts(message.py(), packet),
+    }
+}

@@ -1,0 +1,171 @@
+//! Way: where the messages to one peer go, as Python makes it and the core uses it.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+
+use super::detached::{without_gil, InCall};
+use super::encode::{Encoder, PyPacket};
+use super::errors::{closed, shm_error};
+use super::here;
+use super::host::{PyHost, PyPeer};
+use super::inbox::Inbox;
+use super::net::Link;
+use super::segment::parse_uid;
+use sfm_native::calls;
+use sfm_native::packet::Gather;
+use sfm_native::segment::{self, SLOTS};
+use sfm_native::sender::Sender;
+
+/// How long an earlier process's ring may stay unopened by its reader.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The way to one incarnation of a peer. Thread-safe.
+#[pyclass(module = "sfm_kernel._native", frozen)]
+pub struct Way {
+    way: calls::Way,
+    peer: PyPeer,
+    /// The attributes `dest` and `src` of every message that goes this way, encoded.
+    ends: Vec<u8>,
+}
+
+#[pymethods]
+impl Way {
+    /// The way to a peer that shares memory: makes the ring. Raises ValueError or OSError where the
+    /// peer's segment cannot be reached, SegmentFull where there is no room for the ring.
+    #[staticmethod]
+    #[pyo3(signature = (inbox, peer_segment, peer_uid, slot, capacity, arena, dest, src, check))]
+    #[expect(clippy::too_many_arguments, reason = "one caller, which names them")]
+    fn ring(
+        py: Python<'_>,
+        inbox: &Bound<'_, Inbox>,
+        peer_segment: PathBuf,
+        peer_uid: &str,
+        slot: usize,
+        capacity: usize,
+        arena: usize,
+        dest: &Bound<'_, PyAny>,
+        src: &Bound<'_, PyAny>,
+        check: Py<PyAny>,
+    ) -> PyResult<Way> {
+        let _in_call = InCall::enter(py);
+        let inbox = inbox.get();
+        if slot >= SLOTS {
+            return Err(PyValueError::new_err(format!("slot {slot} is out of range")));
+        }
+        if !capacity.is_power_of_two() || !(4096..=1 << 30).contains(&capacity) {
+            return Err(PyValueError::new_err(
+                "a ring's capacity is a power of two from 4096 to 2**30",
+            ));
+        }
+        if !arena.is_multiple_of(4096) || arena > 1 << 40 {
+            return Err(PyValueError::new_err("an arena is a multiple of 4096, up to 2**40 bytes"));
+        }
+        let Some(folder) = &inbox.folder else {
+            return Err(PyValueError::new_err("an endpoint without a segment cannot share memory"));
+        };
+        if peer_segment.parent() != Some(folder) {
+            return Err(PyValueError::new_err("the peer's segment is in another folder"));
+        }
+        let failed = |failure| shm_error(py, failure, &folder.to_string_lossy());
+        // Reaching the segment, and finding its uid in it, is the proof that memory is shared.
+        let peer_segment =
+            segment::open(&peer_segment, Some(parse_uid(peer_uid)?)).map_err(failed)?;
+        let own = inbox.core.shared().uid();
+        let patience = Instant::now() + PATIENCE;
+        while Sender::slot_is_taken(&peer_segment, folder, own, slot) {
+            if inbox.core.is_closed() {
+                return Err(closed(py));
+            }
+            if Instant::now() > patience {
+                return Err(PyOSError::new_err(format!(
+                    "{} has not taken in what another process sent it before: is it stopped?",
+                    dest.repr()?
+                )));
+            }
+            without_gil(py, || std::thread::sleep(Duration::from_micros(500)));
+            py.check_signals()?;
+        }
+        let core = inbox.core.clone();
+        let sender = Sender::create(core, peer_segment, folder, slot, capacity, arena);
+        Way::new(calls::Way::Ring(sender.map_err(failed)?), dest, src, check)
+    }
+
+    /// The way through a link.
+    #[staticmethod]
+    fn link(
+        link: &Bound<'_, Link>,
+        dest: &Bound<'_, PyAny>,
+        src: &Bound<'_, PyAny>,
+        check: Py<PyAny>,
+    ) -> PyResult<Way> {
+        Way::new(calls::Way::Link(link.get().link.clone()), dest, src, check)
+    }
+
+    /// The way to another inbox of this process, or to the own one.
+    #[staticmethod]
+    fn local(
+        inbox: &Bound<'_, Inbox>,
+        uid: &str,
+        peer: &Bound<'_, Inbox>,
+        peer_uid: &str,
+        dest: &Bound<'_, PyAny>,
+        src: &Bound<'_, PyAny>,
+        check: Py<PyAny>,
+    ) -> PyResult<Way> {
+        let (own, peer) = (&inbox.get().core, &peer.get().core);
+        let way = calls::Way::local(own, parse_uid(uid)?, peer, parse_uid(peer_uid)?);
+        Way::new(way, dest, src, check)
+    }
+
+    /// "shm", "tcp" or "inproc".
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.way.kind()
+    }
+
+    /// Send a packet as it is, with its own ends; see `_native.pyi`.
+    fn send(&self, py: Python<'_>, packet: &Bound<'_, PyPacket>, buffering: u64) -> PyResult<()> {
+        let _in_call = InCall::enter(py);
+        here::mark(py)?;
+        let bytes = packet.get().packet.whole().expect("packed into one place");
+        self.write(py, &Gather::of(bytes), buffering)
+    }
+}
+
+impl Way {
+    fn new(
+        way: calls::Way,
+        dest: &Bound<'_, PyAny>,
+        src: &Bound<'_, PyAny>,
+        check: Py<PyAny>,
+    ) -> PyResult<Way> {
+        let mut encoder = Encoder::new();
+        encoder.add("dest", dest)?;
+        encoder.add("src", src)?;
+        let ends = encoder.entries().to_vec();
+        Ok(Way { way, peer: PyPeer::new(dest, check)?, ends })
+    }
+
+    /// The attributes `dest` and `src` of every message that goes this way, two of them.
+    pub fn ends(&self) -> &[u8] {
+        &self.ends
+    }
+
+    /// Whether it is a ring, through which parts go fast.
+    pub fn is_ring(&self) -> bool {
+        matches!(self.way, calls::Way::Ring(_))
+    }
+
+    /// Whether it leads to an inbox of this process.
+    pub fn is_local(&self) -> bool {
+        matches!(self.way, calls::Way::Local { .. })
+    }
+
+    /// See `calls::Way::send`.
+    pub fn write(&self, py: Python<'_>, packet: &Gather<'_>, buffering: u64) -> PyResult<()> {
+        self.way.send(&PyHost(py), &self.peer, packet, buffering)
+    }
+}

@@ -1,0 +1,194 @@
+"""The real mpi4py on this package's library: what a call of it does that Python has to know of."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sfm_kernel.mpi import library
+from tests.mpi.launching import LAUNCHER, PATIENCE, launched, lines
+
+REAL = os.environ | {"SFM_MPI4PY": "real"}
+BEGINNING = "from mpi4py import MPI\ncomm, rank = MPI.COMM_WORLD, MPI.COMM_WORLD.rank\n"
+
+
+def run(tmp_path: Path, ranks: int, text: str, *options: str) -> subprocess.CompletedProcess[str]:
+    (tmp_path / "prog.py").write_text(BEGINNING + text)
+    command = [*LAUNCHER, "-n", str(ranks), *options, str(tmp_path / "prog.py")]
+    return subprocess.run(command, text=True, capture_output=True, env=REAL, timeout=PATIENCE)
+
+
+def test_a_program_gets_the_real_one_on_our_library(tmp_path: Path) -> None:
+    text = """
+import mpi4py
+libraries = [line for line in open("/proc/self/maps") if "libmpi.so" in line]
+total = comm.allreduce(rank)
+if rank == 0:
+    print("sfm_kernel" in mpi4py.__file__, MPI.Get_library_version().split()[0], total, libraries)
+"""
+    done = run(tmp_path, 3, text)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "False sfm-kernel, 3 []\n"
+
+
+BLOCKED = {
+    "recv": "comm.recv(source=0, tag=7)",
+    "Recv": "comm.Recv(bytearray(8), source=0, tag=7)",
+    "probe": "comm.probe(source=0, tag=7)",
+    "ssend": "comm.ssend('x', dest=0, tag=8)",
+    "wait": "request.wait()",
+    "waitall": "MPI.Request.waitall([request])",
+}
+
+
+@pytest.mark.parametrize("call", BLOCKED.values(), ids=BLOCKED)
+def test_stop_ends_a_blocked_call_in_its_line(tmp_path: Path, call: str) -> None:
+    """Also the second time, in a function; nothing that is sent afterwards is lost."""
+    text = f"""
+import signal, sys, threading, os, traceback
+request = comm.irecv(source=0, tag=9)
+def stop():
+    os.kill(os.getpid(), signal.SIGINT)
+def blocked():
+    threading.Timer(0.3, stop).start()
+    {call}
+for _ in range(2):
+    try:
+        try:
+            blocked()
+        except MPI.Exception as error:
+            print("wrong", error)
+    except KeyboardInterrupt as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        print(last.name, last.line, sys.gettrace())
+comm.send("still", dest=0, tag=9)
+print(request.wait())
+comm.send(5, dest=0, tag=7)
+print(comm.recv(source=0, tag=7))
+if {call!r}.startswith("comm.ssend"):
+    print([comm.recv(source=0, tag=8) for _ in range(2)])
+"""
+    done = run(tmp_path, 1, text)
+    assert done.stdout.splitlines()[:4] == [f"blocked {call} None"] * 2 + ["still", "5"], done
+    assert done.returncode == 0
+    if "ssend" in call:  # what was being sent still is
+        assert done.stdout.splitlines()[4:] == ["['x', 'x']"]
+
+
+def test_a_handler_may_raise_what_it_likes_or_nothing(tmp_path: Path) -> None:
+    text = """
+import signal, threading, os
+class Mine(Exception): pass
+numbers = []
+def handler(number, frame):
+    numbers.append(number)
+    if len(numbers) > 1:
+        raise Mine("from the handler")
+signal.signal(signal.SIGUSR1, handler)
+for after in (0.2, 0.4):
+    threading.Timer(after, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+try:
+    comm.recv(source=0, tag=7)
+except Mine as error:
+    print(error, len(numbers), error.__traceback__.tb_lineno)
+"""
+    done = run(tmp_path, 1, text)
+    line = 2 + text.splitlines().index("    comm.recv(source=0, tag=7)") + 1
+    assert (done.stdout, done.returncode) == (f"from the handler 2 {line}\n", 0), done.stderr
+
+
+def test_a_large_message_that_was_interrupted_arrives_as_it_was(tmp_path: Path) -> None:
+    """The sender has its memory again, and changes it, before the receiver looks."""
+    text = """
+import numpy, os, signal, threading, time
+n = 4_000_000
+if rank == 0:
+    array = numpy.arange(n, dtype="u4")
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        comm.Send(array, dest=1, tag=1)
+    except KeyboardInterrupt:
+        array[:] = 0
+    comm.send("next", dest=1, tag=2)
+else:
+    while not comm.iprobe(source=0, tag=2):
+        time.sleep(0.01)
+    array = numpy.zeros(n, dtype="u4")
+    comm.Recv(array, source=0, tag=1)
+    print((array == numpy.arange(n)).all(), comm.recv(source=0, tag=2))
+"""
+    done = run(tmp_path, 2, text)
+    assert (done.stdout, done.stderr, done.returncode) == ("True next\n", "", 0)
+
+
+def test_a_deadlock_is_told_with_mpi4py_s_calls_and_the_program_s_lines(tmp_path: Path) -> None:
+    text = """
+pairs = comm.Dup()
+pairs.name = "pairs"
+if rank == 0:
+    pairs.recv(source=1, tag=7)
+else:
+    MPI.Request.waitall([comm.irecv(source=0, tag=8)])
+"""
+    done = run(tmp_path, 2, text, "--detect")
+    assert done.returncode != 0
+    assert "0 is in pairs.recv(source=1, tag=7, comm=pairs) in prog.py, line 7." in done.stderr
+    assert "1 is in MPI.Request.waitall(source=0, tag=8) in prog.py, line 9." in done.stderr
+
+
+def test_a_failed_call_says_what_to_do(tmp_path: Path) -> None:
+    text = """
+try:
+    comm.send(1, dest=7)
+except MPI.Exception as error:
+    print(error.Get_error_class() == MPI.ERR_RANK, error)
+"""
+    done = run(tmp_path, 1, text)
+    assert done.stdout.startswith("True ") and "argument dest is 7" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "told"),
+    [
+        ("if rank == 1: raise ValueError('no')\ncomm.recv()\n", 1, "ValueError: no"),
+        ("import sys\nif rank == 1: sys.exit(3)\ncomm.recv()\n", 3, "exit status 3"),
+        ("if rank == 1: comm.Abort(4)\ncomm.recv()\n", 4, "Abort"),
+        ("import os\nif rank == 1: os._exit(5)\ncomm.recv(source=1)\n", 5, "exit status 5"),
+        ("import os\nif rank == 1: os.kill(os.getpid(), 9)\ncomm.recv()\n", 137, "SIGKILL"),
+    ],
+    ids=["raises", "exits", "aborts", "ends at once", "is killed"],
+)
+def test_one_rank_s_end_is_told(tmp_path: Path, text: str, status: int, told: str) -> None:
+    done = run(tmp_path, 2, text)
+    assert done.returncode == status, done.stderr
+    assert told in done.stderr and "rank 1" in done.stderr
+
+
+def test_ctrl_c_says_where_each_rank_was() -> None:
+    text = f"{BEGINNING}print('here')\ncomm.recv(source=1 - rank, tag=3)"
+    with launched("-n", "2", "-c", text, env=REAL) as process:
+        assert lines(process, 2) == ["here\n"] * 2
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert "<string>, line 4" in told and "Traceback" not in told
+
+
+def test_a_call_is_named_as_its_line_has_it() -> None:
+    class comm:
+        recv = staticmethod(_inside)
+
+    assert comm.recv() == "comm.recv"
+    assert [comm.recv() for _ in range(1)] == ["comm.recv"]
+    assert max(comm.recv(), "") == "comm.recv"
+    assert comm.recv(
+    ) == "comm.recv"  # fmt: skip
+
+
+def _inside() -> str | None:
+    return library.called(sys._getframe(1))
