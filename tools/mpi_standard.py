@@ -116,7 +116,9 @@ MPI_UB MPI_Datatype 0x000002f1
 def constants(mpicc: str) -> list[str]:
     """Each constant that the compiler's header defines, with its type and value."""
     header = _run(mpicc, "-E", "-dM", "-include", "mpi.h", "-xc", "/dev/null")
-    names = re.findall(r"^#define (MPI_[A-Z0-9][A-Z0-9_]*|MPIX_\w*FLOAT16) +\S", header, re.MULTILINE)
+    names = re.findall(
+        r"^#define (MPI_[A-Z0-9][A-Z0-9_]*|MPIX_\w*FLOAT16) +\S", header, re.MULTILINE
+    )
     text = _run(mpicc, "-E", "-include", "mpi.h", "-xc", "/dev/null")
     for body in re.findall(r"enum \w*\s*\{(.*?)\}", text, re.DOTALL):
         if "MPI_SEND_T" not in body:  # the numbers of MPICH's functions, which no program uses
