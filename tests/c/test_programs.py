@@ -79,3 +79,13 @@ def test_a_comment_that_nobody_understands(tmp_path: Path) -> None:
     source.write_text("/* Hello. */\n")
     with pytest.raises(ValueError, match="does not say what is expected"):
         catalogue.read(str(source))
+
+
+WINDOWS = [one for one in PROGRAMS if one.name.startswith("window_")]
+
+
+@pytest.mark.parametrize("program", WINDOWS, ids=[one.name for one in WINDOWS])
+def test_windows_that_messages_reach(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the system lets no process reach another's memory, or it is on another machine."""
+    monkeypatch.setenv("SFM_MPI_WINDOWS", "served")
+    check(program, program.path)

@@ -205,6 +205,7 @@ fn call(prototype: &Prototype, body: Option<String>) -> String {
     let unused = body.is_none() && !is_conversion(prototype);
     let body = match body {
         Some(body) => body,
+        // A file's handle is a number that looks like a pointer (src/file/mod.rs).
         None if is_conversion(prototype) => {
             format!("{} as usize as u32 as isize as {returns}", prototype.parameters[0].0)
         }

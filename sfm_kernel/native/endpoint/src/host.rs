@@ -78,24 +78,29 @@ impl Host for Around<'_> {
     }
 
     fn ended(&self, why: End) -> Error {
-        let kind = match &why {
-            End::Closed => return Error::closed(),
-            End::Deadlock(judgement) => {
-                return Error::new(Kind::Deadlock, facts::of_judgement(judgement))
-            }
-            End::Interrupted => Kind::Interrupted,
-            End::PeerLost(_) => Kind::PeerLost,
-            End::Damaged(_) => Kind::Packet,
-            End::MessagesLost => Kind::MessagesLost,
-            End::TooLarge(_) | End::NoMemory => Kind::MessageTooLarge,
-            End::Unopened(_) | End::Reentered => Kind::System,
-        };
-        Error::new(kind, why.to_string())
+        error_of(why)
     }
 
     fn is_loss(&self, failure: &Error) -> bool {
         failure.kind == Kind::PeerLost
     }
+}
+
+/// What the core ends a call with, as an error.
+pub fn error_of(why: End) -> Error {
+    let kind = match &why {
+        End::Closed => return Error::closed(),
+        End::Deadlock(judgement) => {
+            return Error::new(Kind::Deadlock, facts::of_judgement(judgement))
+        }
+        End::Interrupted => Kind::Interrupted,
+        End::PeerLost(_) => Kind::PeerLost,
+        End::Damaged(_) => Kind::Packet,
+        End::MessagesLost => Kind::MessagesLost,
+        End::TooLarge(_) | End::NoMemory => Kind::MessageTooLarge,
+        End::Unopened(_) | End::Reentered => Kind::System,
+    };
+    Error::new(kind, why.to_string())
 }
 
 /// Bystanders that are told one by one.

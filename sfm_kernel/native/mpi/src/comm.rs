@@ -107,6 +107,17 @@ pub fn start(world: Comm, alone: Comm) {
         [Some(Arc::new(world)), Some(Arc::new(alone))];
 }
 
+/// MPI_COMM_WORLD is of other processes from now on.
+pub fn renew(context: u64, group: Arc<Group>, rank: c_int) {
+    let mut predefined = PREDEFINED.write().expect("no panic under the lock");
+    let mut world = Comm::new(context, group, rank);
+    if let Some(before) = &predefined[0] {
+        world.errhandler = before.errhandler.copy();
+    }
+    world.set_name("MPI_COMM_WORLD".into());
+    predefined[0] = Some(Arc::new(world));
+}
+
 /// Give the predefined ones back, at MPI_Finalize.
 pub fn finish() {
     *PREDEFINED.write().expect("no panic under the lock") = [None, None];

@@ -5,7 +5,7 @@ use std::ops::Range;
 use sfm_native::core::Payload;
 
 use crate::checks;
-use crate::datatype::layout::Layout;
+use crate::datatype::layout::{Layout, Visitor};
 use crate::datatype::{self, copying, Held};
 use crate::errors::Answer;
 use crate::handles::*;
@@ -38,10 +38,15 @@ impl Data {
         let at = at.cast_mut().cast::<u8>();
         match datatype.as_run(count) {
             Some((offset, length)) => Data::bytes(at.wrapping_offset(offset), length),
-            None => {
-                let layout = datatype.layout_of(count);
-                Data { at, length: layout.bytes(), layout: Some(layout), first: 0 }
-            }
+            None => Data::laid_out(at, datatype.layout_of(count)),
+        }
+    }
+
+    /// What lies as a layout says, from `at` on.
+    pub fn laid_out(at: *mut u8, layout: Layout) -> Data {
+        match layout.as_run() {
+            Some((offset, length)) => Data::bytes(at.wrapping_offset(offset), length),
+            None => Data { at, length: layout.bytes(), layout: Some(layout), first: 0 },
         }
     }
 
@@ -97,20 +102,73 @@ impl Data {
     /// # Safety
     /// The memory is there.
     pub unsafe fn pack(&self) -> Vec<u8> {
-        let mut packed = Vec::with_capacity(self.length);
-        let to: *mut u8 = packed.as_mut_ptr();
-        // SAFETY: as the caller promises; `packed` has the room, and all of it is written.
+        let mut packed = Vec::new();
+        // SAFETY: as the caller promises.
+        unsafe { self.pack_part(0..self.length, &mut packed) };
+        packed
+    }
+
+    /// Copy these bytes to where others are to be, which have at least as much room.
+    ///
+    /// # Safety
+    /// Both are there.
+    pub unsafe fn copy_to(&self, to: &Data) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            match (self.contiguous(), to.contiguous()) {
+                (Some(from), Some(to)) => to.copy_from(from, self.length),
+                (Some(from), None) => to.put_part(0, std::slice::from_raw_parts(from, self.length)),
+                (None, _) => to.put_part(0, &self.pack()),
+            }
+        }
+    }
+
+    /// Which of the layout's bytes a range of ours is.
+    fn placed(&self, range: Range<usize>) -> Range<usize> {
+        self.first + range.start..self.first + range.end
+    }
+
+    /// Put bytes to the places that those from `first` on have.
+    ///
+    /// # Safety
+    /// As of `fill`; there are as many.
+    pub unsafe fn put_part(&self, first: usize, bytes: &[u8]) {
+        let range = first..(first + bytes.len()).min(self.length);
+        // SAFETY: as the caller promises.
         unsafe {
             match &self.layout {
-                None => to.copy_from_nonoverlapping(self.at, self.length),
+                None => self.at.wrapping_add(first).copy_from(bytes.as_ptr(), range.len()),
                 Some(layout) => {
-                    let range = self.first..self.first + self.length;
-                    copying::pack(layout, self.at, range, to);
+                    copying::unpack(layout, self.at, self.placed(range), bytes.as_ptr());
                 }
             }
-            packed.set_len(self.length);
         }
-        packed
+    }
+
+    /// The bytes of a range in a row.
+    ///
+    /// # Safety
+    /// The memory is there.
+    pub unsafe fn pack_part(&self, range: Range<usize>, packed: &mut Vec<u8>) {
+        packed.reserve(range.len());
+        // SAFETY: as the caller promises; there is room, and all of it is written.
+        unsafe {
+            let to = packed.as_mut_ptr().add(packed.len());
+            let length = packed.len() + range.len();
+            match &self.layout {
+                None => to.copy_from_nonoverlapping(self.at.wrapping_add(range.start), range.len()),
+                Some(layout) => copying::pack(layout, self.at, self.placed(range.clone()), to),
+            }
+            packed.set_len(length);
+        }
+    }
+
+    /// Where the bytes of a range lie, told to `visitor` in their order.
+    pub fn visit(&self, range: Range<usize>, visitor: &mut impl Visitor) {
+        match &self.layout {
+            None => visitor.run(self.at as isize + range.start as isize, range.len()),
+            Some(layout) => layout.visit(self.at as isize, self.placed(range), visitor),
+        }
     }
 
     /// Put a message's bytes to their places, as many as there is room for.

@@ -13,15 +13,15 @@ use sfm_endpoint::{Endpoint as Whole, Kind, Member, Name, Result, Surroundings, 
 use sfm_native::calls::Way;
 use sfm_native::core::Core;
 use sfm_native::places::Place;
-use sfm_native::sender::Sender;
 
 use crate::errors::{self, fail, Answer, Failure};
 use crate::handles::*;
+use crate::home::{Found, Home};
 use crate::process::{self, Own};
 use crate::{host, launcher};
 
 pub struct Endpoint {
-    pub whole: Whole,
+    whole: Whole,
     own: &'static Own,
     /// Those that this process has had to do with, by number.
     members: Mutex<HashMap<usize, Member>>,
@@ -66,15 +66,6 @@ impl Surroundings for Around {
     }
 }
 
-/// How a way to a process can be had.
-pub enum Found {
-    Way(Arc<Sender>),
-    /// It has not joined yet.
-    NotYet,
-    /// It has died or left.
-    Lost,
-}
-
 /// What went wrong with the world, as an error of MPI.
 pub fn failure(error: sfm_endpoint::Error) -> Failure {
     let code = match error.kind {
@@ -103,23 +94,6 @@ impl Endpoint {
         let whole = Whole::join(&world, &wish, size, around).map_err(failure)?;
         let (members, abroad) = Default::default();
         Ok(Endpoint { whole, own, members, abroad, met })
-    }
-
-    /// Wait until all processes of MPI_COMM_WORLD have joined.
-    pub fn gather(&self) -> Answer {
-        // Before the others are waited for: the launcher tells who waits for one that never comes.
-        launcher::tell(launcher::STARTED, 0, "");
-        let all = (0..self.own.size).map(|rank| self.own.first_number() as usize + rank);
-        let all: Vec<_> = all.map(|process| (process, process::shown(process))).collect();
-        let names: Vec<Name> = all.iter().map(|(_, name)| name.clone()).collect();
-        self.whole.wait_for(&names, None).map_err(failure)?;
-        for (process, name) in &all {
-            if self.member(*process).is_none() {
-                let text = format!("process {name} has ended before MPI_Init");
-                return Err(fail(MPI_ERR_PROC_ABORTED, text));
-            }
-        }
-        Ok(())
     }
 
     fn members(&self) -> MutexGuard<'_, HashMap<usize, Member>> {
@@ -155,29 +129,27 @@ impl Endpoint {
         self.met.store(true, Ordering::Release);
         Some(made)
     }
+}
 
-    /// Leave the world, and those in which this process is a guest.
-    pub fn leave(&self) {
-        self.whole.leave();
-        let mut all = self.abroad.lock().unwrap_or_else(PoisonError::into_inner);
-        for (_, one) in all.drain() {
-            if let Some(one) = Arc::into_inner(one) {
-                one.leave();
-            }
-        }
-    }
-
-    pub fn core(&self) -> &Arc<Core> {
+impl Home for Endpoint {
+    fn core(&self) -> &Arc<Core> {
         self.whole.core()
     }
 
-    pub fn uid(&self, process: usize) -> u128 {
+    fn surroundings(&self) -> &dyn Surroundings {
+        self.whole.surroundings()
+    }
+
+    fn folder(&self) -> &Path {
+        self.whole.folder()
+    }
+
+    fn uid(&self, process: usize) -> u128 {
         let member = self.member(process);
         member.and_then(|member| u128::from_str_radix(&member.uid, 16).ok()).unwrap_or(0)
     }
 
-    /// The way to a process, made if there is none.
-    pub fn sender(&self, process: usize) -> Found {
+    fn way(&self, process: usize) -> Found {
         if self.member(process).is_none() && !self.has_lost(process) {
             return Found::NotYet;
         }
@@ -185,16 +157,13 @@ impl Endpoint {
             let launch = process::parts(process).0;
             let (abroad, member) = (self.abroad(launch), self.member(process));
             let made = abroad.zip(member).map(|(abroad, one)| abroad.sender(&self.whole, &one));
-            return made.and_then(Result::ok).map_or(Found::Lost, Found::Way);
+            return made.and_then(Result::ok).map_or(Found::Lost, |one| Found::Way(Way::Ring(one)));
         }
-        match self.whole.route(&process::shown(process)).as_ref().map(|route| route.way()) {
-            Ok(Way::Ring(sender)) => Found::Way(sender.clone()),
-            _ => Found::Lost,
-        }
+        let route = self.whole.route(&process::shown(process));
+        route.map_or(Found::Lost, |route| Found::Way(route.way().clone()))
     }
 
-    /// Whether a process has died or left.
-    pub fn has_lost(&self, process: usize) -> bool {
+    fn has_lost(&self, process: usize) -> bool {
         match self.member(process) {
             Some(member) if process::nth(process).is_none() => {
                 !is_alive(Path::new(&member.segment))
@@ -202,6 +171,36 @@ impl Endpoint {
             Some(member) => !self.whole.alive(&member),
             None if process::nth(process).is_none() => true,
             None => self.whole.who_left(&process::shown(process)).is_some(),
+        }
+    }
+
+    fn gather(&self) -> Answer {
+        // Before the others are waited for: the launcher tells who waits for one that never comes.
+        launcher::tell(launcher::STARTED, 0, "");
+        let all: Vec<_> = self.own.everybody().into_iter().map(|one| one as usize).collect();
+        let names: Vec<Name> = all.iter().map(|process| process::shown(*process)).collect();
+        self.whole.wait_for(&names, None).map_err(failure)?;
+        for (process, name) in all.into_iter().zip(names) {
+            if self.member(process).is_none() {
+                let text = format!("process {name} has ended before MPI_Init");
+                return Err(fail(MPI_ERR_PROC_ABORTED, text));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_program(&self) -> bool {
+        true
+    }
+
+    /// Leave the world, and those in which this process is a guest.
+    fn leave(&self) {
+        self.whole.leave();
+        let mut all = self.abroad.lock().unwrap_or_else(PoisonError::into_inner);
+        for (_, one) in all.drain() {
+            if let Some(one) = Arc::into_inner(one) {
+                one.leave();
+            }
         }
     }
 }

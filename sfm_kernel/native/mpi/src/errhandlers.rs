@@ -4,9 +4,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
 use crate::errors::{fail, fatal, Answer, On};
+use crate::file;
 use crate::handles::*;
 use crate::table::Table;
-use crate::{classes, comm, session};
+use crate::{classes, comm, session, window};
 
 /// What the program gave to one of the MPI_X_create_errhandler.
 #[derive(Clone, Copy)]
@@ -37,6 +38,11 @@ impl Attached {
         let handle = self.0.load(Relaxed);
         HANDLERS.retain(handle);
         Attached(AtomicHandle::new(handle))
+    }
+
+    /// The handle, without a reference of its own.
+    pub fn current(&self) -> MPI_Errhandler {
+        self.0.load(Relaxed)
     }
 
     /// The handle, as one more reference for the program, which may free it.
@@ -94,11 +100,11 @@ pub fn call(function: &str, code: c_int, on: On) {
 /// The handler of an object, if that is there.
 fn of(on: On) -> Option<MPI_Errhandler> {
     match on {
-        On::Comm(handle) => comm::get(handle).ok().map(|comm| comm.errhandler.0.load(Relaxed)),
-        On::Session(handle) => session::find(handle).map(|one| one.errhandler.0.load(Relaxed)),
+        On::Comm(handle) => comm::get(handle).ok().map(|comm| comm.errhandler.current()),
+        On::Session(handle) => session::find(handle).map(|one| one.errhandler.current()),
+        On::File(handle) => Some(file::current_errhandler(handle)),
         On::Handler(handler) => known(handler).ok().map(|()| handler),
-        // These have handlers of their own as soon as they are there.
-        On::Win(_) | On::File(_) => None,
+        On::Win(handle) => window::get(handle).ok().map(|one| one.errhandler.current()),
     }
 }
 
@@ -109,27 +115,27 @@ pub fn handle(code: c_int, text: &str, on: Option<On>) {
     if handler == MPI_ERRORS_RETURN {
         return;
     }
-    let session = match on {
-        Some(On::Session(handle)) => handle,
-        _ => MPI_SESSION_NULL,
-    };
-    let on = match on {
-        Some(On::Comm(handle)) if own.is_some() => Some(handle),
-        _ => None,
-    };
-    match HANDLERS.get(handler).as_deref() {
-        Some(Handler::Session(Some(function))) => {
-            let (mut session, mut code) = (session, code);
-            // SAFETY: as below.
-            unsafe { function(&mut session, &mut code, std::ptr::null_mut::<c_void>()) }
-        }
-        Some(Handler::Comm(Some(function))) => {
-            let (mut comm, mut code) = (on.unwrap_or(MPI_COMM_SELF), code);
-            // SAFETY: the program gave this function for this use; both arguments are ints, and the
-            // null ends what it may read beyond them.
-            unsafe { function(&mut comm, &mut code, std::ptr::null_mut::<c_void>()) }
-        }
-        _ => fatal(code, text, on),
+    let comm = on.filter(|_| own.is_some()).and_then(On::comm);
+    let (mut code, end) = (code, std::ptr::null_mut::<c_void>());
+    // SAFETY, of each: the program gave this function for this use; it gets a handle and the code,
+    // and the null ends what it may read beyond them.
+    match (HANDLERS.get(handler).as_deref(), on) {
+        (Some(Handler::Comm(Some(function))), _) => unsafe {
+            function(&mut comm.unwrap_or(MPI_COMM_SELF), &mut code, end);
+        },
+        (Some(Handler::Session(Some(function))), Some(On::Session(mut handle))) => unsafe {
+            function(&mut handle, &mut code, end);
+        },
+        (Some(Handler::Session(Some(function))), _) => unsafe {
+            function(&mut { MPI_SESSION_NULL }, &mut code, end);
+        },
+        (Some(Handler::File(Some(function))), Some(On::File(handle))) => unsafe {
+            function(&mut (handle as MPI_File), &mut code, end);
+        },
+        (Some(Handler::Win(Some(function))), Some(On::Win(mut handle))) => unsafe {
+            function(&mut handle, &mut code, end);
+        },
+        _ => fatal(code, text, comm),
     }
 }
 

@@ -39,6 +39,15 @@ pub enum On {
     Handler(MPI_Errhandler),
 }
 
+impl On {
+    pub fn comm(self) -> Option<MPI_Comm> {
+        match self {
+            On::Comm(handle) => Some(handle),
+            _ => None,
+        }
+    }
+}
+
 /// `Err(fail(MPI_ERR_RANK, format!(…)))`
 pub fn fail(code: c_int, text: impl Into<String>) -> Failure {
     Failure { code, text: text.into(), on: None }

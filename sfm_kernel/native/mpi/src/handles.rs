@@ -82,10 +82,31 @@ pub type MPI_Grequest_query_function =
 pub type MPI_Grequest_free_function = Option<unsafe extern "C" fn(*mut c_void) -> c_int>;
 pub type MPI_Grequest_cancel_function = Option<unsafe extern "C" fn(*mut c_void, c_int) -> c_int>;
 
+/// From or to the file's bytes: user's buffer, datatype, count, file's buffer, position, extra state.
+pub type MPI_Datarep_conversion_function = Option<
+    unsafe extern "C" fn(
+        *mut c_void,
+        MPI_Datatype,
+        c_int,
+        *mut c_void,
+        MPI_Offset,
+        *mut c_void,
+    ) -> c_int,
+>;
+pub type MPI_Datarep_conversion_function_c = Option<
+    unsafe extern "C" fn(
+        *mut c_void,
+        MPI_Datatype,
+        MPI_Count,
+        *mut c_void,
+        MPI_Offset,
+        *mut c_void,
+    ) -> c_int,
+>;
+pub type MPI_Datarep_extent_function =
+    Option<unsafe extern "C" fn(MPI_Datatype, *mut MPI_Aint, *mut c_void) -> c_int>;
+
 // Only in functions that are not there yet: a pointer is all that is known of them.
-pub type MPI_Datarep_conversion_function = *mut c_void;
-pub type MPI_Datarep_conversion_function_c = *mut c_void;
-pub type MPI_Datarep_extent_function = *mut c_void;
 pub type MPI_T_enum = *mut c_void;
 pub type MPI_T_cvar_handle = *mut c_void;
 pub type MPI_T_pvar_handle = *mut c_void;

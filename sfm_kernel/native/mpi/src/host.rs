@@ -1,8 +1,11 @@
-//! The program that MPI is a part of: one in C, unless the library that has us in it says otherwise.
+//! The program that MPI is a part of: one in C, in a world of its own, unless the library that has us
+//! in it says otherwise.
 
 use std::sync::OnceLock;
 
 use sfm_endpoint::{Program, Surroundings};
+
+use crate::home::{Engines, Home};
 
 type Make = fn() -> Box<dyn Surroundings>;
 
@@ -14,6 +17,28 @@ pub fn set(make: Make) {
     let _ = MAKE.set(make);
 }
 
-pub fn surroundings() -> Box<dyn Surroundings> {
+/// Who the engines are, as of now; with the first answer goes the own one's end. None: this process
+/// is no engine, and joins a world by itself.
+pub type Find = fn(first: bool) -> Option<(Engines, Option<Box<dyn Home>>)>;
+
+static FIND: OnceLock<Find> = OnceLock::new();
+
+/// Have MPI_Init ask this. Only the first has an effect.
+pub fn set_engines(find: Find) {
+    let _ = FIND.set(find);
+}
+
+pub(crate) fn engines(first: bool) -> Option<(Engines, Option<Box<dyn Home>>)> {
+    FIND.get().and_then(|find| find(first))
+}
+
+/// Engines may have been restarted, or have come: MPI_COMM_WORLD is made of those that live, if it is
+/// not, and MPI goes on after MPI_Finalize. Nothing in another process than an engine, nor before
+/// MPI_Init.
+pub fn refresh() {
+    crate::world::refresh();
+}
+
+pub(crate) fn surroundings() -> Box<dyn Surroundings> {
     MAKE.get().map_or_else(|| Box::new(Program) as Box<dyn Surroundings>, |make| make())
 }

@@ -9,10 +9,11 @@
 //! - `engine`: what moves messages; `data`, `ends`: what it is given of a call's arguments
 //! - `request`, `message`, `generalized`, `partitioned`, `buffer`: what the program has begun, as it
 //!   knows it
-//! - `file_numbers`: files as Fortran knows them
 //! - `collective`: the algorithms of collectives
+//! - `file`: files that processes read and write together
+//! - `window`: memory that others reach by themselves
 //! - `world`, `process`, `endpoint`, `launcher`, `starting`, `sockets`: the program that this
-//!   process is a part of; `host`: what kind of program it is
+//!   process is a part of; `home`, `host`: what kind of world and program these are
 //! - `spawning`, `ports`, `names`: processes that are started, or met, later
 //! - `tool`: the tool information interface
 //! - `functions`: one function for each of the standard's; build.rs makes the exported entries
@@ -31,12 +32,13 @@ mod ends;
 mod engine;
 mod errhandlers;
 mod errors;
-mod file_numbers;
+mod file;
 mod functions;
 mod generalized;
 mod graph;
 mod group;
 mod handles;
+pub mod home;
 pub mod host;
 mod info;
 mod inter;
@@ -57,6 +59,7 @@ mod status;
 mod table;
 mod tool;
 mod topology;
+mod window;
 mod world;
 
 /// `MPI_X` and `PMPI_X` for every X of standard.txt.

@@ -16,7 +16,7 @@ use crate::handles::*;
 use crate::{inter, process};
 
 /// Bits of a number that count; the rest is the number of the process (`process::BITS`).
-const COUNTING: u32 = 24;
+pub const COUNTING: u32 = 24;
 /// Where those speak with each other who have no communicator yet, as every process knows it; before
 /// it come those of MPI_COMM_WORLD and MPI_COMM_SELF.
 pub const FIRST: u64 = 2;

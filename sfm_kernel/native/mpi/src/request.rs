@@ -289,7 +289,12 @@ impl Work {
 
 /// The error of an operation that failed, for the error handler of its communicator.
 pub fn failure(outcome: &Outcome, comm: MPI_Comm) -> Failure {
+    let fits = "do all give counts and datatypes that fit?";
     let text = match outcome.code {
+        MPI_ERR_TRUNCATE if outcome.status.MPI_SOURCE == MPI_ANY_SOURCE => {
+            format!("another process sends more than is expected here: {fits}")
+        }
+        MPI_ERR_COUNT => format!("another process sends less than is expected here: {fits}"),
         MPI_ERR_TRUNCATE => format!(
             "a message from rank {} with tag {} is longer than the {} bytes that the receive has \
              room for; give it a larger count",

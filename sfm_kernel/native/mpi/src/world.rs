@@ -12,7 +12,8 @@ use crate::engine::{self, From};
 use crate::errors::{fail, Answer};
 use crate::group::Group;
 use crate::handles::*;
-use crate::{launcher, process};
+use crate::process::{self, Own};
+use crate::{comm, host, launcher};
 
 const BEFORE: u8 = 0;
 const RUNNING: u8 = 1;
@@ -64,8 +65,7 @@ pub fn size() -> c_int {
 
 /// The processes of MPI_COMM_WORLD.
 pub fn everybody() -> Arc<Group> {
-    let first = process::own().first_number();
-    Group::new((first..first + size()).collect())
+    Group::new(process::own().everybody())
 }
 
 /// The thread that has called MPI_Init.
@@ -152,8 +152,16 @@ fn joined() -> MutexGuard<'static, Joined> {
 fn join() -> Answer {
     let mut joined = joined();
     if !joined.now {
-        launcher::find();
-        engine::start(Endpoint::join(joined.times)?);
+        match host::engines(true) {
+            Some((engines, Some(home))) => {
+                process::set(Own::engine(engines));
+                engine::start(home);
+            }
+            _ => {
+                launcher::find();
+                engine::start(Box::new(Endpoint::join(joined.times)?));
+            }
+        }
         joined.now = true;
     }
     Ok(())
@@ -171,7 +179,24 @@ pub fn start() -> Answer {
 pub fn finish() -> Answer {
     engine::engine().finish()?;
     STATE.store(AFTER, Release);
+    if engine::engine().endpoint.is_program() {
+        comm::finish();
+    }
     Ok(())
+}
+
+/// See `host::refresh`.
+pub fn refresh() {
+    if !was_initialized() {
+        return;
+    }
+    let Some((engines, _)) = host::engines(false) else { return };
+    let new = Own::engine(engines);
+    if new.generation() != process::own().generation() {
+        process::set(new);
+        comm::renew(process::own().generation(), everybody(), rank());
+    }
+    STATE.store(RUNNING, Release);
 }
 
 /// A session, of which others need not have one at that time.

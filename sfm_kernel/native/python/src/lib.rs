@@ -69,7 +69,7 @@ mod native {
     #[pymodule_export]
     use super::message::Message;
     #[pymodule_export]
-    use super::mpi::{set_mpi, RaiseInstead};
+    use super::mpi::{refresh_mpi, set_mpi, set_mpi_world, RaiseInstead};
     #[pymodule_export]
     use super::net::{abandon_connections, knock, Exchange, Link};
     #[pymodule_export]

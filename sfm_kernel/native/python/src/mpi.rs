@@ -1,12 +1,20 @@
 //! Python around MPI's calls: mpi4py makes them, without the GIL as a rule.
 
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ::mpi::home::{self, Engines, Found, Home};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use sfm_endpoint::{Error, Kind, Program, Result, Surroundings};
+use sfm_endpoint::{Error, Kind, Name, Program, Result, Surroundings};
+use sfm_native::core::Core;
 use sfm_native::places::Place;
 
 use super::here;
 use super::host::bystanders;
+use super::inbox::Inbox;
+use super::segment::parse_uid;
+use super::way::Way;
 
 /// What `set_mpi` was given.
 struct Hooks {
@@ -99,4 +107,104 @@ impl Surroundings for PythonProgram {
         let told = Python::try_attach(|py| bystanders(py).ok()?);
         told.flatten().unwrap_or_else(|| Program.bystanders())
     }
+}
+
+/// An engine's world, as the object has it that `set_mpi_world` was given.
+static WORLD: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+/// Have MPI_Init, in this process, ask `world` who the engines are; see `sfm_kernel.mpi.engines`.
+#[pyfunction]
+#[pyo3(signature = (world, /))]
+pub fn set_mpi_world(py: Python<'_>, world: Py<PyAny>) {
+    if WORLD.set(py, world).is_ok() {
+        ::mpi::host::set_engines(|first| Python::try_attach(|py| find(py, first).ok())?);
+    }
+}
+
+/// See `mpi::host::refresh`.
+#[pyfunction]
+pub fn refresh_mpi(py: Python<'_>) {
+    py.detach(::mpi::host::refresh);
+}
+
+type Listed<'py> = (u16, String, Bound<'py, PyAny>);
+
+fn find(py: Python<'_>, first: bool) -> PyResult<(Engines, Option<Box<dyn Home>>)> {
+    let world = WORLD.get(py).expect("set before").bind(py);
+    let (name, rank, listed): (String, usize, Vec<Listed<'_>>) =
+        world.call_method0("members")?.extract()?;
+    let mut all = Vec::with_capacity(listed.len());
+    for (slot, uid, name) in listed {
+        let name = match name.extract() {
+            Ok(rank) => Name::Rank(rank),
+            Err(_) => Name::Text(name.extract()?),
+        };
+        all.push((slot, parse_uid(&uid)?, name));
+    }
+    let home = first.then(|| PyHome::new(world)).transpose()?;
+    let home = home.map(|home| Box::new(home) as Box<dyn Home>);
+    Ok((Engines { world: name, rank, all }, home))
+}
+
+/// An engine's end of its world. What it does not know of a process it asks Python.
+struct PyHome {
+    core: Arc<Core>,
+    folder: PathBuf,
+    world: Py<PyAny>,
+    around: PythonProgram,
+}
+
+impl PyHome {
+    fn new(world: &Bound<'_, PyAny>) -> PyResult<PyHome> {
+        let inbox = world.getattr("inbox")?.cast_into::<Inbox>()?;
+        let core = inbox.get().core.clone();
+        let folder = inbox.get().folder.clone().unwrap_or_default();
+        Ok(PyHome { core, folder, world: world.clone().unbind(), around: PythonProgram })
+    }
+
+    /// Ask about a process; None where it is not known, or the interpreter is at its end.
+    fn ask<T>(
+        &self,
+        what: &str,
+        process: usize,
+        read: impl FnOnce(Bound<'_, PyAny>) -> Option<T>,
+    ) -> Option<T> {
+        let uid = format!("{:032x}", home::uid_of(process)?);
+        Python::try_attach(|py| read(self.world.bind(py).call_method1(what, (uid,)).ok()?))?
+    }
+}
+
+impl Home for PyHome {
+    fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    fn surroundings(&self) -> &dyn Surroundings {
+        &self.around
+    }
+
+    fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn uid(&self, process: usize) -> u128 {
+        home::uid_of(process).unwrap_or(0)
+    }
+
+    fn way(&self, process: usize) -> Found {
+        let made =
+            self.ask("way", process, |way| Some(way.cast::<Way>().ok()?.get().way().clone()));
+        made.map_or(Found::Lost, Found::Way)
+    }
+
+    fn has_lost(&self, process: usize) -> bool {
+        !self.ask("lives", process, |lives| lives.extract().ok()).unwrap_or(false)
+    }
+
+    fn is_program(&self) -> bool {
+        false
+    }
+
+    /// Python leaves the world.
+    fn leave(&self) {}
 }

@@ -154,6 +154,11 @@ impl Way {
         &self.ends
     }
 
+    /// What a send goes through.
+    pub fn way(&self) -> &calls::Way {
+        &self.way
+    }
+
     /// Whether it is a ring, through which parts go fast.
     pub fn is_ring(&self) -> bool {
         matches!(self.way, calls::Way::Ring(_))

@@ -12,6 +12,7 @@ use crate::outflow::Outflow;
 use crate::packet::Gather;
 use crate::sender::Sender;
 
+#[derive(Clone)]
 pub enum Way {
     /// To a process that shares memory: a ring.
     Ring(Arc<Sender>),

@@ -261,7 +261,8 @@ impl Core {
 
     /// `wait` for `news()`, too, of which somebody rings.
     pub fn wait_for(&self, version: u64, limit: Duration, news: impl Fn() -> bool) -> Woken {
-        self.sleep(limit, || self.has_news(version) || news())
+        let news = || self.has_news(version) || news();
+        self.drive_for_message(limit, &news).unwrap_or_else(|| self.sleep(limit, news))
     }
 
     /// A spin so short that the GIL need not be given back for it, for what others' memory shows.

@@ -101,21 +101,9 @@ impl Items {
     /// # Safety
     /// Both are there, and do not overlap.
     pub unsafe fn copy_to(&self, to: &Items) {
-        use sfm_native::core::Payload;
-        if self.bytes() == 0 {
-            return; // they may be nowhere
-        }
-        let data = self.data();
-        match data.contiguous() {
-            _ if data.len() == 0 => {} // perhaps without an address
-            Some(from) => {
-                // SAFETY: as the caller promises.
-                let bytes = unsafe { std::slice::from_raw_parts(from, data.len()) };
-                // SAFETY: as above.
-                unsafe { to.data().fill(Payload(bytes, &[])) };
-            }
-            // SAFETY: as above.
-            None => unsafe { to.data().fill(Payload(&data.pack(), &[])) },
+        if self.bytes() > 0 {
+            // SAFETY: as the caller promises; without bytes they may be nowhere.
+            unsafe { self.data().copy_to(&to.data()) };
         }
     }
 

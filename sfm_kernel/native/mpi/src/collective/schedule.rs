@@ -61,7 +61,7 @@ impl Schedule {
         let Poll::Ready(answer) = running.as_mut().poll(&mut context) else { return false };
         let outcome = match answer {
             Ok(()) => self.end,
-            Err(failure) => Outcome::failed(failure.code),
+            Err(failure) => Outcome { code: failure.code, ..self.end },
         };
         *algorithm = None;
         *self.outcome.lock().expect("no panic under the lock") = Some(outcome);

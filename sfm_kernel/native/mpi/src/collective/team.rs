@@ -13,6 +13,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use sfm_endpoint::calltext::Call;
+
 use crate::comm::Comm;
 use crate::data::Data;
 use crate::engine::{
@@ -237,10 +239,20 @@ async fn ended(partner: usize, end: impl Fn() -> Option<Outcome>) -> Outcome {
 
 /// Run an algorithm to its end.
 pub fn whole<T>(team: &Team, algorithm: impl Future<Output = Answer<T>>) -> Answer<T> {
+    whole_told(team, &told::collective, algorithm)
+}
+
+/// The same; `call`: what observers are told of it.
+pub fn whole_told<T>(
+    team: &Team,
+    call: &dyn Fn() -> Call,
+    algorithm: impl Future<Output = Answer<T>>,
+) -> Answer<T> {
     let mut algorithm = pin!(algorithm);
     let mut context = Context::from_waker(Waker::noop());
     let mut result = Poll::Pending;
-    engine().wait(About::collective(&team.group.members), || {
+    let about = About { call: Some(call), ..About::collective(&team.group.members) };
+    engine().wait(about, || {
         result = algorithm.as_mut().poll(&mut context);
         result.is_ready()
     })?;

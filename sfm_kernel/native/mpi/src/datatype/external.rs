@@ -121,9 +121,10 @@ impl Signature {
         }
     }
 
-    /// The other way.
+    /// The other way; of an item that is not all there, the elements that are.
     pub fn read_external(&self, from: &mut &[u8], to: &mut Vec<u8>) {
         match self {
+            Signature::Basic(bytes, external) if from.len() < external.bytes(*bytes) => *from = &[],
             Signature::Basic(bytes, external) => {
                 external.read(taken(from, external.bytes(*bytes)), *bytes, to);
             }

@@ -9,7 +9,7 @@ pub mod making;
 pub mod named;
 pub mod signature;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 
 use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -149,6 +149,15 @@ impl Datatype {
             name if name.is_empty() => format!("a datatype of {} bytes", self.size),
             name => name,
         }
+    }
+
+    /// What all of its elements are, if they are the same.
+    pub fn element(&self) -> Option<Basic> {
+        self.basic.or_else(|| {
+            let mut parts = self.made.types.iter().map(|one| one.element());
+            let first = parts.next()??;
+            parts.all(|one| one == Some(first)).then_some(first)
+        })
     }
 
     /// Where `count` items lie.

@@ -74,7 +74,7 @@ const NAMED: &[Entry] = table! {
     MPI_UINT8_T: Unsigned(1), MPI_UINT16_T: Unsigned(2), MPI_UINT32_T: Unsigned(4),
     MPI_UINT64_T: Unsigned(8),
     MPI_AINT: Signed(8), MPI_OFFSET: Signed(8), MPI_COUNT: Signed(8),
-    MPI_C_BOOL: Logical(1), MPI_C_FLOAT_COMPLEX: Complex(8), MPI_C_DOUBLE_COMPLEX: Complex(16),
+    MPI_C_BOOL: Logical(1), MPI_C_COMPLEX: Complex(8), MPI_C_DOUBLE_COMPLEX: Complex(16),
     MPI_C_LONG_DOUBLE_COMPLEX: LongDoubleComplex,
     MPI_CXX_BOOL: Logical(1), MPI_CXX_FLOAT_COMPLEX: Complex(8),
     MPI_CXX_DOUBLE_COMPLEX: Complex(16), MPI_CXX_LONG_DOUBLE_COMPLEX: LongDoubleComplex,
@@ -123,6 +123,17 @@ impl Basic {
         }
     }
 
+    /// Whether C leaves a gap inside of it, or behind it.
+    pub fn has_gap(self) -> bool {
+        match self {
+            Pair(pair) => {
+                let (value, index, at) = pair.shape();
+                at > value || (at + index) % self.align() > 0
+            }
+            _ => false,
+        }
+    }
+
     /// What C aligns it to.
     fn align(self) -> usize {
         match self {
@@ -164,6 +175,12 @@ fn place(handle: MPI_Datatype) -> Option<usize> {
 
 pub fn get(handle: MPI_Datatype) -> Option<&'static Datatype> {
     BY_PLACE[place(handle)?].as_ref().filter(|found| found.handle == Some(handle))
+}
+
+/// The first one whose elements mean this.
+pub fn like(basic: Basic) -> &'static Datatype {
+    let mut all = BY_PLACE.iter().flatten();
+    all.find(|one| one.basic == Some(basic)).expect("each of them has one")
 }
 
 fn make(entry: &Entry) -> Datatype {

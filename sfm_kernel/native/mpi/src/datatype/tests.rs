@@ -3,7 +3,7 @@
 use super::*;
 
 /// A list of places, byte by byte in packed order, made as the standard describes a type.
-type Places = Vec<isize>;
+pub type Places = Vec<isize>;
 
 fn places(layout: &Layout, range: Range<usize>) -> Places {
     struct Listing(Places);
@@ -17,17 +17,17 @@ fn places(layout: &Layout, range: Range<usize>) -> Places {
     listing.0
 }
 
-struct Chance(u64);
+pub struct Chance(pub u64);
 
 impl Chance {
-    fn below(&mut self, limit: usize) -> usize {
+    pub fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
         (self.0 >> 33) as usize % limit
     }
 }
 
 /// A type and its type map.
-fn random(chance: &mut Chance, depth: usize) -> (Held, Places) {
+pub fn random(chance: &mut Chance, depth: usize) -> (Held, Places) {
     let basic = [MPI_CHAR, MPI_SHORT, MPI_INT, MPI_DOUBLE, MPI_DOUBLE_INT, MPI_SHORT_INT];
     if depth == 0 {
         let held = get(basic[chance.below(basic.len())]).unwrap();

@@ -11,6 +11,7 @@ use super::operation::Outcome;
 use super::peer::Waiting;
 use super::{cancelling, engine, lock, Engine, Receiving, Sending, What, CONTROL};
 use crate::process;
+use crate::window::served;
 
 /// What a message is. The note of its envelope has the kind, then the collective call that it is of,
 /// the number of the sender (`process`), and above it the number under which the sender knows it, if it
@@ -37,6 +38,11 @@ pub enum Kind {
     Cancel = 7,
     /// It was forgotten.
     Cancelled = 8,
+    /// Something that the peer waits for in shared memory has changed: it is to look again.
+    Nudge = 9,
+    /// An operation on a window's memory here, and what comes back of one (`window::served`).
+    Access = 10,
+    Accessed = 11,
 }
 
 impl Kind {
@@ -51,6 +57,9 @@ impl Kind {
             6 => Poured,
             7 => Cancel,
             8 => Cancelled,
+            9 => Nudge,
+            10 => Access,
+            11 => Accessed,
             _ => Plain,
         }
     }
@@ -96,6 +105,8 @@ pub enum Todo {
     /// With a tag and a context.
     Forget(Note, i64, u64),
     Cancelled(u32),
+    /// What has come for windows.
+    Windows,
 }
 
 /// Takes all messages of the control context.
@@ -119,7 +130,11 @@ impl Receiver for Answers {
                 }
             }
             Kind::Cancelled => engine.leave(Todo::Cancelled(note.number)),
-            Kind::Plain | Kind::Synchronous | Kind::Offer => {}
+            Kind::Access | Kind::Accessed => {
+                served::arrive(note, envelope.tag, payload);
+                engine.leave(Todo::Windows);
+            }
+            Kind::Nudge | Kind::Plain | Kind::Synchronous | Kind::Offer => {}
         }
     }
 }
@@ -153,6 +168,7 @@ impl Engine {
                         }
                     }
                     Todo::Accepted(note, accept) => self.help(&note, &accept),
+                    Todo::Windows => served::catch_up(self),
                     Todo::Pull(note, key) => {
                         if let Some(sending) = self.heard(note.number) {
                             self.put(note.rank, Waiting::pour(sending, key));
@@ -166,6 +182,19 @@ impl Engine {
     /// The send of this number, which nobody will speak of any more.
     pub(super) fn heard(&self, number: u32) -> Option<Arc<Sending>> {
         lock(&self.answered).all.remove(&number)
+    }
+
+    /// Have a peer look again at what it waits for.
+    pub fn nudge(&self, rank: usize) {
+        self.say(Kind::Nudge, rank, 0, 0, &[]);
+    }
+
+    /// Send an operation on a window, or what has come of one, under a number. There may be many
+    /// bytes.
+    pub fn say_of_window(&self, kind: Kind, rank: usize, number: u32, tag: i64, bytes: Vec<u8>) {
+        let note = Note { kind, what: What::Message, rank: self.rank, number }.word();
+        let envelope = Envelope { context: CONTROL, source: 0, tag, note };
+        self.put(rank, Waiting::kept(envelope, bytes));
     }
 
     /// Say something to a peer about the message that it knows under `number`.

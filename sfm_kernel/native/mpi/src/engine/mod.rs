@@ -7,6 +7,7 @@
 //! MPI moves everything on (`advance`), and sleeps when there is nothing to do (`wait`).
 //!
 //! ```text
+//! path        how messages go to it
 //! peer        one other process: the way to it, and the sends that wait for room there
 //! peers       all of them
 //! operation   what both halves of a message have: an end, and how it ended
@@ -25,6 +26,7 @@ mod control;
 pub mod limits;
 mod offers;
 mod operation;
+mod path;
 mod peer;
 mod peers;
 mod receiving;
@@ -40,7 +42,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sfm_native::core::Core;
 use sfm_native::packet::LIBRARY;
 
-pub use control::Note;
+pub use control::{Kind, Note};
+pub use offers::{copy, Proof};
 pub use operation::Outcome;
 pub use receiving::{found, Receiving, Wanted};
 pub use sending::{Mode, Sending, To};
@@ -48,7 +51,7 @@ pub use wait::{About, From};
 pub use what::What;
 
 use crate::collective::schedule::Schedule;
-use crate::endpoint::Endpoint;
+use crate::home::Home;
 use crate::process;
 use control::Todo;
 use offers::Pouring;
@@ -56,7 +59,7 @@ use peers::Peers;
 
 pub struct Engine {
     pub core: Arc<Core>,
-    pub endpoint: Endpoint,
+    pub endpoint: Box<dyn Home>,
     /// The number of this process (`process`).
     pub rank: usize,
     peers: Peers,
@@ -116,12 +119,12 @@ pub fn running() -> Option<&'static Engine> {
 }
 
 /// The process has joined: messages can go from now on.
-pub fn start(endpoint: Endpoint) -> &'static Engine {
+pub fn start(endpoint: Box<dyn Home>) -> &'static Engine {
     let (core, own) = (endpoint.core().clone(), process::own());
     let own_lane = core.lane(core.shared().uid(), None);
     let engine = Engine {
         rank: own.number() as usize,
-        peers: Peers::new(own.first_number() as usize, own.size),
+        peers: Peers::new(own.first_number(), own.size),
         core,
         endpoint,
         own_lane,
@@ -143,7 +146,7 @@ pub fn start(endpoint: Endpoint) -> &'static Engine {
 impl Engine {
     /// How many processes are in MPI_COMM_WORLD.
     pub fn size(&self) -> usize {
-        self.peers.in_world()
+        process::own().size
     }
 }
 

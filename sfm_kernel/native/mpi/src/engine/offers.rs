@@ -21,7 +21,7 @@ use sfm_native::ring_file::RingFile;
 
 use super::control::{Kind, Note};
 use super::operation::Outcome;
-use super::peer::{writing, SMALL};
+use super::peer::SMALL;
 use super::{limits, lock, Engine, Receiving, Sending};
 use crate::handles::*;
 
@@ -31,15 +31,22 @@ const PIECE: usize = 256 << 10;
 /// What the first fetch from a process compares: 64 bits that another process does not have there.
 static PROOF: AtomicU64 = AtomicU64::new(0);
 
+/// What lets a peer find out whether it can read a process's memory.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Proof {
+    pub pid: u64,
+    at: usize,
+    value: u64,
+}
+
 /// Where the bytes are.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Offer {
     pub length: usize,
     address: usize,
-    pid: u64,
-    proof_at: usize,
-    proof: u64,
+    from: Proof,
     /// Where 0 stands once the bytes are not at `address` any more, but kept by the sender.
     stands_at: usize,
 }
@@ -73,12 +80,22 @@ fn bytes_of<T>(value: &T) -> &[u8] {
     unsafe { std::slice::from_raw_parts((&raw const *value).cast(), size_of::<T>()) }
 }
 
+impl Proof {
+    pub fn own(engine: &Engine) -> Proof {
+        let (pid, value) = (u64::from(std::process::id()), engine.core.shared().uid() as u64);
+        Proof { pid, at: &raw const PROOF as usize, value }
+    }
+
+    /// Whether the kernel lets us read the process's memory, and it is the one that was meant.
+    fn holds(&self) -> bool {
+        word(self.pid, self.at) == Some(self.value)
+    }
+}
+
 impl Offer {
     pub fn of(engine: &Engine, from: *const u8, length: usize, sending: &Sending) -> Offer {
-        let proof = engine.core.shared().uid() as u64;
-        let (address, proof_at) = (from as usize, &raw const PROOF as usize);
-        let (pid, stands_at) = (u64::from(std::process::id()), sending.stands_at());
-        Offer { length, address, pid, proof_at, proof, stands_at }
+        let (address, stands_at) = (from as usize, sending.stands_at());
+        Offer { length, address, from: Proof::own(engine), stands_at }
     }
 
     pub fn bytes(&self) -> &[u8] {
@@ -113,7 +130,7 @@ pub fn let_peers_read() {
 ///
 /// # Safety
 /// `length` bytes at `here` are ours to read or write.
-unsafe fn copy(pid: u64, here: *mut u8, there: usize, length: usize, write: bool) -> bool {
+pub unsafe fn copy(pid: u64, here: *mut u8, there: usize, length: usize, write: bool) -> bool {
     let mut done = 0;
     while done < length {
         let left = length - done;
@@ -159,26 +176,21 @@ unsafe fn fetch_with_word(offer: &Offer, to: *mut u8, length: usize) -> Option<u
     ];
     // SAFETY: as the caller promises; the kernel checks the other side.
     let copied = unsafe {
-        let pid = offer.pid as libc::pid_t;
+        let pid = offer.from.pid as libc::pid_t;
         libc::process_vm_readv(pid, local.as_ptr(), 2, remote.as_ptr(), 2, 0)
     };
     if copied == (length + 8) as isize {
         return Some(found);
     }
     // SAFETY: as the caller promises.
-    let is_whole = unsafe { copy(offer.pid, to, offer.address, length, false) };
+    let is_whole = unsafe { copy(offer.from.pid, to, offer.address, length, false) };
     still(offer, is_whole)
 }
 
 /// The word after a fetch; None where that has failed, but for bytes that do not stand there any more:
 /// their memory may be gone.
 fn still(offer: &Offer, is_fetched: bool) -> Option<u64> {
-    word(offer.pid, offer.stands_at).filter(|stands| is_fetched || *stands == 0)
-}
-
-/// Whether the kernel lets us read a process's memory, and it is the one that was meant.
-fn proven(offer: &Offer) -> bool {
-    word(offer.pid, offer.proof_at) == Some(offer.proof)
+    word(offer.from.pid, offer.stands_at).filter(|stands| is_fetched || *stands == 0)
 }
 
 impl Engine {
@@ -186,7 +198,7 @@ impl Engine {
     pub(super) fn fetch(&self, receiving: &Arc<Receiving>, envelope: &Envelope, offer: &Offer) {
         let note = Note::of(envelope);
         let peer = self.peer(note.rank);
-        if !*peer.readable.get_or_init(|| proven(offer)) {
+        if !*peer.readable.get_or_init(|| offer.from.holds()) {
             return self.pull(receiving, envelope, offer);
         }
         let length = offer.length.min(receiving.data.len());
@@ -219,6 +231,15 @@ impl Engine {
         receiving.finish(envelope, offer.length);
     }
 
+    /// Whether the kernel lets us read and write a peer's memory.
+    pub fn can_reach(&self, rank: usize, proof: &Proof) -> bool {
+        let mut value = proof.value;
+        let here = (&raw mut value).cast();
+        *self.peer(rank).readable.get_or_init(|| proof.holds())
+            // SAFETY: eight bytes of ours, which are the same there.
+            && unsafe { copy(proof.pid, here, proof.at, 8, true) }
+    }
+
     /// Copy piece by piece, as the sender may, too.
     unsafe fn fetch_together(
         &self,
@@ -229,7 +250,7 @@ impl Engine {
     ) -> bool {
         let Some((ring, nth)) = self.free_claim(note.rank) else {
             // SAFETY: as the caller promises.
-            return unsafe { copy(offer.pid, to, offer.address, length, false) };
+            return unsafe { copy(offer.from.pid, to, offer.address, length, false) };
         };
         let claim = ring.claim(nth).expect("one of them");
         let number = claim.begin();
@@ -242,7 +263,7 @@ impl Engine {
             let part = PIECE.min(length - at);
             // SAFETY: a part of the receive's memory that nobody else has claimed.
             is_fetched = is_fetched
-                && unsafe { copy(offer.pid, to.add(at), offer.address + at, part, false) };
+                && unsafe { copy(offer.from.pid, to.add(at), offer.address + at, part, false) };
             claim.copied(); // also if not: the sender is to leave that part alone, too
         }
         let mut turns = 0u32;
@@ -260,11 +281,10 @@ impl Engine {
     /// A claim in the ring to a peer that is not in use.
     fn free_claim(&self, rank: usize) -> Option<(Arc<RingFile>, usize)> {
         let peer = self.peer(rank);
-        let way = self.way(peer).ok()?;
+        let ring = self.way(peer).ok()?.ring()?;
         let mut claims = lock(&peer.claims);
         let nth = (0..CLAIMS).find(|nth| *claims & 1 << nth == 0)?;
         *claims |= 1 << nth;
-        let ring = way.ring(&writing(way));
         Some((ring, nth))
     }
 

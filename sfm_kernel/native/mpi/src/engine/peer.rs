@@ -4,14 +4,15 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use sfm_native::calls::Way;
 use sfm_native::packet::{account, Envelope};
-use sfm_native::sender::{Sender, Step, Writing};
 
 use super::control::{Kind, Note};
 use super::operation::Outcome;
+use super::path::Path;
 use super::{limits, lock, Engine, Sending, What, CONTROL};
-use crate::endpoint::Found;
 use crate::handles::*;
+use crate::home::Found;
 
 /// Bytes of a large message that are poured at a time.
 const PIECE: usize = 32 << 10;
@@ -19,7 +20,7 @@ const PIECE: usize = 32 << 10;
 pub struct Peer {
     /// Its number (`process`).
     pub rank: usize,
-    way: OnceLock<Arc<Sender>>,
+    way: OnceLock<Path>,
     making: Mutex<()>,
     /// What waits: the program's messages, the collectives', and what libraries say to each other.
     /// None of them waits for another queue's.
@@ -49,6 +50,8 @@ enum Bytes {
     Of(Arc<Sending>),
     /// A few of our own.
     Own([u8; SMALL], usize),
+    /// Many of our own.
+    Kept(Vec<u8>),
     /// Those of a large message from this place on.
     Poured(Arc<Sending>, usize),
 }
@@ -71,6 +74,11 @@ impl Waiting {
         let mut own = [0; SMALL];
         own[..bytes.len()].copy_from_slice(bytes);
         Waiting { envelope, bytes: Bytes::Own(own, bytes.len()) }
+    }
+
+    /// Bytes of our own, as many as there are.
+    pub fn kept(envelope: Envelope, bytes: Vec<u8>) -> Waiting {
+        Waiting { envelope, bytes: Bytes::Kept(bytes) }
     }
 
     /// A send's bytes, which end it.
@@ -117,7 +125,7 @@ impl Engine {
     }
 
     /// The way to a peer, made on first use. Err where it has died, or has not joined yet.
-    pub(super) fn way<'a>(&self, peer: &'a Peer) -> Result<&'a Arc<Sender>, Sent> {
+    pub(super) fn way<'a>(&self, peer: &'a Peer) -> Result<&'a Path, Sent> {
         if let Some(way) = peer.way.get() {
             return Ok(way);
         }
@@ -125,8 +133,10 @@ impl Engine {
         if let Some(way) = peer.way.get() {
             return Ok(way);
         }
-        match self.endpoint.sender(peer.rank) {
-            Found::Way(made) => Ok(peer.way.get_or_init(|| made)),
+        match self.endpoint.way(peer.rank) {
+            Found::Way(Way::Ring(ring)) => Ok(peer.way.get_or_init(|| Path::Ring(ring))),
+            Found::Way(Way::Link(link)) => Ok(peer.way.get_or_init(|| Path::Link(link))),
+            Found::Way(Way::Local { .. }) => unreachable!("messages to oneself take no way"),
             Found::NotYet => Err(Sent::Full),
             Found::Lost => {
                 peer.lost.store(true, Ordering::Release);
@@ -174,20 +184,16 @@ impl Engine {
             Ok(way) => way,
             Err(sent) => return sent,
         };
-        let mut writing = writing(way);
-        if way.peer_left() || way.peer_died(&writing) || way.is_refused(&writing) {
-            peer.lost.store(true, Ordering::Release);
-            return Sent::Lost;
-        }
         let limit = match Note::of(envelope).kind {
             Kind::Poured => limits::POURING.get() as u64,
             _ if envelope.context == CONTROL => u64::MAX,
             _ => limits::BUFFERING.get() as u64,
         };
-        match way.send_whole(&mut writing, &packet, limit) {
-            Step::Done => Sent::Gone,
-            Step::Blocked | Step::Refused => Sent::Full,
+        let sent = way.send(&packet, limit);
+        if sent == Sent::Lost {
+            peer.lost.store(true, Ordering::Release);
         }
+        sent
     }
 
     /// Send a message as soon as there is room, behind those of its kind.
@@ -247,7 +253,7 @@ impl Engine {
             Bytes::Of(own) => Arc::ptr_eq(own, sending),
             // An offer: the number of its note is its own.
             Bytes::Own(..) => one.envelope == sending.envelope,
-            Bytes::Poured(..) => false,
+            Bytes::Kept(_) | Bytes::Poured(..) => false,
         };
         let Some(nth) = all.iter().position(is_it) else { return false };
         all.remove(nth);
@@ -262,6 +268,7 @@ impl Engine {
         unsafe {
             match bytes {
                 Bytes::Own(own, length) => self.send_past(peer, envelope, own.as_ptr(), *length),
+                Bytes::Kept(kept) => self.send_past(peer, envelope, kept.as_ptr(), kept.len()),
                 Bytes::Of(sending) => {
                     let sent = sending
                         .with_bytes(|from, length| self.send_past(peer, envelope, from, length));
@@ -300,18 +307,13 @@ impl Engine {
     }
 
     /// The peers for which something waits, each with what changes when there may be room.
-    pub(super) fn announce_waits(&self) -> Vec<(&Arc<Sender>, u64)> {
+    pub(super) fn announce_waits(&self) -> Vec<(&Path, u64)> {
         if self.queued.load(Ordering::Acquire) == 0 {
             return Vec::new();
         }
         let blocked = self.peers.all().filter(|peer| peer.has_queued());
         let ways = blocked.filter_map(|peer| peer.way.get());
-        ways.map(|way| {
-            let writing = writing(way);
-            way.announce_wait(&writing);
-            (way, way.pulse(&writing))
-        })
-        .collect()
+        ways.map(|way| (way, way.announce_wait())).collect()
     }
 
     /// Whether a peer has died or left.
@@ -321,15 +323,5 @@ impl Engine {
             peer.lost.store(true, Ordering::Release);
         }
         peer.is_lost()
-    }
-}
-
-/// The right to write, which another thread of this process has for a moment only.
-pub(super) fn writing(way: &Sender) -> std::sync::MutexGuard<'_, Writing> {
-    loop {
-        match way.try_lock() {
-            Some(writing) => return writing,
-            None => std::thread::yield_now(),
-        }
     }
 }

@@ -19,13 +19,14 @@ use crate::process::shown;
 pub type Arguments = Vec<(&'static str, String)>;
 
 thread_local! {
-    /// The process whose part a collective call of this thread waits for.
+    /// The process for which a call of this thread waits that waits for one after the other.
     static AWAITED: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// A collective cannot go on before this process of the world has done its part.
-pub fn awaits(rank: usize) {
-    AWAITED.set(Some(rank));
+/// A call cannot go on before this process of the world has done its part.
+/// None: it is not known which.
+pub fn awaits(rank: impl Into<Option<usize>>) {
+    AWAITED.set(rank.into());
 }
 
 pub fn awaited() -> Option<usize> {
@@ -33,7 +34,7 @@ pub fn awaited() -> Option<usize> {
 }
 
 fn call(arguments: Arguments, waits: Waits) -> Call {
-    let name = engine().endpoint.whole.surroundings().call();
+    let name = engine().endpoint.surroundings().call();
     Call { name: name.unwrap_or_else(|| callers::name().into()), arguments, waits }
 }
 
@@ -88,7 +89,16 @@ fn sent(comm: &Comm, numbers: Vec<(&'static str, MPI_Count)>, rank: usize) -> Ca
 
 /// A collective call, which waits for one of its processes at a time.
 pub fn collective() -> Call {
-    call(vec![], Waits::Members(awaited().map(shown).into_iter().collect()))
+    collective_with(vec![])
+}
+
+pub fn collective_with(arguments: Arguments) -> Call {
+    call(arguments, Waits::Members(awaited().map(shown).into_iter().collect()))
+}
+
+/// A call that waits until one process after the other has done something.
+pub fn one_by_one(arguments: Arguments) -> Call {
+    call(arguments, Waits::Others(awaited().map(|rank| vec![shown(rank)])))
 }
 
 /// The communicator's name, where it is not the one that goes without saying.

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use sfm_endpoint::calltext::Call;
-use sfm_endpoint::{Around, Error, Kind};
+use sfm_endpoint::{Error, Kind};
 use sfm_native::bell::Woken;
-use sfm_native::calls::{Examined, Goal, Shown};
+use sfm_native::calls::{self, Examined, Goal, Shown};
 use sfm_native::segment::Doing;
 
 use super::{told, what, Engine, What};
@@ -17,6 +17,7 @@ use crate::collective::team::{whole, Team};
 use crate::endpoint::failure;
 use crate::errors::Answer;
 use crate::handles::*;
+use crate::home::Here;
 use crate::process;
 use crate::tool::{self, counting};
 
@@ -104,11 +105,11 @@ impl Engine {
         let (version, examined, shown) = Default::default();
         let mut goal = Waiting { engine: self, about, until, version, examined, shown };
         let began = counting::is_on().then(Instant::now);
-        let waited = self.endpoint.whole.wait(&mut goal, None).map(|_| ()).map_err(failure);
+        let waited = calls::wait(&Here(&*self.endpoint), &self.core, &mut goal, None);
         if let Some(began) = began {
             counting::waited(began.elapsed());
         }
-        waited
+        waited.map(|_| ()).map_err(failure)
     }
 
     /// Sleep until there may be something to do.
@@ -117,18 +118,12 @@ impl Engine {
         if !blocked.is_empty() {
             self.flush();
         }
-        let has_room = || {
-            blocked.iter().any(|(way, pulse)| {
-                way.try_lock().is_none_or(|writing| way.pulse(&writing) != *pulse)
-            })
-        };
+        let has_room = || blocked.iter().any(|(way, pulse)| way.has_news(*pulse));
         // Another thread may have done what was left, and ended what we wait for.
         let news = || has_room() || self.has_todo.load(Ordering::Relaxed) || until.is_done();
         let woken = self.core.wait_for(version, limit, news);
         for (way, _) in &blocked {
-            if let Some(writing) = way.try_lock() {
-                way.end_wait(&writing);
-            }
+            way.end_wait();
         }
         woken
     }
@@ -136,6 +131,9 @@ impl Engine {
     /// End: when all sends have gone, and nobody else needs this process to go on.
     pub fn finish(&self) -> Answer {
         self.wait(From::Nobody, || self.has_sent_all())?;
+        if !self.endpoint.is_program() {
+            return Ok(());
+        }
         let world = crate::comm::get(MPI_COMM_WORLD)?;
         let team = Team::of(&world, What::Finalize);
         whole(&team, barrier(&team))?;
@@ -203,7 +201,7 @@ struct Waiting<'a> {
     until: Until<'a>,
     version: u64,
     examined: u64,
-    /// It is seen to wait: of a collective, for this process.
+    /// It is seen to wait: where it waits for one after the other, for this process.
     shown: Option<Option<usize>>,
 }
 
@@ -212,7 +210,7 @@ impl Waiting<'_> {
         self.about.call.map_or_else(|| told::some(vec![], self.about.from), |call| call())
     }
 
-    /// A collective call has gone a step further, and waits for another one than observers know.
+    /// A call that waits for one after the other waits for another one than observers know.
     fn tell_anew(&mut self) {
         let awaited = told::awaited();
         if self.shown.is_some_and(|shown| shown != awaited) {
@@ -222,10 +220,10 @@ impl Waiting<'_> {
     }
 }
 
-impl<'h> Goal<Around<'h>> for Waiting<'_> {
+impl<'h> Goal<Here<'h>> for Waiting<'_> {
     type Out = ();
 
-    fn look(&mut self, _host: &Around<'h>, all: bool) -> Result<Option<()>, Error> {
+    fn look(&mut self, _host: &Here<'h>, all: bool) -> Result<Option<()>, Error> {
         let core = &self.engine.core;
         (self.version, self.examined) = (core.version(), core.arrived());
         if all {
@@ -235,16 +233,14 @@ impl<'h> Goal<Around<'h>> for Waiting<'_> {
         Ok(self.until.is_done().then_some(()))
     }
 
-    fn spin(&mut self, _host: &Around<'h>) -> bool {
+    fn spin(&mut self, _host: &Here<'h>) -> bool {
         self.engine.core.spin_for(self.version, || {
             self.engine.has_todo.load(Ordering::Relaxed) || self.until.is_done()
         })
     }
 
-    fn sleep(&mut self, _host: &Around<'h>, limit: Duration) -> Woken {
-        if self.about.doing == Doing::Collective {
-            self.tell_anew();
-        }
+    fn sleep(&mut self, _host: &Here<'h>, limit: Duration) -> Woken {
+        self.tell_anew();
         self.engine.rest(self.version, limit, &self.until)
     }
 
@@ -252,13 +248,13 @@ impl<'h> Goal<Around<'h>> for Waiting<'_> {
         Examined::Arrived(self.examined)
     }
 
-    fn shown(&mut self, _host: &Around<'h>) -> Result<Option<Shown>, Error> {
+    fn shown(&mut self, _host: &Here<'h>) -> Result<Option<Shown>, Error> {
         self.shown = Some(told::awaited());
         let call = self.call();
         Ok(Some(Shown { doing: self.about.doing, text: call.text(), facts: call.facts() }))
     }
 
-    fn tick(&mut self, _host: &Around<'h>) -> Result<Option<String>, Error> {
+    fn tick(&mut self, _host: &Here<'h>) -> Result<Option<String>, Error> {
         match self.engine.lost_of(self.about.from) {
             None => Ok(None),
             Some(rank) => Err(Error::new(Kind::PeerLost, text_of_loss(rank))),

@@ -28,11 +28,17 @@ pub enum What {
     NeighborAllgather,
     NeighborAlltoall,
     Finalize,
+    /// Any call that all processes of a file make.
+    File,
+    /// Any call that makes a window.
+    Window,
+    Fence,
+    WinFree,
 }
 
 use What::*;
 
-const ALL: [(What, &str); 16] = [
+const ALL: [(What, &str); 20] = [
     (Message, "no collective"),
     (Making, "a function that makes a communicator"),
     (Barrier, "MPI_Barrier"),
@@ -49,6 +55,10 @@ const ALL: [(What, &str); 16] = [
     (NeighborAllgather, "MPI_Neighbor_allgather"),
     (NeighborAlltoall, "MPI_Neighbor_alltoall"),
     (Finalize, "MPI_Finalize"),
+    (File, "a function that all processes of a file call"),
+    (Window, "a function that makes a window"),
+    (Fence, "MPI_Win_fence"),
+    (WinFree, "MPI_Win_free"),
 ];
 
 impl What {

@@ -1,5 +1,5 @@
 //! Attributes of communicators, also by the names before MPI-2. (Those of datatypes:
-//! type_queries.rs.)
+//! type_queries.rs; of windows: window_objects.rs.)
 
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
@@ -17,24 +17,6 @@ pub unsafe fn comm_create_keyval(
 ) -> Answer {
     checks::place("comm_keyval", comm_keyval)?;
     put("comm_keyval", comm_keyval, attributes::create_key(Owner::Comm, copy, delete, extra_state))
-}
-
-/// Windows are not there yet; a program that makes keys before it makes one goes on till then.
-pub unsafe fn win_create_keyval(
-    copy: MPI_Win_copy_attr_function,
-    delete: MPI_Win_delete_attr_function,
-    win_keyval: *mut c_int,
-    extra_state: *mut c_void,
-) -> Answer {
-    checks::place("win_keyval", win_keyval)?;
-    put("win_keyval", win_keyval, attributes::create_key(Owner::Win, copy, delete, extra_state))
-}
-
-pub unsafe fn win_free_keyval(win_keyval: *mut c_int) -> Answer {
-    checks::place("win_keyval", win_keyval)?;
-    attributes::free_key(*win_keyval, Owner::Win)?;
-    *win_keyval = MPI_KEYVAL_INVALID;
-    Ok(())
 }
 
 pub unsafe fn comm_free_keyval(comm_keyval: *mut c_int) -> Answer {

@@ -4,7 +4,7 @@ use crate::checks::{put, put_text, text};
 use crate::errhandlers::{self, Handler};
 use crate::errors::{self, fail, Answer, Failure, On};
 use crate::handles::*;
-use crate::{classes, comm};
+use crate::{classes, comm, file};
 
 pub unsafe fn comm_create_errhandler(
     function: MPI_Comm_errhandler_function,
@@ -42,10 +42,23 @@ pub unsafe fn comm_get_errhandler(comm: MPI_Comm, errhandler: *mut MPI_Errhandle
     put("errhandler", errhandler, comm::get(comm)?.errhandler.get())
 }
 
-/// As if a function of MPI had failed with this code; returns what such a function would.
 pub unsafe fn comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) -> Answer {
     comm::get(comm)?;
     errhandlers::call("MPI_Comm_call_errhandler", errorcode, On::Comm(comm));
+    Ok(())
+}
+
+pub unsafe fn file_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler) -> Answer {
+    file::with_errhandler(file, |own| own.set(errhandler))?
+}
+
+pub unsafe fn file_get_errhandler(file: MPI_File, errhandler: *mut MPI_Errhandler) -> Answer {
+    put("errhandler", errhandler, file::with_errhandler(file, |own| own.get())?)
+}
+
+pub unsafe fn file_call_errhandler(fh: MPI_File, errorcode: c_int) -> Answer {
+    file::with_errhandler(fh, |_| ())?;
+    errhandlers::call("MPI_File_call_errhandler", errorcode, On::File(fh as usize));
     Ok(())
 }
 

@@ -80,7 +80,7 @@ pub unsafe fn pack_external_size(
 ) -> Answer {
     known(datarep)?;
     let count = checks::count("incount", incount)?;
-    let found = datatype::committed(datatype)?;
+    let found = datatype::get(datatype)?;
     found.bytes(count)?; // no more bytes than here
     let bytes = count * found.signature.external_bytes();
     size.put("size", bytes)

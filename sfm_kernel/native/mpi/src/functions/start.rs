@@ -5,7 +5,7 @@ use crate::comm::{self, Comm};
 use crate::errors::{fail, Answer};
 use crate::group::Group;
 use crate::handles::*;
-use crate::{process, spawning, world};
+use crate::{process, spawning, window, world};
 
 pub unsafe fn init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> Answer {
     start()
@@ -32,7 +32,8 @@ fn start() -> Answer {
     world::start()?;
     world::note_main();
     let alone = Group::new(vec![process::own().number()]);
-    comm::start(Comm::new(0, world::everybody(), world::rank()), Comm::new(1, alone, 0));
+    let everybody = Comm::new(process::own().generation(), world::everybody(), world::rank());
+    comm::start(everybody, Comm::new(1, alone, 0));
     spawning::meet_parent();
     Ok(())
 }
@@ -40,8 +41,8 @@ fn start() -> Answer {
 pub unsafe fn finalize() -> Answer {
     comm::get(MPI_COMM_SELF)?.attributes.clear(MPI_COMM_SELF)?;
     comm::get(MPI_COMM_WORLD)?.attributes.clear(MPI_COMM_WORLD)?;
+    window::finish();
     world::finish()?;
-    comm::finish();
     world::leave_if_done();
     Ok(())
 }

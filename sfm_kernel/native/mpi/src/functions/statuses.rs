@@ -48,7 +48,7 @@ pub unsafe fn get_elements(
     datatype: MPI_Datatype,
     count: Results,
 ) -> Answer {
-    let found = elements(&datatype::get(datatype)?, read(status)?.bytes());
+    let found = elements(&datatype::committed(datatype)?, read(status)?.bytes());
     count.put("count", found.unwrap_or(MPI_UNDEFINED.into()))
 }
 
@@ -69,7 +69,7 @@ pub unsafe fn status_set_elements(
     let found = datatype::get(datatype)?;
     let each = found.signature.elements().max(1);
     let rest = found.signature.bytes_of(count % each);
-    change(status)?.set_bytes((count / each * found.size + rest) as u64);
+    change(status)?.set_bytes((found.bytes(count / each)? + rest) as u64);
     Ok(())
 }
 

@@ -38,7 +38,7 @@ fn ordered<T: Number>(op: Predefined) -> Option<Kernel> {
         Min => kernel!(T, |a: T, b: T| if a.is_less(b) { a } else { b }),
         Sum => kernel!(T, |a: T, b: T| a.plus(b)),
         Prod => kernel!(T, |a: T, b: T| a.times(b)),
-        _ => logical::<T>(op),
+        _ => None,
     }
 }
 
@@ -57,7 +57,7 @@ macro_rules! integer {
             Band => kernel!($kind, |a, b| a & b),
             Bor => kernel!($kind, |a, b| a | b),
             Bxor => kernel!($kind, |a, b| a ^ b),
-            op => ordered::<$kind>(op),
+            op => ordered::<$kind>(op).or_else(|| logical::<$kind>(op)),
         }
     };
 }

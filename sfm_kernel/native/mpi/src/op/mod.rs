@@ -5,11 +5,13 @@ mod number;
 #[cfg(target_arch = "x86_64")]
 mod wide;
 
+pub use kernels::Kernel;
+
 use std::sync::Arc;
 
 use sfm_endpoint::callers::kept;
 
-use crate::datatype::Datatype;
+use crate::datatype::{named, Basic, Datatype};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::table::Table;
@@ -183,6 +185,19 @@ fn wrong(handle: MPI_Op) -> crate::errors::Failure {
     fail(MPI_ERR_OP, text)
 }
 
+/// The loop of a predefined operation on such elements, for accumulating into windows.
+pub fn kernel(handle: MPI_Op, element: Basic) -> Answer<Kernel> {
+    let op = get(handle)?;
+    let found = match op {
+        Op::Predefined(op, _) => kernels::find(op, element),
+        Op::Made(_) => {
+            let text = "argument op was made with MPI_Op_create; windows take the predefined ones";
+            return Err(fail(MPI_ERR_OP, text));
+        }
+    };
+    found.ok_or_else(|| op.check(named::like(element)).expect_err("there is no such loop"))
+}
+
 pub fn create(function: Function, commutes: bool) -> Answer<MPI_Op> {
     if function.is_null() {
         return Err(fail(MPI_ERR_ARG, "argument user_fn is a null pointer; give a function"));
@@ -267,6 +282,7 @@ mod tests {
             (MPI_SUM, MPI_BYTE, "MPI_BYTE"),
             (MPI_MAX, MPI_C_DOUBLE_COMPLEX, "MPI_C_DOUBLE_COMPLEX"),
             (MPI_BAND, MPI_DOUBLE, "MPI_DOUBLE"),
+            (MPI_LAND, MPI_FLOAT, "MPI_FLOAT"),
             (MPI_MAXLOC, MPI_INT, "MPI_INT"),
             (MPI_SUM, MPI_DOUBLE_INT, "MPI_DOUBLE_INT"),
             (MPI_SUM, MPI_PACKED, "MPI_PACKED"),

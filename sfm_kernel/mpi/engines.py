@@ -1,0 +1,55 @@
+"""MPI in an engine: COMM_WORLD is made of the engines that live, through the endpoint that they have.
+
+``from mpi4py import MPI`` in a cell is the real mpi4py. Its calls go through the engine's own queue,
+so that observers see both. After engines were restarted, or some were added, the next cell has a
+COMM_WORLD of those that live then.
+"""
+
+from __future__ import annotations
+
+from sfm_kernel._native import Inbox, Way, refresh_mpi, set_mpi_world
+from sfm_kernel.endpoint import Endpoint
+from sfm_kernel.mpi import library
+from sfm_kernel.transport.base import Member, Name
+
+
+def install(endpoint: Endpoint) -> None:
+    """Have mpi4py, when it is imported, speak through this endpoint."""
+    library.install()
+    set_mpi_world(_World(endpoint))
+
+
+def refresh() -> None:
+    """Let MPI see which engines live now, if it has begun here. Before each cell."""
+    refresh_mpi()
+
+
+class _World:
+    """What the library asks of an endpoint.
+
+    Attributes:
+        inbox: the endpoint's own.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._seen: dict[str, Member] = {}
+        self.inbox: Inbox = endpoint._inbox
+
+    def members(self) -> tuple[str, int, list[tuple[int, str, Name]]]:
+        """The world, this engine's rank among those that live, and all of them."""
+        living = [one for one in self._endpoint.members() if self._endpoint.alive(one)]
+        ranked = {one.rank: one for one in living if one.rank is not None}
+        by_rank = [ranked[rank] for rank in sorted(ranked)]
+        self._seen |= {one.uid: one for one in by_rank}
+        rank = [one.uid for one in by_rank].index(self._endpoint.uid)
+        return self._endpoint.world, rank, [(one.slot, one.uid, one.name) for one in by_rank]
+
+    def way(self, uid: str) -> Way | None:
+        """The way to a process; None where another one has its name now."""
+        route = self._endpoint._peers.route(self._seen[uid].name)
+        return route.way if route.peer.uid == uid else None
+
+    def lives(self, uid: str) -> bool:
+        """Whether a process lives."""
+        return self._endpoint.alive(self._seen[uid])

@@ -1,0 +1,201 @@
+//! Opening, closing and deleting: all processes learn whether it worked for all.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::fd::IntoRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, RwLock};
+
+use super::pointer::{self, Pointer};
+use super::view::View;
+use super::{agreeing, failures, hints, Amode, File, WITHOUT_FILE};
+use crate::comm::Comm;
+use crate::errors::{fail, Answer, Failure};
+use crate::handles::*;
+use crate::info::Info;
+use crate::making;
+
+/// What the first process has found out when it opened the file.
+#[derive(Clone, Copy, Default)]
+struct First {
+    /// The system's error, or 0.
+    errno: c_int,
+    /// An error that is not the system's, or MPI_SUCCESS.
+    code: c_int,
+    /// For the context of the file's own communicator.
+    number: u64,
+    /// Where all pointers begin.
+    position: usize,
+    pointer: pointer::Place,
+}
+
+/// Open a file with all processes of `comm`. `arguments`: what this process's call says, or why
+/// that is wrong.
+pub fn open(
+    comm: &Comm,
+    amode: c_int,
+    arguments: Answer<(PathBuf, Amode, Info)>,
+) -> Answer<MPI_File> {
+    let code = arguments.as_ref().map_or_else(|failure| failure.code, |_| MPI_SUCCESS);
+    let told = agreeing::all(comm, code)?;
+    let (name, amode, info) = match (arguments, told.iter().position(|one| *one != MPI_SUCCESS)) {
+        (Ok(arguments), None) => {
+            agreeing::same(comm, "amode", amode.into())?;
+            arguments
+        }
+        (Err(failure), _) => return Err(failure),
+        (_, Some(rank)) => return Err(elsewhere(rank, told[rank])),
+    };
+    let mut own = None;
+    let first = agreeing::from_first(comm, || {
+        let (found, told) = open_first(comm, &name, amode, &info);
+        own = Some(found);
+        told
+    })?;
+    let own = own.unwrap_or_else(|| open_next(&name, amode, &first));
+    let code = own.as_ref().map_or_else(|failure| failure.code, |_| MPI_SUCCESS);
+    let told = agreeing::all(comm, code)?;
+    if comm.rank == 0 && comm.size() > 1 {
+        first.pointer.forget();
+    }
+    let (descriptor, shared) = own?;
+    if let Some(rank) = told.iter().position(|one| *one != MPI_SUCCESS) {
+        return Err(elsewhere(rank, told[rank]));
+    }
+    let own_comm = making::child(comm, first.number, comm.group.clone(), comm.rank as usize);
+    let file = File {
+        comm: own_comm,
+        name,
+        amode,
+        descriptor,
+        errhandler: WITHOUT_FILE.copy(),
+        hints: Mutex::new(hints::known(&info)),
+        is_atomic: false.into(),
+        alone: Mutex::default(),
+        view: RwLock::new(Arc::new(View::bytes())),
+        position: Mutex::new(first.position),
+        shared,
+        split: Mutex::default(),
+    };
+    file.take_hints(&info);
+    Ok(super::open(file))
+}
+
+fn elsewhere(rank: usize, code: c_int) -> Failure {
+    let class = crate::classes::text(code).unwrap_or_default();
+    let text = format!(
+        "the file could not be opened in process {rank} of the communicator, and so in none \
+         ({class}); what that process's call says tells why"
+    );
+    fail(code, text)
+}
+
+type Opened = (std::fs::File, Pointer);
+
+/// In the first process: what it has, and what it tells the others.
+fn open_first(comm: &Comm, name: &Path, amode: Amode, info: &Info) -> (Answer<Opened>, First) {
+    let mut first = First { number: making::next(), ..First::default() };
+    let opened = descriptor(name, amode, true, hints::permissions(info));
+    let (descriptor, size) = match opened {
+        Ok(opened) => opened,
+        Err(error) => {
+            first.errno = error.raw_os_error().unwrap_or(libc::EIO);
+            return (Err(of_first(name, &first)), first);
+        }
+    };
+    if amode.has(MPI_MODE_APPEND) {
+        first.position = size as usize;
+    }
+    let pointer = match comm.size() {
+        1 => Ok(Pointer::own()),
+        _ => Pointer::make(first.number).map(|(pointer, place)| {
+            first.pointer = place;
+            pointer
+        }),
+    };
+    let opened = pointer.map(|pointer| {
+        pointer.set(first.position);
+        (descriptor, pointer)
+    });
+    first.code = opened.as_ref().map_or_else(|failure| failure.code, |_| MPI_SUCCESS);
+    (opened, first)
+}
+
+/// In another process, after the first one.
+fn open_next(name: &Path, amode: Amode, first: &First) -> Answer<Opened> {
+    if first.errno != 0 || first.code != MPI_SUCCESS {
+        return Err(of_first(name, first));
+    }
+    let opened = descriptor(name, amode, false, 0);
+    let (descriptor, _) = opened.map_err(|error| failures::of("open", name, &error))?;
+    Ok((descriptor, Pointer::find(&first.pointer)?))
+}
+
+/// Why the first process could not open it: all say the same.
+fn of_first(name: &Path, first: &First) -> Failure {
+    match first.errno {
+        0 => elsewhere(0, first.code),
+        errno => failures::of("open", name, &io::Error::from_raw_os_error(errno)),
+    }
+}
+
+/// A descriptor, and how large the file is.
+fn descriptor(
+    name: &Path,
+    amode: Amode,
+    is_first: bool,
+    permissions: libc::mode_t,
+) -> io::Result<(std::fs::File, u64)> {
+    let mut options = OpenOptions::new();
+    // What the standard library makes of these two is what `flags` says, too.
+    options.read(!amode.has(MPI_MODE_WRONLY)).write(!amode.has(MPI_MODE_RDONLY));
+    let flags = amode.flags(is_first);
+    let file = options.mode(permissions).custom_flags(flags).open(name)?;
+    let about = file.metadata()?;
+    match about.is_dir() {
+        true => Err(io::Error::from_raw_os_error(libc::EISDIR)),
+        false => Ok((file, about.len())),
+    }
+}
+
+/// Close it with all that have opened it.
+pub fn close(handle: MPI_File) -> Answer {
+    let file = super::get(handle)?;
+    agreeing::all(&file.comm, ())?;
+    drop(file);
+    let file = super::release(handle)?;
+    let deleted = match file.amode.has(MPI_MODE_DELETE_ON_CLOSE) {
+        false => Ok(()),
+        true => by_first(&file, "delete", || delete(&file.name)),
+    };
+    // Another thread may be in a call with it, which is wrong; then it closes the descriptor.
+    if let Ok(File { descriptor, name, .. }) = Arc::try_unwrap(file) {
+        // SAFETY: the descriptor is ours, and nobody uses it afterwards.
+        if unsafe { libc::close(descriptor.into_raw_fd()) } != 0 {
+            return Err(failures::of("close", &name, &io::Error::last_os_error()));
+        }
+    }
+    deleted
+}
+
+/// What the first process does for all, who hear how it ended.
+pub fn by_first(file: &File, doing: &str, act: impl FnOnce() -> io::Result<()>) -> Answer {
+    let errno = agreeing::from_first(&file.comm, || errno(act()))?;
+    match errno {
+        0 => Ok(()),
+        _ => Err(file.failure(doing, &io::Error::from_raw_os_error(errno))),
+    }
+}
+
+fn errno(done: io::Result<()>) -> c_int {
+    done.map_or_else(|error| error.raw_os_error().unwrap_or(libc::EIO), |()| 0)
+}
+
+/// Delete a file, but no folder.
+pub fn delete(name: &Path) -> io::Result<()> {
+    if name.is_dir() && !name.is_symlink() {
+        return Err(io::Error::from_raw_os_error(libc::EISDIR));
+    }
+    std::fs::remove_file(name)
+}

@@ -1,0 +1,128 @@
+//! What hangs on a window: attributes, error handler, hints, name, group.
+
+use crate::attributes::{self, Owner};
+use crate::checks::{self, put, put_text, text};
+use crate::errhandlers;
+use crate::errors::{fail, Answer, On};
+use crate::handles::*;
+use crate::{classes, group, info, window};
+
+pub unsafe fn win_create_keyval(
+    copy: MPI_Win_copy_attr_function,
+    delete: MPI_Win_delete_attr_function,
+    win_keyval: *mut c_int,
+    extra_state: *mut c_void,
+) -> Answer {
+    checks::place("win_keyval", win_keyval)?;
+    put("win_keyval", win_keyval, attributes::create_key(Owner::Win, copy, delete, extra_state))
+}
+
+pub unsafe fn win_free_keyval(win_keyval: *mut c_int) -> Answer {
+    checks::place("win_keyval", win_keyval)?;
+    changeable(*win_keyval)?;
+    attributes::free_key(*win_keyval, Owner::Win)?;
+    *win_keyval = MPI_KEYVAL_INVALID;
+    Ok(())
+}
+
+const PREDEFINED: [c_int; 5] =
+    [MPI_WIN_BASE, MPI_WIN_SIZE, MPI_WIN_DISP_UNIT, MPI_WIN_CREATE_FLAVOR, MPI_WIN_MODEL];
+
+fn changeable(keyval: c_int) -> Answer {
+    if PREDEFINED.contains(&keyval) {
+        let text = "the key is predefined; its value can be read, but neither set nor deleted";
+        return Err(fail(MPI_ERR_KEYVAL, text));
+    }
+    Ok(())
+}
+
+pub unsafe fn win_set_attr(win: MPI_Win, win_keyval: c_int, attribute_val: *mut c_void) -> Answer {
+    let window = window::get(win)?;
+    changeable(win_keyval)?;
+    window.attributes.set(win, win_keyval, Owner::Win, attribute_val)
+}
+
+/// The value; for a predefined key, the address of the window's memory or of a number.
+pub unsafe fn win_get_attr(
+    win: MPI_Win,
+    win_keyval: c_int,
+    attribute_val: *mut c_void,
+    flag: *mut c_int,
+) -> Answer {
+    let window = window::get(win)?;
+    let own = &window.own;
+    let value = match win_keyval {
+        MPI_WIN_BASE => Some(own.base as *mut c_void),
+        MPI_WIN_SIZE => Some((&raw const own.size).cast_mut().cast()),
+        MPI_WIN_DISP_UNIT => Some((&raw const own.disp_unit).cast_mut().cast()),
+        MPI_WIN_CREATE_FLAVOR => Some((&raw const own.flavor).cast_mut().cast()),
+        MPI_WIN_MODEL => Some((&raw const own.model).cast_mut().cast()),
+        _ => {
+            attributes::key(win_keyval, Owner::Win)?;
+            window.attributes.get(win_keyval)
+        }
+    };
+    put("flag", flag, c_int::from(value.is_some()))?;
+    match value {
+        Some(value) => put("attribute_val", attribute_val.cast(), value),
+        None => Ok(()),
+    }
+}
+
+pub unsafe fn win_delete_attr(win: MPI_Win, win_keyval: c_int) -> Answer {
+    let window = window::get(win)?;
+    changeable(win_keyval)?;
+    attributes::key(win_keyval, Owner::Win)?;
+    window.attributes.delete(win, win_keyval)
+}
+
+pub unsafe fn win_set_errhandler(win: MPI_Win, errhandler: MPI_Errhandler) -> Answer {
+    window::get(win)?.errhandler.set(errhandler)
+}
+
+pub unsafe fn win_get_errhandler(win: MPI_Win, errhandler: *mut MPI_Errhandler) -> Answer {
+    let window = window::get(win)?;
+    checks::place("errhandler", errhandler)?;
+    put("errhandler", errhandler, window.errhandler.get())
+}
+
+/// As if a function of MPI had failed with this code; returns what such a function would.
+pub unsafe fn win_call_errhandler(win: MPI_Win, errorcode: c_int) -> Answer {
+    window::get(win)?;
+    let class = classes::text(errorcode).unwrap_or_else(|| format!("error code {errorcode}"));
+    let text = format!("MPI_Win_call_errhandler: {class}");
+    errhandlers::handle(errorcode, &text, Some(On::Win(win)));
+    Ok(())
+}
+
+pub unsafe fn win_set_info(win: MPI_Win, info: MPI_Info) -> Answer {
+    let window = window::get(win)?;
+    window.change_hints(&info::with(info, |info| info.clone())?);
+    Ok(())
+}
+
+pub unsafe fn win_get_info(win: MPI_Win, info_used: *mut MPI_Info) -> Answer {
+    let window = window::get(win)?;
+    checks::place("info_used", info_used)?;
+    put("info_used", info_used, info::open(window.hints()))
+}
+
+pub unsafe fn win_set_name(win: MPI_Win, win_name: *const c_char) -> Answer {
+    let window = window::get(win)?;
+    window.set_name(text("win_name", win_name)?);
+    Ok(())
+}
+
+pub unsafe fn win_get_name(win: MPI_Win, win_name: *mut c_char, resultlen: *mut c_int) -> Answer {
+    let name = match win {
+        MPI_WIN_NULL => "MPI_WIN_NULL".into(),
+        _ => window::get(win)?.name(),
+    };
+    put_text("win_name", win_name, MPI_MAX_OBJECT_NAME, &name, resultlen)
+}
+
+pub unsafe fn win_get_group(win: MPI_Win, group: *mut MPI_Group) -> Answer {
+    let window = window::get(win)?;
+    checks::place("group", group)?;
+    put("group", group, group::open(window.comm.group.clone()))
+}

@@ -1,0 +1,185 @@
+//! Making and freeing windows, and what memory they have.
+
+use std::sync::Arc;
+
+use crate::checks::{self, put, Results};
+use crate::comm::{self, Comm};
+use crate::engine::What;
+use crate::errors::{fail, Answer, On};
+use crate::handles::*;
+use crate::info;
+use crate::window::hints::Hints;
+use crate::window::making::{make, Wish};
+use crate::window::served::service;
+use crate::window::way::Way;
+use crate::window::{self, Window};
+
+/// The communicator of a call that makes a window.
+fn within(comm: MPI_Comm) -> Answer<Arc<Comm>> {
+    let comm = comm::get(comm)?;
+    match comm.remote {
+        None => Ok(comm),
+        Some(_) => {
+            let text = "argument comm is an intercommunicator; a window is made within one group \
+                        (MPI_Intercomm_merge makes one of both)";
+            Err(fail(MPI_ERR_COMM, text))
+        }
+    }
+}
+
+unsafe fn made(
+    flavor: c_int,
+    base: *mut c_void,
+    (size, disp_unit): (MPI_Aint, MPI_Aint),
+    info: MPI_Info,
+    comm: MPI_Comm,
+    win: *mut MPI_Win,
+) -> Answer<Arc<Window>> {
+    let comm = within(comm)?;
+    put("win", win, MPI_WIN_NULL)?;
+    let Ok(bytes) = usize::try_from(size) else {
+        return Err(fail(MPI_ERR_SIZE, format!("argument size is {size}, less than zero")));
+    };
+    if disp_unit <= 0 || disp_unit > c_int::MAX as MPI_Aint {
+        let text =
+            format!("argument disp_unit is {disp_unit}; give the bytes of an element, 1 or more");
+        return Err(fail(MPI_ERR_DISP, text));
+    }
+    if flavor == MPI_WIN_FLAVOR_CREATE && base.is_null() && bytes > 0 {
+        let text = format!("argument base is a null pointer, but {bytes} bytes are to be there");
+        return Err(fail(MPI_ERR_BASE, text));
+    }
+    let hints = Hints::of(&info::copy_or_empty(info)?);
+    let wish = Wish { flavor, base: base as usize, size: bytes, disp_unit, hints };
+    let window = make(&comm, wish)?;
+    put("win", win, window::open(window.clone()))?;
+    window::start(&window)?;
+    Ok(window)
+}
+
+pub unsafe fn win_create(
+    base: *mut c_void,
+    size: MPI_Aint,
+    disp_unit: MPI_Aint,
+    info: MPI_Info,
+    comm: MPI_Comm,
+    win: *mut MPI_Win,
+) -> Answer {
+    made(MPI_WIN_FLAVOR_CREATE, base, (size, disp_unit), info, comm, win).map(|_| ())
+}
+
+pub unsafe fn win_allocate(
+    size: MPI_Aint,
+    disp_unit: MPI_Aint,
+    info: MPI_Info,
+    comm: MPI_Comm,
+    baseptr: *mut c_void,
+    win: *mut MPI_Win,
+) -> Answer {
+    allocated(MPI_WIN_FLAVOR_ALLOCATE, (size, disp_unit), info, comm, baseptr, win)
+}
+
+pub unsafe fn win_allocate_shared(
+    size: MPI_Aint,
+    disp_unit: MPI_Aint,
+    info: MPI_Info,
+    comm: MPI_Comm,
+    baseptr: *mut c_void,
+    win: *mut MPI_Win,
+) -> Answer {
+    allocated(MPI_WIN_FLAVOR_SHARED, (size, disp_unit), info, comm, baseptr, win)
+}
+
+unsafe fn allocated(
+    flavor: c_int,
+    what: (MPI_Aint, MPI_Aint),
+    info: MPI_Info,
+    comm: MPI_Comm,
+    baseptr: *mut c_void,
+    win: *mut MPI_Win,
+) -> Answer {
+    checks::place("baseptr", baseptr)?;
+    let window = made(flavor, std::ptr::null_mut(), what, info, comm, win)?;
+    put("baseptr", baseptr.cast(), window.own.base)
+}
+
+pub unsafe fn win_create_dynamic(info: MPI_Info, comm: MPI_Comm, win: *mut MPI_Win) -> Answer {
+    let nothing = std::ptr::null_mut();
+    made(MPI_WIN_FLAVOR_DYNAMIC, nothing, (0, 1), info, comm, win).map(|_| ())
+}
+
+/// All processes of the window call it, and have ended their epochs.
+pub unsafe fn win_free(win: *mut MPI_Win) -> Answer {
+    checks::place("win", win)?;
+    let (handle, window) = (*win, window::get(*win)?);
+    let ended = match window.epochs().open() {
+        Some(open) => {
+            Err(fail(MPI_ERR_RMA_SYNC, format!("{} is still in use: {open}", window.told())))
+        }
+        None => Ok(()),
+    };
+    ended
+        .and_then(|()| window.attributes.clear(handle))
+        .and_then(|()| window.fence(What::WinFree))
+        .map_err(|failure| failure.on(On::Win(handle)))?;
+    service::stop(Some(&window));
+    window::release(handle);
+    put("win", win, MPI_WIN_NULL)
+}
+
+fn dynamic(win: MPI_Win) -> Answer<Arc<Window>> {
+    let window = window::get(win)?;
+    if window.is_dynamic() {
+        return Ok(window);
+    }
+    let text = format!(
+        "{} has its memory already; MPI_Win_create_dynamic makes windows that memory is attached to",
+        window.told()
+    );
+    Err(fail(MPI_ERR_RMA_FLAVOR, text))
+}
+
+pub unsafe fn win_attach(win: MPI_Win, base: *mut c_void, size: MPI_Aint) -> Answer {
+    let window = dynamic(win)?;
+    let Ok(size) = usize::try_from(size) else {
+        return Err(fail(MPI_ERR_SIZE, format!("argument size is {size}, less than zero")));
+    };
+    if base.is_null() && size > 0 {
+        let text = format!("argument base is a null pointer, but {size} bytes are to be there");
+        return Err(fail(MPI_ERR_BASE, text));
+    }
+    window.attach(base as usize, size)
+}
+
+pub unsafe fn win_detach(win: MPI_Win, base: *const c_void) -> Answer {
+    dynamic(win)?.detach(base as usize)
+}
+
+/// Where this process finds another's memory: nowhere (no bytes) unless that is shared. For
+/// MPI_PROC_NULL, that of the first process that has any.
+pub unsafe fn win_shared_query(
+    win: MPI_Win,
+    rank: c_int,
+    size: *mut MPI_Aint,
+    disp_unit: Results,
+    baseptr: *mut c_void,
+) -> Answer {
+    let window = window::get(win)?;
+    if window.is_dynamic() {
+        let text = format!("{} is dynamic: its memory is shared with nobody", window.told());
+        return Err(fail(MPI_ERR_RMA_FLAVOR, text));
+    }
+    let first = || window.members.iter().position(|member| member.size > 0);
+    let rank = match rank {
+        MPI_PROC_NULL => first().unwrap_or(0),
+        rank => window.checked("rank", rank)?,
+    };
+    let member = &window.members[rank];
+    let (bytes, base) = match window.way(rank) {
+        Way::Here(base) => (member.size, base),
+        Way::Kernel(_) | Way::Served => (0, 0),
+    };
+    put("size", size, bytes as MPI_Aint)?;
+    disp_unit.put("disp_unit", member.disp_unit as MPI_Count)?;
+    put("baseptr", baseptr.cast(), base)
+}

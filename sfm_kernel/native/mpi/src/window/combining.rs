@@ -1,0 +1,202 @@
+//! What accumulating does to the elements of a target.
+
+use crate::datatype::{named, Basic, Datatype};
+use crate::errors::{fail, Answer};
+use crate::handles::*;
+use crate::op::{self, Kernel};
+
+#[derive(Clone, Copy)]
+enum How {
+    /// MPI_NO_OP: they stay as they are.
+    Keep,
+    /// MPI_REPLACE.
+    Replace,
+    By(Kernel),
+}
+
+/// An operation on elements of one predefined datatype.
+#[derive(Clone, Copy)]
+pub struct Combining {
+    how: How,
+    pub op: MPI_Op,
+    element: Basic,
+}
+
+impl Combining {
+    pub fn of(op: MPI_Op, element: Basic) -> Answer<Combining> {
+        let how = match op {
+            MPI_NO_OP => How::Keep,
+            MPI_REPLACE => How::Replace,
+            _ => How::By(op::kernel(op, element)?),
+        };
+        Ok(Combining { how, op, element })
+    }
+
+    /// The same of an operation that has to change something.
+    pub fn changing(op: MPI_Op, element: Basic) -> Answer<Combining> {
+        if op == MPI_NO_OP {
+            let text =
+                "argument op is MPI_NO_OP, which MPI_Get_accumulate and MPI_Fetch_and_op take \
+                        only";
+            return Err(fail(MPI_ERR_OP, text));
+        }
+        Combining::of(op, element)
+    }
+
+    /// What origin and target are made of: the same predefined datatype.
+    pub fn elements(origin: &Datatype, target: &Datatype) -> Answer<Basic> {
+        match target.element() {
+            Some(element) if origin.element() == Some(element) => Ok(element),
+            _ => {
+                let text = format!(
+                    "argument origin_datatype is {}, argument target_datatype {}: both have to be of \
+                     the same predefined datatype, and of no other",
+                    origin.told(),
+                    target.told()
+                );
+                Err(fail(MPI_ERR_TYPE, text))
+            }
+        }
+    }
+
+    /// The operation that a message names, on elements that it names by `code_of`.
+    pub fn of_code(op: MPI_Op, code: MPI_Datatype) -> Answer<Combining> {
+        match named::get(code).and_then(|one| one.basic) {
+            Some(element) => Combining::of(op, element),
+            None => Err(fail(MPI_ERR_TYPE, "no such datatype")),
+        }
+    }
+
+    pub fn code(&self) -> MPI_Datatype {
+        named::like(self.element).handle.expect("predefined")
+    }
+
+    /// Whether elements have no gap, so that some in a row may be combined where they are.
+    pub fn is_solid(&self) -> bool {
+        !self.element.has_gap()
+    }
+
+    /// Combine elements in a row.
+    ///
+    /// # Safety
+    /// There are so many bytes at both, of solid elements.
+    pub unsafe fn in_place(&self, from: *const u8, into: *mut u8, bytes: usize) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            match self.how {
+                How::Keep => {}
+                How::Replace => into.copy_from(from, bytes),
+                How::By(kernel) => kernel(from, into, bytes / self.element.bytes()),
+            }
+        }
+    }
+
+    /// Combine packed elements, of which both have the same number.
+    pub fn packed(&self, from: &[u8], into: &mut [u8]) {
+        let bytes = from.len().min(into.len());
+        if self.is_solid() || !matches!(self.how, How::By(_)) {
+            // SAFETY: both have so many.
+            return unsafe { self.in_place(from.as_ptr(), into.as_mut_ptr(), bytes) };
+        }
+        // A pair with a gap, of which the loop knows as C lays it out.
+        let element = named::like(self.element);
+        let count = bytes / element.size;
+        let spread = |packed: &[u8]| {
+            let mut spread = vec![0_u8; count * element.extent as usize];
+            let to = spread.as_mut_ptr().cast();
+            // SAFETY: there is room for so many.
+            unsafe { element.unpack(to, count, 0..bytes, packed.as_ptr()) };
+            spread
+        };
+        let (from, mut result) = (spread(from), spread(into));
+        // SAFETY: as above.
+        unsafe {
+            if let How::By(kernel) = self.how {
+                kernel(from.as_ptr(), result.as_mut_ptr(), count);
+            }
+            element.pack(result.as_ptr().cast(), count, 0..bytes, into.as_mut_ptr());
+        }
+    }
+}
+
+/// What MPI_Compare_and_swap compares.
+pub fn comparable(datatype: &Datatype) -> Answer {
+    use Basic::*;
+    match datatype.basic {
+        Some(Signed(_) | Unsigned(_) | Logical(_) | Byte) => Ok(()),
+        _ => {
+            let text = format!(
+                "argument datatype is {}; give an integer, a logical or MPI_BYTE",
+                datatype.told()
+            );
+            Err(fail(MPI_ERR_TYPE, text))
+        }
+    }
+}
+
+/// What MPI_Fetch_and_op takes: a predefined datatype.
+pub fn predefined(datatype: &Datatype) -> Answer {
+    if datatype.basic.is_some() {
+        return Ok(());
+    }
+    let text = format!("argument datatype is {}; give a predefined one", datatype.told());
+    Err(fail(MPI_ERR_TYPE, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes<T>(of: &[T]) -> Vec<u8> {
+        // SAFETY: plain numbers.
+        unsafe { std::slice::from_raw_parts(of.as_ptr().cast(), size_of_val(of)) }.to_vec()
+    }
+
+    fn combined<T>(op: MPI_Op, code: MPI_Datatype, from: &[T], into: &[T]) -> Vec<u8> {
+        let (from, mut into) = (bytes(from), bytes(into));
+        Combining::of_code(op, code).unwrap().packed(&from, &mut into);
+        into
+    }
+
+    #[test]
+    fn elements_are_combined_kept_or_replaced() {
+        assert_eq!(combined(MPI_SUM, MPI_INT, &[1, 2], &[10, 20]), bytes(&[11, 22]));
+        assert_eq!(combined(MPI_REPLACE, MPI_INT, &[1, 2], &[10, 20]), bytes(&[1, 2]));
+        assert_eq!(combined(MPI_NO_OP, MPI_INT, &[1, 2], &[10, 20]), bytes(&[10, 20]));
+    }
+
+    #[test]
+    fn pairs_with_a_gap_are_combined_without_it() {
+        let packed = |all: &[(f64, i32)]| -> Vec<u8> {
+            all.iter().flat_map(|one| [bytes(&[one.0]), bytes(&[one.1])].concat()).collect()
+        };
+        let (from, mut into) = (packed(&[(1.0, 7), (5.0, 1)]), packed(&[(2.0, 3), (4.0, 2)]));
+        let combining = Combining::of_code(MPI_MAXLOC, MPI_DOUBLE_INT).unwrap();
+        combining.packed(&from, &mut into);
+        assert_eq!(into, packed(&[(2.0, 3), (5.0, 1)]));
+    }
+
+    #[test]
+    fn what_has_a_gap_is_what_packed_is_smaller() {
+        for handle in 0x4c00_0000..0x4c00_3000 {
+            if let Some(one) = named::get(handle).filter(|one| one.size > 0) {
+                let has_gap = one.size as isize != one.extent;
+                assert_eq!(one.basic.unwrap().has_gap(), has_gap, "{}", one.told());
+            }
+        }
+        for handle in [MPI_DOUBLE_INT, MPI_LONG_INT, MPI_SHORT_INT, MPI_LONG_DOUBLE_INT] {
+            assert!(named::get(handle).unwrap().basic.unwrap().has_gap());
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_combined_is_refused() {
+        let named = |handle| named::get(handle).unwrap();
+        let code = |answer: Answer<Combining>| answer.err().map(|failure| failure.code);
+        assert_eq!(code(Combining::of(MPI_SUM, Basic::Byte)), Some(MPI_ERR_OP));
+        assert_eq!(code(Combining::changing(MPI_NO_OP, Basic::Signed(4))), Some(MPI_ERR_OP));
+        assert!(Combining::elements(named(MPI_INT), named(MPI_DOUBLE)).is_err());
+        assert!(Combining::elements(named(MPI_INT32_T), named(MPI_INT)).is_ok());
+        assert!(comparable(named(MPI_DOUBLE)).is_err() && comparable(named(MPI_LONG)).is_ok());
+    }
+}

@@ -1,0 +1,114 @@
+//! The arguments that say where an operation goes.
+
+use std::sync::Arc;
+
+use super::way::Way;
+use super::{lock, Window};
+use crate::checks;
+use crate::data::Data;
+use crate::datatype::{self, Datatype, Held};
+use crate::errors::{fail, Answer};
+use crate::handles::*;
+
+/// Some of a target's memory, in an epoch that allows to reach it.
+pub struct Target<'a> {
+    pub window: &'a Arc<Window>,
+    pub rank: usize,
+    pub way: Way,
+    /// Where it is: in this process, or as addresses of the target's; as places in the window where
+    /// messages go.
+    pub data: Data,
+}
+
+/// The target of an operation, as its arguments name it.
+#[derive(Clone, Copy)]
+pub struct Named {
+    pub rank: c_int,
+    pub disp: MPI_Aint,
+    pub count: MPI_Count,
+    pub datatype: MPI_Datatype,
+    /// Its end is a request's.
+    pub by_request: bool,
+}
+
+impl Window {
+    /// None for MPI_PROC_NULL.
+    pub fn target<'a>(self: &'a Arc<Window>, named: &Named) -> Answer<Option<(Target<'a>, Held)>> {
+        let count = checks::count("target_count", named.count)?;
+        if named.rank == MPI_PROC_NULL {
+            return Ok(None);
+        }
+        let rank = self.checked("target_rank", named.rank)?;
+        let datatype = datatype::committed(named.datatype)?;
+        let mut epochs = self.epochs();
+        match named.by_request {
+            false => epochs.access(rank)?,
+            true => epochs.request(rank)?,
+        }
+        drop(epochs);
+        let at = self.place(rank, named.disp, count, &datatype)?;
+        let way = self.ways[rank];
+        let base = match way {
+            Way::Here(base) => base,
+            Way::Kernel(_) => self.members[rank].base,
+            Way::Served => 0,
+        };
+        let at = base.wrapping_add_signed(at) as *const c_void;
+        let data = Data::items(at, count, &datatype);
+        Ok(Some((Target { window: self, rank, way, data }, datatype)))
+    }
+
+    /// A rank of the window.
+    pub fn checked(&self, name: &str, rank: c_int) -> Answer<usize> {
+        checks::rank(name, rank, self.size() as c_int, "the window")?;
+        Ok(rank as usize)
+    }
+
+    /// How far from its beginning; an error where that is not in the window.
+    fn place(
+        &self,
+        rank: usize,
+        disp: MPI_Aint,
+        count: usize,
+        datatype: &Datatype,
+    ) -> Answer<isize> {
+        let member = &self.members[rank];
+        let between = datatype.extent.saturating_mul(count.saturating_sub(1) as isize);
+        let low = datatype.true_lb.saturating_add(between.min(0));
+        let length = datatype.true_extent.saturating_add(between.saturating_abs());
+        let is_nothing = count == 0 || datatype.size == 0;
+        if self.is_dynamic() {
+            let first = disp.wrapping_add(low) as usize;
+            let is_own = rank == self.rank();
+            if is_own && !is_nothing && !lock(&self.attached).has(first, length as usize) {
+                return Err(not_attached(first, length as usize));
+            }
+            return Ok(disp);
+        }
+        if disp < 0 {
+            let text = format!("argument target_disp is {disp}, less than zero");
+            return Err(fail(MPI_ERR_DISP, text));
+        }
+        let at = disp.saturating_mul(member.disp_unit);
+        let (first, end) = (at.saturating_add(low), at.saturating_add(low).saturating_add(length));
+        if !is_nothing && (first < 0 || end > member.size as isize) {
+            let (size, unit) = (member.size, member.disp_unit);
+            let text = format!(
+                "the {length} bytes from byte {first} on do not lie in the window of rank {rank}, \
+                 which has {size} (argument target_disp is {disp}, in units of {unit})"
+            );
+            return Err(fail(MPI_ERR_RMA_RANGE, text));
+        }
+        Ok(at)
+    }
+}
+
+/// Memory of a dynamic window that cannot be reached.
+#[cold]
+pub fn not_attached(at: usize, bytes: usize) -> crate::errors::Failure {
+    let text = format!(
+        "the {bytes} bytes at {at:#x} are not attached to the window; the target calls \
+         MPI_Win_attach, and target_disp is an address of MPI_Get_address"
+    );
+    fail(MPI_ERR_RMA_RANGE, text)
+}
