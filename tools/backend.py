@@ -1,8 +1,8 @@
 """Builds the distribution (PEP 517): maturin's backend, after the libraries of C programs.
 
-maturin compiles one crate, the Python module. libsfm.so and libmpi.so.12 come from two others of
-the same workspace. They are put into the package before maturin looks at it: into a wheel it packs
-them (``include`` in pyproject.toml), and an editable installation finds them in place.
+maturin compiles one crate, the Python module. libsfm.so, libmpi.so.12 and libmpi_abi.so.1 come from
+others of the same workspace. They are put into the package before maturin looks at it: into a wheel
+it packs them (``include`` in pyproject.toml), and an editable installation finds them in place.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = [
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 WORKSPACE = os.path.join(ROOT, "sfm_kernel", "native")
 PLACE = os.path.join(ROOT, "sfm_kernel", "c", "lib")
-LIBRARIES = {"sfm-c": "libsfm.so", "sfm-mpi": "libmpi.so.12"}
+LIBRARIES = {"sfm-c": "libsfm.so", "sfm-mpi": "libmpi.so.12", "sfm-mpi-abi": "libmpi_abi.so.1"}
 """A crate of the workspace, and what its library is called in the package."""
 
 Settings = Mapping[str, Any] | None

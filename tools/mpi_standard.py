@@ -1,6 +1,8 @@
-"""Writes the two tables that the MPI library and its header are generated from.
+"""Writes the tables that the MPI libraries and their headers are generated from.
 
-    python tools/mpi_standard.py [MPICC]     needs pympistandard and MPICH's compiler wrapper
+    python tools/mpi_standard.py [MPICC [MPICC_ABI]]
+
+needs pympistandard and MPICH's compiler wrappers, for MPICH's ABI and for the standard's.
 
 `sfm_kernel/native/mpi/standard.txt` has every C function of the standard in a line: `early` for
 those that may be called before MPI_Init and after MPI_Finalize (`-` for the others), then its
@@ -9,9 +11,10 @@ it; the functions that later standards removed, and that old programs call, are 
 
 `sfm_kernel/native/mpi/constants.txt` has every constant in a line: its name, its type, its value.
 A program that was compiled against MPICH has these values in its code, so they are facts about
-MPICH's ABI: this tool finds them by compiling a program that prints each.
+MPICH's ABI: this tool finds them by compiling a program that prints each. `constants_abi.txt` has
+the same names as they are in the standard's own ABI (MPI 5.0, chapter 20).
 
-Both are kept in the repository, so that nobody who builds or installs needs either package.
+All are kept in the repository, so that nobody who builds or installs needs either package.
 """
 
 from __future__ import annotations
@@ -61,7 +64,7 @@ void* attribute_val_out, int* flag)
 """
 
 # No values of the ABI: what is a function, a format, or says which standard a library has.
-NO_CONSTANT = re.compile(r"_FMT_|_DEFINED$|_FN(_|$)|^MPI_(SUB)?VERSION$")
+NO_CONSTANT = re.compile(r"_FMT_|_DEFINED$|_FN(_|$)|^MPI_((SUB)?VERSION|ABI)$")
 
 # What a constant is, by the C type that MPICH's header gives it.
 TYPES = (
@@ -93,8 +96,25 @@ def name(prototype: str) -> str:
     return re.split(r"[\s*]+", prototype.split("(")[0])[-1]
 
 
+# What our sources name, and the standard's ABI does not have: its programs cannot mean them, so
+# that any number will do which nothing else of the kind has.
+LACKING = """
+MPIX_BFLOAT16 MPI_Datatype 0x000002f2
+MPIX_C_FLOAT16 MPI_Datatype 0x000002f3
+MPI_COMBINER_HINDEXED_INTEGER int 118
+MPI_COMBINER_HVECTOR_INTEGER int 119
+MPI_COMBINER_STRUCT_INTEGER int 120
+MPI_LB MPI_Datatype 0x000002f0
+MPI_T_BIND_INVALID int 0
+MPI_T_PVAR_CLASS_INVALID int 0
+MPI_T_SCOPE_INVALID int 0
+MPI_T_VERBOSITY_INVALID int 0
+MPI_UB MPI_Datatype 0x000002f1
+"""
+
+
 def constants(mpicc: str) -> list[str]:
-    """Each constant that MPICH's header defines, with its type and value."""
+    """Each constant that the compiler's header defines, with its type and value."""
     header = _run(mpicc, "-E", "-dM", "-include", "mpi.h", "-xc", "/dev/null")
     names = re.findall(
         r"^#define (MPI_[A-Z0-9][A-Z0-9_]*|MPIX_\w*FLOAT16) +\S", header, re.MULTILINE
@@ -116,7 +136,7 @@ def _values(mpicc: str, names: list[str]) -> list[str]:
         body = re.search(rf"^#define {one} +(.*)$", header, re.MULTILINE)
         told = body.group(1) if body else enums
         kind = next((type_ for type_ in TYPES if f"({type_})" in told), "int")
-        if re.search(r"\w \*+\)|MPI_T_\w+\)NULL", told):
+        if re.search(r"\w ?\*+\)|MPI_T_\w+\)(NULL|\d)", told):
             kind = "pointer"
         elif "MPI_Offset" in told:
             kind = "MPI_Offset"
@@ -128,7 +148,7 @@ def _values(mpicc: str, names: list[str]) -> list[str]:
         + (
             f'printf("%ld\\n", (long){one});'
             if kind in ("int", "pointer", "MPI_Offset", "MPI_File")
-            else f'printf("0x%08x\\n", (unsigned){one});'
+            else f'printf("0x%08x\\n", (unsigned)(size_t){one});'
         )
         for one, kind in lines
     )
@@ -145,12 +165,14 @@ def _run(*command: str) -> str:
 
 
 def main() -> None:
-    mpicc = sys.argv[1] if len(sys.argv) > 1 else "mpicc"
+    mpicc, mpicc_abi = [*sys.argv[1:], *("mpicc", "mpicc_abi")[len(sys.argv) - 1 :]]
     found = prototypes()
     early = ["early" if EARLY.match(name(one).removesuffix("_c")) else "-" for one in found]
     lines = [f"{when} {one}" for when, one in zip(early, found, strict=True)]
     (FOLDER / "standard.txt").write_text("\n".join(lines) + "\n")
     (FOLDER / "constants.txt").write_text("\n".join(constants(mpicc)) + "\n")
+    of_abi = sorted([*constants(mpicc_abi), *LACKING.split("\n")[1:-1]])
+    (FOLDER / "constants_abi.txt").write_text("\n".join(of_abi) + "\n")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from sfm_kernel.observe.places import Place, source, words
 
-_OURS = ("libmpi.so", "libsfm.so")
+_OURS = ("libmpi.so", "libmpi_abi.so", "libsfm.so")
 
 _RUNTIMES = re.compile(r"/lib/(libcxx|libcxxabi|libunwind|libc|compiler_rt)/")
 """Sources of a compiler's own libraries, which ziglang puts into the program with their lines."""

@@ -29,9 +29,13 @@ def include() -> Path:
     return found
 
 
-def compiled(source: Path, target: Path) -> str:
-    """Compile and link one source with MPICH; what the compiler says, nothing if all is well."""
-    name = "mpicxx" if source.suffix == ".cpp" else "mpicc"
+def compiled(source: Path, target: Path, abi: bool = False) -> str:
+    """Compile and link one source with MPICH; what the compiler says, nothing if all is well.
+
+    Args:
+        abi: for the ABI of MPI 5.0, which MPICH has, too.
+    """
+    name = ("mpicxx" if source.suffix == ".cpp" else "mpicc") + ("_abi" if abi else "")
     words = [wrapper(name), "-Wall", "-Wextra", "-o", str(target), str(source), "-lm", "-pthread"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     return done.stdout + done.stderr

@@ -1,5 +1,6 @@
 """What a program has in its code is the same with our mpi.h and with MPICH's: every constant, the
-layout of a status, every prototype; and what it looks up by name is in our library."""
+layout of a status, every prototype; and what it looks up by name is in our library. The same of the
+ABI of MPI 5.0, whose header MPICH has, too."""
 
 from __future__ import annotations
 
@@ -30,12 +31,12 @@ TYPES = {
 DATA = ["MPI_UNWEIGHTED", "MPI_WEIGHTS_EMPTY", "MPI_F_STATUS_IGNORE", "MPI_F_STATUSES_IGNORE"]
 
 
-def libmpi() -> Path:
-    """The library as it was installed, or as cargo has just made it."""
-    made = ROOT / "sfm_kernel/native/target/release/libmpi.so"
-    places = [one for one in (INCLUDE.parent / "lib/libmpi.so.12", made) if one.exists()]
+def library(soname: str) -> Path:
+    """A library as it was installed, or as cargo has just made it."""
+    made = ROOT / "sfm_kernel/native/target/release" / soname.rpartition(".")[0]
+    places = [one for one in (INCLUDE.parent / "lib" / soname, made) if one.exists()]
     if not places:
-        pytest.fail("there is no libmpi: cargo build --release -p sfm-mpi, in sfm_kernel/native")
+        pytest.fail(f"there is no {soname}: cargo build --release, in sfm_kernel/native")
     return max(places, key=lambda path: path.stat().st_mtime)
 
 
@@ -59,15 +60,29 @@ def check(tmp_path: Path, header: Path, text: str, *options: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("whose", ["MPICH's", "ours"])
-def test_both_headers_have_the_values_of_the_table(tmp_path: Path, whose: str) -> None:
+def values(table: str) -> str:
+    """That constants have the values of a table, as C asserts it."""
     asserted = []
-    for line in (TABLES / "constants.txt").read_text().splitlines():
+    for line in (TABLES / table).read_text().splitlines():
         name, _kind, value = line.split(" ")
         number = f"(long)(int){value}u" if value.startswith("0x") else value
         asserted.append(f'_Static_assert((long){name} == {number}, "{name}");')
     assert len(asserted) > 300
-    check(tmp_path, mpich.include() if whose == "MPICH's" else INCLUDE, "\n".join(asserted))
+    return "\n".join(asserted)
+
+
+@pytest.mark.parametrize("whose", ["MPICH's", "ours"])
+def test_both_headers_have_the_values_of_the_table(tmp_path: Path, whose: str) -> None:
+    check(tmp_path, mpich.include() if whose == "MPICH's" else INCLUDE, values("constants.txt"))
+
+
+def test_so_has_the_header_of_mpi_5(tmp_path: Path) -> None:
+    lacking = "COMBINER_H(INDEXED|VECTOR)_INTEGER|COMBINER_STRUCT_INTEGER|[LU]B|T_\\w+_INVALID"
+    text = re.sub(rf"(?m)^.*\b(MPI_({lacking})|MPIX_\w+)\b.*$", "", values("constants_abi.txt"))
+    for field, at in {"MPI_SOURCE": 0, "MPI_TAG": 4, "MPI_ERROR": 8}.items():
+        text += f'\n_Static_assert(offsetof(MPI_Status, {field}) == {at}, "{field}");'
+    text += '\n_Static_assert(sizeof(MPI_Status) == 32 && sizeof(MPI_Comm) == 8, "sizes");'
+    check(tmp_path, mpich.include(), text, "-DMPI_ABI")
 
 
 @pytest.mark.parametrize("whose", ["MPICH's", "ours"])
@@ -109,18 +124,19 @@ def test_our_header_is_what_its_tables_say() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_the_library_exports_every_name() -> None:
-    """In a process of its own, which finds it afterwards by the name that MPICH's has."""
+@pytest.mark.parametrize("soname", ["libmpi.so.12", "libmpi_abi.so.1"])
+def test_the_library_exports_every_name(soname: str) -> None:
+    """In a process of its own, which finds it afterwards by the name that the ABI gives it."""
     wanted = names() + DATA
     assert len(wanted) > 1000
     script = (
         "import ctypes, sys\n"
         "library = ctypes.CDLL(sys.argv[1])\n"
         "print([name for name in sys.stdin.read().split() if not hasattr(library, name)])\n"
-        "print(ctypes.CDLL('libmpi.so.12')._handle == library._handle)\n"
+        "print(ctypes.CDLL(sys.argv[2])._handle == library._handle)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script, libmpi()],
+        [sys.executable, "-c", script, library(soname), soname],
         input=" ".join(wanted), capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.splitlines() == ["[]", "True"]

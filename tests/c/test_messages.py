@@ -96,7 +96,7 @@ def run(words: Sequence[str], size: int, world: dict[str, str], library: Path) -
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
-@pytest.mark.parametrize("name", ["messages", "communicators", "collectives"])
+@pytest.mark.parametrize("name", ["messages", "communicators", "collectives", "tools"])
 def test_every_result_is_right(name: str, size: int, world: dict[str, str], library: Path) -> None:
     told = run([str(compiled(name, library))], size, world, library)
     assert told[0].endswith(f"all {name} are right\n")

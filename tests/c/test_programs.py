@@ -1,5 +1,5 @@
 """The programs that courses teach MPI with: each runs as its source, with our header, and as a
-binary that was linked with MPICH and knows nothing of us."""
+binary that was linked with MPICH and knows nothing of us; some also in the ABI of MPI 5.0."""
 
 from __future__ import annotations
 
@@ -17,6 +17,12 @@ from tests.mpi.launching import PATIENCE, run
 FOLDER = Path(__file__).parent / "programs" / "mpi"
 PROGRAMS = catalogue.programs(str(FOLDER))
 each = pytest.mark.parametrize("program", PROGRAMS, ids=[one.name for one in PROGRAMS])
+
+
+# Statuses, arrays of handles, special values, callbacks that get handles.
+OF_ABI = ["attributes.c", "cancel.c", "collectives_v.c", "complex_op.c", "error_codes.c",
+          "error_handler.c", "external32.c", "groups.c", "in_place.c", "mprobe.c", "persistent.c",
+          "struct_type.c", "task_farm.cpp", "tools.c", "waiting.c"]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +62,13 @@ def test_as_a_source(program: Program) -> None:
 @each
 def test_as_a_binary_of_mpich(program: Program, binaries: Path) -> None:
     check(program, str(binaries / program.name))
+
+
+@pytest.mark.parametrize("name", OF_ABI)
+def test_as_a_binary_of_mpi_5(name: str, tmp_path: Path) -> None:
+    program = next(one for one in PROGRAMS if one.name == name)
+    assert mpich.compiled(Path(program.path), tmp_path / "program", abi=True) == ""
+    check(program, str(tmp_path / "program"))
 
 
 def test_a_comment_that_nobody_understands(tmp_path: Path) -> None:

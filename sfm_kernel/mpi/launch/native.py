@@ -1,7 +1,7 @@
 """A rank that is a program of its own: compiled from C, or another Python with the real mpi4py.
 
-It joins the world through our libmpi.so.12, by what stands in its environment (SFM_DIR,
-SFM_MPI_WORLD, SFM_MPI_RANK, SFM_MPI_SIZE), and reports on the socket whose descriptor is
+It joins the world through our libmpi.so.12 or libmpi_abi.so.1, by what stands in its environment
+(SFM_DIR, SFM_MPI_WORLD, SFM_MPI_RANK, SFM_MPI_SIZE), and reports on the socket whose descriptor is
 SFM_MPI_REPORTS, as ``rank`` does for Python.
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, NoReturn
 
-from sfm_kernel.c import LIB, LIBMPI
+from sfm_kernel.c import LIB, LIBMPI, LIBMPI_ABI
 from sfm_kernel.errors import SFMError
 from sfm_kernel.mpi.launch import elf, reports
 from sfm_kernel.mpi.launch.surroundings import SIGNALS
@@ -133,17 +133,20 @@ def unfit(path: str) -> str:
         return f"{path} is a program of 32 bits, and our MPI has 64: compile it without -m32"
     if not os.access(path, os.X_OK):
         return f"{path} may not be run: chmod +x {path}"
-    if foreign := [name for name in _mpi(about) if not name.startswith(("libmpi.so.12", *_KIN))]:
+    if foreign := [name for name in _mpi(about) if not name.startswith((*_OURS, *_KIN))]:
         return (
             f"{path} was linked with {_maker(foreign[0])} ({foreign[0]}); our library has the ABI "
-            f"of MPICH, Intel MPI and MVAPICH (libmpi.so.12). Give the launcher the source, which "
+            f"of MPICH, Intel MPI and MVAPICH (libmpi.so.12), and that of MPI 5.0 "
+            f"(libmpi_abi.so.1). Give the launcher the source, which "
             f"it compiles itself, or compile it with `cc prog.c $(sfm-config --cflags --libs)`"
         )
-    if _mpi(about) and not os.path.exists(LIBMPI):
-        return f"{path} needs libmpi.so.12, which is missing here: install sfm-kernel again"
+    if _mpi(about) and not os.path.exists(_ours(about)):
+        name = os.path.basename(_ours(about))
+        return f"{path} needs {name}, which is missing here: install sfm-kernel again"
     return ""
 
 
+_OURS = ("libmpi.so.12", "libmpi_abi.so.1")
 _KIN = ("libmpicxx.so.12", "libmpifort.so.12", "libmpichcxx", "libmpichfort")
 """Layers over MPICH's library, for other languages."""
 
@@ -152,9 +155,15 @@ def _mpi(about: elf.Binary) -> list[str]:
     return [name for name in about.needed if name.startswith(("libmpi", "libmpich"))]
 
 
+def _ours(about: elf.Binary) -> str:
+    """Our library in the ABI that a program was compiled for."""
+    is_abi = any(name.startswith("libmpi_abi") for name in about.needed)
+    return LIBMPI_ABI if is_abi else LIBMPI
+
+
 def _maker(library: str) -> str:
     if library.startswith("libmpi_abi"):
-        return "a library of MPI 5's common ABI"
+        return "a library of another version of MPI's common ABI"
     if library.startswith(("libmpi.so.40", "libmpi.so.20", "libmpi_")):
         return "Open MPI"
     return "another MPI"
@@ -166,7 +175,7 @@ def _libraries(path: str) -> dict[str, str]:
     if not _mpi(about):
         return {}
     if about.old_path:  # it looks where it was linked before anything else
-        return {"LD_PRELOAD": ":".join(filter(None, (LIBMPI, os.environ.get("LD_PRELOAD"))))}
+        return {"LD_PRELOAD": ":".join(filter(None, (_ours(about), os.environ.get("LD_PRELOAD"))))}
     return {"LD_LIBRARY_PATH": _with_ours()}
 
 
@@ -192,11 +201,11 @@ def unfit_mpi4py() -> str:
         for name in os.listdir(folder):
             if name.startswith("MPI.") and name.endswith(".so"):
                 try:
-                    if "libmpi.so.12" in elf.read(os.path.join(folder, name)).needed:
+                    if set(_OURS) & set(elf.read(os.path.join(folder, name)).needed):
                         return ""
                 except (OSError, ValueError):
                     continue
     return (
         "the mpi4py that is installed was built for another MPI: Python beside C needs one for "
-        "MPICH's ABI, as `pip install 'mpi4py>=4.1'` brings it"
+        "MPICH's ABI, as `pip install 'mpi4py>=4.1'` brings it, or for that of MPI 5.0"
     )

@@ -7,25 +7,38 @@
 //! `MPI_X_c`, where the standard has it, calls the same `x`: counts come to it as MPI_Count, arrays
 //! of them as `Numbers`, and places for results as `Results`, of either size. Where twins differ in
 //! more than that (`MPI_Op_create_c`) each is written.
+//!
+//! Two packages compile these sources: sfm-mpi in MPICH's ABI, and sfm-mpi-abi in the standard's own,
+//! with `cfg(abi)`. They differ in the table of constants, in what a handle is (src/handles.rs), and
+//! in the status (src/status.rs).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-const SONAME: &str = "libmpi.so.12";
-
 fn main() {
-    let here = PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("cargo sets it"));
-    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets it"));
-    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,{SONAME}");
-    for read in ["build.rs", "standard.txt", "constants.txt", "src/functions"] {
-        println!("cargo:rerun-if-changed={read}");
+    let of = |name: &str| PathBuf::from(env::var(name).expect("cargo sets it"));
+    let (here, out) = (of("CARGO_MANIFEST_DIR").join("../mpi"), of("OUT_DIR"));
+    println!("cargo:rustc-check-cfg=cfg(abi)");
+    let (mut soname, mut table) = ("libmpi.so.12", "constants.txt");
+    if is_abi() {
+        println!("cargo:rustc-cfg=abi");
+        (soname, table) = ("libmpi_abi.so.1", "constants_abi.txt");
+    }
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,{soname}");
+    for read in ["build.rs", "standard.txt", table, "src/functions"] {
+        println!("cargo:rerun-if-changed=../mpi/{read}");
     }
     let text = |name: &str| fs::read_to_string(here.join(name)).expect("a table of this crate");
     let written = implemented(&here.join("src/functions"));
-    write(&out.join("constants.rs"), &constants(&text("constants.txt")));
+    write(&out.join("constants.rs"), &constants(&text(table)));
     write(&out.join("entries.rs"), &entries(&text("standard.txt"), &written));
+}
+
+/// Whether the package is the one of the standard's ABI.
+fn is_abi() -> bool {
+    env::var("CARGO_PKG_NAME").as_deref() == Ok("sfm-mpi-abi")
 }
 
 fn write(path: &Path, text: &str) {
@@ -89,7 +102,7 @@ fn entries(table: &str, written: &BTreeMap<String, String>) -> String {
         let function = short(&base.name);
         unused.retain(|name| **name != function);
         let module = written.get(&function);
-        if module.is_none() && prototype.name.ends_with("_c") {
+        if module.is_none() && prototype.name.ends_with("_c") && !is_abi() {
             continue; // mpi4py, for one, takes the other then
         }
         let given = shared.unwrap_or_else(|| listed(prototype, false));
@@ -194,13 +207,16 @@ fn call(prototype: &Prototype, body: Option<String>) -> String {
         Some(body) => body,
         // A file's handle is a number that looks like a pointer (src/file/mod.rs).
         None if is_conversion(prototype) => {
-            format!("{} as isize as {returns}", prototype.parameters[0].0)
+            format!("{} as usize as u32 as isize as {returns}", prototype.parameters[0].0)
         }
         None if value => panic!("{name} cannot return an error: write it"),
         None => "Err(errors::missing())".into(),
     };
     let body = match (value, early) {
         (true, _) => body,
+        (false, true) if name.starts_with("MPI_T_") => {
+            format!("tool::answer(\"{name}\", || {body})")
+        }
         (false, true) => format!("errors::answer(\"{name}\", {on}, {body})"),
         (false, false) => format!(
             "match world::must_run(\"{name}\") {{\n            Ok(()) => \

@@ -28,6 +28,9 @@ pub struct Key {
     freed: AtomicBool,
 }
 
+/// MPI_COMM_DUP_FN and its like in the standard's ABI; in MPICH's they are a function of ours.
+const DUP_FN: usize = 1;
+
 static KEYS: Table<Key> = Table::new(0xa440_0000);
 
 /// The values on one object, oldest first. A value is an address that only the program knows.
@@ -47,14 +50,14 @@ struct Hold(c_int);
 
 impl Hold {
     fn of(keyval: c_int) -> Arc<Hold> {
-        KEYS.retain(keyval);
+        KEYS.retain(of(keyval));
         Arc::new(Hold(keyval))
     }
 }
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        KEYS.release(self.0);
+        KEYS.release(of(self.0));
     }
 }
 
@@ -65,19 +68,24 @@ pub fn create_key(
     extra: *mut c_void,
 ) -> c_int {
     let freed = AtomicBool::new(false);
-    KEYS.insert(Arc::new(Key { owner, copy, delete, extra: extra as usize, freed }))
+    KEYS.insert(Arc::new(Key { owner, copy, delete, extra: extra as usize, freed })) as c_int
+}
+
+/// A key is an int in every ABI; the table's handle of it.
+fn of(keyval: c_int) -> Handle {
+    handle(keyval as u32)
 }
 
 /// The key goes when no value is set under it any more.
 pub fn free_key(keyval: c_int, owner: Owner) -> Answer {
     if !key(keyval, owner)?.freed.swap(true, Relaxed) {
-        KEYS.release(keyval);
+        KEYS.release(of(keyval));
     }
     Ok(())
 }
 
 pub fn key(keyval: c_int, owner: Owner) -> Answer<Arc<Key>> {
-    match KEYS.get(keyval) {
+    match KEYS.get(of(keyval)) {
         Some(key) if key.owner == owner => Ok(key),
         Some(key) => {
             let text = format!("the key was made for a {:?}, not for a {owner:?}", key.owner);
@@ -104,7 +112,7 @@ impl Attributes {
     /// `object` is the handle that these belong to; the program's functions may be called with it.
     pub unsafe fn set(
         &self,
-        object: c_int,
+        object: Handle,
         keyval: c_int,
         owner: Owner,
         to: *mut c_void,
@@ -120,7 +128,7 @@ impl Attributes {
 
     /// # Safety
     /// As of `set`.
-    pub unsafe fn delete(&self, object: c_int, keyval: c_int) -> Answer {
+    pub unsafe fn delete(&self, object: Handle, keyval: c_int) -> Answer {
         let found = {
             let values = self.0.lock().expect("no panic under the lock");
             values.iter().find(|one| one.keyval() == keyval).cloned()
@@ -137,7 +145,7 @@ impl Attributes {
     ///
     /// # Safety
     /// As of `set`.
-    pub unsafe fn clear(&self, object: c_int) -> Answer {
+    pub unsafe fn clear(&self, object: Handle) -> Answer {
         loop {
             let last = self.0.lock().expect("no panic under the lock").last().cloned();
             let Some(last) = last else { return Ok(()) };
@@ -153,7 +161,7 @@ impl Attributes {
     ///
     /// # Safety
     /// As of `set`.
-    pub unsafe fn copy(&self, object: c_int) -> Answer<Attributes> {
+    pub unsafe fn copy(&self, object: Handle) -> Answer<Attributes> {
         let all = self.0.lock().expect("no panic under the lock").clone();
         let mut copies = Vec::new();
         for one in all {
@@ -170,14 +178,17 @@ impl Value {
         self.hold.0
     }
 
-    unsafe fn delete(&self, object: c_int) -> Answer {
+    unsafe fn delete(&self, object: Handle) -> Answer {
         let Some(function) = self.key.delete else { return Ok(()) };
         let extra = self.key.extra as *mut c_void;
         check("delete", kept(|| function(object, self.keyval(), self.value as *mut c_void, extra)))
     }
 
-    unsafe fn copy(&self, object: c_int) -> Answer<Option<usize>> {
+    unsafe fn copy(&self, object: Handle) -> Answer<Option<usize>> {
         let Some(function) = self.key.copy else { return Ok(None) };
+        if function as usize == DUP_FN {
+            return Ok(Some(self.value));
+        }
         let (extra, value) = (self.key.extra as *mut c_void, self.value as *mut c_void);
         let (mut copy, mut flag) = (0_usize, 0);
         let to = (&raw mut copy).cast();

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 
-/// Name, value and meaning of each class that our functions answer with.
+/// Name, value and meaning of each class.
 const CLASSES: &[(&str, c_int, &str)] = &[
     ("MPI_SUCCESS", MPI_SUCCESS, "no error"),
     ("MPI_ERR_BUFFER", MPI_ERR_BUFFER, "invalid buffer"),
@@ -70,6 +70,24 @@ const CLASSES: &[(&str, c_int, &str)] = &[
     ("MPI_ERR_VALUE_TOO_LARGE", MPI_ERR_VALUE_TOO_LARGE, "the value does not fit"),
     ("MPI_ERR_ERRHANDLER", MPI_ERR_ERRHANDLER, "invalid error handler"),
     ("MPI_ERR_ABI", MPI_ERR_ABI, "the wrong binary interface"),
+    ("MPI_T_ERR_MEMORY", MPI_T_ERR_MEMORY, "no memory left"),
+    ("MPI_T_ERR_NOT_INITIALIZED", MPI_T_ERR_NOT_INITIALIZED, "the interface is not initialized"),
+    ("MPI_T_ERR_CANNOT_INIT", MPI_T_ERR_CANNOT_INIT, "the interface cannot be initialized"),
+    ("MPI_T_ERR_INVALID_INDEX", MPI_T_ERR_INVALID_INDEX, "no such variable, category or event"),
+    ("MPI_T_ERR_INVALID_ITEM", MPI_T_ERR_INVALID_ITEM, "no such item"),
+    ("MPI_T_ERR_INVALID_HANDLE", MPI_T_ERR_INVALID_HANDLE, "invalid handle of a tool"),
+    ("MPI_T_ERR_OUT_OF_HANDLES", MPI_T_ERR_OUT_OF_HANDLES, "no more handles"),
+    ("MPI_T_ERR_OUT_OF_SESSIONS", MPI_T_ERR_OUT_OF_SESSIONS, "no more sessions"),
+    ("MPI_T_ERR_INVALID_SESSION", MPI_T_ERR_INVALID_SESSION, "invalid session of a tool"),
+    ("MPI_T_ERR_CVAR_SET_NOT_NOW", MPI_T_ERR_CVAR_SET_NOT_NOW, "cannot be set now"),
+    ("MPI_T_ERR_CVAR_SET_NEVER", MPI_T_ERR_CVAR_SET_NEVER, "cannot be set"),
+    ("MPI_T_ERR_PVAR_NO_STARTSTOP", MPI_T_ERR_PVAR_NO_STARTSTOP, "cannot be started or stopped"),
+    ("MPI_T_ERR_PVAR_NO_WRITE", MPI_T_ERR_PVAR_NO_WRITE, "cannot be written or reset"),
+    ("MPI_T_ERR_PVAR_NO_ATOMIC", MPI_T_ERR_PVAR_NO_ATOMIC, "cannot be read and reset at once"),
+    ("MPI_T_ERR_INVALID_NAME", MPI_T_ERR_INVALID_NAME, "no such name"),
+    ("MPI_T_ERR_INVALID", MPI_T_ERR_INVALID, "invalid use of the tool information interface"),
+    ("MPI_T_ERR_NOT_SUPPORTED", MPI_T_ERR_NOT_SUPPORTED, "not supported"),
+    ("MPI_T_ERR_NOT_ACCESSIBLE", MPI_T_ERR_NOT_ACCESSIBLE, "not accessible"),
     ("MPI_ERR_LASTCODE", MPI_ERR_LASTCODE, "the last predefined code"),
 ];
 
@@ -159,7 +177,7 @@ pub fn last_used() -> c_int {
 }
 
 pub fn class(code: c_int) -> Answer<c_int> {
-    if predefined(code).is_some() || (0..FIRST).contains(&code) && is_tool_code(code) {
+    if predefined(code).is_some() {
         return Ok(code);
     }
     added(code, |added| added.class).ok_or_else(|| {
@@ -167,18 +185,10 @@ pub fn class(code: c_int) -> Answer<c_int> {
     })
 }
 
-/// Codes of the tool information interface, which have no text of their own.
-fn is_tool_code(code: c_int) -> bool {
-    (MPI_T_ERR_MEMORY..=MPI_T_ERR_NOT_ACCESSIBLE).contains(&code)
-}
-
 /// `MPI_ERR_RANK: invalid rank`
 pub fn text(code: c_int) -> Option<String> {
     if let Some((name, _, meaning)) = predefined(code) {
         return Some(format!("{name}: {meaning}"));
-    }
-    if is_tool_code(code) {
-        return Some(format!("error {code} of the tool information interface"));
     }
     added(code, |added| added.text.clone())
 }

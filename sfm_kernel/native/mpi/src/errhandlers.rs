@@ -1,6 +1,6 @@
 //! Error handlers: MPI_ERRORS_ARE_FATAL until the program wants another.
 
-use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
 use crate::errors::{fail, fatal, Answer, On};
@@ -21,7 +21,7 @@ pub enum Handler {
 static HANDLERS: Table<Handler> = Table::new(0x9400_0000);
 
 /// The handler of one object. It holds a reference to the handle.
-pub struct Attached(AtomicI32);
+pub struct Attached(AtomicHandle);
 
 impl Attached {
     pub const fn new() -> Attached {
@@ -30,14 +30,14 @@ impl Attached {
 
     /// With one of the predefined ones.
     pub const fn with(handle: MPI_Errhandler) -> Attached {
-        Attached(AtomicI32::new(handle))
+        Attached(AtomicHandle::new(handle))
     }
 
     /// A new communicator inherits.
     pub fn copy(&self) -> Attached {
         let handle = self.0.load(Relaxed);
         HANDLERS.retain(handle);
-        Attached(AtomicI32::new(handle))
+        Attached(AtomicHandle::new(handle))
     }
 
     /// The handle, without a reference of its own.

@@ -64,10 +64,16 @@ impl Failure {
         if self.code == INTERRUPTED {
             return MPI_ERR_OTHER;
         }
-        let text = format!("{function}: {}", self.text);
-        TEXTS.with_borrow_mut(|texts| texts.insert(self.code, text.clone()));
+        let text = self.note(function);
         errhandlers::handle(self.code, &text, self.on.or(on));
         self.code
+    }
+
+    /// The text, which is kept for MPI_Error_string.
+    pub fn note(&self, function: &str) -> String {
+        let text = format!("{function}: {}", self.text);
+        TEXTS.with_borrow_mut(|texts| texts.insert(self.code, text.clone()));
+        text
     }
 }
 

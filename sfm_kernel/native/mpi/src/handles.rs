@@ -1,7 +1,9 @@
-//! The C types and constants of MPICH's ABI, by their names in C.
+//! The C types and constants of the ABI, by their names in C.
 //!
-//! A handle is an `int`: two bits say whether the object is predefined (01) or made by the program
-//! (10), four bits say of which kind it is, the rest is its place in a table.
+//! In MPICH's ABI a handle is an `int`: two bits say whether the object is predefined (01) or made by
+//! the program (10), four bits say of which kind it is, the rest is its place in a table. In the
+//! standard's ABI it is a pointer: the predefined are small numbers, and of the others the lower half
+//! is as above.
 
 #![allow(non_camel_case_types)]
 
@@ -9,16 +11,38 @@ pub use std::ffi::{c_char, c_int, c_void};
 
 pub use crate::status::MPI_Status;
 
-pub type MPI_Comm = c_int;
-pub type MPI_Datatype = c_int;
-pub type MPI_Errhandler = c_int;
-pub type MPI_Group = c_int;
-pub type MPI_Info = c_int;
-pub type MPI_Message = c_int;
-pub type MPI_Op = c_int;
-pub type MPI_Request = c_int;
-pub type MPI_Session = c_int;
-pub type MPI_Win = c_int;
+#[cfg(not(abi))]
+pub type Handle = c_int;
+#[cfg(not(abi))]
+pub type AtomicHandle = std::sync::atomic::AtomicI32;
+#[cfg(abi)]
+pub type Handle = isize;
+#[cfg(abi)]
+pub type AtomicHandle = std::sync::atomic::AtomicIsize;
+
+/// The handle of a number (table.rs).
+pub const fn handle(number: u32) -> Handle {
+    number as Handle
+}
+
+/// The number of a handle; None where no handle has it.
+pub fn number(handle: Handle) -> Option<u32> {
+    match cfg!(abi) {
+        true => u32::try_from(handle).ok(),
+        false => Some(handle as u32),
+    }
+}
+
+pub type MPI_Comm = Handle;
+pub type MPI_Datatype = Handle;
+pub type MPI_Errhandler = Handle;
+pub type MPI_Group = Handle;
+pub type MPI_Info = Handle;
+pub type MPI_Message = Handle;
+pub type MPI_Op = Handle;
+pub type MPI_Request = Handle;
+pub type MPI_Session = Handle;
+pub type MPI_Win = Handle;
 pub type MPI_File = *mut c_void;
 
 pub type MPI_Aint = isize;
@@ -40,15 +64,15 @@ pub type MPI_Win_errhandler_function = MPI_Comm_errhandler_function;
 pub type MPI_Session_errhandler_function = MPI_Comm_errhandler_function;
 pub type MPI_Handler_function = MPI_Comm_errhandler_function;
 
-/// Communicators, datatypes and windows are all `int`, so one type does for their callbacks.
+/// Communicators, datatypes and windows are all handles, so one type does for their callbacks.
 pub type MPI_Copy_function = Option<
-    unsafe extern "C" fn(c_int, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int,
+    unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int,
 >;
 pub type MPI_Comm_copy_attr_function = MPI_Copy_function;
 pub type MPI_Type_copy_attr_function = MPI_Copy_function;
 pub type MPI_Win_copy_attr_function = MPI_Copy_function;
 pub type MPI_Delete_function =
-    Option<unsafe extern "C" fn(c_int, c_int, *mut c_void, *mut c_void) -> c_int>;
+    Option<unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int>;
 pub type MPI_Comm_delete_attr_function = MPI_Delete_function;
 pub type MPI_Type_delete_attr_function = MPI_Delete_function;
 pub type MPI_Win_delete_attr_function = MPI_Delete_function;
@@ -89,9 +113,19 @@ pub type MPI_T_pvar_handle = *mut c_void;
 pub type MPI_T_pvar_session = *mut c_void;
 pub type MPI_T_event_registration = *mut c_void;
 pub type MPI_T_event_instance = *mut c_void;
-pub type MPI_T_event_cb_function = *mut c_void;
-pub type MPI_T_event_dropped_cb_function = *mut c_void;
-pub type MPI_T_event_free_cb_function = *mut c_void;
+pub type MPI_T_event_cb_function = Option<
+    unsafe extern "C" fn(
+        MPI_T_event_instance,
+        MPI_T_event_registration,
+        MPI_T_cb_safety,
+        *mut c_void,
+    ),
+>;
+pub type MPI_T_event_dropped_cb_function = Option<
+    unsafe extern "C" fn(MPI_Count, MPI_T_event_registration, c_int, MPI_T_cb_safety, *mut c_void),
+>;
+pub type MPI_T_event_free_cb_function =
+    Option<unsafe extern "C" fn(MPI_T_event_registration, MPI_T_cb_safety, *mut c_void)>;
 pub type MPI_T_cb_safety = c_int;
 pub type MPI_T_source_order = c_int;
 
@@ -103,5 +137,5 @@ mod constants {
     include!(concat!(env!("OUT_DIR"), "/constants.rs"));
 }
 
-/// What our functions follow: MPI 4.1, as far as it is there.
-pub const VERSION: (c_int, c_int) = (4, 1);
+/// What our functions follow, as far as it is there: MPI 4.1, or with its own ABI 5.0.
+pub const VERSION: (c_int, c_int) = if cfg!(abi) { (5, 0) } else { (4, 1) };

@@ -1,5 +1,6 @@
-//! MPI over the queue, for programs in C, C++ and whatever calls C: MPICH's ABI, so that a program
-//! which was compiled and linked against MPICH runs on it unchanged.
+//! MPI over the queue, for programs in C, C++ and whatever calls C: in MPICH's ABI, so that a program
+//! which was compiled and linked against MPICH runs on it unchanged; and, compiled once more with
+//! `cfg(abi)` (../mpi-abi), in the ABI of MPI 5.0.
 //!
 //! - `handles`, `status`, `table`: the ABI: C types, constants, the status, objects by handle
 //! - `errors`, `classes`, `errhandlers`, `checks`: what failed, said to whom; arguments
@@ -14,6 +15,7 @@
 //! - `world`, `process`, `endpoint`, `launcher`, `starting`, `sockets`: the program that this
 //!   process is a part of; `home`, `host`: what kind of world and program these are
 //! - `spawning`, `ports`, `names`: processes that are started, or met, later
+//! - `tool`: the tool information interface
 //! - `functions`: one function for each of the standard's; build.rs makes the exported entries
 
 mod attributes;
@@ -55,6 +57,7 @@ mod spawning;
 mod starting;
 mod status;
 mod table;
+mod tool;
 mod topology;
 mod window;
 mod world;
@@ -63,14 +66,15 @@ mod world;
 #[allow(non_snake_case)]
 mod entries {
     use crate::handles::*;
-    use crate::{checks, datatype, errors, functions, world};
+    use crate::{checks, datatype, errors, functions, tool, world};
     use sfm_endpoint::entry;
     include!(concat!(env!("OUT_DIR"), "/entries.rs"));
 }
 
 sfm_endpoint::at_load!();
 
-/// Data that programs refer to by name: addresses that mean "no weights" and the like.
+/// Addresses that mean "no weights" and the like. In MPICH's ABI programs refer to them by name, as
+/// data; in the standard's they are numbers in its header.
 #[allow(non_upper_case_globals)]
 mod symbols {
     use std::ffi::c_int;
@@ -83,8 +87,8 @@ mod symbols {
         AtomicPtr::new(std::ptr::without_provenance_mut(address))
     }
 
-    pub const UNWEIGHTED: usize = 2;
-    pub const WEIGHTS_EMPTY: usize = 3;
+    pub const UNWEIGHTED: usize = if cfg!(abi) { 10 } else { 2 };
+    pub const WEIGHTS_EMPTY: usize = UNWEIGHTED + 1;
 
     #[no_mangle]
     pub static MPI_UNWEIGHTED: Pointer = at(UNWEIGHTED);
@@ -95,5 +99,5 @@ mod symbols {
     #[no_mangle]
     pub static MPI_F_STATUSES_IGNORE: Pointer = at(1);
     #[no_mangle]
-    pub static MPI_T_PVAR_ALL_HANDLES: Pointer = at(1);
+    pub static MPI_T_PVAR_ALL_HANDLES: Pointer = at(crate::tool::sessions::ALL_HANDLES);
 }

@@ -3,7 +3,7 @@
 //! What it has started is told its parents: the number of the communicator between both, and who they
 //! are. So both sides make the communicator by themselves.
 
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::Ordering;
 
 use serde_json::{json, Value};
 
@@ -101,7 +101,7 @@ fn ask(comm: &Comm, programs: &[Program]) -> Value {
     said
 }
 
-static PARENT: AtomicI32 = AtomicI32::new(MPI_COMM_NULL);
+static PARENT: AtomicHandle = AtomicHandle::new(MPI_COMM_NULL);
 
 /// The communicator to those who have spawned this world; MPI_COMM_NULL if it is freed, or nobody
 /// has.

@@ -1,7 +1,8 @@
-//! `MPI_Status` as MPICH lays it out: 20 bytes.
+//! `MPI_Status` as MPICH lays it out, in 20 bytes, or as the standard's ABI does, in 32.
 
 use crate::handles::*;
 
+#[cfg(not(abi))]
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(non_camel_case_types, non_snake_case)]
@@ -13,7 +14,21 @@ pub struct MPI_Status {
     pub MPI_ERROR: c_int,
 }
 
-const _: () = assert!(std::mem::size_of::<MPI_Status>() == 20);
+#[cfg(abi)]
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(non_camel_case_types, non_snake_case)]
+pub struct MPI_Status {
+    pub MPI_SOURCE: c_int,
+    pub MPI_TAG: c_int,
+    pub MPI_ERROR: c_int,
+    count_lo: c_int,
+    count_hi_and_cancelled: c_int,
+    reserved: [c_int; 3],
+}
+
+const _: () =
+    assert!(size_of::<MPI_Status>() == MPI_F_STATUS_SIZE as usize * size_of::<MPI_Fint>());
 
 impl MPI_Status {
     pub fn new(source: c_int, tag: c_int, bytes: u64) -> MPI_Status {

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, RwLock};
 
-use crate::handles::c_int;
+use crate::handles::{handle, number, Handle};
 
 const PLACES: u32 = 18; // bits: 262,144 objects of a kind at a time
 const AGES: u32 = 4;
@@ -31,7 +31,7 @@ impl<T> Table<T> {
     }
 
     /// A new handle, with one reference. Panics when there are more than any program can mean.
-    pub fn insert(&self, object: Arc<T>) -> c_int {
+    pub fn insert(&self, object: Arc<T>) -> Handle {
         let mut slots = self.slots.write().expect("no panic under the lock");
         let place = slots.free.pop().unwrap_or_else(|| {
             slots.all.push(Slot { age: 0, references: 0, object: None });
@@ -42,23 +42,23 @@ impl<T> Table<T> {
         slot.age = slot.age % ((1 << AGES) - 1) + 1; // never 0: MPICH's own objects have that
         slot.references = 1;
         slot.object = Some(object);
-        (self.kind | slot.age << PLACES | place as u32) as c_int
+        handle(self.kind | slot.age << PLACES | place as u32)
     }
 
-    pub fn get(&self, handle: c_int) -> Option<Arc<T>> {
+    pub fn get(&self, handle: Handle) -> Option<Arc<T>> {
         let slots = self.slots.read().expect("no panic under the lock");
         let (place, age) = self.place(handle)?;
         slots.all.get(place).filter(|slot| slot.age == age)?.object.clone()
     }
 
     /// One more reference to this handle. False if it is not in use.
-    pub fn retain(&self, handle: c_int) -> bool {
+    pub fn retain(&self, handle: Handle) -> bool {
         let mut slots = self.slots.write().expect("no panic under the lock");
         self.slot(&mut slots, handle).map(|slot| slot.references += 1).is_some()
     }
 
     /// One reference less; the handle is free when none is left. None if it is not in use.
-    pub fn release(&self, handle: c_int) -> Option<Arc<T>> {
+    pub fn release(&self, handle: Handle) -> Option<Arc<T>> {
         let mut slots = self.slots.write().expect("no panic under the lock");
         let slot = self.slot(&mut slots, handle)?;
         slot.references -= 1;
@@ -71,13 +71,13 @@ impl<T> Table<T> {
         object
     }
 
-    fn slot<'a>(&self, slots: &'a mut Slots<T>, handle: c_int) -> Option<&'a mut Slot<T>> {
+    fn slot<'a>(&self, slots: &'a mut Slots<T>, handle: Handle) -> Option<&'a mut Slot<T>> {
         let (place, age) = self.place(handle)?;
         slots.all.get_mut(place).filter(|slot| slot.age == age && slot.object.is_some())
     }
 
-    fn place(&self, handle: c_int) -> Option<(usize, u32)> {
-        let rest = handle as u32 ^ self.kind;
+    fn place(&self, handle: Handle) -> Option<(usize, u32)> {
+        let rest = number(handle)? ^ self.kind;
         let age = rest >> PLACES;
         (1..1 << AGES).contains(&age).then_some(((rest & ((1 << PLACES) - 1)) as usize, age))
     }

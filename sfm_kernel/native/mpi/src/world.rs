@@ -79,6 +79,11 @@ pub fn is_main_thread() -> bool {
     MAIN.get() == Some(&thread::current().id())
 }
 
+/// The world's name, by which observers find its processes.
+pub fn name() -> String {
+    std::env::var("SFM_MPI_WORLD").unwrap_or_default()
+}
+
 /// Which of the programs that were started side by side this process runs, counted from 0; None if
 /// nothing started it.
 pub fn application() -> Option<c_int> {

@@ -192,7 +192,8 @@ impl Home for PyHome {
     }
 
     fn way(&self, process: usize) -> Found {
-        let made = self.ask("way", process, |way| Some(way.cast::<Way>().ok()?.get().way().clone()));
+        let made =
+            self.ask("way", process, |way| Some(way.cast::<Way>().ok()?.get().way().clone()));
         made.map_or(Found::Lost, Found::Way)
     }
 

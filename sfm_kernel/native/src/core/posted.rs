@@ -146,6 +146,13 @@ impl Core {
         self.lock().posted.remove(context, number)
     }
 
+    /// Receives that are posted in such contexts, without those that stay.
+    pub fn posted(&self, is_wanted: impl Fn(u64) -> bool) -> usize {
+        let state = self.lock();
+        let lists = state.posted.contexts.iter().filter(|(context, _)| is_wanted(*context));
+        lists.flat_map(|(_, list)| list).filter(|one| !one.stays).count()
+    }
+
     /// The first envelope in the queue that is wanted; with `take` it leaves the queue.
     pub fn look_for(&self, context: u64, wanted: Numbers, take: bool) -> Option<Found> {
         match self.look(context, &Template::of(wanted), 0, None, take, false) {

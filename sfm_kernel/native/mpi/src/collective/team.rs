@@ -23,6 +23,7 @@ use crate::engine::{
 use crate::errors::{fail, Answer, Failure};
 use crate::group::Group;
 use crate::handles::*;
+use crate::tool::counting;
 use crate::{making, process};
 
 /// Who takes part, and which messages are this collective's.
@@ -68,6 +69,9 @@ impl Team {
     }
 
     fn numbered(comm: &Comm, what: What, tag: c_int) -> Team {
+        if counting::is_on() {
+            counting::collective();
+        }
         let (rank, context) = (comm.rank as usize, engine::collectives(comm.context));
         let (near, group) = (comm.group.members.len(), comm.everybody());
         Team { rank, size: group.members.len(), near, what, context, tag, group }

@@ -159,9 +159,13 @@ static BY_PLACE: LazyLock<Vec<Option<Datatype>>> = LazyLock::new(|| {
 const PLACES: usize = 256;
 const PAIRS: usize = 5;
 
-/// `0x4c00sspp`: size and place; or `0x8c00000p` for a pair that has a gap in it.
+/// In MPICH's ABI `0x4c00sspp`: size and place; or `0x8c00000p` for a pair that has a gap in it. In the
+/// standard's 0x200 to 0x2ff.
 fn place(handle: MPI_Datatype) -> Option<usize> {
-    let bits = handle as u32;
+    let bits = number(handle)?;
+    if cfg!(abi) {
+        return (bits >> 8 == 2).then_some((bits & 0xff) as usize);
+    }
     if bits & 0xffff_0000 == 0x4c00_0000 {
         return Some((bits & 0xff) as usize);
     }

@@ -14,6 +14,7 @@
 //! sending, receiving
 //! control     what the two libraries say to each other: received, offer accepted ...
 //! cancelling  taking a send back
+//! limits      sizes at which messages go another way
 //! offers      large messages, copied from memory to memory by both sides
 //! told        what observers are told of calls that wait
 //! wait        advancing, waiting, and finding out that somebody has died
@@ -22,6 +23,7 @@
 
 mod cancelling;
 mod control;
+pub mod limits;
 mod offers;
 mod operation;
 mod path;

@@ -22,14 +22,9 @@ use sfm_native::ring_file::RingFile;
 use super::control::{Kind, Note};
 use super::operation::Outcome;
 use super::peer::SMALL;
-use super::{lock, Engine, Receiving, Sending};
+use super::{limits, lock, Engine, Receiving, Sending};
 use crate::handles::*;
 
-/// Messages of so many bytes are offered: below that, two copies through the ring cost less than a
-/// call of the kernel and the answer.
-pub const OFFER_FROM: usize = 48 << 10;
-/// From so many on, the sender helps.
-const HELP_FROM: usize = 256 << 10;
 /// A piece that one side claims: a few hundred microseconds at most.
 const PIECE: usize = 256 << 10;
 
@@ -215,7 +210,7 @@ impl Engine {
         // SYNC POINT offer: the bytes before the word.
         // SAFETY: the memory is the receive's, and at least `length` bytes.
         let stands = unsafe {
-            match length >= HELP_FROM {
+            match length >= limits::HELP_FROM.get() {
                 true => still(offer, self.fetch_together(&note, offer, to, length)),
                 false => fetch_with_word(offer, to, length),
             }

@@ -10,16 +10,12 @@ use sfm_native::packet::{account, Envelope};
 use super::control::{Kind, Note};
 use super::operation::Outcome;
 use super::path::Path;
-use super::{lock, Engine, Sending, What, CONTROL};
+use super::{limits, lock, Engine, Sending, What, CONTROL};
 use crate::handles::*;
 use crate::home::Found;
 
-/// What a peer may have of the program's messages, and of the collectives', that it has not received:
-/// bytes. As many as Python's endpoint grants (`endpoint.BUFFERING`).
-const BUFFERING: u64 = 16 << 20;
-/// Bytes of a large message that are poured at a time, and how many may be on their way.
+/// Bytes of a large message that are poured at a time.
 const PIECE: usize = 32 << 10;
-const POURING: u64 = 2 << 20;
 
 pub struct Peer {
     /// Its number (`process`).
@@ -189,9 +185,9 @@ impl Engine {
             Err(sent) => return sent,
         };
         let limit = match Note::of(envelope).kind {
-            Kind::Poured => POURING,
+            Kind::Poured => limits::POURING.get() as u64,
             _ if envelope.context == CONTROL => u64::MAX,
-            _ => BUFFERING,
+            _ => limits::BUFFERING.get() as u64,
         };
         let sent = way.send(&packet, limit);
         if sent == Sent::Lost {
@@ -242,6 +238,11 @@ impl Engine {
             queue.length.fetch_sub(1, Ordering::Release);
             self.queued.fetch_sub(1, Ordering::Release);
         }
+    }
+
+    /// The program's messages to a peer that wait for room or credit.
+    pub fn waiting_for(&self, rank: usize) -> usize {
+        self.peer(rank).queues[queue_of(0)].length.load(Ordering::Relaxed)
     }
 
     /// Take a send out of its queue; false if it has gone.

@@ -13,6 +13,7 @@ use super::operation::{End, Outcome};
 use super::{engine, Engine, What};
 use crate::data::Data;
 use crate::handles::*;
+use crate::tool::{counting, sessions};
 
 pub struct Receiving {
     pub end: End,
@@ -49,7 +50,11 @@ impl Receiving {
     pub(super) fn finish(&self, envelope: &Envelope, length: usize) {
         let room = self.data.len();
         let code = if length > room { MPI_ERR_TRUNCATE } else { MPI_SUCCESS };
-        let status = status_of(envelope, length.min(room));
+        let length = length.min(room);
+        if counting::is_on() {
+            counting::received(envelope, length);
+        }
+        let status = status_of(envelope, length);
         self.end.set(Outcome { status, code });
     }
 }
@@ -163,7 +168,11 @@ impl Engine {
     /// The first message that is wanted, which stays where it is.
     pub fn probe(&self, wanted: &Wanted) -> Option<MPI_Status> {
         use sfm_native::core::Found;
-        match self.core.look_for(wanted.context, wanted.numbers(), false)? {
+        let first = self.core.look_for(wanted.context, wanted.numbers(), false);
+        if counting::is_on() {
+            sessions::look(); // the look may have taken in what has come
+        }
+        match first? {
             Found::Ask(candidate) => Some(found(&candidate.packet)),
             Found::Taken(_) | Found::Nothing { .. } => None,
         }
@@ -172,6 +181,9 @@ impl Engine {
     /// The first message that is wanted, out of the queue.
     pub fn take(&self, wanted: &Wanted) -> Option<Arc<Packet>> {
         use sfm_native::core::Found;
+        if counting::is_on() {
+            self.probe(wanted)?;
+        }
         match self.core.look_for(wanted.context, wanted.numbers(), true)? {
             Found::Taken(taken) => Some(taken.packet),
             Found::Ask(_) | Found::Nothing { .. } => None,

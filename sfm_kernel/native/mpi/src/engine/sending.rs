@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex};
 use sfm_native::packet::Envelope;
 
 use super::control::{Kind, Note};
-use super::offers::{Offer, OFFER_FROM};
+use super::offers::Offer;
 use super::operation::{End, Outcome};
 use super::peer::{Sent, Waiting};
-use super::{lock, Engine, What};
+use super::{limits, lock, Engine, What};
 use crate::data::Data;
 use crate::handles::*;
+use crate::tool::counting;
 
 /// What the end of a send says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,7 +124,10 @@ impl Engine {
         length: usize,
         packed: Option<Vec<u8>>,
     ) -> Option<Arc<Sending>> {
-        let offered = length >= OFFER_FROM && to.rank != self.rank;
+        if counting::is_on() {
+            counting::sent(&to, length);
+        }
+        let offered = length >= limits::OFFER_FROM.get() && to.rank != self.rank;
         let kind = match mode {
             _ if offered => Kind::Offer,
             Mode::Standard => Kind::Plain,
@@ -165,6 +169,11 @@ impl Engine {
         // SAFETY: as the caller promises.
         let packed = unsafe { data.pack() };
         self.send_from(to, mode, packed.as_ptr(), packed.len(), Some(packed))
+    }
+
+    /// Sends whose receiver has not said yet that it has them.
+    pub fn unanswered(&self) -> usize {
+        lock(&self.answered).all.len()
     }
 
     /// The same of those in one context.

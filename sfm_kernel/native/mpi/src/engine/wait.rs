@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sfm_endpoint::calltext::Call;
 use sfm_endpoint::{Error, Kind};
@@ -18,6 +18,7 @@ use crate::endpoint::failure;
 use crate::errors::Answer;
 use crate::handles::*;
 use crate::home::Here;
+use crate::tool::{self, counting};
 use crate::{process, world};
 
 /// Whose death makes waiting useless.
@@ -78,6 +79,9 @@ impl Engine {
         if self.running.load(Ordering::Acquire) > 0 {
             self.poll_schedules();
         }
+        if counting::is_on() {
+            tool::look();
+        }
     }
 
     /// Advance until `is_done()`, which is not asked again after that. Err where somebody has died
@@ -100,7 +104,11 @@ impl Engine {
         let until = Until { was_done: Cell::new(false), is_done: RefCell::new(is_done) };
         let (version, examined, shown) = Default::default();
         let mut goal = Waiting { engine: self, about, until, version, examined, shown };
+        let began = counting::is_on().then(Instant::now);
         let waited = calls::wait(&Here(&*self.endpoint), &self.core, &mut goal, None);
+        if let Some(began) = began {
+            counting::waited(began.elapsed());
+        }
         waited.map(|_| ()).map_err(failure)
     }
 

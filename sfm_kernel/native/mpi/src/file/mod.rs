@@ -74,8 +74,8 @@ fn open(file: File) -> MPI_File {
     FILES.insert(Arc::new(file)) as isize as MPI_File
 }
 
-fn number(handle: MPI_File) -> Option<c_int> {
-    c_int::try_from(handle as isize).ok()
+fn number(file: MPI_File) -> Option<Handle> {
+    u32::try_from(file as usize).ok().map(handle)
 }
 
 /// The file of a handle; the error says what is wrong with it.

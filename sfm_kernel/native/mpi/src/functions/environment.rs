@@ -11,9 +11,15 @@ pub unsafe fn get_version(version: *mut c_int, subversion: *mut c_int) -> Answer
 }
 
 pub unsafe fn get_library_version(version: *mut c_char, resultlen: *mut c_int) -> Answer {
-    let (major, minor) = VERSION;
-    let text = format!("sfm-kernel, a part of MPI {major}.{minor} in MPICH's ABI");
+    let text = library_version();
     put_text("version", version, MPI_MAX_LIBRARY_VERSION_STRING, &text, resultlen)
+}
+
+/// Which library this is.
+pub fn library_version() -> String {
+    let (major, minor) = VERSION;
+    let abi = if cfg!(abi) { "its own" } else { "MPICH's" };
+    format!("sfm-kernel, a part of MPI {major}.{minor} in {abi} ABI")
 }
 
 pub unsafe fn initialized(flag: *mut c_int) -> Answer {

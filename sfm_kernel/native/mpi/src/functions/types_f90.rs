@@ -10,7 +10,12 @@ use crate::handles::*;
 /// Those that were asked for: the same question has the same answer.
 static ASKED: Mutex<Vec<([c_int; 3], MPI_Datatype)>> = Mutex::new(Vec::new());
 
-fn described(combiner: c_int, first: c_int, second: c_int, as_: MPI_Datatype) -> Answer<c_int> {
+fn described(
+    combiner: c_int,
+    first: c_int,
+    second: c_int,
+    as_: MPI_Datatype,
+) -> Answer<MPI_Datatype> {
     let question = [combiner, first, second];
     let mut asked = ASKED.lock().expect("no panic under the lock");
     if let Some((_, handle)) = asked.iter().find(|(one, _)| *one == question) {

@@ -1,0 +1,129 @@
+//! What is counted while a tool looks. While none does, a message pays one look at a number.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use sfm_native::packet::{Envelope, LIBRARY};
+
+use super::events::{self, Happened};
+use crate::comm::Comm;
+use crate::engine::{self, Note, To};
+
+/// Handles of tools that need it.
+static WATCHES: AtomicUsize = AtomicUsize::new(0);
+
+#[inline]
+pub fn is_on() -> bool {
+    WATCHES.load(Relaxed) > 0
+}
+
+/// Counting goes on as long as this lives.
+pub struct Watch(());
+
+impl Watch {
+    pub fn new() -> Watch {
+        WATCHES.fetch_add(1, Relaxed);
+        Watch(())
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        WATCHES.fetch_sub(1, Relaxed);
+    }
+}
+
+/// Messages and bytes.
+#[derive(Clone, Copy, Default)]
+pub struct Amount {
+    pub messages: u64,
+    pub bytes: u64,
+}
+
+impl Amount {
+    fn add(&mut self, bytes: usize) {
+        self.messages += 1;
+        self.bytes += bytes as u64;
+    }
+}
+
+/// What went between this process and another.
+#[derive(Clone, Copy, Default)]
+pub struct Flow {
+    pub sent: Amount,
+    pub received: Amount,
+}
+
+/// By context and rank in the world.
+static FLOWS: Mutex<BTreeMap<(u64, usize), Flow>> = Mutex::new(BTreeMap::new());
+static COLLECTIVES: AtomicU64 = AtomicU64::new(0);
+static WAITS: AtomicU64 = AtomicU64::new(0);
+static NANOSECONDS_WAITED: AtomicU64 = AtomicU64::new(0);
+
+fn flows<T>(use_: impl FnOnce(&mut BTreeMap<(u64, usize), Flow>) -> T) -> T {
+    use_(&mut FLOWS.lock().expect("no panic under the lock"))
+}
+
+/// A message goes, or waits to go.
+#[cold]
+pub fn sent(to: &To, bytes: usize) {
+    flows(|all| all.entry((to.context, to.rank)).or_default().sent.add(bytes));
+    events::raise(Happened::Sent, to.context, to.rank, to.tag, bytes);
+}
+
+/// A receive has its message. Perhaps under the lock of the core's queue.
+#[cold]
+pub fn received(envelope: &Envelope, bytes: usize) {
+    let (context, rank) = (envelope.context, Note::of(envelope).rank);
+    flows(|all| all.entry((context, rank)).or_default().received.add(bytes));
+    events::raise(Happened::Received, context, rank, envelope.tag as i32, bytes);
+}
+
+/// A collective call begins.
+#[cold]
+pub fn collective() {
+    COLLECTIVES.fetch_add(1, Relaxed);
+}
+
+/// A call had to wait.
+#[cold]
+pub fn waited(time: Duration) {
+    WAITS.fetch_add(1, Relaxed);
+    NANOSECONDS_WAITED.fetch_add(time.as_nanos() as u64, Relaxed);
+}
+
+pub fn collectives() -> u64 {
+    COLLECTIVES.load(Relaxed)
+}
+
+/// How often, and for how many nanoseconds in all.
+pub fn waits() -> (u64, u64) {
+    (WAITS.load(Relaxed), NANOSECONDS_WAITED.load(Relaxed))
+}
+
+/// The program's messages on a communicator, by the ranks of those they went to or came from.
+pub fn of_comm(comm: &Comm) -> Vec<Flow> {
+    let context = engine::messages(comm.context);
+    let members = &comm.peers().members;
+    flows(|all| {
+        let of = |rank: &i32| all.get(&(context, *rank as usize)).copied().unwrap_or_default();
+        members.iter().map(of).collect()
+    })
+}
+
+/// All messages of the program, or all that its collectives have sent and received.
+pub fn in_all(of_collectives: bool) -> Flow {
+    let mut sum = Flow::default();
+    flows(|all| {
+        let wanted = |context: u64| (context & LIBRARY != 0) == of_collectives;
+        for (_, flow) in all.iter().filter(|((context, _), _)| wanted(*context)) {
+            for (sum, one) in [(&mut sum.sent, flow.sent), (&mut sum.received, flow.received)] {
+                sum.messages += one.messages;
+                sum.bytes += one.bytes;
+            }
+        }
+    });
+    sum
+}

@@ -1,0 +1,50 @@
+//! Enumerations: variables whose numbers have names.
+
+use sfm_native::segment::Doing;
+
+use crate::errors::{fail, Answer};
+use crate::handles::*;
+
+pub struct Enumeration {
+    pub name: &'static str,
+    /// Value and name of each item.
+    pub items: fn() -> Vec<(c_int, &'static str)>,
+}
+
+#[derive(Clone, Copy)]
+pub enum Of {
+    State,
+    ThreadLevel,
+}
+
+const ALL: [Enumeration; 2] = [
+    Enumeration { name: "state", items: states },
+    Enumeration { name: "thread_level", items: thread_levels },
+];
+
+fn states() -> Vec<(c_int, &'static str)> {
+    (0..).map_while(|code| Doing::name(code).map(|name| (code as c_int, name))).collect()
+}
+
+fn thread_levels() -> Vec<(c_int, &'static str)> {
+    vec![
+        (MPI_THREAD_SINGLE, "MPI_THREAD_SINGLE"),
+        (MPI_THREAD_FUNNELED, "MPI_THREAD_FUNNELED"),
+        (MPI_THREAD_SERIALIZED, "MPI_THREAD_SERIALIZED"),
+        (MPI_THREAD_MULTIPLE, "MPI_THREAD_MULTIPLE"),
+    ]
+}
+
+/// The handle of an enumeration: its place, from 1 on.
+pub fn handle(of: Option<Of>) -> MPI_T_enum {
+    of.map_or(0, |of| of as usize + 1) as MPI_T_enum
+}
+
+pub fn get(handle: MPI_T_enum) -> Answer<&'static Enumeration> {
+    (handle as usize).checked_sub(1).and_then(|place| ALL.get(place)).ok_or_else(|| {
+        let text =
+            "argument enumtype is no enumeration that a variable has; MPI_T_ENUM_NULL means \
+                    that the variable has none";
+        fail(MPI_T_ERR_INVALID_HANDLE, text)
+    })
+}

@@ -1,0 +1,248 @@
+//! Events: a tool's functions are called for each message that was sent or received.
+//!
+//! Messages come under locks, and in any thread. So an event is noted where it happens, with its
+//! time, and told by the next one who moves everything on, outside of all locks: there a tool may do
+//! anything. Where more is noted than is told, the rest is dropped, and the tool hears how many.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use sfm_endpoint::callers::kept;
+use sfm_native::packet::LIBRARY;
+
+use super::counting::Watch;
+use super::performance::Scope;
+use super::registry::Registry;
+use crate::engine;
+use crate::errors::{fail, Answer, Failure};
+use crate::handles::*;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Happened {
+    Sent,
+    Received,
+}
+
+/// Name and description; the elements of both are rank, tag and bytes.
+pub const ALL: [(Happened, &str, &str); 2] = [
+    (Happened::Sent, "message_sent", "the program has sent a message: to whom, its tag, its bytes"),
+    (
+        Happened::Received,
+        "message_received",
+        "the program has received a message: of whom, its tag, its bytes",
+    ),
+];
+pub const ELEMENTS: [(MPI_Datatype, MPI_Aint); 3] =
+    [(MPI_INT, 0), (MPI_INT, 4), (MPI_UNSIGNED_LONG_LONG, 8)];
+/// Where events come from: the one source there is.
+pub const SOURCE: (&str, &str) = ("engine", "messages; its clock is the machine's monotonic one");
+pub const TICKS_PER_SECOND: MPI_Count = 1_000_000_000;
+/// So many events of a registration may wait to be told.
+const MOST: usize = 4096;
+
+/// What an event says, as MPI_T_event_copy copies it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Data {
+    pub rank: c_int,
+    pub tag: c_int,
+    pub bytes: u64,
+}
+
+pub struct Instance {
+    pub time: MPI_Count,
+    pub data: Data,
+}
+
+#[derive(Clone, Copy)]
+struct Callback {
+    function: MPI_T_event_cb_function,
+    user_data: usize,
+}
+
+pub struct Registration {
+    what: Happened,
+    scope: Scope,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// By the safety that each promises.
+    callbacks: [Option<Callback>; 4],
+    dropped_handler: MPI_T_event_dropped_cb_function,
+    waiting: VecDeque<Instance>,
+    dropped: MPI_Count,
+    watch: Option<Watch>,
+}
+
+static REGISTRATIONS: Registry<Registration> = Registry::new();
+static INSTANCES: Registry<Instance> = Registry::new();
+/// Held by the one who tells.
+static TELLING: Mutex<()> = Mutex::new(());
+
+impl Registration {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no panic under the lock")
+    }
+}
+
+pub fn clear() {
+    REGISTRATIONS.clear();
+}
+
+pub fn open(what: Happened, scope: Scope) -> MPI_T_event_registration {
+    REGISTRATIONS.insert(Registration { what, scope, state: Mutex::default() })
+}
+
+pub fn get(handle: MPI_T_event_registration) -> Answer<Arc<Registration>> {
+    REGISTRATIONS.get(handle).ok_or_else(|| {
+        let text = "argument event_registration is no registration, or one that was freed";
+        fail(MPI_T_ERR_INVALID_HANDLE, text)
+    })
+}
+
+pub fn instance(handle: MPI_T_event_instance) -> Answer<Arc<Instance>> {
+    INSTANCES.get(handle).ok_or_else(|| {
+        let text =
+            "argument event_instance is no event: each lasts as long as the call that tells it";
+        fail(MPI_T_ERR_INVALID_HANDLE, text)
+    })
+}
+
+/// The end of a registration; the tool is told when nothing more comes.
+pub unsafe fn close(
+    handle: MPI_T_event_registration,
+    user_data: *mut c_void,
+    told: MPI_T_event_free_cb_function,
+) -> Answer {
+    get(handle)?;
+    REGISTRATIONS.remove(handle);
+    if let Some(told) = told {
+        kept(|| told(handle, MPI_T_CB_REQUIRE_NONE, user_data));
+    }
+    Ok(())
+}
+
+fn safety(level: MPI_T_cb_safety) -> Answer<usize> {
+    let levels = [
+        MPI_T_CB_REQUIRE_NONE,
+        MPI_T_CB_REQUIRE_MPI_RESTRICTED,
+        MPI_T_CB_REQUIRE_THREAD_SAFE,
+        MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE,
+    ];
+    levels.iter().position(|one| *one == level).ok_or_else(|| {
+        let text = format!("argument cb_safety is {level}; give one of MPI_T_CB_REQUIRE_...");
+        fail(MPI_T_ERR_INVALID, text)
+    })
+}
+
+/// Whether the registration has a function of this safety.
+pub fn has_callback(handle: MPI_T_event_registration, level: MPI_T_cb_safety) -> Answer {
+    let (registration, level) = (get(handle)?, safety(level)?);
+    let has = registration.state().callbacks[level].is_some();
+    has.then_some(()).ok_or_else(no_callback)
+}
+
+fn no_callback() -> Failure {
+    fail(MPI_T_ERR_INVALID, "the registration has no callback of this safety")
+}
+
+/// Set the function that is called, or none.
+pub fn set_callback(
+    handle: MPI_T_event_registration,
+    level: MPI_T_cb_safety,
+    function: MPI_T_event_cb_function,
+    user_data: *mut c_void,
+) -> Answer {
+    let (registration, level) = (get(handle)?, safety(level)?);
+    let mut state = registration.state();
+    let callback = Callback { function, user_data: user_data as usize };
+    state.callbacks[level] = function.is_some().then_some(callback);
+    let is_wanted = state.callbacks.iter().any(Option::is_some);
+    if is_wanted != state.watch.is_some() {
+        state.watch = is_wanted.then(Watch::new);
+    }
+    Ok(())
+}
+
+pub fn set_dropped_handler(
+    handle: MPI_T_event_registration,
+    handler: MPI_T_event_dropped_cb_function,
+) -> Answer {
+    get(handle)?.state().dropped_handler = handler;
+    Ok(())
+}
+
+/// Now, by the source's clock.
+pub fn now() -> MPI_Count {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a place of ours; the clock exists.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec * TICKS_PER_SECOND + time.tv_nsec
+}
+
+/// Something has happened on a context, with a process of the world.
+pub fn raise(what: Happened, context: u64, rank: usize, tag: c_int, bytes: usize) {
+    if context & LIBRARY != 0 {
+        return;
+    }
+    for (_, one) in REGISTRATIONS.all() {
+        let Some(comm) = one
+            .scope
+            .as_ref()
+            .filter(|comm| one.what == what && engine::messages(comm.context) == context)
+        else {
+            continue;
+        };
+        let place = comm.peers().members.iter().position(|member| *member as usize == rank);
+        let mut state = one.state();
+        if state.watch.is_none() {
+            continue;
+        }
+        if state.waiting.len() >= MOST {
+            state.dropped += 1;
+            continue;
+        }
+        let rank = place.map_or(MPI_PROC_NULL, |place| place as c_int);
+        let data = Data { rank, tag, bytes: bytes as u64 };
+        state.waiting.push_back(Instance { time: now(), data });
+    }
+}
+
+/// Call the tools' functions for what has happened. Whoever is called may call MPI again.
+pub fn tell() {
+    let Ok(_telling) = TELLING.try_lock() else { return };
+    for (handle, one) in REGISTRATIONS.all() {
+        let handle = handle as MPI_T_event_registration;
+        loop {
+            let (dropped, next) = {
+                let mut state = one.state();
+                let dropped = std::mem::take(&mut state.dropped);
+                let dropped = state.dropped_handler.filter(|_| dropped > 0).map(|to| (to, dropped));
+                // The one that promises least: here it may do anything.
+                let callback = state.callbacks.iter().flatten().next().copied();
+                let instance = state.waiting.pop_front();
+                (dropped, callback.zip(instance))
+            };
+            // SAFETY: the tool gave these functions for this use.
+            unsafe {
+                if let Some((handler, count)) = dropped {
+                    let data = next.as_ref().map_or(0, |(one, _)| one.user_data) as *mut c_void;
+                    kept(|| handler(count, handle, 0, MPI_T_CB_REQUIRE_NONE, data));
+                }
+                let Some((Callback { function: Some(function), user_data }, instance)) = next
+                else {
+                    break;
+                };
+                let instance = INSTANCES.insert(instance);
+                let data = user_data as *mut c_void;
+                kept(|| function(instance, handle, MPI_T_CB_REQUIRE_NONE, data));
+                INSTANCES.remove(instance);
+            }
+            if REGISTRATIONS.get(handle).is_none() {
+                break; // the tool has freed it meanwhile
+            }
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! Performance variables: what each is, and how it is read.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
+
+use sfm_native::packet::LIBRARY;
+use sfm_native::segment::{Doing, Shared};
+
+use super::categories::Category;
+use super::counting::{self, Amount, Flow};
+use super::enums::Of;
+use crate::comm::Comm;
+use crate::engine::{self, running, Engine};
+use crate::handles::*;
+
+/// How a handle's value comes from what is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// It is what is read.
+    Level,
+    /// By how much that has grown while the handle was started.
+    Growth,
+    /// The most that it was while the handle was started.
+    Highest,
+}
+
+/// What a value is for the tool.
+#[derive(Clone, Copy)]
+pub enum Unit {
+    Number,
+    /// Read in nanoseconds, told in seconds.
+    Seconds,
+    Item(Of),
+}
+
+/// The communicator of a handle.
+pub type Scope = Option<Arc<Comm>>;
+
+pub struct Variable {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub category: Category,
+    pub class: c_int,
+    pub verbosity: c_int,
+    pub how: How,
+    pub unit: Unit,
+    pub is_of_comm: bool,
+    pub read: fn(&Scope) -> Vec<u64>,
+}
+
+const LEVEL: Variable = Variable {
+    name: "",
+    about: "",
+    category: Category::Queue,
+    class: MPI_T_PVAR_CLASS_LEVEL,
+    verbosity: MPI_T_VERBOSITY_USER_BASIC,
+    how: How::Level,
+    unit: Unit::Number,
+    is_of_comm: false,
+    read: |_| vec![0],
+};
+const COUNTER: Variable = Variable {
+    category: Category::Messages,
+    class: MPI_T_PVAR_CLASS_COUNTER,
+    how: How::Growth,
+    ..LEVEL
+};
+const BYTES: Variable = Variable { class: MPI_T_PVAR_CLASS_AGGREGATE, ..COUNTER };
+const COUNTERS: Variable =
+    Variable { verbosity: MPI_T_VERBOSITY_TUNER_BASIC, is_of_comm: true, ..COUNTER };
+const PACKETS: Variable =
+    Variable { category: Category::Packets, verbosity: MPI_T_VERBOSITY_MPIDEV_BASIC, ..COUNTER };
+
+pub static ALL: [Variable; 28] = [
+    Variable {
+        name: "messages_sent",
+        about: "messages that the program has sent, without those of collectives",
+        read: |_| own(|flow| flow.sent.messages),
+        ..COUNTER
+    },
+    Variable {
+        name: "bytes_sent",
+        about: "bytes of the messages that the program has sent",
+        read: |_| own(|flow| flow.sent.bytes),
+        ..BYTES
+    },
+    Variable {
+        name: "messages_received",
+        about: "messages that the program has received, without those of collectives",
+        read: |_| own(|flow| flow.received.messages),
+        ..COUNTER
+    },
+    Variable {
+        name: "bytes_received",
+        about: "bytes of the messages that the program has received",
+        read: |_| own(|flow| flow.received.bytes),
+        ..BYTES
+    },
+    Variable {
+        name: "comm_messages_sent",
+        about: "messages that the program has sent to each rank of a communicator",
+        read: |scope| each(scope, |flow| flow.sent.messages),
+        ..COUNTERS
+    },
+    Variable {
+        name: "comm_bytes_sent",
+        about: "bytes of the messages that the program has sent to each rank of a communicator",
+        class: MPI_T_PVAR_CLASS_AGGREGATE,
+        read: |scope| each(scope, |flow| flow.sent.bytes),
+        ..COUNTERS
+    },
+    Variable {
+        name: "comm_messages_received",
+        about: "messages that the program has received from each rank of a communicator",
+        read: |scope| each(scope, |flow| flow.received.messages),
+        ..COUNTERS
+    },
+    Variable {
+        name: "comm_bytes_received",
+        about:
+            "bytes of the messages that the program has received from each rank of a communicator",
+        class: MPI_T_PVAR_CLASS_AGGREGATE,
+        read: |scope| each(scope, |flow| flow.received.bytes),
+        ..COUNTERS
+    },
+    Variable {
+        name: "unexpected_messages",
+        about: "messages of the program that have arrived, and that no receive has taken yet",
+        read: |scope| vec![queued(scope).messages],
+        ..LEVEL
+    },
+    Variable {
+        name: "unexpected_bytes",
+        about: "bytes of the messages that have arrived, and that no receive has taken yet",
+        read: |scope| vec![queued(scope).bytes],
+        ..LEVEL
+    },
+    Variable {
+        name: "unexpected_messages_highest",
+        about: "the most messages that have been there at a time without a receive",
+        class: MPI_T_PVAR_CLASS_HIGHWATERMARK,
+        how: How::Highest,
+        read: |scope| vec![queued(scope).messages],
+        ..LEVEL
+    },
+    Variable {
+        name: "comm_unexpected_messages",
+        about: "messages on a communicator that have arrived, and that no receive has taken yet",
+        verbosity: MPI_T_VERBOSITY_TUNER_BASIC,
+        is_of_comm: true,
+        read: |scope| vec![queued(scope).messages],
+        ..LEVEL
+    },
+    Variable {
+        name: "posted_receives",
+        about: "receives of the program that have begun, and whose message has not come yet",
+        read: |scope| vec![posted(scope)],
+        ..LEVEL
+    },
+    Variable {
+        name: "comm_posted_receives",
+        about: "receives on a communicator that have begun, and whose message has not come yet",
+        verbosity: MPI_T_VERBOSITY_TUNER_BASIC,
+        is_of_comm: true,
+        read: |scope| vec![posted(scope)],
+        ..LEVEL
+    },
+    Variable {
+        name: "waiting_sends",
+        about: "messages that wait until their receivers have room, or have received earlier ones",
+        read: |_| of_engine(|engine| (0..engine.size()).map(|rank| waiting(engine, rank)).sum()),
+        ..LEVEL
+    },
+    Variable {
+        name: "comm_waiting_sends",
+        about: "messages to each process of a communicator that wait for it, on any communicator",
+        verbosity: MPI_T_VERBOSITY_TUNER_BASIC,
+        is_of_comm: true,
+        read: waiting_for_members,
+        ..LEVEL
+    },
+    Variable {
+        name: "unanswered_sends",
+        about: "large and synchronous sends whose receiver has not yet said that it has them",
+        verbosity: MPI_T_VERBOSITY_TUNER_BASIC,
+        read: |_| of_engine(|engine| engine.unanswered() as u64),
+        ..LEVEL
+    },
+    Variable {
+        name: "state",
+        about: "what the process does: where another thread asks, what it is blocked in",
+        category: Category::Waiting,
+        class: MPI_T_PVAR_CLASS_STATE,
+        unit: Unit::Item(Of::State),
+        read: |_| vec![running().map_or(Doing::Idle as u64, |one| state(one.core.shared()))],
+        ..LEVEL
+    },
+    Variable {
+        name: "calls_that_waited",
+        about: "calls that could not return at once",
+        category: Category::Waiting,
+        read: |_| vec![counting::waits().0],
+        ..COUNTER
+    },
+    Variable {
+        name: "time_waited",
+        about: "how long calls have waited: seconds",
+        category: Category::Waiting,
+        class: MPI_T_PVAR_CLASS_TIMER,
+        unit: Unit::Seconds,
+        read: |_| vec![counting::waits().1],
+        ..COUNTER
+    },
+    Variable {
+        name: "collectives_begun",
+        about: "collective calls, of any kind and on any communicator",
+        category: Category::Collectives,
+        read: |_| vec![counting::collectives()],
+        ..COUNTER
+    },
+    Variable {
+        name: "collectives_under_way",
+        about: "non-blocking collectives that have begun and not ended",
+        category: Category::Collectives,
+        read: |_| of_engine(|engine| engine.running.load(Relaxed) as u64),
+        ..LEVEL
+    },
+    Variable {
+        name: "collective_messages_sent",
+        about: "messages that collectives have sent",
+        category: Category::Collectives,
+        verbosity: MPI_T_VERBOSITY_TUNER_DETAIL,
+        read: |_| vec![counting::in_all(true).sent.messages],
+        ..COUNTER
+    },
+    Variable {
+        name: "collective_bytes_sent",
+        about: "bytes of the messages that collectives have sent",
+        category: Category::Collectives,
+        verbosity: MPI_T_VERBOSITY_TUNER_DETAIL,
+        read: |_| vec![counting::in_all(true).sent.bytes],
+        ..BYTES
+    },
+    Variable {
+        name: "packets_sent",
+        about: "packets that went to other processes: messages, and what libraries say about them",
+        read: |_| of_segment(|shared| shared.sent.load(Relaxed)),
+        ..PACKETS
+    },
+    Variable {
+        name: "packets_arrived",
+        about: "packets that came into the inbox, or to a receive that was posted",
+        read: |_| of_segment(|shared| shared.arrived.load(Relaxed)),
+        ..PACKETS
+    },
+    Variable {
+        name: "events_traced",
+        about: "events that were written into the trace, which observers draw as a timeline",
+        read: |_| of_segment(|shared| shared.trace.count()),
+        ..PACKETS
+    },
+    Variable {
+        name: "processes",
+        about: "processes of MPI_COMM_WORLD",
+        category: Category::Packets,
+        class: MPI_T_PVAR_CLASS_SIZE,
+        read: |_| of_engine(|engine| engine.size() as u64),
+        ..LEVEL
+    },
+];
+
+impl Variable {
+    /// What may be done with a handle: start, stop, reset and write it.
+    pub fn is_kept(&self) -> bool {
+        self.how != How::Level
+    }
+
+    pub fn datatype(&self) -> MPI_Datatype {
+        match self.unit {
+            Unit::Number => MPI_UNSIGNED_LONG_LONG,
+            Unit::Seconds => MPI_DOUBLE,
+            Unit::Item(_) => MPI_INT,
+        }
+    }
+
+    pub fn enumeration(&self) -> Option<Of> {
+        match self.unit {
+            Unit::Item(of) => Some(of),
+            Unit::Number | Unit::Seconds => None,
+        }
+    }
+
+    pub fn bind(&self) -> c_int {
+        if self.is_of_comm {
+            MPI_T_BIND_MPI_COMM
+        } else {
+            MPI_T_BIND_NO_OBJECT
+        }
+    }
+}
+
+fn own(part: fn(&Flow) -> u64) -> Vec<u64> {
+    vec![part(&counting::in_all(false))]
+}
+
+fn each(scope: &Scope, part: fn(&Flow) -> u64) -> Vec<u64> {
+    scope.iter().flat_map(|comm| counting::of_comm(comm)).map(|flow| part(&flow)).collect()
+}
+
+fn of_engine(read: impl FnOnce(&Engine) -> u64) -> Vec<u64> {
+    vec![running().map_or(0, read)]
+}
+
+fn of_segment(read: impl FnOnce(&Shared) -> u64) -> Vec<u64> {
+    of_engine(|engine| read(engine.core.shared()))
+}
+
+fn state(shared: &Shared) -> u64 {
+    u64::from(shared.doing.0.load(Relaxed))
+}
+
+/// Whether a context has the messages that are asked for: the program's, on the communicator if there
+/// is one.
+fn is_meant(scope: &Scope, context: u64) -> bool {
+    match scope {
+        Some(comm) => context == engine::messages(comm.context),
+        None => context & LIBRARY == 0,
+    }
+}
+
+fn queued(scope: &Scope) -> Amount {
+    let mut sum = Amount::default();
+    let Some(engine) = running() else { return sum };
+    engine.core.find_queued(|packet| {
+        if is_meant(scope, packet.context()) && packet.envelope().is_some() {
+            sum.messages += 1;
+            sum.bytes += engine::found(packet).bytes();
+        }
+        None::<()>
+    });
+    sum
+}
+
+fn posted(scope: &Scope) -> u64 {
+    running().map_or(0, |engine| engine.core.posted(|one| is_meant(scope, one)) as u64)
+}
+
+fn waiting(engine: &Engine, rank: usize) -> u64 {
+    engine.waiting_for(rank) as u64
+}
+
+fn waiting_for_members(scope: &Scope) -> Vec<u64> {
+    let (Some(engine), Some(comm)) = (running(), scope) else { return Vec::new() };
+    comm.peers().members.iter().map(|rank| waiting(engine, *rank as usize)).collect()
+}

@@ -1,0 +1,45 @@
+//! Handles that tools get. Each is a number of its own, used once: a freed one stays unknown.
+
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// None is null, or MPI_T_PVAR_ALL_HANDLES.
+static NEXT: AtomicUsize = AtomicUsize::new(16);
+
+pub struct Registry<T>(Mutex<BTreeMap<usize, Arc<T>>>);
+
+impl<T> Registry<T> {
+    pub const fn new() -> Registry<T> {
+        Registry(Mutex::new(BTreeMap::new()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<usize, Arc<T>>> {
+        self.0.lock().expect("no panic under the lock")
+    }
+
+    pub fn insert(&self, object: T) -> *mut c_void {
+        let number = NEXT.fetch_add(16, Ordering::Relaxed);
+        self.lock().insert(number, Arc::new(object));
+        number as *mut c_void
+    }
+
+    pub fn get(&self, handle: *const c_void) -> Option<Arc<T>> {
+        self.lock().get(&(handle as usize)).cloned()
+    }
+
+    pub fn remove(&self, handle: *const c_void) -> Option<Arc<T>> {
+        self.lock().remove(&(handle as usize))
+    }
+
+    /// All of them with their handles, in the order in which they were made.
+    pub fn all(&self) -> Vec<(usize, Arc<T>)> {
+        self.lock().iter().map(|(number, object)| (*number, object.clone())).collect()
+    }
+
+    pub fn clear(&self) {
+        let all = std::mem::take(&mut *self.lock());
+        drop(all); // not under the lock
+    }
+}
