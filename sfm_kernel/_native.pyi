@@ -8,7 +8,7 @@ KeyboardInterrupt within 100 ms of a signal, and with EndpointClosed when its in
 import os
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
-from typing import Any, Self, final
+from typing import Any, Protocol, Self, final
 
 from typing_extensions import Buffer, disjoint_base
 
@@ -41,12 +41,14 @@ __all__ = [
     "matches",
     "open_tun",
     "pack",
+    "refresh_mpi",
     "resolve",
     "set_bystanders",
     "set_congestion",
     "set_locator",
     "set_main_line",
     "set_mpi",
+    "set_mpi_world",
     "setns",
     "tcp_info",
     "unshare",
@@ -237,6 +239,22 @@ def set_mpi(
     then ends with an error code; ``call()`` says what that frame calls, as observers are shown it.
     """
 
+class _EngineWorld(Protocol):
+    inbox: Inbox
+
+    def members(self) -> tuple[str, int, list[tuple[int, str, int | str]]]: ...
+    def way(self, uid: str, /) -> Way | None: ...
+    def lives(self, uid: str, /) -> bool: ...
+
+def set_mpi_world(world: _EngineWorld, /) -> None:
+    """Have MPI_Init ask ``world`` who the engines are: ``sfm_kernel.mpi.engines``.
+
+    Only the first has an effect.
+    """
+
+def refresh_mpi() -> None:
+    """Let MPI see which engines live now, if it has begun; it goes on after MPI_Finalize."""
+
 @final
 class RaiseInstead:
     """A trace function that raises ``error`` in place of the first exception that it is told of.
@@ -244,7 +262,7 @@ class RaiseInstead:
     ``end(frame)`` is called before, and takes it out again.
     """
 
-    def __new__(cls, error: BaseException, end: Callable[[FrameType], object], /) -> Self: ...
+    def __new__(cls, error: BaseException, end: Callable[[FrameType], object]) -> Self: ...
     def __call__(self, frame: FrameType, event: str, argument: object, /) -> Self: ...
 
 def set_main_line(function: Callable[[], tuple[str, int, bool] | None], /) -> None:

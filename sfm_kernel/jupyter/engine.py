@@ -23,13 +23,15 @@ from sfm_kernel.jupyter import tracebacks
 from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.jupyter.places import DIRECTORY, engine_site, forget_keys, world_key, world_name
 from sfm_kernel.jupyter.rest import Rest
+from sfm_kernel.mpi import engines
 
 EXTENSION = __name__
 NAMES = ("send", "recv", "recv_nb", "peek", "regcb")
 """The methods of an endpoint that cells call by name, in engines and notebooks."""
 
 MPI4PY = "SFM_MPI4PY"
-"""In the environment, "on": ``import mpi4py`` gives ``sfm_kernel.mpi`` from the start."""
+"""In the environment, "on": ``import mpi4py`` gives ``sfm_kernel.mpi`` from the start. Otherwise it
+gives the real one, whose MPI is this engine's."""
 
 _endpoint: Any = None
 
@@ -70,6 +72,8 @@ def _begin(app: Any, shell: Any, endpoint: Any) -> None:
         relay.start(endpoint.world, url, world_key(app.connection_info), endpoint.folder)
     atexit.register(endpoint.close)
     shell.events.register("pre_run_cell", _Names(shell, endpoint).refresh)
+    if os.environ.get(MPI4PY) != "on":
+        engines.install(endpoint)
     shell.events.register("pre_run_cell", _refresh_mpi)
     tracebacks.install(shell)
     lines = Lines(shell)
@@ -162,6 +166,7 @@ class _Names:
 
 def _refresh_mpi(info: object) -> None:
     """Let MPI see that engines were restarted since the last cell, where it is used."""
+    engines.refresh()
     if mpi := sys.modules.get("sfm_kernel.mpi.engine.process"):
         with suppress(SFMError):  # the world has gone: the next call says so
             mpi.refresh()

@@ -1,8 +1,8 @@
-"""MPI in an engine: COMM_WORLD is made of the engines that live, through the endpoint that they have.
+"""MPI in an engine: COMM_WORLD is made of the engines that live, through the endpoints they have.
 
-``from mpi4py import MPI`` in a cell is the real mpi4py. Its calls go through the engine's own queue,
-so that observers see both. After engines were restarted, or some were added, the next cell has a
-COMM_WORLD of those that live then.
+``from mpi4py import MPI`` in a cell is the real mpi4py. Its calls go through the engine's own
+queue, so that observers see both. After engines were restarted, or some were added, the next cell
+has a COMM_WORLD of those that live then.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ def test_who_waits_for_a_process_that_is_killed_gets_an_error(
         for rank in ranks:
             rank.kill()
     assert ranks[1].returncode == -signal.SIGKILL
-    assert told[0] == told[2] == "lost\n" * 4
+    assert told[0] == told[2] == "lost\n" * 5
     for path in Path(world["SFM_DIR"]).rglob("*.seg"):
         path.unlink()  # that of the dead, which `sfm clean` would remove
     for path in Path(world["SFM_DIR"]).rglob("*.ring"):
@@ -166,6 +166,8 @@ BARRIER, FINALIZE = "MPI_Barrier", "MPI_Finalize"
         # Each has what the other sent: whoever looks first is told, and ends both.
         (2, 15, [calls(1, BARRIER, FINALIZE), calls(0, FINALIZE, BARRIER)]),
         (3, 0, [has_called("MPI_Bcast")]),
+        (4, 15, [f"MPI_Wait: {calls(0, BARRIER, 'MPI_Allreduce')}"]),
+        (5, 15, [calls(0, "MPI_Neighbor_allgather", "MPI_Neighbor_alltoall")]),
     ],
 )
 def test_ranks_that_disagree_about_a_collective_are_told(

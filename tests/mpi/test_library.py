@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -176,7 +177,7 @@ def test_ctrl_c_says_where_each_rank_was() -> None:
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
-    assert "<string>, line 4" in told and "Traceback" not in told
+    assert re.search(r"<string>, line [34]", told) and "Traceback" not in told
 
 
 def test_a_call_is_named_as_its_line_has_it() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sfm_kernel.errors import SFMError
-from sfm_kernel.mpi.launch.mpiexec import MOST_RANKS
+from sfm_kernel.mpi.launch.crew import MOST_RANKS
 
 
 class NoProgram(SFMError):

@@ -21,7 +21,7 @@ from sfm_kernel.mpi.launch.reports import Report
 from sfm_kernel.mpi.launch.surroundings import fork
 
 if TYPE_CHECKING:
-    from sfm_kernel.mpi.launch.worlds import Place
+    from sfm_kernel.mpi.launch.worlds import World
 
 
 class Forked(BaseException):
@@ -46,14 +46,15 @@ class Child:
     """One rank. It is started at once, in a session of its own.
 
     Args:
-        place: which rank of which world it is.
+        world: that of which it is the next rank.
         program: its words, as ``program.run`` takes them; or a program of its own.
         environment: all of it.
         outputs: where its stdout and stderr go.
         label: whether each of its lines says which rank it is from.
         heard: called with this and each report.
     Attributes:
-        given: what is set for its program beside what all ranks have.
+        place: which rank of which world it is.
+        program: if it is one of its own.
         native: it is a program of its own, not a fork of the launcher.
         started: it can be interrupted.
         joined: it has come to MPI_Init; only of a native one.
@@ -68,7 +69,7 @@ class Child:
 
     def __init__(
         self,
-        place: Place,
+        world: World,
         program: Sequence[str] | Native,
         environment: Mapping[str, str],
         outputs: tuple[Output, Output],
@@ -76,10 +77,10 @@ class Child:
         selector: selectors.BaseSelector,
         heard: Callable[[Child, Report], None],
     ) -> None:
-        self.place = place
-        self.prefix = place.label.encode() if label else b""
-        self.given = program.environment if isinstance(program, Native) else {}
-        self.native = isinstance(program, Native)
+        self.world, self.place = world, world.place()
+        self.prefix = self.place.label.encode() if label else b""
+        self.program = program if isinstance(program, Native) else None
+        self.native = self.program is not None
         self.started = self.native
         self.joined = self.finished = False
         self.report: Report | None = None
@@ -88,8 +89,8 @@ class Child:
         self._selector, self._heard = selector, heard
         self._socket, theirs = reports.pair()
         out, err = os.pipe(), os.pipe()
-        keyboard = place.nth == 0 and _is_terminal(0)
-        stdin, typed = os.pipe() if keyboard else (_stdin(place.nth), -1)
+        keyboard = self.place.nth == 0 and _is_terminal(0)
+        stdin, typed = os.pipe() if keyboard else (_stdin(self.place.nth), -1)
         launcher = os.getpid()
         try:
             self.pid = fork()

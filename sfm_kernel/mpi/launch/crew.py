@@ -17,18 +17,18 @@ import selectors
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfm_kernel.directory import remove_world, root
 from sfm_kernel.mpi.launch import reports, spawning
 from sfm_kernel.mpi.launch.child import Child
-from sfm_kernel.mpi.launch.deeds import ABSENT, DIED, UNFINISHED, deed
+from sfm_kernel.mpi.launch.deeds import ABSENT, DIED, UNFINISHED, deed, too_soon
 from sfm_kernel.mpi.launch.lone import Lone
 from sfm_kernel.mpi.launch.native import Native
 from sfm_kernel.mpi.launch.relay import Output
 from sfm_kernel.mpi.launch.reports import Report
 from sfm_kernel.mpi.launch.surroundings import guardian_of, same_file, signals
-from sfm_kernel.mpi.launch.worlds import MOST, Spawned, World, claim
+from sfm_kernel.mpi.launch.worlds import MOST, World, claim
 from sfm_kernel.watching import Watching
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ class Crew:
         self._programs, self._label = programs, label
         self._timeout, self._lifeline = timeout, lifeline
         self._serve, self._environment = serve, dict[str, str]()
+        self._claim = None  # that of the process, if there is one
         if serve is None:
             self._claim, self._launch = claim()
             self._world = f"mpi-{os.getpid()}-{os.urandom(4).hex()}-{self._launch}"
@@ -132,6 +133,8 @@ class Crew:
                     self._note("done")
                 else:
                     self._let_go()
+                if self._claim is not None:
+                    self._claim.close()
         if self._stopped is not None:
             return self._stopped
         if self._failure is not None:
@@ -156,9 +159,10 @@ class Crew:
 
             rank.prepare()
         if self._serve is not None:
-            lone = Lone(self._serve[0], self._selector, self._heard, self._ended)
+            fd, world = self._serve[0], self._worlds[0]
+            lone = Lone(world, fd, self._selector, self._heard, self._ended)
             self._children.append(lone)
-            self._worlds[0].children.append(lone)
+            world.children.append(lone)
         for number, (size, program) in enumerate(self._programs):
             own = {"SFM_MPI_APPNUM": str(number)} if len(self._programs) > 1 else {}
             if isinstance(program, Native) and program.temporary:
@@ -166,38 +170,19 @@ class Crew:
             for _ in range(size):
                 self._begin(self._worlds[0], program, own)
 
-    def _begin(
-        self, world: World, program: Sequence[str] | Native, own: Mapping[str, str]
-    ) -> None:
+    def _begin(self, world: World, program: Sequence[str] | Native, own: Mapping[str, str]) -> None:
         """Start a world's next rank."""
         environment = {**self._environment, **own, **world.environment()}
         outputs, selector = (self._out, self._err), self._selector
-        place = world.place()
-        child = Child(place, program, environment, outputs, self._label, selector, self._heard)
+        child = Child(world, program, environment, outputs, self._label, selector, self._heard)
         self._children.append(child)
         world.children.append(child)
         self._note(f"+{child.pid}")
 
-    def _spawn(self, asker: Child, asked: Mapping[str, Any]) -> None:
-        """Start what a rank asks for; it is answered when all have come to MPI_Init, or cannot."""
-        first = len(self._children)
-        room = min(MOST_RANKS - len(self._running()), MOST - first)
-        try:
-            programs, parent = spawning.read(asked, room, asker.given)
-        except (spawning.Refused, OSError) as problem:
-            asker.answer({"error": str(problem)})
-            return
-        world = Spawned(len(self._worlds), first, [size for size, _ in programs], asker)
-        self._worlds.append(world)
-        for number, (size, program) in enumerate(programs):
-            for _ in range(size):
-                own = {"SFM_MPI_APPNUM": str(number), "SFM_MPI_PARENT": parent}
-                try:
-                    self._begin(world, program, own)
-                except OSError as problem:
-                    world.refuse(f"no process can be started: {problem}")
-                    return
-        world.joined()  # none was asked for
+    def _spawn(self, asker: Child, asked: str) -> None:
+        """Start what a rank asks for."""
+        room = min(MOST_RANKS - len(self._running()), MOST - len(self._children))
+        spawning.spawn(asker, json.loads(asked), self._worlds, room, self._begin)
 
     def _running(self) -> list[Child]:
         return [child for child in self._children if child.status is None]
@@ -252,12 +237,11 @@ class Crew:
     def _heard(self, child: Child, report: Report) -> None:
         if report.kind == reports.STARTED:
             child.started, child.joined = True, child.native
-            if isinstance(world := self._world_of(child), Spawned):
-                world.joined()
+            child.world.joined()
             self._end_vain_waits()
         elif report.kind == reports.SPAWN:
-            self._spawn(child, json.loads(report.text))
-        elif self._is_refused(child, report.text.strip()):
+            self._spawn(child, report.text)
+        elif child.world.refuse(report.text.strip()):
             pass
         elif report.kind == reports.FINISHED:
             child.finished = True
@@ -318,9 +302,7 @@ class Crew:
     def _ended(self, child: Child) -> None:
         if not child.has_left_processes():
             self._note(f"-{child.pid}")
-        if self._stopped is not None or child.report:
-            pass
-        elif self._is_refused(child, _end_of(child)):
+        if self._stopped is not None or child.report or child.world.refuse(too_soon(child)):
             pass
         elif child.status:
             report = Report(DIED, child.status)
@@ -351,14 +333,6 @@ class Crew:
             world.release_if_done()
         if all(world.is_done() for world in self._worlds):
             self._compare_accounts()
-
-    def _world_of(self, child: Child) -> World:
-        return self._worlds[child.place.world]
-
-    def _is_refused(self, child: Child, why: str) -> bool:
-        """Whether its world could not be spawned; now it cannot, if not all of it have joined."""
-        world = self._world_of(child)
-        return isinstance(world, Spawned) and world.refuse(why)
 
     def _compare_accounts(self) -> None:
         """Say which collective calls did not fit together, should all have returned."""
@@ -414,8 +388,3 @@ class Crew:
         os.kill(os.getpid(), signal.SIGSTOP)
         for child in self._running():
             child.signal(signal.SIGCONT)
-
-
-def _end_of(child: Child) -> str:
-    """Why a program was not spawned that has ended too soon."""
-    return f"{child.place} {deed(child, Report(DIED, child.status or 0))} before MPI_Init"

@@ -36,3 +36,8 @@ def deed(child: Child, report: Report) -> str:
     if report.kind in (DIED, reports.EXITED):
         return f"ended with exit status {report.status}"
     return "raised this"
+
+
+def too_soon(child: Child) -> str:
+    """Why a program was not spawned that has ended before MPI_Init."""
+    return f"{child.place} {deed(child, Report(DIED, child.status or 0))} before MPI_Init"

@@ -11,13 +11,14 @@ from collections.abc import Callable
 
 from sfm_kernel.mpi.launch.child import Child
 from sfm_kernel.mpi.launch.reports import Report
-from sfm_kernel.mpi.launch.worlds import Place
+from sfm_kernel.mpi.launch.worlds import World
 
 
 class Lone(Child):
     """That process, as the launcher sees it: the only rank of the first world.
 
     Args:
+        world: its world.
         reports: the descriptor of the socket.
         heard: as a ``Child`` has it.
         ended: called when it has ended.
@@ -25,12 +26,14 @@ class Lone(Child):
 
     def __init__(
         self,
+        world: World,
         reports: int,
         selector: selectors.BaseSelector,
         heard: Callable[[Child, Report], None],
         ended: Callable[[Child], None],
     ) -> None:
-        self.place, self.prefix, self.given = Place(0, 0, 0), b"", {}
+        self.world, self.place = world, world.place()
+        self.prefix, self.program = b"", None
         self.native = self.started = self.joined = True
         self.finished = False
         self.report, self.status, self.killed_by = None, None, ""

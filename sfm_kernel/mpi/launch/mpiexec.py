@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from typing import NamedTuple, NoReturn
 
 from sfm_kernel.errors import CompileError, SFMError
-from sfm_kernel.mpi.launch import archives, named, native, sources
+from sfm_kernel.mpi.launch import archives, lone, named, native, sources
 from sfm_kernel.mpi.launch.child import Forked
 from sfm_kernel.mpi.launch.crew import MOST_RANKS, Crew
-from sfm_kernel.mpi.launch.lone import part
 
 DEFAULT_SIZE = 4
 COMMAND = "python -m sfm_kernel.mpi"
@@ -75,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _launch(arguments: Sequence[str]) -> int:
     try:
         if arguments[:1] == ["--serve"]:
-            part()
+            lone.part()
             return Crew([], serve=(int(arguments[1]), arguments[2])).run()
         if arguments[:1] == ["--words"]:
             arguments = [*arguments[2:], *_told(int(arguments[1]))]

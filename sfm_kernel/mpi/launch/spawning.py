@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from sfm_kernel.errors import SFMError
 from sfm_kernel.mpi.launch import native
+from sfm_kernel.mpi.launch.child import Child
 from sfm_kernel.mpi.launch.native import Native
+from sfm_kernel.mpi.launch.worlds import Spawned, World
 
 
 class Refused(SFMError):
@@ -29,14 +31,48 @@ class Asked(NamedTuple):
     parent: str
 
 
-def read(asked: Mapping[str, Any], room: int, given: Mapping[str, str]) -> Asked:
+def spawn(
+    asker: Child,
+    asked: Mapping[str, Any],
+    worlds: list[World],
+    room: int,
+    begin: Callable[[World, Native, Mapping[str, str]], None],
+) -> None:
+    """Start a world; who asks for it is answered when all have come to MPI_Init, or cannot.
+
+    Args:
+        asked: what ``read`` reads.
+        worlds: those that there are, which it joins.
+        room: for how many processes.
+        begin: starts the next rank of a world, with a part of its environment.
+    """
+    try:
+        programs, parent = read(asked, room, asker.program)
+    except (Refused, OSError) as problem:
+        asker.answer({"error": str(problem)})
+        return
+    first = sum(world.size for world in worlds)
+    world = Spawned(len(worlds), first, [size for size, _ in programs], asker)
+    worlds.append(world)
+    for number, (size, program) in enumerate(programs):
+        for _ in range(size):
+            try:
+                own = {"SFM_MPI_APPNUM": str(number), "SFM_MPI_PARENT": parent}
+                begin(world, program, own)
+            except OSError as problem:
+                world.refuse(f"no process can be started: {problem}")
+                return
+    world.joined()  # should none be asked for
+
+
+def read(asked: Mapping[str, Any], room: int, own: Native | None) -> Asked:
     """What is asked for, as the library has written it (native/mpi/src/spawning.rs).
 
     Args:
         asked: ``parent``, and for each of ``programs`` its ``command``, ``argv``, ``maxprocs`` and
             ``info``.
         room: for how many processes.
-        given: what is set for the program that asks, beside what all ranks have.
+        own: the program that asks.
     Raises:
         Refused: a command is not there or cannot be run here, or there is no room.
     """
@@ -44,7 +80,7 @@ def read(asked: Mapping[str, Any], room: int, given: Mapping[str, str]) -> Asked
     for one in asked["programs"]:
         info = one["info"]
         _check_host(info.get("host", ""))
-        program = _program(one["command"], one["argv"], info, given)
+        program = _program(one["command"], one["argv"], info, own)
         size = _size(one["maxprocs"], info.get("soft", ""), room)
         room -= size
         programs.append((size, program))
@@ -52,22 +88,25 @@ def read(asked: Mapping[str, Any], room: int, given: Mapping[str, str]) -> Asked
 
 
 def _program(
-    command: str, arguments: list[str], info: Mapping[str, str], given: Mapping[str, str]
+    command: str, arguments: list[str], info: Mapping[str, str], own: Native | None
 ) -> Native:
     folder = os.path.abspath(info["wdir"]) if "wdir" in info else ""
     if folder and not os.path.isdir(folder):
         raise Refused(f"there is no folder {folder} (info key wdir)")
-    path = _found(command, info.get("path", ""), folder)
+    if own and command == own.words[0]:  # itself: its source was compiled to somewhere else
+        path = own.path
+    else:
+        path = _found(command, info.get("path", ""), folder)
     with open(path, "rb") as file:
         is_compiled = file.read(4) == b"\x7fELF"
     words = [command, *arguments]
-    own = native.with_library()
+    environment = {**(own.environment if own else {}), **native.with_library()}
     if is_compiled:
         try:
-            own |= native.compiled([path]).environment
+            environment |= native.compiled([path]).environment
         except native.WrongProgram as problem:
             raise Refused(str(problem)) from None
-    return Native(path, tuple(words), folder, {**given, **own})
+    return Native(path, tuple(words), folder, environment)
 
 
 def _found(command: str, path: str, folder: str) -> str:
@@ -81,10 +120,10 @@ def _found(command: str, path: str, folder: str) -> str:
             raise Refused(f"{found} may not be run: chmod +x {found}")
         return found
     everywhere = os.pathsep.join(filter(None, (path, os.environ.get("PATH", os.defpath))))
-    found = shutil.which(command, path=everywhere) or shutil.which(os.path.join(here, command))
-    if not found:
+    on_path = shutil.which(command, path=everywhere) or shutil.which(os.path.join(here, command))
+    if not on_path:
         raise Refused(f"there is no program {command!r}, neither on PATH nor in {here}")
-    return os.path.abspath(found)
+    return os.path.abspath(on_path)
 
 
 def _check_host(host: str) -> None:
@@ -109,10 +148,9 @@ def _soft(text: str) -> list[int]:
     sizes: list[int] = []
     for part in filter(None, text.split(",")):
         try:
-            first, last, step = (*map(int, part.split(":")), *(None, 1))[:3] if ":" in part else (
-                int(part), int(part), 1,
-            )  # fmt: skip
-            sizes += range(first, (last if last is not None else first) + 1, step)
+            first, *rest = map(int, part.split(":"))
+            last, step = (rest + [first, 1][len(rest) :])[:2]
+            sizes += range(first, last + (1 if step > 0 else -1), step)
         except ValueError:
             raise Refused(f"info key soft: {part!r} is no range of numbers") from None
     return sizes

@@ -72,6 +72,13 @@ class World:
             for child in self.children:
                 child.release()
 
+    def joined(self) -> None:
+        """Somebody has come to MPI_Init."""
+
+    def refuse(self, why: str) -> bool:
+        """Whether it has not been started as it was asked for, and now will not be."""
+        return False
+
     def absent(self) -> Child | None:
         """One that has ended without MPI_Init, in which others wait for it."""
         if any(child.joined for child in self.children):
@@ -95,9 +102,9 @@ class Spawned(World):
 
     def joined(self) -> None:
         """Tell who has asked, should all have come to MPI_Init."""
-        if not self._answered and len(self.children) == self.size:
-            if all(child.joined for child in self.children):
-                self._answer(first=self.first, sizes=self._sizes)
+        joined = [child for child in self.children if child.joined]
+        if not self._answered and len(joined) == self.size:
+            self._answer(first=self.first, sizes=self._sizes)
 
     def refuse(self, why: str) -> bool:
         """End it, as its start has failed; False if it has been started."""

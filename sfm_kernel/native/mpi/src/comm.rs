@@ -31,8 +31,9 @@ pub struct Comm {
     pub buffer: Buffer,
     /// The session that it comes of, or MPI_SESSION_NULL.
     pub session: MPI_Session,
-    /// Collectives that this process has begun on it: the next one's number.
+    /// The next collective's number, of those that block and of the others.
     pub collectives: AtomicU32,
+    pub begun: AtomicU32,
     name: Mutex<String>,
 }
 
@@ -55,6 +56,7 @@ impl Comm {
             buffer: Buffer::default(),
             session: MPI_SESSION_NULL,
             collectives: AtomicU32::new(0),
+            begun: AtomicU32::new(0),
             name: Mutex::default(),
         }
     }

@@ -113,6 +113,8 @@ mod tests {
         }
         for edge in [-1, 2] {
             assert_eq!(Graph::of(&[1, 1], &[edge]).unwrap_err().code, MPI_ERR_ARG);
+            assert_eq!(check_ranks("sources", &[0, edge], 2).unwrap_err().code, MPI_ERR_RANK);
         }
+        assert_eq!(check_weights("weights", &[0, -1]).unwrap_err().code, MPI_ERR_ARG);
     }
 }

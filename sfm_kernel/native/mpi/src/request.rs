@@ -136,11 +136,12 @@ impl Request {
         }
     }
 
-    /// The program is told how it ended: a persistent one is inactive again, another goes.
-    pub fn complete(&self, handle: &mut MPI_Request) -> Outcome {
+    /// The program is told how it ended, and why it failed: a persistent one is inactive again,
+    /// another goes.
+    pub fn complete(&self, handle: &mut MPI_Request) -> (Outcome, Option<Failure>) {
         let work = std::mem::replace(&mut *self.work(), Work::Inactive);
         let mut outcome = work.outcome(); // a generalized one calls the program: not under the lock
-        if let Work::Generalized(one) = work {
+        if let Work::Generalized(one) = &work {
             let code = one.free();
             if outcome.code == MPI_SUCCESS {
                 outcome.code = code;
@@ -150,7 +151,8 @@ impl Request {
             REQUESTS.release(*handle);
             *handle = MPI_REQUEST_NULL;
         }
-        outcome
+        let why = |_| work.failure(&outcome).on(self.on());
+        (outcome, Some(outcome.code).filter(|code| *code != MPI_SUCCESS).map(why))
     }
 
     /// Whose death makes waiting for it useless.
@@ -268,9 +270,18 @@ impl Work {
                 rest.give_up();
                 *self = Work::Ended(outcome);
             }
-            Work::Schedule(one) => one.give_up(outcome),
+            Work::Schedule(one) => one.give_up(failure(&outcome)),
             Work::Ended(_) | Work::Inactive | Work::Generalized(_) => {}
         }
+    }
+
+    /// Why it ended so.
+    fn failure(&self, outcome: &Outcome) -> Failure {
+        match self {
+            Work::Schedule(one) => one.failure(),
+            _ => None,
+        }
+        .unwrap_or_else(|| failure(outcome))
     }
 
     fn cancel(&self) -> c_int {
@@ -287,8 +298,8 @@ impl Work {
     }
 }
 
-/// The error of an operation that failed, for the error handler of its communicator.
-pub fn failure(outcome: &Outcome, comm: MPI_Comm) -> Failure {
+/// The error of an operation that failed.
+fn failure(outcome: &Outcome) -> Failure {
     let fits = "do all give counts and datatypes that fit?";
     let text = match outcome.code {
         MPI_ERR_TRUNCATE if outcome.status.MPI_SOURCE == MPI_ANY_SOURCE => {
@@ -305,7 +316,7 @@ pub fn failure(outcome: &Outcome, comm: MPI_Comm) -> Failure {
         MPI_ERR_PROC_ABORTED => "the process on the other side has ended".into(),
         code => format!("the operation failed with error {code}"),
     };
-    fail(outcome.code, text).on(On::Comm(comm))
+    fail(outcome.code, text)
 }
 
 /// What `outcome` means for a call that completes one operation.
@@ -316,6 +327,6 @@ pub unsafe fn finish(outcome: &Outcome, comm: MPI_Comm, status: *mut MPI_Status)
     outcome.status.put(status);
     match outcome.code {
         MPI_SUCCESS => Ok(()),
-        _ => Err(failure(outcome, comm)),
+        _ => Err(failure(outcome).on(On::Comm(comm))),
     }
 }

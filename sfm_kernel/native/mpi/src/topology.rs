@@ -52,3 +52,17 @@ impl Topology {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_on_a_grid_come_in_pairs() {
+        let grid = Cart { dims: vec![2, 3], periods: vec![true, false] };
+        let of = |rank| Topology::Cart(grid.clone()).neighbors(rank);
+        assert_eq!(of(0).sources, [3, 3, MPI_PROC_NULL, 1]);
+        assert_eq!(of(4).destinations, [1, 1, 3, 5]);
+        assert!(of(4).are_opposite);
+    }
+}

@@ -38,7 +38,7 @@ pub fn is_finalized() -> bool {
 /// For every function that needs a running MPI.
 #[inline]
 pub fn must_run(function: &str) -> Answer {
-    if is_running() || SESSIONS.load(Acquire) > 0 {
+    if is_running() || has_sessions() {
         return Ok(());
     }
     Err(not_running(function))
@@ -211,6 +211,10 @@ pub fn open_session() -> Answer {
     Ok(())
 }
 
+pub fn has_sessions() -> bool {
+    SESSIONS.load(Acquire) > 0
+}
+
 pub fn close_session() -> Answer {
     SESSIONS.fetch_sub(1, AcqRel);
     leave_if_done();
@@ -221,7 +225,7 @@ pub fn close_session() -> Answer {
 /// sessions, before it or after it, leave at the end of the process: who else has some is not known.
 pub fn leave_if_done() {
     let joined = joined();
-    if is_finalized() && SESSIONS.load(Acquire) == 0 && joined.times == 0 {
+    if is_finalized() && !has_sessions() && joined.times == 0 {
         leave(joined);
     }
 }

@@ -4,7 +4,8 @@
 
 int main(int argc, char **argv)
 {
-    int rank, number = 1, sum = 0;
+    int rank, number = 1, sum = 0, size = 2, periodic = 1, numbers[2] = {1, 2}, sums[2];
+    MPI_Request request = MPI_REQUEST_NULL;
     MPI_Comm all = MPI_COMM_WORLD;
 
     MPI_Init(&argc, &argv);
@@ -28,6 +29,21 @@ int main(int argc, char **argv)
         break;
     case 3: /* another root */
         MPI_Bcast(&number, 1, MPI_INT, rank, all);
+        break;
+    case 4: /* another call that goes on meanwhile; one process does not look */
+        if (rank == 0) {
+            MPI_Ibarrier(all, &request);
+        } else {
+            MPI_Iallreduce(&number, &sum, 1, MPI_INT, MPI_SUM, all, &request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        }
+        break;
+    case 5: /* the same among neighbours */
+        MPI_Cart_create(all, 1, &size, &periodic, 0, &all);
+        if (rank == 0)
+            MPI_Ineighbor_allgather(&number, 1, MPI_INT, sums, 1, MPI_INT, all, &request);
+        else
+            MPI_Neighbor_alltoall(numbers, 1, MPI_INT, sums, 1, MPI_INT, all);
         break;
     }
     MPI_Finalize();

@@ -1,4 +1,4 @@
-/* Rank 1 is killed; the others wait for it, in four ways. */
+/* Rank 1 is killed; the others wait for it, in five ways. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,6 +26,8 @@ int main(int argc, char **argv)
     tell(MPI_Recv(&word, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     tell(MPI_Barrier(MPI_COMM_WORLD));
     tell(MPI_Send(much, sizeof much, MPI_CHAR, 1, 0, MPI_COMM_WORLD));
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    tell(MPI_Wait(&request, MPI_STATUS_IGNORE));
     MPI_Irecv(&word, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, &request);
     tell(MPI_Wait(&request, MPI_STATUS_IGNORE));
     fflush(stdout);

@@ -193,8 +193,9 @@ pub fn block(comm: MPI_Comm, call: &Call) -> Answer {
 
 /// Begin it.
 fn begin(team: Team, call: Call) -> Work {
+    let members = team.members();
     let algorithm = async move { call.run(&team).await };
-    Work::Schedule(Schedule::begin(engine(), algorithm))
+    Work::Schedule(Schedule::begin(engine(), members, algorithm))
 }
 
 /// Begin it for a request.
@@ -203,7 +204,7 @@ fn begin(team: Team, call: Call) -> Work {
 /// `request` is null, which is refused, or a place for one.
 pub unsafe fn open(comm: MPI_Comm, call: Call, request: *mut MPI_Request) -> Answer {
     call.check()?;
-    let work = begin(Team::of(&*comm::get(comm)?, call.what()), call);
+    let work = begin(Team::begun(&*comm::get(comm)?, call.what()), call);
     put("request", request, request::open(comm, work))
 }
 
@@ -215,7 +216,7 @@ pub unsafe fn prepare(comm: MPI_Comm, call: Call, request: *mut MPI_Request) -> 
     call.check()?;
     // Which collective it is says when it was made, not when it is started: processes may start
     // several in different orders. Of one request, the starts follow each other everywhere.
-    let team = Team::of(&*comm::get(comm)?, call.what());
+    let team = Team::begun(&*comm::get(comm)?, call.what());
     let start = Box::new(move || Ok(begin(team.clone(), call.clone())));
     put("request", request, request::persistent(comm, start))
 }

@@ -3,24 +3,32 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
-use crate::engine::{Engine, From, Outcome};
-use crate::errors::Answer;
+use crate::engine::{text_of_loss, told, Engine, From, Outcome};
+use crate::errors::{fail, Answer, Failure};
+use crate::group::Group;
+use crate::handles::*;
 
 type Algorithm = Pin<Box<dyn Future<Output = Answer>>>;
 
 pub struct Schedule {
     /// None once it has ended.
     algorithm: Mutex<Option<Algorithm>>,
-    outcome: Mutex<Option<Outcome>>,
+    ended: Mutex<Option<Answer<Outcome>>>,
     /// The only process that it waits for, in the world.
     partner: Option<usize>,
+    /// All that take part: none of them may die.
+    members: Option<Arc<Group>>,
+    /// The process whose part it waits for now, in the world.
+    awaited: AtomicUsize,
     /// How it ends if all is well.
     end: Outcome,
 }
+
+const NOBODY: usize = usize::MAX;
 
 // SAFETY: an algorithm is polled by one thread at a time, under the lock; what it points to is the
 // user's, who leaves it alone until the collective has ended.
@@ -32,9 +40,10 @@ impl Schedule {
     /// Begin; `algorithm` owns all that it needs but the user's memory.
     pub fn begin(
         engine: &Engine,
+        members: Arc<Group>,
         algorithm: impl Future<Output = Answer> + 'static,
     ) -> Arc<Schedule> {
-        Schedule::with(engine, None, Outcome::of_send(), algorithm)
+        Schedule::new(engine, None, Some(members), Outcome::of_send(), algorithm)
     }
 
     /// The same of what waits for this process only, and ends so.
@@ -44,8 +53,19 @@ impl Schedule {
         end: Outcome,
         algorithm: impl Future<Output = Answer> + 'static,
     ) -> Arc<Schedule> {
+        Schedule::new(engine, partner, None, end, algorithm)
+    }
+
+    fn new(
+        engine: &Engine,
+        partner: Option<usize>,
+        members: Option<Arc<Group>>,
+        end: Outcome,
+        algorithm: impl Future<Output = Answer> + 'static,
+    ) -> Arc<Schedule> {
         let algorithm: Mutex<Option<Algorithm>> = Mutex::new(Some(Box::pin(algorithm)));
-        let schedule = Arc::new(Schedule { algorithm, outcome: Mutex::default(), partner, end });
+        let (ended, awaited) = (Mutex::default(), AtomicUsize::new(NOBODY));
+        let schedule = Arc::new(Schedule { algorithm, ended, partner, members, awaited, end });
         if !schedule.poll() {
             engine.add_schedule(schedule.clone());
         }
@@ -58,34 +78,48 @@ impl Schedule {
         let Ok(mut algorithm) = self.algorithm.try_lock() else { return false };
         let Some(running) = &mut *algorithm else { return true };
         let mut context = Context::from_waker(Waker::noop());
-        let Poll::Ready(answer) = running.as_mut().poll(&mut context) else { return false };
-        let outcome = match answer {
-            Ok(()) => self.end,
-            Err(failure) => Outcome { code: failure.code, ..self.end },
-        };
+        let (polled, awaited) = told::awaiting(|| running.as_mut().poll(&mut context));
+        self.awaited.store(awaited.unwrap_or(NOBODY), Ordering::Relaxed);
+        let Poll::Ready(answer) = polled else { return false };
         *algorithm = None;
-        *self.outcome.lock().expect("no panic under the lock") = Some(outcome);
+        *self.ended() = Some(answer.map(|()| self.end));
         true
     }
 
+    fn ended(&self) -> MutexGuard<'_, Option<Answer<Outcome>>> {
+        self.ended.lock().expect("no panic under the lock")
+    }
+
     pub fn outcome(&self) -> Option<Outcome> {
-        *self.outcome.lock().expect("no panic under the lock")
+        let of = |ended: &Answer<Outcome>| match ended {
+            Ok(outcome) => *outcome,
+            Err(failure) => Outcome::failed(failure.code),
+        };
+        self.ended().as_ref().map(of)
+    }
+
+    /// Why it has failed.
+    pub fn failure(&self) -> Option<Failure> {
+        let ended = self.ended();
+        let failure = ended.as_ref()?.as_ref().err()?;
+        Some(fail(failure.code, failure.text.clone()))
     }
 
     /// Whose death makes waiting for it useless.
     pub fn from(&self) -> From<'static> {
-        self.partner.map_or(From::Nobody, From::One)
+        let awaited = Some(self.awaited.load(Ordering::Relaxed)).filter(|rank| *rank != NOBODY);
+        self.partner.or(awaited).map_or(From::Nobody, From::One)
     }
 
     pub fn is_done(&self) -> bool {
-        self.outcome().is_some()
+        self.ended().is_some()
     }
 
     /// End it as failed.
-    pub fn give_up(&self, outcome: Outcome) {
+    pub fn give_up(&self, failure: Failure) {
         // What it was about to receive into stays the user's: nothing comes there any more.
         *self.algorithm.lock().expect("no panic under the lock") = None;
-        self.outcome.lock().expect("no panic under the lock").get_or_insert(outcome);
+        self.ended().get_or_insert(Err(failure));
     }
 }
 
@@ -93,6 +127,17 @@ impl Engine {
     fn add_schedule(&self, schedule: Arc<Schedule>) {
         self.schedules.lock().expect("no panic under the lock").push(schedule);
         self.running.fetch_add(1, Ordering::Release);
+    }
+
+    /// End those of which somebody has died.
+    pub fn give_up_schedules(&self) {
+        let all = self.schedules.lock().expect("no panic under the lock").clone();
+        for one in all {
+            let Some(members) = &one.members else { continue };
+            if let Some(rank) = self.lost_of(From::Any(&members.members)) {
+                one.give_up(fail(MPI_ERR_PROC_ABORTED, text_of_loss(rank)));
+            }
+        }
     }
 
     /// Go on with all that are under way.

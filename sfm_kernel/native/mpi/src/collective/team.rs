@@ -42,7 +42,8 @@ pub struct Team {
 }
 
 /// Numbers of collectives; those of a communicator come again after so many.
-const LARGEST: u32 = 0x3fff_ffff;
+const LARGEST: u32 = 0x1fff_ffff;
+const BEGUN: c_int = 0x2000_0000;
 const APART: c_int = 0x4000_0000;
 
 /// A message that is under way; nothing for one that has gone.
@@ -56,10 +57,21 @@ pub struct Coming(Arc<Receiving>);
 impl Team {
     /// For the next collective of this communicator.
     pub fn of(comm: &Comm, what: What) -> Team {
+        let number = comm.collectives.fetch_add(1, Relaxed) & LARGEST;
+        Team::numbered(comm, what, number as c_int)
+    }
+
+    /// The same for one that does not block. These are counted by themselves, as blocking ones never
+    /// match them.
+    pub fn begun(comm: &Comm, what: What) -> Team {
+        let number = comm.begun.fetch_add(1, Relaxed) & LARGEST;
+        Team::numbered(comm, what, number as c_int | BEGUN)
+    }
+
+    fn numbered(comm: &Comm, what: What, tag: c_int) -> Team {
         if counting::is_on() {
             counting::collective();
         }
-        let tag = (comm.collectives.fetch_add(1, Relaxed) & LARGEST) as c_int;
         let (rank, context) = (comm.rank as usize, engine::collectives(comm.context));
         let (near, group) = (comm.group.members.len(), comm.everybody());
         Team { rank, size: group.members.len(), near, what, context, tag, group }
@@ -69,6 +81,11 @@ impl Team {
     pub fn part(&self, group: Arc<Group>, rank: usize) -> Team {
         let size = group.members.len();
         Team { rank, size, near: size, group, ..*self }
+    }
+
+    /// All of them.
+    pub fn members(&self) -> Arc<Group> {
+        self.group.clone()
     }
 
     /// Those of this process's side.

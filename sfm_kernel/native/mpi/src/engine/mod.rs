@@ -47,7 +47,7 @@ pub use offers::{copy, Proof};
 pub use operation::Outcome;
 pub use receiving::{found, Receiving, Wanted};
 pub use sending::{Mode, Sending, To};
-pub use wait::{About, From};
+pub use wait::{text_of_loss, About, From};
 pub use what::What;
 
 use crate::collective::schedule::Schedule;

@@ -33,6 +33,13 @@ pub fn awaited() -> Option<usize> {
     AWAITED.get()
 }
 
+/// Do something; with it, for whose part that waits.
+pub fn awaiting<T>(work: impl FnOnce() -> T) -> (T, Option<usize>) {
+    let before = AWAITED.take();
+    let done = work();
+    (done, AWAITED.replace(before))
+}
+
 fn call(arguments: Arguments, waits: Waits) -> Call {
     let name = engine().endpoint.surroundings().call();
     Call { name: name.unwrap_or_else(|| callers::name().into()), arguments, waits }

@@ -18,8 +18,8 @@ use crate::endpoint::failure;
 use crate::errors::Answer;
 use crate::handles::*;
 use crate::home::Here;
-use crate::process;
 use crate::tool::{self, counting};
+use crate::{process, world};
 
 /// Whose death makes waiting useless.
 #[derive(Clone, Copy, Debug)]
@@ -137,8 +137,9 @@ impl Engine {
         let world = crate::comm::get(MPI_COMM_WORLD)?;
         let team = Team::of(&world, What::Finalize);
         whole(&team, barrier(&team))?;
-        if let Some(text) = what::left() {
-            eprintln!("MPI_Finalize in process {}: {text}", self.rank);
+        // Others may be further in what they do in a session.
+        if let Some(text) = what::left().filter(|_| !world::has_sessions()) {
+            eprintln!("MPI_Finalize in process {}: {text}", world::rank());
         }
         self.wait(From::Nobody, || self.has_sent_all())
     }
@@ -170,7 +171,8 @@ impl Engine {
     }
 }
 
-fn text_of_loss(rank: usize) -> String {
+/// Why a call ends that waits for a process.
+pub fn text_of_loss(rank: usize) -> String {
     format!(
         "{} has ended, and what this call waits for can no more come; its own output says why it \
          ended",
@@ -201,8 +203,8 @@ struct Waiting<'a> {
     until: Until<'a>,
     version: u64,
     examined: u64,
-    /// It is seen to wait: where it waits for one after the other, for this process.
-    shown: Option<Option<usize>>,
+    /// It is seen to wait: what observers know of it.
+    shown: Option<String>,
 }
 
 impl Waiting<'_> {
@@ -210,12 +212,13 @@ impl Waiting<'_> {
         self.about.call.map_or_else(|| told::some(vec![], self.about.from), |call| call())
     }
 
-    /// A call that waits for one after the other waits for another one than observers know.
+    /// The call has gone a step further, and waits perhaps for another one than observers know.
     fn tell_anew(&mut self) {
-        let awaited = told::awaited();
-        if self.shown.is_some_and(|shown| shown != awaited) {
-            self.shown = Some(awaited);
-            self.engine.core.shared().facts.write(&self.call().facts());
+        let Some(shown) = &self.shown else { return };
+        let facts = self.call().facts();
+        if *shown != facts {
+            self.engine.core.shared().facts.write(&facts);
+            self.shown = Some(facts);
         }
     }
 }
@@ -249,12 +252,14 @@ impl<'h> Goal<Here<'h>> for Waiting<'_> {
     }
 
     fn shown(&mut self, _host: &Here<'h>) -> Result<Option<Shown>, Error> {
-        self.shown = Some(told::awaited());
         let call = self.call();
-        Ok(Some(Shown { doing: self.about.doing, text: call.text(), facts: call.facts() }))
+        let facts = call.facts();
+        self.shown = Some(facts.clone());
+        Ok(Some(Shown { doing: self.about.doing, text: call.text(), facts }))
     }
 
     fn tick(&mut self, _host: &Here<'h>) -> Result<Option<String>, Error> {
+        self.engine.give_up_schedules();
         match self.engine.lost_of(self.about.from) {
             None => Ok(None),
             Some(rank) => Err(Error::new(Kind::PeerLost, text_of_loss(rank))),

@@ -76,15 +76,16 @@ unsafe fn idup(
     request: *mut MPI_Request,
 ) -> Answer {
     let old = comm::get(comm)?;
-    let (team, place) = (Team::of(&old, What::Making), newcomm as usize);
+    let (team, place) = (Team::begun(&old, What::Making), newcomm as usize);
     none_yet(newcomm)?;
+    let members = team.members();
     let algorithm = async move {
         let number = making::agree(&team).await?;
         let copy = duplicate(comm, &old, number, info)?;
         *(place as *mut MPI_Comm) = comm::open(copy);
         Ok(())
     };
-    let work = Work::Schedule(Schedule::begin(engine(), algorithm));
+    let work = Work::Schedule(Schedule::begin(engine(), members, algorithm));
     put("request", request, request::open(comm, work))
 }
 

@@ -9,7 +9,7 @@ use crate::engine::{engine, told, About, From, Outcome};
 use crate::errors::{fail, Answer, Failure};
 use crate::generalized::Generalized;
 use crate::handles::*;
-use crate::request::{self, failure, finish, Request, Work};
+use crate::request::{self, Request, Work};
 use crate::status::is_wanted;
 
 /// The requests of an array; None for those that are null.
@@ -82,7 +82,9 @@ unsafe fn complete(one: &Request, handle: &mut MPI_Request, status: *mut MPI_Sta
         MPI_Status::put_empty(status);
         return Ok(());
     }
-    finish(&one.complete(handle), one.comm, status)
+    let (outcome, failure) = one.complete(handle);
+    outcome.status.put(status);
+    failure.map_or(Ok(()), Err)
 }
 
 pub unsafe fn test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) -> Answer {
@@ -126,10 +128,8 @@ unsafe fn complete_one(
 ) {
     let outcome = match one {
         Some(one) => {
-            let outcome = one.complete(handle);
-            if outcome.code != MPI_SUCCESS {
-                *failed = Some(failure(&outcome, one.comm));
-            }
+            let (outcome, failure) = one.complete(handle);
+            *failed = failure.or_else(|| failed.take());
             outcome
         }
         None => Outcome::of_send(),

@@ -80,12 +80,15 @@ unsafe fn begin_accumulate(
 unsafe fn requested(progress: Progress, request: *mut MPI_Request) -> Answer {
     let work = match progress {
         None => Work::Ended(Outcome::of_send()),
-        Some(pieces) => Work::Schedule(Schedule::begin(engine(), async move {
-            match poll_fn(|_| pieces.end().map_or(Poll::Pending, Poll::Ready)).await {
-                MPI_SUCCESS => Ok(()),
-                code => Err(fail(code, "the target has refused the operation")),
-            }
-        })),
+        Some(pieces) => {
+            let ended = async move {
+                match poll_fn(|_| pieces.end().map_or(Poll::Pending, Poll::Ready)).await {
+                    MPI_SUCCESS => Ok(()),
+                    code => Err(fail(code, "the target has refused the operation")),
+                }
+            };
+            Work::Schedule(Schedule::with(engine(), None, Outcome::of_send(), ended))
+        }
     };
     put_result("request", request, request::open(MPI_COMM_SELF, work))
 }

@@ -1,0 +1,122 @@
+"""Processes that are started later, or met: what the launcher does for it, and says about it. What
+programs see of it is in programs/mpi (spawn.c, ports.c, sessions.c)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sfm_kernel.c import LIB, LIBMPI
+from tests.c import mpich
+from tests.mpi.launching import PATIENCE, launched, mpi_worlds, run, wait_for
+
+FOLDER = Path(__file__).parent / "programs" / "dynamic"
+
+pytestmark = [
+    pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler"),
+    pytest.mark.skipif(not Path(LIBMPI).exists(), reason="libmpi.so.12 was not built"),
+]
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dynamic")
+    for name in ("meet", "spawner"):
+        assert mpich.compiled(FOLDER / f"{name}.c", folder / name) == ""
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def no_world_left() -> Iterator[None]:
+    before = set(mpi_worlds())
+    yield
+    wait_for(lambda: set(mpi_worlds()) <= before, "the worlds are gone")
+
+
+def spawner(programs: Path, *words: str, ranks: int = 1) -> subprocess.CompletedProcess[str]:
+    path = str(programs / "spawner")
+    return run("-n", str(ranks), "--label", path, *words, cwd=programs, timeout=PATIENCE)
+
+
+def alone(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a program without launcher."""
+    environment = os.environ | {"LD_LIBRARY_PATH": LIB, "SFM_PYTHON": sys.executable}
+    return subprocess.run(
+        [path, *words], env=environment, text=True, capture_output=True, timeout=PATIENCE
+    )
+
+
+def test_lines_of_workers_have_their_world_and_rank(programs: Path) -> None:
+    done = spawner(programs, "works", ranks=2)
+    assert sorted(done.stdout.splitlines()) == [
+        "[0] parent 0 has gone on",
+        f"[1:0] worker 0 of 2 in {programs}",
+        f"[1:1] worker 1 of 2 in {programs}",
+        "[1] parent 1 has gone on",
+    ]
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_worker_that_dies_ends_all(programs: Path) -> None:
+    done = spawner(programs, "dies")
+    assert done.returncode == 134
+    assert "sfm: rank 1 of spawned world 1 was killed by SIGABRT" in done.stderr
+    assert "the other ranks were ended" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("case", "why"),
+    [
+        ("missing", "there is no program {folder}/./none"),
+        ("no MPI", "rank 0 of spawned world 1 ended with exit status 0 before MPI_Init"),
+        ("away", "host mars is another machine"),
+        ("many", "there is room for 511 processes more, and 600 are asked for"),
+    ],
+)
+def test_what_cannot_be_started_is_said(programs: Path, case: str, why: str) -> None:
+    done = spawner(programs, case)
+    assert done.returncode != 0
+    assert why.format(folder=programs) in done.stderr
+    assert "MPI_Comm_spawn" in done.stderr
+
+
+def test_info_says_where_and_how_many(programs: Path) -> None:
+    done = spawner(programs, "folder")
+    assert "[1:1] worker 1 of 2 in /" in done.stdout.splitlines(), done.stderr
+    done = spawner(programs, "soft")
+    assert f"[1:0] worker 0 of 2 in {programs}" in done.stdout.splitlines(), done.stderr
+
+
+def test_a_process_without_launcher_starts_one(programs: Path) -> None:
+    done = alone(programs / "spawner", "works")
+    assert done.returncode == 0, done.stderr
+    assert sorted(line.split(" in ")[0] for line in done.stdout.splitlines()) == [
+        "parent 0 has gone on", "worker 0 of 2", "worker 1 of 2",
+    ]  # fmt: skip
+
+
+def test_programs_that_were_started_apart_meet(programs: Path) -> None:
+    path, name = str(programs / "meet"), f"meet-{os.getpid()}"
+    with launched("-n", "2", path, "server", name) as server:
+        client = run("-n", "3", path, "client", name, timeout=PATIENCE)
+        assert (client.stdout, client.stderr) == ("5 processes have met\n", "")
+        assert server.wait(PATIENCE) == 0
+    with launched("-n", "2", path, "server", name) as server:
+        client = alone(programs / "meet", "client", name)
+        assert (client.stdout, client.stderr) == ("3 processes have met\n", "")
+        assert server.wait(PATIENCE) == 0
+
+
+def test_who_was_met_may_die(programs: Path) -> None:
+    path, name = str(programs / "meet"), f"meet-{os.getpid()}"
+    with launched("-n", "1", path, "server", name, "die") as server:
+        client = run("-n", "1", path, "client", name, "die", timeout=PATIENCE)
+        assert "MPI_Recv: process 0 of another launch has ended" in client.stdout
+        assert client.returncode == 0, client.stderr
+        assert server.wait(PATIENCE) == 134

@@ -1,0 +1,80 @@
+"""The real mpi4py in engines: on their own queue, with Stop, explanations, and worlds made anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.jupyter.notebook import Notebook, notebook
+
+pytestmark = pytest.mark.keeps("one notebook with two engines for the whole module")
+
+BEGINNING = "from mpi4py import MPI\ncomm = MPI.COMM_WORLD\n"
+
+
+@pytest.fixture(scope="module")
+def book() -> Iterator[Notebook]:
+    with notebook("%sfm start 2") as one:
+        yield one
+
+
+def test_a_cell_has_the_real_one_on_our_library(book: Notebook) -> None:
+    code = "%%sfm\n" + BEGINNING + "import mpi4py\nprint(comm.rank, comm.size, comm.allreduce(1))\n"
+    code += "print('sfm_kernel' in mpi4py.__file__, MPI.Get_library_version()[:10])"
+    text = book.run(code).ok().text
+    assert "0 2 2" in text and "1 2 2" in text
+    assert text.count("False sfm-kernel") == 2
+
+
+def test_messages_of_mpi_and_of_sfm_stay_apart(book: Notebook) -> None:
+    book.run("%%sfm 0\n" + BEGINNING + "comm.send('mpi', dest=1)\nsend(dest=1, x='sfm')").ok()
+    code = "%%sfm 1\n" + BEGINNING + "print(recv().x, comm.recv())"
+    assert "sfm mpi" in book.run(code).ok().text
+
+
+def test_large_arrays_go_both_ways(book: Notebook) -> None:
+    code = BEGINNING + "import numpy\na = numpy.full(2_000_000, comm.rank)\nb = a + 7\n"
+    code += "comm.Sendrecv(a, dest=1 - comm.rank, recvbuf=b)\nprint(comm.rank, set(b.tolist()))"
+    text = book.run("%%sfm\n" + code).ok().text
+    assert "0 {1}" in text and "1 {0}" in text
+
+
+def test_stop_ends_a_cell_that_waits_and_nothing_is_lost(book: Notebook) -> None:
+    code = BEGINNING + "request = comm.irecv(source=1 - comm.rank, tag=8)\nprint('in')\n"
+    message = book.send(f"%%sfm --no-detect\n{code}comm.recv(source=1 - comm.rank, tag=7)")
+    book.wait(message, lambda cell: cell.text.count("in") >= 2)
+    book.interrupt()
+    assert book.wait(message).error.startswith("CellInterrupted: ")
+    code = "comm.send('late', dest=1 - comm.rank, tag=8)\nprint(request.wait())"
+    assert book.run("%%sfm\n" + code).ok().text.count("late") == 2
+
+
+def test_a_deadlock_is_told_with_the_program_s_own_calls(book: Notebook) -> None:
+    cell = book.run("%%sfm\n" + BEGINNING + "comm.recv(source=1 - comm.rank, tag=7)")
+    assert cell.error
+    assert "comm.recv(source=1, tag=7)" in cell.shown and "line 3" in cell.shown
+    assert book.run("%%sfm\nprint('alive', comm.allreduce(1))").ok().text.count("alive 2") == 2
+
+
+def test_a_failed_call_says_what_to_do(book: Notebook) -> None:
+    cell = book.run("%%sfm 0\ncomm.send(1, dest=7)")
+    assert "argument dest is 7" in cell.shown
+
+
+def test_the_world_is_made_anew_when_engines_change(book: Notebook) -> None:
+    """Also for a communicator's copy; MPI goes on after it was finalized."""
+    sums = "%%sfm\n" + BEGINNING + "print('sum', comm.allreduce(comm.rank + 1), comm.Dup().size)"
+    assert book.run(sums).ok().text.count("sum 3 2") == 2
+    book.run("%sfm restart 1").ok()
+    assert book.run(sums).ok().text.count("sum 3 2") == 2
+    book.run("%sfm scale 3").ok()
+    assert book.run(sums).ok().text.count("sum 6 3") == 3
+    assert book.run("%%sfm\nMPI.Finalize()\nprint(MPI.Is_finalized())").ok().text.count("True") == 3
+    assert book.run(sums).ok().text.count("sum 6 3") == 3
+
+
+def test_who_waits_for_an_engine_that_is_killed_is_told(book: Notebook) -> None:
+    code = BEGINNING + "import os\nif comm.rank == 1: os._exit(1)\ncomm.recv(source=1, tag=3)"
+    cell = book.run("%%sfm\n" + code)
+    assert cell.error and "has ended" in cell.shown
