@@ -37,7 +37,7 @@ async fn swap<T: Copy>(
     own: &mut [T],
     theirs: &mut [T],
 ) -> Answer {
-    let (own, theirs) = (words::items(own)?, words::items(theirs)?);
+    let (own, theirs) = (Items::own(own)?, Items::own(theirs)?);
     if let Some((team, other)) = across {
         team.exchange(other, &own.data(), other, theirs.data()).await?;
     }

@@ -36,11 +36,6 @@ pub async fn text(team: &Team, text: String, root: usize) -> Answer<String> {
     let mut length = bytes.len() as u64;
     bcast(team, &Items::of("length", (&raw mut length).cast(), 1, MPI_UINT64_T)?, root).await?;
     bytes.resize(length as usize, 0);
-    bcast(
-        team,
-        &Items::of("text", bytes.as_mut_ptr().cast(), bytes.len() as MPI_Count, MPI_BYTE)?,
-        root,
-    )
-    .await?;
+    bcast(team, &Items::own(&mut bytes)?, root).await?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

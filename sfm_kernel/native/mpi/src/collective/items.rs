@@ -33,7 +33,14 @@ impl Items {
         Ok(Items { at: at.cast_mut().cast(), count, datatype, handle })
     }
 
-    /// The same of an argument that may be MPI_IN_PLACE: then None.
+    /// Memory of our own, as bytes. Its address means nothing else, as an argument's may: where
+    /// nothing is in it, that may be the number of MPI_IN_PLACE.
+    pub fn own<T: Copy>(all: &mut [T]) -> Answer<Items> {
+        let (count, datatype) = (size_of_val(all), datatype::committed(MPI_BYTE)?);
+        Ok(Items { at: all.as_mut_ptr().cast(), count, datatype, handle: MPI_BYTE })
+    }
+
+    /// As `of`, of an argument that may be MPI_IN_PLACE: then None.
     pub fn unless_in_place(
         name: &str,
         at: *const c_void,

@@ -4,13 +4,6 @@ use super::allgather::allgather;
 use super::items::Items;
 use super::team::Team;
 use crate::errors::Answer;
-use crate::handles::*;
-
-/// They as they are in memory: all processes have the same library.
-pub fn items<T: Copy>(words: &mut [T]) -> Answer<Items> {
-    let bytes = std::mem::size_of_val(words) as MPI_Count;
-    Items::of("words", words.as_mut_ptr().cast(), bytes, MPI_BYTE)
-}
 
 /// One of each process, by rank.
 pub async fn one_of_each<T: Copy>(team: &Team, own: T) -> Answer<Vec<T>> {
@@ -31,5 +24,5 @@ pub async fn all<T: Copy + Default>(team: &Team, own: &[T]) -> Answer<Vec<T>> {
 
 async fn gather<T: Copy>(team: &Team, all: &mut [T], counts: &[usize]) -> Answer {
     let bytes: Vec<usize> = counts.iter().map(|count| count * size_of::<T>()).collect();
-    allgather(team, None, &items(all)?.parts(&bytes)).await
+    allgather(team, None, &Items::own(all)?.parts(&bytes)).await
 }

@@ -8,16 +8,11 @@ use crate::engine::What;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 
-fn bytes<T: Copy>(all: &mut [T]) -> Answer<Items> {
-    let length = std::mem::size_of_val(all) as MPI_Count;
-    Items::of("what is told", all.as_mut_ptr().cast(), length, MPI_BYTE)
-}
-
 /// What each process says, by rank. Nobody returns before all have come here.
 pub fn all<T: Copy>(comm: &Comm, own: T) -> Answer<Vec<T>> {
     let team = Team::of(comm, What::File);
     let mut told = vec![own; team.size];
-    let items = bytes(&mut told)?;
+    let items = Items::own(&mut told)?;
     let each = std::mem::size_of::<T>();
     let parts: Vec<Items> = (0..team.size).map(|nth| items.part(nth * each, each)).collect();
     whole(&team, allgather::allgather(&team, None, &parts))?;
@@ -28,7 +23,7 @@ pub fn all<T: Copy>(comm: &Comm, own: T) -> Answer<Vec<T>> {
 pub fn from_first<T: Copy + Default>(comm: &Comm, own: impl FnOnce() -> T) -> Answer<T> {
     let team = Team::of(comm, What::File);
     let mut told = [if team.rank == 0 { own() } else { T::default() }];
-    let items = bytes(&mut told)?;
+    let items = Items::own(&mut told)?;
     whole(&team, bcast::bcast(&team, &items, 0))?;
     Ok(told[0])
 }

@@ -1,5 +1,5 @@
 //! What each function of the standard does, by its name without `MPI_`. The entries that are
-//! exported are made from these (build.rs): whatever is not here is a stub that says so.
+//! exported are made from these (build.rs).
 
 pub mod abi;
 pub mod attributes;

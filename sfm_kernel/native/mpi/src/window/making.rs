@@ -205,16 +205,11 @@ fn allocated(size: usize) -> Option<Memory> {
 /// Everybody's word.
 async fn all_say<T: Copy>(team: &Team, own: T) -> Answer<Vec<T>> {
     let mut all = vec![own; team.size];
-    let items = bytes_of(&mut all)?;
+    let items = Items::own(&mut all)?;
     let parts: Vec<Items> =
         (0..team.size).map(|nth| items.part(nth * size_of::<T>(), size_of::<T>())).collect();
     allgather::allgather(team, None, &parts).await?;
     Ok(all)
-}
-
-fn bytes_of<T>(of: &mut [T]) -> Answer<Items> {
-    let bytes = size_of_val(of) as MPI_Count;
-    Items::of("words", of.as_mut_ptr().cast_const().cast(), bytes, MPI_BYTE)
 }
 
 /// The file, mapped by all; and where in it is the memory of each, if it is there.
@@ -238,7 +233,7 @@ async fn share(
     if team.rank == 0 {
         (word[0], control) = create(number, wish.flavor, team.size, least, whole);
     }
-    bcast::bcast(team, &bytes_of(&mut word)?, 0).await?;
+    bcast::bcast(team, &Items::own(&mut word)?, 0).await?;
     let [word] = word;
     if word.code != 0 {
         return Err(no_room(&word));
