@@ -1,0 +1,80 @@
+"""The real mpi4py through endpoints that a world's processes have already, as engines do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.mpi.launching import PATIENCE
+
+PROGRAM = """
+import sfm_kernel
+
+def work(sfm):
+    from sfm_kernel.mpi import engines
+
+    engines.install(sfm)
+    import numpy
+    from mpi4py import MPI
+
+    comm, failed = MPI.COMM_WORLD, []
+    rank, size = comm.rank, comm.size
+    right, left = (rank + 1) % size, (rank - 1) % size
+
+    def check(what, is_right):
+        if not is_right:
+            failed.append(what)
+
+    for items in (1, 3000, 500_000):
+        array, other = numpy.full(items, rank), numpy.empty(items, int)
+        comm.Sendrecv(array, dest=right, recvbuf=other, source=left)
+        check(f"Sendrecv {items}", (other == left).all())
+        comm.Allreduce(array, other)
+        check(f"Allreduce {items}", (other == sum(range(size))).all())
+    check("order", order(comm, right, left) == list(range(200)))
+    check("objects", comm.alltoall([(rank, to) for to in range(size)])
+          == [(source, rank) for source in range(size)])
+    sfm.send(dest=right, tag="own", value=rank)
+    comm.ssend("mpi", dest=right) if rank % 2 else None
+    check("own", sfm.recv(tag="own").value == left)
+    check("both", comm.recv(source=left) == "mpi" if left % 2 else True)
+    half = comm.Split(rank % 2, rank)
+    check("Split", half.allgather(rank) == [one for one in range(size) if one % 2 == rank % 2])
+    window = MPI.Win.Create(numpy.zeros(4, int), disp_unit=8, comm=comm)
+    memory = numpy.frombuffer(window.tomemory(), int)
+    window.Fence()
+    window.Put(numpy.array([rank]), right)
+    window.Accumulate(numpy.array([1]), 0, target=1)
+    window.Fence()
+    check("Put", memory[0] == left)
+    check("Accumulate", rank > 0 or memory[1] == size)
+    window.Free()
+    comm.Barrier()
+    return failed
+
+def order(comm, right, left):
+    requests = [comm.isend(number, dest=right, tag=1) for number in range(200)]
+    came = [comm.recv(source=left, tag=1) for _ in range(200)]
+    [request.wait() for request in requests]
+    return came
+
+if __name__ == "__main__":
+    print(sfm_kernel.run(work, n=4))
+"""
+
+
+@pytest.mark.parametrize(
+    "transport", ["shm", pytest.param("tcp", marks=pytest.mark.tcp)]
+)  # fmt: skip
+def test_engines_have_mpi_over(transport: str, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    done = subprocess.run(
+        [sys.executable, str(program)], text=True, capture_output=True, timeout=PATIENCE,
+        env=os.environ | {"SFM_TRANSPORT": transport},
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("[[], [], [], []]\n", "")
