@@ -93,7 +93,7 @@ async fn made(comm: &Comm, team: &Team, wish: Wish) -> Answer<Arc<Window>> {
     let said = all_say(team, said(&wish)).await?;
     same_kind(&said, wish.flavor)?;
     let sizes: Vec<usize> = said.iter().map(|one| one.size as usize).collect();
-    let (control, file_places) = share(team, number.into(), &wish, &sizes).await?;
+    let (control, file_places) = share(team, number, &wish, &sizes).await?;
     let own = team.rank;
     let mut memory = None;
     let mapped = |rank: usize| file_places.as_ref().map(|all| control.at(all[rank]) as usize);
