@@ -1,5 +1,8 @@
 """Runs the tests that mpi4py brings along on sfm_kernel's MPI, and prints a table.
 
+With SFM_MPI4PY=real in the environment the tests are those of the mpi4py that is installed, on the
+library; without, of ``sfm_kernel.mpi``, which is written by hand.
+
     python tools/mpi4py_suite.py CHECKOUT [module ...] [-n 1,2,3,5] [--real PYTHON] [--timeout 300]
 
 CHECKOUT is a folder with the sources of mpi4py (its `test` folder has the tests); nothing is
@@ -26,11 +29,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sfm_kernel.mpi import library
+
 RANKS = (1, 2, 3, 5)
 RESULTS = "MPI4PY_SUITE_RESULTS"
 """In the environment of a rank: the folder in which it leaves its results."""
 
-KNOWN = {
+KNOWN_BY_HAND = {
     "test_package.*": "about files of a compiled mpi4py",
     "test_toplevel.*.testGetInclude": "there are no C headers",
     "test_mpiapi.*": "about mpi4py's C sources",
@@ -46,11 +51,15 @@ KNOWN = {
     "test_dynproc.*": "processes that start others are not offered",
     "test_ulfm.*": "recovery from failures is not offered",
 }
-"""Tests that may fail (module.class.name, with * and ?), and why."""
+"""Tests that may fail (module.class.name, with * and ?), and why: of what is written by hand.
+
+On the library none may."""
+
+KNOWN = {} if library.is_chosen() else KNOWN_BY_HAND
 
 
 LEFT_OUT = ("test_dynproc.*.test*Connect*", "test_dynproc.*.testJoin")
-"""Not run here: one rank is refused what the others go on to wait for. The real one counts them."""
+"""Not run by hand: one rank is refused what the others go on to wait for."""
 
 
 class Outcome(NamedTuple):
@@ -157,7 +166,8 @@ def outcome(folder: Path, module: str, ranks: int, timeout: float, real: Path | 
     """Run a module here, and on the real mpi4py, where there is one."""
     size, started = ["-n", str(ranks)], time.monotonic()
     here = [sys.executable, "-m", "sfm_kernel.mpi", *size, "--timeout", str(timeout)]
-    done, found = run(here, [str(folder), module, *LEFT_OUT], timeout)
+    left_out = () if library.is_chosen() else LEFT_OUT
+    done, found = run(here, [str(folder), module, *left_out], timeout)
     seconds = time.monotonic() - started
     failed: dict[str, str] = {}
     for rank, result in found.items():

@@ -1,8 +1,7 @@
 /* MPI for programs that run on sfm-kernel. Made by tools/mpi_header.py: change that instead.
  *
  * Values and layout are those of MPICH's ABI, so that what is compiled with this header runs on
- * MPICH too, and what was compiled with MPICH's runs here. A function that is declared, but not
- * there yet, returns MPI_ERR_UNSUPPORTED_OPERATION and says its name. */
+ * MPICH too, and what was compiled with MPICH's runs here. */
 #ifndef SFM_MPI_H
 #define SFM_MPI_H
 #define MPI_INCLUDED /* what other headers ask for */

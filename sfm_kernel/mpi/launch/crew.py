@@ -241,7 +241,7 @@ class Crew:
             self._end_vain_waits()
         elif report.kind == reports.SPAWN:
             self._spawn(child, report.text)
-        elif child.world.refuse(report.text.strip()):
+        elif child.world.refuse(too_soon(child, report)):
             pass
         elif report.kind == reports.FINISHED:
             child.finished = True

@@ -38,6 +38,10 @@ def deed(child: Child, report: Report) -> str:
     return "raised this"
 
 
-def too_soon(child: Child) -> str:
-    """Why a program was not spawned that has ended before MPI_Init."""
-    return f"{child.place} {deed(child, Report(DIED, child.status or 0))} before MPI_Init"
+def too_soon(child: Child, report: Report | None = None) -> str:
+    """Why a program was not spawned that has ended before MPI_Init, or tells why it ends."""
+    if report is None:
+        return f"{child.place} {deed(child, Report(DIED, child.status or 0))} before MPI_Init"
+    if report.kind == reports.EXITED and report.text:  # it could not become its program
+        return report.text.strip()
+    return f"{child.place} {deed(child, report)}"

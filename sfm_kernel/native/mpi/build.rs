@@ -1,8 +1,7 @@
 //! Makes the exported functions and the constants from the tables of tools/mpi_standard.py.
 //!
-//! For each line of standard.txt there is an entry `MPI_X` and its profiling twin `PMPI_X`. Where
-//! a file of src/functions has `pub unsafe fn x(…)`, both call it; otherwise they say which
-//! function is not there yet. So a function is added by writing it, and nowhere else.
+//! For each line of standard.txt there is an entry `MPI_X` and its profiling twin `PMPI_X`, which call
+//! the `pub unsafe fn x(…)` of a file of src/functions.
 //!
 //! `MPI_X_c`, where the standard has it, calls the same `x`: counts come to it as MPI_Count, arrays
 //! of them as `Numbers`, and places for results as `Results`, of either size. Where twins differ in
@@ -102,9 +101,6 @@ fn entries(table: &str, written: &BTreeMap<String, String>) -> String {
         let function = short(&base.name);
         unused.retain(|name| **name != function);
         let module = written.get(&function);
-        if module.is_none() && prototype.name.ends_with("_c") && !is_abi() {
-            continue; // mpi4py, for one, takes the other then
-        }
         let given = shared.unwrap_or_else(|| listed(prototype, false));
         let mut body = module.map(|module| format!("functions::{module}::{function}({given})"));
         if let Some(body) = body.as_mut().filter(|_| small.is_some() && makes_type(prototype)) {
@@ -202,15 +198,13 @@ fn call(prototype: &Prototype, body: Option<String>) -> String {
     let Prototype { early, name, returns, .. } = prototype;
     let on = object(prototype);
     let value = returns != "c_int" || name.ends_with("_toint");
-    let unused = body.is_none() && !is_conversion(prototype);
     let body = match body {
         Some(body) => body,
         // A file's handle is a number that looks like a pointer (src/file/mod.rs).
         None if is_conversion(prototype) => {
             format!("{} as usize as u32 as isize as {returns}", prototype.parameters[0].0)
         }
-        None if value => panic!("{name} cannot return an error: write it"),
-        None => "Err(errors::missing())".into(),
+        None => panic!("no file of src/functions has {name}"),
     };
     let body = match (value, early) {
         (true, _) => body,
@@ -225,9 +219,8 @@ fn call(prototype: &Prototype, body: Option<String>) -> String {
         ),
     };
     let parameters = listed(prototype, true);
-    let allow = if unused { "    #[allow(unused_variables)]\n" } else { "" };
     format!(
-        "{allow}    pub unsafe extern \"C\" fn {name}({parameters}) -> {returns} {{\n        \
+        "    pub unsafe extern \"C\" fn {name}({parameters}) -> {returns} {{\n        \
          {body}\n    }}\n"
     )
 }

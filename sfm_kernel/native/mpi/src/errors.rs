@@ -122,13 +122,3 @@ pub fn answer(function: &str, on: Option<On>, answer: Answer) -> c_int {
         Err(failure) => failure.raise(function, on),
     }
 }
-
-/// A function of the standard that this library does not have yet.
-#[cold]
-pub fn missing() -> Failure {
-    fail(
-        MPI_ERR_UNSUPPORTED_OPERATION,
-        "this function is not in this library yet. Use one that it has (the manual lists them), \
-         or link the program with another MPI",
-    )
-}

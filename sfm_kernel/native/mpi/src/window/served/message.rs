@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn what_goes_out_comes_in() {
-        let column = making::vector(5, 1, 3, datatype::get(MPI_INT).unwrap());
+        let column = making::vector(5, 1, 3, datatype::get(MPI_INT).unwrap()).unwrap();
         let target = Data::items(std::ptr::null(), 2, &column);
         let bytes = (0..24).collect();
         let message = Message::of(Kind::Combine, MPI_SUM, MPI_INT, true, &target, 8..32, bytes);
