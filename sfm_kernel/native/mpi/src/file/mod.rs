@@ -71,7 +71,7 @@ static WITHOUT_FILE: Attached = Attached::with(MPI_ERRORS_RETURN);
 
 /// A handle for an opened file.
 fn open(file: File) -> MPI_File {
-    FILES.insert(Arc::new(file)) as isize as MPI_File
+    FILES.insert(Arc::new(file)) as MPI_File
 }
 
 fn number(file: MPI_File) -> Option<Handle> {
