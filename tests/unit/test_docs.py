@@ -16,10 +16,11 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 MODULES = [
     module.name
     for module in pkgutil.walk_packages(sfm_kernel.__path__, "sfm_kernel.")
-    if not module.name.endswith("__main__")  # importing them runs a command
+    # Importing them runs a command, or begins MPI.
+    if not module.name.endswith(("__main__", "bench.others.mpi"))
 ]
 # What the benchmarks measure beside us comes with the extra ``bench``, which tests do not need.
-MEASURED_BESIDE = {"mpi4py", "ipyparallel"}
+MEASURED_BESIDE = {"ipyparallel"}
 
 
 @pytest.mark.parametrize("name", ["sfm_kernel", *MODULES])

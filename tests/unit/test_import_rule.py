@@ -29,6 +29,8 @@ NATIVE = {
     "sfm_kernel.endpoint.messaging",
     "sfm_kernel.endpoint.seen",
     "sfm_kernel.gateway.service",
+    "sfm_kernel.mpi.engines",
+    "sfm_kernel.mpi.library",
     "sfm_kernel.observe.events",
     "sfm_kernel.observe.places",
     "sfm_kernel.observe.snapshot",

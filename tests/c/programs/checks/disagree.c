@@ -41,7 +41,7 @@ int main(int argc, char **argv)
     case 5: /* the same among neighbours */
         MPI_Cart_create(all, 1, &size, &periodic, 0, &all);
         if (rank == 0)
-            MPI_Ineighbor_allgather(&number, 1, MPI_INT, sums, 1, MPI_INT, all, &request);
+            MPI_Neighbor_allgather(&number, 1, MPI_INT, sums, 1, MPI_INT, all);
         else
             MPI_Neighbor_alltoall(numbers, 1, MPI_INT, sums, 1, MPI_INT, all);
         break;
