@@ -152,7 +152,7 @@ def run(launch: Sequence[str], inside: Sequence[str], timeout: float) -> Done:
         command = ["timeout", str(timeout + 30), *launch, __file__, "--inside", *inside]
         done = subprocess.run(
             command,
-            env=os.environ | {RESULTS: results},
+            env=os.environ | {RESULTS: results, "PYTHONPATH": inside[0]},  # for what is spawned
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

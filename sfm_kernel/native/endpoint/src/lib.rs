@@ -41,7 +41,7 @@ pub use name::Name;
 pub use route::Route;
 
 /// A number that nobody can guess.
-pub(crate) fn random() -> std::io::Result<u128> {
+pub fn random() -> std::io::Result<u128> {
     let mut bytes = [0u8; 16];
     // SAFETY: sixteen bytes of ours; so few come whole.
     let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };

@@ -4,10 +4,8 @@
 //! A port is a socket that listens. The two roots tell each other through it what the communicator
 //! between both takes; then it has done its work.
 
-use std::collections::hash_map::RandomState;
 use std::collections::HashMap;
 use std::fs;
-use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -31,9 +29,13 @@ fn ports() -> MutexGuard<'static, HashMap<String, Arc<UnixListener>>> {
 
 /// A new one; its name.
 pub fn open() -> Answer<String> {
-    let port = format!("port-{:016x}", RandomState::new().build_hasher().finish());
-    let listener = sockets::address(&port).and_then(|address| UnixListener::bind_addr(&address));
-    let listener = listener.map_err(|error| {
+    let bound = || {
+        // Not a hash map's seed: those of forked processes are the same.
+        let port = format!("port-{:032x}", sfm_endpoint::random()?);
+        let listener = UnixListener::bind_addr(&sockets::address(&port)?)?;
+        Ok((port, listener))
+    };
+    let (port, listener) = bound().map_err(|error: io::Error| {
         fail(MPI_ERR_OTHER, format!("the system gives no socket for a port: {error}"))
     })?;
     ports().insert(port.clone(), Arc::new(listener));
