@@ -3,6 +3,9 @@
 //! For each line of standard.txt there is an entry `MPI_X` and its profiling twin `PMPI_X`, which call
 //! the `pub unsafe fn x(…)` of a file of src/functions.
 //!
+//! Of a collective, `x(…)` is in one of COLLECTIVES, and says what the arguments mean: `MPI_X` does it,
+//! `MPI_Ix` begins it for a request, and `MPI_X_init` makes a request that begins it.
+//!
 //! `MPI_X_c`, where the standard has it, calls the same `x`: counts come to it as MPI_Count, arrays
 //! of them as `Numbers`, and places for results as `Results`, of either size. Where twins differ in
 //! more than that (`MPI_Op_create_c`) each is written.
@@ -16,6 +19,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+/// Files of src/collective.
+const COLLECTIVES: [&str; 3] = ["arguments.rs", "reductions.rs", "neighbors.rs"];
+
 fn main() {
     let of = |name: &str| PathBuf::from(env::var(name).expect("cargo sets it"));
     let (here, out) = (of("CARGO_MANIFEST_DIR").join("../mpi"), of("OUT_DIR"));
@@ -26,13 +32,16 @@ fn main() {
         (soname, table) = ("libmpi_abi.so.1", "constants_abi.txt");
     }
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,{soname}");
-    for read in ["build.rs", "standard.txt", table, "src/functions"] {
+    for read in ["build.rs", "standard.txt", table, "src/functions", "src/collective"] {
         println!("cargo:rerun-if-changed=../mpi/{read}");
     }
     let text = |name: &str| fs::read_to_string(here.join(name)).expect("a table of this crate");
-    let written = implemented(&here.join("src/functions"));
+    let functions = fs::read_dir(here.join("src/functions")).expect("src/functions").flatten();
+    let written = implemented(functions.map(|file| file.path()));
+    let files = COLLECTIVES.map(|name| here.join("src/collective").join(name));
+    let collectives = implemented(files.into_iter());
     write(&out.join("constants.rs"), &constants(&text(table)));
-    write(&out.join("entries.rs"), &entries(&text("standard.txt"), &written));
+    write(&out.join("entries.rs"), &entries(&text("standard.txt"), &written, &collectives));
 }
 
 /// Whether the package is the one of the standard's ABI.
@@ -44,17 +53,16 @@ fn write(path: &Path, text: &str) {
     fs::write(path, text).expect("OUT_DIR can be written");
 }
 
-/// The functions that are there: name to module.
-fn implemented(folder: &Path) -> BTreeMap<String, String> {
+/// The functions that are in these files: name to module.
+fn implemented(files: impl Iterator<Item = PathBuf>) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
-    for file in fs::read_dir(folder).expect("src/functions").flatten() {
-        let path = file.path();
+    for path in files {
         let module = path.file_stem().expect("a file").to_string_lossy().into_owned();
         let text = fs::read_to_string(&path).unwrap_or_default();
         for line in text.lines().filter_map(|line| line.strip_prefix("pub unsafe fn ")) {
             let name = line.split(['(', '<']).next().unwrap_or_default().to_owned();
             if let Some(other) = found.insert(name.clone(), module.clone()) {
-                panic!("{name} is written in functions/{other}.rs and functions/{module}.rs");
+                panic!("{name} is written in {other}.rs and in {module}.rs");
             }
         }
     }
@@ -87,9 +95,15 @@ struct Prototype {
     parameters: Vec<(String, String)>,
 }
 
-fn entries(table: &str, written: &BTreeMap<String, String>) -> String {
+fn entries(
+    table: &str,
+    written: &BTreeMap<String, String>,
+    collectives: &BTreeMap<String, String>,
+) -> String {
     let mut rust = String::new();
-    let mut inner = String::from("mod call {\n    use super::*;\n");
+    let mut inner = String::from(
+        "mod call {\n    #![allow(unused_variables)] // a collective's info\n    use super::*;\n",
+    );
     let mut unused: Vec<&String> = written.keys().collect();
     let all: BTreeMap<String, Prototype> =
         table.lines().map(parse).map(|one| (one.name.clone(), one)).collect();
@@ -100,9 +114,11 @@ fn entries(table: &str, written: &BTreeMap<String, String>) -> String {
         let base = if shared.is_some() { small.unwrap_or(prototype) } else { prototype };
         let function = short(&base.name);
         unused.retain(|name| **name != function);
-        let module = written.get(&function);
         let given = shared.unwrap_or_else(|| listed(prototype, false));
-        let mut body = module.map(|module| format!("functions::{module}::{function}({given})"));
+        let mut body = match written.get(&function) {
+            Some(module) => Some(format!("functions::{module}::{function}({given})")),
+            None => collective(&function, &given, collectives),
+        };
         if let Some(body) = body.as_mut().filter(|_| small.is_some() && makes_type(prototype)) {
             *body += ".and_then(|()| datatype::made_large(*newtype))";
         }
@@ -118,6 +134,25 @@ fn entries(table: &str, written: &BTreeMap<String, String>) -> String {
         println!("cargo:warning=functions/{}.rs: no function MPI_{name} exists", written[name]);
     }
     rust + &inner + "}\n"
+}
+
+/// One of the ways to call a collective; None where it is none.
+fn collective(
+    function: &str,
+    given: &str,
+    collectives: &BTreeMap<String, String>,
+) -> Option<String> {
+    let (name, way) = if let Some(name) = function.strip_suffix("_init") {
+        (name, "prepare(comm, call, request)")
+    } else if collectives.contains_key(function) {
+        (function, "block(comm, &call)")
+    } else {
+        (function.strip_prefix('i')?, "open(comm, call, request)")
+    };
+    let module = collectives.get(name)?;
+    let (own, _) = given.split_at(given.find(", comm").map_or(4, |at| at + 6)); // the barrier's: comm
+    let call = format!("collective::{module}::{name}({own})");
+    Some(format!("{call}.and_then(|call| collective::calls::{way})"))
 }
 
 /// A constructor of datatypes: those that its large-count twin makes say so when they are asked

@@ -66,7 +66,7 @@ mod world;
 #[allow(non_snake_case)]
 mod entries {
     use crate::handles::*;
-    use crate::{checks, datatype, errors, functions, tool, world};
+    use crate::{checks, collective, datatype, errors, functions, tool, world};
     use sfm_endpoint::entry;
     include!(concat!(env!("OUT_DIR"), "/entries.rs"));
 }

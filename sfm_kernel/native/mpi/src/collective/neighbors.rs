@@ -48,7 +48,7 @@ fn call(what: What, neighbors: &Neighbors, out: Vec<Items>, into: Vec<Items>) ->
     Call::Neighbors { what, out, into: into.into_iter().filter_map(there).collect() }
 }
 
-pub unsafe fn allgather(
+pub unsafe fn neighbor_allgather(
     sendbuf: *const c_void,
     sendcount: MPI_Count,
     sendtype: MPI_Datatype,
@@ -65,7 +65,7 @@ pub unsafe fn allgather(
     Ok(call(What::NeighborAllgather, &neighbors, out, into))
 }
 
-pub unsafe fn allgatherv(
+pub unsafe fn neighbor_allgatherv(
     sendbuf: *const c_void,
     sendcount: MPI_Count,
     sendtype: MPI_Datatype,
@@ -83,7 +83,7 @@ pub unsafe fn allgatherv(
     Ok(call(What::NeighborAllgather, &neighbors, out, into))
 }
 
-pub unsafe fn alltoall(
+pub unsafe fn neighbor_alltoall(
     sendbuf: *const c_void,
     sendcount: MPI_Count,
     sendtype: MPI_Datatype,
@@ -100,7 +100,7 @@ pub unsafe fn alltoall(
     Ok(call(What::NeighborAlltoall, &neighbors, out, into))
 }
 
-pub unsafe fn alltoallv(
+pub unsafe fn neighbor_alltoallv(
     sendbuf: *const c_void,
     sendcounts: Numbers,
     sdispls: Numbers,
@@ -119,7 +119,7 @@ pub unsafe fn alltoallv(
     Ok(call(What::NeighborAlltoall, &neighbors, out, into))
 }
 
-pub unsafe fn alltoallw(
+pub unsafe fn neighbor_alltoallw(
     sendbuf: *const c_void,
     sendcounts: Numbers,
     sdispls: *const MPI_Aint,
