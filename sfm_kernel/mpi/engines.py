@@ -10,6 +10,7 @@ from __future__ import annotations
 from sfm_kernel._native import Inbox, Way, refresh_mpi, set_mpi_world
 from sfm_kernel.endpoint import Endpoint
 from sfm_kernel.mpi import library
+from sfm_kernel.errors import EndpointClosed, PeerLost, UnknownName
 from sfm_kernel.transport.base import Member, Name
 
 
@@ -46,8 +47,11 @@ class _World:
         return self._endpoint.world, rank, [(one.slot, one.uid, one.name) for one in by_rank]
 
     def way(self, uid: str) -> Way | None:
-        """The way to a process; None where another one has its name now."""
-        route = self._endpoint._peers.route(self._seen[uid].name)
+        """The way to a process; None where it is gone, or another one has its name now."""
+        try:
+            route = self._endpoint._peers.route(self._seen[uid].name)
+        except (EndpointClosed, PeerLost, UnknownName):
+            return None
         return route.way if route.peer.uid == uid else None
 
     def lives(self, uid: str) -> bool:

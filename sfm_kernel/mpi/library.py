@@ -102,6 +102,6 @@ def called(frame: FrameType) -> str | None:
     lines[0] = lines[0].encode()[start:].decode(errors="ignore")
     try:
         node = ast.parse("".join(lines), mode="eval").body
-    except SyntaxError:
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # all that the parser raises
         return None
     return ast.unparse(node.func) if isinstance(node, ast.Call) else None

@@ -81,6 +81,28 @@ if {call!r}.startswith("comm.ssend"):
         assert done.stdout.splitlines()[4:] == ["['x', 'x']"]
 
 
+def test_stop_ends_a_call_while_python_is_asked_for_its_name(tmp_path: Path) -> None:
+    """What a handler raises in our own code there is not lost; nor is a name that it disturbed."""
+    text = """
+import os, signal
+from sfm_kernel.mpi import library
+called, asked = library.called, []
+def disturbed(frame):
+    asked.append(called(frame))
+    if len(asked) == 1:
+        os.kill(os.getpid(), signal.SIGINT)
+    return called(frame)
+library.called = disturbed
+try:
+    comm.recv(source=0, tag=7)
+except KeyboardInterrupt as error:
+    print(error.__traceback__.tb_lineno, asked)
+"""
+    done = run(tmp_path, 1, text)
+    line = 2 + text.splitlines().index("    comm.recv(source=0, tag=7)") + 1
+    assert (done.stdout, done.returncode) == (f"{line} ['comm.recv', 'comm.recv']\n", 0), done
+
+
 def test_a_handler_may_raise_what_it_likes_or_nothing(tmp_path: Path) -> None:
     text = """
 import signal, threading, os

@@ -204,9 +204,13 @@ class Crew:
             self._stop(signal.SIGTERM, 128 + signal.SIGPIPE)  # as `yes | head` ends
 
     def _write_all(self) -> None:
-        """Write what is left, unless somebody ends this process meanwhile."""
-        while self._stopped is None and not (self._out.flush() and self._err.flush()):
-            for key, _ in self._selector.select():
+        """Write what is left; if all were ended from outside, only what is read soon."""
+        until = time.monotonic() + GRACE
+        while not all([self._out.flush(), self._err.flush()]):
+            rest = until - time.monotonic() if self._stopped is not None else None
+            if rest is not None and rest <= 0:
+                return
+            for key, _ in self._selector.select(rest):
                 key.data()
 
     def _bury(self) -> None:

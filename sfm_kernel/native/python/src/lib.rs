@@ -29,6 +29,7 @@ mod search;
 mod segment;
 mod tcp;
 mod template;
+mod undisturbed;
 mod way;
 
 use pyo3::prelude::*;

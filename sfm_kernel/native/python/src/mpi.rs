@@ -14,6 +14,7 @@ use super::here;
 use super::host::bystanders;
 use super::inbox::Inbox;
 use super::segment::parse_uid;
+use super::undisturbed::{check_signals, undisturbed};
 use super::way::Way;
 
 /// What `set_mpi` was given.
@@ -80,7 +81,7 @@ struct PythonProgram;
 impl Surroundings for PythonProgram {
     fn signals(&self) -> Result<()> {
         let ended = |py: Python<'_>| {
-            let Err(error) = py.check_signals() else { return Ok(()) };
+            let Err(error) = check_signals(py) else { return Ok(()) };
             let hook = HOOKS.get(py).expect("set before");
             if let Err(other) = hook.interrupted.call1(py, (error.value(py),)) {
                 other.write_unraisable(py, None);
@@ -95,17 +96,20 @@ impl Surroundings for PythonProgram {
     }
 
     fn place(&self) -> Option<Place> {
-        let found = Python::try_attach(|py| here::current(py).ok())??;
+        let found = Python::try_attach(|py| undisturbed(py, || here::current(py)))??;
         (found != 0).then_some(found)
     }
 
     fn call(&self) -> Option<String> {
-        Python::try_attach(|py| HOOKS.get(py)?.call.call0(py).ok()?.extract(py).ok()?)?
+        Python::try_attach(|py| {
+            let call = &HOOKS.get(py)?.call;
+            undisturbed(py, || call.call0(py)?.extract(py))?
+        })?
     }
 
     fn bystanders(&self) -> String {
-        let told = Python::try_attach(|py| bystanders(py).ok()?);
-        told.flatten().unwrap_or_else(|| Program.bystanders())
+        let told = Python::try_attach(|py| undisturbed(py, || bystanders(py)));
+        told.flatten().flatten().unwrap_or_else(|| Program.bystanders())
     }
 }
 
@@ -117,7 +121,9 @@ static WORLD: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 #[pyo3(signature = (world, /))]
 pub fn set_mpi_world(py: Python<'_>, world: Py<PyAny>) {
     if WORLD.set(py, world).is_ok() {
-        ::mpi::host::set_engines(|first| Python::try_attach(|py| find(py, first).ok())?);
+        ::mpi::host::set_engines(|first| {
+            Python::try_attach(|py| undisturbed(py, || find(py, first)))?
+        });
     }
 }
 
@@ -167,10 +173,11 @@ impl PyHome {
         &self,
         what: &str,
         process: usize,
-        read: impl FnOnce(Bound<'_, PyAny>) -> Option<T>,
+        read: impl Fn(Bound<'_, PyAny>) -> PyResult<T>,
     ) -> Option<T> {
         let uid = format!("{:032x}", home::uid_of(process)?);
-        Python::try_attach(|py| read(self.world.bind(py).call_method1(what, (uid,)).ok()?))?
+        let ask = |py: Python<'_>| read(self.world.bind(py).call_method1(what, (&uid,))?);
+        Python::try_attach(|py| undisturbed(py, || ask(py)))?
     }
 }
 
@@ -192,13 +199,14 @@ impl Home for PyHome {
     }
 
     fn way(&self, process: usize) -> Found {
-        let made =
-            self.ask("way", process, |way| Some(way.cast::<Way>().ok()?.get().way().clone()));
-        made.map_or(Found::Lost, Found::Way)
+        let made = self.ask("way", process, |way| {
+            Ok(way.cast::<Way>().ok().map(|way| way.get().way().clone()))
+        });
+        made.flatten().map_or(Found::Lost, Found::Way)
     }
 
     fn has_lost(&self, process: usize) -> bool {
-        !self.ask("lives", process, |lives| lives.extract().ok()).unwrap_or(false)
+        !self.ask("lives", process, |lives| lives.extract()).unwrap_or(false)
     }
 
     fn is_program(&self) -> bool {
