@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from sfm_kernel._native import Inbox, Way, refresh_mpi, set_mpi_world
 from sfm_kernel.endpoint import Endpoint
-from sfm_kernel.mpi import library
 from sfm_kernel.errors import EndpointClosed, PeerLost, UnknownName
+from sfm_kernel.mpi import library
 from sfm_kernel.transport.base import Member, Name
 
 
