@@ -48,6 +48,7 @@ __all__ = [
     "set_locator",
     "set_main_line",
     "set_mpi",
+    "set_mpi_buffering",
     "set_mpi_world",
     "setns",
     "tcp_info",
@@ -239,10 +240,16 @@ def set_mpi(
     then ends with an error code; ``call()`` says what that frame calls, as observers are shown it.
     """
 
+def set_mpi_buffering(nbytes: int, /) -> None:
+    """How much of MPI's standard sends another process may have without having received it.
+
+    0: none, they are synchronous.
+    """
+
 class _EngineWorld(Protocol):
     inbox: Inbox
 
-    def members(self) -> tuple[str, int, list[tuple[int, str, int | str]]]: ...
+    def members(self) -> tuple[str, int, list[tuple[int, str, int | str]]] | None: ...
     def way(self, uid: str, /) -> Way | None: ...
     def lives(self, uid: str, /) -> bool: ...
 

@@ -18,9 +18,7 @@ from types import SimpleNamespace
 from typing import Any
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(
-    ["sfm_kernel.launched", "sfm_kernel.mpi.comm.topology_comms", "sfm_kernel.mpi.standin"]
-)
+_CONTEXT.set_forkserver_preload(["sfm_kernel.launched", "sfm_kernel.mpi.engines", "mpi4py"])
 
 
 class _Fork:

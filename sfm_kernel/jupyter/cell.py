@@ -47,7 +47,6 @@ class CellInterrupted(KeyboardInterrupt):
 @argument(
     "--local", action="store_true", help="run the cell in this notebook too, after sending it"
 )
-@argument("--mpi", action="store_true", help="`import mpi4py` gives SFM's MPI on these engines")
 @argument(
     "--no-detect", action="store_true", help="let a deadlock stand: see the panel, `%%sfm why`"
 )

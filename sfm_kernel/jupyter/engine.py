@@ -12,13 +12,11 @@ from __future__ import annotations
 import atexit
 import os
 import signal
-import sys
 import threading
-from contextlib import suppress
 from typing import Any
 
 from sfm_kernel import relay
-from sfm_kernel.errors import NameInUse, SFMError, WorldError
+from sfm_kernel.errors import NameInUse, WorldError
 from sfm_kernel.jupyter import tracebacks
 from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.jupyter.places import DIRECTORY, engine_site, forget_keys, world_key, world_name
@@ -28,10 +26,6 @@ from sfm_kernel.mpi import engines
 EXTENSION = __name__
 NAMES = ("send", "recv", "recv_nb", "peek", "regcb")
 """The methods of an endpoint that cells call by name, in engines and notebooks."""
-
-MPI4PY = "SFM_MPI4PY"
-"""In the environment, "on": ``import mpi4py`` gives ``sfm_kernel.mpi`` from the start. Otherwise it
-gives the real one, whose MPI is this engine's."""
 
 _endpoint: Any = None
 
@@ -53,10 +47,6 @@ def load_ipython_extension(shell: Any) -> None:
     _obey_sigterm(app)
     if not app.enable_nanny:
         kernel.control_handlers["signal_request"] = _signal_handler(kernel)
-    if os.environ.get(MPI4PY) == "on":
-        from sfm_kernel.mpi.launch import standin
-
-        standin.install()
     endpoint = _join(app)
     try:
         _begin(app, shell, endpoint)
@@ -72,9 +62,9 @@ def _begin(app: Any, shell: Any, endpoint: Any) -> None:
         relay.start(endpoint.world, url, world_key(app.connection_info), endpoint.folder)
     atexit.register(endpoint.close)
     shell.events.register("pre_run_cell", _Names(shell, endpoint).refresh)
-    if os.environ.get(MPI4PY) != "on":
-        engines.install(endpoint)
-    shell.events.register("pre_run_cell", _refresh_mpi)
+    engines.use(endpoint)
+    # Engines may have been restarted since the last cell.
+    shell.events.register("pre_run_cell", lambda _: engines.refresh())
     tracebacks.install(shell)
     lines = Lines(shell)
     lines.publish()
@@ -162,14 +152,6 @@ class _Names:
         for name, value in names.items():
             if name not in there or there[name] is self._given.get(name):
                 there[name] = self._given[name] = value
-
-
-def _refresh_mpi(info: object) -> None:
-    """Let MPI see that engines were restarted since the last cell, where it is used."""
-    engines.refresh()
-    if mpi := sys.modules.get("sfm_kernel.mpi.engine.process"):
-        with suppress(SFMError):  # the world has gone: the next call says so
-            mpi.refresh()
 
 
 def _obey_sigterm(app: Any) -> None:

@@ -17,16 +17,15 @@ HELP = """\
 %sfm stop              end the engines
 %sfm clean             remove what killed processes left in shared memory
 %sfm run -n 4 prog.py  run an MPI program (mpi4py) in four processes of its own; also -m module
-%sfm mpi4py on         `from mpi4py import MPI` gives SFM's MPI on all engines; off: the installed
 
 %%sfm                  run the cell on all engines
 %%sfm A   %%sfm 0,2    run it on some; options are ipyparallel's: --noblock --out r --no-stream …
 %%sfm --no-detect      let a deadlock stand (else it is ended after two seconds, and explained)
 %%sfm c -n 4           a program in C (also c++); without main: functions, sfm.c.f(x) calls them
-%%sfm --mpi            run it where `from mpi4py import MPI` gives SFM's MPI
 
 In a cell of an engine and in the notebook (which is "home"):
   send(dest="B", tag="hello", data=[1, 2])     any attributes you like
   m = recv(tag="hello")                        waits for a message that has them
   print(m.src, m.data)
-Also: recv_nb, peek, regcb, sfm; in engines rank and size."""
+Also: recv_nb, peek, regcb, sfm; in engines rank and size. `from mpi4py import MPI` in a cell of an
+engine gives MPI on the same queue."""

@@ -31,7 +31,7 @@ from sfm_kernel.transport.base import Member
 
 _JUDGE = 1.0
 """Seconds that `%sfm why` waits for cells and calls that have begun just now."""
-_WITH_WORDS = ("start", "connect", "scale", "restart", "run", "mpi4py", "timeline", "detect")
+_WITH_WORDS = ("start", "connect", "scale", "restart", "run", "timeline", "detect")
 
 
 @magics_class
@@ -42,7 +42,6 @@ class SFMMagics(Magics):
         super().__init__(shell)
         self._home: Home | None = None
         self._given: dict[str, object] = {}
-        self._standin = mpi.Mpi4py()
         self._lines = Lines(shell)
         self._c_cells = c_cells.CCells(self._lines)
         self._ends = False  # whether a deadlock of this notebook's own calls is ended
@@ -62,7 +61,6 @@ class SFMMagics(Magics):
             "stop": self._stop,
             "clean": self._clean,
             "run": self._run,
-            "mpi4py": self._mpi4py,
             "help": self._help,
         }
 
@@ -109,8 +107,6 @@ class SFMMagics(Magics):
             members = _usage("%%sfm", home, lambda: home.resolve(args.names))
             if not args.names and (ended := home.ended()):
                 print(f"without {', '.join(ended)}, which ended: `%sfm restart`", file=sys.stderr)
-            if args.mpi:
-                self._standin.install(home, members)
             runner = cells.CellRunner(self.shell, home, self._lines, self._waits)
             return runner.run(cell, members, args)
 
@@ -222,9 +218,6 @@ class SFMMagics(Magics):
     def _run(self, words: Sequence[str]) -> None:
         home = None if self._home is None or self._ended(self._home) else self._home
         mpi.run(words, len(home.engines()) if home is not None else 0)
-
-    def _mpi4py(self, words: Sequence[str]) -> None:
-        print(self._standin.switch(words, self._home))
 
     def _help(self, words: Sequence[str]) -> None:
         print(HELP)

@@ -1,8 +1,7 @@
-"""MPI in a notebook: ``import mpi4py`` on engines, and programs in processes of their own."""
+"""Programs for MPI in processes of their own, and calls of functions on engines."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,55 +10,12 @@ from IPython.core.error import UsageError
 
 from sfm_kernel.jupyter import programs
 from sfm_kernel.jupyter.cell import CellInterrupted
-from sfm_kernel.jupyter.engine import MPI4PY
 from sfm_kernel.jupyter.home import Home
-from sfm_kernel.mpi.launch import mpiexec, standin
+from sfm_kernel.mpi.launch import mpiexec
 from sfm_kernel.transport.base import Member
 
 _LOOK = 0.5
 """Seconds between two looks at the controller."""
-
-_USAGE = "%sfm mpi4py on: `import mpi4py` gives SFM's MPI on all engines; off: what is installed"
-
-
-class Mpi4py:
-    """Which engines have the stand-in: ``import mpi4py`` gives ``sfm_kernel.mpi`` there."""
-
-    def __init__(self) -> None:
-        self._there: set[str] = set()  # the uids of engines
-
-    def switch(self, words: Sequence[str], home: Home | None) -> str:
-        """Do what ``%sfm mpi4py`` asks for; what to tell the user.
-
-        It holds for engines that are started later, too: they find it in their environment.
-
-        Raises:
-            UsageError: the word is none of "on" and "off"; or an engine runs another MPI.
-        """
-        if list(words) not in (["on"], ["off"], []):
-            raise UsageError(f"{_USAGE}, not {' '.join(words)!r}")
-        members = home.engines() if home is not None else []
-        if home is not None and list(words) == ["on"]:
-            self.install(home, members)
-        elif home is not None and list(words) == ["off"]:
-            call(home, members, standin.remove)
-            self._there.clear()
-        if words:
-            os.environ[MPI4PY] = words[0]
-        whose = "SFM's MPI" if os.environ.get(MPI4PY) == "on" else "the mpi4py that is installed"
-        return f"`from mpi4py import MPI` gives {whose} on all engines"
-
-    def install(self, home: Home, members: Sequence[Member]) -> None:
-        """Give these engines the stand-in.
-
-        Blocks: until engines that do not have it yet are free; Stop interrupts it.
-        Raises:
-            UsageError: an engine runs another MPI already.
-        """
-        missing = [member for member in members if member.uid not in self._there]
-        if missing:
-            call(home, missing, standin.install)
-            self._there.update(member.uid for member in missing)
 
 
 def call(home: Home, members: Sequence[Member], function: Callable[..., None], *given: Any) -> None:

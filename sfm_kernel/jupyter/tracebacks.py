@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from types import TracebackType
 from typing import Any
 
@@ -11,6 +10,8 @@ import sfm_kernel
 from sfm_kernel.errors import DeadlockDetected, SFMError
 
 _OWN = os.path.dirname(os.path.abspath(sfm_kernel.__file__)) + os.sep
+_MPI4PY = "src/mpi4py/"
+"""Where its compiled code was, on the machine that compiled it."""
 
 _MPI = "MPI_ERR_OTHER: "
 """How the text of an MPI.Exception begins that a deadlock has caused."""
@@ -21,14 +22,14 @@ _TITLE = "Deadlock: "
 
 def install(shell: Any) -> None:
     """From now on this shell shows deadlocks in short; all other errors as ever."""
-    shell.set_custom_exc((SFMError,), _show)
+    shell.set_custom_exc((SFMError, RuntimeError), _show)  # mpi4py's is one
 
 
 def in_short(name: str, value: str) -> tuple[str, str]:
     """The name and the text of an error for a summary: of a deadlock its title, which all share."""
-    text = value.removeprefix(_MPI)
-    if name == DeadlockDetected.__name__ or (text != value and text.startswith(_TITLE)):
-        return DeadlockDetected.__name__, text.partition("\n")[0]
+    before, title, rest = value.partition("\n")[0].partition(_TITLE)
+    if title and (name == DeadlockDetected.__name__ or before.startswith(_MPI)):
+        return DeadlockDetected.__name__, title + rest
     return name, value
 
 
@@ -45,22 +46,18 @@ def _show(
     if deadlock is None or frames is None:
         shell.showtraceback(running_compiled_code=True)
         return
-    why = str(deadlock)
-    if deadlock is not value:
-        why += "\n(Raised as MPI.Exception, with the code MPI_ERR_OTHER.)"
-    shown = DeadlockDetected(deadlock.cycle, why)  # without what had led to it
-    text = shell.InteractiveTB.structured_traceback(type(shown), shown, frames, tb_offset=0)
-    shell._showtraceback(type(shown), shown, text)
+    text = shell.InteractiveTB.structured_traceback(type(deadlock), deadlock, frames, tb_offset=0)
+    shell._showtraceback(type(deadlock), deadlock, text)
 
 
 def _deadlock(value: BaseException) -> DeadlockDetected | None:
-    """The error itself, or what has caused it where it is MPI's."""
+    """The same without what had led to it; also where MPI has raised it, as an error of its own."""
     if isinstance(value, DeadlockDetected):
-        return value
-    errors = sys.modules.get("sfm_kernel.mpi.base.errors")  # not imported for that
-    if errors is not None and isinstance(value, errors.MPIError):
-        cause = value.__cause__
-        return cause if isinstance(cause, DeadlockDetected) else None
+        return DeadlockDetected(value.cycle, str(value))
+    before, title, why = str(value).partition(_TITLE)
+    if type(value).__module__ == "mpi4py.MPI" and before.startswith(_MPI) and title:
+        raised = "\n(Raised as MPI.Exception, with the code MPI_ERR_OTHER.)"
+        return DeadlockDetected([], title + why + raised)
     return None
 
 
@@ -72,7 +69,7 @@ def _without_ours(tb: TracebackType | None) -> TracebackType | None:
     found = []
     while tb is not None:
         tb = tb.tb_next
-        if tb is not None and not tb.tb_frame.f_code.co_filename.startswith(_OWN):
+        if tb is not None and not tb.tb_frame.f_code.co_filename.startswith((_OWN, _MPI4PY)):
             found.append(tb)
     kept: TracebackType | None = None
     for one in reversed(found):

@@ -1,19 +1,12 @@
-"""MPI on ``send`` and ``recv``.
+"""MPI on the queue of ``send`` and ``recv``: mpi4py and programs in C run on it.
 
-``from sfm_kernel.mpi import MPI`` is what ``from mpi4py import MPI`` is elsewhere, with no MPI
+The library itself is native/mpi, and the compiled core carries it: ``from mpi4py import MPI`` in an
+engine, or in a program that the launcher has started, is the real mpi4py, with no other MPI
 installed and no mpiexec (MPI 4.1; mpi4py's documentation is its manual).
 
-MPI         every name of the interface
-base        handles, constants, errors, info, attributes
-datatypes   how elements lie in memory
-buffers     what calls send and receive: from a specification to memory
-ops         the operations of reductions
-engine      posted receives, transfers under way, and who waits for them
-requests    what is waited for and tested
-comm        communicators: groups, messages, collectives, topologies
+library     what a call of mpi4py does that Python has to know of
+engines     MPI in a process that has an endpoint
 launch      python -m sfm_kernel.mpi -n 4 prog.py
-standin     what programs get that import mpi4py
-util, futures   the rest of mpi4py
 
 chunks      mpi_send_buf, mpi_recv_buf: small sends eagerly, large ones in acknowledged chunks
 items       what is sent and received: items of lists, arrays and other buffers
@@ -39,7 +32,8 @@ if TYPE_CHECKING:
         mpi_send_buf,
         plan,
     )
-    from sfm_kernel.mpi.engine.process import buffering
+    from sfm_kernel.mpi.engines import use
+    from sfm_kernel.mpi.library import buffering
     from sfm_kernel.mpi.namespace import Namespace
 
 __all__ = [
@@ -54,12 +48,14 @@ __all__ = [
     "mpi_recv_buf",
     "mpi_send_buf",
     "plan",
+    "use",
 ]
 
 _PLACE = {
     "Namespace": "sfm_kernel.mpi.namespace",
     "TransferError": "sfm_kernel.errors",
-    "buffering": "sfm_kernel.mpi.engine.process",
+    "buffering": "sfm_kernel.mpi.library",
+    "use": "sfm_kernel.mpi.engines",
 }
 
 

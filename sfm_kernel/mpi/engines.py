@@ -1,4 +1,4 @@
-"""MPI in an engine: COMM_WORLD is made of the engines that live, through the endpoints they have.
+"""MPI in a process with an endpoint, as engines have: COMM_WORLD is made of the ranks that live.
 
 ``from mpi4py import MPI`` in a cell is the real mpi4py. Its calls go through the engine's own
 queue, so that observers see both. After engines were restarted, or some were added, the next cell
@@ -9,13 +9,27 @@ from __future__ import annotations
 
 from sfm_kernel._native import Inbox, Way, refresh_mpi, set_mpi_world
 from sfm_kernel.endpoint import Endpoint
-from sfm_kernel.errors import EndpointClosed, PeerLost, UnknownName
+from sfm_kernel.errors import EndpointClosed, PeerLost, SFMError, UnknownName
 from sfm_kernel.mpi import library
 from sfm_kernel.transport.base import Member, Name
 
+_used: Endpoint | None = None
 
-def install(endpoint: Endpoint) -> None:
-    """Have mpi4py, when it is imported, speak through this endpoint."""
+
+def use(endpoint: Endpoint) -> None:
+    """Have mpi4py, when it is imported, speak through this endpoint. Idempotent.
+
+    COMM_WORLD is made of all living processes of its world that have a rank, this one among them.
+
+    Raises:
+        SFMError: it has no rank; or MPI speaks through another endpoint of this process already.
+    """
+    global _used
+    if endpoint.rank is None:
+        raise SFMError("MPI counts processes: give this one a rank, join(world, rank=...)")
+    if _used not in (None, endpoint):
+        raise SFMError(f"MPI speaks through {_used!r} already, and a process has one COMM_WORLD")
+    _used = endpoint
     library.install()
     set_mpi_world(_World(endpoint))
 
@@ -37,8 +51,10 @@ class _World:
         self._seen: dict[str, Member] = {}
         self.inbox: Inbox = endpoint._inbox
 
-    def members(self) -> tuple[str, int, list[tuple[int, str, Name]]]:
-        """The world, this engine's rank among those that live, and all of them."""
+    def members(self) -> tuple[str, int, list[tuple[int, str, Name]]] | None:
+        """The world, this engine's rank among those that live, and all of them; None at its end."""
+        if self._endpoint.closed:
+            return None
         living = [one for one in self._endpoint.members() if self._endpoint.alive(one)]
         ranked = {one.rank: one for one in living if one.rank is not None}
         by_rank = [ranked[rank] for rank in sorted(ranked)]

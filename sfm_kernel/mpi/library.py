@@ -14,26 +14,48 @@ import os
 import sys
 from types import FrameType
 
-from sfm_kernel._native import RaiseInstead, set_mpi
+from sfm_kernel._native import RaiseInstead, set_mpi, set_mpi_buffering
+from sfm_kernel.c import LIBMPI, LIBMPI_ABI
+from sfm_kernel.errors import SFMError
+from sfm_kernel.mpi.launch import elf
 
 _FOLDERS = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep]
 """Code below these is not the program's own."""
 
 
-def is_chosen() -> bool:
-    """Whether programs are to get the real mpi4py: the environment has SFM_MPI4PY=real."""
-    return os.environ.get("SFM_MPI4PY") == "real"
-
-
 def load() -> None:
-    """Have the loader do for mpi4py's module what forked processes then need not do again."""
+    """Have the loader do for mpi4py's module what forked processes then need not do again.
+
+    Raises:
+        SFMError: no mpi4py is installed that takes our library.
+    """
     import ctypes
 
-    import mpi4py
+    path, needed = _module()
+    if LIBMPI_ABI.endswith(needed):  # the core has MPICH's ABI alone
+        ctypes.CDLL(LIBMPI_ABI)
+    ctypes.CDLL(path)
 
-    for name in os.listdir(os.path.dirname(mpi4py.__file__)):
-        if name.startswith("MPI.mpich."):
-            ctypes.CDLL(os.path.join(os.path.dirname(mpi4py.__file__), name))
+
+def _module() -> tuple[str, str]:
+    """The file of mpi4py's module, and which of our libraries it was linked with."""
+    from importlib.util import find_spec
+
+    found = find_spec("mpi4py")
+    if found is None or not found.submodule_search_locations:
+        raise SFMError("mpi4py is not installed: `pip install 'mpi4py>=4.1'`")
+    for folder in found.submodule_search_locations:
+        for name in sorted(os.listdir(folder)):  # those that are linked with none come last
+            if name.startswith("MPI.") and name.endswith(".so"):
+                path = os.path.join(folder, name)
+                needed = elf.read(path).needed
+                for library in (LIBMPI, LIBMPI_ABI):
+                    if os.path.basename(library) in needed:
+                        return path, os.path.basename(library)
+    raise SFMError(
+        "the mpi4py that is installed was built for another MPI; it has to be one for MPICH's ABI, "
+        "as `pip install 'mpi4py>=4.1'` brings it, or for that of MPI 5.0"
+    )
 
 
 def is_running() -> bool:
@@ -55,6 +77,21 @@ def install() -> None:
     os.environ["MPI4PY_MPIABI"] = "mpich"
     os.environ.pop("MPI4PY_LIBMPI", None)
     set_mpi(raise_instead, call_of)
+
+
+def buffering(nbytes: int) -> None:
+    """How many bytes of standard sends may wait unreceived at one process before a send waits.
+
+    With 0, ``send`` and ``Send`` return when a receive has matched, and ``isend`` is complete then.
+    That shows what buffering hides: programs that are wrong, and work while messages are small. It
+    holds for this process's later sends, in all communicators. (``from sfm_kernel import mpi``.)
+
+    Raises:
+        ValueError: it is no number of bytes.
+    """
+    if type(nbytes) is not int or not 0 <= nbytes < 1 << 63:
+        raise ValueError(f"buffering is a number of bytes, 0 or more, not {nbytes!r}")
+    set_mpi_buffering(nbytes)
 
 
 def raise_instead(error: BaseException) -> None:

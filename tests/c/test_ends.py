@@ -17,7 +17,7 @@ from tests.mpi.launching import launched, lines, mpi_worlds, run
 SOURCE = PROGRAMS.parent / "lines" / "ends.c"
 LINES = SOURCE.read_text().splitlines()
 OTHERS = ["receive", "barrier", "compute", "sleep"]
-FINALIZE = "ended without MPI_Finalize, which every rank calls at the end of main"
+FINALIZE = "ended without MPI_Finalize, which every rank calls at its end"
 INIT_ONCE = "MPI was initialized before; call MPI_Init once, at the beginning of main"
 INIT_FIRST = "MPI_Init was not called yet; call it first, at the beginning of main"
 BAD_RANK = "argument dest is 17, but MPI_COMM_WORLD has 3 processes: ranks 0 to 2 [MPI_ERR_RANK]"

@@ -18,7 +18,6 @@ from tests.jupyter.notebook import (
 pytestmark = pytest.mark.keeps("one notebook with two engines for the whole module")
 
 COMM = "from mpi4py import MPI\ncomm = MPI.COMM_WORLD\n"
-WHOSE = "from sfm_kernel.mpi.launch import standin\nprint('ours', standin.installed())"
 
 
 @pytest.fixture(scope="module")
@@ -27,59 +26,23 @@ def book() -> Iterator[Notebook]:
         yield one
 
 
-# ---- on engines
-
-
-def test_a_cell_with_mpi(book: Notebook) -> None:
-    code = "%%sfm --mpi\n" + COMM + "print(comm.rank, comm.size, comm.allreduce(comm.rank + 1))"
-    text = book.run(code).ok().text
-    assert "[stdout:A] 0 2 3" in text and "[stdout:B] 1 2 3" in text
+# ---- on engines: see also test_mpi4py.py
 
 
 def test_messages_of_mpi_and_of_sfm_stay_apart(book: Notebook) -> None:
-    book.run("%%sfm A --mpi\n" + COMM + "comm.send('mpi', dest=1)\nsend(dest='B', x='sfm')").ok()
-    code = "%%sfm B --mpi\n" + COMM + "print(recv().x, comm.recv())"
+    book.run("%%sfm A\n" + COMM + "comm.send('mpi', dest=1)\nsend(dest='B', x='sfm')").ok()
+    code = "%%sfm B\n" + COMM + "print(recv().x, comm.recv())"
     assert "sfm mpi" in book.run(code).ok().text
 
 
 def test_stop_ends_a_cell_that_waits_in_mpi(book: Notebook) -> None:
     code = COMM + "print('in')\ncomm.recv(source=1 - comm.rank, tag=7)"
-    message = book.send(f"%%sfm --mpi --no-detect\n{code}")
+    message = book.send(f"%%sfm --no-detect\n{code}")
     book.wait(message, lambda cell: cell.text.count("in") >= 2)
     book.interrupt()
     assert book.wait(message).error.startswith("CellInterrupted: ")
     code = "%%sfm\nprint('alive', comm.allreduce(1))"
     assert book.run(code).ok().text.count("alive 2") == 2
-
-
-def test_a_communicator_survives_cells_and_a_restart_makes_a_new_world(book: Notebook) -> None:
-    book.run("%%sfm --mpi\n" + COMM + "comm.Barrier()").ok()
-    book.run("%sfm mpi4py on").ok()
-    book.run("%sfm restart A").ok()
-    code = "%%sfm\n" + COMM + "print('sum', comm.allreduce(comm.rank + 1), comm.size)"
-    assert book.run(code).ok().text.count("sum 3 2") == 2
-    assert book.run(code).ok().text.count("sum 3 2") == 2
-
-
-def test_the_session_has_mpi4py_or_not(book: Notebook) -> None:
-    assert "gives SFM's MPI" in book.run("%sfm mpi4py on").ok().text
-    assert book.run("%%sfm\n" + WHOSE).ok().text.count("ours True") == 2
-    assert "gives SFM's MPI" in book.run("%sfm mpi4py").ok().text
-    assert "that is installed" in book.run("%sfm mpi4py off").ok().text
-    assert book.run("%%sfm\n" + WHOSE).ok().text.count("ours False") == 2
-    book.run("%sfm restart B").ok()
-    assert "ours False" in book.run("%%sfm B\n" + WHOSE).ok().text
-
-
-def test_an_engine_that_runs_another_mpi_says_so(book: Notebook) -> None:
-    book.run("%sfm mpi4py off").ok()
-    book.run("%%sfm B\nimport sys, types; sys.modules['mpi4py.MPI'] = types.ModuleType('x')").ok()
-    for code in ("%%sfm --mpi\n1", "%sfm mpi4py on"):
-        cell = book.run(code)
-        assert "on B: the real mpi4py.MPI is loaded" in cell.text
-        assert "%sfm restart" in cell.text and len(cell.shown.strip().splitlines()) == 1
-    book.run("%%sfm B\ndel sys.modules['mpi4py.MPI']").ok()
-    assert "ours True" in book.run("%%sfm B --mpi\n" + WHOSE).ok().text
 
 
 # ---- programs
@@ -132,9 +95,8 @@ def test_output_of_a_program_comes_while_it_runs_and_stop_ends_it(book: Notebook
 
 
 @pytest.mark.fault
-def test_a_session_with_mpi4py_and_a_program_end_with_the_notebook() -> None:
-    with notebook("%sfm mpi4py on", "%sfm start A") as book:
-        assert "ours True" in book.run("%%sfm\n" + WHOSE).ok().text  # started later, with it
+def test_a_program_ends_with_the_notebook() -> None:
+    with notebook("%sfm start A") as book:
         message = book.send("%sfm run -n 2 -c 'import time; print(\"in\"); time.sleep(1000)'")
         book.wait(message, lambda cell: cell.text.count("in") == 2)
         processes = descendants(book.pid)
@@ -155,8 +117,6 @@ def test_a_session_with_mpi4py_and_a_program_end_with_the_notebook() -> None:
             "%sfm run nothing.py",
             "there is no file 'nothing.py'. For example: %sfm run -n 4 prog.py",
         ),
-        ("%sfm mpi4py maybe", "%sfm mpi4py on: "),
-        ("%sfm mpi4yp on", "did you mean `%sfm mpi4py`?"),
     ],
 )
 def test_what_is_wrong_is_told_in_one_line(book: Notebook, code: str, words: str) -> None:
@@ -167,5 +127,5 @@ def test_what_is_wrong_is_told_in_one_line(book: Notebook, code: str, words: str
 
 def test_help(book: Notebook) -> None:
     text = book.run("%sfm help").ok().text
-    assert "%sfm run -n 4 prog.py" in text and "%sfm mpi4py on" in text and "--mpi" in text
+    assert "%sfm run -n 4 prog.py" in text and "from mpi4py import MPI" in text
     assert "how many processes" in book.run("%sfm run -h").ok().text

@@ -35,16 +35,16 @@ def test_a_deadlock_is_told_once_and_shown_in_short(book: Notebook) -> None:
 def test_in_mpi_it_is_shown_as_short_and_is_an_error_of_mpi(book: Notebook) -> None:
     begin = "from mpi4py import MPI\ncomm = MPI.COMM_WORLD\n"
     call = "comm.ssend(1, dest=(rank + 1) % 3)"
-    cell = book.run(f"%%sfm --mpi\n{begin}def exchange():\n    {call}\nexchange()")
+    cell = book.run(f"%%sfm\n{begin}def exchange():\n    {call}\nexchange()")
     assert cell.error == "CellFailed: on A, B, C: DeadlockDetected: Deadlock: A → B → C → A."
-    assert "A is in ssend and waits for B in cell" in cell.text
+    assert "A is in comm.ssend(dest=1, tag=0, count=5) and waits for B in cell" in cell.text
     assert cell.text.count(f"----> 4     {call}") == 3
     assert cell.text.count("(Raised as MPI.Exception, with the code MPI_ERR_OTHER.)") == 3
     assert "sfm_kernel" not in cell.text and "direct cause" not in cell.text
-    catch = "except MPI.Exception as error:\n    print(error == MPI.ERR_OTHER, str(error)[:30], "
-    catch += "type(error.__cause__).__name__)"
+    catch = "except MPI.Exception as error:\n    "
+    catch += "print(error == MPI.ERR_OTHER, 'Deadlock: ' in str(error))"
     text = book.run(f"%%sfm\ntry:\n    comm.recv(source=rank)\n{catch}").ok().text
-    assert text.count("True MPI_ERR_OTHER: Deadlock: A wai DeadlockDetected") == 3
+    assert text.count("True True") == 3
     # What was sent is still there.
     book.run("%%sfm\ncomm.recv(source=(rank - 1) % 3)").ok()
 
@@ -58,9 +58,9 @@ def test_in_a_group_it_is_shown_as_short(book: Notebook) -> None:
 
 
 def test_other_errors_are_shown_as_ever(book: Notebook) -> None:
-    cell = book.run("%%sfm A --mpi\nfrom mpi4py import MPI\nMPI.COMM_WORLD.send(1, dest=7)")
+    cell = book.run("%%sfm A\nfrom mpi4py import MPI\nMPI.COMM_WORLD.send(1, dest=7)")
     assert cell.error.startswith("CellFailed: on A: Exception: MPI_ERR_RANK")
-    assert "pointtopoint.py" in cell.text
+    assert "Comm.pyx" in cell.text
     cell = book.run("%%sfm A\nrecv(0, tag=1)")
     assert cell.error.startswith("CellFailed: on A: RecvTimeout: ")
     assert "----> 1 recv(0, tag=1)" in cell.text

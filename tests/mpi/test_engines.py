@@ -17,7 +17,7 @@ import sfm_kernel
 def work(sfm):
     from sfm_kernel.mpi import engines
 
-    engines.install(sfm)
+    engines.use(sfm)
     import numpy
     from mpi4py import MPI
 

@@ -112,7 +112,7 @@ def test_processes_of_the_program_are_no_ranks(script: Path) -> None:
 
 FORKED = """
 import os, random, sys
-before = [name for name in ("sfm_kernel.mpi.MPI", "numpy.random") if name in sys.modules]
+before = [name for name in ("mpi4py.MPI", "numpy.random") if name in sys.modules]
 held = [fd for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}")]
 os.environ["MPI4PY_PICKLE_PROTOCOL"] = "4"
 from mpi4py import MPI
@@ -148,7 +148,7 @@ def test_stdout_and_stderr_stay_apart() -> None:
 
 @pytest.mark.parametrize("first", ["", "MPI.COMM_WORLD.Barrier()\n"])
 def test_a_process_that_a_rank_starts_is_no_rank(first: str) -> None:
-    inner = "from sfm_kernel.mpi import MPI; print(MPI.COMM_WORLD.Get_size())"
+    inner = "from mpi4py import MPI; print(MPI.COMM_WORLD.Get_size())"
     outer = (
         f"import subprocess, sys\nfrom mpi4py import MPI\n{first}"
         f"subprocess.run([sys.executable, '-c', {inner!r}], check=True)\n"

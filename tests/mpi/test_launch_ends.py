@@ -92,7 +92,7 @@ if rank == 0:
     sys.exit()
 while not os.path.exists(sys.argv[1]):
     time.sleep(0.01)
-comm.send(b"x" * 100_000, dest=0)
+comm.send(b"x" * 10_000, dest=0)
 print("sent")
 """
     flag = tmp_path / "flag"
@@ -104,9 +104,24 @@ print("sent")
 
 
 def test_what_was_sent_arrives_when_its_sender_is_done() -> None:
-    text = f"{MPI}if rank: print(len(comm.recv(source=0)))\nelse: comm.isend(b'x' * 10**6, dest=1)"
+    text = f"{MPI}if rank: print(len(comm.recv(source=0)))\nelse: comm.send(b'x' * 10**6, dest=1)"
     done = run("-n", "2", "-c", text)
     assert (done.stdout, done.returncode) == ("1000000\n", 0)
+
+
+def test_who_has_not_kept_what_it_sends_is_told() -> None:
+    """mpi4py's request has the bytes of an object, which go with it."""
+    text = """
+if rank == 0:
+    comm.isend(b"x" * 10**6, dest=1)
+    comm.send("it is gone", dest=1, tag=1)
+else:
+    comm.recv(source=0, tag=1)
+    comm.recv(source=0)
+"""
+    done = run("-n", "2", "-c", MPI + text)
+    assert "the sender has freed the message's memory before it was received" in done.stderr
+    assert done.returncode == 1
 
 
 def test_who_waits_for_a_killed_rank_says_nothing() -> None:
@@ -120,7 +135,7 @@ def test_who_lost_a_rank_that_left_says_so() -> None:
     text = f"{MPI}comm.Barrier()\nif rank == 1: import os; os._exit(0)\ncomm.recv(source=1)"
     done = run("-n", "2", "-c", text)
     assert done.returncode == 1
-    assert done.stderr.count("Traceback") >= 1 and "sfm: rank 0 raised this" in done.stderr
+    assert "sfm: rank 1 ended without MPI_Finalize" in done.stderr
 
 
 def test_abort_gives_the_exit_status() -> None:
@@ -138,7 +153,7 @@ def test_interrupted_in_recv_tells_where() -> None:
         process.send_signal(signal.SIGINT)
         _, shown = process.communicate()
     for rank, line in enumerate(sorted(shown.splitlines())):
-        assert re.fullmatch(rf"sfm: rank {rank} was in <string>, line [23], in <module>", line)
+        assert re.fullmatch(rf"sfm: rank {rank} was in <string>, line [23], in <module>: .+", line)
     assert process.returncode == 130
 
 
@@ -249,7 +264,8 @@ def test_ranks_that_wait_for_each_other_are_explained_once() -> None:
         launcher.send_signal(signal.SIGINT)
         rest = launcher.stderr.read()
     assert told[0] == "sfm: Deadlock: 0 → 1 → 0.\n"
-    assert told[1].startswith("sfm: 0 is in ssend and waits for 1 in <string>, line 2")
+    ssend = "comm.ssend(dest=1, tag=0, count=5)"
+    assert told[1] == f"sfm: 0 is in {ssend} and waits for 1 in <string>, line 2.\n"
     assert "Deadlock" not in rest and "--detect" in rest
     assert "sfm: rank 0 was in <string>, line 2" in rest
     assert launcher.returncode == 128 + signal.SIGINT
@@ -258,11 +274,12 @@ def test_ranks_that_wait_for_each_other_are_explained_once() -> None:
 def test_or_ended_where_that_is_wished() -> None:
     done = run("-n", "2", "--detect", "-c", MPI + RING)
     assert done.returncode == 1
-    assert "MPI_ERR_OTHER: Deadlock: 0 → 1 → 0.\n" in done.stderr
+    assert "mpi4py.MPI.Exception: MPI_ERR_OTHER: " in done.stderr
+    assert "Deadlock: 0 → 1 → 0.\n" in done.stderr
     assert "sfm: Deadlock" not in done.stderr
 
 
 def test_collective_calls_that_do_not_fit_are_told_though_nobody_has_waited() -> None:
     done = run("-n", "3", "-c", f"{MPI}comm.bcast(1) if rank < 2 else comm.reduce(1)")
     assert done.returncode == 1 and done.stderr.count("sfm:") == 1
-    assert "0, 1: bcast(root=0, by binomial) of MPI_COMM_WORLD; 2: reduce(op=add" in done.stderr
+    assert "process 0 of MPI_COMM_WORLD calls MPI_Bcast where this one calls" in done.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import subprocess
@@ -14,14 +13,13 @@ import pytest
 from sfm_kernel.mpi import library
 from tests.mpi.launching import LAUNCHER, PATIENCE, launched, lines
 
-REAL = os.environ | {"SFM_MPI4PY": "real"}
 BEGINNING = "from mpi4py import MPI\ncomm, rank = MPI.COMM_WORLD, MPI.COMM_WORLD.rank\n"
 
 
 def run(tmp_path: Path, ranks: int, text: str, *options: str) -> subprocess.CompletedProcess[str]:
     (tmp_path / "prog.py").write_text(BEGINNING + text)
     command = [*LAUNCHER, "-n", str(ranks), *options, str(tmp_path / "prog.py")]
-    return subprocess.run(command, text=True, capture_output=True, env=REAL, timeout=PATIENCE)
+    return subprocess.run(command, text=True, capture_output=True, timeout=PATIENCE)
 
 
 def test_a_program_gets_the_real_one_on_our_library(tmp_path: Path) -> None:
@@ -194,7 +192,7 @@ def test_one_rank_s_end_is_told(tmp_path: Path, text: str, status: int, told: st
 
 def test_ctrl_c_says_where_each_rank_was() -> None:
     text = f"{BEGINNING}print('here')\ncomm.recv(source=1 - rank, tag=3)"
-    with launched("-n", "2", "-c", text, env=REAL) as process:
+    with launched("-n", "2", "-c", text) as process:
         assert lines(process, 2) == ["here\n"] * 2
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=PATIENCE)

@@ -5,7 +5,6 @@ How it was ended is written into the folder, in a file for each rank.
 
 from __future__ import annotations
 
-import functools
 import importlib
 import json
 import os
@@ -13,18 +12,22 @@ import sys
 from pathlib import Path
 
 import sfm_kernel
-from sfm_kernel.mpi.engine.process import process
+from sfm_kernel.mpi.launch.rank import _finish
 from tests.observe.zoo import outcome
 
 
 def main(name: str, folder: str) -> None:
-    """Join as the program's process of this rank, and run it."""
+    """Join as the program's process of this rank, run it, and stay until all are done."""
     program = importlib.import_module(f"tests.observe.zoo.{name}")
-    rank = int(os.environ["SFM_MPI_RANK"])
+    rank, size = int(os.environ["SFM_MPI_RANK"]), int(os.environ["SFM_MPI_SIZE"])
     # Ranks of the launcher have no names; the zoo's have, and are told of by them.
-    sfm_kernel.join = functools.partial(sfm_kernel.join, name=program.NAMES[rank])
-    ended = outcome(process().sfm, program.program)
+    sfm = sfm_kernel.join(
+        os.environ["SFM_MPI_WORLD"], name=program.NAMES[rank], rank=rank, size=size
+    )
+    sfm.wait_for(*program.NAMES)
+    ended = outcome(sfm, program.program)
     Path(folder, str(rank)).write_text(json.dumps(ended))
+    _finish()
 
 
 if __name__ == "__main__":

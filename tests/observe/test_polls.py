@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import sfm_kernel
-from sfm_kernel import Endpoint, RecvTimeout, WouldBlock
+from sfm_kernel import Endpoint, RecvTimeout, WouldBlock, mpi
 from sfm_kernel.jupyter.tables import status_table
 from sfm_kernel.observe import explain, snapshot
 from sfm_kernel.observe.explain.but_for import LASTING
@@ -73,7 +73,8 @@ def test_who_computes_beside_it_may_still_send(change: Dict) -> None:
 
 def poll(sfm: Endpoint) -> None:
     """Each rank in its own way, for what never comes."""
-    from sfm_kernel.mpi import MPI
+    mpi.use(sfm)
+    from mpi4py import MPI
 
     comm, way = MPI.COMM_WORLD, WAYS[sfm.rank or 0]
     sfm.send(dest=sfm.name, tag=3)
@@ -100,7 +101,8 @@ def test_every_way_to_poll_is_seen() -> None:
         check("snapshot", seen)
         found = [one["polls"] for one in seen["processes"]]
         assert [one["wait"]["text"] for one in found] == [
-            "recv_nb(tag=2)", "peek(tag=2)", "recv(0.02, tag=2)", "Iprobe", "Test (irecv)",
+            "recv_nb(tag=2)", "peek(tag=2)", "recv(0.02, tag=2)", "comm.iprobe(source=0, tag=2)",
+            "request.test(source=0, tag=2)",
         ]  # fmt: skip
         assert all(one["count"] > 1 and one["where"]["function"] == "poll" for one in found)
         assert len({one["where"]["line"] for one in found}) == len(WAYS)
@@ -110,7 +112,7 @@ def test_every_way_to_poll_is_seen() -> None:
         first, *_, last = texts(diagnosis)
         assert first.startswith("0 polls recv_nb(tag=2) in test_polls.py, line ")
         assert first.endswith("holds 1 message that nearly fits: tag is 3, not 2.")
-        assert last.startswith("4 polls Test (irecv) for src=0, tag=2 in ")
+        assert last.startswith("4 polls request.test(source=0, tag=2) in ")
         assert "polling" in repr(status_table(seen["processes"]))
 
 

@@ -20,7 +20,6 @@ from typing import Any
 import sfm_kernel
 from sfm_kernel import Endpoint
 from sfm_kernel.collectives import Group
-from sfm_kernel.mpi import MPI
 
 Call = Callable[[Endpoint], Any]
 
@@ -125,11 +124,7 @@ def block(call: Call, sfm: Endpoint, entered: threading.Event) -> None:
 
 
 def child(world: str, call: Call, way: str, rng: random.Random) -> None:
-    if call.__name__.startswith("mpi_"):
-        ends = [sfm_kernel.join(world, rank=0, size=1)]
-        MPI.COMM_WORLD.Get_rank()  # or the thread joins a world of its own, after the end has begun
-    else:
-        ends = [sfm_kernel.join(world, "A"), sfm_kernel.join(world, "B")]
+    ends = [sfm_kernel.join(world, "A"), sfm_kernel.join(world, "B")]
     for sfm in ends:
         entered = threading.Event()
         threading.Thread(target=block, args=(call, sfm, entered), daemon=True).start()
@@ -140,29 +135,6 @@ def child(world: str, call: Call, way: str, rng: random.Random) -> None:
             raise SystemExit(5)
         if os.waitpid(grandchild, 0)[1] != 5 << 8:
             raise SystemExit(6)
-
-
-def mpi(function: Callable[[Any, Any], Any]) -> None:
-    def run(sfm: Endpoint) -> None:
-        function(MPI.COMM_WORLD, bytearray(1 << 20))
-
-    run.__name__ = f"mpi_{function.__name__}"
-    call(run)
-
-
-@mpi
-def receive(comm: Any, memory: bytearray) -> None:
-    comm.Recv(memory, source=0)
-
-
-@mpi
-def irecv(comm: Any, memory: bytearray) -> None:
-    comm.Irecv(memory, source=0).Wait()
-
-
-@mpi
-def probe(comm: Any, memory: bytearray) -> None:
-    comm.Probe(source=0)
 
 
 WAYS = {"end": 0, "exit": 3, "raise": 1, "fork": 0}

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import sfm_kernel
+from sfm_kernel import mpi
 
 SIZES = (0, 1, 8, 1000, 100_000, (1 << 18) + 3, 1_100_000)
 MODES = ("isend", "issend", "Isend", "Issend", "ibsend")
@@ -33,7 +34,9 @@ def program(sfm: Any, seed: int, count: int) -> int:
     """Take part in the plan; how many messages came."""
     import numpy as np
 
-    from sfm_kernel.mpi import MPI
+    mpi.use(sfm)
+    from mpi4py import MPI
+
     from tests.stress.test_mpi import plan
 
     comm = MPI.COMM_WORLD

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise, permutations
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ import sfm_kernel
 from sfm_kernel import Endpoint, Group
 from sfm_kernel.collectives import levels, team
 from sfm_kernel.collectives.call import Call
-from sfm_kernel.mpi.comm.intra import IntraDriver
 from sfm_kernel.observe import snapshot
 from tests.contract.conftest import Background
 from tests.contract.crowd import outcome
@@ -121,51 +119,6 @@ def test_one_message_crosses_each_way_between_two_sites(members: list[Endpoint])
             now = sent_between_sites(members)
             assert now - before == (away if name in ("bcast", "scatter") else back), (name, root)
             before = now
-
-
-class Block:
-    """Elements of MPI that are bytes."""
-
-    def __init__(self, length: int, value: int = 0) -> None:
-        self.data = np.full(length, value, np.uint8)
-        self.nbytes = length
-
-    def get(self, at: int, length: int) -> Any:
-        return self.data[at : at + length]
-
-    def put(self, at: int, data: Any) -> None:
-        self.data[at : at + len(data)] = data
-
-
-def test_large_blocks_of_mpi_cross_once(members: list[Endpoint]) -> None:
-    size, root = len(members), 1
-    length = 20_000
-
-    def part(call: str) -> Callable[[Group], bool]:
-        def work(group: Group) -> bool:
-            own, mine = group.rank, Block(length, group.rank)
-            state = SimpleNamespace(rank=own, size=size, group=lambda: group)
-            driver: Any = IntraDriver(state)  # type: ignore[arg-type]
-            blocks = [Block(length, rank) for rank in range(size)]
-            come = [Block(length) for _ in range(size)]
-            if call == "gather":
-                driver.gather(mine, come if own == root else None, root, even=False)
-                return own != root or all((one.data == n).all() for n, one in enumerate(come))
-            if call == "allgather":
-                driver.allgather(mine, come)
-                return all((one.data == n).all() for n, one in enumerate(come))
-            driver.scatter(blocks if own == root else None, come[own], root, even=False)
-            return bool((come[own].data == own).all())
-
-        return work
-
-    groups = groups_of(members)
-    before = sent_between_sites(members)
-    for call in ("gather", "allgather", "scatter"):
-        assert all(at_all(groups, part(call))), call
-        now = sent_between_sites(members)
-        assert set((now - before).values()) == {1}, call
-        before = now
 
 
 def test_no_message_waits_for_another_to_cross(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import sfm_kernel
+from sfm_kernel import mpi
 from sfm_kernel.observe import snapshot
 from sfm_kernel.observe.timeline import Recorder
 from tests.unit.timelines import Histories, carried_out, told
@@ -15,7 +16,8 @@ from tests.unit.timelines import Histories, carried_out, told
 
 def late_receiver(sfm: sfm_kernel.Endpoint) -> dict[str, Any] | None:
     """0 sends synchronously, and then what is large; 1 receives once 0 has waited for it."""
-    from sfm_kernel.mpi import MPI
+    mpi.use(sfm)
+    from mpi4py import MPI
 
     comm, items = MPI.COMM_WORLD, np.zeros(1 << 18)
     if comm.rank == 0:

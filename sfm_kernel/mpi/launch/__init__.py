@@ -12,10 +12,8 @@ relay     their output and input
 surroundings  signals, and the guardian
 guardian  a process that ends them when the launcher was killed
 rank      a process of the program, a fork of the launcher
-beside    one with the real mpi4py, beside programs in C
 program   runs a script, a module or a text as ``__main__``
 reports   what a rank tells the launcher
-standin   makes ``import mpi4py`` give ``sfm_kernel.mpi``
 
 A program in C starts as soon as the launcher has: what only others need (archives, ``rank`` and all
 of Python's MPI) is imported when it is needed. tests/c/test_launch.py says what must not be there.

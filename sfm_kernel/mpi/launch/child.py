@@ -55,9 +55,8 @@ class Child:
     Attributes:
         place: which rank of which world it is.
         program: if it is one of its own.
-        native: it is a program of its own, not a fork of the launcher.
-        started: it can be interrupted.
-        joined: it has come to MPI_Init; only of a native one.
+        ready: it can be interrupted.
+        joined: it has come to MPI_Init.
         finished: its program has ended, and it waits for the others.
         report: how it failed, if it did and could tell.
         status: of its end, once it has been reaped.
@@ -80,8 +79,7 @@ class Child:
         self.world, self.place = world, world.place()
         self.prefix = self.place.label.encode() if label else b""
         self.program = program if isinstance(program, Native) else None
-        self.native = self.program is not None
-        self.started = self.native
+        self.ready = self.program is not None
         self.joined = self.finished = False
         self.report: Report | None = None
         self.status: int | None = None

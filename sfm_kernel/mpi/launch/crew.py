@@ -151,10 +151,9 @@ class Crew:
             self._selector.register(self._lifeline, selectors.EVENT_READ, self._lifeline_ended)
         environment = {name: os.environ[name] for name in os.environ if name not in _OF_OTHERS}
         environment |= {"SFM_MPI_WORLD": self._world, "SFM_MPI_LAUNCH": str(self._launch)}
+        environment["SFM_DIR"] = root()
         self._environment = environment
-        if self._serve or any(isinstance(program, Native) for _, program in self._programs):
-            environment["SFM_DIR"] = root()
-        else:
+        if not all(isinstance(program, Native) for _, program in self._programs):
             from sfm_kernel.mpi.launch import rank
 
             rank.prepare()
@@ -239,8 +238,10 @@ class Crew:
     # ---- what happens
 
     def _heard(self, child: Child, report: Report) -> None:
-        if report.kind == reports.STARTED:
-            child.started, child.joined = True, child.native
+        if report.kind == reports.READY:
+            child.ready = True
+        elif report.kind == reports.STARTED:
+            child.joined = True
             child.world.joined()
             self._end_vain_waits()
         elif report.kind == reports.SPAWN:
@@ -251,6 +252,7 @@ class Crew:
             child.finished = True
             if report.text:
                 self._accounts[child.place.nth] = json.loads(report.text)
+            self._end_vain_waits()
             self._release_if_done()
         elif report.kind == reports.ABORTED and (self._ending or self._stopped is not None):
             child.release()  # all are being ended anyway: it need not wait for that
@@ -314,7 +316,7 @@ class Crew:
                 self._has_returned(child, report)
             else:
                 self._failed(child, report)
-        elif child.native and child.joined and not child.finished:
+        elif child.joined and not child.finished:
             self._failed(child, Report(UNFINISHED, 1))
         self._end_vain_waits()
         self._release_if_done()
@@ -356,8 +358,8 @@ class Crew:
             return
         self._stopped = status
         for child in self._running():
-            ready = child.started or number != signal.SIGINT
-            child.signal(number if ready else signal.SIGKILL)
+            takes_it = child.ready or number != signal.SIGINT
+            child.signal(number if takes_it else signal.SIGKILL)
         self._timers[self._kill] = time.monotonic() + GRACE
 
     def _kill(self) -> None:

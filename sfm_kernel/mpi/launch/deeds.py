@@ -24,7 +24,7 @@ def deed(child: Child, report: Report) -> str:
     if report.kind == reports.INTERRUPTED:
         return f"was interrupted in {report.text}"
     if report.kind == UNFINISHED:
-        return "ended without MPI_Finalize, which every rank calls at the end of main"
+        return "ended without MPI_Finalize, which every rank calls at its end"
     if report.kind == ABSENT:
         return "ended without MPI_Init, in which others wait for it: every rank calls that"
     if report.kind == reports.CHECKED:

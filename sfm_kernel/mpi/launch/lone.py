@@ -34,7 +34,7 @@ class Lone(Child):
     ) -> None:
         self.world, self.place = world, world.place()
         self.prefix, self.program = b"", None
-        self.native = self.started = self.joined = True
+        self.ready = self.joined = True
         self.finished = False
         self.report, self.status, self.killed_by = None, None, ""
         self._selector, self._heard, self._ended = selector, heard, ended

@@ -1,4 +1,4 @@
-"""A rank that is a program of its own: compiled from C, or another Python with the real mpi4py.
+"""A rank that is a program of its own: compiled from C, or whatever a rank has spawned.
 
 It joins the world through our libmpi.so.12 or libmpi_abi.so.1, by what stands in its environment
 (SFM_DIR, SFM_MPI_WORLD, SFM_MPI_RANK, SFM_MPI_SIZE), and reports on the socket whose descriptor is
@@ -11,7 +11,6 @@ import ctypes
 import json
 import os
 import signal
-import sys
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, NoReturn
@@ -29,16 +28,6 @@ _NOT_STARTED = 127
 
 class WrongProgram(SFMError):
     """A compiled program that cannot run here, or not with our MPI; the text says why."""
-
-
-# Not the current folder: a file there could take the place of one of Python's own modules.
-_BESIDE = f"""\
-import sys
-if not sys.flags.safe_path:
-    sys.path[0] = {os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(__file__))))!r}
-from sfm_kernel.mpi.launch.beside import main
-main()
-"""
 
 
 class Native(NamedTuple):
@@ -70,21 +59,6 @@ def compiled(words: Sequence[str]) -> Native:
     if problem:
         raise WrongProgram(problem)
     return Native(os.path.abspath(path), (path, *arguments), environment=_libraries(path))
-
-
-def python(words: Sequence[str]) -> Native:
-    """A Python program beside C's: the real mpi4py, on our library.
-
-    Args:
-        words: as ``program.run`` takes them.
-    Raises:
-        WrongProgram: no mpi4py is installed that takes our library.
-    """
-    if problem := unfit_mpi4py():
-        raise WrongProgram(problem)
-    arguments = (sys.executable, "-c", _BESIDE, *words)
-    environment = with_library() | {"PYTHONUNBUFFERED": "1"}
-    return Native(sys.executable, arguments, environment=environment)
 
 
 def execute(program: Native, environment: Mapping[str, str], launcher: int, fd: int) -> NoReturn:
@@ -186,26 +160,3 @@ def with_library() -> dict[str, str]:
 
 def _with_ours() -> str:
     return ":".join(filter(None, (LIB, os.environ.get("LD_LIBRARY_PATH"))))
-
-
-def unfit_mpi4py() -> str:
-    from importlib.util import find_spec
-
-    found = find_spec("mpi4py")
-    if found is None or not found.submodule_search_locations:
-        return (
-            "Python beside C needs mpi4py, which is not installed: `pip install 'mpi4py>=4.1'`. "
-            "(Alone, a Python program runs on sfm_kernel's own.)"
-        )
-    for folder in found.submodule_search_locations:
-        for name in os.listdir(folder):
-            if name.startswith("MPI.") and name.endswith(".so"):
-                try:
-                    if set(_OURS) & set(elf.read(os.path.join(folder, name)).needed):
-                        return ""
-                except (OSError, ValueError):
-                    continue
-    return (
-        "the mpi4py that is installed was built for another MPI: Python beside C needs one for "
-        "MPICH's ABI, as `pip install 'mpi4py>=4.1'` brings it, or for that of MPI 5.0"
-    )

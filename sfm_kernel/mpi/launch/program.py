@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import linecache
 import os
 import runpy
 import sys
@@ -40,11 +41,11 @@ def run(words: Sequence[str]) -> None:
     elif kind == "-c":
         sys.argv = ["-c", *arguments[1:]]
         _set_path("")
-        exec(compile(arguments[0], "<string>", "exec", dont_inherit=True), main.__dict__)
+        _run_text(arguments[0], "<string>", main)
     elif kind == "-":
         sys.argv = list(words)
         _set_path("")
-        exec(compile(sys.stdin.read(), "<stdin>", "exec", dont_inherit=True), main.__dict__)
+        _run_text(sys.stdin.read(), "<stdin>", main)
     else:
         sys.argv = list(words)
         _run_file(kind, main)
@@ -76,6 +77,12 @@ def _new_main() -> ModuleType:
     names["__builtins__"] = sys.modules["builtins"]
     sys.modules["__main__"] = main
     return main
+
+
+def _run_text(text: str, name: str, main: ModuleType) -> None:
+    # What asks for its lines, as tracebacks do, has them; Python itself does this since 3.13.
+    linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
+    exec(compile(text, name, "exec", dont_inherit=True), main.__dict__)
 
 
 def _run_file(path: str, main: ModuleType) -> None:

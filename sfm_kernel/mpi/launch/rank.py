@@ -1,7 +1,7 @@
 """A process of an MPI program: a fork of the launcher.
 
 Who it is stands in the environment: SFM_MPI_WORLD, SFM_MPI_RANK, SFM_MPI_SIZE. It joins the world
-when the program first uses MPI, and leaves it when all ranks are done.
+when the program imports ``mpi4py.MPI``, and leaves it when all ranks are done.
 """
 
 from __future__ import annotations
@@ -22,28 +22,12 @@ from contextlib import redirect_stderr, suppress
 from typing import NoReturn
 
 from sfm_kernel.mpi import library
-from sfm_kernel.mpi.launch import program, reports
+from sfm_kernel.mpi.launch import native, program, reports
 from sfm_kernel.mpi.launch.reports import Report
 from sfm_kernel.mpi.launch.surroundings import SIGNALS
 
-_SHARED = (
-    "sfm_kernel",
-    "sfm_kernel.endpoint",
-    "sfm_kernel.mpi.base.buffered",
-    "sfm_kernel.mpi.base.not_offered",
-    "sfm_kernel.mpi.base.sessions",
-    "sfm_kernel.mpi.comm.comm",
-    "sfm_kernel.mpi.comm.topology_comms",
-    "sfm_kernel.mpi.ops.predefined",
-    "sfm_kernel.mpi.requests.grequest",
-    "sfm_kernel.mpi.requests.prequest",
-    "sfm_kernel.mpi.launch.standin",
-    "sfm_kernel.mpi.standin",
-)
-"""What ``MPI`` imports, but for ``base.general``: the two look at what a program has set before."""
-
-_FOR_REAL = ("sfm_kernel.endpoint.bystanders", "sfm_kernel.endpoint.seen", "mpi4py", "pickle")
-"""The same where programs get the real mpi4py, whose MPI begins when it is imported."""
+_SHARED = ("sfm_kernel.endpoint.bystanders", "sfm_kernel.endpoint.seen", "mpi4py", "pickle")
+"""What MPI imports, but for ``mpi4py.MPI``: that begins MPI."""
 
 _PR_SET_PDEATHSIG = 1
 
@@ -51,11 +35,14 @@ _launcher: socket.socket | None = None
 
 
 def prepare() -> None:
-    """Import what every rank needs: once, in the launcher, which is then forked."""
-    for name in _FOR_REAL if library.is_chosen() else _SHARED:
+    """Import what every rank needs: once, in the launcher, which is then forked.
+
+    Raises:
+        SFMError: no mpi4py is installed that takes our library.
+    """
+    library.load()
+    for name in _SHARED:
         importlib.import_module(name)
-    if library.is_chosen():
-        library.load()
     gc.collect()
     gc.freeze()  # the collector would otherwise copy the pages that ranks share
     flush()
@@ -80,79 +67,77 @@ def main(
     _launcher = socket.socket(fileno=reports_fd)
     for number in SIGNALS:
         signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # the launcher decides who gets it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # until the program runs
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     _set_up_streams()
     if "numpy.random" in sys.modules:  # something has imported it: or all draw the same numbers
         sys.modules["numpy.random"].seed()
     os.register_at_fork(after_in_child=_forget)
-    if library.is_chosen():
-        os.environ["SFM_MPI_REPORTS"] = str(reports_fd)
-        library.install()
-    else:
-        from sfm_kernel.mpi.launch import standin
-
-        standin.install()
-    try:
-        _tell(Report(reports.STARTED))
-        program.run(words)
-    except BaseException as error:  # noqa: BLE001 - whatever it is, the launcher shows it
-        told = report(error)
-    else:
-        told = Report(reports.FINISHED)
+    os.environ["SFM_MPI_REPORTS"] = str(reports_fd)
+    os.environ["SFM_MPI_ARGV"] = " ".join(words if words[0] != "-c" else [words[0], *words[2:]])
+    os.environ.update(native.with_library())  # for what it starts
+    library.install()
+    error = _ended_by(words)
+    told = Report(reports.FINISHED) if error is None else report(error)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # from here on there is nothing to interrupt
     if told.status:
         flush()
         _tell(told)
-        if engine := sys.modules.get("sfm_kernel.mpi.engine.process"):
-            atexit.unregister(engine.finalize)  # what it has sent may never be received
         if library.is_running():  # without MPI_Finalize, which would wait for all
             atexit._run_exitfuncs()
             os._exit(told.status)
     sys.exit(told.status)
 
 
-def finish() -> None:
+def _ended_by(words: Sequence[str]) -> BaseException | None:
+    """Run the program; what has ended it, if it has not come to its end."""
+    runs = True
+
+    def interrupt(number: int, frame: object) -> None:
+        if runs:
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        try:
+            _tell(Report(reports.READY))
+            program.run(words)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the launcher shows it
+            runs = False
+            return error
+        runs = False
+    except KeyboardInterrupt as late:  # of a call that has failed meanwhile: that is where it was
+        runs = False
+        where = late.__context__.__traceback__ if late.__context__ is not None else None
+        return late.with_traceback(where or late.__traceback__)
+    return None
+
+
+@atexit.register  # early, so that it runs late: what else is registered may still use MPI
+def _leave() -> None:
+    """Nobody leaves before all are done, also who has not used MPI."""
+    if _launcher is not None:
+        flush()
+        if library.is_running():
+            _launcher.detach()  # MPI_Finalize, which is yet to come, says that it has finished
+        else:
+            _finish()
+
+
+def _finish() -> None:
     """Tell the launcher that this rank needs nobody any more; it stays for those that send to it.
 
-    Blocks: until all ranks have said so, or ended. Does nothing without a launcher.
+    Blocks: until all ranks have said so, or ended.
     """
-    if _launcher is not None:
-        from sfm_kernel.endpoint.seen import account
+    from sfm_kernel.endpoint.seen import account
 
-        _tell(Report(reports.FINISHED, 0, json.dumps(account())))
-        if "sfm_kernel.endpoint.endpoint" in sys.modules:  # else there is nothing to observe
-            from sfm_kernel.endpoint.bystanders import rest
-            from sfm_kernel.endpoint.endpoint import open_endpoints
+    _tell(Report(reports.FINISHED, 0, json.dumps(account())))
+    if "sfm_kernel.endpoint.endpoint" in sys.modules:  # else there is nothing to observe
+        from sfm_kernel.endpoint.bystanders import rest
+        from sfm_kernel.endpoint.endpoint import open_endpoints
 
-            rest(open_endpoints(), _has_ended)
-        _wait_for_end()
-
-
-def abort(status: int) -> NoReturn:
-    """End all processes of the program, and this one, with an exit status: what Abort does.
-
-    Without a launcher it ends this process. Nothing that the program left for its exit is run.
-    """
-    flush()
-    if _launcher is not None:
-        _tell(Report(reports.ABORTED, status & 255))
-        _wait_for_end()
-    os._exit(status & 255)
-
-
-def set_abort_status(status: object) -> None:
-    """Make this process abort with a status when it ends, unless that is 0.
-
-    Args:
-        status: a number, or what ended the program: a SystemExit, a KeyboardInterrupt.
-    """
-    if isinstance(status, SystemExit):
-        status = status.code
-    elif isinstance(status, KeyboardInterrupt):
-        status = 128 + signal.SIGINT
-    if number := exit_status(status):
-        atexit.register(abort, number)
+        rest(open_endpoints(), _has_ended)
+    _has_ended(None)
 
 
 def exit_status(code: object) -> int:
@@ -160,17 +145,6 @@ def exit_status(code: object) -> int:
     if isinstance(code, int):
         return code & 255
     return 0 if code is None else 1
-
-
-@atexit.register  # early, so that it runs late: what else is registered may still use MPI
-def _leave() -> None:
-    """Nobody leaves before all are done, whether they have used MPI or not."""
-    if _launcher is not None:
-        flush()
-        if library.is_running():
-            _launcher.detach()  # MPI_Finalize, which is yet to come, says that it has finished
-        else:
-            finish()
 
 
 def _set_up_streams() -> None:
@@ -201,10 +175,6 @@ def flush() -> None:
 def _tell(report: Report) -> None:
     if _launcher is not None:
         reports.send(_launcher, report)
-
-
-def _wait_for_end() -> None:
-    _has_ended(None)
 
 
 def _has_ended(seconds: float | None) -> bool:

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from sfm_kernel.errors import PeerLost
 
-STARTED = "started"  # it can be interrupted
+READY = "ready"  # it can be interrupted
+STARTED = "started"  # it has come to MPI_Init
 FINISHED = "finished"  # it waits for the others
 EXITED = "exited"  # it called sys.exit, or did what comes to that
 RAISED = "raised"

@@ -1,7 +1,7 @@
 """From what a command line names to what can be started: C sources, folders, archives, programs.
 
 Each is compiled, or looked at, before the first process is started. What is Python's stays as it
-is, unless C runs beside it.
+is.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def prepared(programs: Sequence[tuple[int, list[str]]], fast: bool) -> Iterator[
         ready: Programs = []
         for size, words in programs:
             if not is_native(words):
-                ready.append((size, native.python(words)))
+                ready.append((size, words))
             elif elf.is_elf(words[0]):
                 ready.append((size, native.compiled(words)))
             else:

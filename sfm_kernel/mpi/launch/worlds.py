@@ -83,7 +83,7 @@ class World:
         """One that has ended without MPI_Init, in which others wait for it."""
         if any(child.joined for child in self.children):
             for child in self.children:
-                if child.native and not child.joined and child.status == 0:
+                if not child.joined and (child.finished or child.status == 0):
                     return child
         return None
 

@@ -30,11 +30,11 @@ def outcome(sfm: Endpoint, program: Callable[[Endpoint], object]) -> Ended | Non
     """Run the program; how an observer has ended it, or None."""
     try:
         program(sfm)
+    except DeadlockDetected as error:
+        return type(error).__name__, error.cycle, str(error)
     except Exception as error:
-        cause: BaseException | None = error
-        while cause is not None and not isinstance(cause, DeadlockDetected):
-            cause = cause.__cause__  # of an error of MPI's interface
-        if cause is None:
+        _, title, text = str(error).partition("Deadlock: ")
+        if type(error).__module__ != "mpi4py.MPI" or not title:
             raise
-        return type(cause).__name__, cause.cycle, str(cause)
+        return "MPI.Exception", None, title + text
     return None

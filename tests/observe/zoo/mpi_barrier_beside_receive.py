@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from sfm_kernel import Endpoint
+from sfm_kernel import Endpoint, mpi
 
 NAMES = ["A", "B", "C"]
 
 
 def program(sfm: Endpoint) -> None:
-    from sfm_kernel.mpi import MPI
+    mpi.use(sfm)
+    from mpi4py import MPI
 
     comm, data = MPI.COMM_WORLD, np.zeros(3)
     request = comm.Irecv(data, source=(comm.rank + 1) % 3, tag=7)
@@ -22,9 +23,9 @@ CYCLE = ["A", "C"]
 STUCK = ["A", "B", "C"]
 SAID = """
 Deadlock: A → C → A
-A is in Barrier of MPI_COMM_WORLD and waits for C in {barrier}.
-C is in Wait (Irecv) and waits for a message with src='A', tag=7 in {wait}.
-B is in Barrier of MPI_COMM_WORLD and waits for A in {barrier}.
+A is in comm.Barrier() and waits for C in {barrier}.
+C is in request.Wait(source=0, tag=7) in {wait}.
+B is in comm.Barrier() and waits for C in {barrier}.
 No message is on its way.
 A and C wait for each other, so that neither can ever go on.
 B waits for them.

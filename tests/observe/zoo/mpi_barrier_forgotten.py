@@ -1,12 +1,13 @@
 """MPI: only the others come to the barrier."""
 
-from sfm_kernel import Endpoint
+from sfm_kernel import Endpoint, mpi
 
 NAMES = ["A", "B", "C"]
 
 
 def program(sfm: Endpoint) -> None:
-    from sfm_kernel.mpi import MPI
+    mpi.use(sfm)
+    from mpi4py import MPI
 
     if sfm.name != "A":
         MPI.COMM_WORLD.Barrier()  # here
@@ -16,9 +17,9 @@ CYCLE: list[str] = []
 STUCK = ["B", "C"]
 SAID = """
 Deadlock: B and C wait for a collective call that not all will come to
-B is in Barrier of MPI_COMM_WORLD and waits for A in {here}. \
+B is in MPI.COMM_WORLD.Barrier() and waits for A in {here}. \
 A has come to its end and does not make that call.
-C is in Barrier of MPI_COMM_WORLD and waits for A in {here}. \
+C is in MPI.COMM_WORLD.Barrier() and waits for A in {here}. \
 A has come to its end and does not make that call.
 No message is on its way.
 """

@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from sfm_kernel import Endpoint
+from sfm_kernel import Endpoint, mpi
 
 NAMES = ["A", "B"]
 
 
 def program(sfm: Endpoint) -> None:
-    from sfm_kernel.mpi import MPI
+    mpi.use(sfm)
+    from mpi4py import MPI
 
     comm, data = MPI.COMM_WORLD, np.zeros(3)
     comm.Recv(data, source=1 - comm.rank, tag=7)  # here
@@ -18,8 +19,8 @@ def program(sfm: Endpoint) -> None:
 CYCLE = ["A", "B"]
 SAID = """
 Deadlock: A → B → A
-A waits for recv(src='B', tag=7) of MPI_COMM_WORLD in {here}.
-B waits for recv(src='A', tag=7) of MPI_COMM_WORLD in {here}.
+A is in comm.Recv(source=1, tag=7) in {here}.
+B is in comm.Recv(source=0, tag=7) in {here}.
 No message is on its way.
 A and B wait for each other, so that neither can ever go on.
 """

@@ -1,12 +1,13 @@
 """MPI: a barrier that was begun first does not help where one waits for it before it sends."""
 
-from sfm_kernel import Endpoint
+from sfm_kernel import Endpoint, mpi
 
 NAMES = ["A", "B", "C"]
 
 
 def program(sfm: Endpoint) -> None:
-    from sfm_kernel.mpi import MPI
+    mpi.use(sfm)
+    from mpi4py import MPI
 
     comm = MPI.COMM_WORLD
     if comm.rank == 0:
@@ -22,9 +23,9 @@ CYCLE = ["A", "B"]
 STUCK = ["A", "B", "C"]
 SAID = """
 Deadlock: A → B → A
-A waits for recv(src='B') of MPI_COMM_WORLD in {receive}.
-B is in Wait (Ibarrier of MPI_COMM_WORLD) and waits for A in {wait}.
-C is in Wait (Ibarrier of MPI_COMM_WORLD) and waits for A in {wait}.
+A is in comm.recv(source=1, tag=MPI.ANY_TAG) in {receive}.
+B is in comm.Ibarrier().Wait() and waits for A in {wait}.
+C is in comm.Ibarrier().Wait() and waits for A in {wait}.
 No message is on its way.
 A and B wait for each other, so that neither can ever go on.
 C waits for them.

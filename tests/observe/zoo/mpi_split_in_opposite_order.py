@@ -1,12 +1,13 @@
 """MPI: communicators without names, in another order on each; one of them has a name on one."""
 
-from sfm_kernel import Endpoint
+from sfm_kernel import Endpoint, mpi
 
 NAMES = ["A", "B"]
 
 
 def program(sfm: Endpoint) -> None:
-    from sfm_kernel.mpi import MPI
+    mpi.use(sfm)
+    from mpi4py import MPI
 
     world = MPI.COMM_WORLD
     one, two = world.Split(0), world.Dup()
@@ -22,11 +23,8 @@ def program(sfm: Endpoint) -> None:
 CYCLE = ["A", "B"]
 SAID = """
 Deadlock: A → B → A
-A is in allreduce of the communicator that Split made in mpi_split_in_opposite_order.py, line 12 \
-and waits for B in {first}.
-B is in bcast of copy and waits for A in {other}.
+A is in one.allreduce(source=1, tag=0, comm=a communicator without a name) in {first}.
+B is in two.bcast() and waits for A in {other}.
 No message is on its way.
 A and B wait for each other, so that neither can ever go on.
-A is in a call of the communicator that Split made in mpi_split_in_opposite_order.py, line 12, \
-and B in one of copy: who is in both has to call them in the same order as the others.
 """

@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from sfm_kernel import Endpoint
+from sfm_kernel import Endpoint, mpi
 
 NAMES = ["A", "B"]
 
 
 def program(sfm: Endpoint) -> None:
-    from sfm_kernel.mpi import MPI
+    mpi.use(sfm)
+    from mpi4py import MPI
 
     comm, data = MPI.COMM_WORLD, np.zeros(3)
     comm.Ssend(data, dest=1 - comm.rank)  # here
@@ -18,8 +19,8 @@ def program(sfm: Endpoint) -> None:
 CYCLE = ["A", "B"]
 SAID = """
 Deadlock: A → B → A
-A is in Ssend and waits for B in {here}.
-B is in Ssend and waits for A in {here}.
+A is in comm.Ssend(dest=1, tag=0, count=3) and waits for B in {here}.
+B is in comm.Ssend(dest=0, tag=0, count=3) and waits for A in {here}.
 No message is on its way.
 A and B wait for each other, so that neither can ever go on.
 """

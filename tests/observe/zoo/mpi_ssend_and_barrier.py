@@ -1,12 +1,13 @@
 """MPI: one sends synchronously what the other would receive after a barrier."""
 
-from sfm_kernel import Endpoint
+from sfm_kernel import Endpoint, mpi
 
 NAMES = ["A", "B"]
 
 
 def program(sfm: Endpoint) -> None:
-    from sfm_kernel.mpi import MPI
+    mpi.use(sfm)
+    from mpi4py import MPI
 
     comm = MPI.COMM_WORLD
     comm.barrier()
@@ -23,8 +24,8 @@ def program(sfm: Endpoint) -> None:
 CYCLE = ["A", "B"]
 SAID = """
 Deadlock: A → B → A
-A is in ssend and waits for B in {send}.
-B is in barrier of MPI_COMM_WORLD and waits for A in {barrier}.
+A is in comm.ssend(dest=1, tag=0, count=19) and waits for B in {send}.
+B is in comm.barrier() and waits for A in {barrier}.
 No message is on its way.
 A and B wait for each other, so that neither can ever go on.
 """

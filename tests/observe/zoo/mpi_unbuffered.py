@@ -6,7 +6,8 @@ NAMES = ["A", "B", "C"]
 
 
 def program(sfm: Endpoint) -> None:
-    from sfm_kernel.mpi import MPI
+    mpi.use(sfm)
+    from mpi4py import MPI
 
     mpi.buffering(0)
     comm = MPI.COMM_WORLD
@@ -17,9 +18,9 @@ def program(sfm: Endpoint) -> None:
 CYCLE = ["A", "B", "C"]
 SAID = """
 Deadlock: A → B → C → A
-A is in send and waits for B in {here}.
-B is in send and waits for C in {here}.
-C is in send and waits for A in {here}.
+A is in comm.send(dest=1, tag=0, count=26) and waits for B in {here}.
+B is in comm.send(dest=2, tag=0, count=26) and waits for C in {here}.
+C is in comm.send(dest=0, tag=0, count=26) and waits for A in {here}.
 No message is on its way.
 A, B and C wait for each other, so that none of them can ever go on.
 """

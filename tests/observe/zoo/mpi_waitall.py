@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from sfm_kernel import Endpoint
+from sfm_kernel import Endpoint, mpi
 
 NAMES = ["A", "B"]
 
 
 def program(sfm: Endpoint) -> None:
-    from sfm_kernel.mpi import MPI
+    mpi.use(sfm)
+    from mpi4py import MPI
 
     comm, data = MPI.COMM_WORLD, np.zeros(3)
     other = 1 - comm.rank
@@ -20,10 +21,8 @@ def program(sfm: Endpoint) -> None:
 CYCLE = ["A", "B"]
 SAID = """
 Deadlock: A → B → A
-A is in Waitall (Irecv) and waits for a message with src='B', tag=7 in {here}. \
-A's inbox holds 1 message that nearly fits: tag is 8, not 7.
-B is in Waitall (Irecv) and waits for a message with src='A', tag=7 in {here}. \
-B's inbox holds 1 message that nearly fits: tag is 8, not 7.
+A is in MPI.Request.Waitall(count=2) and waits for B in {here}.
+B is in MPI.Request.Waitall(count=2) and waits for A in {here}.
 No message is on its way.
 A and B wait for each other, so that neither can ever go on.
 """

@@ -39,6 +39,11 @@ pub fn refresh() {
     crate::world::refresh();
 }
 
+/// What `engine::limits::BUFFERING` is from now on.
+pub fn set_buffering(bytes: usize) {
+    crate::engine::limits::BUFFERING.set(bytes);
+}
+
 pub(crate) fn surroundings() -> Box<dyn Surroundings> {
     MAKE.get().map_or_else(|| Box::new(Program) as Box<dyn Surroundings>, |make| make())
 }

@@ -81,7 +81,10 @@ fn environment_of_start() -> Info {
     let mut arguments = std::env::args_os().map(|one| one.to_string_lossy().into_owned());
     if let Some(command) = arguments.next() {
         info.set("command".into(), command);
-        info.set("argv".into(), arguments.collect::<Vec<_>>().join(" "));
+        // Ranks in Python are forks of the launcher, and have its words.
+        let given = std::env::var("SFM_MPI_ARGV").ok().filter(|_| crate::process::is_rank());
+        let argv = given.unwrap_or_else(|| arguments.collect::<Vec<_>>().join(" "));
+        info.set("argv".into(), argv);
     }
     if let Ok(folder) = std::env::current_dir() {
         info.set("wdir".into(), folder.to_string_lossy().into_owned());

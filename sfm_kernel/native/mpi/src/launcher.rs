@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use crate::process::is_rank;
 use crate::{sockets, starting};
 
 /// The socket's descriptor; -1 without a launcher.
@@ -34,9 +35,8 @@ pub fn find() -> bool {
 fn look() {
     let text = std::env::var("SFM_MPI_REPORTS").ok();
     let Some(fd) = text.and_then(|text| text.parse::<i32>().ok()) else { return };
-    let own = std::env::var("SFM_MPI_PID").ok();
-    if own.is_some_and(|pid| pid != std::process::id().to_string()) {
-        return; // what a rank starts is no rank
+    if !is_rank() {
+        return;
     }
     // SAFETY: no memory is involved. What the program starts does not get it.
     if unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) } == 0 {

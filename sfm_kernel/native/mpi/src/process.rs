@@ -85,12 +85,17 @@ pub fn set(own: Own) -> &'static Own {
     own
 }
 
+/// Whether the environment that the launcher has made is meant for this process: what a rank starts
+/// has it, too, and is no rank.
+pub fn is_rank() -> bool {
+    let pid = std::env::var("SFM_MPI_PID").ok();
+    pid.is_none_or(|pid| pid == std::process::id().to_string())
+}
+
 impl Own {
     fn of_environment() -> Answer<Own> {
         let world = std::env::var("SFM_MPI_WORLD").ok().filter(|name| !name.is_empty());
-        let pid = std::env::var("SFM_MPI_PID").ok();
-        let is_rank = pid.is_none_or(|pid| pid == std::process::id().to_string());
-        let Some(world) = world.filter(|_| is_rank) else { return Ok(Own::alone()) };
+        let Some(world) = world.filter(|_| is_rank()) else { return Ok(Own::alone()) };
         let given = |name, other| Ok(number(name)?.unwrap_or(other));
         let (rank, size) = (given("SFM_MPI_RANK", 0)?, given("SFM_MPI_SIZE", 1)?);
         let (launch, first) = (given("SFM_MPI_LAUNCH", 0)?, given("SFM_MPI_FIRST", 0)?);

@@ -314,6 +314,11 @@ fn failure(outcome: &Outcome) -> Failure {
             outcome.status.bytes()
         ),
         MPI_ERR_PROC_ABORTED => "the process on the other side has ended".into(),
+        MPI_ERR_BUFFER => {
+            "the sender has freed the message's memory before it was received; it has \
+                           to keep its request, and to wait for that"
+                .into()
+        }
         code => format!("the operation failed with error {code}"),
     };
     fail(outcome.code, text)

@@ -70,7 +70,7 @@ mod native {
     #[pymodule_export]
     use super::message::Message;
     #[pymodule_export]
-    use super::mpi::{refresh_mpi, set_mpi, set_mpi_world, RaiseInstead};
+    use super::mpi::{refresh_mpi, set_mpi, set_mpi_buffering, set_mpi_world, RaiseInstead};
     #[pymodule_export]
     use super::net::{abandon_connections, knock, Exchange, Link};
     #[pymodule_export]

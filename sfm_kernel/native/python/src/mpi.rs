@@ -122,7 +122,7 @@ static WORLD: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 pub fn set_mpi_world(py: Python<'_>, world: Py<PyAny>) {
     if WORLD.set(py, world).is_ok() {
         ::mpi::host::set_engines(|first| {
-            Python::try_attach(|py| undisturbed(py, || find(py, first)))?
+            Python::try_attach(|py| undisturbed(py, || find(py, first)))??
         });
     }
 }
@@ -133,12 +133,20 @@ pub fn refresh_mpi(py: Python<'_>) {
     py.detach(::mpi::host::refresh);
 }
 
+/// How many bytes of MPI's standard sends another process may have without having received them.
+#[pyfunction]
+#[pyo3(signature = (nbytes, /))]
+pub fn set_mpi_buffering(nbytes: usize) {
+    ::mpi::host::set_buffering(nbytes);
+}
+
 type Listed<'py> = (u16, String, Bound<'py, PyAny>);
 
-fn find(py: Python<'_>, first: bool) -> PyResult<(Engines, Option<Box<dyn Home>>)> {
+fn find(py: Python<'_>, first: bool) -> PyResult<Option<(Engines, Option<Box<dyn Home>>)>> {
     let world = WORLD.get(py).expect("set before").bind(py);
-    let (name, rank, listed): (String, usize, Vec<Listed<'_>>) =
+    let members: Option<(String, usize, Vec<Listed<'_>>)> =
         world.call_method0("members")?.extract()?;
+    let Some((name, rank, listed)) = members else { return Ok(None) };
     let mut all = Vec::with_capacity(listed.len());
     for (slot, uid, name) in listed {
         let name = match name.extract() {
@@ -149,7 +157,7 @@ fn find(py: Python<'_>, first: bool) -> PyResult<(Engines, Option<Box<dyn Home>>
     }
     let home = first.then(|| PyHome::new(world)).transpose()?;
     let home = home.map(|home| Box::new(home) as Box<dyn Home>);
-    Ok((Engines { world: name, rank, all }, home))
+    Ok(Some((Engines { world: name, rank, all }, home)))
 }
 
 /// An engine's end of its world. What it does not know of a process it asks Python.

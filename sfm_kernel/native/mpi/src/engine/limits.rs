@@ -27,7 +27,9 @@ pub static OFFER_FROM: Limit = bytes(48 << 10);
 /// From so many on, the sender helps to copy them.
 pub static HELP_FROM: Limit = bytes(256 << 10);
 /// What a peer may have of the program's messages, and of the collectives', that it has not received.
-/// As much as Python's endpoint grants (`endpoint.BUFFERING`).
-pub static BUFFERING: Limit = bytes(16 << 20);
+/// As much as Python's endpoint grants (`endpoint.BUFFERING`). 0: the program's standard sends are
+/// synchronous, and for the rest there is as much room as by default.
+pub static BUFFERING: Limit = bytes(ROOM);
+pub const ROOM: usize = 16 << 20;
 /// How much of a large message may be on its way where it is poured out in pieces.
 pub static POURING: Limit = bytes(2 << 20);

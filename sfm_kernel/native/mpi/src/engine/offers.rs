@@ -164,7 +164,7 @@ fn word(pid: u64, at: usize) -> Option<u64> {
 ///
 /// # Safety
 /// `length` bytes at `to` are ours to write.
-unsafe fn fetch_with_word(offer: &Offer, to: *mut u8, length: usize) -> Option<u64> {
+unsafe fn fetch_with_word(offer: &Offer, to: *mut u8, length: usize) -> Result<u64, c_int> {
     let mut found = 0u64;
     let local = [
         libc::iovec { iov_base: to.cast(), iov_len: length },
@@ -180,17 +180,21 @@ unsafe fn fetch_with_word(offer: &Offer, to: *mut u8, length: usize) -> Option<u
         libc::process_vm_readv(pid, local.as_ptr(), 2, remote.as_ptr(), 2, 0)
     };
     if copied == (length + 8) as isize {
-        return Some(found);
+        return Ok(found);
     }
     // SAFETY: as the caller promises.
     let is_whole = unsafe { copy(offer.from.pid, to, offer.address, length, false) };
     still(offer, is_whole)
 }
 
-/// The word after a fetch; None where that has failed, but for bytes that do not stand there any more:
-/// their memory may be gone.
-fn still(offer: &Offer, is_fetched: bool) -> Option<u64> {
-    word(offer.from.pid, offer.stands_at).filter(|stands| is_fetched || *stands == 0)
+/// The word after a fetch, which may have failed if it says that the bytes do not stand there any
+/// more. Else: an error, of a process that is gone, or of a program that has freed the memory.
+fn still(offer: &Offer, is_fetched: bool) -> Result<u64, c_int> {
+    match word(offer.from.pid, offer.stands_at) {
+        None => Err(MPI_ERR_PROC_ABORTED),
+        Some(stands) if stands != 0 && !is_fetched => Err(MPI_ERR_BUFFER),
+        Some(stands) => Ok(stands),
+    }
 }
 
 impl Engine {
@@ -216,9 +220,9 @@ impl Engine {
             }
         };
         match stands {
-            None => return receiving.end.set(Outcome::failed(MPI_ERR_PROC_ABORTED)),
-            Some(0) => return self.pull(receiving, envelope, offer),
-            Some(_) => {}
+            Err(code) => return receiving.end.set(Outcome::failed(code)),
+            Ok(0) => return self.pull(receiving, envelope, offer),
+            Ok(_) => {}
         }
         if receiving.data.contiguous().is_none() {
             // SAFETY: just read.

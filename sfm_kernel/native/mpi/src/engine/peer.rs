@@ -187,7 +187,10 @@ impl Engine {
         let limit = match Note::of(envelope).kind {
             Kind::Poured => limits::POURING.get() as u64,
             _ if envelope.context == CONTROL => u64::MAX,
-            _ => limits::BUFFERING.get() as u64,
+            _ => match limits::BUFFERING.get() {
+                0 => limits::ROOM as u64,
+                bytes => bytes as u64,
+            },
         };
         let sent = way.send(&packet, limit);
         if sent == Sent::Lost {

@@ -40,9 +40,14 @@ pub fn awaiting<T>(work: impl FnOnce() -> T) -> (T, Option<usize>) {
     (done, AWAITED.replace(before))
 }
 
-fn call(arguments: Arguments, waits: Waits) -> Call {
-    let name = engine().endpoint.surroundings().call();
-    Call { name: name.unwrap_or_else(|| callers::name().into()), arguments, waits }
+fn call(mut arguments: Arguments, waits: Waits) -> Call {
+    let Some(name) = engine().endpoint.surroundings().call() else {
+        return Call { name: callers::name().into(), arguments, waits };
+    };
+    for (_, said) in &mut arguments {
+        *said = said.replace("MPI_ANY_", "MPI.ANY_"); // as Python has it
+    }
+    Call { name, arguments, waits }
 }
 
 /// A call of which no more is known than whose death would end it.

@@ -29,17 +29,12 @@ unsafe fn duplicate(handle: MPI_Comm, comm: &Comm, number: u64, info: Info) -> A
 }
 
 pub unsafe fn comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) -> Answer {
-    let info = hints(comm)?;
-    dup(comm, info, newcomm)
+    dup(comm, Info::default(), newcomm) // hints stay where they are, since MPI 4.0
 }
 
 pub unsafe fn comm_dup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm) -> Answer {
     let info = info::copy_or_empty(info)?;
     dup(comm, info, newcomm)
-}
-
-fn hints(comm: MPI_Comm) -> Answer<Info> {
-    Ok(comm::get(comm)?.info.lock().expect("no panic under the lock").clone())
 }
 
 unsafe fn dup(comm: MPI_Comm, info: Info, newcomm: *mut MPI_Comm) -> Answer {
@@ -55,8 +50,7 @@ pub unsafe fn comm_idup(
     newcomm: *mut MPI_Comm,
     request: *mut MPI_Request,
 ) -> Answer {
-    let info = hints(comm)?;
-    idup(comm, info, newcomm, request)
+    idup(comm, Info::default(), newcomm, request)
 }
 
 pub unsafe fn comm_idup_with_info(

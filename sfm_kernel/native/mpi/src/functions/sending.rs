@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::checks::put;
 use crate::comm::{self, Comm};
 use crate::data::Data;
-use crate::engine::{engine, told, About, From, Mode, Outcome, Sending, To};
+use crate::engine::{engine, limits, told, About, From, Mode, Outcome, Sending, To};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::process::named;
@@ -48,8 +48,10 @@ impl Arguments {
     unsafe fn begin(&self, how: As) -> Answer<Work> {
         let Some(to) = self.to else { return Ok(Work::Ended(Outcome::of_send())) };
         let begun = match how {
-            As::Standard => engine().send(to, Mode::Standard, &self.data),
-            As::Synchronous => engine().send(to, Mode::Synchronous, &self.data),
+            As::Standard if limits::BUFFERING.get() > 0 => {
+                engine().send(to, Mode::Standard, &self.data)
+            }
+            As::Standard | As::Synchronous => engine().send(to, Mode::Synchronous, &self.data),
             As::Buffered => {
                 buffer::send(&self.comm, to, &self.data)?;
                 None

@@ -1,6 +1,6 @@
 //! Sessions, the sets of processes that they know, and communicators made of groups alone.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use crate::checks::{self, put, put_text, text};
 use crate::comm::{self, Comm};
@@ -91,16 +91,21 @@ pub unsafe fn group_from_session_pset(
 pub unsafe fn comm_create_from_group(
     group: MPI_Group,
     stringtag: *const c_char,
-    _info: MPI_Info,
+    info: MPI_Info,
     errhandler: MPI_Errhandler,
     newcomm: *mut MPI_Comm,
 ) -> Answer {
     let made = || {
         put("newcomm", newcomm, MPI_COMM_NULL)?;
         let (group, tag) = (group::get(group)?, text("stringtag", stringtag)?);
+        let info = info::copy_or_empty(info)?;
+        if group.size() == 0 {
+            return Ok(());
+        }
         let rank = member("group", &group)?;
         let number = making::from_group(&group, rank, &tag)?;
-        put("newcomm", newcomm, opened(Comm::new(number, group, rank as c_int), errhandler)?)
+        let made = Comm::new(number, group, rank as c_int);
+        put("newcomm", newcomm, opened(made, info, errhandler)?)
     };
     made().map_err(|failure| failure.on(On::Handler(errhandler)))
 }
@@ -111,13 +116,14 @@ pub unsafe fn intercomm_create_from_groups(
     remote_group: MPI_Group,
     remote_leader: c_int,
     stringtag: *const c_char,
-    _info: MPI_Info,
+    info: MPI_Info,
     errhandler: MPI_Errhandler,
     newintercomm: *mut MPI_Comm,
 ) -> Answer {
     let made = || {
         put("newintercomm", newintercomm, MPI_COMM_NULL)?;
         let (local, tag) = (group::get(local_group)?, text("stringtag", stringtag)?);
+        let info = info::copy_or_empty(info)?;
         let rank = member("local_group", &local)?;
         checks::rank("local_leader", local_leader, local.size(), "local_group")?;
         let far = match rank == local_leader as usize {
@@ -129,7 +135,7 @@ pub unsafe fn intercomm_create_from_groups(
             }
         };
         let made = inter::from_groups(&local, rank, local_leader as usize, far, &tag)?;
-        put("newintercomm", newintercomm, opened(made, errhandler)?)
+        put("newintercomm", newintercomm, opened(made, info, errhandler)?)
     };
     made().map_err(|failure| failure.on(On::Handler(errhandler)))
 }
@@ -139,7 +145,8 @@ fn member(name: &str, group: &Arc<Group>) -> Answer<usize> {
     rank.ok_or_else(|| fail(MPI_ERR_GROUP, format!("this process is not in argument {name}")))
 }
 
-fn opened(mut made: Comm, errhandler: MPI_Errhandler) -> Answer<MPI_Comm> {
+fn opened(mut made: Comm, info: Info, errhandler: MPI_Errhandler) -> Answer<MPI_Comm> {
+    made.info = Mutex::new(info);
     made.errhandler.set(errhandler)?;
     made.session = made.group.session;
     Ok(comm::open(made))

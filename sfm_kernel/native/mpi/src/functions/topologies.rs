@@ -153,7 +153,7 @@ pub unsafe fn cart_shift(
             "argument direction is {direction}, but the grid has {} dimensions, counted from 0",
             cart.dims.len()
         );
-        return Err(fail(MPI_ERR_DIMS, text));
+        return Err(fail(MPI_ERR_ARG, text));
     };
     let (source, dest) = cart.shift(placed.0.rank, at, disp);
     put("rank_source", rank_source, source)?;
@@ -213,7 +213,7 @@ unsafe fn grid(
                 comm.size(),
                 comm.name()
             );
-            Err(fail(MPI_ERR_TOPOLOGY, text))
+            Err(fail(MPI_ERR_ARG, text))
         }
     }
 }

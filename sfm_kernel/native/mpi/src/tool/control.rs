@@ -56,8 +56,8 @@ pub static ALL: [Variable; 8] = [
     Variable {
         name: "buffering",
         about: "bytes that another process may have from this one without having received them; \
-                sends beyond that wait",
-        value: Limit(&limits::BUFFERING, 1..=usize::MAX),
+                sends beyond that wait; with 0 each waits until its receive has begun",
+        value: Limit(&limits::BUFFERING, 0..=usize::MAX),
         ..LIMIT
     },
     Variable {
