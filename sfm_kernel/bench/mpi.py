@@ -1,269 +1,153 @@
-"""MPI's interface: what it costs above SFM's own calls, and beside the real mpi4py.
+"""mpi4py on SFM's MPI beside mpi4py on MPICH: messages, collectives, windows, and the start.
 
-Ping-pong of buffers (``Send``, ``Recv``) and of pickled objects (``send``, ``recv``), and a few
-collectives. The same two processes use the endpoint itself and ``sfm_kernel.mpi.MPI`` in turn;
-those of mpi4py are parked meanwhile. The last table compares with what SFM wants to reach.
+One program of measurement, in ranks of ``python -m sfm_kernel.mpi`` and in ranks of MPICH's
+``mpiexec``; the ones are parked while the others measure. The last table compares with what SFM
+wants to reach. What SFM's own calls cost beside mpi4py's: ``pingpong`` and ``collectives``.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import product
 from statistics import median
-from typing import TYPE_CHECKING, Any
 
-from sfm_kernel.bench import collectives, communicator
-from sfm_kernel.bench.arguments import numbers
-from sfm_kernel.bench.engines import driving, rank_of, serve_jobs
-from sfm_kernel.bench.mechanisms import Mechanism, Queue, Way, from_dict, ping, pong
-from sfm_kernel.bench.messages import MESSAGES, SIZES, THREE, Attributes, chosen
-from sfm_kernel.bench.others.crew import Crew, absent, left_out
+from sfm_kernel.bench import usable_cores
+from sfm_kernel.bench.arguments import names, numbers
+from sfm_kernel.bench.communicator import ALLREDUCE, BARRIER, CALLS, cells
+from sfm_kernel.bench.messages import THREE, chosen
+from sfm_kernel.bench.others.crew import OURS, Crew, absent, launcher, left_out
 from sfm_kernel.bench.rows import Row, grouped
 from sfm_kernel.bench.targets import Pair, verdict
-from sfm_kernel.collectives import Group
+from sfm_kernel.errors import SFMError
 
-if TYPE_CHECKING:
-    from sfm_kernel.endpoint import Endpoint
-    from sfm_kernel.message import Message
+SFM, MPICH = "SFM", "MPICH"
+KINDS = {SFM: OURS, MPICH: "mpi4py"}
+"""Whose library -> which crew."""
 
-OWN, VIEW, INTERFACE, MPI4PY = "SFM", "SFM's view", "SFM's MPI", "mpi4py"
-"""The mechanisms: the endpoint's calls, or those of ``collectives.Group``; the endpoint's without
-the copy into memory of the receiver's, which ``Recv`` has to make; the same processes through
-``sfm_kernel.mpi.MPI``; and the real mpi4py. All send the same: objects as one value."""
+START, PROGRAM = "start", "from mpi4py import MPI"
+PROCESSES = (2, 4, 8)
+QUICK = (THREE, "8 B", "1 MB", "", PROGRAM)
+"""What a quick run sends."""
 
-MECHANISMS = (OWN, VIEW, INTERFACE, MPI4PY)
-
-BUFFERS, OBJECTS = "Send, Recv", "send, recv"
-MESSAGES_OF = {
-    BUFFERS: tuple(f"array {size}" for size, nbytes in SIZES.items() if nbytes <= 16 << 20),
-    OBJECTS: (THREE, "bytes 1 kB", "bytes 64 kB", "array 1 kB", "array 1 MB"),
-}
-"""Calls -> what is sent with them."""
-
-QUICK = {BUFFERS: ("array 8 B", "array 1 MB"), OBJECTS: (THREE,)}
-CALLS = (collectives.BARRIER, collectives.SMALL, collectives.ARRAY, collectives.BCAST)
-PROCESSES = (2, 4)
-
-LIMIT = 1.5
-"""What a message may cost through MPI's interface, in what it costs through the endpoint's."""
+CROWD = {True: (0.1, ", crowded"), False: (0.6, "")}
+"""What a barrier and a small allreduce may cost, in MPICH's: in a crowd, which is more than two
+processes a core, MPICH's ranks take the cores from those that they wait for."""
 
 MOST, FEWEST = 20_000, 2
-"""Round trips or calls of one measurement."""
-
-
-class Filled(Queue):
-    """``send`` and ``recv`` of data that end up in memory of the receiver's, as with ``Recv``."""
-
-    def way(self, attributes: Attributes) -> Way:
-        way, memory = super().way(attributes), attributes["data"].copy()
-
-        def opened(m: Message) -> Any:
-            memory[:] = m.data
-            return memory
-
-        return Way(way.send, way.receive, opened)
-
-
-class Whole(Queue):
-    """``send`` and ``recv`` of the attributes as one value, as the other calls send an object."""
-
-    def way(self, attributes: Attributes) -> Way:
-        send, recv, peer, opened = self.sfm.send, self.sfm.recv, self.peer, from_dict(attributes)
-        return Way(
-            lambda: send(dest=peer, value=attributes),
-            lambda: recv(src=peer),
-            lambda m: opened(m.value),
-        )
-
-
-# The work of one process
-
-
-def serve(sfm: Endpoint, home: str = "home") -> None:
-    """Measure as home tells, until it says stop. Runs on every engine."""
-    from sfm_kernel.mpi.engine.process import use
-    from sfm_kernel.mpi.MPI import COMM_WORLD
-
-    rank = rank_of(sfm)
-    use(sfm)  # a process may have more endpoints than this one
-    comm = COMM_WORLD.Dup()
-    group = Group(sfm, range(comm.size))
-    route = sfm.route_kind(1 - rank) if rank < 2 <= comm.size else ""
-    ways: dict[tuple[str, str], Mechanism] = {
-        (OWN, BUFFERS): Filled(sfm, 1 - rank),
-        (VIEW, BUFFERS): Queue(sfm, 1 - rank),
-        (OWN, OBJECTS): Whole(sfm, 1 - rank),
-        (INTERFACE, BUFFERS): communicator.Buffers(comm, route),
-        (INTERFACE, OBJECTS): communicator.Pickled(comm, route),
-    }
-    calls = {OWN: collectives.calls_of(group), INTERFACE: communicator.calls_of(comm)}
-
-    def work(job: Message) -> Mapping[str, Any] | None:
-        if job.what in CALLS:
-            call = calls[job.mechanism][job.what]
-            return {"us": [1e6 * collectives.timed(call, group.barrier, job.count)]}
-        way = ways[job.mechanism, job.what]
-        if rank == 1:
-            pong(way, job.message, job.count, job.warm_up)
-        if rank != 0:
-            return None
-        trips = ping(way, job.message, job.count, job.warm_up)
-        return {"us": [trip / 2 * 1e6 for trip in trips]}
-
-    serve_jobs(sfm, "mpi", work, home)
-
-
-# The measurement
-
-Ask = Callable[[str, str, int, int], Sequence[float]]
-"""``ask(what, message, count, warm_up)`` -> microseconds: of each message one way, or of a call."""
 
 
 def rows(
     *,
     processes: Sequence[int] = PROCESSES,
-    messages: Mapping[str, Sequence[str]] = MESSAGES_OF,
-    calls: Sequence[str] = CALLS,
-    mpi: bool = True,
-    repeat: int = 3,
-    seconds: float = 0.1,
+    calls: Sequence[str] = (*CALLS, START),
+    messages: Sequence[str] | None = None,
+    mpich: bool = True,
+    repeat: int = 9,
+    seconds: float = 0.06,
 ) -> Iterator[Row]:
     """Measure on 2, 4, … local processes; yield a row after each measurement.
 
-    Each of ``repeat`` rounds takes every message and call through all mechanisms, one after the
-    other, for about ``seconds`` each. Messages are measured with 2 processes alone, mpi4py only if
-    it is installed and ``mpi`` is true.
+    Each of ``repeat`` rounds takes every call through both libraries, one after the other, for
+    about ``seconds`` each; ``start`` starts 4 processes that import MPI. MPICH is measured if it
+    is installed and ``mpich`` is true; ``messages``: these alone.
 
-    Columns: what (``Send, Recv``; ``send, recv``; a collective call), message ("" for calls),
-    processes, mechanism, round, count, us (a message one way, or a call; on rank 0; median), and
-    fastest_us.
+    Columns: call, message, processes, crowded (more than two processes a core), mechanism, library
+    (what it calls itself), round, us (a call, both ways of a ping-pong, or a whole window).
 
     Raises:
         ValueError: an argument is out of range; nothing was started.
         SFMError: a process failed.
     """
-    if repeat < 1 or not processes or min(processes) < 1 or not seconds > 0:
+    if repeat < 1 or not processes or min(processes) < 2 or not seconds > 0:
         raise ValueError(
-            f"repeat {repeat} and processes {list(processes)}: at least 1; seconds {seconds}: more "
-            f"than 0"
+            f"repeat {repeat}: at least 1; processes {list(processes)}: at least 2; seconds "
+            f"{seconds}: more than 0"
         )
-    chosen(list(messages), (BUFFERS, OBJECTS), "call")
-    chosen([message for some in messages.values() for message in some], list(MESSAGES), "message")
-    chosen(calls, CALLS, "call")
-    pairs = [(what, message) for what, some in messages.items() for message in some]
+    calls = chosen(calls, (*CALLS, START), "call")
+    kinds = [SFM, *([MPICH] if mpich and absent("mpi4py") is None else [])]
     for n in processes:
-        cells = [*(pairs if n == 2 else []), *((call, "") for call in calls)]
-        with ExitStack() as stack:
-            asking = _asking(stack, n, mpi and absent("mpi4py") is None)
-            counts: dict[tuple[str, str, str], int] = {}
-            for number, (what, message), mechanism in product(range(repeat), cells, asking):
-                if mechanism == VIEW and what != BUFFERS:
-                    continue
-                ask, cell = asking[mechanism], (what, message, mechanism)
-                if cell not in counts:  # the first opens the ways; the second says how many fit
-                    ask(what, message, 1, 1)
-                    us = median(ask(what, message, 3, 3))
-                    counts[cell] = max(FEWEST, min(MOST, int(seconds * 1e6 / us)))
-                count = counts[cell]
-                found = ask(what, message, count, max(1, min(20, count // 5)))
-                about: Row = {"what": what, "message": message, "processes": n}
-                about |= {"mechanism": mechanism, "round": number, "count": count}
-                yield about | {"us": median(found), "fastest_us": min(found)}
+        wanted = [
+            (call, message)
+            for call, message in cells(n)
+            if call in calls and (messages is None or message in messages)
+        ]
+        if wanted:
+            yield from _calls(n, wanted, kinds, repeat, seconds)
+    if START in calls:
+        for number, kind in product(range(repeat), kinds):
+            about: Row = {"call": START, "message": PROGRAM, "processes": 4, "crowded": False}
+            about |= {"mechanism": kind, "library": "", "round": number}
+            yield about | {"us": 1e6 * _start(KINDS[kind])}
 
 
-def _asking(stack: ExitStack, n: int, mpi: bool) -> dict[str, Ask]:
-    """For each mechanism, how to ask its processes for a measurement."""
-    stop = {"stop": True, "engines": n}
-    engines = stack.enter_context(driving("mpi", serve, n, None, stop=stop))
+def _calls(
+    n: int, wanted: Sequence[tuple[str, str]], kinds: Sequence[str], repeat: int, seconds: float
+) -> Iterator[Row]:
+    with ExitStack() as stack:
+        crews = {kind: stack.enter_context(Crew(KINDS[kind], n)) for kind in kinds}
+        counts: dict[tuple[str, str, str], int] = {}
+        for number, (call, message), kind in product(range(repeat), wanted, kinds):
+            crew, cell = crews[kind], (call, message, kind)
+            if cell not in counts:  # the first opens the ways; the second says how many fit
+                crew.ask("measure", call=call, message=message, count=1)
+                one = crew.ask("measure", call=call, message=message, count=5)["seconds"]
+                counts[cell] = max(FEWEST, min(MOST, int(seconds / one)))
+            found = crew.ask("measure", call=call, message=message, count=counts[cell])
+            about: Row = {"call": call, "message": message, "processes": n}
+            about |= {"crowded": n > 2 * usable_cores(), "mechanism": kind}
+            about |= {"library": found["route"], "round": number}
+            yield about | {"us": 1e6 * found["seconds"]}
 
-    def of(mechanism: str) -> Ask:
-        def ask(what: str, message: str, count: int, warm_up: int) -> Sequence[float]:
-            job = {"what": what, "message": message, "count": count, "warm_up": warm_up}
-            found: Sequence[float] = engines(engines=n, mechanism=mechanism, **job).us
-            return found
 
-        return ask
-
-    asking: dict[str, Ask] = {one: of(one) for one in (OWN, VIEW, INTERFACE)}
-    if mpi:
-        crew = stack.enter_context(Crew("mpi4py", n))
-
-        def ask(what: str, message: str, count: int, warm_up: int) -> Sequence[float]:
-            if what in CALLS:
-                return [1e6 * float(crew.ask("collective", call=what, count=count)["seconds"])]
-            kind = {BUFFERS: "mpi4py buffers", OBJECTS: "mpi4py pickled"}[what]
-            job = {"mechanism": kind, "message": message, "count": count, "warm_up": warm_up}
-            return [trip / 2 * 1e6 for trip in crew.ask("pingpong", **job)["seconds"]]
-
-        asking[MPI4PY] = ask
-    return asking
+def _start(kind: str) -> float:
+    """Seconds in which 4 processes start, import MPI, and end."""
+    started = time.perf_counter()
+    done = subprocess.run([*launcher(kind, 4), "-c", PROGRAM], capture_output=True, text=True)
+    seconds = time.perf_counter() - started
+    if done.returncode:
+        raise SFMError(f"{kind} did not start; it said:\n{done.stderr[-2000:]}")
+    return seconds
 
 
 # What is shown of it
 
 
 def summary(measured: Sequence[Row]) -> list[Row]:
-    """A row for each message and call: medians and fastest of all mechanisms, and ratios."""
+    """A row for each call: medians and fastest of both libraries, and their ratio."""
     listed = []
-    for (what, message, n), group in grouped(measured, ("what", "message", "processes")).items():
-        row: Row = {"what": what, "message": message, "processes": n}
-        for (mechanism,), times in grouped(group, ("mechanism",)).items():
-            row[f"{mechanism} us"] = median(one["us"] for one in times)
-            row[f"{mechanism} fastest"] = min(one["fastest_us"] for one in times)
-        for other in (OWN, VIEW, MPI4PY):
-            if f"{other} us" in row:
-                row[f"MPI / {other}"] = row[f"{INTERFACE} us"] / row[f"{other} us"]
+    keys = ("call", "message", "processes", "crowded")
+    for key, group in grouped(measured, keys).items():
+        row: Row = dict(zip(keys, key, strict=True))
+        for (kind,), times in grouped(group, ("mechanism",)).items():
+            row[f"{kind} us"] = median(one["us"] for one in times)
+            row[f"{kind} fastest"] = min(one["us"] for one in times)
+        if f"{MPICH} us" in row:
+            row["SFM / MPICH"] = row[f"{SFM} us"] / row[f"{MPICH} us"]
         listed.append(row)
     return listed
 
 
 def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
-    """Title -> table: messages, collectives, then the targets."""
+    """Title -> table: all calls, then the targets."""
     listed = summary(measured)
-    messages = [row for row in listed if row["what"] not in CALLS]
-    calls = [_without(row, "message") for row in listed if row["what"] in CALLS]
-    targets = [
-        verdict(f"{what}, one way", LIMIT, "the endpoint", _pairs(messages, what, OWN))
-        for what in (BUFFERS, OBJECTS)
-    ]
-    targets.append(
-        verdict(
-            f"{BUFFERS}, one way", LIMIT, "the endpoint's view", _pairs(messages, BUFFERS, VIEW)
-        )
-    )
-    targets += [
-        verdict(f"{what}, one way", None, "mpi4py", _pairs(messages, what, MPI4PY))
-        for what in (BUFFERS, OBJECTS)
-    ]
-    for call in CALLS:
-        for other, name in ((OWN, "Group"), (MPI4PY, "mpi4py")):
-            targets.append(verdict(call, None, name, _pairs(listed, call, other)))
-    found = {
-        "Messages, one way (µs)": [_without(row, "processes") for row in messages],
-        "Collectives (µs)": calls,
-        "Targets (times in µs)": targets,
-    }
-    return {title: table for title, table in found.items() if table}
-
-
-def _without(row: Row, column: str) -> Row:
-    return {name: value for name, value in row.items() if name != column}
-
-
-def _pairs(listed: Sequence[Row], what: str, other: str) -> list[Pair]:
-    return [
-        Pair(
-            row["message"] or f"{row['processes']} processes",
-            row[f"{INTERFACE} us"],
-            row[f"{other} us"],
-            row[f"{INTERFACE} fastest"],
-            row[f"{other} fastest"],
-        )
-        for row in listed
-        if row["what"] == what and f"{other} us" in row
-    ]
+    targets = []
+    for (call, crowded), group in grouped(listed, ("call", "crowded")).items():
+        limit, which = CROWD[crowded] if call in (BARRIER, ALLREDUCE) else (1.0, "")
+        pairs = [
+            Pair(
+                ", ".join(filter(None, (row["message"], f"{row['processes']} processes"))),
+                *(row[f"{kind} {what}"] for what in ("us", "fastest") for kind in KINDS),
+            )
+            for row in group
+            if f"{MPICH} us" in row
+        ]
+        targets.append(verdict(call + which, limit, MPICH, pairs))
+    shown = [{name: row[name] for name in row if name != "crowded"} for row in listed]
+    return {"mpi4py on both libraries (µs)": shown, "Targets (times in µs)": targets}
 
 
 # The command line
@@ -272,6 +156,8 @@ def _pairs(listed: Sequence[Row], what: str, other: str) -> list[Pair]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of ``python -m sfm_kernel.bench mpi``."""
     parser.add_argument("--processes", type=numbers, metavar="n,n,…", help="how many")
+    known = (*CALLS, START)
+    parser.add_argument("--only", type=names(known, "call"), metavar="CALL,…", help="*, ? fit any")
 
 
 def notes(options: argparse.Namespace) -> list[str]:
@@ -283,7 +169,8 @@ def measure(options: argparse.Namespace) -> Iterator[Row]:
     """The rows that the command line asks for."""
     return rows(
         processes=options.processes or (PROCESSES[:1] if options.quick else PROCESSES),
-        messages=QUICK if options.quick else MESSAGES_OF,
-        repeat=options.repeat or (2 if options.quick else 5),
-        seconds=0.02 if options.quick else 0.1,
+        calls=options.only or (*CALLS, START),
+        messages=QUICK if options.quick else None,
+        repeat=options.repeat or (2 if options.quick else 9),
+        seconds=0.02 if options.quick else 0.06,
     )

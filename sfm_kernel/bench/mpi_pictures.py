@@ -34,7 +34,7 @@ def rows_over_time(runs: Mapping[str, Sequence[Task]]) -> Figure:
     figure = Figure(figsize=(5.2 * len(runs), 4.4), dpi=DOTS_PER_INCH, layout="constrained")
     places = figure.subplots(1, len(runs), sharex=True, sharey=True, squeeze=False)[0]
     workers = sorted({task.worker for tasks in runs.values() for task in tasks})
-    colours = {worker: COLOURS[at % len(COLOURS)] for at, worker in enumerate(workers)}
+    colours = {worker: COLOURS[worker % len(COLOURS)] for worker in workers}
     for axes, (title, tasks) in zip(places, runs.items(), strict=True):
         begin = min(task.start for task in tasks)
         end = max(task.stop for task in tasks)

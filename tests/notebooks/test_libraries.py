@@ -29,7 +29,7 @@ def test_speedes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_mpi(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    notebook, _ = demo("07-mpi", 2, tmp_path, capfd)
+    notebook, _ = demo("07-mpi", 4, tmp_path, capfd)
     assert text(notebook, "Hello, I am").count(" of 4") == 4
     assert "['home of the list', 1, 2, 3]" in text(notebook, "home of the list")
     assert re.search(r"'n': 1000000, 'error': 8\.\d+e-14", text(notebook, "def middles"))
@@ -37,7 +37,8 @@ def test_mpi(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert (
         "960 rows at a time, right: True" in product and "\n40 rows at a time, right: T" in product
     )
-    for source in ("with live(Error(", "rows_over_time({"):
+    assert "right: True" in text(notebook, "Fetch_and_op")
+    for source in ("live(Latency(", "live(Error(", "runs = recv(", "runs |= recv("):
         (picture,) = pictures(notebook, source)
         assert picture.width > 500 and len(picture.convert("RGB").getcolors(1 << 24)) > 100
     buffered, hung = (text(notebook, f"%sfm run -n 4{rest}") for rest in

@@ -1,101 +1,112 @@
-"""The benchmark of MPI's interface. No test here looks at how long anything took."""
+"""The benchmark of MPI's libraries. No test here looks at how long anything took."""
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sfm_kernel.bench import mpi
+from sfm_kernel.bench import communicator, mpi
 from sfm_kernel.bench.__main__ import main
-from sfm_kernel.bench.messages import THREE
 from sfm_kernel.bench.mpi_pictures import Task, rows_over_time
+from sfm_kernel.bench.others import crew
+from sfm_kernel.errors import SFMError
 
-pytestmark = pytest.mark.usefixtures("forked")  # their processes: tests.forks
-
-needs_mpi = pytest.mark.skipif(find_spec("mpi4py") is None, reason="mpi4py is not installed")
-FEW = {mpi.BUFFERS: ("array 8 B", "array 1 kB"), mpi.OBJECTS: (THREE, "array 1 kB")}
-CELLS = [(what, message) for what, messages in FEW.items() for message in messages]
+needs_mpich = pytest.mark.skipif(crew.absent("mpi4py") is not None, reason="no MPICH here")
+FEW = (communicator.BUFFERS, communicator.BARRIER, mpi.START)
 
 
-def test_mechanisms_take_turns_in_every_round() -> None:
-    rows = list(mpi.rows(processes=(2,), messages=FEW, mpi=False, repeat=2, seconds=1e-3))
-    assert [(row["round"], row["what"], row["message"], row["mechanism"]) for row in rows] == [
-        (number, what, message, mechanism)
+@needs_mpich
+def test_libraries_take_turns_in_every_round() -> None:
+    rows = list(mpi.rows(processes=(2,), calls=FEW, messages=("8 B", "", mpi.PROGRAM), repeat=2,
+                         seconds=1e-3))  # fmt: skip
+    assert [(row["call"], row["round"], row["mechanism"]) for row in rows] == [
+        (call, number, kind)
+        for calls in (FEW[:2], FEW[2:])
         for number in (0, 1)
-        for what, message in [*CELLS, *((call, "") for call in mpi.CALLS)]
-        for mechanism in (mpi.OWN, mpi.VIEW, mpi.INTERFACE)
-        if mechanism != mpi.VIEW or what == mpi.BUFFERS
+        for call in calls
+        for kind in (mpi.SFM, mpi.MPICH)
     ]
-    assert all(0 < row["fastest_us"] <= row["us"] and row["count"] > 0 for row in rows)
+    assert all(row["us"] > 0 for row in rows)
+    libraries = {row["mechanism"]: row["library"] for row in rows if row["library"]}
+    assert libraries[mpi.SFM] == "sfm-kernel" and libraries[mpi.MPICH].startswith("MPICH ")
 
 
-def test_messages_need_two_processes() -> None:
-    calls = mpi.CALLS[:1]
-    rows = list(mpi.rows(processes=(1, 3), calls=calls, mpi=False, repeat=1, seconds=1e-3))
-    assert [(row["processes"], row["what"]) for row in rows] == [
-        (n, calls[0]) for n in (1, 3) for _ in (mpi.OWN, mpi.INTERFACE)
+def test_every_call_runs_on_our_library() -> None:
+    rows = list(mpi.rows(processes=(2, 3), mpich=False, repeat=1, seconds=1e-3))
+    assert [(row["processes"], row["call"], row["message"]) for row in rows[:-1]] == [
+        (n, *cell) for n in (2, 3) for cell in communicator.cells(n)
     ]
+    assert {row["call"] for row in rows} == {*communicator.CALLS, mpi.START}
 
 
-@needs_mpi
-def test_mpi4py_is_one_of_them() -> None:
-    some = {mpi.BUFFERS: ("array 8 B",), mpi.OBJECTS: (THREE,)}
-    rows = list(mpi.rows(processes=(2,), messages=some, repeat=1, seconds=1e-3))
-    others = [one for one in mpi.MECHANISMS if one != mpi.VIEW]
-    measured = [row["mechanism"] for row in rows]
-    assert measured == [*mpi.MECHANISMS, *others * (1 + len(mpi.CALLS))]
+def test_a_crowd_has_barriers_and_small_reductions() -> None:
+    calls = [call for call, _ in communicator.cells(8)]
+    assert calls == [communicator.BARRIER, communicator.ALLREDUCE]
 
 
-def row(what: str, message: str, mechanism: str, us: float, processes: int = 2) -> dict[str, Any]:
-    about = {"what": what, "message": message, "processes": processes, "mechanism": mechanism}
-    return about | {"round": 0, "count": 5, "us": us, "fastest_us": us / 2}
+def row(call: str, message: str, kind: str, us: float, processes: int = 2) -> dict[str, Any]:
+    about = {"call": call, "message": message, "processes": processes, "mechanism": kind}
+    return about | {"crowded": processes > 4, "library": "", "round": 0, "us": us}
 
 
-def test_targets_compare_with_the_endpoint() -> None:
+def test_targets_compare_medians_with_mpich() -> None:
     rows = [
-        row(mpi.BUFFERS, "array 8 B", mpi.OWN, 2.0),
-        row(mpi.BUFFERS, "array 8 B", mpi.OWN, 4.0),
-        row(mpi.BUFFERS, "array 8 B", mpi.INTERFACE, 3.0),
-        row(mpi.BUFFERS, "array 8 B", mpi.MPI4PY, 6.0),
-        row(mpi.BUFFERS, "array 1 MB", mpi.OWN, 100.0),
-        row(mpi.BUFFERS, "array 1 MB", mpi.INTERFACE, 300.0),
-        row(mpi.BUFFERS, "array 1 MB", mpi.VIEW, 50.0),
-        row(mpi.CALLS[0], "", mpi.OWN, 1.0, processes=4),
-        row(mpi.CALLS[0], "", mpi.INTERFACE, 2.0, processes=4),
+        row("Put", "8 B", mpi.SFM, 2.0),
+        row("Put", "8 B", mpi.SFM, 4.0),
+        row("Put", "8 B", mpi.MPICH, 6.0),
+        row("Put", "1 MB", mpi.SFM, 3.0),
+        row("Put", "1 MB", mpi.MPICH, 2.0),
+        row("Barrier", "", mpi.SFM, 1.0, processes=4),
+        row("Barrier", "", mpi.MPICH, 2.0, processes=4),
+        row("Barrier", "", mpi.SFM, 1.0, processes=8),
+        row("Barrier", "", mpi.MPICH, 2.0, processes=8),
+        row("Get", "8 B", mpi.SFM, 1.0),
     ]
     tables = mpi.tables(rows)
-    first = tables["Messages, one way (µs)"][0]
-    assert (first["SFM us"], first["SFM fastest"]) == (3.0, 1.0)
-    assert (first["MPI / SFM"], first["MPI / mpi4py"]) == (1.0, 0.5)
-    assert tables["Collectives (µs)"][0]["processes"] == 4
-    targets = {(one["what"], one["target"]): one for one in tables["Targets (times in µs)"]}
-    worst = targets["Send, Recv, one way", "≤ 1.5 × the endpoint"]
-    assert (worst["at"], worst["ratio"], worst["verdict"]) == ("array 1 MB", 3.0, "missed by 100%")
-    assert targets["Send, Recv, one way", "≤ 1.5 × the endpoint's view"]["ratio"] == 6.0
-    assert targets["send, recv, one way", "≤ 1.5 × the endpoint"]["verdict"] == "not measured"
-    assert targets["Send, Recv, one way", "stated, × mpi4py"]["ratio"] == 0.5
-    call = targets[mpi.CALLS[0], "stated, × Group"]
-    assert (call["at"], call["ratio"], call["verdict"]) == ("4 processes", 2.0, "")
+    first = tables["mpi4py on both libraries (µs)"][0]
+    assert (first["SFM us"], first["SFM fastest"], first["SFM / MPICH"]) == (3.0, 2.0, 0.5)
+    targets = tables["Targets (times in µs)"]
+    assert [(one["what"], one["target"], one["at"], one["verdict"]) for one in targets] == [
+        ("Put", "≤ 1 × MPICH", "1 MB, 2 processes", "missed by 50%"),
+        ("Barrier", "≤ 0.6 × MPICH", "4 processes", "met"),
+        ("Barrier, crowded", "≤ 0.1 × MPICH", "8 processes", "missed by 400%"),
+        ("Get", "≤ 1 × MPICH", "", "not measured"),
+    ]
 
 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
         ({"repeat": 0}, "at least 1"),
-        ({"processes": ()}, "at least 1"),
-        ({"processes": (0,)}, "at least 1"),
+        ({"processes": ()}, "at least 2"),
+        ({"processes": (1,)}, "at least 2"),
         ({"seconds": 0.0}, "more than 0"),
-        ({"calls": ("fly",)}, "no call 'fly'; there are barrier"),
-        ({"messages": {"shout": ("array 8 B",)}}, "no call 'shout'; there are Send, Recv"),
-        ({"messages": {mpi.BUFFERS: ("rock",)}}, "no message 'rock'; there are 3 attributes"),
+        ({"calls": ("fly",)}, "no call 'fly'; there are Send/Recv"),
     ],
 )
 def test_bad_input_starts_nothing(options: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError, match=text):
         next(mpi.rows(**options))
+
+
+def test_a_start_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mpi, "PROGRAM", "raise SystemExit('no MPI today')")
+    with pytest.raises(SFMError, match="no MPI today"):
+        next(mpi.rows(calls=(mpi.START,), mpich=False))
+
+
+def test_the_command_without_mpich(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crew, "_mpiexec", lambda: None)
+    file = tmp_path / "rows.json"
+    line = f"mpi --quick --repeat 1 --only send*,put --json {file}"
+    assert main(line.split()) == 0
+    printed = capsys.readouterr().out
+    assert "there is no mpiexec" in printed and "not measured" in printed
+    assert '"call": "Put"' in file.read_text()
 
 
 def test_rows_are_drawn_over_time_in_their_workers_colours() -> None:
@@ -118,11 +129,3 @@ def test_rows_are_drawn_over_time_in_their_workers_colours() -> None:
 def test_a_picture_needs_tasks(runs: dict[str, list[Task]]) -> None:
     with pytest.raises(ValueError, match="each with one task or more"):
         rows_over_time(runs)
-
-
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "rows.json"
-    assert main(["mpi", "--quick", "--repeat", "1", "--json", str(file)]) == 0
-    printed = capsys.readouterr().out
-    assert "Messages, one way" in printed and "Targets" in printed
-    assert '"what": "Send, Recv"' in file.read_text()

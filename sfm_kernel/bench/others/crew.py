@@ -29,6 +29,9 @@ from sfm_kernel.bench.engines import START_SECONDS
 from sfm_kernel.errors import SFMError
 
 Answer = dict[str, Any]
+OURS = "SFM's MPI"
+"""The kind of a crew whose mpi4py runs on our library, in ranks of our launcher."""
+
 GRACE = 10.0
 """Seconds that processes get to end by themselves; a cluster of ipyparallel takes some."""
 
@@ -44,6 +47,13 @@ def absent(kind: str) -> str | None:
     if kind == "mpi4py" and _mpiexec() is None:
         return "mpi4py is left out, there is no mpiexec: pip install 'sfm-kernel[bench]'"
     return None
+
+
+def launcher(kind: str, n: int) -> list[str]:
+    """The words that start Python as ``n`` ranks of an MPI: of MPICH ("mpi4py"), or of ours."""
+    if kind == OURS:
+        return [sys.executable, "-m", "sfm_kernel.mpi", "-n", str(n)]
+    return [_mpiexec() or "mpiexec", "-n", str(n), sys.executable]
 
 
 def _mpiexec() -> str | None:
@@ -65,10 +75,10 @@ class Crew:
         self._links: dict[int, Connection[Any, Any]] = {}
         folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="sfm-bench-"))
         self._stderr = Path(folder, "stderr")
-        module = {"mpi4py": "mpi", "ipyparallel": "ipyparallel"}[kind]
-        command = [sys.executable, "-m", f"sfm_kernel.bench.others.{module}", f"{folder}/socket"]
-        if kind == "mpi4py":
-            command = [_mpiexec() or "mpiexec", "-n", str(n), *command]
+        alone = kind == "ipyparallel"
+        module = "ipyparallel" if alone else "mpi"
+        command = [sys.executable] if alone else launcher(kind, n)
+        command += ["-m", f"sfm_kernel.bench.others.{module}", f"{folder}/socket"]
         with socket.socket(socket.AF_UNIX) as server, self._stderr.open("wb") as stderr:
             server.bind(f"{folder}/socket")
             server.listen(n)

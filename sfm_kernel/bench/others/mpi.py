@@ -1,34 +1,61 @@
-"""mpi4py, run by mpiexec: pickled ``send``/``recv``, and ``Send``/``Recv`` of buffers.
+"""mpi4py, on the MPI whose launcher has started it: what several benchmarks measure beside SFM.
 
-Run as ``mpiexec -n N python -m sfm_kernel.bench.others.mpi SOCKET``; see ``crew``.
+Run as ``mpiexec -n N python -m sfm_kernel.bench.others.mpi SOCKET``, or with our launcher; see
+``crew``.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
+import numpy as np
 from mpi4py import MPI
 
-from sfm_kernel.bench import collectives
-from sfm_kernel.bench.communicator import Buffers, Pickled, calls_of
-from sfm_kernel.bench.mechanisms import Mechanism, from_dict, ping, pong
+from sfm_kernel.bench import collectives, communicator
+from sfm_kernel.bench.mechanisms import Mechanism, Way, from_dict, ping, pong
+from sfm_kernel.bench.messages import Attributes
 from sfm_kernel.bench.others.crew import Answer, serve
 from sfm_kernel.bench.patterns import PATTERNS, WORK, Talk
 
 COMM: Any = MPI.COMM_WORLD
 RANK: int = COMM.Get_rank()
-LIBRARY = " ".join(MPI.Get_library_version().replace("Version:", "").split()[:2])
+LIBRARY = " ".join(re.split("[,\n]", MPI.Get_library_version())[0].replace("Version:", "").split())
 WORK_TAG, ANSWER_TAG, REST_TAG = range(3)
 
 
-MECHANISMS: dict[str, Mechanism] = {
-    "mpi4py pickled": Pickled(COMM, LIBRARY),
-    "mpi4py buffers": Buffers(COMM, LIBRARY),
-}
+class Pickled:
+    """Lower-case ``send`` and ``recv`` between ranks 0 and 1: any object, pickled."""
+
+    route = LIBRARY
+
+    def way(self, attributes: Attributes) -> Way:
+        peer, send, recv = 1 - RANK, COMM.send, COMM.recv
+        return Way(
+            lambda: send(attributes, dest=peer), lambda: recv(source=peer), from_dict(attributes)
+        )
+
+
+class Buffers:
+    """``Send`` and ``Recv`` of memory that both ends have made before."""
+
+    route = LIBRARY
+
+    def way(self, attributes: Attributes) -> Way:
+        peer, data = 1 - RANK, attributes["data"]
+        memory = bytearray(len(data)) if isinstance(data, bytes) else data.copy()
+        send, recv = COMM.Send, COMM.Recv
+        return Way(
+            lambda: send(data, dest=peer), lambda: recv(memory, source=peer), lambda _: memory
+        )
+
+
+MECHANISMS: dict[str, Mechanism] = {"mpi4py pickled": Pickled(), "mpi4py buffers": Buffers()}
 
 
 def pingpong(mechanism: str, message: str, count: int, warm_up: int) -> Answer | None:
@@ -98,8 +125,31 @@ def blocked(seconds: float) -> Answer | None:
 
 def collective(call: str, count: int) -> Answer | None:
     """A call of ``bench.collectives`` on all ranks."""
-    seconds = collectives.timed(calls_of(COMM)[call], COMM.Barrier, count)
-    return {"seconds": seconds, "route": LIBRARY}
+    one, one_out = np.ones(1), np.empty(1)
+    many = np.ones(collectives.LARGE // 8)
+    many_out = np.empty_like(many)
+    calls: dict[str, Callable[[], object]] = {
+        collectives.BARRIER: COMM.Barrier,
+        collectives.SMALL: partial(COMM.Allreduce, one, one_out),
+        collectives.OBJECT: partial(COMM.allreduce, 1.5),
+        collectives.ARRAY: partial(COMM.Allreduce, many, many_out),
+        collectives.BCAST: partial(COMM.Bcast, many, 0),
+    }
+    return {"seconds": collectives.timed(calls[call], COMM.Barrier, count), "route": LIBRARY}
+
+
+def measure(call: str, message: str, count: int) -> Answer | None:
+    """A call of ``bench.communicator``; it is over when it is over on all ranks."""
+    with ExitStack() as stack:
+        once = communicator.made(COMM, call, message, stack)
+        for _ in range(min(count, 5)):
+            once()
+        COMM.Barrier()
+        started = time.perf_counter()
+        for _ in range(count):
+            once()
+        COMM.Barrier()
+        return {"seconds": (time.perf_counter() - started) / count, "route": LIBRARY}
 
 
 JOBS: dict[str, Callable[..., Answer | None]] = {
@@ -108,6 +158,7 @@ JOBS: dict[str, Callable[..., Answer | None]] = {
     "queue": queue,
     "blocked": blocked,
     "collective": collective,
+    "measure": measure,
 }
 
 if __name__ == "__main__":
