@@ -44,7 +44,7 @@ pub fn tell_requests() {
     let mut found: BTreeMap<u32, (usize, Arguments)> = BTreeMap::new();
     for one in request::all() {
         let site = one.site();
-        if !one.is_left(is_dropped_when_done(site)) {
+        if !one.is_left(is_dropped_when_over(site)) {
             continue;
         }
         let arguments = one.arguments();
@@ -60,8 +60,9 @@ pub fn tell_requests() {
 }
 
 /// Whether a program lets go of its sends' requests and means nothing by it: Python's do, where
-/// whoever drops the object that mpi4py has returned cannot complete it any more.
-fn is_dropped_when_done(site: u32) -> bool {
+/// mpi4py has returned an object that nobody keeps. One that was not over at once needs it, all the
+/// same, since the object keeps the memory that is sent.
+fn is_dropped_when_over(site: u32) -> bool {
     let is_mpi4py = |site: &Site| site.code.contains("/mpi4py/");
     !engine().endpoint.surroundings().has_addresses() || sites::get(site).is_some_and(is_mpi4py)
 }

@@ -155,18 +155,18 @@ impl Request {
         self.site.load(Relaxed)
     }
 
-    /// Whether it is still to be completed; `dropped`: what is done is nobody's concern where no
-    /// message would come of it, which is so of a send, and of a receive that was cancelled.
+    /// Whether it is still to be completed; `dropped`: a send that was over at once is not, nor what
+    /// was cancelled, since nothing comes of it any more that the program could miss.
     pub fn is_left(&self, dropped: bool) -> bool {
         let work = self.work();
-        let is_nothing = match &*work {
-            Work::Inactive => true,
-            Work::Receiving(one) if dropped => {
-                one.end.get().is_some_and(|end| end.status.is_cancelled())
-            }
-            work => dropped && matches!(self.partner, Partner::To(..)) && work.is_done(),
+        let is_over = match &*work {
+            Work::Inactive => return false,
+            Work::Ended(_) => matches!(self.partner, Partner::To(..)),
+            Work::Sending(one) => one.end.get().is_some_and(|end| end.status.is_cancelled()),
+            Work::Receiving(one) => one.end.get().is_some_and(|end| end.status.is_cancelled()),
+            _ => false,
         };
-        !is_nothing
+        !(dropped && is_over)
     }
 
     /// What is shown of it beside the call that has begun it.
@@ -174,9 +174,7 @@ impl Request {
         let comm = comm::get(self.comm);
         let comm = comm.iter().filter_map(|comm| told::communicator(comm));
         let numbers = match self.partner {
-            Partner::To(dest, tag) => {
-                vec![("dest", dest.to_string()), ("tag", tag.to_string())]
-            }
+            Partner::To(dest, tag) => vec![("dest", dest.to_string()), ("tag", tag.to_string())],
             Partner::From(source, tag) => told::wanted(source, tag),
             // It may be of no communicator at all, such as a file's.
             Partner::Others if self.comm == MPI_COMM_SELF => return vec![],
