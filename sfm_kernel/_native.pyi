@@ -232,12 +232,17 @@ def set_locator(function: Callable[[str, str], str | None], /) -> None:
     """Ask ``function(filename, name)`` for the text of a piece of code; None: not to be shown."""
 
 def set_mpi(
-    interrupted: Callable[[BaseException], None], call: Callable[[], str | None], /
+    interrupted: Callable[[BaseException], None],
+    call: Callable[[], str | None],
+    site: Callable[[FrameType], tuple[str | None, str, int] | None],
+    /,
 ) -> None:
     """Have MPI's calls of this process know Python around them: ``sfm_kernel.mpi.library``.
 
     ``interrupted(error)`` is called when a signal's handler has raised, in the frame whose call
-    then ends with an error code; ``call()`` says what that frame calls, as observers are shown it.
+    then ends with an error code; ``call()`` says what that frame calls, as observers are shown it;
+    ``site(frame)`` the same of a frame, with the text of its code and the line, None where it is
+    not the program's.
     """
 
 def set_mpi_buffering(nbytes: int, /) -> None:

@@ -102,6 +102,17 @@ def call(report: str) -> tuple[str, str]:
     return called(report)
 
 
+def line_of(code: str, line: int) -> str:
+    """Where in a program that is, " in a.py, line 3"; empty where no line is known.
+
+    ``code``, ``line``: as segments have them, see ``observe/places.py``.
+    """
+    from sfm_kernel.observe.places import place, words
+
+    where = place(code, line)
+    return f" in {words(where)}" if where and where["line"] else ""
+
+
 def crash(report: str) -> str:
     """What has killed a program in C, and in which line: from what it has reported at its end."""
     from sfm_kernel.observe.crashes import told

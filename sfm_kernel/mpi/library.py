@@ -76,7 +76,7 @@ def install() -> None:
     """Have mpi4py, when it is imported, take this process's MPI. Idempotent."""
     os.environ["MPI4PY_MPIABI"] = "mpich"
     os.environ.pop("MPI4PY_LIBMPI", None)
-    set_mpi(raise_instead, call_of)
+    set_mpi(raise_instead, call_of, site_of)
 
 
 def buffering(nbytes: int) -> None:
@@ -117,6 +117,20 @@ def call_of() -> str | None:
     while frame is not None and _is_hidden(frame.f_code.co_filename):
         frame = frame.f_back
     return None if frame is None else called(frame)
+
+
+def site_of(frame: FrameType) -> tuple[str | None, str, int] | None:
+    """What a frame calls, its code for observers, and the line; None of what is not the program's.
+
+    Asked once about each call: what has begun there, and not ended, is told with it at the end.
+    """
+    from sfm_kernel.endpoint.seen import locate
+
+    code = frame.f_code
+    if _is_hidden(code.co_filename):
+        return None
+    where = locate(code.co_filename, code.co_name, always=True) or ""
+    return called(frame), where, frame.f_lineno
 
 
 def _is_hidden(filename: str) -> bool:

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -213,3 +214,77 @@ def test_a_call_is_named_as_its_line_has_it() -> None:
 
 def _inside() -> str | None:
     return library.called(sys._getframe(1))
+
+
+LEFT = {
+    "irecv": (
+        "for tag in range(3):\n    comm.irecv(source=0, tag=7)\n",
+        "rank 1 ended with 3 unfinished requests: comm.irecv(source=0, tag=7) in prog.py, line 5",
+    ),
+    "in a function": (
+        "def post(comm):\n    return comm.Ibarrier()\npost(MPI.COMM_SELF)\n",
+        "rank 1 ended with 1 unfinished request: comm.Ibarrier in prog.py, line 5 (post)",
+    ),
+    "send": (
+        "for n in range(2):\n    comm.send('x',\n              dest=0, tag=5)\n",
+        "rank 0 never received 2 messages from rank 1: comm.send(dest=0, tag=5) in prog.py, line 5",
+    ),
+    "isend": (
+        "comm.isend('x', dest=0, tag=5)\n",
+        "rank 0 never received 1 message from rank 1: comm.isend(dest=0, tag=5) in prog.py, line 4",
+    ),
+    "pkl5": (
+        "from mpi4py.util import pkl5\nthat = pkl5.Intracomm(comm)\nthat.isend('x', dest=0)\n",
+        # It sends the length by itself.
+        "rank 0 never received 2 messages from rank 1: that.isend(dest=0, tag=0) in "
+        "prog.py, line 6",
+    ),
+    "without a source": (
+        "exec('comm.irecv(source=0)')\n",
+        "rank 1 ended with 1 unfinished request: MPI_Irecv(source=0, tag=MPI_ANY_TAG) in "
+        "<string>, line 1",
+    ),
+    "in a thread": (
+        "import threading\nthread = threading.Thread(target=lambda: comm.irecv(tag=7))\n"
+        "thread.start()\nthread.join()\n",
+        "rank 1 ended with 1 unfinished request: comm.irecv(source=MPI_ANY_SOURCE, tag=7) in "
+        "prog.py, line 5",
+    ),
+}
+"""What rank 1 leaves, and what is said about it."""
+
+
+@pytest.mark.parametrize(("text", "told"), LEFT.values(), ids=LEFT)
+def test_what_is_left_at_the_end_is_told_with_its_line(
+    tmp_path: Path, text: str, told: str
+) -> None:
+    done = run(tmp_path, 2, f"if rank == 1:\n{textwrap.indent(text, '    ')}")
+    assert (done.stderr, done.returncode) == (f"sfm: {told}\n", 0)
+
+
+def test_a_send_that_was_not_over_at_once_is_no_object_to_drop(tmp_path: Path) -> None:
+    text = """
+memory = bytearray(1_000_000)
+if rank == 1:
+    comm.Isend(memory, dest=0, tag=5)
+else:
+    comm.Recv(memory, source=1, tag=5)
+MPI.Finalize()  # else the memory would be gone before
+"""
+    done = run(tmp_path, 2, text)
+    told = "rank 1 ended with 1 unfinished request: comm.Isend(dest=0, tag=5) in prog.py, line 6"
+    assert (done.stderr, done.returncode) == (f"sfm: {told}\n", 0)
+
+
+def test_what_is_over_or_dropped_in_good_order_is_not_told(tmp_path: Path) -> None:
+    text = """
+comm.isend("dropped", dest=rank, tag=5)
+assert comm.recv(source=rank, tag=5) == "dropped"
+comm.irecv(source=rank, tag=6).cancel()
+comm.Ibarrier().Wait()
+comm.Recv_init(bytearray(8), source=rank, tag=7)
+window = MPI.Win.Allocate(8, comm=comm)
+window.Fence()
+"""
+    done = run(tmp_path, 2, text)
+    assert (done.stderr, done.returncode) == ("", 0)

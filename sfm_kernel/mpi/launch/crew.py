@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sfm_kernel.directory import remove_world, root
-from sfm_kernel.mpi.launch import reports, spawning
+from sfm_kernel.mpi.launch import left, reports, spawning
 from sfm_kernel.mpi.launch.child import Child
 from sfm_kernel.mpi.launch.deeds import ABSENT, DIED, UNFINISHED, deed, too_soon
 from sfm_kernel.mpi.launch.lone import Lone
@@ -106,6 +106,7 @@ class Crew:
         self._returned = 0  # what the first one that is not 0 has returned after MPI_Finalize
         self._stopped: int | None = None  # the status, once all are ended from outside
         self._accounts: dict[int, Account] = {}
+        self._left: list[tuple[Child, str]] = []  # what ranks have begun and not ended
         self._mismatched = False  # calls that do not fit together have all returned
         self._ending = False
         self._note: Callable[[str], None]
@@ -124,6 +125,8 @@ class Crew:
                 while self._running():
                     self._step()
                 self._end_others()  # there are none: it shows what failed
+                if self._stopped is None and self._failure is None:
+                    self._tell("\n".join(left.lines(self._children, self._left)))
                 self._write_all()
             finally:
                 if os.getpid() == self._pid:
@@ -244,6 +247,8 @@ class Crew:
             child.joined = True
             child.world.joined()
             self._end_vain_waits()
+        elif report.kind == reports.LEFT:
+            self._left.append((child, report.text))
         elif report.kind == reports.SPAWN:
             self._spawn(child, report.text)
         elif child.world.refuse(too_soon(child, report)):

@@ -25,6 +25,7 @@ ABORTED = "aborted"
 CHECKED = "checked"  # a check that is compiled into C programs has stopped it
 CRASHED = "crashed"  # a signal is about to kill a C program
 INTERRUPTED = "interrupted"
+LEFT = "left"  # it has begun something and not ended it
 SPAWN = "spawn"  # it asks for processes, and waits for the answer
 
 _LONGEST = 50_000
@@ -41,7 +42,7 @@ class Report(NamedTuple):
             in which it was; for CHECKED, the line and what is wrong there; for CRASHED, what
             ``watching.crash`` reads; of a C program's FAILED, CUT_OFF and ABORTED, what
             ``watching.call`` reads; for FINISHED, its ``Account`` (endpoint/seen.py) as JSON; for
-            SPAWN, what ``spawning.read`` reads as JSON.
+            LEFT, what ``left.lines`` reads, and for SPAWN, what ``spawning.read`` reads as JSON.
     """
 
     kind: str

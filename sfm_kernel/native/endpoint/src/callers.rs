@@ -15,6 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use sfm_native::places::{self, Place};
 
 use crate::modules::{self, Module};
+use crate::sites::{self, Looked, NOWHERE};
 
 /// Call sites that are remembered, by a part of their address.
 const REMEMBERED: usize = 256;
@@ -236,6 +237,31 @@ fn find(caller: usize) -> Place {
     place
 }
 
+/// The number of this thread's latest call.
+pub fn site() -> u32 {
+    // SAFETY: as in `caller`.
+    let Words { caller, name } = unsafe { *words() };
+    let key = (caller, name.map_or(0, |name| std::ptr::from_ref(name) as usize));
+    match sites::find(key) {
+        Looked::Known(number) => number,
+        Looked::New => new_site(key),
+        Looked::Hidden | Looked::Full => NOWHERE,
+    }
+}
+
+#[cold]
+fn new_site(key: sites::Key) -> u32 {
+    let address = key.0.saturating_sub(1);
+    let found = modules::find(address, |module| {
+        Some((text_of(module), u32::try_from(address - module.base).ok()?))
+    });
+    let (code, line) = found.flatten().unwrap_or_default();
+    match sites::add(key, Some(sites::Site { call: name().to_owned(), code, line })) {
+        Looked::Known(number) => number,
+        _ => NOWHERE,
+    }
+}
+
 /// Where this thread's latest call came from, for the launcher: two lines, which the observer's
 /// crashes.py reads. The first is the cell, the second the address, the build id and the binary; both
 /// empty where nothing is known.
@@ -290,6 +316,8 @@ mod tests {
             let offset = modules::find(here, |module| here - module.base).unwrap();
             assert_eq!(places::line_of(found) as usize, offset);
         }
+        let site = sites::get(site()).unwrap();
+        assert!(site.code.contains("\t@") && site.line == places::line_of(place()), "{site:?}");
         assert!(told().starts_with("\t\n") && told().contains(" @"), "{}", told());
         set_caller(17); // no code is there
         assert_eq!(place(), 0);

@@ -27,11 +27,16 @@ pub enum Waits {
     Others(Option<Vec<Name>>),
 }
 
+/// Arguments in a line.
+pub fn shown(arguments: &[(&'static str, String)]) -> String {
+    let shown = arguments.iter().map(|(name, value)| format!("{name}={value}"));
+    shown.collect::<Vec<_>>().join(", ")
+}
+
 impl Call {
     /// In a line.
     pub fn text(&self) -> String {
-        let shown = self.arguments.iter().map(|(name, value)| format!("{name}={value}"));
-        format!("{}({})", self.name, shown.collect::<Vec<_>>().join(", "))
+        format!("{}({})", self.name, shown(&self.arguments))
     }
 
     /// As JSON: see `sfm_kernel/observe/schema.json`, "wait".

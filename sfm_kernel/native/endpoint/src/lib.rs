@@ -10,6 +10,7 @@
 //! abroad                  other worlds of this machine, in which it is a guest
 //! receive                 receiving by a template of values that can be compared here
 //! callers, modules        where in the program a call comes from
+//! sites                   calls by number, for what was begun there
 //! calltext                what observers are told of a call of MPI
 //! loaded, crash           what is done before `main`; what has killed the program
 //! ```
@@ -32,6 +33,7 @@ pub mod network;
 mod peers;
 pub mod receive;
 pub mod route;
+pub mod sites;
 
 pub use directory::{Member, Wish};
 pub use endpoint::Endpoint;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, RwLock};
 
 use crate::attributes::Attributes;
 use crate::buffer::Buffer;
+use crate::engine;
 use crate::errhandlers::Attached;
 use crate::errors::{fail, Answer};
 use crate::group::Group;
@@ -166,6 +167,13 @@ fn wrong(handle: MPI_Comm) -> crate::errors::Failure {
         format!("argument comm ({handle:#010x}) is no communicator, or one that was freed")
     };
     fail(MPI_ERR_COMM, text)
+}
+
+/// The one whose messages have this context (`engine::messages`).
+pub fn of_messages(context: u64) -> Option<Arc<Comm>> {
+    let mut predefined = PREDEFINED.read().expect("no panic under the lock").clone().into_iter();
+    let is_it = |comm: &Arc<Comm>| engine::messages(comm.context) == context;
+    predefined.by_ref().flatten().find(is_it).or_else(|| COMMS.all().into_iter().find(is_it))
 }
 
 /// Take the handle out of use. Who still holds the communicator (a pending operation) keeps it.

@@ -54,6 +54,10 @@ impl Surroundings for Around {
         self.program.call()
     }
 
+    fn site(&self) -> u32 {
+        self.program.site()
+    }
+
     /// Nobody who sees one world alone can say what those of another one will do.
     fn bystanders(&self) -> String {
         let own = self.program.bystanders();

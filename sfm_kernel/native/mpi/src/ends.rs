@@ -5,6 +5,7 @@ use crate::comm::Comm;
 use crate::engine::{self, From, To, Wanted, What};
 use crate::errors::Answer;
 use crate::handles::*;
+use crate::left;
 
 /// The other end of a send; None for MPI_PROC_NULL.
 pub fn to(comm: &Comm, dest: c_int, tag: c_int) -> Answer<Option<To>> {
@@ -20,6 +21,7 @@ pub fn to(comm: &Comm, dest: c_int, tag: c_int) -> Answer<Option<To>> {
         source: comm.rank,
         tag,
         what: What::Message,
+        site: left::site(),
     }))
 }
 

@@ -21,6 +21,8 @@ pub const ABORTED: &str = "aborted";
 /// and then what is wrong.
 pub const FAILED: &str = "failed";
 pub const CUT_OFF: &str = "cut off";
+/// Something was begun and not ended: see `left`.
+pub const LEFT: &str = "left";
 /// Processes are asked for.
 pub const SPAWN: &str = "spawn";
 

@@ -14,6 +14,7 @@
 //! - `window`: memory that others reach by themselves
 //! - `world`, `process`, `endpoint`, `launcher`, `starting`, `sockets`: the program that this
 //!   process is a part of; `home`, `host`: what kind of world and program these are
+//! - `left`: what it has begun and not ended at its end
 //! - `spawning`, `ports`, `names`: processes that are started, or met, later
 //! - `tool`: the tool information interface
 //! - `functions`: one function for each of the standard's; build.rs makes the exported entries
@@ -43,6 +44,7 @@ pub mod host;
 mod info;
 mod inter;
 mod launcher;
+mod left;
 mod making;
 mod message;
 mod names;

@@ -27,3 +27,8 @@ pub fn release(handle: MPI_Message) -> Answer<Arc<Message>> {
         fail(MPI_ERR_REQUEST, text)
     })
 }
+
+/// Those that were not received.
+pub fn all() -> Vec<Arc<Message>> {
+    MESSAGES.all()
+}

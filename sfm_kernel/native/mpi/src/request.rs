@@ -1,16 +1,20 @@
 //! Requests: operations that the program has begun and not yet completed.
 
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sfm_endpoint::calltext::Call;
+use sfm_endpoint::sites::NOWHERE;
 use sfm_native::segment::Doing;
 
 use crate::collective::schedule::Schedule;
 use crate::comm::{self, Comm};
+use crate::engine::told::Arguments;
 use crate::engine::{engine, told, From, Outcome, Receiving, Sending};
 use crate::errors::{fail, Answer, Failure, On};
 use crate::generalized::Generalized;
 use crate::handles::*;
+use crate::left;
 use crate::partitioned::Side;
 use crate::table::Table;
 
@@ -33,8 +37,20 @@ pub enum Work {
 /// How a persistent request is started.
 pub type Start = Box<dyn Fn() -> Answer<Work> + Send + Sync>;
 
+/// Rank and tag of the message that a request is for, as the program has given them.
+#[derive(Clone, Copy)]
+pub enum Partner {
+    To(c_int, c_int),
+    From(c_int, c_int),
+    /// It is for no message, or for several.
+    Others,
+}
+
 pub struct Request {
     pub comm: MPI_Comm,
+    partner: Partner,
+    /// The call that has begun it, by number (`left`).
+    site: AtomicU32,
     work: Mutex<Work>,
     start: Option<Start>,
     /// Of a partitioned one.
@@ -43,22 +59,39 @@ pub struct Request {
 
 static REQUESTS: Table<Request> = Table::new(0xac00_0000);
 
+impl Request {
+    fn new(site: u32, comm: MPI_Comm, partner: Partner, work: Work) -> Request {
+        let site = AtomicU32::new(site);
+        Request { comm, partner, site, work: Mutex::new(work), start: None, side: None }
+    }
+}
+
 /// A handle for what was begun.
-pub fn open(comm: MPI_Comm, work: Work) -> MPI_Request {
-    REQUESTS.insert(Arc::new(Request { comm, work: Mutex::new(work), start: None, side: None }))
+pub fn open(comm: MPI_Comm, partner: Partner, work: Work) -> MPI_Request {
+    open_at(left::site(), comm, partner, work)
+}
+
+/// The same of what was begun in the call of this number (`left`).
+pub fn open_at(site: u32, comm: MPI_Comm, partner: Partner, work: Work) -> MPI_Request {
+    REQUESTS.insert(Arc::new(Request::new(site, comm, partner, work)))
 }
 
 /// A handle for what `start` begins each time.
-pub fn persistent(comm: MPI_Comm, start: Start) -> MPI_Request {
-    let work = Mutex::new(Work::Inactive);
-    REQUESTS.insert(Arc::new(Request { comm, work, start: Some(start), side: None }))
+pub fn persistent(comm: MPI_Comm, partner: Partner, start: Start) -> MPI_Request {
+    let inactive = Request::new(NOWHERE, comm, partner, Work::Inactive);
+    REQUESTS.insert(Arc::new(Request { start: Some(start), ..inactive }))
 }
 
 /// The same of a partitioned message.
-pub fn partitioned(comm: MPI_Comm, side: Side) -> MPI_Request {
-    let (work, own) = (Mutex::new(Work::Inactive), side.clone());
+pub fn partitioned(comm: MPI_Comm, partner: Partner, side: Side) -> MPI_Request {
+    let (inactive, own) = (Request::new(NOWHERE, comm, partner, Work::Inactive), side.clone());
     let start: Option<Start> = Some(Box::new(move || Ok(own.start())));
-    REQUESTS.insert(Arc::new(Request { comm, work, start, side: Some(side) }))
+    REQUESTS.insert(Arc::new(Request { start, side: Some(side), ..inactive }))
+}
+
+/// All that were not completed or freed.
+pub fn all() -> Vec<Arc<Request>> {
+    REQUESTS.all()
 }
 
 /// None for MPI_REQUEST_NULL.
@@ -110,11 +143,44 @@ impl Request {
         }
         let work = start()?;
         *self.work() = work;
+        self.site.store(left::site(), Relaxed);
         Ok(())
     }
 
     pub fn is_active(&self) -> bool {
         !matches!(*self.work(), Work::Inactive)
+    }
+
+    pub fn site(&self) -> u32 {
+        self.site.load(Relaxed)
+    }
+
+    /// Whether it is still to be completed; `dropped`: a send that was over at once is not, nor what
+    /// was cancelled, since nothing comes of it any more that the program could miss.
+    pub fn is_left(&self, dropped: bool) -> bool {
+        let work = self.work();
+        let is_over = match &*work {
+            Work::Inactive => return false,
+            Work::Ended(_) => matches!(self.partner, Partner::To(..)),
+            Work::Sending(one) => one.end.get().is_some_and(|end| end.status.is_cancelled()),
+            Work::Receiving(one) => one.end.get().is_some_and(|end| end.status.is_cancelled()),
+            _ => false,
+        };
+        !(dropped && is_over)
+    }
+
+    /// What is shown of it beside the call that has begun it.
+    pub fn arguments(&self) -> Arguments {
+        let comm = comm::get(self.comm);
+        let comm = comm.iter().filter_map(|comm| told::communicator(comm));
+        let numbers = match self.partner {
+            Partner::To(dest, tag) => vec![("dest", dest.to_string()), ("tag", tag.to_string())],
+            Partner::From(source, tag) => told::wanted(source, tag),
+            // It may be of no communicator at all, such as a file's.
+            Partner::Others if self.comm == MPI_COMM_SELF => return vec![],
+            Partner::Others => vec![],
+        };
+        numbers.into_iter().chain(comm).collect()
     }
 
     /// Whether it has ended; nothing is advanced here.

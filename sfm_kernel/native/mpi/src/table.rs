@@ -51,6 +51,12 @@ impl<T> Table<T> {
         slots.all.get(place).filter(|slot| slot.age == age)?.object.clone()
     }
 
+    /// All that are in use.
+    pub fn all(&self) -> Vec<Arc<T>> {
+        let slots = self.slots.read().expect("no panic under the lock");
+        slots.all.iter().filter_map(|slot| slot.object.clone()).collect()
+    }
+
     /// One more reference to this handle. False if it is not in use.
     pub fn retain(&self, handle: Handle) -> bool {
         let mut slots = self.slots.write().expect("no panic under the lock");
@@ -106,8 +112,8 @@ mod tests {
         let handle = table.insert(Arc::new(1));
         assert!(table.retain(handle));
         table.release(handle);
-        assert!(table.get(handle).is_some());
+        assert!(table.get(handle).is_some() && table.all() == [Arc::new(1)]);
         table.release(handle);
-        assert!(table.get(handle).is_none() && !table.retain(handle));
+        assert!(table.get(handle).is_none() && !table.retain(handle) && table.all().is_empty());
     }
 }

@@ -250,5 +250,8 @@ fn leave(mut joined: MutexGuard<'_, Joined>) {
     while !launcher::has_released(Duration::from_millis(500)) {
         engine.advance();
     }
+    // Who has been released before may have asked for something to be told (`left`).
+    engine.core.take_in_all();
+    engine.advance();
     engine.endpoint.leave();
 }

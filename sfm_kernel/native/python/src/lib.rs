@@ -11,6 +11,7 @@ mod encode;
 mod ends;
 mod errors;
 mod fastcall;
+mod frames;
 mod gateway;
 mod here;
 mod host;

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use ::mpi::home::{self, Engines, Found, Home};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use sfm_endpoint::sites::NOWHERE;
 use sfm_endpoint::{Error, Kind, Name, Program, Result, Surroundings};
 use sfm_native::core::Core;
 use sfm_native::places::Place;
 
+use super::frames;
 use super::here;
 use super::host::bystanders;
 use super::inbox::Inbox;
@@ -21,18 +23,22 @@ use super::way::Way;
 struct Hooks {
     interrupted: Py<PyAny>,
     call: Py<PyAny>,
+    site: Py<PyAny>,
 }
 
 static HOOKS: PyOnceLock<Hooks> = PyOnceLock::new();
 
 /// Have MPI's calls of this process, from now on, know Python around them: `interrupted(error)` is
 /// called when a signal's handler has raised, in the frame whose call ends with a code for that;
-/// `call()` says what that frame calls, None where that cannot be known. Only the first has an effect.
+/// `call()` says what that frame calls, None where that cannot be known; `site(frame)` says what a
+/// frame calls, in which code and line, None where it is none of the program's. Only the first has an
+/// effect.
 #[pyfunction]
-#[pyo3(signature = (interrupted, call, /))]
-pub fn set_mpi(py: Python<'_>, interrupted: Py<PyAny>, call: Py<PyAny>) {
-    if HOOKS.set(py, Hooks { interrupted, call }).is_ok() {
-        ::mpi::host::set(|| Box::new(PythonProgram));
+#[pyo3(signature = (interrupted, call, site, /))]
+pub fn set_mpi(py: Python<'_>, interrupted: Py<PyAny>, call: Py<PyAny>, site: Py<PyAny>) {
+    if HOOKS.set(py, Hooks { interrupted, call, site }).is_ok() {
+        frames::learn(py);
+        ::mpi::host::set(|| Box::new(PythonProgram { ends: true }));
     }
 }
 
@@ -76,7 +82,10 @@ impl RaiseInstead {
     }
 }
 
-struct PythonProgram;
+struct PythonProgram {
+    /// It comes to its end, and is told then what it has left: engines live on.
+    ends: bool,
+}
 
 impl Surroundings for PythonProgram {
     fn signals(&self) -> Result<()> {
@@ -105,6 +114,14 @@ impl Surroundings for PythonProgram {
             let call = &HOOKS.get(py)?.call;
             undisturbed(py, || call.call0(py)?.extract(py))?
         })?
+    }
+
+    fn site(&self) -> u32 {
+        if self.ends {
+            frames::site(|py, frame| HOOKS.get(py).expect("set before").site.call1(py, (frame,)))
+        } else {
+            NOWHERE
+        }
     }
 
     fn bystanders(&self) -> String {
@@ -173,7 +190,12 @@ impl PyHome {
         let inbox = world.getattr("inbox")?.cast_into::<Inbox>()?;
         let core = inbox.get().core.clone();
         let folder = inbox.get().folder.clone().unwrap_or_default();
-        Ok(PyHome { core, folder, world: world.clone().unbind(), around: PythonProgram })
+        Ok(PyHome {
+            core,
+            folder,
+            world: world.clone().unbind(),
+            around: PythonProgram { ends: false },
+        })
     }
 
     /// Ask about a process; None where it is not known, or the interpreter is at its end.

@@ -13,7 +13,7 @@ use crate::engine::{engine, What};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::op::Op;
-use crate::request::{self, Work};
+use crate::request::{self, Partner, Work};
 
 /// The arguments of one collective.
 #[derive(Clone)]
@@ -205,7 +205,7 @@ fn begin(team: Team, call: Call) -> Work {
 pub unsafe fn open(comm: MPI_Comm, call: Call, request: *mut MPI_Request) -> Answer {
     call.check()?;
     let work = begin(Team::begun(&*comm::get(comm)?, call.what()), call);
-    put("request", request, request::open(comm, work))
+    put("request", request, request::open(comm, Partner::Others, work))
 }
 
 /// A request that begins it each time it is started.
@@ -218,5 +218,5 @@ pub unsafe fn prepare(comm: MPI_Comm, call: Call, request: *mut MPI_Request) -> 
     // several in different orders. Of one request, the starts follow each other everywhere.
     let team = Team::begun(&*comm::get(comm)?, call.what());
     let start = Box::new(move || Ok(begin(team.clone(), call.clone())));
-    put("request", request, request::persistent(comm, start))
+    put("request", request, request::persistent(comm, Partner::Others, start))
 }

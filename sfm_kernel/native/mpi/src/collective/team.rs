@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use sfm_endpoint::calltext::Call;
+use sfm_endpoint::sites::NOWHERE;
 
 use crate::comm::Comm;
 use crate::data::Data;
@@ -123,7 +124,14 @@ impl Team {
     pub fn send(&self, dest: usize, data: &Data) -> Going {
         // Its own number: a part of a collective's processes counts differently.
         let (rank, source) = (self.process(dest), engine().rank as c_int);
-        let to = To { context: self.context, rank, source, tag: self.tag, what: self.what };
+        let to = To {
+            context: self.context,
+            rank,
+            source,
+            tag: self.tag,
+            what: self.what,
+            site: NOWHERE,
+        };
         // SAFETY: a collective does not return before its messages have gone.
         Going(unsafe { engine().send(to, Mode::Standard, data) })
     }

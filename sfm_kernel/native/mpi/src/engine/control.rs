@@ -10,12 +10,12 @@ use super::offers::{Accept, Offer};
 use super::operation::Outcome;
 use super::peer::Waiting;
 use super::{cancelling, engine, lock, Engine, Receiving, Sending, What, CONTROL};
-use crate::process;
 use crate::window::served;
+use crate::{left, process};
 
 /// What a message is. The note of its envelope has the kind, then the collective call that it is of,
 /// the number of the sender (`process`), and above it the number under which the sender knows it, if it
-/// is to hear of it.
+/// is to hear of it; else, of the program's messages, that of the call that has sent it (`left`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Kind {
@@ -43,6 +43,9 @@ pub enum Kind {
     /// An operation on a window's memory here, and what comes back of one (`window::served`).
     Access = 10,
     Accessed = 11,
+    /// As many messages as `tag` says that were sent in the call of that number (`left`), with these
+    /// arguments, were never received.
+    Unreceived = 12,
 }
 
 impl Kind {
@@ -60,6 +63,7 @@ impl Kind {
             9 => Nudge,
             10 => Access,
             11 => Accessed,
+            12 => Unreceived,
             _ => Plain,
         }
     }
@@ -107,6 +111,7 @@ pub enum Todo {
     Cancelled(u32),
     /// What has come for windows.
     Windows,
+    Unreceived(Note, i64, String),
 }
 
 /// Takes all messages of the control context.
@@ -133,6 +138,13 @@ impl Receiver for Answers {
             Kind::Access | Kind::Accessed => {
                 served::arrive(note, envelope.tag, payload);
                 engine.leave(Todo::Windows);
+            }
+            Kind::Unreceived => {
+                let mut text = vec![0; payload.len()];
+                // SAFETY: room for all of it.
+                unsafe { payload.copy(text.as_mut_ptr(), text.len()) };
+                let text = String::from_utf8_lossy(&text).into_owned();
+                engine.leave(Todo::Unreceived(note, envelope.tag, text));
             }
             Kind::Nudge | Kind::Plain | Kind::Synchronous | Kind::Offer => {}
         }
@@ -169,6 +181,9 @@ impl Engine {
                     }
                     Todo::Accepted(note, accept) => self.help(&note, &accept),
                     Todo::Windows => served::catch_up(self),
+                    Todo::Unreceived(note, count, text) => {
+                        left::never_received(note.rank, note.number, count as usize, &text)
+                    }
                     Todo::Pull(note, key) => {
                         if let Some(sending) = self.heard(note.number) {
                             self.put(note.rank, Waiting::pour(sending, key));
@@ -189,9 +204,8 @@ impl Engine {
         self.say(Kind::Nudge, rank, 0, 0, &[]);
     }
 
-    /// Send an operation on a window, or what has come of one, under a number. There may be many
-    /// bytes.
-    pub fn say_of_window(&self, kind: Kind, rank: usize, number: u32, tag: i64, bytes: Vec<u8>) {
+    /// Say something that takes many bytes, as operations on windows do.
+    pub fn say_more(&self, kind: Kind, rank: usize, number: u32, tag: i64, bytes: Vec<u8>) {
         let note = Note { kind, what: What::Message, rank: self.rank, number }.word();
         let envelope = Envelope { context: CONTROL, source: 0, tag, note };
         self.put(rank, Waiting::kept(envelope, bytes));

@@ -161,6 +161,11 @@ pub fn messages(context: u64) -> u64 {
     spread(context) | MARK | 1
 }
 
+/// Whether a context is that of some communicator's messages.
+pub fn are_messages(context: u64) -> bool {
+    context & 0xffff == MARK | 1
+}
+
 /// The context of its partitioned messages, in which their senders say how they cut them.
 pub fn partitioned(context: u64) -> u64 {
     (spread(context) ^ 1 << 63) | MARK | 2

@@ -302,6 +302,15 @@ impl Engine {
         }
     }
 
+    /// A message of the program's that waits for room.
+    pub(super) fn first_waiting(&self) -> Option<Arc<Sending>> {
+        let queues = self.peers.all().map(|peer| &peer.queues[queue_of(0)]);
+        queues.into_iter().find_map(|queue| match &lock(&queue.waiting).front()?.bytes {
+            Bytes::Of(sending) => Some(sending.clone()),
+            Bytes::Own(..) | Bytes::Kept(_) | Bytes::Poured(..) => None,
+        })
+    }
+
     /// Whether a message of this context waits for room.
     pub(super) fn has_waiting_in(&self, context: u64) -> bool {
         let queues = self.peers.all().map(|peer| &peer.queues[queue_of(context)]);

@@ -49,6 +49,10 @@ unsafe impl Send for Sending {}
 unsafe impl Sync for Sending {}
 
 impl Sending {
+    pub fn context(&self) -> u64 {
+        self.envelope.context
+    }
+
     pub fn tag(&self) -> c_int {
         self.envelope.tag as c_int
     }
@@ -96,6 +100,8 @@ pub struct To {
     pub source: c_int,
     pub tag: c_int,
     pub what: What,
+    /// The call of the program's that sends it, by number (`left`).
+    pub site: u32,
 }
 
 impl Engine {
@@ -133,7 +139,8 @@ impl Engine {
             Mode::Standard => Kind::Plain,
             Mode::Synchronous => Kind::Synchronous,
         };
-        let mut note = Note { kind, what: to.what, rank: self.rank, number: 0 };
+        let number = if kind == Kind::Plain { to.site } else { 0 };
+        let mut note = Note { kind, what: to.what, rank: self.rank, number };
         let (source, tag) = (i64::from(to.source), i64::from(to.tag));
         let mut envelope = Envelope { context: to.context, source, tag, note: note.word() };
         if kind == Kind::Plain {
@@ -174,6 +181,12 @@ impl Engine {
     /// Sends whose receiver has not said yet that it has them.
     pub fn unanswered(&self) -> usize {
         lock(&self.answered).all.len()
+    }
+
+    /// One of the sends that have not gone, or whose receiver has not said that it has them.
+    pub fn first_not_received(&self) -> Option<Arc<Sending>> {
+        let answered = lock(&self.answered).all.values().next().cloned();
+        answered.or_else(|| self.first_waiting())
     }
 
     /// The same of those in one context.

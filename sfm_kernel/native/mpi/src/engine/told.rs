@@ -64,13 +64,21 @@ pub fn requests(arguments: Arguments, peers: Option<&[c_int]>) -> Call {
     call(arguments, Waits::Others(names))
 }
 
+/// The numbers of a receive.
+pub fn wanted(source: c_int, tag: c_int) -> Arguments {
+    let said = |number: c_int, any: c_int, name: &str| match number == any {
+        true => name.to_owned(),
+        false => number.to_string(),
+    };
+    let source = said(source, MPI_ANY_SOURCE, "MPI_ANY_SOURCE");
+    vec![("source", source), ("tag", said(tag, MPI_ANY_TAG, "MPI_ANY_TAG"))]
+}
+
 /// A receive or a probe.
 pub fn receive(comm: &Comm, wanted: &Wanted) -> Call {
     let known = |number: c_int, any: c_int| (number != any).then_some(i64::from(number));
     let (source, tag) = (known(wanted.source, MPI_ANY_SOURCE), known(wanted.tag, MPI_ANY_TAG));
-    let said = |number: Option<i64>, any: &str| number.map_or(any.into(), |one| one.to_string());
-    let mut arguments =
-        vec![("source", said(source, "MPI_ANY_SOURCE")), ("tag", said(tag, "MPI_ANY_TAG"))];
+    let mut arguments = self::wanted(wanted.source, wanted.tag);
     arguments.extend(communicator(comm));
     let everybody = comm.peers().members.len() == engine().size();
     let peers = match wanted.from {
@@ -114,7 +122,7 @@ pub fn one_by_one(arguments: Arguments) -> Call {
 }
 
 /// The communicator's name, where it is not the one that goes without saying.
-fn communicator(comm: &Comm) -> Option<(&'static str, String)> {
+pub fn communicator(comm: &Comm) -> Option<(&'static str, String)> {
     let name = comm.name();
     (name != "MPI_COMM_WORLD").then_some(("comm", name))
 }

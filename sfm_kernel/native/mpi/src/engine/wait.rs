@@ -10,7 +10,7 @@ use sfm_native::bell::Woken;
 use sfm_native::calls::{self, Examined, Goal, Shown};
 use sfm_native::segment::Doing;
 
-use super::{told, what, Engine, What};
+use super::{told, what, Engine, Sending, What};
 use crate::collective::barrier::barrier;
 use crate::collective::team::{whole, Team};
 
@@ -19,7 +19,7 @@ use crate::errors::Answer;
 use crate::handles::*;
 use crate::home::Here;
 use crate::tool::{self, counting};
-use crate::{process, world};
+use crate::{comm, left, process, world};
 
 /// Whose death makes waiting useless.
 #[derive(Clone, Copy, Debug)]
@@ -130,16 +130,25 @@ impl Engine {
 
     /// End: when all sends have gone, and nobody else needs this process to go on.
     pub fn finish(&self) -> Answer {
-        self.wait(From::Nobody, || self.has_sent_all())?;
+        let of = |one: &Sending| Some(told::sending(&*comm::of_messages(one.context())?, one));
+        let call = || {
+            let first = self.first_not_received();
+            first.and_then(|one| of(&one)).unwrap_or_else(|| told::some(vec![], From::Nobody))
+        };
+        self.wait(About::sending(From::Nobody, &call), || self.has_sent_all())?;
         if !self.endpoint.is_program() {
             return Ok(());
         }
-        let world = crate::comm::get(MPI_COMM_WORLD)?;
+        let world = comm::get(MPI_COMM_WORLD)?;
         let team = Team::of(&world, What::Finalize);
         whole(&team, barrier(&team))?;
         // Others may be further in what they do in a session.
         if let Some(text) = what::left().filter(|_| !world::has_sessions()) {
             eprintln!("MPI_Finalize in process {}: {text}", world::rank());
+        }
+        if !world::has_sessions() {
+            left::tell_requests();
+            left::ask_senders();
         }
         self.wait(From::Nobody, || self.has_sent_all())
     }

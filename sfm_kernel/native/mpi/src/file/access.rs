@@ -11,7 +11,7 @@ use crate::datatype;
 use crate::engine::Outcome;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
-use crate::request::{self, Work};
+use crate::request::{self, Partner, Work};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
@@ -104,7 +104,7 @@ impl Access {
     pub unsafe fn begin(&self, request: *mut MPI_Request) -> Answer {
         checks::place("request", request)?;
         let outcome = Outcome { status: self.perform()?, ..Outcome::of_send() };
-        put("request", request, request::open(MPI_COMM_SELF, Work::Ended(outcome)))
+        put("request", request, request::open(MPI_COMM_SELF, Partner::Others, Work::Ended(outcome)))
     }
 
     fn ready(&self, file: &File) -> Answer<Ready> {

@@ -19,7 +19,7 @@ unsafe fn detach(from: &Buffer, buffer_addr: *mut c_void, size: Results) -> Answ
 
 /// A request that ends when all have gone that were sent before it.
 unsafe fn iflush(buffer: &Buffer, comm: MPI_Comm, request: *mut MPI_Request) -> Answer {
-    put("request", request, request::open(comm, buffer.flushing()))
+    put("request", request, request::open(comm, request::Partner::Others, buffer.flushing()))
 }
 
 pub unsafe fn buffer_attach(buffer: *mut c_void, size: MPI_Count) -> Answer {

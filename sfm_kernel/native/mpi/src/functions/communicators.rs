@@ -11,7 +11,7 @@ use crate::errors::{fail, Answer};
 use crate::group::{self, Group};
 use crate::handles::*;
 use crate::info::{self, Info};
-use crate::request::{self, Work};
+use crate::request::{self, Partner, Work};
 use crate::{inter, making};
 
 /// What stands in a new communicator's place until it is made, and stays there if it is not.
@@ -80,7 +80,7 @@ unsafe fn idup(
         Ok(())
     };
     let work = Work::Schedule(Schedule::begin(engine(), members, algorithm));
-    put("request", request, request::open(comm, work))
+    put("request", request, request::open(comm, Partner::Others, work))
 }
 
 pub unsafe fn comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm) -> Answer {

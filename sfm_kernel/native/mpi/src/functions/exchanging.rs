@@ -11,7 +11,7 @@ use crate::ends;
 use crate::engine::{engine, told, About, From, Mode, Outcome, To, Wanted};
 use crate::errors::Answer;
 use crate::handles::*;
-use crate::request::{self, finish, Work};
+use crate::request::{self, finish, Partner, Work};
 
 /// Where the one goes and where the other comes from.
 struct Ends {
@@ -140,7 +140,7 @@ pub unsafe fn isendrecv(
     let (out, into) = ends.data(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype)?;
     let receiving = begin(ends.wanted.as_ref(), into);
     let sending = ends.to.and_then(|to| engine().send(to, Mode::Standard, &out));
-    put("request", request, request::open(comm, Work::after(sending, receiving)))
+    put("request", request, request::open(comm, Partner::Others, Work::after(sending, receiving)))
 }
 
 pub unsafe fn isendrecv_replace(
@@ -159,5 +159,5 @@ pub unsafe fn isendrecv_replace(
     // The copy first: what is received may come at once, into the same memory.
     let sending = ends.to.and_then(|to| engine().send_copy(to, Mode::Standard, &into));
     let receiving = begin(ends.wanted.as_ref(), into);
-    put("request", request, request::open(comm, Work::after(sending, receiving)))
+    put("request", request, request::open(comm, Partner::Others, Work::after(sending, receiving)))
 }

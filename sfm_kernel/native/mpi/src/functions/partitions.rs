@@ -10,7 +10,7 @@ use crate::ends;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::partitioned::{Incoming, Outgoing, Side};
-use crate::request::{self, Request};
+use crate::request::{self, Partner, Request};
 
 /// All partitions' data, and how many they are.
 fn data(
@@ -47,7 +47,7 @@ pub unsafe fn psend_init(
     let to = ends::to(&on, dest, tag)?;
     let (data, partitions) = data(buf, partitions, count, datatype, to.is_none())?;
     let side = Side::Sending(Arc::new(Outgoing::new(&on, to, data, partitions)));
-    put("request", request, request::partitioned(comm, side))
+    put("request", request, request::partitioned(comm, Partner::To(dest, tag), side))
 }
 
 pub unsafe fn precv_init(
@@ -66,7 +66,7 @@ pub unsafe fn precv_init(
     let wanted = ends::wanted(&on, source, tag)?;
     let (data, partitions) = data(buf, partitions, count, datatype, wanted.is_none())?;
     let side = Side::Receiving(Arc::new(Incoming::new(&on, wanted, data, partitions)));
-    put("request", request, request::partitioned(comm, side))
+    put("request", request, request::partitioned(comm, Partner::From(source, tag), side))
 }
 
 /// A partitioned receive knows its sender.

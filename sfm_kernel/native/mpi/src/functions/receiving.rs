@@ -10,7 +10,7 @@ use crate::engine::{engine, found, told, About, From, Outcome, Receiving, Wanted
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::message::{self, Message};
-use crate::request::{self, finish, Work};
+use crate::request::{self, finish, Partner, Work};
 
 /// Of a receive from MPI_PROC_NULL.
 pub(super) fn nothing() -> Outcome {
@@ -65,7 +65,8 @@ pub unsafe fn irecv(
 ) -> Answer {
     let wanted = ends::wanted(&*comm::get(comm)?, source, tag)?;
     let data = Data::unless_nobody("buf", buf, count, datatype, wanted.is_none())?;
-    put("request", request, request::open(comm, begin(wanted.as_ref(), data)))
+    let work = begin(wanted.as_ref(), data);
+    put("request", request, request::open(comm, Partner::From(source, tag), work))
 }
 
 pub(super) unsafe fn begin(wanted: Option<&Wanted>, data: Data) -> Work {
@@ -88,7 +89,7 @@ pub unsafe fn recv_init(
     let data = Data::unless_nobody("buf", buf, count, datatype, wanted.is_none())?;
     // SAFETY: the program promises that the memory is there whenever it starts the request.
     let start = Box::new(move || Ok(unsafe { begin(wanted.as_ref(), data.clone()) }));
-    put("request", request, request::persistent(comm, start))
+    put("request", request, request::persistent(comm, Partner::From(source, tag), start))
 }
 
 pub unsafe fn probe(source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status) -> Answer {
@@ -225,5 +226,5 @@ pub unsafe fn imrecv(
         None => (Work::Ended(nothing()), MPI_COMM_WORLD),
         Some((receiving, comm)) => (Work::Receiving(receiving), comm),
     };
-    put("request", request, request::open(comm, work))
+    put("request", request, request::open(comm, Partner::Others, work))
 }

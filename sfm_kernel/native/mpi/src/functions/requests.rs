@@ -9,7 +9,7 @@ use crate::engine::{engine, told, About, From, Outcome};
 use crate::errors::{fail, Answer, Failure};
 use crate::generalized::Generalized;
 use crate::handles::*;
-use crate::request::{self, Request, Work};
+use crate::request::{self, Partner, Request, Work};
 use crate::status::is_wanted;
 
 /// The requests of an array; None for those that are null.
@@ -330,7 +330,11 @@ pub unsafe fn grequest_start(
     request: *mut MPI_Request,
 ) -> Answer {
     let one = Generalized::new(query_fn, free_fn, cancel_fn, extra_state);
-    put("request", request, request::open(MPI_COMM_SELF, Work::Generalized(Arc::new(one))))
+    put(
+        "request",
+        request,
+        request::open(MPI_COMM_SELF, Partner::Others, Work::Generalized(Arc::new(one))),
+    )
 }
 
 pub unsafe fn grequest_complete(request: MPI_Request) -> Answer {

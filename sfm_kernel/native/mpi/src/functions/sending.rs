@@ -8,8 +8,9 @@ use crate::data::Data;
 use crate::engine::{engine, limits, told, About, From, Mode, Outcome, Sending, To};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
+use crate::left;
 use crate::process::named;
-use crate::request::{self, Work};
+use crate::request::{self, Partner, Work};
 use crate::{buffer, ends};
 
 /// How a send is meant.
@@ -45,8 +46,16 @@ unsafe fn arguments(
 }
 
 impl Arguments {
+    fn partner(&self) -> Partner {
+        self.to.map_or(Partner::Others, |to| Partner::To(self.dest, to.tag))
+    }
+
     unsafe fn begin(&self, how: As) -> Answer<Work> {
-        let Some(to) = self.to else { return Ok(Work::Ended(Outcome::of_send())) };
+        self.begin_to(self.to, how)
+    }
+
+    unsafe fn begin_to(&self, to: Option<To>, how: As) -> Answer<Work> {
+        let Some(to) = to else { return Ok(Work::Ended(Outcome::of_send())) };
         let begun = match how {
             As::Standard if limits::BUFFERING.get() > 0 => {
                 engine().send(to, Mode::Standard, &self.data)
@@ -89,9 +98,10 @@ unsafe fn begin(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Answer {
-    let work = arguments.begin(how)?;
+    let (partner, work) = (arguments.partner(), arguments.begin(how)?);
     engine().advance();
-    put("request", request, request::open(comm, work))
+    let site = arguments.to.map_or_else(left::site, |to| to.site);
+    put("request", request, request::open_at(site, comm, partner, work))
 }
 
 unsafe fn prepare(
@@ -100,9 +110,13 @@ unsafe fn prepare(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Answer {
+    let partner = arguments.partner();
     // SAFETY: the program promises that the memory is there whenever it starts the request.
-    let start = Box::new(move || unsafe { arguments.begin(how) });
-    put("request", request, request::persistent(comm, start))
+    let start = Box::new(move || unsafe {
+        let to = arguments.to.map(|to| To { site: left::site(), ..to });
+        arguments.begin_to(to, how)
+    });
+    put("request", request, request::persistent(comm, partner, start))
 }
 
 pub unsafe fn send(

@@ -10,7 +10,7 @@ use crate::datatype;
 use crate::engine::{engine, Outcome};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
-use crate::request::{self, Work};
+use crate::request::{self, Partner, Work};
 use crate::window;
 use crate::window::combining::{comparable, predefined, Combining};
 use crate::window::operation::{Combined, Progress};
@@ -90,7 +90,7 @@ unsafe fn requested(progress: Progress, request: *mut MPI_Request) -> Answer {
             Work::Schedule(Schedule::with(engine(), None, Outcome::of_send(), ended))
         }
     };
-    put_result("request", request, request::open(MPI_COMM_SELF, work))
+    put_result("request", request, request::open(MPI_COMM_SELF, Partner::Others, work))
 }
 
 pub unsafe fn put(

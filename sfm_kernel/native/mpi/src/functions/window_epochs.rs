@@ -8,6 +8,7 @@ use crate::engine::What;
 use crate::errors::{fail, Answer};
 use crate::group;
 use crate::handles::*;
+use crate::left;
 use crate::window::epoch::Held;
 use crate::window::lock::Mode;
 use crate::window::{self, Window};
@@ -34,7 +35,9 @@ pub unsafe fn win_fence(assert: c_int, win: MPI_Win) -> Answer {
     asserts(assert, &[NOSTORE, NOPUT, NOPRECEDE, NOSUCCEED])?;
     window.epochs().may_fence(assert)?;
     window.fence(What::Fence)?;
-    window.epochs().fenced(assert);
+    let mut epochs = window.epochs();
+    epochs.fenced(assert);
+    epochs.accessed_by(left::site());
     Ok(())
 }
 
@@ -54,6 +57,7 @@ pub unsafe fn win_post(group: MPI_Group, assert: c_int, win: MPI_Win) -> Answer 
     asserts(assert, &[NOCHECK, NOSTORE, NOPUT])?;
     let ranks = ranks(&window, group)?;
     window.epochs().post(ranks.clone())?;
+    window.epochs().exposed_by(left::site());
     window.post(&ranks);
     Ok(())
 }
@@ -64,6 +68,7 @@ pub unsafe fn win_start(group: MPI_Group, assert: c_int, win: MPI_Win) -> Answer
     asserts(assert, &[NOCHECK])?;
     let ranks = ranks(&window, group)?;
     window.epochs().start(ranks.clone())?;
+    window.epochs().accessed_by(left::site());
     let started = window.start(&ranks);
     if started.is_err() {
         let _ = window.epochs().complete();
@@ -124,6 +129,7 @@ pub unsafe fn win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Wi
     let rank = window.checked("rank", rank)?;
     let held = Held { mode, is_taken: assert & MPI_MODE_NOCHECK == 0 };
     window.epochs().lock(rank, held)?;
+    window.epochs().accessed_by(left::site());
     if held.is_taken {
         window.take(rank, mode).inspect_err(|_| drop(window.epochs().unlock(rank)))?;
     }
@@ -146,6 +152,7 @@ pub unsafe fn win_lock_all(assert: c_int, win: MPI_Win) -> Answer {
     let window = lockable(win, assert)?;
     let held = Held { mode: Mode::Shared, is_taken: assert & MPI_MODE_NOCHECK == 0 };
     window.epochs().lock_all(held)?;
+    window.epochs().accessed_by(left::site());
     if !held.is_taken {
         return Ok(());
     }

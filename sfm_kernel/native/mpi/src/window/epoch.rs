@@ -38,6 +38,9 @@ pub struct Epochs {
     access: Access,
     /// After MPI_Win_post: for whom.
     exposed: Option<Vec<usize>>,
+    /// The calls that have begun the one and the other, by number (`left`).
+    accessed_by: u32,
+    exposed_by: u32,
 }
 
 use Access::*;
@@ -203,6 +206,26 @@ impl Epochs {
             _ => {
                 wrong(format!("rank {rank} is not locked by this process; call MPI_Win_lock first"))
             }
+        }
+    }
+
+    // ---- the calls that begin them ----
+
+    /// The call of this number has begun an access epoch.
+    pub fn accessed_by(&mut self, call: u32) {
+        self.accessed_by = call;
+    }
+
+    pub fn exposed_by(&mut self, call: u32) {
+        self.exposed_by = call;
+    }
+
+    /// The call that has begun what `open` tells of.
+    pub fn begun(&self) -> u32 {
+        if self.is_idle() {
+            self.exposed_by
+        } else {
+            self.accessed_by
         }
     }
 

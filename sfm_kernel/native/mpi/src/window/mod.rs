@@ -43,6 +43,7 @@ use crate::errhandlers::Attached as Handler;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::info::Info;
+use crate::left;
 use crate::table::Table;
 
 use attached::Attached;
@@ -231,9 +232,9 @@ fn of_id(id: i64) -> Option<Arc<Window>> {
 /// At the end of MPI: tell of epochs that were not ended, and serve nobody any more.
 pub fn finish() {
     for window in all_open() {
-        if let Some(open) = window.epochs().open() {
-            let (rank, name) = (window.comm.rank, window.told());
-            eprintln!("MPI_Finalize in process {rank} of {name}: {open}");
+        let epochs = window.epochs();
+        if let Some(open) = epochs.open() {
+            left::tell_epoch(&window.told(), &open, epochs.begun());
         }
     }
     served::service::stop(None);

@@ -4,6 +4,7 @@ use std::sync::atomic::{fence, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use sfm_endpoint::sites::NOWHERE;
 use sfm_native::segment::Doing;
 
 use super::epoch::Held;
@@ -182,7 +183,8 @@ impl Window {
     /// Say no more than the tag does.
     fn tell(&self, rank: usize, tag: c_int) {
         let (context, rank) = (engine::collectives(self.comm.context), self.process(rank));
-        let to = To { context, rank, source: self.comm.rank, tag, what: What::Message };
+        let to =
+            To { context, rank, source: self.comm.rank, tag, what: What::Message, site: NOWHERE };
         // SAFETY: there are no bytes.
         unsafe { engine().send(to, Sending::Standard, &nothing()) };
     }

@@ -136,7 +136,7 @@ pub unsafe fn issue(
             number
         };
         let kind = engine::Kind::Access;
-        engine().say_of_window(kind, process, number, window.id(), message.encoded());
+        engine().say_more(kind, process, number, window.id(), message.encoded());
         window.control.part(rank).bell.ring();
         if outgoing.left.load(Relaxed) > UNDER_WAY {
             let look = || window.outgoing.look(window, rank, UNDER_WAY / 2);
@@ -171,7 +171,7 @@ pub fn catch_up(engine: &Engine) {
                     Err(failure) => (failure.code, Vec::new()),
                 };
                 let kind = engine::Kind::Accessed;
-                engine.say_of_window(kind, note.rank, note.number, code.into(), bytes);
+                engine.say_more(kind, note.rank, note.number, code.into(), bytes);
             }
             _ => answered(note.number, tag as c_int, &bytes),
         }

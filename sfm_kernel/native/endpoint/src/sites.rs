@@ -1,0 +1,122 @@
+//! Calls in the program's source, by number: what was begun there is told at the end of the program.
+//!
+//! A call is looked for whenever something is begun, so its number must cost next to nothing: what
+//! a line is called is found out the first time, and kept. There is room for more calls than a
+//! program has that people have written; what is beyond them has no number.
+
+use std::sync::OnceLock;
+
+/// A call, as people know it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Site {
+    /// Its function: `MPI_Irecv`, `comm.irecv`.
+    pub call: String,
+    /// The code in which it stands, as observers are told of it (core: places.rs); empty where that
+    /// is not known.
+    pub code: String,
+    pub line: u32,
+}
+
+/// What tells two calls from each other: addresses, which stay what they are.
+pub type Key = (usize, usize);
+
+/// No call that is known.
+pub const NOWHERE: u32 = 0;
+
+const ROOM: usize = 1024;
+/// Entries that a call may be in; more would be a search.
+const TRIES: usize = 8;
+
+type Entry = (Key, Option<Site>);
+
+static ENTRIES: [OnceLock<Entry>; ROOM] = [const { OnceLock::new() }; ROOM];
+
+/// What is known of a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Looked {
+    Known(u32),
+    /// None of the program's: whoever has called it may be.
+    Hidden,
+    /// It can be added.
+    New,
+    /// There is no room for it.
+    Full,
+}
+
+fn first(key: Key) -> usize {
+    let mixed = (key.0 ^ key.1.rotate_left(20)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed >> (usize::BITS - ROOM.ilog2())
+}
+
+fn tries(key: Key) -> impl Iterator<Item = usize> {
+    (0..TRIES).map(move |more| (first(key) + more) % ROOM)
+}
+
+fn looked(nth: usize, entry: &Entry) -> Looked {
+    match entry.1 {
+        Some(_) => Looked::Known(nth as u32 + 1),
+        None => Looked::Hidden,
+    }
+}
+
+#[inline]
+pub fn find(key: Key) -> Looked {
+    for nth in tries(key) {
+        match ENTRIES[nth].get() {
+            None => return Looked::New,
+            Some(entry) if entry.0 == key => return looked(nth, entry),
+            Some(_) => {}
+        }
+    }
+    Looked::Full
+}
+
+/// What is known of it from now on; `site`: None for what is none of the program's.
+pub fn add(key: Key, site: Option<Site>) -> Looked {
+    let mut new = Some((key, site));
+    for nth in tries(key) {
+        let entry = ENTRIES[nth].get_or_init(|| new.take().expect("put into one entry"));
+        if entry.0 == key {
+            return looked(nth, entry);
+        }
+    }
+    Looked::Full
+}
+
+/// The call of a number.
+pub fn get(number: u32) -> Option<&'static Site> {
+    ENTRIES.get((number as usize).checked_sub(1)?)?.get()?.1.as_ref()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(line: u32) -> Option<Site> {
+        Some(Site { call: "MPI_Irecv".into(), code: String::new(), line })
+    }
+
+    #[test]
+    fn a_call_keeps_its_number_and_what_is_hidden_has_none() {
+        let keys: Vec<Key> = (0..40).map(|nth| (0x7f00_0000_1000 + 16 * nth, 7)).collect();
+        assert_eq!(find(keys[0]), Looked::New);
+        let numbers: Vec<_> = keys.iter().map(|key| add(*key, site(key.0 as u32))).collect();
+        for (key, number) in keys.iter().zip(numbers) {
+            assert_eq!((find(*key), add(*key, None)), (number, number));
+            let Looked::Known(number) = number else { panic!("no room for 40 calls") };
+            assert_eq!(get(number), site(key.0 as u32).as_ref());
+        }
+        assert_eq!((add((1, 2), None), find((1, 2))), (Looked::Hidden, Looked::Hidden));
+        assert_eq!((get(NOWHERE), get(ROOM as u32 + 1)), (None, None));
+    }
+
+    #[test]
+    fn what_is_beyond_the_room_has_no_number() {
+        // Apart from the other tests' calls, which are few: these all want the same entries.
+        let same = (0..).map(|nth| (3 + 16 * nth, 5)).filter(|key| first(*key) == first((3, 0)));
+        let same: Vec<Key> = same.take(TRIES + 1).collect();
+        let added: Vec<_> = same.iter().map(|key| add(*key, None)).collect();
+        assert!(added.contains(&Looked::Full));
+        assert!(same.iter().any(|key| find(*key) == Looked::Full));
+    }
+}
