@@ -14,10 +14,8 @@ from typing_extensions import Buffer, disjoint_base
 
 __all__ = [
     "Board",
-    "Busy",
     "Calls",
     "Collectives",
-    "Direct",
     "Exchange",
     "Gateway",
     "Inbox",
@@ -33,7 +31,6 @@ __all__ = [
     "Segment",
     "Way",
     "abandon_connections",
-    "add_direct",
     "congestion",
     "decode",
     "judge",
@@ -395,73 +392,6 @@ class Calls:
 
         All templates are looked at at one instant. None if there is none.
         """
-
-@final
-class Busy:
-    """Whether more than single messages is under way in ``sfm_kernel.mpi``. False at first."""
-
-    def __new__(cls) -> Busy: ...
-    def set(self, busy: bool) -> None: ...
-    def __bool__(self) -> bool: ...
-
-@final
-class Direct:
-    """What the native ``send``, ``recv``, ``Send`` and ``Recv`` of a communicator need."""
-
-    def __new__(
-        cls,
-        context: Calls,
-        parts: Calls,
-        peers: tuple[Any, ...],
-        busy: Busy,
-        any_source: int,
-        any_tag: int,
-    ) -> Direct: ...
-    def send(self, dest: int, tag: int, data: Any, buffering: int) -> bool:
-        """Send the bytes of an array of at most 1 MB, eagerly, in parts where that is faster.
-
-        False where there is no native way to that rank (yet): nothing was sent.
-        """
-
-    def is_near(self, rank: int) -> bool:
-        """Whether data go to and from this rank through memory, and there is a way already."""
-
-    def open(self, dest: int, tag: int, data: Any, transfer: str, total: int) -> None:
-        """Send the first data of a transfer of so many bytes, in parts; never waits."""
-
-    def stream(self, dest: int, transfer: str, data: Any, start: int, acked: int) -> int | None:
-        """Send the next data of a transfer, of which the receiver waits for all at once.
-
-        Args:
-            data: an array; its first byte is byte ``start`` of the transfer.
-            acked: how many bytes the receiver has said it has.
-        Returns: how many it has said it has now; None if it has given up.
-        If this raises, call ``give_up``.
-        """
-
-    def receive_stream(self, source: int, transfer: str, into: Any, start: int) -> None:
-        """Wait for a stream, from byte ``start`` of the transfer to the end of the array.
-
-        What this raises, the sender is told of.
-        """
-
-    def give_up(self, dest: int, transfer: str) -> None:
-        """Tell the receiver of a stream that no more comes."""
-
-    def abandon(self, source: int, transfer: str, into: Any, start: int) -> None:
-        """Tell the sender of a stream that no more is wanted, and drop what has come."""
-
-    def receive(self, message: Message, into: Any) -> None:
-        """Copy a message that came in parts into an array of its ``size``; waits for the parts."""
-
-def add_direct(class_: type) -> None:
-    """Give a class of communicators ``send``, ``recv``, ``Send`` and ``Recv``.
-
-    A communicator has ``_state``: None, or an object whose ``direct`` is its ``Direct``. While that
-    is busy, and where arguments are not the simplest ones, these call ``_send_otherwise`` … with
-    the same arguments. They also call ``_received(message, buffer, status)`` for a message that is
-    not simple, and ``_translated(error)``, which raises, for an error of this package.
-    """
 
 @final
 class Board:

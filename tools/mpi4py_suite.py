@@ -1,13 +1,10 @@
 """Runs the tests that mpi4py brings along on sfm_kernel's MPI, and prints a table.
 
-With SFM_MPI4PY=real in the environment the tests are those of the mpi4py that is installed, on the
-library; without, of ``sfm_kernel.mpi``, which is written by hand.
-
     python tools/mpi4py_suite.py CHECKOUT [module ...] [-n 1,2,3,5] [--real PYTHON] [--timeout 300]
 
 CHECKOUT is a folder with the sources of mpi4py (its `test` folder has the tests); nothing is
 downloaded. Each module is run by itself, with each number of ranks. The exit status is 1 if a test
-fails that is not in KNOWN, or a module does not come to its end.
+fails, or a module does not come to its end.
 
 A test that is skipped has not passed. With `--real`, the python of an environment that has mpi4py
 and its mpiexec, each module is run there, too: the column `lost` says how many tests run there and
@@ -17,7 +14,6 @@ not here. `-v` tells their names, and how tests fail.
 from __future__ import annotations
 
 import argparse
-import fnmatch
 import json
 import os
 import subprocess
@@ -29,37 +25,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sfm_kernel.mpi import library
-
 RANKS = (1, 2, 3, 5)
 RESULTS = "MPI4PY_SUITE_RESULTS"
 """In the environment of a rank: the folder in which it leaves its results."""
-
-KNOWN_BY_HAND = {
-    "test_package.*": "about files of a compiled mpi4py",
-    "test_toplevel.*.testGetInclude": "there are no C headers",
-    "test_mpiapi.*": "about mpi4py's C sources",
-    "test_mpiabi.*": "about the ABI of a C library",
-    "test_doc.*": "about docstrings that a compiler makes",
-    "test_cffi.*": "addresses of C's handles",
-    "test_ctypes.*": "addresses of C's handles",
-    "test_objmodel.*": "among others, looks at the memory of BOTTOM",
-    "test_p2p_obj.*.testCommLock": "a table inside mpi4py",
-    "test_msgspec.TestMessageRMA.*": "windows are not offered",
-    "test_win.*": "windows are not offered",
-    "test_spawn.*": "processes that start others are not offered",
-    "test_dynproc.*": "processes that start others are not offered",
-    "test_ulfm.*": "recovery from failures is not offered",
-}
-"""Tests that may fail (module.class.name, with * and ?), and why: of what is written by hand.
-
-On the library none may."""
-
-KNOWN = {} if library.is_chosen() else KNOWN_BY_HAND
-
-
-LEFT_OUT = ("test_dynproc.*.test*Connect*", "test_dynproc.*.testJoin")
-"""Not run by hand: one rank is refused what the others go on to wait for."""
 
 
 class Outcome(NamedTuple):
@@ -77,22 +45,11 @@ class Outcome(NamedTuple):
     problem: str
     """Why the module did not come to its end; empty if it did."""
 
-    @property
-    def unknown(self) -> list[str]:
-        """The failures that nothing explains."""
-        return [name for name in self.failed if not known(name)]
-
-
-def known(name: str) -> str:
-    """Why this test may fail; empty if it may not."""
-    reasons = (why for pattern, why in KNOWN.items() if fnmatch.fnmatchcase(name, pattern))
-    return next(reasons, "")
-
 
 # In a rank
 
 
-def run_module(folder: Path, module: str, left_out: Sequence[str]) -> int:
+def run_module(folder: Path, module: str) -> int:
     """Run one module with mpi4py's own runner; leave what came of it in a file."""
     sys.dont_write_bytecode = True
     sys.path.insert(0, str(folder))
@@ -103,8 +60,6 @@ def run_module(folder: Path, module: str, left_out: Sequence[str]) -> int:
 
     def noted(test: unittest.TestCase, result: Any = None) -> Any:
         begun.add(test.id())
-        if any(fnmatch.fnmatchcase(test.id(), pattern) for pattern in left_out):
-            setattr(test, test._testMethodName, lambda: test.skipTest("left out"))
         return run(test, result)
 
     run, unittest.TestCase.run = unittest.TestCase.run, noted  # type: ignore[method-assign]
@@ -166,8 +121,7 @@ def outcome(folder: Path, module: str, ranks: int, timeout: float, real: Path | 
     """Run a module here, and on the real mpi4py, where there is one."""
     size, started = ["-n", str(ranks)], time.monotonic()
     here = [sys.executable, "-m", "sfm_kernel.mpi", *size, "--timeout", str(timeout)]
-    left_out = () if library.is_chosen() else LEFT_OUT
-    done, found = run(here, [str(folder), module, *left_out], timeout)
+    done, found = run(here, [str(folder), module], timeout)
     seconds = time.monotonic() - started
     failed: dict[str, str] = {}
     for rank, result in found.items():
@@ -190,8 +144,7 @@ HEAD = f"{'module':24} {'ranks':>5} {'tests':>6} {'skipped':>8} {'lost':>5} {'se
 
 
 def line(one: Outcome) -> str:
-    state = "did not end" if one.problem else f"{len(one.unknown)} failures"
-    state += f", {len(one.failed) - len(one.unknown)} known" if one.failed else ""
+    state = "did not end" if one.problem else f"{len(one.failed)} failures"
     lost = "?" if one.lost is None else len(one.lost)
     numbers = f"{one.ranks:5} {one.tests:6} {one.skipped:8} {lost:>5} {one.seconds:8.1f}"
     return f"{one.module:24} {numbers}  {state}"
@@ -201,8 +154,8 @@ def show(one: Outcome, verbose: bool) -> None:
     """Print its line, and what there is to say about it."""
     print(line(one), flush=True)
     for name, text in one.failed.items():
-        print(f"    {name}  {known(name)}")
-        if verbose and not known(name):
+        print(f"    {name}")
+        if verbose:
             print(f"        {text}".replace("\n", "\n        "))
     for name in sorted(one.lost or ()) if verbose else ():
         print(f"    {name}  runs on the real one only")
@@ -212,7 +165,7 @@ def show(one: Outcome, verbose: bool) -> None:
 
 def main() -> int:
     if sys.argv[1:2] == ["--inside"]:
-        return run_module(Path(sys.argv[2]), sys.argv[3], sys.argv[4:])
+        return run_module(Path(sys.argv[2]), sys.argv[3])
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("checkout", type=Path, help="a folder with the sources of mpi4py")
     parser.add_argument("modules", nargs="*", help="test_info … (all, if none is named)")
@@ -234,11 +187,11 @@ def main() -> int:
             one = outcome(folder, module, ranks, options.timeout, options.real)
             show(one, options.verbose)
             found.append(one)
-    bad = [one for one in found if one.problem or one.unknown]
+    bad = [one for one in found if one.problem or one.failed]
     skipped = sum(one.skipped for one in found)
     lost = sum(len(one.lost or ()) for one in found) if options.real else "?"
     print(f"{sum(one.tests for one in found)} tests, {skipped} skipped; {lost} run elsewhere only")
-    print(f"{len(bad)} runs with unexplained failures")
+    print(f"{len(bad)} runs with failures")
     return 1 if bad else 0
 
 

@@ -12,18 +12,15 @@ ending      the end of the process
 
 from sfm_kernel.endpoint.callbacks import Callback
 from sfm_kernel.endpoint.endpoint import BUFFERING, Endpoint
-from sfm_kernel.endpoint.messaging import UNBOUNDED, Busy, Context, Direct, add_direct
+from sfm_kernel.endpoint.messaging import UNBOUNDED, Context
 from sfm_kernel.endpoint.seen import asked, caller, facts
 
 __all__ = [
     "BUFFERING",
     "UNBOUNDED",
-    "Busy",
     "Callback",
     "Context",
-    "Direct",
     "Endpoint",
-    "add_direct",
     "asked",
     "caller",
     "facts",

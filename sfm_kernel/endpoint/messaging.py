@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sfm_kernel._native import Busy, Calls, Direct, Way, add_direct
+from sfm_kernel._native import Calls, Way
 from sfm_kernel.endpoint.calls import call
 from sfm_kernel.endpoint.seen import asked, facts
 from sfm_kernel.errors import AddressError, PeerLost, RecvTimeout, SFMError, WouldBlock
@@ -16,8 +16,6 @@ from sfm_kernel.transport.base import Member, Name
 
 if TYPE_CHECKING:
     from sfm_kernel.endpoint.peers import Peers
-
-__all__ = ["Busy", "Context", "Direct", "Messaging", "add_direct"]
 
 
 class Messaging(Calls):

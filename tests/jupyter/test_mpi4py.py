@@ -62,6 +62,11 @@ def test_a_failed_call_says_what_to_do(book: Notebook) -> None:
     assert "argument dest is 7" in cell.shown
 
 
+def test_engines_start_no_processes(book: Notebook) -> None:
+    cell = book.run("%%sfm\nMPI.COMM_WORLD.Spawn('true')")
+    assert cell.error and "`%sfm scale`" in cell.shown
+
+
 def test_the_world_is_made_anew_when_engines_change(book: Notebook) -> None:
     """Also for a communicator's copy; MPI goes on after it was finalized."""
     sums = "%%sfm\n" + BEGINNING + "print('sum', comm.allreduce(comm.rank + 1), comm.Dup().size)"

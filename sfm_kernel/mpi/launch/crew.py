@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from sfm_kernel.directory import remove_world, root
 from sfm_kernel.mpi.launch import left, reports, spawning
 from sfm_kernel.mpi.launch.child import Child
-from sfm_kernel.mpi.launch.deeds import ABSENT, DIED, UNFINISHED, deed, too_soon
+from sfm_kernel.mpi.launch.deeds import ABSENT, DIED, TOLD, UNFINISHED, deed, too_soon
 from sfm_kernel.mpi.launch.lone import Lone
 from sfm_kernel.mpi.launch.native import Native
 from sfm_kernel.mpi.launch.relay import Output
@@ -46,12 +46,6 @@ _DOUBT = 1.0
 _HINT = "The ranks go on waiting. Ctrl-C (Stop) ends them; so does the option --detect by itself."
 
 _STATUS_OF_TIMEOUT = 124
-_TOLD_BY_DEED = (
-    reports.INTERRUPTED, reports.CHECKED, reports.CRASHED, reports.FAILED, reports.CUT_OFF,
-    reports.ABORTED,
-)  # fmt: skip
-"""Kinds whose text is not shown as it is."""
-
 _LOSSES = (reports.LOST, reports.CUT_OFF)
 
 _OF_OTHERS = (
@@ -110,7 +104,13 @@ class Crew:
         self._mismatched = False  # calls that do not fit together have all returned
         self._ending = False
         self._note: Callable[[str], None]
-        self._watching = Watching(self._world, self._pids, self._tell, end=detect, hint=_HINT)
+        self._watching = Watching(
+            self._world,
+            lambda: [one.pid for one in self._running()],
+            self._tell,
+            end=detect,
+            hint=_HINT,
+        )
 
     def run(self) -> int:
         """Run the program to its end; the exit status. No process and no file is left.
@@ -288,7 +288,7 @@ class Crew:
         self._ending = True
         failed, report = self._failure
         others = [one for one in self._running() if one is not failed]
-        text = "" if report.kind in _TOLD_BY_DEED else report.text
+        text = "" if report.kind in TOLD else report.text
         if len(self._children) > 1:
             done = deed(failed, report)
             rest = "\nsfm:" if "\n" in done else ";"
@@ -376,9 +376,6 @@ class Crew:
         if self._stopped is None and not self._ending:
             self._watching.look()
             self._timers[self._watch] = self._watching.due
-
-    def _pids(self) -> list[int]:
-        return [child.pid for child in self._running()]
 
     def _tell(self, text: str) -> None:
         self._err.say("".join(f"sfm: {line}\n" for line in text.splitlines()))

@@ -12,6 +12,12 @@ UNFINISHED = "unfinished"  # it ended after MPI_Init, and has not called MPI_Fin
 ABSENT = "absent"  # it ended without MPI_Init, in which others wait for it
 """Kinds of reports that no rank can make."""
 
+TOLD = (
+    reports.INTERRUPTED, reports.CHECKED, reports.CRASHED, reports.FAILED, reports.CUT_OFF,
+    reports.ABORTED,
+)  # fmt: skip
+"""Kinds whose text is not shown as it is: a deed says it."""
+
 
 def deed(child: Child, report: Report) -> str:
     """What comes after "rank 3"."""

@@ -82,9 +82,11 @@ class Output:
             self._begun_by = None
 
     def _watch(self, wanted: bool) -> None:
-        if wanted and self._fd not in self._selector.get_map():
+        if wanted == (self._fd in self._selector.get_map()):
+            return
+        if wanted:
             self._selector.register(self._fd, selectors.EVENT_WRITE, self.flush)
-        elif not wanted:
+        else:
             self._selector.unregister(self._fd)
 
 

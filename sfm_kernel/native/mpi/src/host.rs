@@ -19,7 +19,8 @@ pub fn set(make: Make) {
 
 /// Who the engines are, as of now; with the first answer goes the own one's end. None: this process
 /// is no engine, and joins a world by itself.
-pub type Find = fn(first: bool) -> Option<(Engines, Option<Box<dyn Home>>)>;
+pub type Found = Option<(Engines, Option<Box<dyn Home>>)>;
+pub type Find = fn(first: bool) -> Found;
 
 static FIND: OnceLock<Find> = OnceLock::new();
 
@@ -28,7 +29,7 @@ pub fn set_engines(find: Find) {
     let _ = FIND.set(find);
 }
 
-pub(crate) fn engines(first: bool) -> Option<(Engines, Option<Box<dyn Home>>)> {
+pub(crate) fn engines(first: bool) -> Found {
     FIND.get().and_then(|find| find(first))
 }
 

@@ -124,6 +124,10 @@ impl Own {
         Own { world, launch, first: 0, rank, size: all.len(), engines: Some(all) }
     }
 
+    pub fn is_engine(&self) -> bool {
+        self.engines.is_some()
+    }
+
     /// A number for the communicator of all engines, as long as they stay the same.
     pub fn generation(&self) -> u64 {
         let Some(all) = &self.engines else { return 0 };

@@ -336,7 +336,7 @@ impl Work {
                 rest.give_up();
                 *self = Work::Ended(outcome);
             }
-            Work::Schedule(one) => one.give_up(failure(&outcome)),
+            Work::Schedule(one) => one.give_up(outcome.failure()),
             Work::Ended(_) | Work::Inactive | Work::Generalized(_) => {}
         }
     }
@@ -347,7 +347,7 @@ impl Work {
             Work::Schedule(one) => one.failure(),
             _ => None,
         }
-        .unwrap_or_else(|| failure(outcome))
+        .unwrap_or_else(|| outcome.failure())
     }
 
     fn cancel(&self) -> c_int {
@@ -364,32 +364,6 @@ impl Work {
     }
 }
 
-/// The error of an operation that failed.
-fn failure(outcome: &Outcome) -> Failure {
-    let fits = "do all give counts and datatypes that fit?";
-    let text = match outcome.code {
-        MPI_ERR_TRUNCATE if outcome.status.MPI_SOURCE == MPI_ANY_SOURCE => {
-            format!("another process sends more than is expected here: {fits}")
-        }
-        MPI_ERR_COUNT => format!("another process sends less than is expected here: {fits}"),
-        MPI_ERR_TRUNCATE => format!(
-            "a message from rank {} with tag {} is longer than the {} bytes that the receive has \
-             room for; give it a larger count",
-            outcome.status.MPI_SOURCE,
-            outcome.status.MPI_TAG,
-            outcome.status.bytes()
-        ),
-        MPI_ERR_PROC_ABORTED => "the process on the other side has ended".into(),
-        MPI_ERR_BUFFER => {
-            "the sender has freed the message's memory before it was received; it has \
-                           to keep its request, and to wait for that"
-                .into()
-        }
-        code => format!("the operation failed with error {code}"),
-    };
-    fail(outcome.code, text)
-}
-
 /// What `outcome` means for a call that completes one operation.
 ///
 /// # Safety
@@ -398,6 +372,6 @@ pub unsafe fn finish(outcome: &Outcome, comm: MPI_Comm, status: *mut MPI_Status)
     outcome.status.put(status);
     match outcome.code {
         MPI_SUCCESS => Ok(()),
-        _ => Err(failure(outcome).on(On::Comm(comm))),
+        _ => Err(outcome.failure().on(On::Comm(comm))),
     }
 }

@@ -236,19 +236,6 @@ fn canonical_src<'py>(
     }
 }
 
-/// What a wait in this context is told: see `Search::wait`.
-pub(super) fn waiter<'a, 'py: 'a>(
-    context: &Bound<'py, Calls>,
-    template: impl Iterator<Item = (&'a str, &'a Bound<'py, PyAny>)>,
-) -> PyResult<(String, Bound<'py, PyAny>)> {
-    let py = context.py();
-    let wanted = PyDict::new(py);
-    for (name, value) in template {
-        wanted.set_item(name, value)?;
-    }
-    context.call_method1(intern!(py, "_waiter"), (wanted,))?.extract()
-}
-
 fn recv<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome<'py> {
     let (slf, py) = (slf.cast::<Calls>()?, slf.py());
     here::mark(py)?;

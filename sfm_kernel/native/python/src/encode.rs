@@ -178,30 +178,6 @@ impl<'py> Encoder<'py> {
         done.map_err(|why| error(py, "EncodeError", (name, why)))
     }
 
-    pub fn add_int(&mut self, name: &str, value: i64) -> PyResult<()> {
-        self.builder.attribute(name, Kind::Int, &[&value.to_le_bytes()]).expect("a short name");
-        Ok(())
-    }
-
-    /// Memory, as an array of bytes.
-    ///
-    /// # Safety
-    /// It stays as it is while `owner` lives.
-    pub unsafe fn add_bytes(
-        &mut self,
-        name: &str,
-        at: *const u8,
-        length: usize,
-        owner: &Bound<'py, PyAny>,
-    ) -> PyResult<()> {
-        let index = self.builder.buffer(at, length).to_le_bytes();
-        self.owners.push(Owner::Object(owner.clone()));
-        let front = [b'u', 1, b'C', 1];
-        let parts: [&[u8]; 3] = [&index, &front, &(length as u64).to_le_bytes()];
-        self.builder.attribute(name, Kind::Array, &parts).expect("a short name");
-        Ok(())
-    }
-
     fn large(
         &mut self,
         name: &str,

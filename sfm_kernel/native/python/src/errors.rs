@@ -33,11 +33,6 @@ pub fn is(py: Python<'_>, failure: &PyErr, name: &str) -> bool {
     class.is_ok_and(|class| failure.matches(py, class).unwrap_or(false))
 }
 
-/// Whether `failure` is one of those of `sfm_kernel.errors`.
-pub fn is_ours(py: Python<'_>, failure: &PyErr) -> bool {
-    is(py, failure, "SFMError")
-}
-
 pub fn packet_error(py: Python<'_>, why: &str) -> PyErr {
     error(py, "PacketError", (format!("not a valid packet: {why}"),))
 }

@@ -6,9 +6,7 @@ mod calls;
 mod collectives;
 mod decode;
 mod detached;
-mod direct;
 mod encode;
-mod ends;
 mod errors;
 mod fastcall;
 mod frames;
@@ -20,12 +18,10 @@ mod kept;
 mod lab;
 mod lines;
 mod main_thread;
-mod memory;
 mod message;
 mod mpi;
 mod net;
 mod observer;
-mod parts;
 mod search;
 mod segment;
 mod tcp;
@@ -49,11 +45,7 @@ mod native {
     #[pymodule_export]
     use super::decode::{decode, Region};
     #[pymodule_export]
-    use super::direct::add_direct;
-    #[pymodule_export]
     use super::encode::{pack, PyPacket};
-    #[pymodule_export]
-    use super::ends::{Busy, Direct};
     #[pymodule_export]
     use super::gateway::Gateway;
     #[pymodule_export]

@@ -159,7 +159,7 @@ pub fn set_mpi_buffering(nbytes: usize) {
 
 type Listed<'py> = (u16, String, Bound<'py, PyAny>);
 
-fn find(py: Python<'_>, first: bool) -> PyResult<Option<(Engines, Option<Box<dyn Home>>)>> {
+fn find(py: Python<'_>, first: bool) -> PyResult<::mpi::host::Found> {
     let world = WORLD.get(py).expect("set before").bind(py);
     let members: Option<(String, usize, Vec<Listed<'_>>)> =
         world.call_method0("members")?.extract()?;

@@ -3,6 +3,7 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::errors::{fail, Failure};
 use crate::handles::*;
 
 /// How an operation ended.
@@ -14,6 +15,32 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// The error, should it have failed.
+    pub fn failure(&self) -> Failure {
+        let fits = "do all give counts and datatypes that fit?";
+        let text = match self.code {
+            MPI_ERR_TRUNCATE if self.status.MPI_SOURCE == MPI_ANY_SOURCE => {
+                format!("another process sends more than is expected here: {fits}")
+            }
+            MPI_ERR_COUNT => format!("another process sends less than is expected here: {fits}"),
+            MPI_ERR_TRUNCATE => format!(
+                "a message from rank {} with tag {} is longer than the {} bytes that the receive has \
+                 room for; give it a larger count",
+                self.status.MPI_SOURCE,
+                self.status.MPI_TAG,
+                self.status.bytes()
+            ),
+            MPI_ERR_PROC_ABORTED => "the process on the other side has ended".into(),
+            MPI_ERR_BUFFER => {
+                "the sender has freed the message's memory before it was received; it has \
+                               to keep its request, and to wait for that"
+                    .into()
+            }
+            code => format!("the operation failed with error {code}"),
+        };
+        fail(self.code, text)
+    }
+
     pub fn of_send() -> Outcome {
         Outcome { status: MPI_Status::empty(), code: MPI_SUCCESS }
     }

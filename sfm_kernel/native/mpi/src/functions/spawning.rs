@@ -83,6 +83,11 @@ unsafe fn spawn(
     checks::root(&parents, root)?;
     put("intercomm", intercomm, MPI_COMM_NULL)?;
     let programs = match parents.rank == root {
+        true if crate::process::own().is_engine() => Err(fail(
+            MPI_ERR_SPAWN,
+            "engines start no processes: `%sfm scale` has more engines, and a program in a file, \
+             which `%sfm run` starts, may spawn",
+        )),
         true => programs().map(Some),
         false => Ok(None),
     };
