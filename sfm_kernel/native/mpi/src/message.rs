@@ -1,23 +1,43 @@
-//! Messages that were probed and taken out of the queue, until they are received.
+//! Messages that were probed and are out of the queue, until they are received.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use sfm_native::packet::Packet;
+use sfm_native::core::{Payload, Receiver};
+use sfm_native::packet::Envelope;
 
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::table::Table;
 
 pub struct Message {
-    pub packet: Arc<Packet>,
     /// Whose error handler hears of a failure.
     pub comm: MPI_Comm,
+    /// What is written on it, and its bytes, once it has come.
+    come: OnceLock<(Envelope, Vec<u8>)>,
 }
 
 static MESSAGES: Table<Message> = Table::new(0xa800_0000);
 
-pub fn open(message: Message) -> MPI_Message {
-    MESSAGES.insert(Arc::new(message))
+impl Message {
+    /// One that is to come.
+    pub fn to_come(comm: MPI_Comm) -> Arc<Message> {
+        Arc::new(Message { comm, come: OnceLock::new() })
+    }
+
+    /// What is written on it, and its bytes; None before it has come.
+    pub fn get(&self) -> Option<(&Envelope, &[u8])> {
+        self.come.get().map(|(envelope, bytes)| (envelope, &bytes[..]))
+    }
+}
+
+impl Receiver for Message {
+    fn receive(self: Arc<Self>, envelope: &Envelope, Payload(first, second): Payload<'_>) {
+        let _ = self.come.set((*envelope, [first, second].concat())); // it comes once
+    }
+}
+
+pub fn open(message: Arc<Message>) -> MPI_Message {
+    MESSAGES.insert(message)
 }
 
 /// The message, whose handle is then out of use.

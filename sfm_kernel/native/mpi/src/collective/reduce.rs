@@ -115,7 +115,7 @@ async fn ring(team: &Team, op: &Op, items: &Items) -> Answer {
         })
         .collect();
     combine_round(team, op, &parts).await?;
-    allgather::ring(team, &parts).await
+    allgather::ring(team, None, &parts).await
 }
 
 /// Afterwards this process's part is what all have there. The operation commutes.

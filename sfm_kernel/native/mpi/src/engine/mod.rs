@@ -45,7 +45,7 @@ use sfm_native::packet::LIBRARY;
 pub use control::{Kind, Note};
 pub use offers::{copy, Proof};
 pub use operation::Outcome;
-pub use receiving::{found, Receiving, Wanted};
+pub use receiving::{found, probed, Receiving, Wanted};
 pub use sending::{Mode, Sending, To};
 pub use wait::{text_of_loss, About, From};
 pub use what::What;

@@ -13,6 +13,7 @@ use super::operation::{End, Outcome};
 use super::{engine, Engine, What};
 use crate::data::Data;
 use crate::handles::*;
+use crate::message::Message;
 use crate::tool::{counting, sessions};
 
 pub struct Receiving {
@@ -111,13 +112,16 @@ impl Wanted {
 
 /// What a probe has found.
 pub fn found(packet: &Packet) -> MPI_Status {
-    let envelope = packet.envelope().expect("only envelopes are found");
-    let payload = packet.payload();
-    let length = match Note::of(&envelope).kind {
-        Kind::Offer => Offer::read(Payload(payload, &[])).map_or(0, |offer| offer.length),
-        _ => payload.len(),
+    probed(&packet.envelope().expect("only envelopes are found"), packet.payload())
+}
+
+/// The same of a message's envelope and what has come with it.
+pub fn probed(envelope: &Envelope, bytes: &[u8]) -> MPI_Status {
+    let length = match Note::of(envelope).kind {
+        Kind::Offer => Offer::read(Payload(bytes, &[])).map_or(0, |offer| offer.length),
+        _ => bytes.len(),
     };
-    status_of(&envelope, length)
+    status_of(envelope, length)
 }
 
 impl Engine {
@@ -132,21 +136,32 @@ impl Engine {
         receiving
     }
 
+    /// Take the first message that is wanted out of the queue: now, or when it comes. The number is
+    /// for `leave_message`.
+    pub fn take_message(&self, wanted: &Wanted, message: &Arc<Message>) -> u64 {
+        self.core.post(wanted.context, wanted.numbers(), message.clone()).unwrap_or(0)
+    }
+
+    /// Do not; false where it has come.
+    pub fn leave_message(&self, wanted: &Wanted, number: u64) -> bool {
+        number != 0 && self.core.unpost(wanted.context, number)
+    }
+
     /// Receive a message that was taken out of the queue.
     ///
     /// # Safety
     /// As of `receive`.
-    pub unsafe fn receive_taken(&self, packet: &Packet, data: Data) -> Arc<Receiving> {
-        let envelope = packet.envelope().expect("only envelopes are taken");
+    pub unsafe fn receive_taken(&self, message: &Message, data: Data) -> Arc<Receiving> {
+        let (envelope, bytes) = message.get().expect("only what has come has a handle");
         let wanted = Wanted {
             context: envelope.context,
             source: envelope.source as c_int,
             tag: envelope.tag as c_int,
-            from: Some(Note::of(&envelope).rank),
+            from: Some(Note::of(envelope).rank),
             what: What::Message,
         };
         let receiving = Arc::new(Self::receiving(wanted, data));
-        receiving.clone().receive(&envelope, Payload(packet.payload(), &[]));
+        receiving.clone().receive(envelope, Payload(bytes, &[]));
         receiving
     }
 
@@ -175,18 +190,6 @@ impl Engine {
         match first? {
             Found::Ask(candidate) => Some(found(&candidate.packet)),
             Found::Taken(_) | Found::Nothing { .. } => None,
-        }
-    }
-
-    /// The first message that is wanted, out of the queue.
-    pub fn take(&self, wanted: &Wanted) -> Option<Arc<Packet>> {
-        use sfm_native::core::Found;
-        if counting::is_on() {
-            self.probe(wanted)?;
-        }
-        match self.core.look_for(wanted.context, wanted.numbers(), true)? {
-            Found::Taken(taken) => Some(taken.packet),
-            Found::Ask(_) | Found::Nothing { .. } => None,
         }
     }
 }

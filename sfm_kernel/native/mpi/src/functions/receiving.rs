@@ -6,7 +6,7 @@ use crate::checks::put;
 use crate::comm;
 use crate::data::Data;
 use crate::ends;
-use crate::engine::{engine, found, told, About, From, Outcome, Receiving, Wanted};
+use crate::engine::{engine, probed, told, About, From, Outcome, Receiving, Wanted};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::message::{self, Message};
@@ -155,9 +155,27 @@ pub unsafe fn mprobe(
         put("message", message, MPI_MESSAGE_NO_PROC)?;
         return finish(&nothing(), comm, status);
     };
-    let packet = wait_for(&on, &wanted, || engine().take(&wanted))?;
-    found(&packet).put(status);
-    put("message", message, message::open(Message { packet, comm }))
+    let taken = Message::to_come(comm);
+    let number = engine().take_message(&wanted, &taken);
+    let call = || told::receive(&on, &wanted);
+    let about = About::receiving(ends::from(&on, &wanted), &call);
+    engine().wait(about, || taken.get().is_some()).or_else(|failure| {
+        match engine().leave_message(&wanted, number) {
+            true => Err(failure),
+            false => Ok(()), // it has come after all
+        }
+    })?;
+    hand_out(taken, message, status)
+}
+
+unsafe fn hand_out(
+    taken: Arc<Message>,
+    message: *mut MPI_Message,
+    status: *mut MPI_Status,
+) -> Answer {
+    let (envelope, bytes) = taken.get().expect("it has come");
+    probed(envelope, bytes).put(status);
+    put("message", message, message::open(taken))
 }
 
 pub unsafe fn improbe(
@@ -174,12 +192,16 @@ pub unsafe fn improbe(
         put("flag", flag, 1)?;
         return finish(&nothing(), comm, status);
     };
-    let Some(packet) = look_once(&on, &wanted, || engine().take(&wanted)) else {
-        return put("flag", flag, 0);
+    let taken = Message::to_come(comm);
+    let look = || {
+        let number = engine().take_message(&wanted, &taken);
+        (!engine().leave_message(&wanted, number)).then_some(())
     };
-    found(&packet).put(status);
+    if look_once(&on, &wanted, look).is_none() {
+        return put("flag", flag, 0);
+    }
     put("flag", flag, 1)?;
-    put("message", message, message::open(Message { packet, comm }))
+    hand_out(taken, message, status)
 }
 
 /// Begin to receive a message that was taken out of the queue.
@@ -198,8 +220,8 @@ unsafe fn begin_taken(
     if taken == MPI_MESSAGE_NO_PROC {
         return Ok(None);
     }
-    let Message { packet, comm } = &*message::release(taken)?;
-    Ok(Some((engine().receive_taken(packet, data), *comm)))
+    let taken = message::release(taken)?;
+    Ok(Some((engine().receive_taken(&taken, data), taken.comm)))
 }
 
 pub unsafe fn mrecv(
