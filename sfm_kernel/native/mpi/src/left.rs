@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use sfm_endpoint::calltext::shown;
 use sfm_endpoint::sites::{self, Site};
-use sfm_native::packet::Packet;
+use sfm_native::packet::Envelope;
 
 use crate::engine::told::Arguments;
 use crate::engine::{self, engine, told, Kind, Note, What};
@@ -78,9 +78,8 @@ pub fn ask_senders() {
     engine().core.take_in_all();
     engine().advance();
     let mut found: BTreeMap<(usize, u32, u64), (usize, i64)> = BTreeMap::new();
-    let mut count = |packet: &Packet| {
-        let Some(envelope) = packet.envelope() else { return };
-        let note = Note::of(&envelope);
+    let mut count = |envelope: &Envelope| {
+        let note = Note::of(envelope);
         if note.what == What::Message && engine::are_messages(envelope.context) {
             let site = if note.kind == Kind::Plain { note.number } else { sites::NOWHERE };
             let key = (note.rank, site, envelope.context);
@@ -92,10 +91,12 @@ pub fn ask_senders() {
         }
     };
     engine().core.find_queued(|packet| {
-        count(packet);
+        packet.envelope().iter().for_each(&mut count);
         None::<()>
     });
-    message::all().iter().for_each(|one| count(&one.packet));
+    for (envelope, _) in message::all().iter().filter_map(|one| one.get()) {
+        count(envelope);
+    }
     for ((sender, site, context), (count, tag)) in found {
         let comm = comm::of_messages(context);
         let mut arguments: Arguments =
