@@ -138,44 +138,23 @@ impl Spin {
     /// for is then about to run here. Giving way takes a microsecond, a sleep and a wake-up
     /// several, on both sides.
     pub fn take_turns(&self, news: impl Fn() -> bool) -> bool {
-        self.give_way_while_worth(&self.turns, news)
+        take_turns(&self.turns, news, |_| false)
     }
 
-    /// `take_turns` for who waits for a message: shorter, for it may be long in coming.
+    /// `take_turns` for who waits for a message: shorter, for it may be long in coming, and not
+    /// where the core then goes to somebody who computes, who keeps it for milliseconds.
     pub fn give_way_until(&self, news: impl Fn() -> bool) -> bool {
-        self.give_way_while_worth(&self.way, news)
-    }
-
-    /// Not where the core then goes to somebody who computes, who keeps it for milliseconds.
-    fn give_way_while_worth(&self, worth: &Worth, news: impl Fn() -> bool) -> bool {
-        if news() {
-            return true;
-        }
         if since_start() < self.kept_until.load(Ordering::Relaxed) {
-            return false;
+            return news();
         }
-        let (limit, start) = (worth.limit(), Instant::now());
-        let mut before = Duration::ZERO;
-        while before < limit {
-            std::thread::yield_now();
-            let after = start.elapsed();
-            let kept = (after - before).as_nanos() as u64;
-            if kept > KEPT {
-                self.kept_until.store(since_start() + RESENTED * kept, Ordering::Relaxed);
+        let kept = |time: Duration| {
+            let time = time.as_nanos() as u64;
+            if time > KEPT {
+                self.kept_until.store(since_start() + RESENTED * time, Ordering::Relaxed);
             }
-            if news() {
-                if kept <= KEPT {
-                    worth.paid_off(2);
-                }
-                return true;
-            }
-            if kept > KEPT {
-                break;
-            }
-            before = after;
-        }
-        worth.in_vain();
-        false
+            time > KEPT
+        };
+        take_turns(&self.way, news, kept)
     }
 
     /// A sleep took so long until it was rung: was it the length of a spin, or of some turns?
@@ -185,6 +164,32 @@ impl Spin {
         // A round of many processes takes so much longer when all of them sleep and are woken.
         self.turns.slept(time, 4);
     }
+}
+
+/// `kept`: whether it is enough, since a turn of others took so long.
+fn take_turns(worth: &Worth, news: impl Fn() -> bool, kept: impl Fn(Duration) -> bool) -> bool {
+    if news() {
+        return true;
+    }
+    let (limit, start) = (worth.limit(), Instant::now());
+    let mut before = Duration::ZERO;
+    while before < limit {
+        std::thread::yield_now();
+        let after = start.elapsed();
+        let over = kept(after - before);
+        if news() {
+            if !over {
+                worth.paid_off(2);
+            }
+            return true;
+        }
+        if over {
+            break;
+        }
+        before = after;
+    }
+    worth.in_vain();
+    false
 }
 
 /// Whether there are at least as many cores as processes that want to run, this one included.
