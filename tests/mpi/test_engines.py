@@ -6,9 +6,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import sfm_kernel
+from sfm_kernel import Endpoint, mpi
+from sfm_kernel.observe.timeline import Recorder
 from tests.mpi.launching import PATIENCE
 
 PROGRAM = """
@@ -78,3 +82,40 @@ def test_engines_have_mpi_over(transport: str, tmp_path: Path) -> None:
         env=os.environ | {"SFM_TRANSPORT": transport},
     )  # fmt: skip
     assert (done.stdout, done.stderr) == ("[[], [], [], []]\n", "")
+
+
+def seen(sfm: Endpoint) -> dict[str, Any] | None:
+    """0 sends what 1 receives without having to wait for it; 0's record of both."""
+    mpi.use(sfm)
+    from mpi4py import MPI
+
+    comm, memory = MPI.COMM_WORLD, bytearray(8)
+    sfm.send(dest=sfm.name, tag="own")
+    sfm.recv(tag="own")
+    if comm.rank == 0:
+        comm.send("an object", dest=1, tag=1)  # sent
+        comm.Send(memory, dest=1, tag=2)  # filled
+        comm.recv(source=1)
+        recorder = Recorder(sfm)
+        recorder.read()
+        comm.send("seen", dest=1)
+        return recorder.whole()
+    while not comm.iprobe(source=0, tag=2):
+        pass
+    comm.recv(source=0, tag=1)  # came
+    comm.Recv(memory, source=0, tag=2)  # came whole
+    comm.send("done", dest=0)
+    comm.recv(source=0)
+    return None
+
+
+def test_messages_of_calls_that_have_not_waited_are_shown_in_their_lines() -> None:
+    lines = Path(__file__).read_text().splitlines()
+    at = {
+        line.rpartition("# ")[2]: number for number, line in enumerate(lines, 1) if "  # " in line
+    }
+    whole = sfm_kernel.run(seen, 2, timeout=PATIENCE)[0]
+    flights = {dict(one["attributes"])["tag"]: one for one in whole["flights"]}
+    for tag, sent, received in (("1", "sent", "came"), ("2", "filled", "came whole")):
+        found = [flights[tag][end]["line"] for end in ("sent_at", "received_at")]
+        assert found == [at[sent], at[received]]

@@ -256,7 +256,7 @@ fn new_site(key: sites::Key) -> u32 {
         Some((text_of(module), u32::try_from(address - module.base).ok()?))
     });
     let (code, line) = found.flatten().unwrap_or_default();
-    match sites::add(key, Some(sites::Site { call: name().to_owned(), code, line })) {
+    match sites::add(key, Some(sites::Site::new(name().to_owned(), code, line))) {
         Looked::Known(number) => number,
         _ => NOWHERE,
     }

@@ -6,7 +6,6 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::json;
 
 use sfm_native::calls::{End, Host};
-use sfm_native::places::Place;
 
 use crate::callers;
 use crate::endpoint::Endpoint;
@@ -26,15 +25,13 @@ pub trait Surroundings: Send + Sync {
         true
     }
 
-    /// Where it is, and what it is called there (`comm.recv`), if not: asked for once it is seen to
-    /// wait.
-    fn place(&self) -> Option<Place> {
-        None
-    }
-
+    /// What the call is called there (`comm.recv`), if not: asked for once it is seen to wait.
     fn call(&self) -> Option<String> {
         None
     }
+
+    /// A call has begun, from where this thread is now: what happens in it is shown there.
+    fn enter(&self) {}
 
     /// The number of the call that it is in (sites.rs), as cheap as can be.
     fn site(&self) -> u32 {
@@ -77,10 +74,6 @@ impl Host for Around<'_> {
 
     fn bystanders(&self) -> Result<Option<String>> {
         Ok(Some(self.0.surroundings().bystanders()))
-    }
-
-    fn place(&self) -> Option<Place> {
-        self.0.surroundings().place()
     }
 
     fn ended(&self, why: End) -> Error {

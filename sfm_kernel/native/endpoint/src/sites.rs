@@ -6,6 +6,8 @@
 
 use std::sync::OnceLock;
 
+use sfm_native::places::{self, Place};
+
 /// A call, as people know it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Site {
@@ -15,6 +17,18 @@ pub struct Site {
     /// is not known.
     pub code: String,
     pub line: u32,
+    /// The same two for the core.
+    pub place: Place,
+}
+
+impl Site {
+    pub fn new(call: String, code: String, line: u32) -> Site {
+        let place = match code.as_str() {
+            "" => 0,
+            _ => places::place(places::register(code.clone()), line),
+        };
+        Site { call, code, line, place }
+    }
 }
 
 /// What tells two calls from each other: addresses, which stay what they are.
@@ -93,7 +107,7 @@ mod tests {
     use super::*;
 
     fn site(line: u32) -> Option<Site> {
-        Some(Site { call: "MPI_Irecv".into(), code: String::new(), line })
+        Some(Site::new("MPI_Irecv".into(), String::new(), line))
     }
 
     #[test]

@@ -12,7 +12,6 @@ use sfm_endpoint::directory::is_alive;
 use sfm_endpoint::{Endpoint as Whole, Kind, Member, Name, Result, Surroundings, Wish};
 use sfm_native::calls::Way;
 use sfm_native::core::Core;
-use sfm_native::places::Place;
 
 use crate::errors::{self, fail, Answer, Failure};
 use crate::handles::*;
@@ -46,12 +45,12 @@ impl Surroundings for Around {
         self.program.has_addresses()
     }
 
-    fn place(&self) -> Option<Place> {
-        self.program.place()
-    }
-
     fn call(&self) -> Option<String> {
         self.program.call()
+    }
+
+    fn enter(&self) {
+        self.program.enter();
     }
 
     fn site(&self) -> u32 {

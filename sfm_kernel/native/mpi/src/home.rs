@@ -6,7 +6,6 @@ use std::sync::Arc;
 use sfm_endpoint::{Error, Name, Result, Surroundings};
 use sfm_native::calls::{End, Host, Way};
 use sfm_native::core::Core;
-use sfm_native::places::Place;
 
 use crate::errors::Answer;
 
@@ -67,10 +66,6 @@ impl Host for Here<'_> {
 
     fn bystanders(&self) -> Result<Option<String>> {
         Ok(Some(self.0.surroundings().bystanders()))
-    }
-
-    fn place(&self) -> Option<Place> {
-        self.0.surroundings().place()
     }
 
     fn ended(&self, why: End) -> Error {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use sfm_endpoint::callers;
 
 use crate::endpoint::Endpoint;
-use crate::engine::{self, From};
+use crate::engine::{self, engine, From};
 use crate::errors::{fail, Answer};
 use crate::group::Group;
 use crate::handles::*;
@@ -39,6 +39,7 @@ pub fn is_finalized() -> bool {
 #[inline]
 pub fn must_run(function: &str) -> Answer {
     if is_running() || has_sessions() {
+        engine().endpoint.surroundings().enter();
         return Ok(());
     }
     Err(not_running(function))

@@ -159,7 +159,7 @@ fn new(
                     // Without its source it is known by what mpi4py has called, for large counts.
                     let call =
                         call.unwrap_or_else(|| callers::name().trim_end_matches("_c").to_owned());
-                    Site { call, code, line }
+                    Site::new(call, code, line)
                 });
                 sites::add(key, site)
             }

@@ -6,13 +6,12 @@ use std::sync::Arc;
 use ::mpi::home::{self, Engines, Found, Home};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use sfm_endpoint::sites::NOWHERE;
+use sfm_endpoint::sites::{self, NOWHERE};
 use sfm_endpoint::{Error, Kind, Name, Program, Result, Surroundings};
 use sfm_native::core::Core;
-use sfm_native::places::Place;
+use sfm_native::places;
 
 use super::frames;
-use super::here;
 use super::host::bystanders;
 use super::inbox::Inbox;
 use super::segment::parse_uid;
@@ -104,11 +103,6 @@ impl Surroundings for PythonProgram {
         false // they are all in mpi4py
     }
 
-    fn place(&self) -> Option<Place> {
-        let found = Python::try_attach(|py| undisturbed(py, || here::current(py)))??;
-        (found != 0).then_some(found)
-    }
-
     fn call(&self) -> Option<String> {
         Python::try_attach(|py| {
             let call = &HOOKS.get(py)?.call;
@@ -116,9 +110,15 @@ impl Surroundings for PythonProgram {
         })?
     }
 
+    fn enter(&self) {
+        if places::helping() == 0 {
+            places::set_here(sites::get(site()).map_or(0, |site| site.place));
+        }
+    }
+
     fn site(&self) -> u32 {
         if self.ends {
-            frames::site(|py, frame| HOOKS.get(py).expect("set before").site.call1(py, (frame,)))
+            site()
         } else {
             NOWHERE
         }
@@ -128,6 +128,10 @@ impl Surroundings for PythonProgram {
         let told = Python::try_attach(|py| undisturbed(py, || bystanders(py)));
         told.flatten().flatten().unwrap_or_else(|| Program.bystanders())
     }
+}
+
+fn site() -> u32 {
+    frames::site(|py, frame| HOOKS.get(py).expect("set before").site.call1(py, (frame,)))
 }
 
 /// An engine's world, as the object has it that `set_mpi_world` was given.

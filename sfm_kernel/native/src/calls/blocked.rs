@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{End, Examined, Host, Shown};
 use crate::clock::now;
 use crate::core::Core;
-use crate::places::{self, helping};
+use crate::places::helping;
 use crate::segment::UNSETTLED;
 
 /// How often a blocked call looks up: for signals that another thread took, and for dead peers.
@@ -28,17 +28,9 @@ pub struct Blocked<'a> {
 
 impl<'a> Blocked<'a> {
     /// `limit`: when the wait ends by itself.
-    pub fn enter<H: Host>(
-        host: &H,
-        core: &'a Core,
-        shown: &Shown,
-        limit: Option<Duration>,
-    ) -> Blocked<'a> {
+    pub fn enter(core: &'a Core, shown: &Shown, limit: Option<Duration>) -> Blocked<'a> {
         let helper = helping();
         let call = if helper == 0 {
-            if let Some(place) = host.place() {
-                places::set_here(place);
-            }
             core.settle(UNSETTLED, true);
             let until = limit.map_or(0, |limit| now().saturating_add(limit.as_nanos() as u64));
             core.shared().begin_call(shown.doing, &shown.text, &shown.facts, until)

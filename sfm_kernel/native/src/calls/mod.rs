@@ -26,7 +26,6 @@ pub use way::Way;
 use std::time::Duration;
 
 use crate::bell::Woken;
-use crate::places::Place;
 use crate::segment::Doing;
 
 /// The program that a call belongs to.
@@ -43,12 +42,6 @@ pub trait Host {
     /// What of the program could go on while this thread waits: JSON for observers, empty where
     /// nothing could (`sfm_kernel/endpoint/bystanders.py`). None where that cannot be known.
     fn bystanders(&self) -> Result<Option<String>, Self::Error>;
-
-    /// Where in its program the call is, asked for as soon as it is seen to wait; None where this
-    /// thread has noted that before (`places::set_here`).
-    fn place(&self) -> Option<Place> {
-        None
-    }
 
     /// Our own reasons to end a call, as the host's.
     fn ended(&self, why: End) -> Self::Error;

@@ -63,7 +63,7 @@ pub fn wait<H: Host, G: Goal<H>>(
                 continue;
             }
             watched = match goal.shown(host)? {
-                Some(shown) => Watched::By(Blocked::enter(host, core, &shown, left())),
+                Some(shown) => Watched::By(Blocked::enter(core, &shown, left())),
                 None => Watched::Never,
             };
             ticked = Some(Instant::now());

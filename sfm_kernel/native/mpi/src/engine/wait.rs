@@ -158,9 +158,6 @@ impl Engine {
     pub fn in_vain(&self, call: impl FnOnce() -> Call) {
         let shared = self.core.shared();
         if shared.polled() {
-            if let Some(place) = self.endpoint.surroundings().place() {
-                sfm_native::places::set_here(place);
-            }
             shared.tell_polls(&call().asked());
         }
         self.core.give_way();
