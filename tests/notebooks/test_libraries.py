@@ -59,7 +59,7 @@ def test_hangs(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         "request.number ** 0.5": "A has received all 3 messages that would have fitted",
         "second = recv(tag='result', src='C')": "The only message that would have fitted was",
         "sfm.buffering = 0\nsend(": "it waits for 'B' to receive it (buffering=0)",
-        "comm.Ssend(mine": "A is in Ssend and waits for B",
+        "comm.Ssend(mine": "A is in comm.Ssend(dest=1, tag=0, count=3) and waits for B",
         "range(2 if sfm.name == 'B' else 3)": "B is idle and does not make that call",
         "for task in range(6)": "C waits for recv(src='A')",
         "rank - 1 % size": "Nobody is named -1; the ranks are 0 to 2",

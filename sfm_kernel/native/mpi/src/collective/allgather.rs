@@ -16,7 +16,7 @@ const RING_FROM: usize = 16 << 10;
 /// them from where they are: what is copied meanwhile is then in nobody else's cache.
 pub async fn allgather(team: &Team, own: Option<&Items>, parts: &[Items]) -> Answer {
     let bytes: usize = parts.iter().map(Items::bytes).sum();
-    match bytes / team.size < RING_FROM {
+    match team.size == 1 || bytes / team.size < RING_FROM {
         true => directly(team, own, parts).await,
         false => ring(team, own, parts).await,
     }
