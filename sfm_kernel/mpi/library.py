@@ -45,10 +45,13 @@ def _module() -> tuple[str, str]:
     if found is None or not found.submodule_search_locations:
         raise SFMError("mpi4py is not installed: `pip install 'mpi4py>=4.1'`")
     for folder in found.submodule_search_locations:
-        for name in sorted(os.listdir(folder)):  # those that are linked with none come last
+        for name in sorted(os.listdir(folder)):
             if name.startswith("MPI.") and name.endswith(".so"):
                 path = os.path.join(folder, name)
-                needed = elf.read(path).needed
+                try:
+                    needed = elf.read(path).needed
+                except (OSError, ValueError):  # it is damaged
+                    continue
                 for library in (LIBMPI, LIBMPI_ABI):
                     if os.path.basename(library) in needed:
                         return path, os.path.basename(library)

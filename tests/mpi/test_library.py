@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -34,6 +35,17 @@ if rank == 0:
     done = run(tmp_path, 3, text)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "False sfm-kernel, 3 []\n"
+
+
+def test_an_mpi4py_for_another_mpi_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mpi4py").mkdir()
+    (tmp_path / "mpi4py" / "__init__.py").touch()
+    (tmp_path / "mpi4py" / "MPI.openmpi.cpython.so").write_bytes(b"\x7fELF, but damaged")
+    command = [*LAUNCHER, "-n", "2", "-c", "print('in')"]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, text=True, capture_output=True, env=environment)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "was built for another MPI" in done.stderr and "pip install" in done.stderr
 
 
 BLOCKED = {
