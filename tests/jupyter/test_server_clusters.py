@@ -33,10 +33,21 @@ def names(one: Server, world: str) -> dict[str | int, str]:
         return {name: process["uid"] for name, process in seen.items() if process["alive"]}
 
 
+_earlier: set[Path] = set()
+
+
+@pytest.fixture(autouse=True)
+def _only_its_own(sfm_dir: Path) -> None:
+    """What the tests before have left is not this one's."""
+    _earlier.clear()
+    _earlier.update(files(sfm_dir))
+
+
 def files(sfm_dir: Path) -> list[Path]:
-    """What there is of any cluster."""
+    """What there is of any cluster of this test's."""
     profile = Path(os.environ["IPYTHONDIR"]) / "profile_default"
-    return [*sfm_dir.glob("ipp-*"), *profile.glob("*/*sfm-*")]
+    found = [*sfm_dir.glob("ipp-*"), *profile.glob("*/*sfm-*")]
+    return [path for path in found if path not in _earlier]
 
 
 def test_a_cluster_from_the_panel(tmp_path: Path, sfm_dir: Path) -> None:
