@@ -175,6 +175,20 @@ else:
     assert "1 is in MPI.Request.waitall(source=0, tag=8) in prog.py, line 9." in done.stderr
 
 
+def test_the_line_of_a_call_is_known_after_any_number_of_others(tmp_path: Path) -> None:
+    """As in an engine, where every cell is new code; also that of a function of an early one."""
+    text = """
+def early(): comm.iprobe(); comm.recv(source=0, tag=7)
+for number in range(1500):
+    exec(compile("comm.iprobe()", f"cell {number}", "exec"))
+if CASE == 0: early()
+exec(compile("comm.recv(source=0, tag=7)", "the_last.py", "exec"))
+"""
+    for case, said in enumerate(("in prog.py, line 4 (early).", "in the_last.py, line 1.")):
+        done = run(tmp_path, 1, text.replace("CASE", str(case)), "--detect")
+        assert said in done.stderr
+
+
 def test_a_failed_call_says_what_to_do(tmp_path: Path) -> None:
     text = """
 try:

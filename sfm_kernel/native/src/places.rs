@@ -69,26 +69,30 @@ pub fn line_of(place: Place) -> u32 {
 }
 
 /// The codes of this process, which may have several segments.
-struct Known {
-    /// The number of the first that is kept; numbers begin with 1.
-    first: u64,
-    texts: VecDeque<String>,
-}
+static KNOWN: Mutex<VecDeque<String>> = Mutex::new(VecDeque::new());
 
-static KNOWN: Mutex<Known> = Mutex::new(Known { first: 1, texts: VecDeque::new() });
+/// The number of the first that is kept; numbers begin with 1. Changed by who has KNOWN's lock.
+static FIRST: AtomicU64 = AtomicU64::new(1);
 
 /// A number for a piece of code; the same for the same text, as long as it is kept.
 pub fn register(text: String) -> u64 {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(nth) = known.texts.iter().position(|one| *one == text) {
-        return known.first + nth as u64;
+    let first = FIRST.load(Ordering::Relaxed);
+    if let Some(nth) = known.iter().position(|one| *one == text) {
+        return first + nth as u64;
     }
-    known.texts.push_back(text);
-    if known.texts.len() > KEPT {
-        known.texts.pop_front();
-        known.first += 1;
+    known.push_back(text);
+    let last = first + known.len() as u64 - 1;
+    if known.len() > KEPT {
+        known.pop_front();
+        FIRST.store(first + 1, Ordering::Relaxed);
     }
-    known.first + known.texts.len() as u64 - 1
+    last
+}
+
+/// Whether the code of a place is kept still.
+pub fn is_kept(place: Place) -> bool {
+    code_of(place) >= FIRST.load(Ordering::Relaxed)
 }
 
 /// The texts of codes, in a segment.
@@ -117,8 +121,8 @@ impl Places {
     #[cold]
     fn write(&self, code: u64) {
         let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner); // one writer at a time
-        let Some(nth) = code.checked_sub(known.first) else { return };
-        let Some(text) = known.texts.get(nth as usize) else { return };
+        let Some(nth) = code.checked_sub(FIRST.load(Ordering::Relaxed)) else { return };
+        let Some(text) = known.get(nth as usize) else { return };
         let entry = self.entry(code);
         entry.code.store(0, Ordering::Release);
         entry.text.write(text);

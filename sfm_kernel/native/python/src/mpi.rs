@@ -12,6 +12,7 @@ use sfm_native::core::Core;
 use sfm_native::places;
 
 use super::frames;
+use super::here;
 use super::host::bystanders;
 use super::inbox::Inbox;
 use super::segment::parse_uid;
@@ -111,9 +112,13 @@ impl Surroundings for PythonProgram {
     }
 
     fn enter(&self) {
-        if places::helping() == 0 {
-            places::set_here(sites::get(site()).map_or(0, |site| site.place));
+        if places::helping() != 0 {
+            return;
         }
+        let known = sites::get(site()).map(|site| site.place).filter(|one| places::is_kept(*one));
+        // A long session has more calls than have numbers, and more code than is kept.
+        let asked = || Python::try_attach(|py| undisturbed(py, || here::current(py)))?;
+        places::set_here(known.or_else(asked).unwrap_or(0));
     }
 
     fn site(&self) -> u32 {
