@@ -147,6 +147,7 @@ def end_cluster(cluster: Any) -> None:
     killed after ``supervisor.GRACE``.
     """
     cluster.cluster_file = ""  # or its launchers would write it again
+    remove_files(cluster.profile_dir, cluster.cluster_id)  # this process may be killed meanwhile
     launchers = [*cluster.engines.values(), *([cluster.controller] if cluster.controller else [])]
     launchers = [launcher for launcher in launchers if launcher.state == "running"]
     for number, seconds in ((signal.SIGTERM, supervisor.GRACE + 1), (signal.SIGKILL, 1.0)):
@@ -155,7 +156,7 @@ def end_cluster(cluster: Any) -> None:
                 launcher.signal(number)
         if wait_until(lambda: not any(one.process.is_running() for one in launchers), seconds):
             break
-    remove_files(cluster.profile_dir, cluster.cluster_id)
+    remove_files(cluster.profile_dir, cluster.cluster_id)  # what they have written at their end
 
 
 class Engines:

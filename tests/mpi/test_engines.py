@@ -24,6 +24,7 @@ def work(sfm):
     engines.use(sfm)
     import numpy
     from mpi4py import MPI
+    from sfm_kernel.endpoint import BUFFERING
 
     comm, failed = MPI.COMM_WORLD, []
     rank, size = comm.rank, comm.size
@@ -46,6 +47,11 @@ def work(sfm):
     comm.ssend("mpi", dest=right) if rank % 2 else None
     check("own", sfm.recv(tag="own").value == left)
     check("both", comm.recv(source=left) == "mpi" if left % 2 else True)
+    comm.send("to oneself", dest=rank)
+    check("to oneself", comm.recv(source=rank) == "to oneself")
+    for _ in range(3):  # all together more than a send may leave unreceived
+        sfm.send(dest=rank, tag="own", value=numpy.zeros(BUFFERING // 16))
+        sfm.recv(tag="own")
     half = comm.Split(rank % 2, rank)
     check("Split", half.allgather(rank) == [one for one in range(size) if one % 2 == rank % 2])
     window = MPI.Win.Create(numpy.zeros(4, int), disp_unit=8, comm=comm)
@@ -93,6 +99,8 @@ def seen(sfm: Endpoint) -> dict[str, Any] | None:
     sfm.send(dest=sfm.name, tag="own")
     sfm.recv(tag="own")
     if comm.rank == 0:
+        comm.send("to oneself", dest=0, tag=3)  # left
+        comm.recv(source=0, tag=3)  # taken
         comm.send("an object", dest=1, tag=1)  # sent
         comm.Send(memory, dest=1, tag=2)  # filled
         comm.recv(source=1)
@@ -116,6 +124,7 @@ def test_messages_of_calls_that_have_not_waited_are_shown_in_their_lines() -> No
     }
     whole = sfm_kernel.run(seen, 2, timeout=PATIENCE)[0]
     flights = {dict(one["attributes"])["tag"]: one for one in whole["flights"]}
-    for tag, sent, received in (("1", "sent", "came"), ("2", "filled", "came whole")):
+    calls = ("1", "sent", "came"), ("2", "filled", "came whole"), ("3", "left", "taken")
+    for tag, sent, received in calls:
         found = [flights[tag][end]["line"] for end in ("sent_at", "received_at")]
         assert found == [at[sent], at[received]]

@@ -178,7 +178,9 @@ else:
 def test_the_line_of_a_call_is_known_after_any_number_of_others(tmp_path: Path) -> None:
     """As in an engine, where every cell is new code; also that of a function of an early one."""
     text = """
-def early(): comm.iprobe(); comm.recv(source=0, tag=7)
+def early(): comm.recv(source=0, tag=7)
+comm.send(0, dest=0, tag=7)
+early()
 for number in range(1500):
     exec(compile("comm.iprobe()", f"cell {number}", "exec"))
 if CASE == 0: early()

@@ -63,8 +63,6 @@ pub struct Engine {
     /// The number of this process (`process`).
     pub rank: usize,
     peers: Peers,
-    /// The core's lane of what this process sends to itself.
-    own_lane: u32,
     /// Sends that are in a peer's queue, in all.
     queued: AtomicUsize,
     /// What came in, and is answered outside of the core's lock.
@@ -121,13 +119,11 @@ pub fn running() -> Option<&'static Engine> {
 /// The process has joined: messages can go from now on.
 pub fn start(endpoint: Box<dyn Home>) -> &'static Engine {
     let (core, own) = (endpoint.core().clone(), process::own());
-    let own_lane = core.lane(core.shared().uid(), None);
     let engine = Engine {
         rank: own.number() as usize,
         peers: Peers::new(own.first_number(), own.size),
         core,
         endpoint,
-        own_lane,
         queued: AtomicUsize::new(0),
         todo: Mutex::default(),
         has_todo: AtomicBool::new(false),

@@ -1,8 +1,12 @@
-//! How messages go to a peer: through a ring in shared memory, or to another machine.
+//! How messages go to a peer: through a ring in shared memory, to another machine, or, to oneself,
+//! into the own inbox.
 
 use std::sync::{Arc, MutexGuard};
 
+use sfm_native::calls::Way;
+use sfm_native::core::Core;
 use sfm_native::net::Link;
+use sfm_native::outflow::Outflow;
 use sfm_native::packet::{cost, Gather};
 use sfm_native::ring_file::RingFile;
 use sfm_native::sender::{account_of, Sender, Step, Writing};
@@ -12,6 +16,17 @@ use super::peer::Sent;
 pub enum Path {
     Ring(Arc<Sender>),
     Link(Arc<Link>),
+    Own { outflow: Arc<Outflow>, inbox: Arc<Core>, lane: u32 },
+}
+
+impl From<Way> for Path {
+    fn from(way: Way) -> Path {
+        match way {
+            Way::Ring(ring) => Path::Ring(ring),
+            Way::Link(link) => Path::Link(link),
+            Way::Local { outflow, inbox, lane } => Path::Own { outflow, inbox, lane },
+        }
+    }
 }
 
 impl Path {
@@ -29,6 +44,14 @@ impl Path {
                 }
             }
             Path::Link(link) => send_through(link, packet, limit),
+            Path::Own { outflow, inbox, lane } => {
+                // Nobody else could make room.
+                let Some(copy) = packet.to_packet() else { return Sent::Full };
+                outflow.try_acquire(account_of(packet), cost(packet.len()), u64::MAX);
+                inbox.deliver(*lane, Arc::new(copy), false);
+                outflow.count(packet.len(), packet.head());
+                Sent::Gone
+            }
         }
     }
 
@@ -44,6 +67,7 @@ impl Path {
                 link.ask(); // an answer may have been lost with a connection
                 link.outflow.all_taken()
             }
+            Path::Own { .. } => 0,
         }
     }
 
@@ -52,6 +76,7 @@ impl Path {
         match self {
             Path::Ring(ring) => ring.try_lock().is_none_or(|writing| ring.pulse(&writing) != pulse),
             Path::Link(link) => link.outflow.all_taken() != pulse || link.lost().is_some(),
+            Path::Own { .. } => false,
         }
     }
 
@@ -67,7 +92,7 @@ impl Path {
     pub fn ring(&self) -> Option<Arc<RingFile>> {
         match self {
             Path::Ring(ring) => Some(ring.ring(&writing(ring))),
-            Path::Link(_) => None,
+            Path::Link(_) | Path::Own { .. } => None,
         }
     }
 }

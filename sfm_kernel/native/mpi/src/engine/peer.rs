@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use sfm_native::calls::Way;
 use sfm_native::packet::{account, Envelope};
 
 use super::control::{Kind, Note};
@@ -134,9 +133,7 @@ impl Engine {
             return Ok(way);
         }
         match self.endpoint.way(peer.rank) {
-            Found::Way(Way::Ring(ring)) => Ok(peer.way.get_or_init(|| Path::Ring(ring))),
-            Found::Way(Way::Link(link)) => Ok(peer.way.get_or_init(|| Path::Link(link))),
-            Found::Way(Way::Local { .. }) => unreachable!("messages to oneself take no way"),
+            Found::Way(way) => Ok(peer.way.get_or_init(|| way.into())),
             Found::NotYet => Err(Sent::Full),
             Found::Lost => {
                 peer.lost.store(true, Ordering::Release);
@@ -175,11 +172,6 @@ impl Engine {
         let front = envelope.front(length);
         // SAFETY: as the caller promises.
         let packet = unsafe { front.with(from, length) };
-        if peer.rank == self.rank {
-            let Some(packet) = packet.to_packet() else { return Sent::Full };
-            self.core.deliver(self.own_lane, Arc::new(packet), false);
-            return Sent::Gone;
-        }
         let way = match self.way(peer) {
             Ok(way) => way,
             Err(sent) => return sent,
