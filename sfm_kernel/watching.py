@@ -107,10 +107,9 @@ def line_of(code: str, line: int) -> str:
 
     ``code``, ``line``: as segments have them, see ``observe/places.py``.
     """
-    from sfm_kernel.observe.places import place, words
+    from sfm_kernel.observe.places import in_line, place
 
-    where = place(code, line)
-    return f" in {words(where)}" if where and where["line"] else ""
+    return in_line(place(code, line))
 
 
 def crash(report: str) -> str:

@@ -12,7 +12,7 @@ import re
 import signal
 from contextlib import suppress
 
-from sfm_kernel.observe.places import Place, source, words
+from sfm_kernel.observe.places import Place, in_line, source, words
 
 _OURS = ("libmpi.so", "libmpi_abi.so", "libsfm.so")
 
@@ -69,8 +69,7 @@ def called(report: str) -> tuple[str, str]:
     The place is empty where no line is known: other languages call through libraries of theirs.
     """
     cell, site, text = report.split("\n", 2)
-    where = _place([site], cell)
-    return (f" in {words(where)}" if where and where["line"] else ""), text
+    return in_line(_place([site], cell)), text
 
 
 def _name(number: int) -> str:

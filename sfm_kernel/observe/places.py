@@ -88,3 +88,8 @@ def words(where: Place | None) -> str:
     cell, file = where["cell"], os.path.basename(where["file"])
     line = f", line {where['line']}" if where["line"] else ""
     return f"{file if cell is None else f'cell {cell}'}{line}{function}"
+
+
+def in_line(where: Place | None) -> str:
+    """The same where a line is known, with a word before it: " in a.c, line 3"; else ""."""
+    return f" in {words(where)}" if where and where["line"] else ""

@@ -36,6 +36,7 @@ LEFT = {
     "send": "rank 0 never received 3 messages from rank 1: MPI_Send(dest=0, tag=5, comm=pairs)",
     "tags": "rank 0 never received 3 messages from rank 1: MPI_Send(dest=0)",
     "probed": "rank 0 never received 1 message from rank 1: MPI_Send(dest=0, tag=4)",
+    "psend": "rank 0 never received 1 message from rank 1: MPI_Psend_init(dest=0, tag=6, comm=pairs)",
     "lock": f"rank 1 ended with memory in use ({LOCK}): MPI_Win_lock",
 }
 

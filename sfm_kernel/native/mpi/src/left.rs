@@ -80,9 +80,10 @@ pub fn ask_senders() {
     let mut found: BTreeMap<(usize, u32, u64), (usize, i64)> = BTreeMap::new();
     let mut count = |envelope: &Envelope| {
         let note = Note::of(envelope);
-        if note.what == What::Message && engine::are_messages(envelope.context) {
+        let context = engine::messages_beside(envelope.context);
+        if let Some(context) = context.filter(|_| note.what == What::Message) {
             let site = if note.kind == Kind::Plain { note.number } else { sites::NOWHERE };
-            let key = (note.rank, site, envelope.context);
+            let key = (note.rank, site, context);
             let (count, tag) = found.entry(key).or_insert((0, envelope.tag));
             *count += 1;
             if *tag != envelope.tag {

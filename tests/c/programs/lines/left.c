@@ -45,6 +45,8 @@ int main(int argc, char **argv)
             MPI_Start(&one);
         }
         if (is("probed")) MPI_Send(values, 1, MPI_INT, 0, 4, all);
+        if (is("psend")) MPI_Psend_init(values, 3, 1, MPI_INT, 0, 6, pairs, MPI_INFO_NULL, &one);
+        if (is("psend")) MPI_Request_free(&one);
         if (is("lock")) MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, memory);
     }
     if (is("clean")) {

@@ -157,9 +157,14 @@ pub fn messages(context: u64) -> u64 {
     spread(context) | MARK | 1
 }
 
-/// Whether a context is that of some communicator's messages.
-pub fn are_messages(context: u64) -> bool {
-    context & 0xffff == MARK | 1
+/// The context of a communicator's messages, from that or from that of its partitioned ones; None
+/// for another context.
+pub fn messages_beside(context: u64) -> Option<u64> {
+    match context & 0xffff ^ MARK {
+        1 => Some(context),
+        2 => Some(context ^ (1 << 63 | 3)),
+        _ => None,
+    }
 }
 
 /// The context of its partitioned messages, in which their senders say how they cut them.

@@ -1,5 +1,6 @@
 //! Completing requests, and starting persistent ones.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use sfm_endpoint::calltext::Call;
@@ -43,7 +44,7 @@ fn told_of(requests: &[Option<Arc<Request>>]) -> Call {
 /// Wait until `is_done`; gives up on those requests whose partner has died. Where anything else ends
 /// the call, they all go on.
 fn wait_for(requests: &[Option<Arc<Request>>], is_done: impl Fn() -> bool) -> Answer {
-    loop {
+    while !is_done() {
         let (partners, _) = partners(requests);
         let call = || told_of(requests);
         match engine().wait(About::receiving(From::Any(&partners), &call), &is_done) {
@@ -55,6 +56,19 @@ fn wait_for(requests: &[Option<Arc<Request>>], is_done: impl Fn() -> bool) -> An
                 one.give_up();
             }
         }
+    }
+    Ok(())
+}
+
+/// Whether all are done, to be asked again and again: those before the first that was not are asked
+/// once.
+fn all_done(requests: &[Option<Arc<Request>>]) -> impl Fn() -> bool + '_ {
+    let done = Cell::new(0);
+    move || {
+        let rest = &requests[done.get()..];
+        let open = rest.iter().position(|one| one.as_ref().is_some_and(|one| !one.is_done()));
+        done.set(done.get() + open.unwrap_or(rest.len()));
+        open.is_none()
     }
 }
 
@@ -158,7 +172,7 @@ pub unsafe fn waitall(
 ) -> Answer {
     let handles = array_mut("array_of_requests", array_of_requests, count("count", count_)?)?;
     let requests = all(handles)?;
-    wait_for(&requests, || requests.iter().flatten().all(|one| one.is_done()))?;
+    wait_for(&requests, all_done(&requests))?;
     let mut failed = None;
     for (at, (one, handle)) in requests.iter().zip(handles).enumerate() {
         complete_one(one, handle, nth(array_of_statuses, at), &mut failed);
@@ -174,7 +188,7 @@ pub unsafe fn testall(
 ) -> Answer {
     let handles = array_mut("array_of_requests", array_of_requests, count("count", count_)?)?;
     let requests = all(handles)?;
-    let are_done = look(&requests, || requests.iter().flatten().all(|one| one.is_done()));
+    let are_done = look(&requests, all_done(&requests));
     put("flag", flag, c_int::from(are_done))?;
     if !are_done {
         return Ok(());
