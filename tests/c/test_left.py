@@ -25,6 +25,7 @@ pytestmark = [
 ]
 
 REQUEST = "rank 1 ended with 1 unfinished request"
+ONE = "rank 0 never received 1 message from rank 1"
 LOCK = "the lock of rank 0 is held; call MPI_Win_unlock to give it back"
 
 LEFT = {
@@ -35,8 +36,8 @@ LEFT = {
     "start": f"{REQUEST}: MPI_Start(source=0, tag=9)",
     "send": "rank 0 never received 3 messages from rank 1: MPI_Send(dest=0, tag=5, comm=pairs)",
     "tags": "rank 0 never received 3 messages from rank 1: MPI_Send(dest=0)",
-    "probed": "rank 0 never received 1 message from rank 1: MPI_Send(dest=0, tag=4)",
-    "psend": "rank 0 never received 1 message from rank 1: MPI_Psend_init(dest=0, tag=6, comm=pairs)",
+    "probed": f"{ONE}: MPI_Send(dest=0, tag=4)",
+    "psend": f"{ONE}: MPI_Psend_init(dest=0, tag=6, comm=pairs)",
     "lock": f"rank 1 ended with memory in use ({LOCK}): MPI_Win_lock",
 }
 

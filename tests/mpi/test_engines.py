@@ -54,6 +54,12 @@ def work(sfm):
         sfm.recv(tag="own")
     half = comm.Split(rank % 2, rank)
     check("Split", half.allgather(rank) == [one for one in range(size) if one % 2 == rank % 2])
+    port = comm.bcast(MPI.Open_port() if rank == 0 else None)
+    both = half.Connect(port) if rank % 2 else half.Accept(port)
+    check("port", both.allgather(rank) == [one for one in range(size) if one % 2 != rank % 2])
+    both.Disconnect()
+    if rank == 0:
+        MPI.Close_port(port)
     window = MPI.Win.Create(numpy.zeros(4, int), disp_unit=8, comm=comm)
     memory = numpy.frombuffer(window.tomemory(), int)
     window.Fence()
