@@ -188,6 +188,11 @@ impl Shared {
         // SYNC POINT segment/arrivals: the bit is set before the bell is rung; the owner takes
         // the bits after it has read the bell's word.
         self.arrivals.0[slot / 64].fetch_or(1 << (slot % 64), Ordering::SeqCst);
+        self.wake();
+    }
+
+    /// Have the owner look again for what it waits for.
+    pub fn wake(&self) {
         self.bell.0.ring();
         // SYNC POINT core/driving: with the flag's owner, who looks for arrivals after it set it.
         if self.callbacks.load(Ordering::SeqCst) | self.driving.load(Ordering::SeqCst) != 0 {

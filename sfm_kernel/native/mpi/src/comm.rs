@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, RwLock};
 
 use crate::attributes::Attributes;
 use crate::buffer::Buffer;
+use crate::collective::meeting::Meetings;
 use crate::engine;
 use crate::errhandlers::Attached;
 use crate::errors::{fail, Answer};
@@ -35,6 +36,8 @@ pub struct Comm {
     /// The next collective's number, of those that block and of the others.
     pub collectives: AtomicU32,
     pub begun: AtomicU32,
+    /// Where its processes meet that share memory.
+    pub meetings: Meetings,
     name: Mutex<String>,
 }
 
@@ -58,6 +61,7 @@ impl Comm {
             session: MPI_SESSION_NULL,
             collectives: AtomicU32::new(0),
             begun: AtomicU32::new(0),
+            meetings: Meetings::default(),
             name: Mutex::default(),
         }
     }

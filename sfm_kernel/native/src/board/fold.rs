@@ -26,12 +26,14 @@ pub enum Kind {
     Result = 7,
     /// Python's combining has failed, and this is how.
     Failure = 8,
+    /// What a program's own loops combine (`combine_with`).
+    Raw = 9,
 }
 
 impl Kind {
     pub fn of(code: u32) -> Kind {
         use Kind::*;
-        [Nothing, Ints, Floats, Bytes, Large, Mixed, Mismatch, Result, Failure]
+        [Nothing, Ints, Floats, Bytes, Large, Mixed, Mismatch, Result, Failure, Raw]
             .into_iter()
             .find(|kind| *kind as u32 == code)
             .unwrap_or(Mismatch) // damaged memory is as bad
@@ -99,7 +101,7 @@ impl Cell {
         self.call = other.call;
         (self.kind, self.length) = (other.kind, other.length);
         let length = other.bytes().len();
-        if matches!(other.kind(), Kind::Ints | Kind::Floats) {
+        if matches!(other.kind(), Kind::Ints | Kind::Floats | Kind::Raw) {
             self.bytes[..length].copy_from_slice(other.bytes());
         }
     }
@@ -126,6 +128,16 @@ impl Cell {
                 (kind, _) => kind,
             }
         } as u32;
+    }
+
+    /// The same of raw bytes, as many in both: `work` changes the first.
+    pub fn combine_with(&mut self, other: &Cell, work: impl FnOnce(&mut [u8], &[u8])) {
+        let are_alike = self.call == other.call && self.length == other.length;
+        if are_alike && (self.kind(), other.kind()) == (Kind::Raw, Kind::Raw) {
+            work(&mut self.bytes[..other.bytes().len()], other.bytes());
+        } else {
+            self.kind = Kind::Mismatch as u32;
+        }
     }
 
     /// False where a sum or product fits no i64.

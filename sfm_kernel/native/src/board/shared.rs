@@ -87,8 +87,12 @@ impl Board {
 
     /// The cell of a member (or, behind them, of a node) in this round.
     fn at(&self, index: usize) -> *mut Cell {
+        self.at_round(index, self.round)
+    }
+
+    fn at_round(&self, index: usize, round: u64) -> *mut Cell {
         assert!(index < self.members + self.shape.nodes());
-        let nth = 2 * index + (self.round % 2) as usize;
+        let nth = 2 * index + (round % 2) as usize;
         // SAFETY: inside the mapping, whose length was checked.
         unsafe { self.mapping.as_ptr().add(Board::first_cell(&self.shape)).cast::<Cell>().add(nth) }
     }
@@ -96,13 +100,34 @@ impl Board {
     /// Begin the next round with this in the own cell. True: this member is the last, and has to
     /// `conclude`, or to combine what `cell` shows and `conclude_with` that.
     pub fn enter(&mut self, call: [u64; 2], op: Op, wraps: bool, kind: Kind, bytes: &[u8]) -> bool {
+        self.climb(call, kind, bytes, |own, other| own.combine(other, op, wraps))
+    }
+
+    /// The same with bytes that `work` combines: it changes the first by the second.
+    pub fn enter_with(
+        &mut self,
+        call: [u64; 2],
+        bytes: &[u8],
+        work: impl Fn(&mut [u8], &[u8]),
+    ) -> bool {
+        self.climb(call, Kind::Raw, bytes, |own, other| own.combine_with(other, &work))
+    }
+
+    fn climb(
+        &mut self,
+        call: [u64; 2],
+        kind: Kind,
+        bytes: &[u8],
+        combine: impl Fn(&mut Cell, &Cell),
+    ) -> bool {
         self.round += 1;
         // SAFETY: the own cell; whoever reads it waits until this member has arrived, and has
         // read the last one in this place before that round's successor could end.
         unsafe {
             let own = self.at(self.place);
             (*own).write(call, kind, bytes);
-            (*own).round.store(self.round, Ordering::Relaxed);
+            // SYNC POINT board/came: with the Acquire in `waits`.
+            (*own).round.store(self.round, Ordering::Release);
         }
         arrive(self.counts(), &self.shape, self.place, self.round, |node| {
             let child = |nth: usize| {
@@ -114,7 +139,7 @@ impl Board {
             let own = unsafe { &mut *self.at(self.members + node.index) };
             own.copy(child(node.first));
             for nth in node.first + 1..node.first + node.children {
-                own.combine(child(nth), op, wraps);
+                combine(own, child(nth));
             }
         })
     }
@@ -166,6 +191,11 @@ impl Board {
         self.mapping.decision.broken_by(self.round)
     }
 
+    /// Whether somebody has broken off any round: the board is not used any more.
+    pub fn is_over(&self) -> bool {
+        self.mapping.decision.broken_by(u64::MAX).is_some()
+    }
+
     pub fn is_decided(&self) -> bool {
         self.mapping.decision.is_made(self.round)
     }
@@ -179,6 +209,16 @@ impl Board {
     pub fn wait(&self, limit: Duration) -> Woken {
         let news = || self.is_decided() || self.core.is_closed();
         self.core.rest(&self.mapping.bell.0, limit, news)
+    }
+
+    /// The call with which a member waits for this one, which has not come to that round yet.
+    pub fn waits(&self, member: usize) -> Option<[u64; 2]> {
+        let next = self.round + 1;
+        let cell = self.at_round(member, next);
+        // SAFETY: inside the mapping; an atomic.
+        let came = unsafe { (*cell).round.load(Ordering::Acquire) } == next;
+        // SAFETY: it writes there again two rounds later, for which this member has to come.
+        came.then(|| unsafe { (*cell).call })
     }
 
     /// Members that have not come to this round.

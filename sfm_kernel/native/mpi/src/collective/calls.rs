@@ -3,9 +3,9 @@
 
 use super::items::Items;
 use super::schedule::Schedule;
-use super::team::{whole, Team};
+use super::team::Team;
 
-use super::{allgather, alltoall, barrier, bcast, between, gather, neighbors};
+use super::{allgather, alltoall, barrier, bcast, between, gather, meeting, neighbors};
 use super::{reduce, reduce_scatter, scan};
 use crate::checks::put;
 use crate::comm;
@@ -187,8 +187,10 @@ fn copy(from: Option<&Items>, into: &Items) {
 /// Call it; returns when this process's part is done.
 pub fn block(comm: MPI_Comm, call: &Call) -> Answer {
     call.check()?;
-    let team = Team::of(&*comm::get(comm)?, call.what());
-    whole(&team, call.run(&team))
+    let comm = comm::get(comm)?;
+    let team = Team::of(&comm, call.what());
+    let met = meeting::meet(&comm, &team, call);
+    met.unwrap_or_else(|| meeting::by_messages(&comm, &team, call.run(&team)))
 }
 
 /// Begin it.

@@ -9,6 +9,7 @@ pub mod between;
 pub mod calls;
 pub mod gather;
 pub mod items;
+pub mod meeting;
 pub mod neighbors;
 pub mod reduce;
 pub mod reduce_scatter;

@@ -35,7 +35,7 @@ pub struct Team {
     /// How many of them are on this process's side. They come first; others follow only where the
     /// communicator is an intercommunicator.
     pub near: usize,
-    what: What,
+    pub what: What,
     context: u64,
     /// Which collective of the communicator it is: the same number at all of them.
     tag: c_int,
@@ -116,8 +116,19 @@ impl Team {
     }
 
     /// The number of the process that has this rank.
-    fn process(&self, rank: usize) -> usize {
+    pub fn process(&self, rank: usize) -> usize {
         self.group.members[rank] as usize
+    }
+
+    /// Which of the communicator's collectives it is.
+    pub fn number(&self) -> u64 {
+        self.tag as u64
+    }
+
+    /// Another message of this collective's number that waits here: whose, of which call, and how
+    /// many bytes.
+    pub fn other_message(&self) -> Option<(usize, What, usize)> {
+        engine().first_of(self.context, self.tag)
     }
 
     /// Begin to send; the data stays as it is until it has gone.
@@ -166,15 +177,35 @@ fn checked(outcome: Outcome) -> Answer {
     }
 }
 
-/// What came belongs to another call than `own`.
-fn other_call(outcome: &Outcome, own: What) -> Failure {
-    let (rank, theirs) = (outcome.status.MPI_SOURCE, What::of(outcome.status.MPI_TAG as u8));
+/// A process makes another call than `own`.
+pub fn other_call(rank: usize, theirs: What, own: What) -> Failure {
     let text = format!(
         "{} calls {} where this one calls {}: all processes of a communicator make the same \
          collective calls in the same order",
-        process::named(rank as usize),
+        process::named(rank),
         theirs.name(),
         own.name()
+    );
+    fail(MPI_ERR_OTHER, text)
+}
+
+/// A process comes to the same call with so many bytes, and this one with others.
+pub fn other_size(rank: usize, bytes: u64) -> Failure {
+    let who = process::named(rank);
+    mismatch(
+        MPI_ERR_COUNT,
+        &format!("{who} comes with {bytes} bytes, which are not those that are"),
+    )
+}
+
+/// A process comes to a call of the same name with `more` collective calls behind it.
+pub fn other_number(rank: usize, what: What, more: i64) -> Failure {
+    let (calls, which) = (more.unsigned_abs(), if more > 0 { "more" } else { "fewer" });
+    let text = format!(
+        "{} comes to {} with {calls} {which} collective calls behind it than this process: all \
+         processes of a communicator make the same collective calls in the same order",
+        process::named(rank),
+        what.name()
     );
     fail(MPI_ERR_OTHER, text)
 }
@@ -218,7 +249,8 @@ impl Coming {
         let from = self.0.wanted.from.unwrap_or(engine().rank);
         let outcome = ended(from, || self.0.end.get()).await;
         if outcome.code == MPI_ERR_OTHER {
-            return Err(other_call(&outcome, self.0.wanted.what));
+            let (rank, theirs) = (outcome.status.MPI_SOURCE, outcome.status.MPI_TAG);
+            return Err(other_call(rank as usize, What::of(theirs as u8), self.0.wanted.what));
         }
         checked(outcome)?;
         let bytes = outcome.status.bytes() as usize;

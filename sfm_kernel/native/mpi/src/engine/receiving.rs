@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-use sfm_native::core::{Payload, Receiver};
+use sfm_native::core::{Found, Payload, Receiver};
 use sfm_native::matching::Numbers;
 use sfm_native::packet::{Envelope, Packet};
 
@@ -180,9 +180,17 @@ impl Engine {
         is_back
     }
 
+    /// The first message with this tag, which stays where it is: its sender, the call that it belongs
+    /// to, and how many bytes it has.
+    pub fn first_of(&self, context: u64, tag: c_int) -> Option<(usize, What, usize)> {
+        let wanted = Numbers { source: None, tag: Some(tag.into()) };
+        let Found::Ask(first) = self.core.look_for(context, wanted, false)? else { return None };
+        let note = Note::of(&first.packet.envelope()?);
+        Some((note.rank, note.what, found(&first.packet).bytes() as usize))
+    }
+
     /// The first message that is wanted, which stays where it is.
     pub fn probe(&self, wanted: &Wanted) -> Option<MPI_Status> {
-        use sfm_native::core::Found;
         let first = self.core.look_for(wanted.context, wanted.numbers(), false);
         if counting::is_on() {
             sessions::look(); // the look may have taken in what has come

@@ -116,6 +116,11 @@ pub fn collective_with(arguments: Arguments) -> Call {
     call(arguments, Waits::Members(awaited().map(shown).into_iter().collect()))
 }
 
+/// One that waits for all of these.
+pub fn collective_of(missing: impl Iterator<Item = usize>) -> Call {
+    call(vec![], Waits::Members(missing.map(shown).collect()))
+}
+
 /// A call that waits until one process after the other has done something.
 pub fn one_by_one(arguments: Arguments) -> Call {
     call(arguments, Waits::Others(awaited().map(|rank| vec![shown(rank)])))

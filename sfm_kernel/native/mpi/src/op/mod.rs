@@ -84,7 +84,7 @@ impl Op {
     }
 
     /// The predefined loop for this datatype; none for an operation that the program made.
-    fn kernel(&self, datatype: &Datatype) -> Answer<Option<kernels::Kernel>> {
+    pub fn kernel(&self, datatype: &Datatype) -> Answer<Option<Kernel>> {
         let Op::Predefined(op, name) = self else { return Ok(None) };
         match datatype.basic.and_then(|basic| kernels::find(*op, basic)) {
             Some(kernel) => Ok(Some(kernel)),
