@@ -2,10 +2,11 @@
 //! them, which takes communication.
 
 use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use crate::attributes::Attributes;
 use crate::buffer::Buffer;
+use crate::collective::sites::Sites;
 use crate::engine;
 use crate::errhandlers::Attached;
 use crate::errors::{fail, Answer};
@@ -35,6 +36,8 @@ pub struct Comm {
     /// The next collective's number, of those that block and of the others.
     pub collectives: AtomicU32,
     pub begun: AtomicU32,
+    /// Where its processes are, if that is at several sites; from the first collective on.
+    pub sites: OnceLock<Option<Arc<Sites>>>,
     name: Mutex<String>,
 }
 
@@ -58,6 +61,7 @@ impl Comm {
             session: MPI_SESSION_NULL,
             collectives: AtomicU32::new(0),
             begun: AtomicU32::new(0),
+            sites: OnceLock::new(),
             name: Mutex::default(),
         }
     }

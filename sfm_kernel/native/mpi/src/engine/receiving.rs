@@ -147,18 +147,23 @@ impl Engine {
         number != 0 && self.core.unpost(wanted.context, number)
     }
 
-    /// Receive a message that was taken out of the queue.
+    /// Receive a message of a collective, or of none, that was taken out of the queue.
     ///
     /// # Safety
     /// As of `receive`.
-    pub unsafe fn receive_taken(&self, message: &Message, data: Data) -> Arc<Receiving> {
+    pub unsafe fn receive_taken(
+        &self,
+        message: &Message,
+        what: What,
+        data: Data,
+    ) -> Arc<Receiving> {
         let (envelope, bytes) = message.get().expect("only what has come has a handle");
         let wanted = Wanted {
             context: envelope.context,
             source: envelope.source as c_int,
             tag: envelope.tag as c_int,
             from: Some(Note::of(envelope).rank),
-            what: What::Message,
+            what,
         };
         let receiving = Arc::new(Self::receiving(wanted, data));
         receiving.clone().receive(envelope, Payload(bytes, &[]));
