@@ -295,8 +295,8 @@ impl Coming {
 impl Drop for Coming {
     /// The collective has failed: nothing may come any more into memory that is given back.
     fn drop(&mut self) {
-        if !self.0.end.is_done() {
-            engine().take_back(&self.0, Outcome::cancelled());
+        if !self.0.end.is_done() && !engine().take_back(&self.0, Outcome::cancelled()) {
+            engine().abandon(&self.0);
         }
     }
 }

@@ -10,7 +10,7 @@ use sfm_native::packet::{Envelope, Packet};
 use super::control::{Kind, Note, Todo};
 use super::offers::Offer;
 use super::operation::{End, Outcome};
-use super::{engine, Engine, What};
+use super::{engine, lock, Engine, What};
 use crate::data::Data;
 use crate::handles::*;
 use crate::message::Message;
@@ -183,6 +183,21 @@ impl Engine {
             receiving.end.set(outcome);
         }
         is_back
+    }
+
+    /// The memory of a receive that was not taken back is given back: of a large message, which has
+    /// been offered, no bytes go there any more. Its sender goes on as if they had come.
+    pub fn abandon(&self, receiving: &Arc<Receiving>) {
+        for one in &mut *lock(&self.todo) {
+            match one {
+                Todo::Fetch(other, envelope, _) if Arc::ptr_eq(other, receiving) => {
+                    let note = Note::of(envelope);
+                    *one = Todo::Answer(note.rank, note.number);
+                }
+                _ => {}
+            }
+        }
+        lock(&self.poured).all.retain(|_, one| !one.is_of(receiving));
     }
 
     /// The first message that is wanted, which stays where it is.
