@@ -70,6 +70,10 @@ class _World:
             return None
         return route.way if route.peer.uid == uid else None
 
+    def site(self, uid: str) -> str:
+        """Where a process is, or was."""
+        return self._seen[uid].site
+
     def lives(self, uid: str) -> bool:
         """Whether a process lives."""
         return self._endpoint.alive(self._seen[uid])

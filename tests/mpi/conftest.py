@@ -2,9 +2,40 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
+
+import sfm_kernel
+from tests import forks
+from tests.mpi.launching import PATIENCE
+from tests.mpi.sites import Run
 
 
 @pytest.fixture(autouse=True)
 def _forked(forked: None) -> None:
     pass
+
+
+@pytest.fixture
+def run_at(monkeypatch: pytest.MonkeyPatch) -> Run:
+    """``run_at(layout, function, ...)``: as ``sfm_kernel.run``, each process at its site."""
+    monkeypatch.setenv("SFM_TRANSPORT", "tcp")
+    monkeypatch.setenv("SFM_SITE", "")
+
+    def run(layout: str, function: Callable[..., Any], *args: Any, **options: Any) -> list[Any]:
+        sites = iter(layout)
+
+        def start(*words: Any, **how: Any) -> Any:
+            os.environ["SFM_SITE"] = next(sites)  # processes are started by rank
+            return forks.POPEN.Popen(*words, **how)
+
+        popen = SimpleNamespace(**vars(forks.POPEN) | {"Popen": start})
+        monkeypatch.setattr("sfm_kernel.launch.subprocess", popen)
+        options = {"timeout": PATIENCE} | options
+        return sfm_kernel.run(function, len(layout), *args, **options)
+
+    return run

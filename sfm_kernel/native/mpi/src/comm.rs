@@ -2,11 +2,12 @@
 //! them, which takes communication.
 
 use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use crate::attributes::Attributes;
 use crate::buffer::Buffer;
 use crate::collective::meeting::Meetings;
+use crate::collective::sites::Sites;
 use crate::engine;
 use crate::errhandlers::Attached;
 use crate::errors::{fail, Answer};
@@ -38,6 +39,8 @@ pub struct Comm {
     pub begun: AtomicU32,
     /// Where its processes meet that share memory.
     pub meetings: Meetings,
+    /// Where its processes are, if that is at several sites; from the first collective on.
+    pub sites: OnceLock<Option<Arc<Sites>>>,
     name: Mutex<String>,
 }
 
@@ -62,6 +65,7 @@ impl Comm {
             collectives: AtomicU32::new(0),
             begun: AtomicU32::new(0),
             meetings: Meetings::default(),
+            sites: OnceLock::new(),
             name: Mutex::default(),
         }
     }

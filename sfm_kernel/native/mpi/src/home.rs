@@ -29,6 +29,12 @@ pub trait Home: Send + Sync {
     /// Whether a process has died or left.
     fn has_lost(&self, process: usize) -> bool;
 
+    /// The site of a process: between sites the way is long. None where it is not known, or where all
+    /// processes are at one, as those of a launch are.
+    fn site(&self, _process: usize) -> Option<String> {
+        None
+    }
+
     /// Wait until all processes of MPI_COMM_WORLD have joined.
     fn gather(&self) -> Answer {
         Ok(())

@@ -248,6 +248,10 @@ impl Home for PyHome {
         !self.ask("lives", process, |lives| lives.extract()).unwrap_or(false)
     }
 
+    fn site(&self, process: usize) -> Option<String> {
+        self.ask("site", process, |site| site.extract())
+    }
+
     fn is_program(&self) -> bool {
         false
     }

@@ -22,7 +22,8 @@ pub async fn allgather(team: &Team, own: Option<&Items>, parts: &[Items]) -> Ans
     }
 }
 
-async fn directly(team: &Team, own: Option<&Items>, parts: &[Items]) -> Answer {
+/// Everybody to everybody.
+pub async fn directly(team: &Team, own: Option<&Items>, parts: &[Items]) -> Answer {
     let others = || (1..team.size).map(|distance| (team.rank + distance) % team.size);
     let coming = others().map(|rank| team.receive(rank, parts[rank].data())).collect();
     let out = own.unwrap_or(&parts[team.rank]).data();

@@ -5,7 +5,7 @@ use super::items::Items;
 use super::schedule::Schedule;
 use super::team::Team;
 
-use super::{allgather, alltoall, barrier, bcast, between, gather, meeting, neighbors};
+use super::{across, allgather, alltoall, barrier, bcast, between, gather, meeting, neighbors};
 use super::{reduce, reduce_scatter, scan};
 use crate::checks::put;
 use crate::comm;
@@ -140,6 +140,15 @@ impl Call {
         if team.near < team.size {
             return between::run(self, team).await;
         }
+        if let Some(sites) = &team.sites {
+            // Apart, so that it costs the usual call no memory.
+            return Box::pin(across::run(self, team, sites)).await;
+        }
+        self.run_near(team).await
+    }
+
+    /// As if all processes were near each other.
+    pub async fn run_near(&self, team: &Team) -> Answer {
         match self {
             Call::Nothing => Ok(()),
             Call::Barrier => barrier::barrier(team).await,

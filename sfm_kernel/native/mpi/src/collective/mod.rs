@@ -1,5 +1,6 @@
 //! Collectives: one algorithm a file, its source cited.
 
+pub mod across;
 pub mod allgather;
 pub mod alltoall;
 pub mod arguments;
@@ -16,5 +17,6 @@ pub mod reduce_scatter;
 pub mod reductions;
 pub mod scan;
 pub mod schedule;
+pub mod sites;
 pub mod team;
 pub mod words;

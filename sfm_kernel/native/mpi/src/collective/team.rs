@@ -16,14 +16,17 @@ use std::task::{Context, Poll, Waker};
 use sfm_endpoint::calltext::Call;
 use sfm_endpoint::sites::NOWHERE;
 
+use super::items::Items;
+use super::sites::Sites;
 use crate::comm::Comm;
 use crate::data::Data;
 use crate::engine::{
-    self, engine, told, About, Mode, Outcome, Receiving, Sending, To, Wanted, What,
+    self, engine, probed, told, About, Mode, Outcome, Receiving, Sending, To, Wanted, What,
 };
 use crate::errors::{fail, Answer, Failure};
 use crate::group::Group;
 use crate::handles::*;
+use crate::message::Message;
 use crate::tool::counting;
 use crate::{making, process};
 
@@ -40,6 +43,8 @@ pub struct Team {
     /// Which collective of the communicator it is: the same number at all of them.
     tag: c_int,
     group: Arc<Group>,
+    /// Where there are several.
+    pub sites: Option<Arc<Sites>>,
 }
 
 /// Numbers of collectives; those of a communicator come again after so many.
@@ -75,13 +80,20 @@ impl Team {
         }
         let (rank, context) = (comm.rank as usize, engine::collectives(comm.context));
         let (near, group) = (comm.group.members.len(), comm.everybody());
-        Team { rank, size: group.members.len(), near, what, context, tag, group }
+        let sites = comm.sites.get_or_init(|| Sites::of(comm)).clone();
+        Team { rank, size: group.members.len(), near, what, context, tag, group, sites }
     }
 
     /// Some of the same collective's processes, this one of rank `rank` among them.
     pub fn part(&self, group: Arc<Group>, rank: usize) -> Team {
         let size = group.members.len();
-        Team { rank, size, near: size, group, ..*self }
+        Team { rank, size, near: size, group, sites: None, ..*self }
+    }
+
+    /// Those of these ranks, this process the one that is at `place` among them.
+    pub fn picked(&self, ranks: &[usize], place: usize) -> Team {
+        let members = ranks.iter().map(|rank| self.group.members[*rank]).collect();
+        self.part(Group::new(members), place)
     }
 
     /// All of them.
@@ -103,7 +115,7 @@ impl Team {
     pub fn apart(comm: &Comm, group: Arc<Group>, rank: usize, tag: c_int) -> Team {
         let context = engine::collectives(comm.context);
         let (size, tag) = (group.members.len(), tag & LARGEST as c_int | APART);
-        Team { rank, size, near: size, what: What::Making, context, tag, group }
+        Team { rank, size, near: size, what: What::Making, context, tag, group, sites: None }
     }
 
     /// Those who have no communicator yet, but a word in common.
@@ -112,7 +124,7 @@ impl Team {
         (word, &group.members).hash(&mut hasher);
         let tag = (hasher.finish() as u32 & LARGEST) as c_int;
         let (size, context) = (group.members.len(), engine::collectives(making::FIRST));
-        Team { rank, size, near: size, what: What::Making, context, tag, group }
+        Team { rank, size, near: size, what: What::Making, context, tag, group, sites: None }
     }
 
     /// The number of the process that has this rank.
@@ -149,12 +161,30 @@ impl Team {
 
     /// Begin to receive; the memory is the message's until it has come.
     pub fn receive(&self, source: usize, data: Data) -> Coming {
+        // SAFETY: a collective does not return before its messages have come.
+        Coming(unsafe { engine().receive(&self.wanted(source), data) })
+    }
+
+    fn wanted(&self, source: usize) -> Wanted {
         let from = self.process(source);
         let (source, tag) = (from as c_int, self.tag);
-        let (context, what) = (self.context, self.what);
-        let wanted = Wanted { context, source, tag, from: Some(from), what };
-        // SAFETY: a collective does not return before its messages have come.
-        Coming(unsafe { engine().receive(&wanted, data) })
+        Wanted { context: self.context, source, tag, from: Some(from), what: self.what }
+    }
+
+    /// Receive a message of each of these, of which only the sender knows how long it is.
+    pub async fn take(&self, sources: &[usize]) -> Answer<Vec<Vec<u8>>> {
+        let taking: Vec<_> =
+            sources.iter().map(|source| Taking::new(self.wanted(*source))).collect();
+        let mut taken = Vec::new();
+        let mut coming = Vec::new();
+        for one in &taking {
+            let length = one.length().await;
+            let mut bytes = vec![0; length];
+            coming.push(one.receive(Items::own(&mut bytes)?.data()));
+            taken.push(bytes);
+        }
+        all_come(coming).await?;
+        Ok(taken)
     }
 
     /// Send one and receive one.
@@ -228,6 +258,42 @@ fn mismatch(code: c_int, what: &str) -> Failure {
     fail(code, text)
 }
 
+/// One that is to come, taken out of the queue before it is received.
+struct Taking {
+    wanted: Wanted,
+    message: Arc<Message>,
+    /// See `Engine::take_message`.
+    number: u64,
+}
+
+impl Taking {
+    fn new(wanted: Wanted) -> Taking {
+        let message = Message::to_come(MPI_COMM_NULL);
+        let number = engine().take_message(&wanted, &message);
+        Taking { wanted, message, number }
+    }
+
+    /// How many bytes it has, when it has come.
+    async fn length(&self) -> usize {
+        let from = self.wanted.from.unwrap_or(engine().rank);
+        let length = |(envelope, bytes)| probed(envelope, bytes).bytes() as usize;
+        ended(from, || self.message.get().map(length)).await
+    }
+
+    /// Receive it, after that.
+    fn receive(&self, data: Data) -> Coming {
+        // SAFETY: as of those that `Team::receive` receives.
+        Coming(unsafe { engine().receive_taken(&self.message, self.wanted.what, data) })
+    }
+}
+
+impl Drop for Taking {
+    /// The collective has failed, or it has come.
+    fn drop(&mut self) {
+        engine().leave_message(&self.wanted, self.number);
+    }
+}
+
 impl Going {
     pub async fn gone(self) -> Answer {
         let Some(sending) = &self.0 else { return Ok(()) };
@@ -261,8 +327,8 @@ impl Coming {
 impl Drop for Coming {
     /// The collective has failed: nothing may come any more into memory that is given back.
     fn drop(&mut self) {
-        if !self.0.end.is_done() {
-            engine().take_back(&self.0, Outcome::cancelled());
+        if !self.0.end.is_done() && !engine().take_back(&self.0, Outcome::cancelled()) {
+            engine().abandon(&self.0);
         }
     }
 }
@@ -283,7 +349,7 @@ pub async fn all_come(all: Vec<Coming>) -> Answer {
 }
 
 /// How it has ended; `partner`: who has to do something for that, in the world.
-async fn ended(partner: usize, end: impl Fn() -> Option<Outcome>) -> Outcome {
+async fn ended<T>(partner: usize, end: impl Fn() -> Option<T>) -> T {
     poll_fn(|_| {
         let end = end();
         if end.is_none() {

@@ -374,6 +374,10 @@ impl Pouring {
         self.come += payload.len();
     }
 
+    pub(super) fn is_of(&self, receiving: &Arc<Receiving>) -> bool {
+        Arc::ptr_eq(&self.receiving, receiving)
+    }
+
     fn is_whole(&self) -> bool {
         self.come >= self.length
     }

@@ -10,7 +10,7 @@ use sfm_native::packet::{Envelope, Packet};
 use super::control::{Kind, Note, Todo};
 use super::offers::Offer;
 use super::operation::{End, Outcome};
-use super::{engine, Engine, What};
+use super::{engine, lock, Engine, What};
 use crate::data::Data;
 use crate::handles::*;
 use crate::message::Message;
@@ -147,18 +147,23 @@ impl Engine {
         number != 0 && self.core.unpost(wanted.context, number)
     }
 
-    /// Receive a message that was taken out of the queue.
+    /// Receive a message of a collective, or of none, that was taken out of the queue.
     ///
     /// # Safety
     /// As of `receive`.
-    pub unsafe fn receive_taken(&self, message: &Message, data: Data) -> Arc<Receiving> {
+    pub unsafe fn receive_taken(
+        &self,
+        message: &Message,
+        what: What,
+        data: Data,
+    ) -> Arc<Receiving> {
         let (envelope, bytes) = message.get().expect("only what has come has a handle");
         let wanted = Wanted {
             context: envelope.context,
             source: envelope.source as c_int,
             tag: envelope.tag as c_int,
             from: Some(Note::of(envelope).rank),
-            what: What::Message,
+            what,
         };
         let receiving = Arc::new(Self::receiving(wanted, data));
         receiving.clone().receive(envelope, Payload(bytes, &[]));
@@ -187,6 +192,21 @@ impl Engine {
         let Found::Ask(first) = self.core.look_for(context, wanted, false)? else { return None };
         let note = Note::of(&first.packet.envelope()?);
         Some((note.rank, note.what, found(&first.packet).bytes() as usize))
+    }
+
+    /// The memory of a receive that was not taken back is given back: of a large message, which has
+    /// been offered, no bytes go there any more. Its sender goes on as if they had come.
+    pub fn abandon(&self, receiving: &Arc<Receiving>) {
+        for one in &mut *lock(&self.todo) {
+            match one {
+                Todo::Fetch(other, envelope, _) if Arc::ptr_eq(other, receiving) => {
+                    let note = Note::of(envelope);
+                    *one = Todo::Answer(note.rank, note.number);
+                }
+                _ => {}
+            }
+        }
+        lock(&self.poured).all.retain(|_, one| !one.is_of(receiving));
     }
 
     /// The first message that is wanted, which stays where it is.

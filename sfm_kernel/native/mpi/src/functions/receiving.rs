@@ -6,7 +6,7 @@ use crate::checks::put;
 use crate::comm;
 use crate::data::Data;
 use crate::ends;
-use crate::engine::{engine, probed, told, About, From, Outcome, Receiving, Wanted};
+use crate::engine::{engine, probed, told, About, From, Outcome, Receiving, Wanted, What};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::message::{self, Message};
@@ -221,7 +221,7 @@ unsafe fn begin_taken(
         return Ok(None);
     }
     let taken = message::release(taken)?;
-    Ok(Some((engine().receive_taken(&taken, data), taken.comm)))
+    Ok(Some((engine().receive_taken(&taken, What::Message, data), taken.comm)))
 }
 
 pub unsafe fn mrecv(
