@@ -1,0 +1,192 @@
+"""Barriers and small reductions of processes that share memory, which meet at a board and send no
+messages: what programs see of them is as without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sfm_kernel
+from sfm_kernel import Endpoint, mpi
+from sfm_kernel.observe import snapshot
+from tests.mpi.launching import PATIENCE, run
+
+MET = """
+from mpi4py import MPI
+import numpy as np, os, signal, sys, threading, time
+comm, rank, size = MPI.COMM_WORLD, MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size
+for _ in range(5): comm.Barrier()
+"""
+"""The start of a program whose processes have a board by then."""
+
+ROOM = 2016
+"""Bytes that one process can bring to it; more goes by messages."""
+
+
+def sent(sfm: Endpoint) -> list[int]:
+    """How many messages of this process are counted after so many calls."""
+    mpi.use(sfm)
+    from mpi4py import MPI
+
+    comm, counts, total = MPI.COMM_WORLD, [], np.zeros(1)
+    for calls in (0, 5, 100):
+        for _ in range(calls):
+            comm.Barrier()
+            comm.Allreduce(np.ones(1), total)
+        own = next(one for one in snapshot(sfm)["processes"] if one["uid"] == sfm.uid)
+        counts.append(sum(peer["sent"] for peer in own["peers"]))
+    return counts
+
+
+def test_those_who_meet_send_nothing() -> None:
+    for none, few, same in sfm_kernel.run(sent, 3, timeout=PATIENCE):
+        assert none < few == same
+
+
+def reduced(sfm: Endpoint) -> list[str]:
+    """What is wrong."""
+    mpi.use(sfm)
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    ops: list[tuple[Any, Any]] = [
+        (MPI.SUM, np.sum), (MPI.PROD, np.prod), (MPI.MIN, np.min), (MPI.MAX, np.max),
+        (MPI.BXOR, np.bitwise_xor.reduce), (MPI.LAND, np.all),
+    ]  # fmt: skip
+    wrong = []
+    for dtype in ("i1", "u2", "i4", "i8", "f4", "f8", "c16"):
+        for count in (1, 3, ROOM // np.dtype(dtype).itemsize, ROOM // np.dtype(dtype).itemsize + 1):
+            every = [
+                ((np.arange(count) * 7 + rank) % 5 + 1).astype(dtype) for rank in range(comm.size)
+            ]
+            for op, combined in ops:
+                if np.dtype(dtype).kind in ("f", "c") and op not in (MPI.SUM, MPI.PROD):
+                    continue
+                right = combined(np.array(every), axis=0).astype(dtype)
+                result = np.zeros(count, dtype)
+                comm.Allreduce(every[comm.rank], result, op=op)
+                own = every[comm.rank].copy()
+                comm.Allreduce(MPI.IN_PLACE, own, op=op)
+                if not (np.allclose(result, right) and np.array_equal(own, result)):
+                    wrong.append(f"{combined.__name__} of {count} {dtype}")
+    pairs = np.array([comm.rank % 2, comm.rank], "i"), np.zeros(2, "i")
+    comm.Allreduce(*([pair, 1, MPI.TWOINT] for pair in pairs), op=MPI.MAXLOC)
+    return wrong if list(pairs[1]) == [1, 1] else [*wrong, f"MAXLOC {pairs[1]}"]
+
+
+@pytest.mark.parametrize("processes", [2, 3, 5, 6])
+def test_results_are_those_of_messages(processes: int) -> None:
+    assert sfm_kernel.run(reduced, processes, timeout=PATIENCE) == [[]] * processes
+
+
+BCAST = "comm.Bcast(np.zeros(1))"
+SMALL, LARGE = (f"comm.Allreduce(np.zeros({n}), np.zeros({n}))" for n in (1, 1000))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [
+        (BCAST, "comm.Barrier()", "calls MPI_Bcast where this one calls MPI_Barrier"),
+        ("comm.Barrier()", BCAST, "calls MPI_Barrier where this one calls MPI_Bcast"),
+        (SMALL, "comm.Barrier()", "where this one calls MPI_"),
+        (SMALL, SMALL.replace("1", "2"), "bytes, which are not those that are expected here"),
+        (LARGE, SMALL, " expected here: do all call the same collective"),
+        (SMALL, LARGE, " expected here: do all call the same collective"),
+        (f"{BCAST}; comm.Barrier()", "comm.Barrier(); comm.Barrier()", "MPI_B"),
+        (f"{SMALL}; comm.Barrier()", "comm.Barrier()", "where this one calls MPI_"),
+    ],
+    ids=[
+        "message here",
+        "message there",
+        "two calls",
+        "two sizes",
+        "large",
+        "small",
+        "ahead",
+        "end",
+    ],
+)
+def test_calls_that_differ_are_told(tmp_path: Path, first: str, second: str, told: str) -> None:
+    program = tmp_path / "prog.py"
+    program.write_text(f"{MET}if rank: {second}\nelse: {first}\n")
+    done = run("-n", "2", str(program), timeout=PATIENCE)
+    assert done.returncode != 0 and told in done.stderr, done.stderr
+
+
+def test_who_waits_goes_on_with_its_messages() -> None:
+    """A process that waits at the board is still needed for what it has sent."""
+    program = """
+if rank == 0:
+    large = np.arange(10**6)
+    requests = [comm.isend(bytes(50_000), dest=1) for _ in range(40)]
+    requests += [comm.Isend(large, dest=1), comm.Issend(np.ones(1), dest=1)]
+    comm.Barrier()
+    MPI.Request.Waitall(requests)
+else:
+    time.sleep(0.3)
+    assert all(comm.recv(source=0) == bytes(50_000) for _ in range(40))
+    into, one = np.zeros(10**6, int), np.zeros(1)
+    comm.Recv(into, source=0)
+    comm.Recv(one, source=0)
+    assert into[-1] == 10**6 - 1 and one == 1
+    comm.Barrier()
+"""
+    done = run("-n", "2", "-c", MET + program, timeout=PATIENCE)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_stop_ends_a_meeting_and_the_others_hear_of_it() -> None:
+    program = """
+if rank == 0:
+    def stop(): time.sleep(0.5); os.kill(os.getpid(), signal.SIGINT)
+    threading.Thread(target=stop).start()
+    try: comm.Barrier()
+    except KeyboardInterrupt: comm.send("stopped", dest=1)
+elif rank == 1:
+    print(comm.recv(source=0), flush=True)
+    comm.Barrier()
+else: comm.Barrier()
+"""
+    done = run("-n", "3", "--detect", "-c", MET + program, timeout=PATIENCE)
+    assert done.stdout == "stopped\n"
+    assert "1 is in comm.Barrier()" in done.stderr and "2 is in comm.Barrier()" in done.stderr
+
+
+def test_who_is_missing_is_told() -> None:
+    program = "if rank < 2: comm.Barrier()\nelse: comm.recv(source=0)\n"
+    done = run("-n", "3", "--detect", "-c", MET + program, timeout=PATIENCE)
+    for name in (0, 1):
+        assert f"{name} is in comm.Barrier() and waits for 2" in done.stderr
+
+
+def test_many_communicators_leave_no_file() -> None:
+    program = """
+for _ in range(40):
+    other = comm.Dup()
+    for _ in range(6): other.Barrier()
+    other.Free()
+world = os.path.join(os.environ["SFM_DIR"], os.environ["SFM_MPI_WORLD"])
+maps = sum(".board" in line or ".fresh" in line for line in open("/proc/self/maps"))
+print([one for one in os.listdir(world) if "board" in one or "fresh" in one], maps)
+"""
+    done = run("-n", "2", "-c", MET + program, timeout=PATIENCE)
+    assert (done.stdout, done.stderr) == ("[] 1\n" * 2, "")
+
+
+def test_where_one_cannot_open_the_board_all_send_messages() -> None:
+    program = (
+        MET.replace("range(5)", "range(2)")
+        + """
+import resource
+if rank == 1:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+total = np.zeros(1)
+for _ in range(5): comm.Barrier(); comm.Allreduce(np.ones(1), total)
+assert total == 3
+"""
+    )
+    done = run("-n", "3", "-c", program, timeout=PATIENCE)
+    assert (done.returncode, done.stderr) == (0, "")
