@@ -261,8 +261,12 @@ def set_mpi_world(world: _EngineWorld, /) -> None:
     Only the first has an effect.
     """
 
-def refresh_mpi() -> None:
-    """Let MPI see which engines live now, if it has begun; it goes on after MPI_Finalize."""
+def refresh_mpi(anew: int, /) -> None:
+    """Let MPI see which engines live now, if it has begun; it goes on after MPI_Finalize.
+
+    ``anew``: when a cell was last stopped or failed, as engines are told that go on together; their
+    collective calls are numbered from there. Smaller than before: it changes nothing.
+    """
 
 @final
 class RaiseInstead:

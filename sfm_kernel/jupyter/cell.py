@@ -86,13 +86,17 @@ class CellRunner(ParallelMagics):
             CellInterrupted: it was interrupted here, and so the engines were.
             WorldGone: the controller has ended, so that no answer can come.
         """
-        label = self._lines.label(before=1)  # the magic's own line
+        label = self._lines.label(before=1, failed=self._home.failed)  # the magic's own line
         self.view = _View(self._home, members, self._waits, label)
         blocks = args.block is not False
-        if not blocks:
-            return self._run(cell, args)
-        with observed(self._home, members, detect=not args.no_detect):
-            return self._run(cell, args)
+        try:
+            if not blocks:
+                return self._run(cell, args)
+            with observed(self._home, members, detect=not args.no_detect):
+                return self._run(cell, args)
+        except BaseException:
+            self._home.failed = time.time_ns()
+            raise
 
     def _run(self, cell: str, args: Any) -> Any:
         blocks = args.block is not False

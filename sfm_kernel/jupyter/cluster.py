@@ -25,13 +25,7 @@ from sfm_kernel.errors import BadName, SFMError, UnknownName, WorldAccess, World
 from sfm_kernel.jupyter import engine, supervisor
 from sfm_kernel.jupyter.controller import PARENT
 from sfm_kernel.jupyter.names import engine_names
-from sfm_kernel.jupyter.places import (
-    DIRECTORY,
-    make_private,
-    remove_files,
-    world_key,
-    world_name,
-)
+from sfm_kernel.jupyter.places import DIRECTORY, make_private, remove_files, world_key, world_name
 from sfm_kernel.jupyter.sites import TOLD, Gateways, Sites
 from sfm_kernel.transport.base import Member
 
@@ -147,7 +141,7 @@ def end_cluster(cluster: Any) -> None:
     killed after ``supervisor.GRACE``.
     """
     cluster.cluster_file = ""  # or its launchers would write it again
-    remove_files(cluster.profile_dir, cluster.cluster_id)  # this process may be killed meanwhile
+    remove_files(cluster.profile_dir, cluster.cluster_id)  # this process may be killed now
     launchers = [*cluster.engines.values(), *([cluster.controller] if cluster.controller else [])]
     launchers = [launcher for launcher in launchers if launcher.state == "running"]
     for number, seconds in ((signal.SIGTERM, supervisor.GRACE + 1), (signal.SIGKILL, 1.0)):

@@ -63,11 +63,12 @@ def _begin(app: Any, shell: Any, endpoint: Any) -> None:
     atexit.register(endpoint.close)
     shell.events.register("pre_run_cell", _Names(shell, endpoint).refresh)
     engines.use(endpoint)
-    # Engines may have been restarted since the last cell.
-    shell.events.register("pre_run_cell", lambda _: engines.refresh())
     tracebacks.install(shell)
     lines = Lines(shell)
     lines.publish()
+    # Engines may have been restarted since the last cell, or that one was stopped.
+    refresh = engines.refresh
+    shell.events.register("pre_run_cell", lambda _: refresh(int(lines.told().get("failed") or 0)))
     shell.events.register("pre_run_cell", lines.of_engine)
     endpoint.describe(kind="engine")
     # What observers see between and during cells; blocked calls say so by themselves.

@@ -24,10 +24,12 @@ class Home:
 
     Attributes:
         sfm: the notebook's endpoint.
+        failed: when a cell on its engines was last stopped or failed, in nanoseconds; or 0.
     """
 
     def __init__(self, engines: clusters.Engines, site: str | None = None) -> None:
         self.sfm: Any = None
+        self.failed = 0
         self._engines, self._site = engines, site
         self._process = os.getpid()
         self._tell_waiting: Callable[[Sequence[Name]], None] | None = None

@@ -12,7 +12,7 @@ _KEPT = 1000
 """Cells that are remembered: functions of old ones are still called."""
 
 LABEL = "sfm"
-"""Under this key a notebook tells engines which cell it is, in ipyparallel's label of the task."""
+"""Under this key a notebook tells engines about a cell, in ipyparallel's label of the task."""
 
 
 class Lines:
@@ -49,15 +49,25 @@ class Lines:
 
     def of_engine(self, info: Any) -> None:
         """A cell that a notebook has sent is about to run here."""
-        parent = self._shell.kernel.get_parent("shell")
-        label = parent.get("metadata", {}).get("label")
-        told = label.get(LABEL) if isinstance(label, Mapping) else None
-        if isinstance(told, Mapping):
+        if told := self.told():
             cell = told.get("cell"), told.get("cell_id"), int(told.get("before") or 0)
             self.note(info.raw_cell, cell)
             bystanders.begin_cell(cell[0])
 
-    def label(self, before: int) -> dict[str, Any]:
-        """What tells engines which cell it is; ``before``: its lines in front of their code."""
+    def told(self) -> Mapping[str, Any]:
+        """What a notebook has told about the cell that runs in its engine; empty if it is none."""
+        parent = self._shell.kernel.get_parent("shell")
+        label = parent.get("metadata", {}).get("label")
+        told = label.get(LABEL) if isinstance(label, Mapping) else None
+        return told if isinstance(told, Mapping) else {}
+
+    def label(self, before: int, failed: int) -> dict[str, Any]:
+        """What tells engines which cell it is.
+
+        Args:
+            before: its lines in front of their code.
+            failed: when one on these engines was last stopped or failed, see ``mpi/engines.py``.
+        """
         number, identity = self.cell
-        return {LABEL: {"cell": number, "cell_id": identity, "before": before}}
+        about = {"cell": number, "cell_id": identity, "before": before, "failed": failed}
+        return {LABEL: about}

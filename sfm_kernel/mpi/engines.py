@@ -34,9 +34,14 @@ def use(endpoint: Endpoint) -> None:
     set_mpi_world(_World(endpoint))
 
 
-def refresh() -> None:
-    """Let MPI see which engines live now, if it has begun here. Before each cell."""
-    refresh_mpi()
+def refresh(anew: int = 0) -> None:
+    """Let MPI see which engines live now, if it has begun here. Before each cell.
+
+    Args:
+        anew: when the notebook's last cell was stopped or failed, in nanoseconds; 0 if none was.
+            Some engines may have made more collective calls by then than others: they begin anew.
+    """
+    refresh_mpi(anew)
 
 
 class _World:

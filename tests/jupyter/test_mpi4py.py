@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.jupyter.notebook import Notebook, notebook
+from tests.jupyter.notebook import Notebook, notebook, processes, wait_for
 
 pytestmark = pytest.mark.keeps("one notebook with two engines for the whole module")
 
@@ -48,6 +48,31 @@ def test_stop_ends_a_cell_that_waits_and_nothing_is_lost(book: Notebook) -> None
     assert book.wait(message).error.startswith("CellInterrupted: ")
     code = "comm.send('late', dest=1 - comm.rank, tag=8)\nprint(request.wait())"
     assert book.run("%%sfm\n" + code).ok().text.count("late") == 2
+
+
+@pytest.mark.parametrize("barriers", [0, 20], ids=["by messages", "at the board"])
+def test_collectives_go_on_after_stop_found_one_in_a_barrier(book: Notebook, barriers: int) -> None:
+    code = f"{BEGINNING}import time\nother = comm.Dup()\n"
+    code += f"for _ in range({barriers}): other.Barrier()\n"
+    code += "print('in')\nif comm.rank: other.Barrier(); other.Barrier()\nelse: time.sleep(100)"
+    message = book.send(f"%%sfm --no-detect\n{code}")
+    book.wait(message, lambda cell: cell.text.count("in") >= 2)
+    wait_for(lambda: "blocked in collective" in [one["state"] for one in processes()], "a wait")
+    book.interrupt()
+    assert book.wait(message).error.startswith("CellInterrupted: ")
+    code = "for _ in range(20): other.Barrier()\nprint('sum', other.allreduce(comm.rank))"
+    assert book.run("%%sfm\n" + code).ok().text.count("sum 1") == 2
+
+
+def test_collectives_go_on_after_stop_found_one_further_than_the_other(book: Notebook) -> None:
+    """The root of a broadcast waits for nobody."""
+    code = f"{BEGINNING}import time\nif comm.rank == 0: comm.bcast('unheard')\nprint('in')\n"
+    message = book.send(f"%%sfm --no-detect\n{code}time.sleep(100)")
+    book.wait(message, lambda cell: cell.text.count("in") >= 2)
+    book.interrupt()
+    assert book.wait(message).error.startswith("CellInterrupted: ")
+    text = book.run("%%sfm\nprint(comm.bcast('heard'), comm.allreduce(1))").ok().text
+    assert text.count("heard 2") == 2 and "unheard" not in text
 
 
 def test_a_deadlock_is_told_with_the_program_s_own_calls(book: Notebook) -> None:

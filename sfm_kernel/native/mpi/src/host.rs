@@ -35,9 +35,10 @@ pub(crate) fn engines(first: bool) -> Found {
 
 /// Engines may have been restarted, or have come: MPI_COMM_WORLD is made of those that live, if it is
 /// not, and MPI goes on after MPI_Finalize. Nothing in another process than an engine, nor before
-/// MPI_Init.
-pub fn refresh() {
-    crate::world::refresh();
+/// MPI_Init. `anew`: when the last cell was stopped or failed; collective calls are numbered from
+/// there, as some engines may have made more of them than others.
+pub fn refresh(anew: u64) {
+    crate::world::refresh(anew);
 }
 
 /// What `engine::limits::BUFFERING` is from now on.

@@ -1,6 +1,6 @@
 //! The program that this process is a part of: its beginning and its end.
 
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicU64, AtomicU8, AtomicUsize, Ordering::*};
 use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
@@ -187,9 +187,17 @@ pub fn finish() -> Answer {
 }
 
 /// See `host::refresh`.
-pub fn refresh() {
+pub fn refresh(anew: u64) {
+    static ANEW: AtomicU64 = AtomicU64::new(0);
+    let is_anew = ANEW.fetch_max(anew, Relaxed) < anew;
+    if is_anew {
+        comm::number_anew(anew); // also for communicators that are made later
+    }
     if !was_initialized() {
         return;
+    }
+    if is_anew {
+        engine().forget_leaving();
     }
     let Some((engines, _)) = host::engines(false) else { return };
     let new = Own::engine(engines);

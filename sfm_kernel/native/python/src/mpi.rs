@@ -155,8 +155,9 @@ pub fn set_mpi_world(py: Python<'_>, world: Py<PyAny>) {
 
 /// See `mpi::host::refresh`.
 #[pyfunction]
-pub fn refresh_mpi(py: Python<'_>) {
-    py.detach(::mpi::host::refresh);
+#[pyo3(signature = (anew, /))]
+pub fn refresh_mpi(py: Python<'_>, anew: u64) {
+    py.detach(|| ::mpi::host::refresh(anew));
 }
 
 /// How many bytes of MPI's standard sends another process may have without having received them.

@@ -3,19 +3,19 @@
 //! all wakes the others. Nobody sends a message, and where processes are more than cores each of
 //! them sleeps and wakes once.
 //!
-//! A communicator has its board from its `AFTER`th such call on, in which its processes agree by
+//! A communicator gets its board in one of its first such calls, in which its processes agree by
 //! messages whether all of them could open it. Who leaves a meeting before its end (Stop, a
 //! process that died, a deadlock that was ended) breaks the board off for good; all others go on
-//! by messages, in the same call.
+//! by messages, in the same call, and the next ones make another board.
 //!
 //! Calls that differ are told here as they are where messages go: who waits at the board looks for
 //! messages of the same number, and who waits for messages looks at the board.
 
 use std::cell::Cell;
 use std::future::{poll_fn, Future};
+use std::path::{Path, PathBuf};
 use std::pin::pin;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, OnceLock, TryLockError};
+use std::sync::{Arc, Mutex, TryLockError};
 use std::task::Poll;
 
 use sfm_endpoint::calltext::Call as Told;
@@ -25,27 +25,36 @@ use sfm_native::sender::Sender;
 
 use super::calls::Call;
 use super::items::Items;
-use super::team::{fits, other_call, other_number, other_size, whole, whole_told, Team};
+use super::team::{self, fits, other_call, whole, whole_told, Team};
 use super::words;
 use crate::comm::Comm;
 use crate::engine::{engine, told, About, What};
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
 use crate::op::{Kernel, Op};
+use crate::process;
 
-/// Calls that go by messages before: most communicators see few.
-const AFTER: u32 = 3;
+/// The processes agree on a board in a call whose number leaves this rest when divided by `EVERY`: the
+/// number is the same at all of them, whatever calls ended early. Before, few calls go by messages,
+/// which is enough for most communicators; and `EVERY` has no factor in common with usual patterns.
+const AGREEING: u64 = 3;
+const EVERY: u64 = 7;
 
-/// What a communicator knows of its board.
+/// What a communicator knows of its board. Locked while this process is in a meeting.
 #[derive(Default)]
-pub struct Meetings {
-    calls: AtomicU32,
-    /// None where its processes have none in common.
-    place: OnceLock<Option<Place>>,
+pub struct Meetings(Mutex<State>);
+
+#[derive(Default)]
+enum State {
+    #[default]
+    None,
+    /// Its processes do not share memory.
+    Never,
+    At(Place),
 }
 
 struct Place {
-    board: Mutex<Board>,
+    board: Board,
     others: Vec<Arc<Sender>>,
 }
 
@@ -115,12 +124,8 @@ pub fn meet(comm: &Comm, team: &Team, call: &Call) -> Option<Answer> {
         return None;
     }
     let brought = Brought::of(call)?;
-    let place = match comm.meetings.place(comm, team) {
-        Ok(place) => place?,
-        Err(failure) => return Some(Err(failure)),
-    };
-    let mut board = match place.board.try_lock() {
-        Ok(board) => board,
+    let mut state = match comm.meetings.0.try_lock() {
+        Ok(state) => state,
         Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
         Err(TryLockError::WouldBlock) => {
             let text = "another thread, or what a signal's handler has interrupted, is in a \
@@ -128,49 +133,131 @@ pub fn meet(comm: &Comm, team: &Team, call: &Call) -> Option<Answer> {
             return Some(Err(fail(MPI_ERR_OTHER, text)));
         }
     };
-    if board.is_over() {
-        return None;
+    if matches!(&*state, State::At(place) if place.board.is_over()) {
+        *state = State::None;
     }
+    if matches!(&*state, State::None) && team.number() % EVERY == AGREEING {
+        match agree(comm, team) {
+            Ok(agreed) => *state = agreed,
+            Err(failure) => return Some(Err(failure)),
+        }
+    }
+    let State::At(place) = &mut *state else { return None };
     let about = [team.number(), team.what as u64 | (brought.bytes as u64) << 8];
-    if brought.enter(&mut board, about) {
-        board.conclude();
+    if brought.enter(&mut place.board, about) {
+        place.board.conclude();
         place.wake_others();
-    } else if let Err(failure) = wait(&board, place, team, brought.bytes) {
+    } else if let Err(failure) = place.wait(team, brought.bytes) {
+        team.leave(&failure);
         return Some(Err(failure));
     }
-    if board.broken_by().is_some() {
+    if place.board.broken_by().is_some() {
         return None;
     }
-    let result = board.result();
+    let result = place.board.result();
     if result.kind() == Kind::Raw {
         brought.take(result.bytes());
         return Some(Ok(()));
     }
-    Some(Err(mismatch(&board, team, about)))
+    Some(Err(differing(&place.board, team, about)))
 }
 
-/// Wait until all have come, or somebody has broken the meeting off.
-fn wait(board: &Board, place: &Place, team: &Team, bytes: usize) -> Answer {
+/// Run a collective that goes by messages; whoever it waits for may be at the board.
+pub fn by_messages(comm: &Comm, team: &Team, algorithm: impl Future<Output = Answer>) -> Answer {
     let slept = Cell::new(false);
-    let mut wrong = Ok(());
-    let call = || {
+    let call = || -> Told {
         slept.set(true);
-        let missing = board.missing().into_iter().map(|rank| team.process(rank));
-        told::collective_of(missing)
+        told::collective()
     };
-    let members = team.members();
-    let about = About { call: Some(&call), ..About::collective(&members.members) };
-    let waited = engine().wait(about, || {
-        if !board.is_decided() && slept.take() {
-            wrong = other_message(team, bytes);
-        }
-        board.is_decided() || wrong.is_err()
+    let mut algorithm = pin!(algorithm);
+    let both = poll_fn(|context| match algorithm.as_mut().poll(context) {
+        Poll::Pending if slept.take() => match comm.meetings.other_call(team) {
+            None => Poll::Pending,
+            Some(failure) => Poll::Ready(Err(failure)),
+        },
+        polled => polled,
     });
-    let ended = waited.and(if board.is_decided() { Ok(()) } else { wrong });
-    if ended.is_err() && board.break_off() {
-        place.wake_others();
+    whole_told(team, &call, both)
+}
+
+impl Meetings {
+    /// Somebody waits at the board in another call of this number.
+    fn other_call(&self, team: &Team) -> Option<Failure> {
+        let state = self.0.try_lock().ok()?;
+        let State::At(Place { board, .. }) = &*state else { return None };
+        let waiting = (0..team.size).filter_map(|rank| Some((rank, board.waits(rank)?)));
+        let mut same = waiting.filter(|(_, [number, _])| *number == team.number());
+        let (rank, call) = same.next()?;
+        (!board.is_over()).then(|| different(team, rank, call))
     }
-    ended
+}
+
+impl Place {
+    fn wake_others(&self) {
+        self.others.iter().for_each(|other| other.wake_peer());
+    }
+
+    /// Wait until all have come, or somebody has broken the meeting off.
+    fn wait(&self, team: &Team, bytes: usize) -> Answer {
+        let board = &self.board;
+        let slept = Cell::new(false);
+        let mut wrong = Ok(());
+        let call = || {
+            slept.set(true);
+            let missing = board.missing().into_iter().map(|rank| team.process(rank));
+            told::collective_of(missing)
+        };
+        let members = team.members();
+        let about = About { call: Some(&call), ..About::collective(&members.members) };
+        let waited = engine().wait(about, || {
+            let is_decided = board.is_decided();
+            if !is_decided {
+                let messages = || if slept.take() { other_message(team, bytes) } else { Ok(()) };
+                wrong = team.is_whole().and_then(|()| messages());
+            }
+            is_decided || wrong.is_err()
+        });
+        let ended = waited.and(if board.is_decided() { Ok(()) } else { wrong });
+        if ended.is_err() && board.break_off() {
+            self.wake_others();
+        }
+        ended
+    }
+}
+
+/// Open the board, and hear whether all have.
+fn agree(comm: &Comm, team: &Team) -> Answer<State> {
+    let path = path(comm, team);
+    let opened = open(team, &path);
+    let team = Team::of(comm, team.what);
+    let all = whole(&team, words::one_of_each(&team, opened.is_some()));
+    match (opened, all) {
+        (Some(place), Ok(all)) if all.iter().all(|one| *one) => Ok(State::At(place)),
+        (opened, all) => {
+            if let Some(mut place) = opened {
+                place.board.abandon(); // others may have agreed
+                place.wake_others();
+            }
+            let _ = std::fs::remove_file(path);
+            all.map(|_| State::Never)
+        }
+    }
+}
+
+/// None where memory is not shared with all, or lacks.
+fn open(team: &Team, path: &Path) -> Option<Place> {
+    let others = (0..team.size).filter(|rank| *rank != team.rank);
+    let others: Option<Vec<_>> = others.map(|rank| engine().sender(team.process(rank))).collect();
+    let (others, core) = (others?, engine().core.clone());
+    let own = engine().endpoint.uid(engine().rank);
+    let fresh = path.with_extension(format!("{own:032x}.fresh"));
+    Some(Place { board: Board::open(core, path, &fresh, team.size, team.rank).ok()?, others })
+}
+
+fn path(comm: &Comm, team: &Team) -> PathBuf {
+    let home = &*engine().endpoint;
+    let first = home.uid(team.process(0));
+    home.folder().join(format!("{first:032x}-{:x}-{}.board", comm.context, team.number()))
 }
 
 /// Err where another process has sent what this call of its number does not take.
@@ -183,7 +270,7 @@ fn other_message(team: &Team, bytes: usize) -> Answer {
 }
 
 /// All have come, and made calls that differ.
-fn mismatch(board: &Board, team: &Team, own: [u64; 2]) -> Failure {
+fn differing(board: &Board, team: &Team, own: [u64; 2]) -> Failure {
     if let Err(failure) = other_message(team, (own[1] >> 8) as usize) {
         return failure;
     }
@@ -195,89 +282,21 @@ fn mismatch(board: &Board, team: &Team, own: [u64; 2]) -> Failure {
 /// A process has come to the board with this call, which is not the one of this process.
 fn different(team: &Team, rank: usize, [number, about]: [u64; 2]) -> Failure {
     let (process, what) = (team.process(rank), What::of(about as u8));
+    let who = process::named(process);
     if what != team.what {
         other_call(process, what, team.what)
     } else if number != team.number() {
-        other_number(process, what, number as i64 - team.number() as i64)
+        let which = if number > team.number() { "more" } else { "fewer" };
+        let text = format!(
+            "{who} comes to {} with {} {which} collective calls behind it than this process: all \
+             processes of a communicator make the same collective calls in the same order",
+            what.name(),
+            number.abs_diff(team.number())
+        );
+        fail(MPI_ERR_OTHER, text)
     } else {
-        other_size(process, about >> 8)
+        let bytes = about >> 8;
+        let text = format!("{who} comes with {bytes} bytes, which are not those that are");
+        team::mismatch(MPI_ERR_COUNT, &text)
     }
-}
-
-/// Run a collective that goes by messages; whoever it waits for may be at the board.
-pub fn by_messages(comm: &Comm, team: &Team, algorithm: impl Future<Output = Answer>) -> Answer {
-    let Some(Some(place)) = comm.meetings.place.get() else { return whole(team, algorithm) };
-    let slept = Cell::new(false);
-    let call = || -> Told {
-        slept.set(true);
-        told::collective()
-    };
-    let mut algorithm = pin!(algorithm);
-    let both = poll_fn(|context| match algorithm.as_mut().poll(context) {
-        Poll::Pending if slept.take() => match place.other_call(team) {
-            None => Poll::Pending,
-            Some(failure) => Poll::Ready(Err(failure)),
-        },
-        polled => polled,
-    });
-    whole_told(team, &call, both)
-}
-
-impl Place {
-    fn wake_others(&self) {
-        self.others.iter().for_each(|other| other.wake_peer());
-    }
-
-    /// Somebody waits at the board in another call of this number.
-    fn other_call(&self, team: &Team) -> Option<Failure> {
-        let board = self.board.try_lock().ok()?;
-        let waiting = (0..team.size).filter_map(|rank| Some((rank, board.waits(rank)?)));
-        let mut same = waiting.filter(|(_, [number, _])| *number == team.number());
-        let (rank, call) = same.next()?;
-        (!board.is_over()).then(|| different(team, rank, call))
-    }
-}
-
-impl Meetings {
-    /// The place, where there is one by now.
-    fn place(&self, comm: &Comm, team: &Team) -> Answer<Option<&Place>> {
-        if let Some(place) = self.place.get() {
-            return Ok(place.as_ref());
-        }
-        if self.calls.fetch_add(1, Relaxed) < AFTER {
-            return Ok(None);
-        }
-        let agreed = agree(comm, team);
-        let (place, answer) = match agreed {
-            Ok(place) => (place, Ok(())),
-            Err(failure) => (None, Err(failure)),
-        };
-        let place = self.place.get_or_init(|| place);
-        answer.map(|()| place.as_ref())
-    }
-}
-
-/// Open the board, and hear whether all have.
-fn agree(comm: &Comm, team: &Team) -> Answer<Option<Place>> {
-    let home = &*engine().endpoint;
-    let (first, own) = (home.uid(team.process(0)), home.uid(engine().rank));
-    let name = format!("{first:032x}-{:x}", comm.context);
-    let path = home.folder().join(format!("{name}.board"));
-    let fresh = home.folder().join(format!("{name}-{own:032x}.fresh"));
-    let others = (0..team.size).filter(|rank| *rank != team.rank);
-    let others: Option<Vec<_>> = others.map(|rank| engine().sender(team.process(rank))).collect();
-    let open = || Board::open(home.core().clone(), &path, &fresh, team.size, team.rank).ok();
-    let opened = others.and_then(|others| Some((others, open()?)));
-    let team = Team::of(comm, team.what);
-    let all = whole(&team, words::one_of_each(&team, opened.is_some()));
-    let has_everybody = all.as_ref().is_ok_and(|all| all.iter().all(|one| *one));
-    if !has_everybody {
-        let _ = std::fs::remove_file(&path);
-        if let Some((others, mut board)) = opened {
-            board.abandon(); // others may have agreed
-            others.iter().for_each(|other| other.wake_peer());
-        }
-        return all.map(|_| None);
-    }
-    Ok(opened.map(|(others, board)| Place { board: Mutex::new(board), others }))
 }

@@ -21,9 +21,9 @@ use super::sites::Sites;
 use crate::comm::Comm;
 use crate::data::Data;
 use crate::engine::{
-    self, engine, probed, told, About, Mode, Outcome, Receiving, Sending, To, Wanted, What,
+    self, engine, probed, told, About, Left, Mode, Outcome, Receiving, Sending, To, Wanted, What,
 };
-use crate::errors::{fail, Answer, Failure};
+use crate::errors::{fail, Answer, Failure, INTERRUPTED};
 use crate::group::Group;
 use crate::handles::*;
 use crate::message::Message;
@@ -137,6 +137,33 @@ impl Team {
         self.tag as u64
     }
 
+    /// The call has failed here. That it was interrupted only this process knows, and tells.
+    pub fn leave(&self, why: &Failure) {
+        if why.code != INTERRUPTED || self.tag & (BEGUN | APART) != 0 {
+            return;
+        }
+        let (what, context, number) = (self.what, self.context, self.tag as u32);
+        let own = engine().rank;
+        engine().note_leaving(Left { rank: own, what, context, number, is_told: true });
+        let others = self.group.members.iter().map(|process| *process as usize);
+        for process in others.filter(|process| *process != own) {
+            engine().tell_of_leaving(process, what, context, number);
+        }
+    }
+
+    /// Err where another process has left it.
+    pub fn is_whole(&self) -> Answer {
+        let Some(left) = engine().who_left(self.context, self.tag as u32) else { return Ok(()) };
+        if left.what != self.what {
+            return Err(other_call(left.rank, left.what, self.what));
+        }
+        let text = format!(
+            "{} was interrupted in this call and has left it, so that it cannot come to its end",
+            process::named(left.rank)
+        );
+        Err(fail(MPI_ERR_OTHER, text))
+    }
+
     /// Another message of this collective's number that waits here: whose, of which call, and how
     /// many bytes.
     pub fn other_message(&self) -> Option<(usize, What, usize)> {
@@ -219,27 +246,6 @@ pub fn other_call(rank: usize, theirs: What, own: What) -> Failure {
     fail(MPI_ERR_OTHER, text)
 }
 
-/// A process comes to the same call with so many bytes, and this one with others.
-pub fn other_size(rank: usize, bytes: u64) -> Failure {
-    let who = process::named(rank);
-    mismatch(
-        MPI_ERR_COUNT,
-        &format!("{who} comes with {bytes} bytes, which are not those that are"),
-    )
-}
-
-/// A process comes to a call of the same name with `more` collective calls behind it.
-pub fn other_number(rank: usize, what: What, more: i64) -> Failure {
-    let (calls, which) = (more.unsigned_abs(), if more > 0 { "more" } else { "fewer" });
-    let text = format!(
-        "{} comes to {} with {calls} {which} collective calls behind it than this process: all \
-         processes of a communicator make the same collective calls in the same order",
-        process::named(rank),
-        what.name()
-    );
-    fail(MPI_ERR_OTHER, text)
-}
-
 /// All processes say the same of what goes from one to another: an error where `bytes` of what
 /// `who` sends go where `room` is for more or less.
 pub fn fits(who: &str, bytes: usize, room: usize) -> Answer {
@@ -251,7 +257,7 @@ pub fn fits(who: &str, bytes: usize, room: usize) -> Answer {
     Err(mismatch(code, &format!("{who} sends {bytes} bytes where {room} are")))
 }
 
-fn mismatch(code: c_int, what: &str) -> Failure {
+pub fn mismatch(code: c_int, what: &str) -> Failure {
     let text = format!(
         "{what} expected here: do all call the same collective, with counts and datatypes that fit?"
     );
@@ -375,12 +381,18 @@ pub fn whole_told<T>(
     let mut context = Context::from_waker(Waker::noop());
     let mut result = Poll::Pending;
     let about = About { call: Some(call), ..About::collective(&team.group.members) };
-    engine().wait(about, || {
+    let waited = engine().wait(about, || {
         result = algorithm.as_mut().poll(&mut context);
+        if result.is_pending() {
+            if let Err(failure) = team.is_whole() {
+                result = Poll::Ready(Err(failure));
+            }
+        }
         result.is_ready()
-    })?;
-    match result {
+    });
+    let answer = waited.and_then(|()| match result {
         Poll::Ready(answer) => answer,
         Poll::Pending => unreachable!("waited for"),
-    }
+    });
+    answer.inspect_err(|failure| team.leave(failure))
 }

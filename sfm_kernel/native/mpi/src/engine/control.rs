@@ -46,6 +46,8 @@ pub enum Kind {
     /// As many messages as `tag` says that were sent in the call of that number (`left`), with these
     /// arguments, were never received.
     Unreceived = 12,
+    /// The sender has left the collective call of number `tag` before its end (`early`).
+    Left = 13,
 }
 
 impl Kind {
@@ -64,6 +66,7 @@ impl Kind {
             10 => Access,
             11 => Accessed,
             12 => Unreceived,
+            13 => Left,
             _ => Plain,
         }
     }
@@ -135,6 +138,11 @@ impl Receiver for Answers {
                 }
             }
             Kind::Cancelled => engine.leave(Todo::Cancelled(note.number)),
+            Kind::Left => {
+                if let Some(context) = cancelling::context_of(payload) {
+                    engine.hear_of_leaving(note.rank, note.number, context, envelope.tag);
+                }
+            }
             Kind::Access | Kind::Accessed => {
                 served::arrive(note, envelope.tag, payload);
                 engine.leave(Todo::Windows);

@@ -23,6 +23,7 @@
 
 mod cancelling;
 mod control;
+mod early;
 pub mod limits;
 mod offers;
 mod operation;
@@ -43,6 +44,7 @@ use sfm_native::core::Core;
 use sfm_native::packet::LIBRARY;
 
 pub use control::{Kind, Note};
+pub use early::Left;
 pub use offers::{copy, Proof};
 pub use operation::Outcome;
 pub use receiving::{found, probed, Receiving, Wanted};
@@ -72,6 +74,9 @@ pub struct Engine {
     answered: Mutex<Numbered<Arc<Sending>>>,
     /// Large messages that come in pieces, by number.
     poured: Mutex<Numbered<Pouring>>,
+    /// Collective calls that others have left.
+    left: Mutex<Vec<Left>>,
+    has_left: AtomicBool,
     /// Non-blocking collectives that are under way.
     pub schedules: Mutex<Vec<Arc<Schedule>>>,
     pub running: AtomicUsize,
@@ -129,6 +134,8 @@ pub fn start(endpoint: Box<dyn Home>) -> &'static Engine {
         has_todo: AtomicBool::new(false),
         answered: Mutex::default(),
         poured: Mutex::default(),
+        left: Mutex::default(),
+        has_left: AtomicBool::new(false),
         schedules: Mutex::default(),
         running: AtomicUsize::new(0),
     };

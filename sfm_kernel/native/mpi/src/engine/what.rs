@@ -77,7 +77,8 @@ impl What {
 pub fn left() -> Option<String> {
     let of_collective = |envelope: &Envelope| {
         let note = Note::of(envelope);
-        (envelope.context & LIBRARY != 0 && note.what != Message).then_some(note)
+        let is_told = || engine().was_left(envelope.context, envelope.tag as u32);
+        (envelope.context & LIBRARY != 0 && note.what != Message && !is_told()).then_some(note)
     };
     let note =
         engine().core.find_queued(|packet| packet.envelope().as_ref().and_then(of_collective))?;
