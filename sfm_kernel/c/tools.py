@@ -25,11 +25,11 @@ _STANDARD = {"c": "-std=gnu17", "c++": "-std=gnu++17"}
 
 _CHECKS = (
     "-fsanitize=undefined",
-    "-fno-sanitize=alignment,pointer-overflow,signed-integer-overflow,object-size,shift,vptr",
+    "-fno-sanitize=alignment,pointer-overflow,signed-integer-overflow,object-size,shift,vptr,vla-bound",
     "-fno-sanitize-recover=all",
 )
 """What costs little: bounds, null pointers, division by zero. The others slow loops down, or find
-what courses' programs do on purpose (hashes that overflow)."""
+what courses' programs do on purpose: hashes that overflow, arrays of no elements (`int a[rank]`)."""
 
 _LENIENT = ("implicit-function-declaration", "implicit-int", "int-conversion",
             "incompatible-pointer-types")  # fmt: skip

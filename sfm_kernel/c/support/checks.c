@@ -127,11 +127,6 @@ HANDLER(type_mismatch_v1_abort, struct access *data, uintptr_t pointer)
            data->type->name);
 }
 
-HANDLER(vla_bound_not_positive_abort, struct typed *data, uintptr_t bound)
-{
-    failed(&data->at, "an array of %lld elements", number(data->type, bound));
-}
-
 HANDLER(load_invalid_value_abort, struct typed *data, uintptr_t value)
 {
     failed(&data->at, "%lld is no value of %s", number(data->type, value), data->type->name);
