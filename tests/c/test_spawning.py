@@ -113,6 +113,17 @@ def test_programs_that_were_started_apart_meet(programs: Path) -> None:
         assert server.wait(PATIENCE) == 0
 
 
+def test_who_closes_a_port_of_another_process_is_told_whose_it_is() -> None:
+    text = (
+        "from mpi4py import MPI\ncomm = MPI.COMM_WORLD\n"
+        "port = comm.bcast(MPI.Open_port() if comm.rank == 0 else None)\n"
+        "if comm.rank == 1: MPI.Close_port(port)\n"
+    )
+    done = run("-n", "2", "-c", text)
+    assert "rank 0 of the program that opened it is the one that accepts there" in done.stderr
+    assert "MPI_Comm_disconnect" in done.stderr and done.returncode == 1
+
+
 def test_who_was_met_may_die(programs: Path) -> None:
     path, name = str(programs / "meet"), f"meet-{os.getpid()}"
     with launched("-n", "1", path, "server", name, "die") as server:
