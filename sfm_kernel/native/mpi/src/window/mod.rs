@@ -35,6 +35,7 @@ pub mod way;
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use crate::attributes::Attributes;
 use crate::comm::Comm;
@@ -196,12 +197,21 @@ pub fn open(window: Arc<Window>) -> MPI_Win {
     WINDOWS.insert(window)
 }
 
-/// Known by its handle, it may be reached: let all know that of each other, where messages go.
+/// By how much the first process of a window is ahead of the others: to write its first values takes
+/// less, also where the kernel lets those run first whom it has woken.
+const HEAD_START: Duration = Duration::from_micros(200);
+
+/// Known by its handle, it may be reached: let all know that of each other, where messages go. The
+/// first process goes on first: programs often let it write to its memory then, and forget the
+/// barrier that others need before they reach for it.
 pub fn start(window: &Arc<Window>) -> Answer {
-    match window.is_served {
-        true => making::start(window),
-        false => Ok(()),
+    if window.is_served {
+        making::start(window)?;
     }
+    if window.rank() > 0 {
+        std::thread::sleep(HEAD_START);
+    }
+    Ok(())
 }
 
 pub fn get(handle: MPI_Win) -> Answer<Arc<Window>> {
