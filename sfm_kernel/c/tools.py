@@ -29,7 +29,7 @@ _CHECKS = (
     "-fno-sanitize-recover=all",
 )
 """What costs little: bounds, null pointers, division by zero. The others slow loops down, or find
-what courses' programs do on purpose: hashes that overflow, arrays of no elements (`int a[rank]`)."""
+what courses' programs do on purpose: hashes that overflow, `int a[rank]` of no elements."""
 
 _LENIENT = ("implicit-function-declaration", "implicit-int", "int-conversion",
             "incompatible-pointer-types")  # fmt: skip

@@ -33,12 +33,7 @@ impl Items {
     }
 
     /// None yet: where parts that have at most `most` items are counted from.
-    pub fn base(
-        name: &str,
-        at: *const c_void,
-        most: usize,
-        handle: MPI_Datatype,
-    ) -> Answer<Items> {
+    pub fn base(name: &str, at: *const c_void, most: usize, handle: MPI_Datatype) -> Answer<Items> {
         let datatype = datatype::of_items(handle, most)?;
         checks::not_in_place(name, at)?;
         Ok(Items { at: at.cast_mut().cast(), count: 0, datatype, handle })
