@@ -51,7 +51,8 @@ DEEDS = {
 ABORTS = {
     "abort": ("MPI_Abort(7)", 7),
     "abort-half": ("MPI_Abort(263)", 7),  # a status has eight bits
-    "abort-0": ("MPI_Abort(0)", 1),  # what is aborted has not gone well
+    "abort-0": ("MPI_Abort(0)", 0),
+    "abort-256": ("MPI_Abort(256)", 1),  # of which the eight bits would say that all is well
     "abort-before-init": ("MPI_Abort(5)", 5),
     "abort-after": ("MPI_Abort(6)", 6),
 }

@@ -169,6 +169,12 @@ def test_a_check_ends_all(folder: Path) -> None:
         process.communicate()
 
 
+def test_an_array_of_no_elements_is_no_error(folder: Path) -> None:
+    put({"vla.c": "int main(int c, char **v) { int a[c - 1]; return sizeof a; }"}, folder)
+    done = run("-n", "2", "vla.c")
+    assert (done.stderr, done.returncode) == ("", 0)
+
+
 def test_lines_come_as_they_are_written_and_questions_before_their_answers(folder: Path) -> None:
     put({"ask.c": '#include <stdio.h>\nint main() { int k; puts("a"); printf("how many? ");\n'
          'if (scanf("%d", &k) == 1) printf("%d\\n", k); getchar(); getchar(); }'},

@@ -21,8 +21,9 @@ each = pytest.mark.parametrize("program", PROGRAMS, ids=[one.name for one in PRO
 
 # Statuses, arrays of handles, special values, callbacks that get handles.
 OF_ABI = ["attributes.c", "cancel.c", "collectives_v.c", "complex_op.c", "error_codes.c",
-          "error_handler.c", "external32.c", "groups.c", "in_place.c", "mprobe.c", "persistent.c",
-          "struct_type.c", "task_farm.cpp", "tools.c", "waiting.c"]  # fmt: skip
+          "environment.c", "error_handler.c", "external32.c", "groups.c", "in_place.c", "mprobe.c",
+          "null_type.c", "persistent.c", "struct_type.c", "task_farm.cpp", "tools.c",
+          "waiting.c"]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -70,6 +70,22 @@ def test_a_worker_that_dies_ends_all(programs: Path) -> None:
     assert "the other ranks were ended" in done.stderr
 
 
+def test_workers_that_raise_together_are_read_once(tmp_path: Path) -> None:
+    """Each is a Python of its own, which writes its traceback in pieces."""
+    (tmp_path / "workers.py").write_text(
+        "import sys\nfrom mpi4py import MPI\n"
+        "if MPI.Comm.Get_parent() == MPI.COMM_NULL:\n"
+        "    MPI.COMM_SELF.Spawn(sys.executable, [__file__], maxprocs=5).recv()\n"
+        "MPI.COMM_WORLD.Barrier()\n"
+        "raise ValueError('no work')\n"
+    )
+    done = run("-n", "1", str(tmp_path / "workers.py"))
+    worker = done.stderr[done.stderr.index("Traceback") :].splitlines()[:4]
+    assert worker[1].endswith('workers.py", line 6, in <module>') and "raise" in worker[2]
+    assert worker[3] == "ValueError: no work"
+    assert done.stderr.count("ValueError: no work") == 1
+
+
 @pytest.mark.parametrize(
     ("case", "why"),
     [
@@ -111,6 +127,17 @@ def test_programs_that_were_started_apart_meet(programs: Path) -> None:
         client = alone(programs / "meet", "client", name)
         assert (client.stdout, client.stderr) == ("3 processes have met\n", "")
         assert server.wait(PATIENCE) == 0
+
+
+def test_who_closes_a_port_of_another_process_is_told_whose_it_is() -> None:
+    text = (
+        "from mpi4py import MPI\ncomm = MPI.COMM_WORLD\n"
+        "port = comm.bcast(MPI.Open_port() if comm.rank == 0 else None)\n"
+        "if comm.rank == 1: MPI.Close_port(port)\n"
+    )
+    done = run("-n", "2", "-c", text)
+    assert "rank 0 of the program that opened it is the one that accepts there" in done.stderr
+    assert "MPI_Comm_disconnect" in done.stderr and done.returncode == 1
 
 
 def test_who_was_met_may_die(programs: Path) -> None:

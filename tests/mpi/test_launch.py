@@ -96,6 +96,21 @@ def test_several_programs() -> None:
     assert sorted(done.stdout.splitlines()) == ["0 3 0", "1 3 0", "2 3 1"]
 
 
+def test_scripts_read_their_place_as_mpich_tells_it() -> None:
+    names = "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"
+    text = f"import os; print(*[os.environ[name] for name in {names}])"
+    done = run("-n", "2", "-c", text, ":", "-n", "1", "-c", text)
+    assert sorted(done.stdout.splitlines()) == ["0 3 0 3", "1 3 1 3", "2 3 2 3"]
+
+
+def test_the_size_of_the_universe_is_what_the_command_line_says() -> None:
+    text = "from mpi4py import MPI; print(MPI.COMM_WORLD.Get_attr(MPI.UNIVERSE_SIZE))"
+    assert run("-n", "2", "-c", text).stdout == "None\n" * 2
+    assert run("-n", "2", "--usize", "9", "-c", text).stdout == "9\n" * 2
+    within = f"import subprocess, sys; subprocess.run([*{LAUNCHER}, '-n', '1', '-c', {text!r}])"
+    assert run("-n", "1", "-usize", "9", "-c", within).stdout == "None\n"
+
+
 def test_processes_of_the_program_are_no_ranks(script: Path) -> None:
     script.write_text(
         "import multiprocessing as mp, os\n"
@@ -271,6 +286,7 @@ def test_the_words_of_a_command_line() -> None:
     wish = parse(["--timeout=2.5", "-l", "-m", "a.b", ":", "--np", "1", "python3", "-c", "1"])
     assert wish.programs == [(DEFAULT_SIZE, ["-m", "a.b"]), (1, ["-c", "1"])]
     assert (wish.timeout, wish.label) == (2.5, True)
+    assert parse(["-usize", "8", "-c", "1"]).universe == 8
 
 
 @pytest.mark.parametrize(
@@ -288,6 +304,7 @@ def test_the_words_of_a_command_line() -> None:
         ("-n 2 -m", "-m needs the name of a module"),
         ("-c", "-c needs a text"),
         ("--timeout 0 -c 1", "a number of seconds above 0"),
+        ("--usize 0 -c 1", "a number of processes, 1 or more"),
         ("-c 1 :", "no program"),
         (f"-n {MOST_RANKS} -c 1 : -n 1 -c 1", "too many"),
     ],

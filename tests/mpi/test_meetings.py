@@ -154,7 +154,9 @@ else: comm.allreduce(1)
 """
     done = run("-n", "3", "-c", MET + program, timeout=PATIENCE)
     assert (done.returncode, done.stderr) == (0, "")
-    told = [line for line in sorted(done.stdout.splitlines()) if "was interrupted in this call" in line]
+    told = [
+        line for line in sorted(done.stdout.splitlines()) if "was interrupted in this call" in line
+    ]
     assert [line[0] for line in told] == ["0", "2"]
     assert "sum 3" in done.stdout
 

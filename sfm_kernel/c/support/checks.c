@@ -127,9 +127,13 @@ HANDLER(type_mismatch_v1_abort, struct access *data, uintptr_t pointer)
            data->type->name);
 }
 
-HANDLER(vla_bound_not_positive_abort, struct typed *data, uintptr_t bound)
+/* `int a[rank]` is common, and of no elements at rank 0: no harm is done where nobody uses them, and
+ * the program goes on. */
+__attribute__((visibility("hidden")))
+void __ubsan_handle_vla_bound_not_positive(struct typed *data, uintptr_t bound)
 {
-    failed(&data->at, "an array of %lld elements", number(data->type, bound));
+    if (number(data->type, bound) != 0)
+        failed(&data->at, "an array of %lld elements", number(data->type, bound));
 }
 
 HANDLER(load_invalid_value_abort, struct typed *data, uintptr_t value)

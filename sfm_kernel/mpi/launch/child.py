@@ -106,7 +106,8 @@ class Child:
             _close(out[1], err[1], stdin)
         self._socket.setblocking(False)
         pairs = zip((out[0], err[0]), outputs, strict=True)
-        self._streams = [Stream(fd, output, self.prefix, selector) for fd, output in pairs]
+        about = self.prefix, selector, self.place.world > 0  # no spawned program is run by `rank`
+        self._streams = [Stream(fd, output, *about) for fd, output in pairs]
         self._input = Input(0, typed, selector) if keyboard else None
         selector.register(self._socket, selectors.EVENT_READ, self._hear)
 

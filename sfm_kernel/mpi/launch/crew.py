@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sfm_kernel.directory import remove_world, root
+from sfm_kernel.directory import remove_world
 from sfm_kernel.mpi.launch import left, reports, spawning
 from sfm_kernel.mpi.launch.child import Child
 from sfm_kernel.mpi.launch.deeds import ABSENT, DIED, TOLD, UNFINISHED, deed, too_soon
@@ -27,7 +27,7 @@ from sfm_kernel.mpi.launch.lone import Lone
 from sfm_kernel.mpi.launch.native import Native
 from sfm_kernel.mpi.launch.relay import Output
 from sfm_kernel.mpi.launch.reports import Report
-from sfm_kernel.mpi.launch.surroundings import guardian_of, same_file, signals
+from sfm_kernel.mpi.launch.surroundings import environment, guardian_of, same_file, signals
 from sfm_kernel.mpi.launch.worlds import MOST, World, claim
 from sfm_kernel.watching import Watching
 
@@ -48,11 +48,6 @@ _HINT = "The ranks go on waiting. Ctrl-C (Stop) ends them; so does the option --
 _STATUS_OF_TIMEOUT = 124
 _LOSSES = (reports.LOST, reports.CUT_OFF)
 
-_OF_OTHERS = (
-    "SFM_DIRECTORY", "SFM_KEY", "SFM_MPI_APPNUM", "SFM_MPI_FIRST", "SFM_MPI_PARENT",
-)  # fmt: skip
-"""In the environment: of a world between machines, and of a launcher that started this one."""
-
 
 class Crew:
     """The ranks of one program, or of several.
@@ -63,6 +58,7 @@ class Crew:
         label: whether each line of output says which rank it is from.
         timeout: seconds after which all are ended.
         lifeline: a descriptor whose end of file ends all.
+        universe: how many processes there is room for, as MPI_UNIVERSE_SIZE tells programs.
         serve: instead of programs: the descriptor of a socket to a process that asks for some, and
             its world.
         detect: whether calls that wait for each other for ever end with DeadlockDetected; else it
@@ -77,11 +73,12 @@ class Crew:
         timeout: float | None = None,
         lifeline: int | None = None,
         detect: bool = False,
+        universe: int | None = None,
         serve: tuple[int, str] | None = None,
     ) -> None:
         self._pid = os.getpid()
         self._programs, self._label = programs, label
-        self._timeout, self._lifeline = timeout, lifeline
+        self._timeout, self._lifeline, self._universe = timeout, lifeline, universe
         self._serve, self._environment = serve, dict[str, str]()
         self._claim = None  # that of the process, if there is one
         if serve is None:
@@ -152,10 +149,7 @@ class Crew:
             self._timers[self._time_is_up] = time.monotonic() + self._timeout
         if self._lifeline is not None:
             self._selector.register(self._lifeline, selectors.EVENT_READ, self._lifeline_ended)
-        environment = {name: os.environ[name] for name in os.environ if name not in _OF_OTHERS}
-        environment |= {"SFM_MPI_WORLD": self._world, "SFM_MPI_LAUNCH": str(self._launch)}
-        environment["SFM_DIR"] = root()
-        self._environment = environment
+        self._environment = environment(self._world, self._launch, self._universe)
         if not all(isinstance(program, Native) for _, program in self._programs):
             from sfm_kernel.mpi.launch import rank
 
@@ -174,9 +168,9 @@ class Crew:
 
     def _begin(self, world: World, program: Sequence[str] | Native, own: Mapping[str, str]) -> None:
         """Start a world's next rank."""
-        environment = {**self._environment, **own, **world.environment()}
+        whole = {**self._environment, **own, **world.environment()}
         outputs, selector = (self._out, self._err), self._selector
-        child = Child(world, program, environment, outputs, self._label, selector, self._heard)
+        child = Child(world, program, whole, outputs, self._label, selector, self._heard)
         self._children.append(child)
         world.children.append(child)
         self._note(f"+{child.pid}")

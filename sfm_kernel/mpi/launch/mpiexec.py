@@ -46,6 +46,7 @@ class Wish(NamedTuple):
     timeout: float | None = None
     lifeline: int | None = None
     detect: bool = False
+    universe: int | None = None
     fast: bool = False
 
 
@@ -137,8 +138,8 @@ def parse(arguments: Sequence[str], command: str = COMMAND) -> Wish:
         programs.append((options.size, words))
     if (size := sum(size for size, _ in programs)) > MOST_RANKS:
         parser.error(f"{size} ranks are too many: a world holds {MOST_RANKS}")
-    given = options.label, options.timeout, options.lifeline, options.detect, options.fast
-    return Wish(programs, *given)
+    given = options.label, options.timeout, options.lifeline, options.detect
+    return Wish(programs, *given, options.universe, options.fast)
 
 
 def _split(arguments: Sequence[str]) -> list[list[str]]:
@@ -176,7 +177,7 @@ def _first_of_program(arguments: Sequence[str]) -> int:
     return position
 
 
-_WITH_VALUE = ("-n", "-np", "--np", "--timeout", "--lifeline")
+_WITH_VALUE = ("-n", "-np", "--np", "--timeout", "--usize", "-usize", "--lifeline")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -202,6 +203,10 @@ def _parser(command: str) -> argparse.ArgumentParser:
     parser.add_argument("--timeout", type=_seconds, metavar="S", help=limit)
     wait = "end calls that wait for each other for ever, which else is only told"
     parser.add_argument("--detect", action="store_true", help=wait)
+    room = "what MPI_UNIVERSE_SIZE says: how many processes a program may come to by spawning"
+    parser.add_argument(
+        "--usize", "-usize", dest="universe", type=_universe, metavar="N", help=room
+    )
     parser.add_argument("--fast", action="store_true", help="compile without checks of C's errors")
     parser.add_argument("--lifeline", type=int, help=argparse.SUPPRESS)  # see Crew
     return parser
@@ -210,6 +215,12 @@ def _parser(command: str) -> argparse.ArgumentParser:
 def _size(text: str) -> int:
     if not text.isdigit() or not 1 <= int(text) <= MOST_RANKS:
         raise argparse.ArgumentTypeError(f"a number from 1 to {MOST_RANKS}, not {text!r}")
+    return int(text)
+
+
+def _universe(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) < 1 << 31:  # programs are told an int
+        raise argparse.ArgumentTypeError(f"a number of processes, 1 or more, not {text!r}")
     return int(text)
 
 

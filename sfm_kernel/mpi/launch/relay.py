@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import selectors
 import time
 
@@ -20,6 +21,10 @@ _ATOM = 4096
 _PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 """Seconds until the start of a line is shown whose end does not come: a question, say. The first
 where all ranks are silent, since the line may go on; the other where only its own is."""
+
+_TRACEBACK = re.compile(rb"^Traceback \(most recent call last\):$", re.MULTILINE)
+_TOGETHER = 1.0
+"""Seconds in which processes that fail for the same reason write the same traceback."""
 
 
 class Output:
@@ -34,6 +39,7 @@ class Output:
         self._fd, self._selector = fd, selector
         self._pending = bytearray()
         self._begun_by: object = None  # who has written the start of a line
+        self._tracebacks: dict[bytes, float] = {}  # those that were shown last, and when
         self.broken = False
         self.since = 0.0
 
@@ -55,6 +61,13 @@ class Output:
         self._begun_by = source if inside else None
         self.since = time.monotonic()
         self._watch(True)
+
+    def is_repeated(self, traceback: bytes) -> bool:
+        """Whether another process has just said the same; from now on this one has."""
+        now = time.monotonic()
+        recent = {one: at for one, at in self._tracebacks.items() if now - at < _TOGETHER}
+        self._tracebacks = {traceback: now} | recent
+        return traceback in recent
 
     def say(self, text: str, prefix: bytes = b"") -> None:
         """Add whole lines of the launcher's own."""
@@ -91,14 +104,24 @@ class Output:
 
 
 class Stream:
-    """The stdout or stderr of one rank: a pipe, which is read as long as ``output`` has room."""
+    """The stdout or stderr of one rank: a pipe, which is read as long as ``output`` has room.
+
+    ``tells``: the rank itself writes the traceback of what ends it, in pieces. That is shown as a
+    whole, and but once where several do so together. Who does not, reports to the launcher.
+    """
 
     def __init__(
-        self, fd: int, output: Output, prefix: bytes, selector: selectors.BaseSelector
+        self,
+        fd: int,
+        output: Output,
+        prefix: bytes,
+        selector: selectors.BaseSelector,
+        tells: bool = False,
     ) -> None:
         os.set_blocking(fd, False)
+        self._tells = tells
         self._fd, self._output, self._prefix, self._selector = fd, output, prefix, selector
-        self._begun = b""  # the start of a line
+        self._begun = b""  # the start of a line, or of a traceback
         self._since = 0.0
         self._watched = False
         self.watch()
@@ -122,11 +145,12 @@ class Stream:
         if not data:
             self.close()
             return False
-        lines, newline, rest = data.rpartition(b"\n")
-        if newline:
-            self._output.put(self._begun + lines + newline, self, self._prefix)
-            self._begun = b""
-        self._begun += rest
+        self._begun += data
+        end = self._begun.rfind(b"\n") + 1
+        if self._tells and (found := _TRACEBACK.search(self._begun, 0, end)):
+            end = found.start()  # its end is not known: what else comes soon is a part of it
+        self._output.put(self._begun[:end], self, self._prefix)
+        self._begun = self._begun[end:]
         self._since = time.monotonic()
         if len(self._begun) >= _MOST:
             self.show()
@@ -140,9 +164,10 @@ class Stream:
         return min(silent + _PAUSE, self._since + _LONGEST_PAUSE)
 
     def show(self) -> None:
-        """Show the start of a line."""
+        """Show the start of a line, or a traceback."""
         begun, self._begun = self._begun, b""
-        self._output.put(begun, self, self._prefix)
+        if not (self._tells and _TRACEBACK.match(begun) and self._output.is_repeated(begun)):
+            self._output.put(begun, self, self._prefix)
 
     def drain(self) -> None:
         """Pass on all that the rank has written."""

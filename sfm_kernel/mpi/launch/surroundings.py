@@ -1,4 +1,4 @@
-"""What the launcher has around its loop: signals that wake it, and a guardian."""
+"""What the launcher has around its loop: its environment, signals that wake it, and a guardian."""
 
 from __future__ import annotations
 
@@ -10,10 +10,29 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from sfm_kernel.directory import root
 from sfm_kernel.mpi.launch import guardian
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, signal.SIGCHLD)
 """Those that the launcher has handlers for. In a new rank they are blocked until it has its own."""
+
+_OF_OTHERS = (
+    "SFM_DIRECTORY", "SFM_KEY", "SFM_MPI_APPNUM", "SFM_MPI_FIRST", "SFM_MPI_PARENT",
+    "SFM_MPI_UNIVERSE",
+)  # fmt: skip
+"""In the environment: of a world between machines, and of a launcher that started this one."""
+
+
+def environment(world: str, launch: int, universe: int | None) -> dict[str, str]:
+    """What all ranks have in theirs.
+
+    Args:
+        world, launch: the name and the number of this launch.
+        universe: what MPI_UNIVERSE_SIZE says, if it is set.
+    """
+    told = {name: os.environ[name] for name in os.environ if name not in _OF_OTHERS}
+    told |= {"SFM_MPI_WORLD": world, "SFM_MPI_LAUNCH": str(launch), "SFM_DIR": root()}
+    return told | ({"SFM_MPI_UNIVERSE": str(universe)} if universe is not None else {})
 
 
 def same_file(one: int, other: int) -> bool:

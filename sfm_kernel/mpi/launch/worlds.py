@@ -19,6 +19,9 @@ _LAUNCHES = 1024
 MOST = 1 << 14
 """Processes that a launch can start in its life."""
 
+_RANK, _SIZE = ("PMI_RANK", "MPI_LOCALRANKID"), ("PMI_SIZE", "MPI_LOCALNRANKS")
+"""What MPICH's launcher calls them, as scripts read them that call no MPI."""
+
 
 class Place(NamedTuple):
     """Which rank of which world a process is, and which of all that the launcher has started."""
@@ -56,8 +59,9 @@ class World:
 
     def environment(self) -> dict[str, str]:
         """By which the next rank knows its place."""
-        rank, size = len(self.children), self.size
-        told = {"SFM_MPI_RANK": str(rank), "SFM_MPI_SIZE": str(size)}
+        rank, size = str(len(self.children)), str(self.size)
+        told = dict.fromkeys(("SFM_MPI_RANK", *_RANK), rank)
+        told |= dict.fromkeys(("SFM_MPI_SIZE", *_SIZE), size)
         return told | ({"SFM_MPI_FIRST": str(self.first)} if self.first else {})
 
     def is_done(self) -> bool:

@@ -58,7 +58,7 @@ impl Data {
         datatype: MPI_Datatype,
     ) -> Answer<Data> {
         let count = checks::count("count", count)?;
-        let datatype = datatype::committed(datatype)?;
+        let datatype = datatype::of_items(datatype, count)?;
         checks::not_in_place(name, at)?;
         checks::buffer(name, at, datatype.bytes(count)?, datatype.basic.is_none())?;
         Ok(Data::items(at, count, &datatype))

@@ -18,7 +18,7 @@ use crate::errors::{fail, Answer};
 use crate::group::Group;
 use crate::handles::*;
 use crate::spawning::{check, failed, share};
-use crate::{making, sockets};
+use crate::{making, process, sockets};
 
 /// Those that this process has opened, by name.
 static PORTS: LazyLock<Mutex<HashMap<String, Arc<UnixListener>>>> = LazyLock::new(Mutex::default);
@@ -31,7 +31,7 @@ fn ports() -> MutexGuard<'static, HashMap<String, Arc<UnixListener>>> {
 pub fn open() -> Answer<String> {
     let bound = || {
         // Not a hash map's seed: those of forked processes are the same.
-        let port = format!("port-{:032x}", sfm_endpoint::random()?);
+        let port = format!("port-{}-{:032x}", process::own().rank, sfm_endpoint::random()?);
         let listener = UnixListener::bind_addr(&sockets::address(&port)?)?;
         Ok((port, listener))
     };
@@ -47,7 +47,15 @@ pub fn close(port: &str) -> Answer {
 }
 
 fn not_ours(port: &str) -> crate::errors::Failure {
-    let text = format!("port {port:?} was not opened by this process, or is closed");
+    let opener = port.strip_prefix("port-").and_then(|rest| rest.split_once('-'));
+    let text = match opener {
+        Some((rank, _)) => format!(
+            "port {port:?} is not open at this process: rank {rank} of the program that opened it \
+             is the one that accepts there and closes it; others connect, and call \
+             MPI_Comm_disconnect when they are done"
+        ),
+        None => format!("{port:?} is no port; MPI_Open_port gives one"),
+    };
     fail(MPI_ERR_PORT, text)
 }
 

@@ -1,6 +1,6 @@
 //! The program that this process is a part of: its beginning and its end.
 
-use std::sync::atomic::{AtomicU64, AtomicU8, AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicI32, AtomicU64, AtomicU8, AtomicUsize, Ordering::*};
 use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
@@ -72,8 +72,17 @@ pub fn everybody() -> Arc<Group> {
 /// The thread that has called MPI_Init.
 static MAIN: OnceLock<ThreadId> = OnceLock::new();
 
-pub fn note_main() {
+/// What MPI_Init or MPI_Init_thread has provided. Where neither was called (sessions, engines) it is
+/// what the library always keeps to: any thread may call it at any time.
+static THREAD_LEVEL: AtomicI32 = AtomicI32::new(MPI_THREAD_MULTIPLE);
+
+pub fn note_main(thread_level: c_int) {
     let _ = MAIN.set(thread::current().id());
+    THREAD_LEVEL.store(thread_level, Relaxed);
+}
+
+pub fn thread_level() -> c_int {
+    THREAD_LEVEL.load(Relaxed)
 }
 
 pub fn is_main_thread() -> bool {
@@ -89,6 +98,11 @@ pub fn name() -> String {
 /// nothing started it.
 pub fn application() -> Option<c_int> {
     std::env::var("SFM_MPI_APPNUM").ok()?.parse().ok()
+}
+
+/// How many processes the launcher was told that there is room for (`--usize`).
+pub fn universe() -> Option<c_int> {
+    std::env::var("SFM_MPI_UNIVERSE").ok()?.parse().ok()
 }
 
 /// End all processes of the program with an exit status that this gives.
@@ -120,11 +134,12 @@ pub fn fail_fatally(code: c_int, is_lost: bool, text: &str) -> ! {
     unsafe { libc::_exit(status) }
 }
 
+/// Of an exit status the system keeps eight bits; those of a code that is not 0 must not say that all
+/// is well.
 fn status_of(code: c_int) -> c_int {
-    if code & 0xff == 0 {
-        1
-    } else {
-        code & 0xff
+    match code & 0xff {
+        0 => c_int::from(code != 0),
+        kept => kept,
     }
 }
 

@@ -76,6 +76,8 @@ int main(int argc, char **argv)
         MPI_Abort(MPI_COMM_WORLD, 7);
     if (wants("abort-half"))
         MPI_Abort(half, 263);
+    if (wants("abort-256"))
+        MPI_Abort(half, 256);
     if (wants("abort-0"))
         MPI_Abort(MPI_COMM_SELF, 0);
     if (!wrong)

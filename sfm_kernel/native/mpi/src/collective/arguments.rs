@@ -23,7 +23,8 @@ pub unsafe fn listed(
 ) -> Answer<Vec<Items>> {
     let counts = counts.counts("counts", size)?;
     let displs = displs.list("displs", size)?;
-    let items = Items::of(name, at, 0, datatype)?;
+    let most = counts.iter().copied().max().unwrap_or(0);
+    let items = Items::base(name, at, most, datatype)?;
     let one = |(count, displ)| {
         let part = items.at(displ as isize * items.datatype.extent, count);
         part.check(name)?;
@@ -45,7 +46,7 @@ pub unsafe fn typed(
     let displs = displs.list("displs", size)?;
     let datatypes = array("types", datatypes, size)?;
     let one = |nth: usize| {
-        let items = Items::of(name, at, 0, datatypes[nth])?;
+        let items = Items::base(name, at, counts[nth], datatypes[nth])?;
         let part = items.at(displs[nth] as isize, counts[nth]);
         part.check(name)?;
         Ok(part)

@@ -27,10 +27,16 @@ impl Items {
         handle: MPI_Datatype,
     ) -> Answer<Items> {
         let count = checks::count("count", count)?;
-        let datatype = datatype::committed(handle)?;
+        let items = Items { count, ..Items::base(name, at, count, handle)? };
+        items.check(name)?;
+        Ok(items)
+    }
+
+    /// None yet: where parts that have at most `most` items are counted from.
+    pub fn base(name: &str, at: *const c_void, most: usize, handle: MPI_Datatype) -> Answer<Items> {
+        let datatype = datatype::of_items(handle, most)?;
         checks::not_in_place(name, at)?;
-        checks::buffer(name, at, datatype.bytes(count)?, datatype.basic.is_none())?;
-        Ok(Items { at: at.cast_mut().cast(), count, datatype, handle })
+        Ok(Items { at: at.cast_mut().cast(), count: 0, datatype, handle })
     }
 
     /// Memory of our own, as bytes. Its address means nothing else, as an argument's may: where
@@ -51,6 +57,11 @@ impl Items {
             MPI_IN_PLACE => Ok(None),
             _ => Items::of(name, at, count, handle).map(Some),
         }
+    }
+
+    /// MPI_DATATYPE_NULL, which no items may be of: no operation knows it, and none has anything to do.
+    pub fn are_of_nothing(&self) -> bool {
+        self.handle == MPI_DATATYPE_NULL
     }
 
     /// Refuse a null pointer where there are items.

@@ -11,7 +11,9 @@ use crate::op::{self, Op};
 
 fn operation(handle: MPI_Op, items: &Items) -> Answer<Op> {
     let op = op::get(handle)?;
-    op.check(&items.datatype)?;
+    if !items.are_of_nothing() {
+        op.check(&items.datatype)?;
+    }
     Ok(op)
 }
 
@@ -82,13 +84,11 @@ fn parts(
     datatype: MPI_Datatype,
     op: MPI_Op,
 ) -> Answer<Call> {
-    let into = Items::of("recvbuf", recvbuf, counts[comm.rank as usize] as MPI_Count, datatype)?;
-    let total = counts.iter().fold(0, |all: usize, one| all.saturating_add(*one));
-    let from = own_or_in_place(comm, "sendbuf", sendbuf, 0, datatype)?;
-    let from = from.map(|from| from.part(0, total));
-    if let Some(from) = &from {
-        from.check("sendbuf")?;
-    }
+    let total = counts.iter().fold(0, |all: MPI_Count, one| all.saturating_add(*one as MPI_Count));
+    let into = Items::base("recvbuf", recvbuf, total as usize, datatype)?;
+    let into = into.part(0, counts[comm.rank as usize]);
+    into.check("recvbuf")?;
+    let from = own_or_in_place(comm, "sendbuf", sendbuf, total, datatype)?;
     Ok(Call::ReduceScatter { op: operation(op, &into)?, from, counts, into })
 }
 

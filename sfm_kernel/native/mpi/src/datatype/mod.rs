@@ -220,6 +220,15 @@ pub fn committed(handle: MPI_Datatype) -> Answer<Held> {
     Err(fail(MPI_ERR_TYPE, text))
 }
 
+/// The same where `count` items are moved. No items may be of MPI_DATATYPE_NULL, as MPICH has it:
+/// arrays of datatypes have it where nothing is sent. They are then no bytes.
+pub fn of_items(handle: MPI_Datatype, count: usize) -> Answer<Held> {
+    match handle {
+        MPI_DATATYPE_NULL if count == 0 => committed(MPI_BYTE),
+        _ => committed(handle),
+    }
+}
+
 #[cold]
 fn wrong(handle: MPI_Datatype) -> Failure {
     let text = match handle {

@@ -83,29 +83,20 @@ fn predefined(keyval: c_int) -> Option<Option<*mut c_void>> {
     static UNIVERSE_SIZE: AtomicI32 = AtomicI32::new(0);
     static APPNUM: AtomicI32 = AtomicI32::new(0);
     static LASTUSEDCODE: AtomicI32 = AtomicI32::new(0);
+    let known = |place: &'static AtomicI32, value: Option<c_int>| {
+        value.inspect(|value| place.store(*value, Relaxed)).map(|_| place)
+    };
     let place = match keyval {
-        MPI_TAG_UB => &TAG_UB,
-        MPI_HOST => &HOST,
-        MPI_IO => &IO,
-        MPI_WTIME_IS_GLOBAL => &WTIME_IS_GLOBAL,
-        MPI_UNIVERSE_SIZE => {
-            UNIVERSE_SIZE.store(world::size(), Relaxed);
-            &UNIVERSE_SIZE
-        }
-        MPI_APPNUM => match world::application() {
-            Some(number) => {
-                APPNUM.store(number, Relaxed);
-                &APPNUM
-            }
-            None => return Some(None),
-        },
-        MPI_LASTUSEDCODE => {
-            LASTUSEDCODE.store(classes::last_used(), Relaxed);
-            &LASTUSEDCODE
-        }
+        MPI_TAG_UB => Some(&TAG_UB),
+        MPI_HOST => Some(&HOST),
+        MPI_IO => Some(&IO),
+        MPI_WTIME_IS_GLOBAL => Some(&WTIME_IS_GLOBAL),
+        MPI_UNIVERSE_SIZE => known(&UNIVERSE_SIZE, world::universe()),
+        MPI_APPNUM => known(&APPNUM, world::application()),
+        MPI_LASTUSEDCODE => known(&LASTUSEDCODE, Some(classes::last_used())),
         _ => return None,
     };
-    Some(Some(place.as_ptr().cast()))
+    Some(place.map(|place| place.as_ptr().cast()))
 }
 
 // The names before MPI-2.

@@ -101,7 +101,7 @@ pub unsafe fn pcontrol(_level: c_int) -> Answer {
 }
 
 pub unsafe fn query_thread(provided: *mut c_int) -> Answer {
-    put("provided", provided, MPI_THREAD_MULTIPLE)
+    put("provided", provided, world::thread_level())
 }
 
 pub unsafe fn is_thread_main(flag: *mut c_int) -> Answer {

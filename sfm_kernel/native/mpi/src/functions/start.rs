@@ -8,20 +8,21 @@ use crate::handles::*;
 use crate::{process, spawning, window, world};
 
 pub unsafe fn init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> Answer {
-    start()
+    start(MPI_THREAD_SINGLE)
 }
 
+/// Provides what is asked for, and no more, as MPICH does: programs end themselves where they differ.
 pub unsafe fn init_thread(
     _argc: *mut c_int,
     _argv: *mut *mut *mut c_char,
-    _required: c_int,
+    required: c_int,
     provided: *mut c_int,
 ) -> Answer {
-    start()?;
-    put("provided", provided, MPI_THREAD_MULTIPLE)
+    start(required.clamp(MPI_THREAD_SINGLE, MPI_THREAD_MULTIPLE))?;
+    put("provided", provided, world::thread_level())
 }
 
-fn start() -> Answer {
+fn start(thread_level: c_int) -> Answer {
     if world::was_initialized() {
         let text = match world::is_finalized() {
             true => "MPI_Finalize was called before, and MPI cannot begin again",
@@ -30,7 +31,7 @@ fn start() -> Answer {
         return Err(fail(MPI_ERR_OTHER, text));
     }
     world::start()?;
-    world::note_main();
+    world::note_main(thread_level);
     let alone = Group::new(vec![process::own().number()]);
     let everybody = Comm::new(process::own().generation(), world::everybody(), world::rank());
     comm::start(everybody, Comm::new(1, alone, 0));

@@ -69,7 +69,7 @@ pub static ALL: [Variable; 8] = [
     },
     Variable {
         name: "thread_level",
-        about: "what MPI_Init_thread provides",
+        about: "the most that MPI_Init_thread provides",
         value: Number(MPI_THREAD_MULTIPLE, Some(Of::ThreadLevel)),
         ..FACT
     },

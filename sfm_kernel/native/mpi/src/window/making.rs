@@ -14,7 +14,7 @@ use super::way::Way;
 use super::{Member, Memory, Own, Window};
 use crate::collective::items::Items;
 use crate::collective::team::{whole, Team};
-use crate::collective::{allgather, barrier, bcast};
+use crate::collective::{bcast, words};
 use crate::comm::Comm;
 use crate::engine::{engine, Proof, What};
 use crate::errhandlers::Attached as Handler;
@@ -85,12 +85,12 @@ pub fn make(comm: &Comm, wish: Wish) -> Answer<Arc<Window>> {
 pub fn start(window: &Arc<Window>) -> Answer {
     service::start(window);
     let team = Team::of(&window.comm, What::Window);
-    whole(&team, barrier::barrier(&team))
+    whole(&team, words::first_knows_first(&team, ())).map(|_| ())
 }
 
 async fn made(comm: &Comm, team: &Team, wish: Wish) -> Answer<Arc<Window>> {
     let number = making::agree(team).await?;
-    let said = all_say(team, said(&wish)).await?;
+    let said = words::one_of_each(team, said(&wish)).await?;
     same_kind(&said, wish.flavor)?;
     let sizes: Vec<usize> = said.iter().map(|one| one.size as usize).collect();
     let (control, file_places) = share(team, number, &wish, &sizes).await?;
@@ -120,7 +120,7 @@ async fn made(comm: &Comm, team: &Team, wish: Wish) -> Answer<Arc<Window>> {
         base: base as u64,
         reaches_all: u64::from(!ways.contains(&Way::Served)),
     };
-    let ready = all_say(team, ready).await?;
+    let ready = words::first_knows_first(team, ready).await?;
     if ready.iter().any(|one| one.code != 0) {
         return Err(fail(MPI_ERR_NO_MEM, "a process of the window has not so much memory"));
     }
@@ -202,16 +202,6 @@ fn allocated(size: usize) -> Option<Memory> {
     (code == 0).then_some(Memory(memory))
 }
 
-/// Everybody's word.
-async fn all_say<T: Copy>(team: &Team, own: T) -> Answer<Vec<T>> {
-    let mut all = vec![own; team.size];
-    let items = Items::own(&mut all)?;
-    let parts: Vec<Items> =
-        (0..team.size).map(|nth| items.part(nth * size_of::<T>(), size_of::<T>())).collect();
-    allgather::allgather(team, None, &parts).await?;
-    Ok(all)
-}
-
 /// The file, mapped by all; and where in it is the memory of each, if it is there.
 async fn share(
     team: &Team,
@@ -248,7 +238,7 @@ async fn share(
             Err(failure) => why = Some(failure),
         }
     }
-    let all = all_say(team, u64::from(control.is_some())).await;
+    let all = words::one_of_each(team, u64::from(control.is_some())).await;
     if team.rank == 0 {
         let _ = std::fs::remove_file(&path); // all have it, or will not
     }

@@ -1,0 +1,74 @@
+"""What the launcher makes of what ranks write: whole lines, and whole tracebacks."""
+
+from __future__ import annotations
+
+import os
+import selectors
+
+import pytest
+
+from sfm_kernel.mpi.launch import relay
+from sfm_kernel.mpi.launch.relay import Output, Stream
+
+TRACEBACK = (
+    b"Traceback (most recent call last):\n",
+    b'  File "a.py", line 1, in <module>\n    work()\n',
+    b"ValueError: x\n",
+)
+
+
+class Rank:
+    """A rank that writes, and its stream."""
+
+    def __init__(self, output: Output, selector: selectors.BaseSelector, tells: bool) -> None:
+        read, self.fd = os.pipe()
+        self.stream = Stream(read, output, b"", selector, tells)
+
+    def writes(self, *pieces: bytes) -> None:
+        for piece in pieces:
+            os.write(self.fd, piece)
+            self.stream.read()
+
+    def ends(self) -> None:
+        os.close(self.fd)
+        self.stream.drain()
+
+
+def shown(*, tells: bool) -> bytes:
+    """What two ranks show that write the same traceback at the same time."""
+    read, write = os.pipe()
+    with selectors.PollSelector() as selector:
+        output = Output(write, selector)
+        ranks = [Rank(output, selector, tells) for _ in range(2)]
+        ranks[0].writes(b"a line\n")
+        for piece in TRACEBACK:
+            for rank in ranks:
+                rank.writes(piece)
+        for rank in ranks:
+            rank.ends()
+        assert output.flush()
+    data = os.read(read, 1 << 16)
+    os.close(read)
+    os.close(write)
+    return data
+
+
+def test_a_traceback_is_shown_as_a_whole_and_once() -> None:
+    assert shown(tells=True) == b"a line\n" + b"".join(TRACEBACK)
+
+
+def test_lines_of_others_come_as_they_are_written() -> None:
+    pieces = b"".join(2 * piece for piece in TRACEBACK)
+    assert shown(tells=False) == b"a line\n" + pieces
+
+
+def test_what_is_said_again_later_is_shown_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(relay.time, "monotonic", lambda: now)
+    with selectors.PollSelector() as selector:
+        output = Output(1, selector)
+        assert [output.is_repeated(b"a"), output.is_repeated(b"b")] == [False, False]
+        now += 0.9
+        assert output.is_repeated(b"a")
+        now += 0.9
+        assert not output.is_repeated(b"b")
