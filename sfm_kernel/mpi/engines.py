@@ -75,6 +75,10 @@ class _World:
             return None
         return route.way if route.peer.uid == uid else None
 
+    def is_near(self, uid: str) -> bool:
+        """Whether memory is shared with a process, and used."""
+        return self._endpoint._peers.is_near(self._seen[uid])
+
     def site(self, uid: str) -> str:
         """Where a process is, or was."""
         return self._seen[uid].site

@@ -46,6 +46,21 @@ def test_those_who_meet_send_nothing() -> None:
         assert none < few == same
 
 
+def rings(sfm: Endpoint) -> int:
+    """How many of them a process has mapped after some barriers; each takes memory."""
+    mpi.use(sfm)
+    from mpi4py import MPI
+
+    for _ in range(20):
+        MPI.COMM_WORLD.Barrier()
+    with open("/proc/self/maps") as maps:
+        return len({line.split()[5] for line in maps if ".ring" in line})
+
+
+def test_a_board_needs_no_ways_from_each_to_each() -> None:
+    assert max(sfm_kernel.run(rings, 8, timeout=PATIENCE)) < 2 * 7
+
+
 def reduced(sfm: Endpoint) -> list[str]:
     """What is wrong."""
     mpi.use(sfm)

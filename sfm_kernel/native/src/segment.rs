@@ -4,7 +4,7 @@
 //! `rings`, and ring the bell. The process keeps its state here, so that an observer sees what
 //! it does while it hangs, holds the GIL, is stopped, or after it died.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::bell::Bell;
@@ -143,6 +143,15 @@ pub fn open(path: &Path, uid: Option<u128>) -> Result<Segment, ShmError> {
         return Err(ShmError::Invalid(format!("{} belongs to another process", path.display())));
     }
     Ok(segment)
+}
+
+/// A sender's segment; of a guest from another world it has a name of its own here.
+pub fn segment_of(folder: &Path, uid: u128) -> PathBuf {
+    let guest = folder.join(format!("{uid:032x}.abroad"));
+    if guest.exists() {
+        return guest;
+    }
+    folder.join(format!("{uid:032x}.seg"))
 }
 
 fn split(uid: u128) -> [u64; 2] {

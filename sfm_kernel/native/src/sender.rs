@@ -148,11 +148,6 @@ impl Sender {
         }
     }
 
-    /// Have the peer look again for what it waits for.
-    pub fn wake_peer(&self) {
-        self.peer.wake();
-    }
-
     /// The peer has said that it leaves.
     pub fn peer_left(&self) -> bool {
         self.peer.left.load(Ordering::Acquire) != 0

@@ -166,6 +166,11 @@ impl Home for Endpoint {
         route.map_or(Found::Lost, |route| Found::Way(route.way().clone()))
     }
 
+    /// Those of another launch are in a folder of their own.
+    fn is_near(&self, process: usize) -> bool {
+        process::nth(process).is_some()
+    }
+
     fn has_lost(&self, process: usize) -> bool {
         match self.member(process) {
             Some(member) if process::nth(process).is_none() => {

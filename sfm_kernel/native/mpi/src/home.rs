@@ -6,6 +6,7 @@ use std::sync::Arc;
 use sfm_endpoint::{Error, Name, Result, Surroundings};
 use sfm_native::calls::{End, Host, Way};
 use sfm_native::core::Core;
+use sfm_native::segment::{self, segment_of, Segment};
 
 use crate::errors::Answer;
 
@@ -25,6 +26,16 @@ pub trait Home: Send + Sync {
 
     /// The way to a process, made if there is none.
     fn way(&self, process: usize) -> Found;
+
+    /// Whether messages to a process would go through memory. No way to it is made.
+    fn is_near(&self, process: usize) -> bool;
+
+    /// The segment of a process that is near.
+    fn segment(&self, process: usize) -> Option<Segment> {
+        let uid = self.uid(process);
+        let path = self.is_near(process).then(|| segment_of(self.folder(), uid))?;
+        segment::open(&path, Some(uid)).ok()
+    }
 
     /// Whether a process has died or left.
     fn has_lost(&self, process: usize) -> bool;

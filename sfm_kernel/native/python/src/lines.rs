@@ -150,7 +150,8 @@ fn functions(file: &object::File) -> Vec<(u64, u64, String)> {
     let mut found: Vec<_> = symbols
         .filter(is_code)
         .filter_map(|one| {
-            Some((one.address(), one.address() + one.size(), one.name().ok()?.to_owned()))
+            let end = one.address().saturating_add(one.size()); // the file may be damaged
+            Some((one.address(), end, one.name().ok()?.to_owned()))
         })
         .collect();
     found.sort();

@@ -245,6 +245,10 @@ impl Home for PyHome {
         made.flatten().map_or(Found::Lost, Found::Way)
     }
 
+    fn is_near(&self, process: usize) -> bool {
+        self.ask("is_near", process, |near| near.extract()).unwrap_or(false)
+    }
+
     fn has_lost(&self, process: usize) -> bool {
         !self.ask("lives", process, |lives| lives.extract()).unwrap_or(false)
     }

@@ -1,7 +1,7 @@
 //! Lanes and what comes in on them.
 
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::packet::Packet;
 use crate::peers::bump;
 use crate::ring::{wants_wake, Arrival, Reader};
 use crate::ring_file::RingFile;
-use crate::segment::{self, SLOTS};
+use crate::segment::{self, segment_of, SLOTS};
 use crate::shm::{is_dead, ShmError};
 
 /// How often the slots of all senders are looked at, in nanoseconds: they fill 8 kB.
@@ -337,15 +337,6 @@ impl State {
             reader.expect();
         }
     }
-}
-
-/// A sender's segment; of a guest from another world it has a name of its own here.
-fn segment_of(folder: &Path, uid: u128) -> PathBuf {
-    let guest = folder.join(format!("{uid:032x}.abroad"));
-    if guest.exists() {
-        return guest;
-    }
-    folder.join(format!("{uid:032x}.seg"))
 }
 
 fn tell(source: &Source) {

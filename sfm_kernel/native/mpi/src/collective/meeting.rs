@@ -15,23 +15,23 @@ use std::cell::Cell;
 use std::future::{poll_fn, Future};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
-use std::sync::{Arc, Mutex, TryLockError};
+use std::sync::{Mutex, TryLockError};
 use std::task::Poll;
 
 use sfm_endpoint::calltext::Call as Told;
 use sfm_native::board::fold::{Kind, ROOM};
 use sfm_native::board::Board;
-use sfm_native::sender::Sender;
+use sfm_native::segment::Segment;
 
 use super::calls::Call;
 use super::items::Items;
+use super::reduce;
 use super::team::{self, fits, other_call, whole, whole_told, Team};
-use super::words;
 use crate::comm::Comm;
 use crate::engine::{engine, told, About, What};
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
-use crate::op::{Kernel, Op};
+use crate::op::{self, Kernel, Op};
 use crate::process;
 
 /// The processes agree on a board in a call whose number leaves this rest when divided by `EVERY`: the
@@ -55,7 +55,7 @@ enum State {
 
 struct Place {
     board: Board,
-    others: Vec<Arc<Sender>>,
+    others: Vec<Segment>,
 }
 
 /// What a process brings, and how that is combined.
@@ -194,7 +194,7 @@ impl Meetings {
 
 impl Place {
     fn wake_others(&self) {
-        self.others.iter().for_each(|other| other.wake_peer());
+        self.others.iter().for_each(|other| other.wake());
     }
 
     /// Wait until all have come, or somebody has broken the meeting off.
@@ -230,26 +230,29 @@ fn agree(comm: &Comm, team: &Team) -> Answer<State> {
     let path = path(comm, team);
     let opened = open(team, &path);
     let team = Team::of(comm, team.what);
-    let all = whole(&team, words::one_of_each(&team, opened.is_some()));
+    let mut least = c_int::from(opened.is_some());
+    let items = Items::of("least", (&raw mut least).cast(), 1, MPI_INT)?;
+    // By few ways: rings take memory.
+    let all = whole(&team, reduce::allreduce(&team, &op::get(MPI_MIN)?, &items));
     match (opened, all) {
-        (Some(place), Ok(all)) if all.iter().all(|one| *one) => Ok(State::At(place)),
+        (Some(place), Ok(())) if least == 1 => Ok(State::At(place)),
         (opened, all) => {
             if let Some(mut place) = opened {
                 place.board.abandon(); // others may have agreed
                 place.wake_others();
             }
             let _ = std::fs::remove_file(path);
-            all.map(|_| State::Never)
+            all.map(|()| State::Never)
         }
     }
 }
 
 /// None where memory is not shared with all, or lacks.
 fn open(team: &Team, path: &Path) -> Option<Place> {
+    let home = &*engine().endpoint;
     let others = (0..team.size).filter(|rank| *rank != team.rank);
-    let others: Option<Vec<_>> = others.map(|rank| engine().sender(team.process(rank))).collect();
-    let (others, core) = (others?, engine().core.clone());
-    let own = engine().endpoint.uid(engine().rank);
+    let others: Option<Vec<_>> = others.map(|rank| home.segment(team.process(rank))).collect();
+    let (others, core, own) = (others?, home.core().clone(), home.uid(engine().rank));
     let fresh = path.with_extension(format!("{own:032x}.fresh"));
     Some(Place { board: Board::open(core, path, &fresh, team.size, team.rank).ok()?, others })
 }

@@ -88,17 +88,12 @@ impl Path {
         }
     }
 
-    /// Who writes into the ring; None where memory is not shared.
-    pub fn sender(&self) -> Option<&Arc<Sender>> {
-        match self {
-            Path::Ring(ring) => Some(ring),
-            Path::Link(_) | Path::Own { .. } => None,
-        }
-    }
-
     /// The ring; None where memory is not shared.
     pub fn ring(&self) -> Option<Arc<RingFile>> {
-        self.sender().map(|sender| sender.ring(&writing(sender)))
+        match self {
+            Path::Ring(ring) => Some(ring.ring(&writing(ring))),
+            Path::Link(_) | Path::Own { .. } => None,
+        }
     }
 }
 

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use sfm_native::packet::{account, Envelope};
-use sfm_native::sender::Sender;
 
 use super::control::{Kind, Note};
 use super::operation::Outcome;
@@ -141,11 +140,6 @@ impl Engine {
                 Err(Sent::Lost)
             }
         }
-    }
-
-    /// Who writes to a process that shares memory with this one.
-    pub fn sender(&self, rank: usize) -> Option<Arc<Sender>> {
-        self.way(self.peer(rank)).ok()?.sender().cloned()
     }
 
     /// Send a message now, if nothing of its kind waits, and if there is room.
