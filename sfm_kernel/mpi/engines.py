@@ -7,6 +7,8 @@ has a COMM_WORLD of those that live then.
 
 from __future__ import annotations
 
+import sys
+
 from sfm_kernel._native import Inbox, Way, refresh_mpi, set_mpi_world
 from sfm_kernel.endpoint import Endpoint
 from sfm_kernel.errors import EndpointClosed, PeerLost, SFMError, UnknownName
@@ -29,6 +31,8 @@ def use(endpoint: Endpoint) -> None:
         raise SFMError("MPI counts processes: give this one a rank, join(world, rank=...)")
     if _used not in (None, endpoint):
         raise SFMError(f"MPI speaks through {_used!r} already, and a process has one COMM_WORLD")
+    if _used is None:
+        sys.meta_path.insert(0, library.Check())
     _used = endpoint
     library.install()
     set_mpi_world(_World(endpoint))

@@ -75,6 +75,25 @@ def is_lost(error: BaseException) -> bool:
     return bool(error.Get_error_class() == module.ERR_PROC_ABORTED)
 
 
+class Check:
+    """Looks at mpi4py before an engine imports it: another MPI's would see this engine alone."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        """Raise ImportError for the module of another MPI; else the import goes on."""
+        if name != "mpi4py.MPI":
+            return
+        try:
+            _, needed = _module()
+        except SFMError as problem:
+            raise ImportError(str(problem), name=name) from None
+        if not LIBMPI.endswith(needed):
+            raise ImportError(
+                "the mpi4py that is installed was built for the ABI of MPI 5.0; engines need one "
+                "for MPICH's: `pip install 'mpi4py>=4.1'`. The launcher takes both",
+                name=name,
+            )
+
+
 def install() -> None:
     """Have mpi4py, when it is imported, take this process's MPI. Idempotent."""
     os.environ["MPI4PY_MPIABI"] = "mpich"

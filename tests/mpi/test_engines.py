@@ -12,6 +12,7 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint, mpi
+from sfm_kernel.c import LIBMPI_ABI
 from sfm_kernel.observe.timeline import Recorder
 from tests.mpi.launching import PATIENCE
 
@@ -134,3 +135,39 @@ def test_messages_of_calls_that_have_not_waited_are_shown_in_their_lines() -> No
     for tag, sent, received in calls:
         found = [flights[tag][end]["line"] for end in ("sent_at", "received_at")]
         assert found == [at[sent], at[received]]
+
+
+IMPORTS = """
+import sfm_kernel
+
+def imported(sfm):
+    from sfm_kernel import mpi
+
+    mpi.use(sfm)
+    from mpi4py import MPI
+
+if __name__ == "__main__":
+    sfm_kernel.run(imported, 1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "told"),
+    [("damaged", "was built for another MPI"), ("abi", "was built for the ABI of MPI 5.0")],
+)
+def test_an_mpi4py_for_another_mpi_is_refused(tmp_path: Path, module: str, told: str) -> None:
+    (tmp_path / "mpi4py").mkdir()
+    (tmp_path / "mpi4py" / "__init__.py").touch()
+    binary = tmp_path / "mpi4py" / "MPI.other.so"
+    if module == "abi":
+        source = tmp_path / "empty.c"
+        source.write_text("")
+        abi = ["-Wl,--no-as-needed", LIBMPI_ABI]
+        subprocess.run(["cc", "-shared", "-o", binary, source, *abi], check=True)
+    else:
+        binary.write_bytes(b"\x7fELF, but damaged")
+    program = tmp_path / "program.py"
+    program.write_text(IMPORTS)
+    command = [sys.executable, str(program)]
+    done = subprocess.run(command, text=True, capture_output=True, timeout=PATIENCE)
+    assert told in done.stderr and "pip install" in done.stderr
