@@ -17,8 +17,8 @@ static void work(MPI_Comm parent, const char *what) {
     char folder[1000];
     printf("worker %d of %d in %s\n", rank, size, getcwd(folder, sizeof folder));
     fflush(stdout);
+    MPI_Barrier(parent); /* from here on the parent's call has ended */
     if (strcmp(what, "dies") == 0 && rank == 1) abort();
-    MPI_Barrier(parent);
     MPI_Comm_disconnect(&parent);
 }
 
