@@ -38,7 +38,7 @@ def use(endpoint: Endpoint) -> None:
     set_mpi_world(_World(endpoint))
 
 
-def refresh(anew: int = 0) -> None:
+def refresh(anew: int) -> None:
     """Let MPI see which engines live now, if it has begun here. Before each cell.
 
     Args:

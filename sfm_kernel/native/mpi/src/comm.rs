@@ -1,7 +1,7 @@
 //! Communicators as data: who is in one, and what hangs on it. functions/communicators.rs makes
 //! them, which takes communication.
 
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use crate::attributes::Attributes;
@@ -48,8 +48,15 @@ static COMMS: Table<Comm> = Table::new(0x8400_0000);
 /// MPI_COMM_WORLD and MPI_COMM_SELF.
 static PREDEFINED: RwLock<[Option<Arc<Comm>>; 2]> = RwLock::new([None, None]);
 
+/// See `number_anew`.
+static ANEW: AtomicU64 = AtomicU64::new(0);
+
 /// The first number of collective calls.
-static ANEW: AtomicU32 = AtomicU32::new(0);
+fn first_number() -> u32 {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    // A million of numbers each, so that what is left of a call before is of no call after.
+    (ANEW.load(Relaxed).wrapping_mul(ODD) >> 55) as u32 * (1 << 20)
+}
 
 impl Comm {
     /// Without topology, attributes and name, and with errors fatal; change what is to be else.
@@ -65,8 +72,8 @@ impl Comm {
             info: Mutex::default(),
             buffer: Buffer::default(),
             session: MPI_SESSION_NULL,
-            collectives: AtomicU32::new(ANEW.load(Relaxed)),
-            begun: AtomicU32::new(ANEW.load(Relaxed)),
+            collectives: AtomicU32::new(first_number()),
+            begun: AtomicU32::new(first_number()),
             meetings: Meetings::default(),
             sites: OnceLock::new(),
             name: Mutex::default(),
@@ -188,16 +195,19 @@ pub fn of_messages(context: u64) -> Option<Arc<Comm>> {
 }
 
 /// Number the collective calls of all communicators anew, the same way at all processes that are told
-/// the same word: a cell was stopped, or has failed, and some were further than others.
-pub fn number_anew(word: u64) {
-    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-    // A million of numbers each, so that what is left of a call before is of no call after.
-    ANEW.store((word.wrapping_mul(ODD) >> 55) as u32 * (1 << 20), Relaxed);
+/// the same word: a cell was stopped, or has failed, and some were further than others. So it is with
+/// communicators that are made later. False where the word is no larger than the last one: nothing
+/// changes then.
+pub fn number_anew(word: u64) -> bool {
+    if ANEW.fetch_max(word, Relaxed) >= word {
+        return false;
+    }
     let predefined = PREDEFINED.read().expect("no panic under the lock").clone();
     for comm in predefined.iter().flatten().chain(&COMMS.all()) {
-        comm.collectives.store(ANEW.load(Relaxed), Relaxed);
-        comm.begun.store(ANEW.load(Relaxed), Relaxed);
+        comm.collectives.store(first_number(), Relaxed);
+        comm.begun.store(first_number(), Relaxed);
     }
+    true
 }
 
 /// Take the handle out of use. Who still holds the communicator (a pending operation) keeps it.

@@ -1,6 +1,6 @@
 //! The program that this process is a part of: its beginning and its end.
 
-use std::sync::atomic::{AtomicI32, AtomicU64, AtomicU8, AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicI32, AtomicU8, AtomicUsize, Ordering::*};
 use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
@@ -203,11 +203,7 @@ pub fn finish() -> Answer {
 
 /// See `host::refresh`.
 pub fn refresh(anew: u64) {
-    static ANEW: AtomicU64 = AtomicU64::new(0);
-    let is_anew = ANEW.fetch_max(anew, Relaxed) < anew;
-    if is_anew {
-        comm::number_anew(anew); // also for communicators that are made later
-    }
+    let is_anew = comm::number_anew(anew);
     if !was_initialized() {
         return;
     }

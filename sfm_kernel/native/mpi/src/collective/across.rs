@@ -16,7 +16,7 @@
 use super::calls::Call;
 use super::items::{Items, Scratch};
 use super::sites::{Sites, View};
-use super::team::{all_gone, fits, Team};
+use super::team::{all_gone, fits, Team, ANOTHER};
 use super::{allgather, barrier, bcast, gather, reduce};
 use crate::errors::Answer;
 use crate::handles::*;
@@ -255,16 +255,13 @@ fn pack(blocks: &[Items]) -> Vec<u8> {
     packed
 }
 
-/// Whose blocks come from another site.
-const WHO: &str = "another process of the communicator";
-
 /// The blocks, of so many processes, of which `pack` has made this.
 fn blocks(packed: &mut [u8], number: usize) -> Answer<Vec<Items>> {
     let (lengths, rest) = packed.split_at_mut(packed.len().min(number * LENGTH));
     let length = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("of a length")) as usize;
     let lengths: Vec<usize> = lengths.chunks_exact(LENGTH).map(length).collect();
-    fits(WHO, lengths.len() * LENGTH, number * LENGTH)?;
-    fits(WHO, rest.len(), lengths.iter().fold(0, |all, one| all.saturating_add(*one)))?;
+    fits(ANOTHER, lengths.len() * LENGTH, number * LENGTH)?;
+    fits(ANOTHER, rest.len(), lengths.iter().fold(0, |all, one| all.saturating_add(*one)))?;
     Ok(Items::own(rest)?.parts(&lengths))
 }
 
@@ -275,7 +272,7 @@ fn unpack(packed: &mut [u8], parts: &[Items]) -> Answer {
 }
 
 fn place(block: &Items, part: &Items) -> Answer {
-    fits(WHO, block.bytes(), part.bytes())?;
+    fits(ANOTHER, block.bytes(), part.bytes())?;
     // SAFETY: our own and the user's.
     unsafe { block.copy_to(part) };
     Ok(())

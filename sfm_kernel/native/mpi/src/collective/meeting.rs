@@ -26,7 +26,7 @@ use sfm_native::segment::Segment;
 use super::calls::Call;
 use super::items::Items;
 use super::reduce;
-use super::team::{self, fits, other_call, whole, whole_told, Team};
+use super::team::{self, fits, other_call, whole, whole_told, Team, ANOTHER};
 use crate::comm::Comm;
 use crate::engine::{engine, told, About, What};
 use crate::errors::{fail, Answer, Failure};
@@ -268,7 +268,7 @@ fn other_message(team: &Team, bytes: usize) -> Answer {
     match team.other_message() {
         None => Ok(()),
         Some((rank, what, _)) if what != team.what => Err(other_call(rank, what, team.what)),
-        Some((.., theirs)) => fits("another process of the communicator", theirs, bytes),
+        Some((.., theirs)) => fits(ANOTHER, theirs, bytes),
     }
 }
 

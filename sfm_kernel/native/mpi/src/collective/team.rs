@@ -21,7 +21,7 @@ use super::sites::Sites;
 use crate::comm::Comm;
 use crate::data::Data;
 use crate::engine::{
-    self, engine, probed, told, About, Left, Mode, Outcome, Receiving, Sending, To, Wanted, What,
+    self, engine, probed, told, About, Mode, Outcome, Receiving, Sending, To, Wanted, What,
 };
 use crate::errors::{fail, Answer, Failure, INTERRUPTED};
 use crate::group::Group;
@@ -139,15 +139,9 @@ impl Team {
 
     /// The call has failed here. That it was interrupted only this process knows, and tells.
     pub fn leave(&self, why: &Failure) {
-        if why.code != INTERRUPTED || self.tag & (BEGUN | APART) != 0 {
-            return;
-        }
-        let (what, context, number) = (self.what, self.context, self.tag as u32);
-        let own = engine().rank;
-        engine().note_leaving(Left { rank: own, what, context, number, is_told: true });
-        let others = self.group.members.iter().map(|process| *process as usize);
-        for process in others.filter(|process| *process != own) {
-            engine().tell_of_leaving(process, what, context, number);
+        if why.code == INTERRUPTED && self.tag & (BEGUN | APART) == 0 {
+            let (context, number) = (self.context, self.tag as u32);
+            engine().leave_call(self.what, context, number, &self.group.members);
         }
     }
 
@@ -246,6 +240,9 @@ pub fn other_call(rank: usize, theirs: What, own: What) -> Failure {
     fail(MPI_ERR_OTHER, text)
 }
 
+/// A sender that the text does not name.
+pub const ANOTHER: &str = "another process of the communicator";
+
 /// All processes say the same of what goes from one to another: an error where `bytes` of what
 /// `who` sends go where `room` is for more or less.
 pub fn fits(who: &str, bytes: usize, room: usize) -> Answer {
@@ -326,7 +323,7 @@ impl Coming {
         }
         checked(outcome)?;
         let bytes = outcome.status.bytes() as usize;
-        fits("another process of the communicator", bytes, self.0.room())
+        fits(ANOTHER, bytes, self.0.room())
     }
 }
 

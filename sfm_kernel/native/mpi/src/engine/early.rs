@@ -6,16 +6,17 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 
 use super::control::Kind;
 use super::{lock, Engine, What};
+use crate::handles::c_int;
 
 /// A call that `rank` has left.
 #[derive(Clone, Copy)]
 pub struct Left {
     pub rank: usize,
     pub what: What,
-    pub context: u64,
-    pub number: u32,
+    context: u64,
+    number: u32,
     /// The program has heard of it.
-    pub is_told: bool,
+    is_told: bool,
 }
 
 impl Left {
@@ -28,23 +29,31 @@ impl Left {
 const MOST: usize = 64;
 
 impl Engine {
-    /// Tell `process` that this one has left a collective call.
-    pub fn tell_of_leaving(&self, process: usize, what: What, context: u64, number: u32) {
-        self.say(Kind::Left, process, what as u32, number.into(), &context.to_le_bytes());
+    /// This process leaves a call of these `members`, itself among them.
+    pub fn leave_call(&self, what: What, context: u64, number: u32, members: &[c_int]) {
+        self.note_left(Left { rank: self.rank, what, context, number, is_told: true });
+        let others = members.iter().map(|member| *member as usize);
+        for other in others.filter(|other| *other != self.rank) {
+            self.say(Kind::Left, other, what as u32, number.into(), &context.to_le_bytes());
+        }
     }
 
     pub(super) fn hear_of_leaving(&self, rank: usize, what: u32, context: u64, number: i64) {
         let (what, number) = (What::of(what as u8), number as u32);
-        self.note_leaving(Left { rank, what, context, number, is_told: false });
+        self.note_left(Left { rank, what, context, number, is_told: false });
     }
 
-    /// Somebody has left a call: another process, or, if that `is_told`, this one.
-    pub fn note_leaving(&self, left: Left) {
+    fn note_left(&self, left: Left) {
         let mut all = lock(&self.left);
         if all.len() == MOST {
             all.remove(0);
         }
         all.push(left);
+        self.show_left(&all);
+    }
+
+    /// Whether there is something to tell, for a look that takes no lock.
+    fn show_left(&self, all: &[Left]) {
         self.has_left.store(all.iter().any(|one| !one.is_told), Release);
     }
 
@@ -57,7 +66,7 @@ impl Engine {
         let found = all.iter_mut().find(|one| !one.is_told && one.is_of(context, number))?;
         found.is_told = true;
         let found = *found;
-        self.has_left.store(all.iter().any(|one| !one.is_told), Release);
+        self.show_left(&all);
         Some(found)
     }
 
@@ -69,7 +78,8 @@ impl Engine {
     /// No call goes on that was made before.
     pub fn forget_leaving(&self) {
         self.advance();
-        lock(&self.left).clear();
-        self.has_left.store(false, Release);
+        let mut all = lock(&self.left);
+        all.clear();
+        self.show_left(&all);
     }
 }

@@ -44,7 +44,6 @@ use sfm_native::core::Core;
 use sfm_native::packet::LIBRARY;
 
 pub use control::{Kind, Note};
-pub use early::Left;
 pub use offers::{copy, Proof};
 pub use operation::Outcome;
 pub use receiving::{found, probed, Receiving, Wanted};
@@ -75,7 +74,7 @@ pub struct Engine {
     /// Large messages that come in pieces, by number.
     poured: Mutex<Numbered<Pouring>>,
     /// Collective calls that others have left.
-    left: Mutex<Vec<Left>>,
+    left: Mutex<Vec<early::Left>>,
     has_left: AtomicBool,
     /// Non-blocking collectives that are under way.
     pub schedules: Mutex<Vec<Arc<Schedule>>>,

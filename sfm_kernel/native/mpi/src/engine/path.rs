@@ -4,36 +4,21 @@
 use std::sync::{Arc, MutexGuard};
 
 use sfm_native::calls::Way;
-use sfm_native::core::Core;
 use sfm_native::net::Link;
-use sfm_native::outflow::Outflow;
 use sfm_native::packet::{cost, Gather};
 use sfm_native::ring_file::RingFile;
 use sfm_native::sender::{account_of, Sender, Step, Writing};
 
 use super::peer::Sent;
 
-pub enum Path {
-    Ring(Arc<Sender>),
-    Link(Arc<Link>),
-    Own { outflow: Arc<Outflow>, inbox: Arc<Core>, lane: u32 },
-}
-
-impl From<Way> for Path {
-    fn from(way: Way) -> Path {
-        match way {
-            Way::Ring(ring) => Path::Ring(ring),
-            Way::Link(link) => Path::Link(link),
-            Way::Local { outflow, inbox, lane } => Path::Own { outflow, inbox, lane },
-        }
-    }
-}
+/// The way to a peer, on which a send never blocks.
+pub struct Path(pub Way);
 
 impl Path {
     /// Send a packet now, if the peer has not received so many bytes of those before it at most.
     pub fn send(&self, packet: &Gather<'_>, limit: u64) -> Sent {
-        match self {
-            Path::Ring(ring) => {
+        match &self.0 {
+            Way::Ring(ring) => {
                 let mut writing = writing(ring);
                 if ring.peer_left() || ring.peer_died(&writing) || ring.is_refused(&writing) {
                     return Sent::Lost;
@@ -43,8 +28,8 @@ impl Path {
                     Step::Blocked | Step::Refused => Sent::Full,
                 }
             }
-            Path::Link(link) => send_through(link, packet, limit),
-            Path::Own { outflow, inbox, lane } => {
+            Way::Link(link) => send_through(link, packet, limit),
+            Way::Local { outflow, inbox, lane } => {
                 // Nobody else could make room.
                 let Some(copy) = packet.to_packet() else { return Sent::Full };
                 outflow.try_acquire(account_of(packet), cost(packet.len()), u64::MAX);
@@ -57,31 +42,31 @@ impl Path {
 
     /// Somebody waits until it can be sent again: what changes then.
     pub fn announce_wait(&self) -> u64 {
-        match self {
-            Path::Ring(ring) => {
+        match &self.0 {
+            Way::Ring(ring) => {
                 let writing = writing(ring);
                 ring.announce_wait(&writing);
                 ring.pulse(&writing)
             }
-            Path::Link(link) => {
+            Way::Link(link) => {
                 link.ask(); // an answer may have been lost with a connection
                 link.outflow.all_taken()
             }
-            Path::Own { .. } => 0,
+            Way::Local { .. } => 0,
         }
     }
 
     /// Whether that has changed.
     pub fn has_news(&self, pulse: u64) -> bool {
-        match self {
-            Path::Ring(ring) => ring.try_lock().is_none_or(|writing| ring.pulse(&writing) != pulse),
-            Path::Link(link) => link.outflow.all_taken() != pulse || link.lost().is_some(),
-            Path::Own { .. } => false,
+        match &self.0 {
+            Way::Ring(ring) => ring.try_lock().is_none_or(|writing| ring.pulse(&writing) != pulse),
+            Way::Link(link) => link.outflow.all_taken() != pulse || link.lost().is_some(),
+            Way::Local { .. } => false,
         }
     }
 
     pub fn end_wait(&self) {
-        if let Path::Ring(ring) = self {
+        if let Way::Ring(ring) = &self.0 {
             if let Some(writing) = ring.try_lock() {
                 ring.end_wait(&writing);
             }
@@ -90,9 +75,9 @@ impl Path {
 
     /// The ring; None where memory is not shared.
     pub fn ring(&self) -> Option<Arc<RingFile>> {
-        match self {
-            Path::Ring(ring) => Some(ring.ring(&writing(ring))),
-            Path::Link(_) | Path::Own { .. } => None,
+        match &self.0 {
+            Way::Ring(ring) => Some(ring.ring(&writing(ring))),
+            Way::Link(_) | Way::Local { .. } => None,
         }
     }
 }

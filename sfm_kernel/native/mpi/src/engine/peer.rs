@@ -133,7 +133,7 @@ impl Engine {
             return Ok(way);
         }
         match self.endpoint.way(peer.rank) {
-            Found::Way(way) => Ok(peer.way.get_or_init(|| way.into())),
+            Found::Way(way) => Ok(peer.way.get_or_init(|| Path(way))),
             Found::NotYet => Err(Sent::Full),
             Found::Lost => {
                 peer.lost.store(true, Ordering::Release);
