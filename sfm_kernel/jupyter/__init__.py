@@ -8,7 +8,8 @@ their own module.
     c_cells      %%sfm c: programs and functions in C
     programs     processes of their own, whose output comes into the cell
     keyboard     asks the user when such a program reads
-    helptext     what %sfm help says
+    commands     the commands in words: what %sfm help says
+    looking      the commands that show a world and change nothing
     observed     what is seen meanwhile: deadlocks, messages that nobody received
     lines        which cell a line of code stands in
     home         the notebook in the engines' world

@@ -6,7 +6,7 @@ import contextlib
 import shlex
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -21,6 +21,7 @@ from sfm_kernel.errors import SFMError
 from sfm_kernel.jupyter import tracebacks
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.lines import Lines
+from sfm_kernel.jupyter.looking import blocked_calls
 from sfm_kernel.jupyter.observed import observed
 from sfm_kernel.transport.base import Member
 
@@ -71,12 +72,9 @@ class CellRunner(ParallelMagics):
 
     progress_after_seconds = -1  # a bar for a cell that waits in recv says nothing
 
-    def __init__(
-        self, shell: Any, home: Home, lines: Lines, waits: Callable[[], Mapping[str, str]]
-    ) -> None:
-        """``waits()`` says in which call each process is blocked, by name."""
+    def __init__(self, shell: Any, home: Home, lines: Lines) -> None:
         super().__init__(shell, None)
-        self._home, self._lines, self._waits = home, lines, waits
+        self._home, self._lines = home, lines
 
     def run(self, cell: str, members: list[Member], args: Any) -> Any:
         """Run the cell; returns the AsyncResult if it does not block.
@@ -87,7 +85,7 @@ class CellRunner(ParallelMagics):
             WorldGone: the controller has ended, so that no answer can come.
         """
         label = self._lines.label(before=1, failed=self._home.failed)  # the magic's own line
-        self.view = _View(self._home, members, self._waits, label)
+        self.view = _View(self._home, members, label)
         blocks = args.block is not False
         try:
             if not blocks:
@@ -254,18 +252,12 @@ class _View:
 
     block = True
 
-    def __init__(
-        self,
-        home: Home,
-        members: list[Member],
-        waits: Callable[[], Mapping[str, str]],
-        label: Mapping[str, Any],
-    ) -> None:
+    def __init__(self, home: Home, members: list[Member], label: Mapping[str, Any]) -> None:
         self.client = self
         self._label = label
         self.targets = [member.info["engine_id"] for member in members]
         self.waited: dict[str, str] = {}
-        self._home, self._members, self._waits = home, members, waits
+        self._home, self._members = home, members
 
     def execute(self, cell: str, silent: bool, block: bool) -> CellResult:
         view = self._home.client.direct_view(self.targets)
@@ -275,7 +267,7 @@ class _View:
     def send_signal(self, signal: int | str, targets: Any, block: bool) -> None:
         """Called when the cell is interrupted; notes first what the engines wait for."""
         self._home.check_controller()  # or the answer would never come
-        waits, names = self._waits(), [str(member.name) for member in self._members]
+        waits, names = blocked_calls(self._home), [str(member.name) for member in self._members]
         self.waited = {name: waits[name] for name in names if waits.get(name)}
         client, asked = self._home.client, []
         for target in targets:

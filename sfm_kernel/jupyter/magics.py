@@ -6,32 +6,24 @@ import difflib
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
-from IPython.display import display
 
 from sfm_kernel.errors import BadName, SFMError, UnknownName
-from sfm_kernel.jupyter import c_cells, mpi
+from sfm_kernel.jupyter import c_cells, commands, looking, mpi
 from sfm_kernel.jupyter import cell as cells
 from sfm_kernel.jupyter.engine import NAMES, is_engine
-from sfm_kernel.jupyter.helptext import HELP
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.jupyter.observed import Watcher
 from sfm_kernel.jupyter.sites import Sites
 from sfm_kernel.jupyter.starting import wanted_engines, wanted_site
-from sfm_kernel.jupyter.tables import Diagnosis, SitesView, queue_table, status_table
-from sfm_kernel.observe import explain, snapshot, timeline
-from sfm_kernel.observe.places import words
 from sfm_kernel.transport.base import Member
-
-_JUDGE = 1.0
-"""Seconds that `%sfm why` waits for cells and calls that have begun just now."""
-_WITH_WORDS = ("start", "connect", "scale", "restart", "run", "timeline", "detect")
 
 
 @magics_class
@@ -47,15 +39,11 @@ class SFMMagics(Magics):
         self._ends = False  # whether a deadlock of this notebook's own calls is ended
         self._watcher: Watcher | None = None
         self._depth = 0  # of cells that run inside others
-        self._commands = {
+        self._commands: dict[str, Callable[[list[str]], None]] = {
             "start": self._start,
             "connect": self._connect,
-            "status": self._status,
-            "queues": self._queues,
-            "sites": self._sites,
-            "why": self._why,
+            **{name: partial(self._look, look) for name, look in looking.LOOKS.items()},
             "detect": self._detect,
-            "timeline": self._timeline,
             "scale": self._scale,
             "restart": self._restart,
             "stop": self._stop,
@@ -66,8 +54,8 @@ class SFMMagics(Magics):
 
     @no_var_expand
     @line_magic("sfm")
+    @commands.documented
     def line(self, line: str) -> None:
-        """Start, show and stop engines; ``%sfm help`` lists how."""
         try:
             name, *words = shlex.split(line) or ["help"]
         except ValueError as problem:
@@ -78,7 +66,7 @@ class SFMMagics(Magics):
             hint = f"did you mean `%sfm {near[0]}`? " if near else ""
             known = ", ".join(self._commands)
             raise UsageError(f"%sfm {name}: {hint}Known: {known}. `%sfm help` explains them")
-        if words and name not in _WITH_WORDS:
+        if words and name not in commands.OPTIONS:
             raise UsageError(f"%sfm {name} takes nothing after it, not {' '.join(words)!r}")
         with _brief():
             command(words)
@@ -107,7 +95,7 @@ class SFMMagics(Magics):
             members = _usage("%%sfm", home, lambda: home.resolve(args.names))
             if not args.names and (ended := home.ended()):
                 print(f"without {', '.join(ended)}, which ended: `%sfm restart`", file=sys.stderr)
-            runner = cells.CellRunner(self.shell, home, self._lines, self._waits)
+            runner = cells.CellRunner(self.shell, home, self._lines)
             return runner.run(cell, members, args)
 
     def _c(self, words: Sequence[str], cell: str) -> None:
@@ -149,21 +137,6 @@ class SFMMagics(Magics):
             raise UsageError(f"%sfm connect: {_clusters(words, problem.known)}") from None
         print(self._engines_text())
 
-    def _status(self, words: Sequence[str]) -> None:
-        display(status_table(self._processes()))
-
-    def _queues(self, words: Sequence[str]) -> None:
-        display(queue_table(self._processes()))
-
-    def _sites(self, words: Sequence[str]) -> None:
-        home = self._running()
-        display(SitesView(snapshot(home.sfm, home.pictures())))
-
-    def _why(self, words: Sequence[str]) -> None:
-        home = self._running()
-        diagnosis = explain(home.sfm, _JUDGE, home.pictures, at_work=home.at_work)
-        display(Diagnosis(diagnosis))
-
     def _detect(self, words: Sequence[str]) -> None:
         if list(words) not in (["on"], ["off"], []):
             raise UsageError(f"%sfm detect takes `on` or `off`, not {' '.join(words)!r}")
@@ -171,16 +144,6 @@ class SFMMagics(Magics):
             self._ends = words == ["on"]
         does = "are ended" if self._ends else "are told, and stand"
         print(f"deadlocks of this notebook's own calls {does}; `%%sfm --no-detect` is for cells")
-
-    def _timeline(self, words: Sequence[str]) -> None:
-        if len(words) > 1:
-            raise UsageError("%sfm timeline takes at most one file: `%sfm timeline run.json`")
-        found = timeline(self._running().sfm)
-        if words:
-            found.to_chrome(words[0])
-            print(f"{words[0]}: open it in https://ui.perfetto.dev, or chrome://tracing")
-        else:
-            display(found)
 
     def _scale(self, words: Sequence[str]) -> None:
         home = self._owned("scale")
@@ -219,8 +182,11 @@ class SFMMagics(Magics):
         home = None if self._home is None or self._ended(self._home) else self._home
         mpi.run(words, len(home.engines()) if home is not None else 0)
 
+    def _look(self, look: looking.Look, words: Sequence[str]) -> None:
+        look(self._running(), words)
+
     def _help(self, words: Sequence[str]) -> None:
-        print(HELP)
+        print(commands.HELP)
 
     # ---- the notebook's cluster
 
@@ -282,19 +248,6 @@ class SFMMagics(Magics):
         if not home.own:
             raise UsageError(f"%sfm {command} works in the notebook that started the engines")
         return home
-
-    def _processes(self) -> list[dict[str, Any]]:
-        home = self._running()
-        processes: list[dict[str, Any]] = snapshot(home.sfm, home.pictures())["processes"]
-        return processes
-
-    def _waits(self) -> dict[str, str]:
-        """In which call each process is blocked, by name."""
-        try:
-            ones = [one for one in self._processes() if one["waits"]]
-            return {str(one["name"]): _call(one) for one in ones}
-        except OSError:  # the world is gone; an interrupt must work nevertheless
-            return {}
 
     @staticmethod
     def _ended(home: Home) -> bool:
@@ -369,9 +322,3 @@ def _brief() -> Iterator[None]:
 def _title(member: Member) -> str:
     named = str(member.name) != str(member.rank)
     return f"{member.name} (rank {member.rank})" if named else str(member.name)
-
-
-def _call(process: Mapping[str, Any]) -> str:
-    """In which call it is blocked, and where."""
-    where = words(process["where"])
-    return f"{process['waits']} ({where})" if where else str(process["waits"])

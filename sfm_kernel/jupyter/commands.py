@@ -1,4 +1,20 @@
-"""What ``%sfm help`` says."""
+"""The commands of ``%sfm`` in words: what ``%sfm help`` says, and which options Tab offers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+OPTIONS = {
+    "start": ("--site", "--sites", "--delay", "--limit"),
+    "connect": ("--site",),
+    "detect": ("on", "off"),
+    "timeline": (),
+    "scale": (),
+    "restart": (),
+    "run": ("-n", "-m"),
+}
+"""The commands after which something may follow, and the options among that."""
 
 HELP = """\
 %sfm start 4           start four engines, named 0 1 2 3
@@ -29,3 +45,9 @@ In a cell of an engine and in the notebook (which is "home"):
   print(m.src, m.data)
 Also: recv_nb, peek, regcb, sfm; in engines rank and size. `from mpi4py import MPI` in a cell of an
 engine gives MPI on the same queue."""
+
+
+def documented(magic: Callable[..., Any]) -> Callable[..., Any]:
+    """A magic that says with ``?`` what ``%sfm help`` says."""
+    magic.__doc__ = HELP
+    return magic
