@@ -4,9 +4,9 @@ maturin compiles one crate, the Python module. libsfm.so, libmpi.so.12 and libmp
 others of the same workspace. They are put into the package before maturin looks at it: into a wheel
 it packs them (``include`` in pyproject.toml), and an editable installation finds them in place.
 
-``pip wheel . -C glibc=2.28`` (``make wheel``) makes a wheel that runs wherever glibc is not older. Zig
-links it: it knows which functions, in which versions, each glibc had, so that no old Linux is needed.
-auditwheel then has to find the same in what came out, or there is no wheel.
+``pip wheel . -C glibc=2.28`` (``make wheel``) makes a wheel that runs wherever glibc is not older.
+Zig links it: it knows which functions, in which versions, each glibc had, so that no old Linux is
+needed. auditwheel then has to find the same in what came out, or there is no wheel.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ LIBRARIES = {"sfm-c": "libsfm.so", "sfm-mpi": "libmpi.so.12", "sfm-mpi-abi": "li
 """A crate of the workspace, and what its library is called in the package."""
 
 FOR_ANY_LINUX = ["ziglang>=0.14", "cargo-zigbuild>=0.20", "auditwheel>=6.8"]
-"""What the setting ``glibc`` needs besides; the first auditwheel whose findings were read as JSON."""
+"""What the setting ``glibc`` needs besides; auditwheel since 6.8 gives its findings as JSON."""
 
 Settings = Mapping[str, Any] | None
 
@@ -64,9 +64,16 @@ def prepare_metadata_for_build_wheel(folder: str, settings: Settings = None) -> 
 
 
 def build_wheel(folder: str, settings: Settings = None, metadata: str | None = None) -> str:
-    """A wheel; its file name. For this machine, or (``glibc=2.28``) for all since that glibc."""
+    """A wheel; its file name. For this machine, or (``glibc=2.28``) for all since that glibc.
+
+    With the setting ``libraries=keep`` it gets the libraries of C programs that an installation has
+    left in the package: cargo would compile their crate again for them, and again for the module.
+    """
     glibc = _glibc(settings)
-    build_libraries(glibc)
+    if (settings or {}).get("libraries") == "keep":
+        _prepare()
+    else:
+        build_libraries(glibc)
     name: str = maturin.build_wheel(folder, _arguments(settings), metadata)
     if glibc:
         check_tag(os.path.join(folder, name), glibc)
@@ -139,11 +146,7 @@ def build_libraries(glibc: str = "") -> None:
 
     Each is replaced by a rename: a program that has the old one mapped keeps it.
     """
-    if shutil.which("cargo") is None:
-        from puccinialin import setup_rust  # as maturin does; it is among the requirements then
-
-        os.environ.update(setup_rust())
-    os.environ["CARGO_ENCODED_RUSTFLAGS"] = "\x1f".join(_flags())
+    _prepare()
     os.makedirs(PLACE, exist_ok=True)
     for crate, path in _compiled(glibc).items():
         place = os.path.join(PLACE, LIBRARIES[crate])
@@ -151,9 +154,20 @@ def build_libraries(glibc: str = "") -> None:
         os.replace(f"{place}.new", place)
 
 
+def _prepare() -> None:
+    """Have cargo, which says the same to rustc whoever calls it."""
+    if shutil.which("cargo") is None:
+        from puccinialin import setup_rust  # as maturin does; it is among the requirements then
+
+        os.environ.update(setup_rust())
+    os.environ["CARGO_ENCODED_RUSTFLAGS"] = "\x1f".join(_flags())
+
+
 def _flags() -> list[str]:
-    """The user's flags for rustc, and those that keep this machine's folders out of what is shipped:
-    a message of a panic names the file that it comes from."""
+    """The user's flags for rustc, and those that keep this machine's folders out of the libraries.
+
+    A panic's message names the file that it comes from.
+    """
     cargo = os.environ.get("CARGO_HOME") or os.path.expanduser("~/.cargo")
     known = os.environ.get("CARGO_ENCODED_RUSTFLAGS")
     flags = known.split("\x1f") if known else os.environ.get("RUSTFLAGS", "").split()
