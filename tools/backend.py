@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import zipfile
 from collections.abc import Mapping
 from typing import Any
 
@@ -46,6 +47,7 @@ PLACE = os.path.join(ROOT, "sfm_kernel", "c", "lib")
 LIBRARIES = {"sfm-c": "libsfm.so", "sfm-mpi": "libmpi.so.12", "sfm-mpi-abi": "libmpi_abi.so.1"}
 """A crate of the workspace, and what its library is called in the package."""
 
+TWINS = "sfm_kernel/install/"
 FOR_ANY_LINUX = ["ziglang>=0.14", "cargo-zigbuild>=0.20", "auditwheel>=6.8"]
 """What the setting ``glibc`` needs besides; auditwheel since 6.8 gives its findings as JSON."""
 
@@ -75,6 +77,7 @@ def build_wheel(folder: str, settings: Settings = None, metadata: str | None = N
     else:
         build_libraries(glibc)
     name: str = maturin.build_wheel(folder, _arguments(settings), metadata)
+    remove_twins(os.path.join(folder, name))
     if glibc:
         check_tag(os.path.join(folder, name), glibc)
     return name
@@ -102,6 +105,19 @@ def _arguments(settings: Settings) -> dict[str, Any]:
         tag = f"manylinux_{glibc.replace('.', '_')}"
         told["build-args"] = [*given, "--zig", "--target", host(), "--compatibility", tag]
     return told
+
+
+def remove_twins(wheel: str) -> None:
+    """Take out of the package what the wheel has for ``sys.prefix``; maturin packs it as both."""
+    with zipfile.ZipFile(wheel) as former, zipfile.ZipFile(f"{wheel}.new", "w") as new:
+        for member in former.infolist():
+            data = former.read(member)
+            if member.filename.endswith(".dist-info/RECORD"):
+                lines = data.splitlines(keepends=True)
+                data = b"".join(line for line in lines if not line.startswith(TWINS.encode()))
+            if not member.filename.startswith(TWINS):
+                new.writestr(member, data)
+    os.replace(f"{wheel}.new", wheel)
 
 
 def check_tag(wheel: str, glibc: str) -> None:

@@ -256,14 +256,28 @@ class Kernel:
         return shown, error
 
 
+def with_more(source: str, engines: int) -> str:
+    """A cell of a notebook for four engines, for more of them.
+
+    Notebooks for two, and for engines with names, stay as they are: they are about a pair, or a cast.
+    """
+    source = re.sub(r"^%sfm start 4$", f"%sfm start {engines}", source, flags=re.M)
+    for word, more in {
+        "in range(4)": f"in range({engines})",
+        "in (1, 2, 3)": f"in range(1, {engines})",
+        "block(m, engine, 4)": f"block(m, engine, {engines})",
+    }.items():
+        source = source.replace(word, more)
+    return source
+
+
 def run_notebook(kernel: Kernel, path: Path, engines: int) -> str:
     """Run all cells; returns how many engines it started. Raises Failed."""
     started = "-"
     for cell in nbformat.read(path, as_version=4).cells:
         if cell.cell_type != "code":
             continue
-        # Two are a pair, and names a cast: there the notebook's own number is what it is about.
-        source = re.sub(r"^%sfm start [3-9]$", f"%sfm start {engines}", cell.source, flags=re.M)
+        source = with_more(cell.source, engines)
         shown, error = kernel.run(source)
         expected = "raises-exception" in cell.metadata.get("tags", ())
         if error and not expected:

@@ -130,7 +130,7 @@ def tracked(*folders: str) -> set[str]:
 def test_the_wheel_has_what_a_checkout_has_and_nothing_else(wheel: Path) -> None:
     """All but the Rust sources: also a wheel that was built from the sdist."""
     head = "-".join(wheel.name.split("-")[:2])
-    files = tracked("sfm_kernel") - tracked("sfm_kernel/native")
+    files = tracked("sfm_kernel") - tracked("sfm_kernel/native", "sfm_kernel/install")
     data = {f"{head}.data/data{name.removeprefix(DATA)}" for name in tracked(DATA)}
     about = ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE")
     wanted = files | data | COMPILED | {f"{head}.dist-info/{name}" for name in about}

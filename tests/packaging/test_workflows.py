@@ -1,4 +1,4 @@
-"""The workflows of a repository's host: well formed, and their steps run as far as they can here."""
+"""The workflows of a repository's host: well formed, and their steps run as far as they can."""
 
 from __future__ import annotations
 
