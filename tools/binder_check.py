@@ -20,6 +20,7 @@ import os
 import re
 import secrets
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -60,8 +61,8 @@ def make_environment(folder: Path) -> None:
     venv.create(folder, symlinks=True, with_pip=True)
     python = folder / "bin/python"
     places = sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)})
-    shared = folder / "dependencies"
-    shared.mkdir()
+    shared = folder / "dependencies/site-packages"  # whose threads are known to be harmless
+    shared.mkdir(parents=True)
     for one in Path(sysconfig.get_path("purelib")).iterdir():
         if "sfm_kernel" not in one.name and one.suffix != ".pth":
             (shared / one.name).symlink_to(one)
@@ -259,7 +260,7 @@ class Kernel:
 def with_more(source: str, engines: int) -> str:
     """A cell of a notebook for four engines, for more of them.
 
-    Notebooks for two, and for engines with names, stay as they are: they are about a pair, or a cast.
+    Notebooks for two, and for engines with names, stay as they are: about a pair, or a cast.
     """
     source = re.sub(r"^%sfm start 4$", f"%sfm start {engines}", source, flags=re.M)
     for word, more in {
@@ -330,6 +331,7 @@ def main() -> int:
     parser.add_argument("--engines", type=int, default=8)
     parser.add_argument("--output", type=Path, default=ROOT / "build/binder")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # and the server with it
     shutil.rmtree(options.output, ignore_errors=True)
     options.output.mkdir(parents=True)
     image = Image(options.output.resolve(), options.wheel.resolve())
