@@ -1,4 +1,5 @@
 # make lab · demo · test · lint · rust · bench · long · labextension · format · clean · distclean
+# make wheel · wheel-test · binder
 #
 # Each target makes the environment it needs; a second call finds it and installs nothing, unless
 # pyproject.toml, the Rust sources or the installed data files have changed since.
@@ -36,7 +37,7 @@ INSTALLED := pyproject.toml tools/setup.sh tools/backend.py \
     $(shell find $(CRATES:%=%/src) sfm_kernel/install/data -type f 2>/dev/null)
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 
-.PHONY: help lab demo test lint format rust loom bench long labextension labextension-test labextension-modules clean distclean FORCE
+.PHONY: help wheel wheel-test binder lab demo test lint format rust loom bench long labextension labextension-test labextension-modules clean distclean FORCE
 help:
 	@sed -n '1,/^$$/s/^# \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
 
@@ -107,6 +108,25 @@ bench: $(VENV)/.sfm-bench
 long: $(VENV)/.sfm-test loom
 	SFM_LONG=1 $(CARGO) test $(CARGO_ARGS) --lib -- damaged --nocapture
 	SFM_LONG=1 PATH="$(BIN):$$PATH" $(BIN)/python -m pytest -o timeout=3600 $(ARGS)
+
+# The sources, and from them a wheel for every Linux whose glibc is not older: dist/ is what a release
+# has. 2.28 is what the oldest supported distributions have, and what NumPy's wheels ask for.
+GLIBC ?= 2.28
+wheel: $(VENV)/.sfm-test
+	rm -rf dist
+	CARGO_TARGET_DIR=$${CARGO_TARGET_DIR:-$(abspath $(CRATE))/target} \
+	    $(BIN)/python -m build --outdir dist --config-setting glibc=$(GLIBC)
+
+# In an environment with neither compiler nor cargo nor node.
+wheel-test: wheel
+	SFM_WHEEL=$$(echo dist/*.whl) SFM_SDIST=$$(echo dist/*.tar.gz) \
+	    $(BIN)/python -m pytest tests/packaging $(ARGS)
+
+# Binder's image, as far as it can be made without one, in what Binder gives: a core, 2 GB, 64 MB of
+# /dev/shm. All notebooks with 8 engines, and what they take. Needs root, and some twenty minutes.
+binder: $(VENV)/.sfm-test
+	@[ -n "$$(compgen -G 'dist/*.whl')" ] || { echo "make wheel comes first" >&2; exit 1; }
+	$(BIN)/python tools/binder_check.py --wheel $$(echo dist/*.whl) $(ARGS)
 
 # Both need node. Users do not: what is built here is kept in the repository.
 labextension: labextension-modules

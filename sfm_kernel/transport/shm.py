@@ -34,8 +34,11 @@ __all__ = [
 ]
 
 RING_BYTES = 1 << 18
-"""Default size of a ring. 256 KiB: eight engines and a notebook that all talk to each other need
-18 MiB of a container's 64 MiB ``/dev/shm``; larger messages flow through in parts."""
+"""Default size of a ring. Larger messages flow through in parts."""
+
+SMALL = 1 << 28
+"""Shared memory below this, such as a container's 64 MiB, gets rings of a quarter. There sixteen
+processes that all talk to each other need 17 MiB for them; of the others they would need all."""
 
 
 ARENA_BYTES = 1 << 28
@@ -44,11 +47,15 @@ more than leaves half of ``/dev/shm`` free, and gives it back when it was not us
 What finds no room goes through the ring."""
 
 
-def ring_bytes() -> int:
-    """The ring size in bytes: ``SFM_RING_BYTES``, a power of two, or the default."""
+def ring_bytes(folder: str) -> int:
+    """The size of a ring in this folder, in bytes.
+
+    ``SFM_RING_BYTES``, a power of two, or the default, which is less where there is little room.
+    """
     text = os.environ.get("SFM_RING_BYTES", "")
     if not text:
-        return RING_BYTES
+        there = os.statvfs(folder)
+        return RING_BYTES if there.f_blocks * there.f_frsize >= SMALL else RING_BYTES // 4
     if not text.isdigit() or int(text) < 4096 or int(text) & (int(text) - 1):
         raise ValueError(f"SFM_RING_BYTES={text!r}: give a power of two of at least 4096")
     return int(text)
@@ -96,7 +103,7 @@ class ShmTransport(Transport):
                 path,
                 peer.uid,
                 self._member.slot,
-                ring_bytes(),
+                ring_bytes(self._folder),
                 arena_bytes(),
                 peer.name,
                 self._member.name,

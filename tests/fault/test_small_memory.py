@@ -40,9 +40,10 @@ def mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mount]:
         wait_until(lambda: subprocess.run(["umount", folder]).returncode == 0)
 
 
-def test_no_room(mount: Mount, world: str) -> None:
+def test_no_room(mount: Mount, world: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a file system that is full: a clear error, no SIGBUS, and nothing left behind."""
     mount("1500k")
+    monkeypatch.setenv("SFM_RING_BYTES", str(1 << 18))  # which is not chosen there
     code = (
         "import sfm_kernel, os\n"
         f"a, b = [sfm_kernel.join('{world}', n) for n in 'AB']\n"
@@ -79,6 +80,20 @@ def everybody(sfm: Endpoint, rounds: int) -> int:
 def test_eight_engines_and_a_notebook(mount: Mount, effort: int) -> None:
     mount("64m")
     assert all(sfm_kernel.run(everybody, 9, 8 * effort, timeout=500))
+
+
+def each_to_each(sfm: Endpoint) -> int:
+    others = [rank for rank in range(sfm.size) if rank != sfm.rank]
+    for other in others:
+        sfm.send(dest=other, n=sfm.rank)
+    return sum(sfm.recv(120, src=other).n for other in others)
+
+
+def test_sixteen_processes_beside_engines(mount: Mount) -> None:
+    """What a benchmark starts while the notebook's engines have their part of the 64 MB."""
+    folder = mount("64m")
+    Path(folder, "others").write_bytes(bytes(20 << 20))
+    assert sfm_kernel.run(each_to_each, 16) == [120 - rank for rank in range(16)]
 
 
 def keep(sfm: Endpoint, count: int, size: int) -> int:

@@ -1,0 +1,89 @@
+"""How much memory a server and all that it starts take together, each page counted once.
+
+PSS, which the kernel reckons, shares a page out among all who have it: what strangers run makes a
+program look smaller. Here pages are looked up one by one (/proc/PID/pagemap, which needs root), and
+shared out only among those who are asked about.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import psutil
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def pages_of(pid: int) -> np.ndarray[Any, Any]:
+    """The physical pages that a process has mapped."""
+    found = []
+    with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/pagemap", "rb", 0) as pagemap:
+        for line in maps:
+            first, last = (int(word, 16) // PAGE for word in line.split(" ", 1)[0].split("-"))
+            if first >= 1 << 51:  # vsyscall
+                continue
+            pagemap.seek(first * 8)
+            entries = np.frombuffer(pagemap.read((last - first) * 8), np.uint64)
+            entries = entries[entries >> np.uint64(63) == 1]  # in memory
+            found.append(entries & np.uint64((1 << 55) - 1))
+    return np.unique(np.concatenate(found)) if found else np.empty(0, np.uint64)
+
+
+def memory(server: int) -> dict[str, float]:
+    """MB of the server and of all processes below it, by what they are; ``all`` together.
+
+    A page that several of them have mapped is shared out among them.
+    """
+    processes = psutil.Process(server)
+    mapped: list[tuple[str, np.ndarray[Any, Any]]] = []
+    for process in (processes, *processes.children(recursive=True)):
+        with suppress(psutil.Error, OSError, ValueError):
+            mapped.append((kind(process, server), pages_of(process.pid)))
+    every = np.concatenate([pages for _, pages in mapped])
+    pages, counts = np.unique(every, return_counts=True)
+    found = {"all": len(pages) * PAGE / 1e6}
+    for name, own in mapped:
+        share = float((1 / counts[np.searchsorted(pages, own)]).sum()) * PAGE / 1e6
+        found[name] = found.get(name, 0.0) + share
+    return found
+
+
+def kind(process: psutil.Process, server: int) -> str:
+    words = " ".join(process.cmdline())
+    if process.pid == server:
+        return "server"
+    for part, name in (
+        ("ipykernel_launcher", "kernel"),
+        ("jupyter.supervisor", "engines"),
+        ("ipyparallel.controller", "controller"),
+    ):
+        if part in words:
+            return name
+    return "programs"
+
+
+class Watch:
+    """Notes the largest memory while something runs."""
+
+    def __init__(self, server: int) -> None:
+        self._server, self._over = server, threading.Event()
+        self.peak: dict[str, float] = {"all": 0.0}
+
+    def __enter__(self) -> Watch:
+        self._thread = threading.Thread(target=self._look)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._over.wait(0.5):
+            now = memory(self._server)
+            if now["all"] > self.peak["all"]:
+                self.peak = now
