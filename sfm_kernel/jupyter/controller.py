@@ -7,6 +7,7 @@
   connection files: it is that of all engines of the cluster which were not told another.
 - A controller that ``%sfm start`` started ends when the notebook's process ends, however it dies.
 - Its ports stay free for it until it binds them.
+- It does not take an engine's greeting for an error.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import threading
 import time
 from typing import Any
 
+from jupyter_client.session import DELIM
+
 from sfm_kernel.directory.sites import SITE as TOLD_SITE
 from sfm_kernel.jupyter.places import DIRECTORY, SITE, forget_keys, world_key, world_name
 from sfm_kernel.jupyter.sites import TOLD
@@ -25,6 +28,8 @@ from sfm_kernel.jupyter.supervisor import die_with
 
 PARENT = "SFM_PARENT"
 """The environment variable with the process to end with."""
+
+GREETING = "iopub_welcome"
 
 _LOOPBACK = ("tcp://127.", "tcp://localhost", "ipc://")
 
@@ -50,6 +55,7 @@ def install() -> None:
         own = os.getpid()
         os.register_at_fork(after_in_child=lambda: die_with(own))  # its heart monitor
     util.select_random_ports = reserve_ports
+    _take_greetings(Hub)
     save = IPController.save_connection_dict
 
     def save_with_directory(self: Any, name: str, connection: dict[str, Any]) -> None:
@@ -65,6 +71,30 @@ def install() -> None:
         save(self, name, connection)
 
     IPController.save_connection_dict = save_with_directory
+
+
+def _take_greetings(hub: Any) -> None:
+    """Have the hub pass over what ipykernel 7 sends to each new subscriber of an engine's output.
+
+    The hub hears it, being told all output, and looks for a topic; the greeting of a subscriber to
+    everything has none. It logged an error for each engine. Everything else goes on to it.
+    """
+    dispatch = hub.dispatch_monitor_traffic
+
+    def dispatch_others(self: Any, message: list[bytes]) -> None:
+        if not (message[:2] == [b"iopub", DELIM] and _kind(self.session, message) == GREETING):
+            dispatch(self, message)
+
+    hub.dispatch_monitor_traffic = dispatch_others
+
+
+def _kind(session: Any, message: list[bytes]) -> str:
+    """The type of a message of the hub's monitor; empty if it cannot be read."""
+    try:
+        _, (_, header, *_) = session.feed_identities(message[1:])
+        return str(session.unpack(header)["msg_type"])
+    except Exception:  # noqa: BLE001 - the hub says what is wrong with it
+        return ""
 
 
 _reserved: list[socket.socket] = []
