@@ -128,10 +128,10 @@ class Home:
             raise WorldGone("no engine is alive: `%sfm restart`, or `%sfm stop` and `%sfm start`")
 
     def check_running(self) -> None:
-        """Raise WorldGone if this notebook has left the engines, so that nothing comes from them."""
+        """Raise WorldGone if this notebook has left the engines, whatever they would show."""
         if self._stopped:
             raise WorldGone(
-                "this cell's engines were stopped before it had ended: `%sfm start`, then run it again"
+                "this cell's engines were stopped before its end: `%sfm start`, and run it again"
             )
 
     def check_controller(self) -> None:

@@ -130,7 +130,7 @@ class Notebook:
                 return cell
 
     def below(self, message: str, until: Callable[[Cell], bool]) -> Cell:
-        """All that stands below a cell, which may have ended, as soon as ``until`` is true of it."""
+        """All that stands below a cell, also after its end, when ``until`` is true of it."""
         deadline = time.monotonic() + PATIENCE
         while not until(cell := self._cells.setdefault(message, Cell())):
             self._take(deadline)

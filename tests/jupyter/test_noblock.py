@@ -34,8 +34,10 @@ def test_output_and_error_stand_below_their_cell_when_they_come(book: Notebook) 
 
 
 def test_results_and_displays_come_as_well(book: Notebook) -> None:
-    code = "from IPython.display import HTML, display\nrecv(go=2)\ndisplay(HTML('<b>5</b>'))\n40 + 2"
-    message = book.send(f"%%sfm A --noblock\n{code}")
+    message = book.send(
+        "%%sfm A --noblock\nfrom IPython.display import HTML, display\nrecv(go=2)\n"
+        "display(HTML('<b>5</b>'))\n40 + 2"
+    )
     book.wait(message)
     book.run("send(dest='A', go=2)").ok()
     cell = book.below(message, lambda cell: "Out[A:" in cell.text and "<b>5</b>" in cell.html)
