@@ -54,7 +54,7 @@ def _unsaid(configured: Any, kind: type, name: str) -> bool:
 def _is_python(kernel: Any) -> bool:
     """Whether it is a Python kernel that will run on this machine."""
     from jupyter_client.kernelspec import NoSuchKernel
-    from jupyter_client.provisioning import KernelProvisionerFactory
+    from jupyter_client.provisioning.factory import KernelProvisionerFactory
 
     try:
         spec = kernel.kernel_spec
