@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.benchmark == "demo":
         from sfm_kernel.bench.demo import run_demo
 
-        return run_demo(options.notebooks, options.output, options.only)
+        return run_demo(options.notebooks, options.output, options.only, options.tables)
     try:
         return _run(options)
     except SFMError as error:
@@ -63,6 +63,11 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--notebooks", type=Path, default=Path("notebooks"), metavar="FOLDER")
     demo.add_argument("--output", type=Path, default=Path("build/demo"), metavar="FOLDER")
     demo.add_argument("--only", nargs="+", default=[], metavar="NOTEBOOK", help="01-cpi, say")
+    demo.add_argument(
+        "--tables",
+        action=argparse.BooleanOptionalAction,
+        help="print their tables (as where the output is no terminal)",
+    )
     return parser
 
 

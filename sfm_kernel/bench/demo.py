@@ -1,22 +1,61 @@
-"""Run the benchmark notebooks without a browser: print their tables, keep their plots."""
+"""Run the benchmark notebooks without a browser; what they wrote is one page (``demo_page``)."""
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
+import threading
 import time
 from base64 import b64decode
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
+
+from sfm_kernel.bench.demo_page import PAGE, write_notebook, write_page
+from sfm_kernel.directory.unix import can_listen
 
 CELL_SECONDS = 600
 
 
-def run_demo(notebooks: Path, output: Path, only: Sequence[str] = ()) -> int:
+@dataclass
+class Run:
+    """A notebook, and what has become of it.
+
+    Attributes:
+        cells, done: how many cells with code it has, and how many have ended.
+        cell: the one that began last.
+        seconds: how long it ran.
+        plots: the files of its pictures.
+        failure: where and why it failed, in one line; None while it has not.
+    """
+
+    path: Path
+    state: str = "waits"  # then "runs", then "passed", "failed" or "interrupted"
+    title: str = ""
+    cells: int = 0
+    done: int = 0
+    cell: str = ""
+    seconds: float = 0.0
+    plots: list[Path] = field(default_factory=list)
+    failure: str | None = None
+
+
+def run_demo(
+    notebooks: Path, output: Path, only: Sequence[str] = (), tables: bool | None = None
+) -> int:
     """Execute the numbered notebooks of a folder, apart from the welcome (00); or ``only`` these.
 
-    Writes each with its outputs to ``output``, its plots beside it as PNG files, and prints its
-    DataFrames. A notebook that fails is written as far as it came. Returns the exit status.
+    Writes each with its outputs to ``output``, also as HTML, its plots beside it as PNG files, and
+    ``index.html``, a page with all of them. A notebook that fails is written as far as it came, and
+    the others still run.
+
+    Args:
+        tables: whether to print their DataFrames; without it, where that is no terminal.
+
+    Returns the exit status: 0, 1 if a notebook failed, 2 if there is none, 130 after Ctrl-C.
     """
     numbered = sorted(notebooks.glob("[0-9][0-9]-*.ipynb"))
     found = [path for path in numbered if (path.stem in only if only else path.name[:2] != "00")]
@@ -28,43 +67,134 @@ def run_demo(notebooks: Path, output: Path, only: Sequence[str] = ()) -> int:
         )
         return 2
     output.mkdir(parents=True, exist_ok=True)
-    failed = [path.name for path in found if not _run(path, output)]
-    return 1 if failed else 0
+    tables = not sys.stdout.isatty() if tables is None else tables
+    runs = [Run(path) for path in found]
+    width = max(len(path.name) for path in found)
+    status = 0
+    for run in runs:
+        write_page(output / PAGE, runs)  # it can be opened meanwhile
+        notebook = _run(run, output, width)
+        if tables:
+            _print_tables(notebook)
+        if run.state == "interrupted":
+            status = 130
+            break
+        status |= run.state != "passed"
+    write_page(output / PAGE, runs)
+    passed = sum(run.state == "passed" for run in runs)
+    page = (output / PAGE).resolve().as_uri()
+    print(f"\n{passed} of {len(runs)} passed; all on one page: {page}")
+    return status
 
 
-def _run(path: Path, output: Path) -> bool:
+def _run(run: Run, output: Path, width: int) -> Any:
+    """Run a notebook, say how it goes in one line, and write what it showed; the notebook."""
     import nbformat
+
+    notebook = nbformat.read(run.path, as_version=4)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code" and cell.source.strip()]
+    text = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    heading = text[0].partition("\n")[0] if text else ""
+    run.title, run.cells = heading.lstrip("# ") or run.path.stem, len(code)
+    run.state = "runs"
+    with _progress(run, width):
+        try:
+            _execute(notebook, run)
+            run.state = "passed"
+        except KeyboardInterrupt:
+            run.state, run.failure = "interrupted", "interrupted"
+        except Exception as problem:  # noqa: BLE001 - whatever it is, the other notebooks run
+            run.state, run.failure = "failed", _told(problem, run.cell)
+        nbformat.write(notebook, output / run.path.name)
+        run.plots = _write_plots(notebook, output / run.path.stem)
+        write_notebook(notebook, output / run.path.with_suffix(".html").name)
+    if run.failure is not None:
+        print(f"{run.path.name}: {run.failure}", file=sys.stderr, flush=True)
+    return notebook
+
+
+def _execute(notebook: Any, run: Run) -> None:
+    """Execute the notebook in a kernel of its own; raises what nbclient does, or Ctrl-C."""
     from nbclient import NotebookClient
-    from nbclient.exceptions import CellExecutionError
+    from traitlets.config import Config
 
-    notebook = nbformat.read(path, as_version=4)
-    folder = {"metadata": {"path": str(path.parent)}}
-    print(f"\n{path.name}\n{'=' * len(path.name)}", flush=True)
-    started = time.monotonic()
-    failure = None
+    def note(cell: Any, **_: Any) -> None:
+        run.cell = cell.source
+
+    def count(**_: Any) -> None:
+        run.done += 1
+
+    with tempfile.TemporaryDirectory(prefix="sfm-demo-") as folder:
+        settings = {"connection_file": os.path.join(folder, "kernel.json")}
+        if can_listen(os.path.join(folder, "kernel-ipc-9")):  # out of other users' reach
+            settings["transport"] = "ipc"
+        client = NotebookClient(
+            notebook,
+            timeout=CELL_SECONDS,
+            resources={"metadata": {"path": str(run.path.parent)}},
+            on_cell_execute=note,
+            on_cell_executed=count,
+            config=Config({"KernelManager": settings}),
+        )
+        try:
+            client.execute()
+        except Exception:
+            if hasattr(client, "_async_cleanup_kernel_future"):  # what nbclient does on Ctrl-C
+                raise KeyboardInterrupt from None
+            raise
+
+
+def _told(problem: Exception, cell: str) -> str:
+    """What happened and in which cell, in one line."""
+    name, value = getattr(problem, "ename", None), getattr(problem, "evalue", None)
+    text = f"{name}: {value}" if name else f"{type(problem).__name__}: {problem}"
+    where, what = (one.strip().partition("\n")[0] for one in (cell, text))
+    return f"{what} (in the cell that begins with {where!r})"
+
+
+@contextmanager
+def _progress(run: Run, width: int) -> Iterator[None]:
+    """Say in one line how the notebook goes: while it does in a terminal, else at its end."""
+    began = time.monotonic()
+    ended = threading.Event()
+    shown: TextIO = sys.stdout
+
+    def line() -> str:
+        return f"{run.path.name:{width}}  {run.done:3} of {run.cells:3} cells  {run.seconds:6.1f} s"
+
+    def show() -> None:
+        while not ended.wait(0.5):
+            run.seconds = time.monotonic() - began
+            print(f"\r{line()}", end="", file=shown, flush=True)
+
+    ticker = threading.Thread(target=show, name="sfm-demo", daemon=True)
+    if shown.isatty():
+        ticker.start()
     try:
-        NotebookClient(notebook, timeout=CELL_SECONDS, resources=folder).execute()
-    except CellExecutionError as error:
-        failure = error
-    nbformat.write(notebook, output / path.name)
-    plots = _show(notebook, output / path.stem)
-    if failure is not None:
-        print(f"{path.name} failed:\n{failure}", file=sys.stderr)
-        return False
-    seconds = time.monotonic() - started
-    print(f"\n{seconds:.1f} s; written: {output / path.name}, {', '.join(map(str, plots))}")
-    return True
+        yield
+    finally:
+        ended.set()
+        if ticker.ident is not None:
+            ticker.join()
+            print("\r", end="", file=shown)
+        run.seconds = time.monotonic() - began
+        print(f"{line()}  {run.state}", file=shown, flush=True)
 
 
-def _show(notebook: Any, stem: Path) -> list[Path]:
-    """Print the notebook's DataFrames and write its pictures; return the pictures' files."""
-    plots: list[Path] = []
+def _print_tables(notebook: Any) -> None:
     for cell in notebook.cells:
         for result in cell.get("outputs", ()):
             data = result.get("data", {})
             if 'class="dataframe"' in data.get("text/html", ""):
-                print(f"\n{data['text/plain']}")
-            if "image/png" in data:
+                print(f"\n{data['text/plain']}\n")
+
+
+def _write_plots(notebook: Any, stem: Path) -> list[Path]:
+    """Write the notebook's pictures; their files."""
+    plots: list[Path] = []
+    for cell in notebook.cells:
+        for result in cell.get("outputs", ()):
+            if "image/png" in (data := result.get("data", {})):
                 plots.append(stem.with_name(f"{stem.name}-{len(plots) + 1}.png"))
                 plots[-1].write_bytes(b64decode(data["image/png"]))
     return plots

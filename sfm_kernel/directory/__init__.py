@@ -9,6 +9,7 @@ they go on when it is gone.
     table     the members, and what a newcomer gets
     sites     what a site is called
     local     the directory in a folder
+    unix      the sockets of a cluster's controller
     cleaning  removes what the dead left
     server, watch, client, remote    the directory between machines
     gateways  those that the server knows, and their key

@@ -21,6 +21,7 @@ from sfm_kernel.directory.folders import (
     is_alive,
 )
 from sfm_kernel.directory.roots import root
+from sfm_kernel.directory.unix import clean_sockets
 from sfm_kernel.errors import WorldError
 
 UNFINISHED_SECONDS = 60.0
@@ -52,7 +53,7 @@ def clean() -> list[str]:
     for name in _folders():
         if name.endswith(SITES):
             removed += remove_sites(name.removesuffix(SITES))
-    return removed
+    return removed + clean_sockets()
 
 
 def remove_world(world: str) -> bool:

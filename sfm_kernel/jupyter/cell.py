@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import shlex
 import threading
 import time
@@ -107,6 +108,9 @@ class CellRunner(ParallelMagics):
             progress_after=args.progress_after_seconds,
             signal_on_interrupt=_signal(args.signal_on_interrupt),
         )
+        if not blocks:
+            result._fname = "%%sfm"  # as its text says; ipyparallel has put its own there
+            result.show_here(errors_only=args.stream is False)
         if args.local:
             self._lines.note(cell, (*self._lines.cell, 1))
             self._home.sfm.show_running(True)
@@ -152,12 +156,17 @@ class CellRunner(ParallelMagics):
 
 
 class CellResult(AsyncResult):
-    """The AsyncResult of a cell, whose outputs and errors carry the engines' names."""
+    """The AsyncResult of a cell, whose outputs and errors carry the engines' names.
+
+    Of a cell that does not block, they are shown below that cell when they come.
+    """
 
     def __init__(self, home: Home, result: AsyncResult, members: list[Member]) -> None:
         self._home = home
         self._lock = threading.Lock()
         self._shown: dict[tuple[str, int], Any] = {}
+        self._place: contextvars.Context | None = None  # where outputs are shown that come later
+        self._errors_only = False
         self._members = {member.info["engine_id"]: member for member in members}
         children, targets = result._children, result._targets
         super().__init__(home.client, children, fname="%%sfm", targets=targets)
@@ -167,15 +176,37 @@ class CellResult(AsyncResult):
         """What labels outputs: the engines' names."""
         return [self._name(target) for target in self._targets]
 
+    def show_here(self, *, errors_only: bool = False) -> None:
+        """Show outputs and errors, when they come, below the cell that is running now.
+
+        Returns at once. The client's thread shows them, also while other cells run.
+        """
+        # ipykernel keeps in it to which cell an output belongs.
+        self._place, self._errors_only = contextvars.copy_context(), errors_only
+        showing = contextlib.ExitStack()
+        showing.enter_context(self.stream_output())
+        self._output_future.add_done_callback(lambda _: showing.close())
+        for target, child in zip(self._targets, self._children, strict=True):
+            child.add_done_callback(lambda done, target=target: self._show_end(target, done))
+
     def unfinished(self) -> list[Member]:
         """The engines whose answer has not come."""
         pairs = zip(self._targets, self._children, strict=True)
         return [self._members[target] for target, child in pairs if not child.done()]
 
     def wait(self, timeout: float | None = -1, return_when: str | None = None) -> Any:
+        try:
+            return self._wait(timeout, return_when)
+        except SFMError as gone:  # it tells all; where in here it was raised helps nobody
+            lines = [f"{type(gone).__name__}: {gone}"]
+            gone._render_traceback_ = lambda: lines  # type: ignore[attr-defined]
+            raise
+
+    def _wait(self, timeout: float | None, return_when: str | None) -> Any:
         forever = timeout is None or timeout < 0
         while True:
             if not self._ready:
+                self._home.check_running()
                 # Those that have something of this notebook to do, of this cell or another.
                 self._home.show_waiting(self._home.at_work())
             done = super().wait(_LOOK if forever else timeout, return_when)
@@ -188,22 +219,53 @@ class CellResult(AsyncResult):
     def get(self, timeout: float | None = None, **kwargs: Any) -> Any:
         self.wait(timeout)
         self.wait_for_output(1)  # so that a streamed error is complete, and not shown again
-        results = super().get(timeout, **kwargs)
+        try:
+            results = super().get(timeout, **kwargs)
+        except error.CompositeError as failed:
+            if self._place is not None:  # the tracebacks stand below the cell itself
+                brief = [f"CompositeError: {_summary(failed.elist)}"]
+                failed.render_traceback = lambda excid=None: brief
+            raise
         for reply in results:
             if isinstance(reply, ExecuteReply):
                 reply.metadata = self._named(reply.metadata)
         return results
 
     def _collect_exceptions(self, results: list[Any]) -> list[Any]:
-        for position, target in enumerate(self._targets):
-            result, name = results[position], self._name(target)
-            if isinstance(result, error.TaskAborted):  # ipyparallel would take it for success
-                result = results[position] = error.RemoteError("TaskAborted", "it did not run", "")
-            if isinstance(result, error.RemoteError):
-                if result.ename == "EngineError":
-                    result.evalue = f"it died while it ran the cell; `%sfm restart {name}`"
-                result.engine_info = {"method": "execute", **result.engine_info, "engine_id": name}
-        return cast("list[Any]", super()._collect_exceptions(results))
+        named = [self._explained(*pair) for pair in zip(self._targets, results, strict=True)]
+        return cast("list[Any]", super()._collect_exceptions(named))
+
+    def _explained(self, target: Any, result: Any) -> Any:
+        """The result of an engine; of one that failed, with its name and what happened."""
+        name = self._name(target)
+        if isinstance(result, error.TaskAborted):  # ipyparallel would take it for success
+            result = error.RemoteError("TaskAborted", "it did not run", "")
+        if isinstance(result, error.RemoteError):
+            if result.ename == "EngineError":
+                result.evalue = f"it died while it ran the cell; `%sfm restart {name}`"
+                result.traceback = ""  # ipyparallel's own, from inside of this process
+            result.engine_info = {"method": "execute", **result.engine_info, "engine_id": name}
+        return result
+
+    def _show_end(self, target: Any, child: Any) -> None:
+        """Show the error of an engine that has answered, should it have shown none itself."""
+        failed = self._explained(target, child.result())
+        if not isinstance(failed, error.RemoteError):
+            return
+        content = {"ename": failed.ename, "evalue": failed.evalue, "traceback": []}
+        if lost := failed.ename in ("EngineError", "TaskAborted"):
+            content["traceback"] = [f"{failed.ename}: {failed.evalue}"]
+        else:
+            content["traceback"] = (failed.traceback or "").splitlines()
+        message = {"header": {"msg_type": "error"}, "content": content}
+
+        def show(_: object = None) -> None:
+            self._iopub_streaming_output_callback(target, child, message)
+
+        if lost:
+            show()
+        else:  # by then it has, unless that was lost
+            child.output.add_done_callback(show)
 
     @contextmanager
     def stream_output(self) -> Iterator[None]:
@@ -219,7 +281,15 @@ class CellResult(AsyncResult):
 
     def _iopub_streaming_output_callback(self, target: Any, future: Any, message: Any) -> None:
         """Show one message; called by the client's thread, and for early ones by the main one."""
+        if self._place is None:
+            self._show(target, future, message)
+        else:  # a copy: both threads may be in it
+            self._place.copy().run(self._show, target, future, message)
+
+    def _show(self, target: Any, future: Any, message: Any) -> None:
         kind, content = message["header"]["msg_type"], message["content"]
+        if self._errors_only and kind != "error":
+            return
         if kind in _ONCE:
             with self._lock:  # both threads may have it
                 key = (kind, target if kind == "error" else id(content))

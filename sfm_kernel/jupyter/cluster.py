@@ -21,9 +21,10 @@ from traitlets import Integer, List
 
 from sfm_kernel.directory import open_directory, remove_world, signals
 from sfm_kernel.directory.sites import SITE
+from sfm_kernel.directory.unix import make_sockets
 from sfm_kernel.errors import BadName, SFMError, UnknownName, WorldAccess, WorldError, WorldGone
 from sfm_kernel.jupyter import engine, supervisor
-from sfm_kernel.jupyter.controller import PARENT
+from sfm_kernel.jupyter.controller import PARENT, SOCKETS
 from sfm_kernel.jupyter.names import engine_names
 from sfm_kernel.jupyter.places import DIRECTORY, make_private, remove_files, world_key, world_name
 from sfm_kernel.jupyter.sites import TOLD, Gateways, Sites
@@ -77,6 +78,8 @@ def start_controller(engines: int, environment: Mapping[str, str]) -> Any:
     )
     log = os.path.join(cluster.profile_dir, "log", f"ipcontroller-{cluster.cluster_id}.log")
     make_private(log)
+    # Sites are reached over TCP, also on one machine.
+    sockets = None if TOLD in environment else make_sockets(cluster.cluster_id)
     cluster.start_controller_sync(
         controller_cmd=[*_PYTHON, "-m", "ipyparallel.controller"],
         # With CURVE, who cannot read the connection files hears nothing of cells and their output.
@@ -85,6 +88,7 @@ def start_controller(engines: int, environment: Mapping[str, str]) -> Any:
             PARENT: str(os.getpid()),
             "IPP_ENABLE_CURVE": "1",
             "IPP_SESSION_KEY": secrets.token_hex(32),
+            **({SOCKETS: sockets} if sockets else {}),
             **environment,
         },
         output_file=log,

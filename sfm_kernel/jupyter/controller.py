@@ -6,17 +6,22 @@
 - If it was told a site (SFM_SITE, or ``c.SFM.site`` in its configuration), it writes that into the
   connection files: it is that of all engines of the cluster which were not told another.
 - A controller that ``%sfm start`` started ends when the notebook's process ends, however it dies.
-- Its ports stay free for it until it binds them.
+- If it serves one machine, it has Unix sockets where ``cluster`` says, and no port.
+- Its ports, if any, stay free for it until it binds them.
+- It does not take an engine's greeting for an error.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import socket
 import threading
 import time
 from typing import Any
+
+from jupyter_client.session import DELIM
 
 from sfm_kernel.directory.sites import SITE as TOLD_SITE
 from sfm_kernel.jupyter.places import DIRECTORY, SITE, forget_keys, world_key, world_name
@@ -25,6 +30,17 @@ from sfm_kernel.jupyter.supervisor import die_with
 
 PARENT = "SFM_PARENT"
 """The environment variable with the process to end with."""
+
+SOCKETS = "SFM_SOCKETS"
+"""The environment variable with what the paths of its Unix sockets begin with."""
+
+GREETING = "iopub_welcome"
+
+_ADDRESSES = {
+    f"{whose}{what}" for whose in ("", "engine_", "client_", "monitor_")
+    for what in ("ip", "transport", "ports", "ssh_server")
+}  # fmt: skip
+"""What a configuration says about where a controller can be reached."""
 
 _LOOPBACK = ("tcp://127.", "tcp://localhost", "ipc://")
 
@@ -50,6 +66,8 @@ def install() -> None:
         own = os.getpid()
         os.register_at_fork(after_in_child=lambda: die_with(own))  # its heart monitor
     util.select_random_ports = reserve_ports
+    _take_greetings(Hub)
+    _offer_sockets(IPController)
     save = IPController.save_connection_dict
 
     def save_with_directory(self: Any, name: str, connection: dict[str, Any]) -> None:
@@ -65,6 +83,62 @@ def install() -> None:
         save(self, name, connection)
 
     IPController.save_connection_dict = save_with_directory
+
+
+def _take_greetings(hub: Any) -> None:
+    """Have the hub pass over what ipykernel 7 sends to each new subscriber of an engine's output.
+
+    The hub hears it, being told all output, and looks for a topic; the greeting of a subscriber to
+    everything has none. It logged an error for each engine. Everything else goes on to it.
+    """
+    dispatch = hub.dispatch_monitor_traffic
+
+    def dispatch_others(self: Any, message: list[bytes]) -> None:
+        if not (message[:2] == [b"iopub", DELIM] and _kind(self.session, message) == GREETING):
+            dispatch(self, message)
+
+    hub.dispatch_monitor_traffic = dispatch_others
+
+
+def _kind(session: Any, message: list[bytes]) -> str:
+    """The type of a message of the hub's monitor; empty if it cannot be read."""
+    try:
+        _, (_, header, *_) = session.feed_identities(message[1:])
+        return str(session.unpack(header)["msg_type"])
+    except Exception:  # noqa: BLE001 - the hub says what is wrong with it
+        return ""
+
+
+def _offer_sockets(controller: Any) -> None:
+    """Have a controller use Unix sockets if it is told where, and its configuration says nothing.
+
+    ipyparallel knows them, but its clients and engines write every url with a colon, and its
+    controllers these with a hyphen: they never met. A colon it is, now.
+    """
+    begin, next_port, construct = (
+        controller.init_hub,
+        controller.next_port,
+        controller.construct_url,
+    )
+    numbers = itertools.count(1)
+
+    def init_hub(self: Any) -> None:
+        told = os.environ.get(SOCKETS)
+        if told and not self.engine_info and not _ADDRESSES & set(self.config.IPController):
+            self.transport, self.ip = "ipc", told
+        begin(self)
+
+    def number(self: Any, pool_name: str = "common") -> int:
+        return next(numbers) if self.transport == "ipc" else next_port(self, pool_name)
+
+    def url(self: Any, kind: str, channel: str, index: Any = None) -> str:
+        made = str(construct(self, kind, channel, index))
+        if not made.startswith("ipc://"):
+            return made
+        path, _, port = made.rpartition("-")
+        return f"{path}:{port}"
+
+    controller.init_hub, controller.next_port, controller.construct_url = init_hub, number, url
 
 
 _reserved: list[socket.socket] = []

@@ -30,6 +30,7 @@ class Home:
     def __init__(self, engines: clusters.Engines, site: str | None = None) -> None:
         self.sfm: Any = None
         self.failed = 0
+        self._stopped = False
         self._engines, self._site = engines, site
         self._process = os.getpid()
         self._tell_waiting: Callable[[Sequence[Name]], None] | None = None
@@ -126,6 +127,13 @@ class Home:
         if not self.engines():
             raise WorldGone("no engine is alive: `%sfm restart`, or `%sfm stop` and `%sfm start`")
 
+    def check_running(self) -> None:
+        """Raise WorldGone if this notebook has left the engines, whatever they would show."""
+        if self._stopped:
+            raise WorldGone(
+                "this cell's engines were stopped before its end: `%sfm start`, and run it again"
+            )
+
     def check_controller(self) -> None:
         """Raise WorldGone if no answer can come from the engines any more."""
         self._engines.check_controller()
@@ -188,6 +196,7 @@ class Home:
         """
         if os.getpid() != self._process:  # a fork of the notebook's kernel exits
             return
+        self._stopped = True
         atexit.unregister(self.stop)
         if self.sfm:
             self.sfm.close()

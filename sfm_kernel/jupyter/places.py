@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sfm_kernel.directory.sites import check_site, wished_site
+from sfm_kernel.directory.unix import remove_sockets
 from sfm_kernel.errors import WorldAccess
 
 DIRECTORY = "sfm_directory"
@@ -102,9 +103,10 @@ def notebook_site(connection: Mapping[str, Any], site: str | None) -> str | None
 
 
 def remove_files(profile_dir: str, cluster_id: str) -> None:
-    """Remove the connection files and logs of a cluster that has ended."""
+    """Remove the connection files, logs and sockets of a cluster that ends."""
     if not cluster_id:
         return
+    remove_sockets(cluster_id)
     name = glob.escape(cluster_id)
     for pattern in (f"security/*-{name}.json", f"security/*-{name}-*.json", f"log/*{name}*"):
         for path in glob.glob(os.path.join(glob.escape(profile_dir), pattern)):

@@ -203,8 +203,10 @@ def _become_engine(rank: int, connection: dict[str, Any], arguments: list[str]) 
         sys.modules["numpy.random"].seed()
     settle(rank, world_name(connection))
     sys.path.insert(0, os.getcwd())  # for cells, as in any engine; the supervisor runs with -P
-    # The id is the rank, so that an engine started again has both again. No nanny: see above.
+    # The id is the rank, so that an engine started again has both again. No nanny, and no port on
+    # which to hear whether the controller still lives: see above.
     own = [f"--IPEngine.id={rank}", "--IPEngine.enable_nanny=False", "--log-level=WARN"]
+    own.append("--IPEngine.max_heartbeat_misses=0")
     # Not through IPP_CONNECTION_INFO: it holds the cluster's keys, and cells see the environment.
     IPEngine.launch_instance([*own, *arguments], connection_info_env=json.dumps(connection))
 

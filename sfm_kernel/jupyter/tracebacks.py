@@ -41,16 +41,16 @@ def _show(
     tb_offset: int | None = None,
 ) -> None:
     """Called by IPython instead of showing the error that is being handled."""
-    deadlock = _deadlock(value)
+    ended = deadlock(value)
     frames = _without_ours(tb)
-    if deadlock is None or frames is None:
+    if ended is None or frames is None:
         shell.showtraceback(running_compiled_code=True)
         return
-    text = shell.InteractiveTB.structured_traceback(type(deadlock), deadlock, frames, tb_offset=0)
-    shell._showtraceback(type(deadlock), deadlock, text)
+    text = shell.InteractiveTB.structured_traceback(type(ended), ended, frames, tb_offset=0)
+    shell._showtraceback(type(ended), ended, text)
 
 
-def _deadlock(value: BaseException) -> DeadlockDetected | None:
+def deadlock(value: BaseException | None) -> DeadlockDetected | None:
     """The same without what had led to it; also where MPI has raised it, as an error of its own."""
     if isinstance(value, DeadlockDetected):
         return DeadlockDetected(value.cycle, str(value))

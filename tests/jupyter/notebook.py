@@ -73,6 +73,7 @@ class Notebook:
 
     def __init__(self) -> None:
         self.closed = False
+        self._cells: dict[str, Cell] = {}  # what each cell has shown, also after its end
         # Over TCP another process may take a port between the manager's choice and its binding.
         # Without a file of its own all kernels would use the same sockets.
         file = os.path.join(os.environ["JUPYTER_RUNTIME_DIR"], f"kernel-{uuid.uuid4().hex}.json")
@@ -120,14 +121,27 @@ class Notebook:
         cell = Cell()
         deadline = time.monotonic() + PATIENCE
         while True:
-            got = self.client.get_iopub_msg(timeout=max(0.1, deadline - time.monotonic()))
-            if got["parent_header"].get("msg_id") != message:
+            of, kind, content = self._take(deadline)
+            if of != message:
                 continue
-            kind, content = got["msg_type"], got["content"]
             cell.take(kind, content)
             ended = kind == "status" and content["execution_state"] == "idle"
             if ended or (until is not None and until(cell)):
                 return cell
+
+    def below(self, message: str, until: Callable[[Cell], bool]) -> Cell:
+        """All that stands below a cell, also after its end, when ``until`` is true of it."""
+        deadline = time.monotonic() + PATIENCE
+        while not until(cell := self._cells.setdefault(message, Cell())):
+            self._take(deadline)
+        return cell
+
+    def _take(self, deadline: float) -> tuple[str, str, dict[str, Any]]:
+        """The next message: below which cell it is, its kind and its content."""
+        got = self.client.get_iopub_msg(timeout=max(0.1, deadline - time.monotonic()))
+        of = str(got["parent_header"].get("msg_id"))
+        self._cells.setdefault(of, Cell()).take(got["msg_type"], got["content"])
+        return of, got["msg_type"], got["content"]
 
     def run(self, code: str) -> Outcome:
         """Run a cell to its end."""

@@ -7,6 +7,7 @@ import http.client
 import http.cookiejar
 import json
 import os
+import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,11 +18,16 @@ from urllib.parse import urlsplit
 import pytest
 import websocket
 import zmq
+import zmq.asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 from jupyter_client.blocking import BlockingKernelClient
+from jupyter_client.kernelspec import KernelSpecManager
+from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
+from traitlets.config import Config
 
 import sfm_kernel
+from sfm_kernel.jupyter.server import kernels
 from sfm_kernel.jupyter.server.client import PARTS, BadWish, Wish
 from sfm_kernel.jupyter.server.worlds import UnknownWorld, Worlds
 from tests.jupyter.notebook import PATIENCE, descendants
@@ -159,14 +165,14 @@ def test_the_error_says_which_world(one: Server) -> None:
 
 
 def test_a_stranger_hears_nothing_of_a_notebook_s_cells(one: Server) -> None:
-    """Which show what engines print: with CURVE between server and kernel, as our settings say."""
+    """Which show what engines print: others do not reach the socket, which speaks CURVE as well."""
     kernel = one.done("api/kernels", {"name": "python3"})["id"]
-    client = BlockingKernelClient()
-    client.load_connection_file(f"{os.environ['JUPYTER_RUNTIME_DIR']}/kernel-{kernel}.json")
-    client.start_channels()
+    client = client_of(kernel)
+    assert client.transport == "ipc"
+    assert not os.stat(os.path.dirname(client.ip)).st_mode & 0o077
     with zmq.Context() as context, context.socket(zmq.SUB) as stranger:
         stranger.subscribe(b"")
-        stranger.connect(f"tcp://127.0.0.1:{client.iopub_port}")
+        stranger.connect(f"ipc://{client.ip}-{client.iopub_port}")
         while not client.iopub_channel.msg_ready():  # until what it publishes comes, too
             client.kernel_info(reply=True, timeout=PATIENCE)
         said: list[Any] = []
@@ -181,6 +187,75 @@ def test_a_stranger_hears_nothing_of_a_notebook_s_cells(one: Server) -> None:
             assert not stranger.poll(100), stranger.recv_multipart()
     client.stop_channels()
     assert one.call(f"api/kernels/{kernel}", method="DELETE")[0] == 204
+
+
+def test_a_kernel_on_unix_sockets_is_interrupted_and_restarted(one: Server) -> None:
+    kernel = one.done("api/kernels", {"name": "python3"})["id"]
+    client = client_of(kernel)
+    client.wait_for_ready(timeout=PATIENCE)
+    before = one.get(f"api/kernels/{kernel}")[1]["id"]
+    asked = client.execute("import time\nprint('sleeps', flush=True)\ntime.sleep(1000)")
+    while client.get_iopub_msg(timeout=PATIENCE)["msg_type"] != "stream":
+        pass
+    assert one.post(f"api/kernels/{kernel}/interrupt", {})[0] == 204
+    while (answer := client.get_shell_msg(timeout=PATIENCE))["parent_header"]["msg_id"] != asked:
+        pass
+    assert answer["content"]["ename"] == "KeyboardInterrupt"
+    for _ in range(2):
+        assert one.done(f"api/kernels/{kernel}/restart", {})["id"] == before
+        client.stop_channels()
+        client = client_of(kernel)
+        client.wait_for_ready(timeout=PATIENCE)
+        said = client.execute_interactive("1 / 0", timeout=PATIENCE, output_hook=lambda _: None)
+        assert said["content"]["ename"] == "ZeroDivisionError"
+    client.stop_channels()
+    assert one.call(f"api/kernels/{kernel}", method="DELETE")[0] == 204
+    assert not [name for name in os.listdir(os.path.dirname(client.ip)) if kernel in name]
+
+
+def client_of(kernel: str) -> Any:
+    """A client of a server's kernel."""
+    client = BlockingKernelClient()
+    client.load_connection_file(f"{os.environ['JUPYTER_RUNTIME_DIR']}/kernel-{kernel}.json")
+    client.start_channels()
+    return client
+
+
+@pytest.mark.parametrize(
+    ("settings", "spec", "transport"),
+    [
+        ({}, {}, "ipc"),
+        ({"KernelManager": {"transport": "tcp"}}, {}, "tcp"),
+        ({"ServerKernelManager": {"ip": "127.0.0.1"}}, {}, "tcp"),
+        ({}, {"argv": ["R", "-e", "IRkernel::main()"]}, "tcp"),
+        ({}, {"argv": ["docker", "run", "image", "python", "-m", "ipykernel_launcher"]}, "tcp"),
+        ({}, {"metadata": {"kernel_provisioner": {"provisioner_name": "far"}}}, "tcp"),
+    ],
+)
+def test_which_kernels_get_unix_sockets(
+    tmp_path: Path, settings: dict[str, Any], spec: dict[str, Any], transport: str
+) -> None:
+    context = zmq.asyncio.Context.instance()
+    manager = AsyncMappingKernelManager(config=Config(settings), context=context)
+    kernels.protect(manager)
+    argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    folder = tmp_path / "specs" / "one"
+    folder.mkdir(parents=True)
+    told = {"argv": argv, "display_name": "one", "language": "any"} | spec
+    (folder / "kernel.json").write_text(json.dumps(told))
+    specs = KernelSpecManager(kernel_dirs=[str(folder.parent)])
+
+    def make(name: str = "kernel") -> Any:
+        path = str(tmp_path / f"{name}.json")
+        return manager.kernel_manager_factory(
+            parent=manager, kernel_name="one", connection_file=path, kernel_spec_manager=specs
+        )
+
+    tmp_path.chmod(0o700)
+    assert make().transport == transport
+    assert make("x" * 100).transport == "tcp", "the path is too long"
+    tmp_path.chmod(0o755)
+    assert make().transport == "tcp", "others could connect"
 
 
 def test_a_world_is_listed_while_somebody_lives_in_it(one: Server, world: str) -> None:

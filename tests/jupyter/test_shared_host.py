@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,9 @@ from sfm_kernel.jupyter.places import world_key
 from tests.jupyter.notebook import Notebook, descendants, notebook
 
 pytestmark = pytest.mark.keeps("one cluster for the whole module")
+
+CONFIGURED = Path(os.environ["IPYTHONDIR"], "profile_default", "ipcontroller_config.py")
+"""Where a user says how his controllers are reached."""
 
 IMPOSTORS = ("queue", "heapq", "socketserver", "numpy", "zmq")
 """Modules of Python and of others that the folder of the notebook has, too."""
@@ -52,23 +57,22 @@ def known() -> list[dict[str, Any]]:
     return [json.loads(path.read_text()) for path in files("-client.json")]
 
 
-def listening(book: Notebook) -> set[int]:
-    """The ports on which the cluster's processes listen."""
-    ports = set()
+def connections(book: Notebook) -> set[Any]:
+    """Those over TCP and UDP of the cluster's processes."""
+    found: set[Any] = set()
     for process in descendants(book.pid):
         with contextlib.suppress(psutil.NoSuchProcess):
-            found = process.net_connections("tcp")
-            ports |= {one.laddr.port for one in found if one.status == psutil.CONN_LISTEN}
-    return ports
+            found |= {*process.net_connections("inet")}
+    return found
 
 
 def test_a_stranger_hears_nothing_of_cells_and_their_output(book: Notebook) -> None:
     with contextlib.ExitStack() as stack:
         context = stack.enter_context(zmq.Context())
         poller = zmq.Poller()
-        ports = listening(book)
-        assert {one["iopub"] for one in known()} <= ports
-        for port in ports:
+        sockets = [f"ipc://{path}" for path in Path(os.environ["SFM_DIR"]).glob(".sfm-*/*")]
+        assert {f"{one['interface']}:{one['iopub']}" for one in known()} <= {*sockets}
+        for url in sockets:  # as if others could reach them
             for wrong in (None, zmq.curve_keypair()[0]):
                 stranger = stack.enter_context(context.socket(zmq.SUB))
                 stranger.linger = 0
@@ -76,12 +80,40 @@ def test_a_stranger_hears_nothing_of_cells_and_their_output(book: Notebook) -> N
                     stranger.curve_serverkey = wrong
                     stranger.curve_publickey, stranger.curve_secretkey = zmq.curve_keypair()
                 stranger.subscribe(b"")
-                stranger.connect(f"tcp://127.0.0.1:{port}")
+                stranger.connect(url)
                 poller.register(stranger, zmq.POLLIN)
         for _ in range(5):  # in the meantime they are connected
             assert "said aloud" in book.run("%%sfm\nprint('said', 'aloud')").ok().text
             heard = [socket.recv_multipart() for socket, _ in poller.poll(100)]
             assert not heard, heard
+
+
+def test_one_machine_needs_no_tcp(book: Notebook) -> None:
+    for line in ("%sfm restart A", "%sfm scale 3", "%sfm scale 2"):
+        book.run(line).ok()
+        assert not connections(book)
+    (folder,) = Path(os.environ["SFM_DIR"]).glob(".sfm-*")
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(one.stat().st_mode) for one in folder.iterdir()} == {0o700}
+
+
+@pytest.mark.parametrize(
+    ("before", "line"),
+    [
+        ("os.environ['SFM_DIR'] += '/' + 'long' * 25", "%sfm start 2"),
+        (f"open('{CONFIGURED}', 'w').write('c.IPController.ip = \"127.0.0.1\"')", "%sfm start 2"),
+        ("", "%sfm start --sites A=1,B=1"),
+    ],
+    ids=["a path that is too long for a socket", "a user's configuration", "sites"],
+)
+def test_where_it_is_tcp_after_all(before: str, line: str) -> None:
+    try:
+        with notebook(f"import os; {before}", line) as one:
+            assert {found.laddr.ip for found in connections(one)} == {"127.0.0.1"}
+            assert one.run("%%sfm\nprint('rank', rank)").ok().text.count("rank") == 2
+    finally:
+        CONFIGURED.unlink(missing_ok=True)
+        shutil.rmtree(f"{os.environ['SFM_DIR']}/{'long' * 25}", ignore_errors=True)
 
 
 def test_no_key_stands_in_the_environment(book: Notebook) -> None:

@@ -74,15 +74,37 @@ def test_the_demo_says_where_it_found_nothing(
     assert "01-cpu.ipynb" in capsys.readouterr().err
 
 
-def test_a_notebook_that_fails_fails_the_demo(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_the_demo_goes_on_after_a_notebook_that_fails(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    broken = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 / 0")])
-    nbformat.write(broken, tmp_path / "07-broken.ipynb")
-    assert run_demo(tmp_path, tmp_path / "demo") == 1
-    assert "ZeroDivisionError" in capsys.readouterr().err
-    written = nbformat.read(tmp_path / "demo/07-broken.ipynb", as_version=4)
-    assert written.cells[0].outputs[0].ename == "ZeroDivisionError"
+    plot = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()"
+    for name, code in {
+        "01-raises": "before = 1\n1 / 0",
+        "02-dies": "import os\nos._exit(1)",
+        "03-works": f"%matplotlib inline\n{plot}",
+    }.items():
+        cells = [nbformat.v4.new_markdown_cell(f"# Of <{name}>"), nbformat.v4.new_code_cell(code)]
+        nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / f"{name}.ipynb")
+    written = tmp_path / "demo"
+    assert run_demo(tmp_path, written) == 1
+    told = capfd.readouterr()
+    lines = [line.split() for line in told.out.splitlines() if ".ipynb" in line]
+    assert [(line[0], line[-1]) for line in lines] == [
+        ("01-raises.ipynb", "failed"), ("02-dies.ipynb", "failed"), ("03-works.ipynb", "passed")
+    ]  # fmt: skip
+    assert "ZeroDivisionError: division by zero (in the cell that begins with 'before = 1'" in (
+        told.err
+    )
+    assert "without encryption" not in told.err
+    raised = nbformat.read(written / "01-raises.ipynb", as_version=4)
+    assert raised.cells[1].outputs[0].ename == "ZeroDivisionError"
+    assert f"1 of 3 passed; all on one page: file://{written}/index.html" in told.out
+    page = (written / "index.html").read_text()
+    assert "1 of 3 notebooks passed" in page and "Of &lt;01-raises&gt;" in page
+    assert "failed: DeadKernelError" in page and "usable_cores" in page
+    links = set(re.findall(r'(?:href|src)="([^"]+)"', page))
+    assert {"01-raises.html", "02-dies.ipynb", "03-works.html", "03-works-1.png"} <= links
+    assert all((written / link).is_file() for link in links)
 
 
 def test_stored_clean() -> None:

@@ -19,6 +19,7 @@ like.
     line        the connection to one of those
     programs    the line that runs a program of the file browser
     signals     interrupts processes, and never a stranger
+    kernels     how this server's kernels are reached
     keepers     the clusters that were started from here
     keeper      the process that holds one of them
 """
@@ -36,23 +37,11 @@ def _jupyter_server_extension_points() -> list[dict[str, str]]:
 
 def _load_jupyter_server_extension(app: Any) -> None:
     """Add the handlers to a server that starts."""
-    from sfm_kernel.jupyter.server import handlers, service, stream
+    from sfm_kernel.jupyter.server import handlers, kernels, service, stream
 
     one = service.Service(app)
     atexit.register(one.close)  # an extension without an app is not told that the server ends
     app.web_app.add_handlers(
         ".*$", [*handlers.routes(app.base_url, one), stream.route(app.base_url, one)]
     )
-    _encrypt_kernels(app.kernel_manager)
-
-
-def _encrypt_kernels(manager: Any) -> None:
-    """Have kernels that can speak CURVE do so, unless the user's configuration says otherwise.
-
-    A notebook shows what its engines print. Without CURVE, a kernel tells its cells and outputs to
-    whoever on the machine connects to its port.
-    """
-    name = "transport_encryption"  # a newer jupyter_server has it
-    chosen = any(name in manager.config.get(one.__name__, {}) for one in type(manager).__mro__)
-    if manager.has_trait(name) and not chosen:
-        manager.transport_encryption = "auto"
+    kernels.protect(app.kernel_manager)

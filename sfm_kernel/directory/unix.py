@@ -1,0 +1,102 @@
+"""Unix sockets: where this user's processes on this machine can have them, out of others' reach.
+
+A cluster's are in a folder of its own beside the worlds, ``root()/.CLUSTER``. A world's name cannot
+begin with a dot, so that nobody takes it for one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+
+from sfm_kernel.directory.folders import check_private, make_folder, make_root
+from sfm_kernel.directory.roots import root
+from sfm_kernel.errors import WorldError
+
+LONGEST = 107
+"""Bytes of a socket's path: Linux' ``sockaddr_un`` has 108, with the zero at the end."""
+
+_CLUSTER = ".sfm-"
+_LAST = "s:99"
+"""The longest name of a socket in a cluster's folder."""
+
+
+def can_listen(path: str) -> bool:
+    """Whether a socket can be made at ``path``, where nothing is, and only this user can reach it.
+
+    Not everywhere: a path may be too long, others may enter the folder, and some file systems
+    have no sockets.
+    """
+    if len(os.fsencode(path)) > LONGEST:
+        return False
+    try:
+        check_private(os.path.dirname(path))
+        with socket.socket(socket.AF_UNIX) as one:
+            one.bind(path)
+        os.unlink(path)
+    except (OSError, WorldError):
+        return False
+    return True
+
+
+def make_sockets(cluster: str) -> str | None:
+    """Make the folder for the sockets of a cluster; what their paths begin with.
+
+    None where there can be none.
+    """
+    make_root()
+    folder = _folder(cluster)
+    make_folder(folder)
+    if can_listen(os.path.join(folder, _LAST)):
+        return os.path.join(folder, "s")
+    os.rmdir(folder)
+    return None
+
+
+def remove_sockets(cluster: str) -> None:
+    """Remove the sockets of a cluster that ends; who is connected stays so."""
+    _remove(_folder(cluster))
+
+
+def clean_sockets() -> list[str]:
+    """Remove the sockets of clusters of which nobody is left; returns the folders' paths."""
+    top, removed = root(), []
+    with contextlib.suppress(OSError, WorldError):
+        check_private(top)
+        for name in os.listdir(top):
+            folder = os.path.join(top, name)
+            if name.startswith(_CLUSTER) and not _is_heard(folder) and _remove(folder):
+                removed.append(folder)
+    return removed
+
+
+def _folder(cluster: str) -> str:
+    return os.path.join(root(), f".{cluster}")
+
+
+def _is_heard(folder: str) -> bool:
+    """Whether somebody listens there, or may be about to."""
+    files = os.listdir(folder)
+    for file in files:
+        with socket.socket(socket.AF_UNIX) as one:
+            try:
+                one.connect(os.path.join(folder, file))
+            except (ConnectionRefusedError, FileNotFoundError):
+                continue
+            except OSError:
+                pass
+            return True
+    return not files
+
+
+def _remove(folder: str) -> bool:
+    """Whether it is gone now, and was there."""
+    try:
+        for file in os.listdir(folder):
+            with contextlib.suppress(FileNotFoundError):  # its owner was faster
+                os.unlink(os.path.join(folder, file))
+        os.rmdir(folder)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,66 @@
+"""How this server's kernels are reached: over Unix sockets, and encrypted.
+
+A notebook shows what its engines print. Over plain TCP, a kernel tells its cells and outputs to
+whoever on the machine connects to its port.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from sfm_kernel.directory.unix import can_listen
+
+_PYTHON = "ipykernel_launcher"
+_HERE = "local-provisioner"
+
+
+def protect(manager: Any) -> None:
+    """Have the kernels that start from now on do both, unless the user's configuration says else.
+
+    Those that cannot speak CURVE are not encrypted. Only Python's kernels of this machine get
+    sockets: others may not know them, or run in a container. So may the folder of the connection
+    files: its path may be too long, or others can enter it.
+    """
+    if _unsaid(manager, type(manager), "transport_encryption"):
+        manager.transport_encryption = "auto"
+    remote = type(manager).__module__.startswith("jupyter_server.gateway")
+    if hasattr(manager, "kernel_manager_factory") and not remote:
+        manager.kernel_manager_factory = _with_sockets(manager.kernel_manager_factory)
+
+
+def _with_sockets(make: Any) -> Any:
+    """What makes kernel managers, of which those that can use sockets."""
+
+    def make_one(*arguments: Any, owns_kernel: bool = True, **options: Any) -> Any:
+        if not owns_kernel:  # somebody else has started it
+            return make(*arguments, owns_kernel=False, **options)
+        kernel = make(*arguments, **options)
+        free = all(_unsaid(kernel, type(kernel), name) for name in ("transport", "ip"))
+        path = f"{os.path.splitext(kernel.connection_file)[0]}-ipc-9"
+        if free and _is_python(kernel) and can_listen(path):
+            kernel.transport = "ipc"
+        return kernel
+
+    return make_one
+
+
+def _unsaid(configured: Any, kind: type, name: str) -> bool:
+    """Whether there is such a setting, and the user's configuration does not say what it is."""
+    said = any(name in configured.config.get(one.__name__, {}) for one in kind.__mro__)
+    return bool(configured.has_trait(name)) and not said
+
+
+def _is_python(kernel: Any) -> bool:
+    """Whether it is a Python kernel that will run on this machine."""
+    from jupyter_client.kernelspec import NoSuchKernel
+    from jupyter_client.provisioning.factory import KernelProvisionerFactory
+
+    try:
+        spec = kernel.kernel_spec
+    except NoSuchKernel:  # whoever starts it says so
+        return False
+    usual = KernelProvisionerFactory.instance(parent=kernel.parent).default_provisioner_name
+    told = spec.metadata.get("kernel_provisioner", {}).get("provisioner_name", usual)
+    started = [os.path.basename(word) for word in spec.argv]
+    return told == _HERE and started[0].startswith("python") and _PYTHON in started

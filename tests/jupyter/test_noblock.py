@@ -1,0 +1,105 @@
+"""%%sfm --noblock: what its engines show comes later, and stands below that cell."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import pytest
+
+import sfm_kernel
+from sfm_kernel.errors import DeadlockDetected
+from sfm_kernel.jupyter import engine
+from tests.jupyter.notebook import Notebook, notebook, processes, wait_for, wait_until_blocked
+
+pytestmark = pytest.mark.keeps("one notebook with two engines for the whole module")
+
+
+@pytest.fixture(scope="module")
+def book() -> Iterator[Notebook]:
+    with notebook("%sfm start A B") as one:
+        yield one
+
+
+def test_output_and_error_stand_below_their_cell_when_they_come(book: Notebook) -> None:
+    message = book.send("%%sfm --noblock --out later\nprint('got', recv(go=1).go)\n1 / 0")
+    assert "pending" in book.wait(message).text
+    for name in "AB":
+        between = book.run(f"send(dest='{name}', go=1)\nprint('sent')").ok()
+        assert between.text.strip() == "sent"
+    failed = "ZeroDivisionError: division by zero"
+    cell = book.below(message, lambda cell: cell.text.count(failed) == 2)
+    assert "[stdout:A] got 1" in cell.text and "[stdout:B] got 1" in cell.text
+    assert "[A:execute]" in cell.text and "[B:execute]" in cell.text
+    assert "----> 2 1 / 0" in cell.text, "the traceback, as of a cell that blocks"
+    asked = book.run("later.get()")
+    assert asked.shown.strip() == f"CompositeError: on A, B: {failed}", "once is enough"
+    assert cell.text.count(failed) == 2
+
+
+def test_results_and_displays_come_as_well(book: Notebook) -> None:
+    message = book.send(
+        "%%sfm A --noblock\nfrom IPython.display import HTML, display\nrecv(go=2)\n"
+        "display(HTML('<b>5</b>'))\n40 + 2"
+    )
+    book.wait(message)
+    book.run("send(dest='A', go=2)").ok()
+    cell = book.below(message, lambda cell: "Out[A:" in cell.text and "<b>5</b>" in cell.html)
+    assert ": 42" in cell.text
+
+
+def test_without_a_stream_only_the_error_comes(book: Notebook) -> None:
+    message = book.send("%%sfm A --noblock --no-stream --out later\nprint('quiet')\n1 / 0")
+    book.wait(message)
+    cell = book.below(message, lambda cell: "ZeroDivisionError: division" in cell.text)
+    assert "[stdout:A]" not in cell.text
+    assert book.run("later.display_outputs()").text.split() == ["[stdout:A]", "quiet"]
+
+
+def test_an_engine_that_dies_is_told_below_the_cell(book: Notebook) -> None:
+    message = book.send("%%sfm B --noblock --out later\nimport os\nrecv(go=3)\nos._exit(1)")
+    book.wait(message)
+    book.run("send(dest='B', go=3)").ok()
+    told = "EngineError: it died while it ran the cell; `%sfm restart B`"
+    cell = book.below(message, lambda cell: told in cell.text)
+    assert cell.text.count("EngineError") == 1
+    asked = book.run("later.get()").shown
+    assert asked.strip() == f"CompositeError: on B: {told}"
+    book.run("%sfm restart B").ok()
+
+
+def test_nothing_hangs_when_the_engines_or_the_kernel_end_meanwhile() -> None:
+    with notebook("%sfm start 1") as one:
+        one.wait(one.send("%%sfm --noblock --out later\nrecv(never=1)"))
+        wait_until_blocked(1)
+        one.run("%sfm stop").ok()
+        told = one.run("later.get()").shown.strip()
+        assert told.startswith("WorldGone: this cell's engines were stopped") and "\n" not in told
+        one.run("%sfm start 1").ok()
+        one.wait(one.send("%%sfm --noblock --out later\nrecv(never=1)"))
+        wait_until_blocked(1)
+        one.restart(now=False)
+        one.run("%sfm start 1").ok()
+        assert "1 engine" in one.run("%sfm start 1").ok().text
+
+
+def test_an_engine_goes_on_after_a_deadlock_when_all_its_calls_are_over(
+    monkeypatch: pytest.MonkeyPatch, world: str
+) -> None:
+    """Else the next cell's message is taken by a call that does not know yet that it is over."""
+    monkeypatch.setattr(engine, "_PATIENCE", 100.0)
+    with sfm_kernel.join(world, "A") as a, sfm_kernel.join(world, "B") as b:
+        b.describe(kind="engine")
+        other = threading.Thread(target=lambda: b.recv(tag="end"), name="other")
+        other.start()
+        wait_for(lambda: "blocked in recv" in [one["state"] for one in processes()], "B waits")
+        ended = SimpleNamespace(error_in_exec=DeadlockDetected(["A", "B"]))
+        engine._let_all_end(a, SimpleNamespace(error_in_exec=ValueError()))  # no concern of B's
+        waits = threading.Thread(target=engine._let_all_end, args=(a, ended), name="waits")
+        waits.start()
+        waits.join(0.3)
+        assert waits.is_alive()
+        a.send(dest="B", tag="end")
+        for one in (other, waits):
+            one.join()
