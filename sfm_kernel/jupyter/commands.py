@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 OPTIONS = {
-    "start": ("--site", "--sites", "--delay", "--limit"),
+    "start": ("--site", "--sites", "--delay", "--limit", "--idle"),
     "connect": ("--site",),
     "detect": ("on", "off"),
     "timeline": (),
@@ -21,6 +21,7 @@ HELP = """\
 %sfm start A B         start two engines, named A and B
 %sfm start 4 --site S  call the place where they are S; without it, it has the machine's name
 %sfm start --sites A=4,B=4  engines in two sites with a gateway each; --delay 20ms --limit 200M
+%sfm start --idle 30m   end engines that nobody has used for so long (90s, 2h, never)
 %sfm connect [ID]      use a cluster that runs already (a second notebook, ipcluster); also --site
 %sfm status            who runs, and what each one waits for
 %sfm queues            the messages that nobody has received yet

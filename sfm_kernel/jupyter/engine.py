@@ -17,7 +17,7 @@ from typing import Any
 
 from sfm_kernel import relay
 from sfm_kernel.errors import NameInUse, WorldError
-from sfm_kernel.jupyter import tracebacks
+from sfm_kernel.jupyter import limits, tracebacks
 from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.jupyter.places import DIRECTORY, engine_site, forget_keys, world_key, world_name
 from sfm_kernel.jupyter.rest import Rest
@@ -41,6 +41,7 @@ def load_ipython_extension(shell: Any) -> None:
         return
     app = _engine_app()
     forget_keys()
+    limits.limit_memory()
     kernel = shell.kernel
     _let_cells_await(kernel)
     _run_every_cell(kernel)
@@ -48,6 +49,7 @@ def load_ipython_extension(shell: Any) -> None:
     if not app.enable_nanny:
         kernel.control_handlers["signal_request"] = _signal_handler(kernel)
     endpoint = _join(app)
+    limits.limit_buffering(endpoint)
     try:
         _begin(app, shell, endpoint)
     except BaseException:  # or it would be there twice, when it is asked why it has not joined
@@ -63,7 +65,7 @@ def _begin(app: Any, shell: Any, endpoint: Any) -> None:
     atexit.register(endpoint.close)
     shell.events.register("pre_run_cell", _Names(shell, endpoint).refresh)
     engines.use(endpoint)
-    tracebacks.install(shell)
+    tracebacks.install(shell, endpoint.name)
     lines = Lines(shell)
     lines.publish()
     # Engines may have been restarted since the last cell, or that one was stopped.
