@@ -10,6 +10,7 @@ IPython only logs that an extension failed; the notebook asks with ``report``.
 from __future__ import annotations
 
 import atexit
+import inspect
 import os
 import signal
 import threading
@@ -77,6 +78,7 @@ def _begin(app: Any, shell: Any, endpoint: Any) -> None:
     rest = Rest(endpoint)
     shell.events.register("pre_execute", rest.begin)
     shell.events.register("post_execute", rest.end)
+    _show_functions(shell.kernel, rest)
     endpoint.show_running(False)
 
 
@@ -181,6 +183,21 @@ def _run_every_cell(kernel: Any) -> None:
         await execute(stream, ident, parent)
 
     kernel.shell_handlers["execute_request"] = execute_request
+
+
+def _show_functions(kernel: Any, rest: Rest) -> None:
+    """Have observers see an engine run what is no cell: functions of ipyparallel's views, too."""
+    apply = kernel.shell_handlers["apply_request"]
+
+    async def apply_request(stream: Any, ident: Any, parent: dict[str, Any]) -> None:
+        rest.begin()
+        try:
+            if inspect.isawaitable(answer := apply(stream, ident, parent)):
+                await answer
+        finally:
+            rest.end()
+
+    kernel.shell_handlers["apply_request"] = apply_request
 
 
 def _signal_handler(kernel: Any) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sfm_kernel.errors import BadSetting
+from sfm_kernel.jupyter.idle import take_note
 
 _PATIENCE = 180.0
 """Seconds for an answer. A keeper gives its engines less to start, and says so itself."""
@@ -55,10 +56,17 @@ class Keepers:
         except BaseException:
             await keeper.close(self._log)
             raise
-        self._keepers = {world: one for world, one in self._keepers.items() if one.runs}
+        for world in [world for world, one in self._keepers.items() if not one.runs]:
+            del self._keepers[world]
+            take_note(world)
         keeper.cluster = answer["cluster"]
         self._keepers[answer["world"]] = keeper
         return answer["world"], keeper.cluster
+
+    def close(self) -> None:
+        """The server ends; its clusters notice, and nobody need be told of them any more."""
+        for world in self._keepers:
+            take_note(world)
 
     async def ask(self, world: str, **command: Any) -> None:
         """Have a cluster's keeper obey a command (``keeper`` lists them). Raises KeeperFailed."""

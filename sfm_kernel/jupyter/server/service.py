@@ -48,3 +48,4 @@ class Service:
     def close(self) -> None:
         """Let go of directory servers. The rest ends with the process."""
         self.doors.close()
+        self.keepers.close()
