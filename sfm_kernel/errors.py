@@ -204,6 +204,14 @@ class WorldAccess(WorldError, PermissionError):
     """The world's folder or key belongs to somebody else, or others could read it."""
 
 
+class LimitReached(SFMError):
+    """What an administrator allows is used up. Nothing was started."""
+
+
+class BadSetting(SFMError, ValueError):
+    """A configuration, or the environment, says what makes no sense."""
+
+
 class ProcessFailed(SFMError):
     """A process of ``run`` raised or died; the others were stopped.
 

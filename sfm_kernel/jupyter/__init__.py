@@ -10,10 +10,15 @@ their own module.
     keyboard     asks the user when such a program reads
     commands     the commands in words: what %sfm help says
     looking      the commands that show a world and change nothing
+    watch        the live table in a cell
     observed     what is seen meanwhile: deadlocks, messages that nobody received
     lines        which cell a line of code stands in
     home         the notebook in the engines' world
     cluster      ipyparallel clusters are started, ended, found
+    ending       how engines and clusters end
+    settings     what an administrator sets: c.SFM, SFM_*
+    limits       how many engines a user has, and the memory of each
+    idle         engines that nobody uses end
     supervisor   the parent of this machine's engines
     engine       the IPython extension that gives an engine its queue
     controller   what ipyparallel's controller does for SFM

@@ -24,6 +24,7 @@ from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.jupyter.looking import blocked_calls
 from sfm_kernel.jupyter.observed import observed
+from sfm_kernel.jupyter.watch import watched
 from sfm_kernel.transport.base import Member
 
 _LOOK = 0.5
@@ -52,6 +53,7 @@ class CellInterrupted(KeyboardInterrupt):
 @argument(
     "--no-detect", action="store_true", help="let a deadlock stand: see the panel, `%%sfm why`"
 )
+@argument("--watch", action="store_true", help="show what each process does meanwhile")
 @argument("names", nargs="*", help="names or ranks of engines: A, 0, 0,2, 0:2 (default: all)")
 def options(line: str) -> Any:
     """The options of ``%%sfm``, which are ipyparallel's, and the engines it names.
@@ -91,7 +93,8 @@ class CellRunner(ParallelMagics):
         try:
             if not blocks:
                 return self._run(cell, args)
-            with observed(self._home, members, detect=not args.no_detect):
+            detect = not args.no_detect
+            with watched(self._home, args.watch), observed(self._home, members, detect=detect):
                 return self._run(cell, args)
         except BaseException:
             self._home.failed = time.time_ns()

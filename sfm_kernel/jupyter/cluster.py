@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import os
 import secrets
-import signal
 import sys
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import ipyparallel as ipp
-from ipyparallel.cluster.cluster import ClusterManager
 from ipyparallel.cluster.launcher import EngineLauncher, LocalProcessLauncher
 from ipyparallel.error import CompositeError
 from traitlets import Integer, List
 
-from sfm_kernel.directory import open_directory, remove_world, signals
+from sfm_kernel.directory import open_directory, remove_world
 from sfm_kernel.directory.sites import SITE
 from sfm_kernel.directory.unix import make_sockets
 from sfm_kernel.errors import BadName, SFMError, UnknownName, WorldAccess, WorldError, WorldGone
 from sfm_kernel.jupyter import engine, supervisor
 from sfm_kernel.jupyter.controller import PARENT, SOCKETS
+from sfm_kernel.jupyter.ending import end_cluster, end_engines, wait_until
+from sfm_kernel.jupyter.limits import MEMORY, Room
 from sfm_kernel.jupyter.names import engine_names
-from sfm_kernel.jupyter.places import DIRECTORY, make_private, remove_files, world_key, world_name
+from sfm_kernel.jupyter.places import (
+    DIRECTORY,
+    connection,
+    make_private,
+    remove_files,
+    world_key,
+    world_name,
+)
+from sfm_kernel.jupyter.settings import Settings
 from sfm_kernel.jupyter.sites import TOLD, Gateways, Sites
 from sfm_kernel.transport.base import Member
 
@@ -99,8 +105,6 @@ def start_controller(engines: int, environment: Mapping[str, str]) -> Any:
 
 def start_engines(cluster: Any, ranks: Sequence[int], environment: Mapping[str, str]) -> Any:
     """Start engines with these ranks; returns their launcher at once."""
-    if not any(name in os.environ for name in _BLAS):
-        environment = {**environment, **dict.fromkeys(_BLAS, "1")}  # engines fill the cores
     key = cluster.start_engines_sync(len(ranks), ranks=list(ranks), environment=dict(environment))
     return cluster.engines[key]
 
@@ -119,44 +123,6 @@ def wait_for_engines(client: Any, ranks: Iterable[int], launcher: Any) -> None:
         raise WorldError(f"the engines did not start. The end of their log:\n{log}")
 
 
-def end_engines(cluster: Any, client: Any, ranks: Iterable[int], living: Sequence[Member]) -> None:
-    """End single engines of a cluster that was started here, even if they are blocked.
-
-    Args:
-        ranks: those that shall be free afterwards.
-        living: those of them that live.
-    """
-    wanted = set(ranks)
-    with signals.held((member.segment, member.pid) for member in living) as processes:
-        for number, seconds in ((signal.SIGTERM, supervisor.GRACE), (signal.SIGKILL, 20.0)):
-            signals.send(processes, number)  # what they have started, the supervisor ends
-            if wait_until(lambda: not wanted & set(client.ids), seconds):
-                break
-        else:
-            raise WorldError("an engine does not end: `%sfm stop`")
-    running = {key: one for key, one in cluster.engines.items() if one.state != "after"}
-    cluster.engines = running
-
-
-def end_cluster(cluster: Any) -> None:
-    """End all processes of a cluster that was started here, within about two seconds.
-
-    Its files are removed, too. The engines are told at once; each that is blocked for good is
-    killed after ``supervisor.GRACE``.
-    """
-    cluster.cluster_file = ""  # or its launchers would write it again
-    remove_files(cluster.profile_dir, cluster.cluster_id)  # this process may be killed now
-    launchers = [*cluster.engines.values(), *([cluster.controller] if cluster.controller else [])]
-    launchers = [launcher for launcher in launchers if launcher.state == "running"]
-    for number, seconds in ((signal.SIGTERM, supervisor.GRACE + 1), (signal.SIGKILL, 1.0)):
-        for launcher in launchers:
-            if launcher.process.is_running():
-                launcher.signal(number)
-        if wait_until(lambda: not any(one.process.is_running() for one in launchers), seconds):
-            break
-    remove_files(cluster.profile_dir, cluster.cluster_id)  # what they have written at their end
-
-
 class Engines:
     """The engines of a cluster, started here or by somebody else, and their world.
 
@@ -168,6 +134,7 @@ class Engines:
         directory: who is in the world.
         world, key, url: the world's name and secret, and where its directory is served, if it is.
         connection: what the clients' connection file says.
+        settings: the administrator's limits.
     """
 
     def __init__(
@@ -176,9 +143,11 @@ class Engines:
         names: Sequence[str] = (),
         told: Mapping[str, str] | None = None,
         sites: Sites | None = None,
+        settings: Settings | None = None,
     ) -> None:
         self.cluster, self.names, self._told = cluster, list(names), dict(told or {})
-        self.sites = sites
+        self.sites, self.settings = sites, settings or Settings()
+        self._room = Room(self.settings)
         self._gateways: Gateways | None = None
         self.connection: dict[str, Any] = {}
         self.client: Any = None
@@ -189,7 +158,11 @@ class Engines:
 
     @classmethod
     def starting(
-        cls, names: Sequence[str], site: str | None = None, sites: Sites | None = None
+        cls,
+        names: Sequence[str],
+        site: str | None = None,
+        sites: Sites | None = None,
+        settings: Settings | None = None,
     ) -> Engines:
         """Engines of a new cluster on this machine; ``open`` and ``settle`` go on.
 
@@ -197,10 +170,21 @@ class Engines:
             names: by rank; "0", "1", … for engines without names.
             site: where they are, if not where ``SFM_SITE`` says, or at their machine's.
             sites: the sites in which they are, each as if on a machine of its own.
+            settings: the administrator's limits; without them the environment's.
+
+        Raises:
+            LimitReached: the user has too many engines; nothing runs.
         """
         told = {} if site is None else {SITE: site}
         told |= sites.told() if sites else {}
-        return cls(start_controller(len(names), told), names, told, sites)
+        fresh = cls(None, names, told, sites, settings)
+        fresh._room.take(len(names))
+        try:
+            fresh.cluster = start_controller(len(names), told)
+        except BaseException:
+            fresh._room.leave()
+            raise
+        return fresh
 
     @property
     def own(self) -> bool:
@@ -237,6 +221,7 @@ class Engines:
             ranks = range(len(self.names))
             wait_for_engines(self.client, ranks, self._launcher)
             self._verify(ranks)
+            self._room.leave()
         else:
             # Only those: an engine that runs a cell would not answer before its end.
             known = {one.info.get("engine_id") for one in self.directory.members()}
@@ -274,10 +259,15 @@ class Engines:
         return sorted({known[word] for word in words or known})
 
     def restart(self, ranks: Sequence[int]) -> list[Member]:
-        """End own engines, if they live, and start them again with their ranks and names."""
+        """End own engines, if they live, and start them again with their ranks and names.
+
+        Raises:
+            LimitReached: the user would have too many; none has ended.
+        """
         self.check_controller()
-        end_engines(self.cluster, self.client, ranks, self._living(ranks))
-        return self._start(ranks)
+        with self._room_for(ranks):
+            end_engines(self.cluster, self.client, ranks, self._living(ranks))
+            return self._start(ranks)
 
     def end(self, ranks: Sequence[int]) -> None:
         """End own engines, if they live; ``restart`` brings them back."""
@@ -294,6 +284,7 @@ class Engines:
 
         Raises:
             BadName: there cannot be so many.
+            LimitReached: nor may there be.
             WorldError: an engine could not join. There are as many as before.
         """
         engine_names(count)
@@ -305,13 +296,14 @@ class Engines:
             del self.names[count:]
         elif fresh := range(before, count):
             self.check_controller()
-            self.names += map(str, fresh)
-            try:
-                self._start(fresh)
-            except BaseException:
-                self.end(fresh)
-                del self.names[before:]
-                raise
+            with self._room_for(fresh):
+                self.names += map(str, fresh)
+                try:
+                    self._start(fresh)
+                except BaseException:
+                    self.end(fresh)
+                    del self.names[before:]
+                    raise
 
     def close(self) -> None:
         """Let go of the cluster; if it is an own one, end it, even blocked engines.
@@ -319,6 +311,7 @@ class Engines:
         Leaves no process and no file of an own cluster. Harmless when repeated.
         """
         deserted = self._is_deserted()
+        self._room.leave()
         if self.directory:
             self.directory.close()
         if self.client:
@@ -343,7 +336,22 @@ class Engines:
 
     def _launch(self, ranks: Sequence[int]) -> Any:
         named = [name for name in self.names if not name.isdigit()]
-        return start_engines(self.cluster, ranks, {"SFM_NAMES": ",".join(named), **self._told})
+        told = {"SFM_NAMES": ",".join(named), **self._told}
+        if limit := self.settings.memory_limit:
+            told[MEMORY] = str(limit)
+        threads = self.settings.threads
+        if threads and not any(name in os.environ for name in _BLAS):
+            told |= dict.fromkeys(_BLAS, str(threads))  # engines fill the cores
+        return start_engines(self.cluster, ranks, told)
+
+    @contextlib.contextmanager
+    def _room_for(self, ranks: Iterable[int]) -> Iterator[None]:
+        """These ranks may run, beside those that do. Raises LimitReached."""
+        self._room.take(len({one.rank for one in self.living()}.union(ranks)), self.world)
+        try:
+            yield
+        finally:
+            self._room.leave()
 
     def _start(self, ranks: Sequence[int]) -> list[Member]:
         wait_for_engines(self.client, ranks, self._launch(ranks))
@@ -371,28 +379,3 @@ class Engines:
                 f"engine {identity} joined with rank {rank} on a machine that cannot be reached "
                 f"from here. Start the controller for other machines too: ipcluster start --ip=*"
             )
-
-
-def running_clusters() -> list[Any]:
-    """ipyparallel's clusters of this user, whoever started them."""
-    log = logging.getLogger("sfm.clusters")
-    log.setLevel(logging.CRITICAL)  # it would report every file of a cluster that has ended
-    found = ClusterManager(log=log).load_clusters().values()
-    return [one for one in found if one.controller and one.controller.state != "after"]
-
-
-def connection(cluster: Any) -> dict[str, Any]:
-    """What the clients' connection file says."""
-    with open(cluster.controller.connection_files["client"]) as file:
-        content: dict[str, Any] = json.load(file)
-    return content
-
-
-def wait_until(done: Callable[[], bool], seconds: float) -> bool:
-    """Whether ``done()`` became true in time."""
-    deadline = time.monotonic() + seconds
-    while not done():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 OPTIONS = {
-    "start": ("--site", "--sites", "--delay", "--limit"),
+    "start": ("--site", "--sites", "--delay", "--limit", "--idle"),
     "connect": ("--site",),
     "detect": ("on", "off"),
     "timeline": (),
+    "watch": (),
     "scale": (),
     "restart": (),
     "run": ("-n", "-m"),
@@ -21,11 +22,13 @@ HELP = """\
 %sfm start A B         start two engines, named A and B
 %sfm start 4 --site S  call the place where they are S; without it, it has the machine's name
 %sfm start --sites A=4,B=4  engines in two sites with a gateway each; --delay 20ms --limit 200M
+%sfm start --idle 30m   end engines that nobody has used for so long (90s, 2h, never)
 %sfm connect [ID]      use a cluster that runs already (a second notebook, ipcluster); also --site
 %sfm status            who runs, and what each one waits for
 %sfm queues            the messages that nobody has received yet
 %sfm sites             the sites, the connections between them, and what costs time there
 %sfm why               why nothing goes on: who waits for whom, and which message nearly fits
+%sfm watch             the same as a table that lives, until the engines rest; 30: for 30 seconds
 %sfm detect on         end a deadlock of the notebook's own calls, too, which else is only told
 %sfm timeline          what happened in the last run, message by message; FILE.json: for Perfetto
 %sfm scale 6           have six engines: more are started, or the highest ranks end
@@ -37,6 +40,7 @@ HELP = """\
 %%sfm                  run the cell on all engines
 %%sfm A   %%sfm 0,2    run it on some; options are ipyparallel's: --noblock --out r --no-stream …
 %%sfm --no-detect      let a deadlock stand (else it is ended after two seconds, and explained)
+%%sfm --watch          show what each process does while the cell runs
 %%sfm c -n 4           a program in C (also c++); without main: functions, sfm.c.f(x) calls them
 
 In a cell of an engine and in the notebook (which is "home"):

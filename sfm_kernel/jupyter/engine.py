@@ -10,6 +10,7 @@ IPython only logs that an extension failed; the notebook asks with ``report``.
 from __future__ import annotations
 
 import atexit
+import inspect
 import os
 import signal
 import threading
@@ -18,7 +19,7 @@ from typing import Any
 
 from sfm_kernel import relay
 from sfm_kernel.errors import NameInUse, WorldError
-from sfm_kernel.jupyter import tracebacks
+from sfm_kernel.jupyter import limits, tracebacks
 from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.jupyter.places import DIRECTORY, engine_site, forget_keys, world_key, world_name
 from sfm_kernel.jupyter.rest import Rest
@@ -46,6 +47,7 @@ def load_ipython_extension(shell: Any) -> None:
         return
     app = _engine_app()
     forget_keys()
+    limits.limit_memory()
     kernel = shell.kernel
     _let_cells_await(kernel)
     _run_every_cell(kernel)
@@ -53,6 +55,7 @@ def load_ipython_extension(shell: Any) -> None:
     if not app.enable_nanny:
         kernel.control_handlers["signal_request"] = _signal_handler(kernel)
     endpoint = _join(app)
+    limits.limit_buffering(endpoint)
     try:
         _begin(app, shell, endpoint)
     except BaseException:  # or it would be there twice, when it is asked why it has not joined
@@ -68,7 +71,7 @@ def _begin(app: Any, shell: Any, endpoint: Any) -> None:
     atexit.register(endpoint.close)
     shell.events.register("pre_run_cell", _Names(shell, endpoint).refresh)
     engines.use(endpoint)
-    tracebacks.install(shell)
+    tracebacks.install(shell, endpoint.name)
     lines = Lines(shell)
     lines.publish()
     # Engines may have been restarted since the last cell, or that one was stopped.
@@ -80,6 +83,7 @@ def _begin(app: Any, shell: Any, endpoint: Any) -> None:
     rest = Rest(endpoint)
     shell.events.register("pre_execute", rest.begin)
     shell.events.register("post_execute", rest.end)
+    _show_functions(shell.kernel, rest)
     endpoint.show_running(False)
     shell.events.register("post_run_cell", lambda result: _let_all_end(endpoint, result))
 
@@ -204,6 +208,21 @@ def _run_every_cell(kernel: Any) -> None:
         await execute(stream, ident, parent)
 
     kernel.shell_handlers["execute_request"] = execute_request
+
+
+def _show_functions(kernel: Any, rest: Rest) -> None:
+    """Have observers see an engine run what is no cell: functions of ipyparallel's views, too."""
+    apply = kernel.shell_handlers["apply_request"]
+
+    async def apply_request(stream: Any, ident: Any, parent: dict[str, Any]) -> None:
+        rest.begin()
+        try:
+            if inspect.isawaitable(answer := apply(stream, ident, parent)):
+                await answer
+        finally:
+            rest.end()
+
+    kernel.shell_handlers["apply_request"] = apply_request
 
 
 def _signal_handler(kernel: Any) -> Any:

@@ -14,7 +14,9 @@ import sfm_kernel
 from sfm_kernel import relay
 from sfm_kernel.errors import NameInUse, UnknownName, WorldGone
 from sfm_kernel.jupyter import cluster as clusters
-from sfm_kernel.jupyter.places import notebook_site
+from sfm_kernel.jupyter.limits import limit_buffering
+from sfm_kernel.jupyter.places import notebook_site, running_clusters
+from sfm_kernel.jupyter.settings import Settings
 from sfm_kernel.jupyter.sites import LOOPBACK, Sites
 from sfm_kernel.transport.base import Member, Name
 
@@ -37,7 +39,11 @@ class Home:
 
     @classmethod
     def start(
-        cls, names: Sequence[str], site: str | None = None, sites: Sites | None = None
+        cls,
+        names: Sequence[str],
+        site: str | None = None,
+        sites: Sites | None = None,
+        settings: Settings | None = None,
     ) -> Home:
         """Start engines on this machine and join their world.
 
@@ -45,12 +51,14 @@ class Home:
             names: the engines' names by rank; "0", "1", … for engines without names.
             site: where they and this notebook are, if that is not the machine's.
             sites: where engines are in several sites; this notebook is in the first one.
+            settings: the administrator's limits; without them the environment's.
 
         Raises:
+            LimitReached: the user has too many engines. Nothing was started.
             WorldError: an engine could not join. Nothing keeps running.
         """
         site = sites.first if sites else site
-        return cls(clusters.Engines.starting(names, site, sites), site)._join()
+        return cls(clusters.Engines.starting(names, site, sites, settings), site)._join()
 
     @classmethod
     def connect(cls, cluster_id: str | None = None, site: str | None = None) -> Home:
@@ -63,7 +71,7 @@ class Home:
         Raises:
             UnknownName: no such cluster, or several and none was named.
         """
-        running = clusters.running_clusters()
+        running = running_clusters()
         chosen = [one for one in running if cluster_id in (None, one.cluster_id)]
         if len(chosen) != 1:
             raise UnknownName(cluster_id, [one.cluster_id for one in running])
@@ -78,6 +86,11 @@ class Home:
     def names(self) -> list[str]:
         """The engines' names by rank; empty if somebody else started them."""
         return self._engines.names
+
+    @property
+    def cluster(self) -> clusters.Engines:
+        """The engines' cluster."""
+        return self._engines
 
     @property
     def own(self) -> bool:
@@ -208,6 +221,7 @@ class Home:
         try:
             self._engines.open()
             self.sfm = _join_as_home(self._engines, self._site)
+            limit_buffering(self.sfm, self._engines.settings.memory_limit)
             if url := self._engines.url:  # so that observers elsewhere see this notebook
                 relay.start(self._engines.world, url, self._engines.key, self.sfm.folder)
             self._engines.settle()

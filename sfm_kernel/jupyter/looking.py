@@ -10,6 +10,7 @@ from IPython.display import display
 
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.tables import Diagnosis, SitesView, queue_table, status_table
+from sfm_kernel.jupyter.watch import watch
 from sfm_kernel.observe import explain, snapshot, timeline
 from sfm_kernel.observe.places import words as place
 
@@ -62,6 +63,7 @@ LOOKS: dict[str, Look] = {
     "sites": _sites,
     "why": _why,
     "timeline": _timeline,
+    "watch": watch,
 }
 
 

@@ -7,22 +7,24 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 
-from sfm_kernel.errors import BadName, SFMError, UnknownName
+from sfm_kernel.errors import BadName, BadSetting, SFMError, UnknownName
 from sfm_kernel.jupyter import c_cells, commands, looking, mpi
 from sfm_kernel.jupyter import cell as cells
 from sfm_kernel.jupyter.engine import NAMES, is_engine
 from sfm_kernel.jupyter.home import Home
+from sfm_kernel.jupyter.idle import Idle
 from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.jupyter.observed import Watcher
+from sfm_kernel.jupyter.settings import NEVER, Settings, in_words
 from sfm_kernel.jupyter.sites import Sites
-from sfm_kernel.jupyter.starting import wanted_engines, wanted_site
+from sfm_kernel.jupyter.starting import wanted_engines, wanted_idle, wanted_site
 from sfm_kernel.transport.base import Member
 
 
@@ -39,6 +41,8 @@ class SFMMagics(Magics):
         self._ends = False  # whether a deadlock of this notebook's own calls is ended
         self._watcher: Watcher | None = None
         self._depth = 0  # of cells that run inside others
+        self._settings: Settings | None = None
+        self._idle = Idle(self.leave)
         self._commands: dict[str, Callable[[list[str]], None]] = {
             "start": self._start,
             "connect": self._connect,
@@ -116,14 +120,22 @@ class SFMMagics(Magics):
     # ---- commands
 
     def _start(self, words: Sequence[str]) -> None:
+        given, settings = shlex.join(words), self.settings()
+        words, idle = wanted_idle(words, settings)
         names, site, sites = wanted_engines(words)
         if self._home is not None and not self._ended(self._home):
             self._already(self._home, names, site, sites)
+            if idle is not None and self._home.own:
+                self._idle.watch(self._home, idle, given)
             return
         self.leave()
         began = time.monotonic()
-        self._enter(Home.start(names, site, sites))
-        print(f"{self._engines_text()} ({time.monotonic() - began:.1f} s)")
+        self._enter(Home.start(names, site, sites, settings))
+        took = f"{time.monotonic() - began:.1f} s"
+        idle = settings.idle if idle is None else idle
+        self._idle.watch(self._running(), idle, given)
+        ends = "" if idle == NEVER else f"; they end after {in_words(idle)} without use"
+        print(f"{self._engines_text()}{ends} ({took})")
 
     def _connect(self, words: Sequence[str]) -> None:
         words, site = wanted_site("connect", words)
@@ -197,6 +209,7 @@ class SFMMagics(Magics):
         events.register("pre_run_cell", self._lines.of_notebook)
         events.register("pre_execute", self._begin)
         events.register("post_execute", self._end)
+        events.register("post_run_cell", self._idle.tell)
 
     def unwatch_cells(self) -> None:
         """Undo ``watch_cells``."""
@@ -204,13 +217,15 @@ class SFMMagics(Magics):
         events.unregister("pre_run_cell", self._lines.of_notebook)
         events.unregister("pre_execute", self._begin)
         events.unregister("post_execute", self._end)
+        events.unregister("post_run_cell", self._idle.tell)
 
     def _begin(self) -> None:
         self._depth += 1
-        if self._home is not None:
-            self._home.sfm.show_running(True)
-            if self._watcher is None:
-                self._watcher = Watcher(self._home, end=self._ends, own=True)
+        with self._idle.turn:  # engines that are just ended are not there any more after this
+            if self._home is not None:
+                self._home.sfm.show_running(True)
+        if self._home is not None and self._watcher is None:
+            self._watcher = Watcher(self._home, end=self._ends, own=True)
 
     def _end(self) -> None:
         self._depth = max(0, self._depth - 1)
@@ -224,6 +239,13 @@ class SFMMagics(Magics):
             watcher, self._watcher = self._watcher, None
             watcher.stop()
 
+    def settings(self) -> Settings:
+        """The administrator's limits. Raises BadSetting."""
+        if self._settings is None:
+            self._settings = Settings(self.shell.config)
+            self.shell.configurables.append(self._settings.configured)  # for `%config SFM`
+        return self._settings
+
     def _enter(self, home: Home) -> None:
         self._home = home
         home.sfm.describe(kind="notebook")
@@ -233,6 +255,7 @@ class SFMMagics(Magics):
     def leave(self) -> None:
         """Leave the world, and stop the cluster if this notebook started it."""
         self._unwatch()
+        self._idle.stop()
         if self._home is not None:
             home, self._home = self._home, None
             self.shell.drop_by_id(self._given)
@@ -240,6 +263,8 @@ class SFMMagics(Magics):
 
     def _running(self) -> Home:
         if self._home is None:
+            if ended := self._idle.told():
+                raise UsageError(f"no engines. {ended}")
             raise UsageError("no engines: `%sfm start 4` starts four, `%sfm help` shows more")
         return self._home
 
@@ -280,6 +305,8 @@ def load(shell: Any) -> None:
     shell.set_hook("complete_command", magics.complete, str_key="%sfm")
     if not is_engine():  # which tells observers itself
         magics.watch_cells()
+        with suppress(BadSetting):  # `%sfm start` says it
+            magics.settings()
 
 
 def unload(shell: Any) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import glob
 import hashlib
 import hmac
+import json
+import logging
 import os
 import socket
 from collections.abc import Mapping
@@ -114,3 +116,20 @@ def remove_files(profile_dir: str, cluster_id: str) -> None:
                 os.remove(path)
             except OSError:
                 pass  # somebody else removed it
+
+
+def running_clusters() -> list[Any]:
+    """ipyparallel's clusters of this user, whoever started them."""
+    from ipyparallel.cluster.cluster import ClusterManager
+
+    log = logging.getLogger("sfm.clusters")
+    log.setLevel(logging.CRITICAL)  # it would report every file of a cluster that has ended
+    found = ClusterManager(log=log).load_clusters().values()
+    return [one for one in found if one.controller and one.controller.state != "after"]
+
+
+def connection(cluster: Any) -> dict[str, Any]:
+    """What the clients' connection file says."""
+    with open(cluster.controller.connection_files["client"]) as file:
+        content: dict[str, Any] = json.load(file)
+    return content

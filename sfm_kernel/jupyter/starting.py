@@ -8,6 +8,7 @@ from IPython.core.error import UsageError
 
 from sfm_kernel.errors import BadName
 from sfm_kernel.jupyter.names import engine_names, take_site
+from sfm_kernel.jupyter.settings import Settings, in_words, seconds
 from sfm_kernel.jupyter.sites import Sites, take_sites
 
 _DEFAULT_ENGINES = 4
@@ -39,6 +40,30 @@ def wanted_site(command: str, words: Sequence[str]) -> tuple[list[str], str | No
         return take_site(words)
     except BadName as problem:
         raise UsageError(f"%sfm {command}: {problem}") from None
+
+
+def wanted_idle(words: Sequence[str], settings: Settings) -> tuple[list[str], float | None]:
+    """The words without ``--idle``, and the seconds that it says; None without it.
+
+    Raises:
+        UsageError: it is no time, or longer than the administrator allows.
+    """
+    rest: list[str] = []
+    found: float | None = None
+    given = iter(words)
+    for word in given:
+        option, equals, value = word.partition("=")
+        if option != "--idle":
+            rest.append(word)
+            continue
+        try:
+            found = seconds(value if equals else next(given, ""))
+        except ValueError as problem:
+            raise UsageError(f"%sfm start --idle: {problem}") from None
+    if found is not None and found > settings.max_idle:
+        most = in_words(settings.max_idle)
+        raise UsageError(f"%sfm start --idle: {settings.place} allows {most} at most")
+    return rest, found
 
 
 def _engine_names(words: Sequence[str]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -19,11 +19,18 @@ class Table:
     """Rows under headings. ``str(table)`` is text; a notebook shows ``_repr_html_()``.
 
     Values are shown as ``str`` does, None as nothing. Columns of numbers are set to the right.
+    ``shades``: by row and column, what a notebook lays below a value.
     """
 
-    def __init__(self, headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    def __init__(
+        self,
+        headings: Sequence[str],
+        rows: Sequence[Sequence[object]],
+        shades: Mapping[tuple[int, int], str] | None = None,
+    ) -> None:
         self.headings = list(headings)
         self.rows = [list(row) for row in rows]
+        self._shades = dict(shades or {})
         columns = zip(*self.rows, strict=True) if self.rows else ([] for _ in headings)
         self._right = [all(map(_is_number, column)) for column in columns]
 
@@ -42,19 +49,30 @@ class Table:
 
     def _repr_html_(self) -> str:
         head = self._html("th", self.headings)
-        body = "".join(self._html("td", row) for row in self.rows)
+        body = "".join(self._html("td", row, nth) for nth, row in enumerate(self.rows))
         return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
 
-    def _html(self, tag: str, values: Sequence[object]) -> str:
+    def _html(self, tag: str, values: Sequence[object], row: int = -1) -> str:
         cells = []
-        for value, right in zip(values, self._right, strict=True):
-            side = "right" if right else "left"
-            cells.append(f'<{tag} style="text-align:{side}">{escape(_text(value))}</{tag}>')
+        for column, (value, right) in enumerate(zip(values, self._right, strict=True)):
+            style = f"text-align:{'right' if right else 'left'}"
+            if shade := self._shades.get((row, column)):
+                style += f";background:{shade}"
+            cells.append(f'<{tag} style="{style}">{escape(_text(value))}</{tag}>')
         return f"<tr>{''.join(cells)}</tr>"
 
 
-def status_table(processes: Sequence[Mapping[str, Any]]) -> Table:
-    """What the processes of a snapshot do; and their sites, where that tells anything."""
+# Half transparent, so that the letters stand out in light and dark themes alike.
+_SHADES = {"running": "rgba(46,160,67,.3)", "blocked": "rgba(219,160,25,.35)"}
+_SHADES |= {"polling": _SHADES["blocked"], "unreachable": "rgba(130,130,130,.35)"}
+_SHADES |= {"ended": _SHADES["unreachable"], "stuck": "rgba(229,72,67,.4)"}
+
+
+def status_table(processes: Sequence[Mapping[str, Any]], stuck: Collection[object] = ()) -> Table:
+    """What the processes of a snapshot do; and their sites, where that tells anything.
+
+    ``stuck``: the names of those that can never go on, which is shown by a colour.
+    """
     now = time.time()
     sites = are_worth_telling(processes)
     rows = [
@@ -71,7 +89,10 @@ def status_table(processes: Sequence[Mapping[str, Any]]) -> Table:
         for one in processes
     ]
     front = ["name", "rank", *(["site"] if sites else []), "state", "for", "waits in", "where"]
-    return Table([*front, "queued", "sent", "received", "pid"], rows)
+    at = front.index("state")
+    kinds = ["stuck" if row[0] in stuck else str(row[at]).partition(" ")[0] for row in rows]
+    shades = {(nth, at): _SHADES.get(kind, "") for nth, kind in enumerate(kinds)}
+    return Table([*front, "queued", "sent", "received", "pid"], rows, shades)
 
 
 def _doing(one: Mapping[str, Any], now: float) -> Iterator[object]:

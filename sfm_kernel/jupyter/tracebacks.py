@@ -1,4 +1,6 @@
-"""How an engine shows that a deadlock has ended its cell: the user's lines, and the explanation."""
+"""How an engine shows that a deadlock has ended its cell: the user's lines, and the explanation.
+
+And what it says of memory where an administrator has limited that."""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from typing import Any
 
 import sfm_kernel
 from sfm_kernel.errors import DeadlockDetected, SFMError
+from sfm_kernel.jupyter.limits import memory_note
 
 _OWN = os.path.dirname(os.path.abspath(sfm_kernel.__file__)) + os.sep
 _MPI4PY = "src/mpi4py/"
@@ -20,9 +23,14 @@ _TITLE = "Deadlock: "
 """How every diagnosis of a deadlock begins."""
 
 
-def install(shell: Any) -> None:
-    """From now on this shell shows deadlocks in short; all other errors as ever."""
-    shell.set_custom_exc((SFMError, RuntimeError), _show)  # mpi4py's is one
+_restart = "%sfm restart"
+
+
+def install(shell: Any, name: object) -> None:
+    """From now on the shell of this engine shows deadlocks in short; all other errors as ever."""
+    global _restart
+    _restart = f"%sfm restart {name}"
+    shell.set_custom_exc((SFMError, RuntimeError, MemoryError), _show)  # mpi4py's is the second
 
 
 def in_short(name: str, value: str) -> tuple[str, str]:
@@ -41,6 +49,8 @@ def _show(
     tb_offset: int | None = None,
 ) -> None:
     """Called by IPython instead of showing the error that is being handled."""
+    if isinstance(value, MemoryError) and (note := memory_note(_restart)):
+        value.add_note(note)
     ended = deadlock(value)
     frames = _without_ours(tb)
     if ended is None or frames is None:

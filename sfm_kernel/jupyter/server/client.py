@@ -58,11 +58,13 @@ class Client:
     Attributes:
         wish: what it wants to see.
         shown: by part, the version that it got last; none before the first.
+        noted: what it was told of worlds that have ended, see ``Hub``.
     """
 
     def __init__(self, write: Callable[[str], Awaitable[None]]) -> None:
         self.wish = Wish()
         self.shown: dict[str, int] = {}
+        self.noted = ""
         self._write = write
         self._waiting: dict[str, Callable[[], str]] = {}
         self._timelines: list[dict[str, Any]] = []

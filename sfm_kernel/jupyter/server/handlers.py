@@ -114,6 +114,12 @@ class WorldsHandler(Handler):
     async def post(self) -> None:
         """Start engines: a number of them, or some with names."""
         wanted = self.body()
+        if not self.service.panel.starts:
+            raise Refused(
+                403,
+                "nothing started: here engines are started in a notebook, with `%sfm start 4` "
+                "(c.SFMPanel.starts in the server's configuration)",
+            )
         try:
             names = engine_names(_wanted(wanted))
             world, cluster = await self.service.keepers.start(names)

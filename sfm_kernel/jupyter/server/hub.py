@@ -23,6 +23,7 @@ class Hub:
 
     Args:
         entries: makes the list of worlds.
+        notes: what there is to tell of engines that were ended since nobody used them.
     """
 
     def __init__(
@@ -31,8 +32,10 @@ class Hub:
         entries: Callable[[], Awaitable[list[dict[str, Any]]]],
         executor: Executor,
         log: logging.Logger,
+        notes: Callable[[], list[str]] = list,
     ) -> None:
         self._worlds, self._entries, self._executor, self._log = worlds, entries, executor, log
+        self._notes = notes
         self._clients: set[Client] = set()
         self._readers: dict[str, Reader] = {}
         self._list_task: asyncio.Task[None] | None = None
@@ -96,7 +99,19 @@ class Hub:
                     self._list = entries
                     for client in self._clients:
                         client.post("worlds", self._list_text)
+                self._tell_notes()
             await asyncio.sleep(LIST_PAUSE)
+
+    def _tell_notes(self) -> None:
+        """Who sees no world is told which ones have ended, and why."""
+        told = "\n".join(self._notes())
+        for client in self._clients:
+            if client.wish.world is None and client.noted != told:
+                client.noted = told
+                text = json.dumps({"type": "error", "text": told})
+                client.post("error", lambda text=text: text)  # type: ignore[misc]
+            elif client.wish.world is not None:
+                client.noted = ""
 
     def _list_text(self) -> str:
         return json.dumps({"type": "worlds", "time": time.time(), "worlds": self._list})

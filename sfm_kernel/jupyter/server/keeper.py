@@ -11,6 +11,9 @@ standard output. The first command is "start":
     {"do": "rescale", "engines": 6}          {}
                                              {"error": "what happened and what to do"}
 
+The administrator's limits are in its environment. Where these say that idle engines end, they do,
+and it with them, unless a command is being obeyed.
+
 When its standard input closes, however the server has ended, it ends its engines, removes their
 files and exits, also in the middle of a command. If it is killed itself, ``supervisor`` and
 ``controller`` notice.
@@ -32,6 +35,7 @@ from typing import Any
 
 from sfm_kernel.errors import SFMError
 from sfm_kernel.jupyter.cluster import Engines
+from sfm_kernel.jupyter.idle import IdleWatch, farewell, leave_note
 
 
 def main() -> None:
@@ -56,12 +60,15 @@ def main() -> None:
 class _Keeper:
     def __init__(self) -> None:
         self._engines: Engines | None = None
+        self._watch: IdleWatch | None = None
+        self._turn = threading.Lock()  # of a command, or of idle engines to end
         self._starting = self._ending = False
 
     def answer(self, command: dict[str, Any]) -> dict[str, Any]:
         """Do what a command says; the answer to it."""
         try:
-            return self._obey(**command)
+            with self._turn:
+                return self._obey(**command)
         except SFMError as problem:
             return {"error": str(problem)}
         except Exception as problem:  # noqa: BLE001 - the panel shows it, and its user decides
@@ -99,7 +106,14 @@ class _Keeper:
                 raise SystemExit
         own.open()
         own.settle()
+        self._watch = IdleWatch(own, own.settings.idle, self._turn, self._end_idle)
         return {"world": own.world, "cluster": own.cluster.cluster_id}
+
+    def _end_idle(self) -> None:
+        assert self._engines is not None
+        idle = self._engines.settings.idle
+        leave_note(self._engines.world, farewell(self._engines.names, idle, "start others here"))
+        os.kill(os.getpid(), signal.SIGTERM)
 
     def end(self, number: int, frame: object) -> None:
         """End the process: at once, but for the moment in which a cluster is half begun."""
@@ -109,6 +123,8 @@ class _Keeper:
 
     def close(self) -> None:
         """End the engines."""
+        if self._watch is not None:
+            self._watch.stop()
         if self._engines is not None:
             self._engines.close()
 

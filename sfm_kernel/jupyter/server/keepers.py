@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+from sfm_kernel.errors import BadSetting
+from sfm_kernel.jupyter.idle import take_note
 
 _PATIENCE = 180.0
 """Seconds for an answer. A keeper gives its engines less to start, and says so itself."""
@@ -23,10 +27,14 @@ class KeeperFailed(Exception):
 
 
 class Keepers:
-    """The clusters of one server, by world. They end with it."""
+    """The clusters of one server, by world. They end with it.
 
-    def __init__(self, log: logging.Logger) -> None:
-        self._log = log
+    Args:
+        limits: gives the administrator's limits as an environment, or raises BadSetting.
+    """
+
+    def __init__(self, log: logging.Logger, limits: Callable[[], Mapping[str, str]]) -> None:
+        self._log, self._limits = log, limits
         self._keepers: dict[str, _Keeper] = {}
 
     def clusters(self) -> dict[str, str]:
@@ -38,16 +46,27 @@ class Keepers:
 
         Raises KeeperFailed; nothing runs then.
         """
-        keeper = await _Keeper.open()
+        try:
+            limits = self._limits()
+        except BadSetting as problem:
+            raise KeeperFailed(f"nothing started: {problem}") from None
+        keeper = await _Keeper.open(limits)
         try:
             answer = await keeper.ask(do="start", names=list(names))
         except BaseException:
             await keeper.close(self._log)
             raise
-        self._keepers = {world: one for world, one in self._keepers.items() if one.runs}
+        for world in [world for world, one in self._keepers.items() if not one.runs]:
+            del self._keepers[world]
+            take_note(world)
         keeper.cluster = answer["cluster"]
         self._keepers[answer["world"]] = keeper
         return answer["world"], keeper.cluster
+
+    def close(self) -> None:
+        """The server ends; its clusters notice, and nobody need be told of them any more."""
+        for world in self._keepers:
+            take_note(world)
 
     async def ask(self, world: str, **command: Any) -> None:
         """Have a cluster's keeper obey a command (``keeper`` lists them). Raises KeeperFailed."""
@@ -70,13 +89,14 @@ class _Keeper:
         self._turn = asyncio.Lock()
 
     @classmethod
-    async def open(cls) -> _Keeper:
+    async def open(cls, limits: Mapping[str, str]) -> _Keeper:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             # -P: or a file in the server's folder could take the place of one of Python's modules.
             *("-P", "-m", "sfm_kernel.jupyter.server.keeper"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
+            env={**os.environ, **limits},
             start_new_session=True,  # Ctrl-C in the server's terminal is not meant for it
         )
         return cls(process)

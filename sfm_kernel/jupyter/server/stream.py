@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 from jupyter_server.auth.decorator import ws_authenticated
@@ -29,6 +30,7 @@ class Stream(WebSocketMixin, WebSocketHandler, JupyterHandler):
         """What tornado calls for each request."""
         self._hub = service.hub
         self._client = Client(self._send)
+        self._rate: float = service.panel.rate
         self._sending: asyncio.Task[None] | None = None
 
     def set_default_headers(self) -> None:
@@ -54,7 +56,9 @@ class Stream(WebSocketMixin, WebSocketHandler, JupyterHandler):
     def on_message(self, message: str | bytes) -> None:
         """A client says what it wants to see."""
         try:
-            self._hub.watch(self._client, Wish.parse(message))
+            wish = Wish.parse(message)
+            wish = replace(wish, rate=min(wish.rate, self._rate))
+            self._hub.watch(self._client, wish)
         except BadWish as problem:
             text = json.dumps({"type": "error", "text": str(problem)})
             self._client.post("error", lambda: text)

@@ -1,0 +1,196 @@
+"""Notebooks on one machine at the same time, of one user and of two: they never meet."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.jupyter.notebook import Notebook, notebook
+
+ROOT = Path(__file__).parents[2]
+
+ROUND = """%%sfm
+told = {token!r}
+send(dest=1 - rank, told=told)
+send(dest='home', told=told, size=size)
+assert recv(src=1 - rank).told == told
+assert not peek(), 'a message of somebody else'"""
+GATHER = """came = [recv(60) for _ in range(2)]
+assert {{(m.told, m.size) for m in came}} == {{({token!r}, 2)}}, came
+assert not peek() and sfm.name == 'home'
+from sfm_kernel.observe import snapshot
+print(len(snapshot(sfm)['processes']), sfm.world)"""
+
+
+def meet_nobody(book: Notebook, rounds: int = 3) -> str:
+    """Send among a notebook's two engines and to it, and see nobody else; the world's name."""
+    text = ""
+    for _ in range(rounds):
+        token = secrets.token_hex(8)
+        book.run(ROUND.format(token=token)).ok()
+        text = book.run(GATHER.format(token=token)).ok().text
+        assert text.split()[0] == "3", "its engines and itself"
+    return text.split()[1]
+
+
+def test_two_notebooks_of_one_user() -> None:
+    with notebook() as one, notebook() as two:
+        for book in (one, two):
+            book.run("%sfm start A B").ok()
+        assert meet_nobody(one) != meet_nobody(two)
+        one.run("%sfm stop").ok()
+        meet_nobody(two)
+
+
+@pytest.mark.stress
+@pytest.mark.timeout(900)
+def test_a_class_that_starts_at_once(effort: int) -> None:
+    """Eight notebooks; thirty in `make long`."""
+    count = 8 if effort == 1 else 30
+    with ThreadPoolExecutor(count) as pool, ExitStack() as stack:
+        books = [*pool.map(lambda _: Notebook(), range(count))]
+        for book in books:
+            stack.callback(book.close)
+        starts = [book.send("%sfm start 2") for book in books]  # all at once
+        for book, start in zip(books, starts, strict=True):
+            begun = book.wait(start)
+            assert "2 engines: 0, 1; this notebook is 'home'" in begun.text, begun.shown
+        worlds = [*pool.map(meet_nobody, books)]
+        assert len({*worlds}) == count
+        one, *others = books
+        one.run("%sfm restart").ok()
+        one.run("%%sfm 0\nimport os; os._exit(1)")
+        for world in pool.map(meet_nobody, others):
+            assert world in worlds
+        [*pool.map(Notebook.close, books)]
+
+
+SEEN = """
+import glob, json, os, sys
+from sfm_kernel import directory
+from sfm_kernel.jupyter.places import running_clusters
+from sfm_kernel.jupyter.server.worlds import Worlds
+from tests.jupyter.notebook import notebook
+from tests.jupyter.test_many_notebooks import meet_nobody
+
+def tell(**what):
+    print(json.dumps(what), flush=True)
+
+def open_to_me(top):
+    try:
+        return os.listdir(top)
+    except OSError as error:
+        return type(error).__name__
+
+with notebook("%sfm start 2") as book:
+    tell(world=meet_nobody(book), root=directory.root())
+    other = json.loads(sys.stdin.readline())
+    tell(
+        worlds=directory.worlds(), shown=Worlds().names(),
+        clusters=[one.cluster_id for one in running_clusters()],
+        folder=open_to_me(other["root"]), cleaned=directory.clean(),
+        segments=open_to_me(os.path.join(other["root"], other["world"])),
+        again=meet_nobody(book),
+    )
+    sys.stdin.readline()
+"""
+
+
+class User:
+    """Another user of this machine, who has a notebook with two engines."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.home = Path(tempfile.mkdtemp(prefix=f"sfm-user-{number}-"))
+        os.chown(self.home, number, number)
+        self.process = subprocess.Popen(
+            [*_as_user(number), sys.executable, "-c", SEEN],
+            env=self.environment(),
+            cwd=self.home,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def environment(self) -> dict[str, str]:
+        """As after a login: nothing says where worlds are."""
+        kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+        folders = ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR")
+        for name in folders:
+            made = self.home / name.lower()
+            made.mkdir(mode=0o700)
+            os.chown(made, self.number, self.number)
+            kept[name] = str(made)
+        return kept | {"HOME": str(self.home), "USER": "sfm", "PYTHONPATH": str(ROOT)}
+
+    def told(self) -> dict[str, Any]:
+        """What it tells next."""
+        assert self.process.stdout is not None
+        found: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return found
+
+    def tell(self, **what: Any) -> None:
+        """Answer."""
+        assert self.process.stdin is not None
+        print(json.dumps(what), file=self.process.stdin, flush=True)
+
+    def close(self) -> None:
+        """End its notebook; nothing of it is left."""
+        self.process.communicate()
+        shutil.rmtree(self.home)
+
+
+def _as_user(number: int) -> list[str]:
+    """What starts a command as that user; Python may lie in a folder that only root may enter."""
+    as_user = ["setpriv", f"--reuid={number}", f"--regid={number}", "--clear-groups"]
+    if not os.path.realpath(sys.executable).startswith("/root/"):
+        return as_user
+    # In a mount namespace of its own, the folder has nothing but what Python needs.
+    mine = os.path.dirname(os.path.dirname(os.path.realpath(sys.executable)))
+    script = (
+        'set -e; kept=$(mktemp -d); mount --bind "$1" "$kept"; mount -t tmpfs -o mode=755 none '
+        '/root; mkdir -p "$1"; mount --move "$kept" "$1"; rmdir "$kept"; shift; exec "$@"'
+    )
+    private = ["unshare", "--mount", "--propagation", "private"]
+    return [*private, "sh", "-c", script, "sh", mine, *as_user]
+
+
+@pytest.fixture
+def users() -> Iterator[list[User]]:
+    """Two, where this may be played."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can play two users")
+    numbers = [60_000 + 2 * (os.getpid() % 2000) + nth for nth in (1, 2)]
+    probe = [*_as_user(numbers[0]), sys.executable, "-c", "import sfm_kernel"]
+    if shutil.which("setpriv") is None or subprocess.run(probe, cwd=ROOT).returncode:
+        pytest.skip("another user cannot run this Python")
+    made = [User(number) for number in numbers]
+    yield made
+    for one in made:
+        one.close()
+        os.rmdir(f"/dev/shm/sfm-{one.number}")  # nothing is in it
+
+
+def test_two_users_of_one_machine(users: list[User]) -> None:
+    known = [one.told() for one in users]
+    assert [one["root"] for one in known] == [f"/dev/shm/sfm-{one.number}" for one in users]
+    for one, other in zip(users, known[::-1], strict=True):
+        one.tell(**other)
+    for one, own in zip(users, known, strict=True):
+        seen = one.told()
+        assert seen["worlds"] == seen["shown"] == [own["world"]] == [seen["again"]]
+        assert len(seen["clusters"]) == 1
+        assert seen["folder"] == seen["segments"] == "PermissionError"
+        assert seen["cleaned"] == []
