@@ -10,6 +10,7 @@ their own module.
     keyboard     asks the user when such a program reads
     commands     the commands in words: what %sfm help says
     looking      the commands that show a world and change nothing
+    recording    %sfm record: what happened, as a file to hand in
     observed     what is seen meanwhile: deadlocks, messages that nobody received
     lines        which cell a line of code stands in
     home         the notebook in the engines' world

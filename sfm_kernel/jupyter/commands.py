@@ -10,6 +10,7 @@ OPTIONS = {
     "connect": ("--site",),
     "detect": ("on", "off"),
     "timeline": (),
+    "record": ("--title", "--name"),
     "scale": (),
     "restart": (),
     "run": ("-n", "-m"),
@@ -28,6 +29,8 @@ HELP = """\
 %sfm why               why nothing goes on: who waits for whom, and which message nearly fits
 %sfm detect on         end a deadlock of the notebook's own calls, too, which else is only told
 %sfm timeline          what happened in the last run, message by message; FILE.json: for Perfetto
+%sfm record run.html   the same with the explanation and the code, for who has no Jupyter; also
+                       --title "Exercise 3" --name Ada, and `%%sfm --record run.html` for one cell
 %sfm scale 6           have six engines: more are started, or the highest ranks end
 %sfm restart [A]       start an engine again (all without a name); it keeps its name and rank
 %sfm stop              end the engines

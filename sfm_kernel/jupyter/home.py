@@ -6,6 +6,7 @@ import atexit
 import os
 import re
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -16,7 +17,11 @@ from sfm_kernel.errors import NameInUse, UnknownName, WorldGone
 from sfm_kernel.jupyter import cluster as clusters
 from sfm_kernel.jupyter.places import notebook_site
 from sfm_kernel.jupyter.sites import LOOPBACK, Sites
+from sfm_kernel.observe.record import Told
 from sfm_kernel.transport.base import Member, Name
+
+_KEPT = 20
+"""Deadlocks that are remembered, for `%sfm record`."""
 
 
 class Home:
@@ -24,12 +29,16 @@ class Home:
 
     Attributes:
         sfm: the notebook's endpoint.
+        ran: when a cell was last run on its engines (s since 1970), by its number and id.
+        told: what was said about deadlocks, the latest of it.
         failed: when a cell on its engines was last stopped or failed, in nanoseconds; or 0.
     """
 
     def __init__(self, engines: clusters.Engines, site: str | None = None) -> None:
         self.sfm: Any = None
         self.failed = 0
+        self.ran: dict[tuple[int | None, str | None], float] = {}
+        self.told: deque[Told] = deque(maxlen=_KEPT)
         self._engines, self._site = engines, site
         self._process = os.getpid()
         self._tell_waiting: Callable[[Sequence[Name]], None] | None = None

@@ -15,7 +15,7 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 
 from sfm_kernel.errors import BadName, SFMError, UnknownName
-from sfm_kernel.jupyter import c_cells, commands, looking, mpi
+from sfm_kernel.jupyter import c_cells, commands, looking, mpi, recording
 from sfm_kernel.jupyter import cell as cells
 from sfm_kernel.jupyter.engine import NAMES, is_engine
 from sfm_kernel.jupyter.home import Home
@@ -43,6 +43,7 @@ class SFMMagics(Magics):
             "start": self._start,
             "connect": self._connect,
             **{name: partial(self._look, look) for name, look in looking.LOOKS.items()},
+            "record": self._record,
             "detect": self._detect,
             "scale": self._scale,
             "restart": self._restart,
@@ -96,7 +97,11 @@ class SFMMagics(Magics):
             if not args.names and (ended := home.ended()):
                 print(f"without {', '.join(ended)}, which ended: `%sfm restart`", file=sys.stderr)
             runner = cells.CellRunner(self.shell, home, self._lines)
-            return runner.run(cell, members, args)
+            try:
+                return runner.run(cell, members, args)
+            finally:
+                if args.record:  # also of what has failed, or was stopped
+                    recording.write(home, self._lines, args.record)
 
     def _c(self, words: Sequence[str], cell: str) -> None:
         """Run a cell in C."""
@@ -184,6 +189,9 @@ class SFMMagics(Magics):
 
     def _look(self, look: looking.Look, words: Sequence[str]) -> None:
         look(self._running(), words)
+
+    def _record(self, words: Sequence[str]) -> None:
+        recording.run(self._running(), self._lines, words)
 
     def _help(self, words: Sequence[str]) -> None:
         print(commands.HELP)
