@@ -10,6 +10,7 @@ OPTIONS = {
     "connect": ("--site",),
     "detect": ("on", "off"),
     "timeline": (),
+    "share": ("--name", "--code", "off"),
     "record": ("--title", "--name"),
     "scale": (),
     "restart": (),
@@ -31,6 +32,7 @@ HELP = """\
 %sfm timeline          what happened in the last run, message by message; FILE.json: for Perfetto
 %sfm record run.html   the same with the explanation and the code, for who has no Jupyter; also
                        --title "Exercise 3" --name Ada, and `%%sfm --record run.html` for one cell
+%sfm share URL         show this world to a class, whose page has the URL; --name Ada, --code; off
 %sfm scale 6           have six engines: more are started, or the highest ranks end
 %sfm restart [A]       start an engine again (all without a name); it keeps its name and rank
 %sfm stop              end the engines

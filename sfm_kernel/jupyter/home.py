@@ -88,6 +88,11 @@ class Home:
         return self._engines.names
 
     @property
+    def url(self) -> str | None:
+        """Of the world's directory server; None where all its processes are on this machine."""
+        return self._engines.url
+
+    @property
     def own(self) -> bool:
         """Whether this notebook started the engines."""
         return self._engines.own

@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 
 from sfm_kernel.errors import BadName, SFMError, UnknownName
-from sfm_kernel.jupyter import c_cells, commands, looking, mpi, recording
+from sfm_kernel.jupyter import c_cells, commands, looking, mpi
 from sfm_kernel.jupyter import cell as cells
 from sfm_kernel.jupyter.engine import NAMES, is_engine
 from sfm_kernel.jupyter.home import Home
@@ -24,6 +24,9 @@ from sfm_kernel.jupyter.observed import Watcher
 from sfm_kernel.jupyter.sites import Sites
 from sfm_kernel.jupyter.starting import wanted_engines, wanted_site
 from sfm_kernel.transport.base import Member
+
+if TYPE_CHECKING:
+    from sfm_kernel.classroom.sharing import Share
 
 
 @magics_class
@@ -38,12 +41,14 @@ class SFMMagics(Magics):
         self._c_cells = c_cells.CCells(self._lines)
         self._ends = False  # whether a deadlock of this notebook's own calls is ended
         self._watcher: Watcher | None = None
+        self._share: Share | None = None
         self._depth = 0  # of cells that run inside others
         self._commands: dict[str, Callable[[list[str]], None]] = {
             "start": self._start,
             "connect": self._connect,
             **{name: partial(self._look, look) for name, look in looking.LOOKS.items()},
             "record": self._record,
+            "share": self._share_world,
             "detect": self._detect,
             "scale": self._scale,
             "restart": self._restart,
@@ -101,6 +106,8 @@ class SFMMagics(Magics):
                 return runner.run(cell, members, args)
             finally:
                 if args.record:  # also of what has failed, or was stopped
+                    from sfm_kernel.jupyter import recording
+
                     recording.write(home, self._lines, args.record)
 
     def _c(self, words: Sequence[str], cell: str) -> None:
@@ -191,7 +198,22 @@ class SFMMagics(Magics):
         look(self._running(), words)
 
     def _record(self, words: Sequence[str]) -> None:
+        from sfm_kernel.jupyter import recording
+
         recording.run(self._running(), self._lines, words)
+
+    def _share_world(self, words: Sequence[str]) -> None:
+        from sfm_kernel.jupyter import sharing
+
+        if list(words) == ["off"]:
+            print("shared no more" if self._share else "nothing was shared")
+            self._unshare()
+        elif words:
+            home = self._running()
+            self._unshare()
+            self._share = sharing.start(home, self._lines, words)
+        else:
+            print(sharing.state(self._share))
 
     def _help(self, words: Sequence[str]) -> None:
         print(commands.HELP)
@@ -232,6 +254,11 @@ class SFMMagics(Magics):
             watcher, self._watcher = self._watcher, None
             watcher.stop()
 
+    def _unshare(self) -> None:
+        if self._share is not None:
+            share, self._share = self._share, None
+            share.stop()
+
     def _enter(self, home: Home) -> None:
         self._home = home
         home.sfm.describe(kind="notebook")
@@ -240,6 +267,7 @@ class SFMMagics(Magics):
 
     def leave(self) -> None:
         """Leave the world, and stop the cluster if this notebook started it."""
+        self._unshare()
         self._unwatch()
         if self._home is not None:
             home, self._home = self._home, None

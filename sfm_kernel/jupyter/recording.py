@@ -66,7 +66,7 @@ def write(home: Home, lines: Lines, path: str, *, title: str = "", name: str = "
             title=title,
             name=name,
             told=home.told,
-            sources=_sources(lines),
+            sources=sources(lines),
             cells=_ran(home, since=found.data["begin"]),
             facts=machine(),
             elsewhere=home.pictures,
@@ -79,7 +79,9 @@ def write(home: Home, lines: Lines, path: str, *, title: str = "", name: str = "
     print("\n".join([f"{path}: {size}; any browser opens it, without Jupyter", *notes]))
 
 
-def _sources(lines: Lines) -> Callable[[Mapping[str, Any]], str | None]:
+def sources(lines: Lines) -> Callable[[Mapping[str, Any]], str | None]:
+    """Gives the code of this notebook's cells, and of files that are no libraries."""
+
     def source(where: Mapping[str, Any]) -> str | None:
         if where["cell"] is None:
             return lines_of_files(where)

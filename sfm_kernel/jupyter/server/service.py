@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.jupyter.server.elsewhere import Doors
 from sfm_kernel.jupyter.server.hub import Hub
 from sfm_kernel.jupyter.server.keepers import Keepers
 from sfm_kernel.jupyter.server.listing import Listing
 from sfm_kernel.jupyter.server.worlds import Worlds
+
+if TYPE_CHECKING:
+    from sfm_kernel.classroom.board import Board
 
 _THREADS = 4
 """Some worlds may make their reader wait: those with processes that are stopped."""
@@ -24,6 +27,7 @@ class Service:
         self.worlds = Worlds(self.doors)
         self.keepers = Keepers(app.log)
         self.listing = Listing(app, self.worlds, self.keepers.clusters, self.executor)
+        self.board: Board | None = None  # of the class that is open here
         self.hub = Hub(self.worlds, self.listing.entries, self.executor, app.log)
 
     def close(self) -> None:
