@@ -209,9 +209,9 @@ class SFMMagics(Magics):
             print("shared no more" if self._share else "nothing was shared")
             self._unshare()
         elif words:
-            home = self._running()
-            self._unshare()
-            self._share = sharing.start(home, self._lines, words)
+            share = sharing.start(self._running(), self._lines, words)
+            self._unshare()  # what was shared before, now that this is
+            self._share = share
         else:
             print(sharing.state(self._share))
 
