@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Iterator
@@ -14,7 +13,6 @@ import pytest
 from sfm_kernel.classroom.picture import encoded
 from tests.browser import ui
 from tests.browser.fake import message, place, process
-from tests.browser.lab import Lab
 from tests.unit.test_classroom import KEY, Class, diagnosis
 
 if TYPE_CHECKING:
@@ -176,14 +174,3 @@ def test_what_was_known_stays_when_the_class_is_away(context: BrowserContext) ->
     ui.expect(page.get_by_role("alert")).to_contain_text("does not answer")
     assert page.locator("#worlds li").count() == 1
     page.close()
-
-
-def test_from_jupyterlab_it_opens_in_a_page_of_its_own(page: Page, lab: Lab) -> None:
-    ui.open_lab(page, lab)
-    with page.context.expect_page() as opened:
-        ui.command(page, "sfm:classroom")
-    classroom = opened.value
-    ui.expect(classroom.locator("#line")).to_contain_text(f"{lab.url('sfm/classroom/')}#")
-    ui.expect(classroom.get_by_text("Nobody shares a world yet.")).to_be_visible()
-    assert json.loads(classroom.evaluate("JSON.stringify([location.pathname])"))
-    classroom.close()
