@@ -1,4 +1,5 @@
-"""``python -m sfm_kernel clean | worlds | queues WORLD | why WORLD``: SFM from a shell."""
+"""SFM from a shell: ``python -m sfm_kernel clean | worlds | queues WORLD | why WORLD | record WORLD
+FILE``."""
 
 from __future__ import annotations
 
@@ -6,7 +7,9 @@ import argparse
 import sys
 
 from sfm_kernel import directory
+from sfm_kernel.bench.machine import machine
 from sfm_kernel.errors import SFMError
+from sfm_kernel.observe import record
 from sfm_kernel.observe.explain import explain
 from sfm_kernel.observe.snapshot import message_text, snapshot
 
@@ -21,6 +24,11 @@ def main(arguments: list[str] | None = None) -> int:
     queues.add_argument("world")
     why = commands.add_parser("why", help="say why a world does not go on")
     why.add_argument("world")
+    record = commands.add_parser("record", help="write what happened in a world into an HTML file")
+    record.add_argument("world")
+    record.add_argument("file")
+    record.add_argument("--title", default="", help="what it is")
+    record.add_argument("--name", default="", help="whose it is")
     options = parser.parse_args(arguments)
     try:
         if options.command == "clean":
@@ -30,9 +38,11 @@ def main(arguments: list[str] | None = None) -> int:
             print("\n".join(directory.worlds()) or "no worlds")
         elif options.command == "queues":
             _queues(options.world)
+        elif options.command == "record":
+            _record(options)
         else:
             _why(options.world)
-    except SFMError as error:
+    except (SFMError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0
@@ -52,6 +62,19 @@ def _why(world: str) -> None:
     with directory.LocalDirectory(world, create=False) as found:
         diagnosis = explain(found.folder, patience=1.0)
     print("\n".join([diagnosis["title"], *diagnosis["sentences"]]))
+
+
+def _record(options: argparse.Namespace) -> None:
+    with directory.LocalDirectory(options.world, create=False) as found:
+        notes = record(
+            found.folder,
+            options.file,
+            title=options.title,
+            name=options.name,
+            facts=machine(),
+            patience=1.0,
+        )
+    print("\n".join([options.file, *notes]))
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ def run(
     names: Sequence[str] | None = None,
     timeout: float | None = None,
     detect: bool = False,
+    record: str | os.PathLike[str] | None = None,
     **kwargs: Any,
 ) -> list[Any]:
     """Call ``function(sfm, *args, **kwargs)`` in ``n`` processes; their results, by rank.
@@ -48,6 +49,8 @@ def run(
         names: names of the ranks; without them a process's name is its rank.
         timeout: seconds after which all are stopped.
         detect: calls that wait for each other for ever end with DeadlockDetected.
+        record: an HTML file, into which is written what happened: the timeline, what was said of a
+            deadlock, and the code; also of what has failed. See ``sfm_kernel.observe.record``.
     Raises:
         ProcessFailed: a process raised (its traceback is in the message) or died.
         RecvTimeout: not all had returned within ``timeout`` seconds.
@@ -65,11 +68,18 @@ def run(
     world = f"run-{os.getpid()}-{secrets.token_hex(4)}"
     work = cloudpickle.dumps((function, args, kwargs))
     crew = _Crew()
-    watching = Watching(world, crew.pids, _say, end=detect, hint=_HINT)
+    path = os.fspath(record) if record else ""
+    script = getattr(getattr(function, "__code__", None), "co_filename", "") if record else ""
+    watching = Watching(world, crew.pids, _say, end=detect, hint=_HINT, record=path, script=script)
     try:
         for rank in range(n):
             crew.start(world, rank, n, names[rank] if names else None, work)
-        return crew.results(n, timeout, watching)
+        try:
+            results = crew.results(n, timeout, watching)
+        finally:
+            watching.record()
+        crew.end()
+        return results
     finally:
         crew.stop()
         _remove(world)
@@ -147,13 +157,19 @@ class _Crew:
                     if not part:
                         selector.unregister(event.fd)
                         results[event.data] = self._result(event.data, bytes(report))
+        return [results[rank] for rank in range(n)]
+
+    def end(self) -> None:
+        """All have returned: let them leave the world.
+
+        Raises CollectiveMismatch.
+        """
         self._say(END)
         for process in self._processes:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(GRACE)
         if mismatch := disagreement(self._accounts):
             raise mismatch
-        return [results[rank] for rank in range(n)]
 
     def _say(self, word: bytes) -> None:
         for process in self._processes:

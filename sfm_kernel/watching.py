@@ -5,14 +5,17 @@ A launcher is no member of their world: it observes, and is not observed.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.directory import root
 
 if TYPE_CHECKING:
+    from sfm_kernel.observe.record import Told
+    from sfm_kernel.observe.timeline import Recorder
     from sfm_kernel.observe.watch import Lookout
 
 LOOK_EVERY = 0.5
@@ -20,6 +23,9 @@ LOOK_EVERY = 0.5
 
 PROOF = 2.0
 """Seconds for which a deadlock has to stand before it is told, or ended."""
+
+_SENT = "<dynamic-code>"
+"""The file of functions that are sent by value, as cloudpickle has it."""
 
 _BUSY = 0.5
 """The share of a processor that a process takes which computes."""
@@ -37,6 +43,8 @@ class Watching:
         tell: called with what is to be shown.
         end: whether the calls of a deadlock are ended with DeadlockDetected; nothing is told then.
         hint: what the user could do about one, the last line of what is told.
+        record: the file into which ``record`` writes what happened; empty for none.
+        script: the file of the functions that are sent to the processes, where there is one.
     """
 
     def __init__(
@@ -47,11 +55,16 @@ class Watching:
         *,
         end: bool = False,
         hint: str = "",
+        record: str = "",
+        script: str = "",
     ) -> None:
         self._folder, self._pids = os.path.join(root(), world), pids
         self._tell, self._end, self._hint = tell, end, hint
         self._lookout: Lookout | None = None
         self._times: dict[int, float] = {}
+        self._path, self._script = record, script
+        self._told: list[Told] = []
+        self._recorder: Recorder | None = None
         self.due = time.monotonic() + LOOK_EVERY
 
     def look(self) -> None:
@@ -60,6 +73,8 @@ class Watching:
         if now < self.due:
             return
         passed, self.due = now - self.due + LOOK_EVERY, now + LOOK_EVERY
+        if self._path:
+            self._follow()
         if self._lookout is None:
             if self._somebody_rests(passed):
                 self._lookout = self._begin()
@@ -70,14 +85,59 @@ class Watching:
             return
 
     def _begin(self) -> Lookout:
-        from sfm_kernel.observe.watch import Lookout, Watch, end_calls
+        from sfm_kernel.observe.watch import Lookout, Watch, end_calls, explanation
 
         folder = self._folder
-        end = (lambda found: end_calls(folder, found)) if self._end else None
-        return Lookout(Watch(folder, PROOF), self._show, end, quiet=True)
+
+        def end(found: dict[str, Any]) -> list[Any]:
+            self._note(explanation(found))
+            if self._path:
+                self._follow()  # they may leave now
+            return end_calls(folder, found)
+
+        return Lookout(Watch(folder, PROOF), self._show, end if self._end else None, quiet=True)
 
     def _show(self, text: str) -> None:
+        self._note(text)
         self._tell("\n".join(filter(None, (text, self._hint))))
+
+    def record(self) -> None:
+        """Write the file, if there is to be one, while the processes are there."""
+        if not self._path:
+            return
+        from sfm_kernel.observe.record import record
+        from sfm_kernel.observe.record.listing import lines_of_files
+
+        def source(where: Mapping[str, Any]) -> str | None:
+            is_sent = where["file"] == _SENT and self._script
+            return lines_of_files({**where, "file": self._script} if is_sent else where)
+
+        self._follow()
+        if self._recorder is None:
+            self._tell(f"{self._path} was not written: nothing has happened")
+            return
+        try:
+            run = self._recorder.timeline()
+            notes = record(self._folder, self._path, told=self._told, run=run, sources=source)
+        except OSError as problem:
+            notes = [f"{self._path} was not written: {problem.strerror}"]
+        for note in notes:
+            self._tell(note)
+
+    def _follow(self) -> None:
+        """Read on: processes keep their latest events only."""
+        from sfm_kernel.observe.timeline import Recorder
+
+        with contextlib.suppress(OSError):  # the world is not there yet
+            recorder = self._recorder or Recorder(self._folder)
+            recorder.read()
+            self._recorder = recorder
+
+    def _note(self, text: str) -> None:
+        if self._path:
+            from sfm_kernel.observe.record import Told
+
+            self._told.append(Told(time.time(), text))
 
     def _somebody_rests(self, passed: float) -> bool:
         before, self._times = self._times, {pid: _computed(pid) for pid in self._pids()}

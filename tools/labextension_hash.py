@@ -23,11 +23,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "labextension"
 BUILT = ROOT / "sfm_kernel/install/data/share/jupyter/labextensions/@sfm/labextension"
+PAGE = ROOT / "sfm_kernel/observe/record"
+"""Of the page of `%sfm record`, whose built files lie beside what writes it."""
 HASH = "sources.sha256"
 HASHES = "built.sha256"
 
 _FOLDERS = ("src", "style", "schema")
-_FILES = ("package.json", "tsconfig.json", "yarn.lock", "install.json", "rspack.config.js")
+_FILES = ("package.json", "tsconfig.json", "yarn.lock", "install.json", "rspack.config.js",
+          "record.build.js")  # fmt: skip
 _AGAIN = "run `make labextension`, and add what it has changed"
 
 
@@ -47,13 +50,12 @@ def digest() -> str:
     return sha.hexdigest()
 
 
-def hashes(built: Path) -> dict[str, str]:
-    """The hash of each file of a build, by its path."""
+def hashes(built: Path, page: Path = PAGE) -> dict[str, str]:
+    """The hash of each file of a build, by its path; of the page's, by its name."""
     files = sorted(path for path in built.rglob("*") if path.is_file() and path.name != HASHES)
-    return {
-        path.relative_to(built).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in files
-    }
+    named = {path.relative_to(built).as_posix(): path for path in files}
+    named |= {f"{page.name}/{name}": page / name for name in ("page.css", "page.js")}
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in named.items()}
 
 
 def known(built: Path) -> dict[str, str]:
@@ -67,14 +69,14 @@ def differences(one: dict[str, str], other: dict[str, str]) -> list[str]:
     return sorted({path for path, _ in one.items() ^ other.items()})
 
 
-def complete(built: Path) -> None:
+def complete(built: Path, page: Path = PAGE) -> None:
     """Put into a build what the builder does not."""
     if not (built / "package.json").is_file():
         raise SystemExit(f"there is no build in {built}: `make labextension` makes it")
     shutil.copy(SOURCES / "install.json", built)  # the builder empties the folder
     (built / HASH).write_text(digest() + "\n")
-    # As sha256sum has it: `sha256sum --check built.sha256`.
-    lines = [f"{sha}  {path}\n" for path, sha in hashes(built).items()]
+    # As sha256sum has it.
+    lines = [f"{sha}  {path}\n" for path, sha in hashes(built, page).items()]
     (built / HASHES).write_text("".join(lines))
 
 
@@ -87,9 +89,9 @@ def compare() -> None:
         copy = scratch / SOURCES.name
         shutil.copytree(SOURCES, copy, symlinks=True, ignore=_results, copy_function=_link)
         subprocess.run(["jlpm", "build"], cwd=copy, check=True)
-        built = scratch / BUILT.relative_to(ROOT)
-        complete(built)
-        if other := differences(hashes(built), hashes(BUILT)):
+        built, page = (scratch / one.relative_to(ROOT) for one in (BUILT, PAGE))
+        complete(built, page)
+        if other := differences(hashes(built, page), hashes(BUILT)):
             raise SystemExit(f"a build of labextension/ differs in {', '.join(other)}: {_AGAIN}")
 
 

@@ -11,6 +11,8 @@ their own module.
     commands     the commands in words: what %sfm help says
     looking      the commands that show a world and change nothing
     watch        the live table in a cell
+    recording    %sfm record: what happened, as a file to hand in
+    sharing      %sfm share: shows this world to a class
     observed     what is seen meanwhile: deadlocks, messages that nobody received
     lines        which cell a line of code stands in
     home         the notebook in the engines' world

@@ -54,6 +54,7 @@ class CellInterrupted(KeyboardInterrupt):
     "--no-detect", action="store_true", help="let a deadlock stand: see the panel, `%%sfm why`"
 )
 @argument("--watch", action="store_true", help="show what each process does meanwhile")
+@argument("--record", metavar="FILE", help="then write what happened into an HTML file")
 @argument("names", nargs="*", help="names or ranks of engines: A, 0, 0,2, 0:2 (default: all)")
 def options(line: str) -> Any:
     """The options of ``%%sfm``, which are ipyparallel's, and the engines it names.
@@ -87,6 +88,7 @@ class CellRunner(ParallelMagics):
             CellInterrupted: it was interrupted here, and so the engines were.
             WorldGone: the controller has ended, so that no answer can come.
         """
+        self._home.ran[self._lines.cell] = time.time()
         label = self._lines.label(before=1, failed=self._home.failed)  # the magic's own line
         self.view = _View(self._home, members, label)
         blocks = args.block is not False

@@ -11,6 +11,8 @@ OPTIONS = {
     "detect": ("on", "off"),
     "timeline": (),
     "watch": (),
+    "share": ("--name", "--code", "off"),
+    "record": ("--title", "--name"),
     "scale": (),
     "restart": (),
     "run": ("-n", "-m"),
@@ -31,6 +33,9 @@ HELP = """\
 %sfm watch             the same as a table that lives, until the engines rest; 30: for 30 seconds
 %sfm detect on         end a deadlock of the notebook's own calls, too, which else is only told
 %sfm timeline          what happened in the last run, message by message; FILE.json: for Perfetto
+%sfm record run.html   the same with the explanation and the code, for who has no Jupyter; also
+                       --title "Exercise 3" --name Ada, and `%%sfm --record run.html` for one cell
+%sfm share URL         show this world to a class, whose page has the URL; --name Ada, --code; off
 %sfm scale 6           have six engines: more are started, or the highest ranks end
 %sfm restart [A]       start an engine again (all without a name); it keeps its name and rank
 %sfm stop              end the engines

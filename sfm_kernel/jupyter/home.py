@@ -6,6 +6,7 @@ import atexit
 import os
 import re
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -18,7 +19,11 @@ from sfm_kernel.jupyter.limits import limit_buffering
 from sfm_kernel.jupyter.places import notebook_site, running_clusters
 from sfm_kernel.jupyter.settings import Settings
 from sfm_kernel.jupyter.sites import LOOPBACK, Sites
+from sfm_kernel.observe.record import Told
 from sfm_kernel.transport.base import Member, Name
+
+_KEPT = 20
+"""Deadlocks that are remembered, for `%sfm record`."""
 
 
 class Home:
@@ -26,6 +31,8 @@ class Home:
 
     Attributes:
         sfm: the notebook's endpoint.
+        ran: when a cell was last run on its engines (s since 1970), by its number and id.
+        told: what was said about deadlocks, the latest of it.
         failed: when a cell on its engines was last stopped or failed, in nanoseconds; or 0.
     """
 
@@ -33,6 +40,8 @@ class Home:
         self.sfm: Any = None
         self.failed = 0
         self._stopped = False
+        self.ran: dict[tuple[int | None, str | None], float] = {}
+        self.told: deque[Told] = deque(maxlen=_KEPT)
         self._engines, self._site = engines, site
         self._process = os.getpid()
         self._tell_waiting: Callable[[Sequence[Name]], None] | None = None
@@ -91,6 +100,11 @@ class Home:
     def cluster(self) -> clusters.Engines:
         """The engines' cluster."""
         return self._engines
+
+    @property
+    def url(self) -> str | None:
+        """Of the world's directory server; None where all its processes are on this machine."""
+        return self._engines.url
 
     @property
     def own(self) -> bool:

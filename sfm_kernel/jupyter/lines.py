@@ -39,6 +39,13 @@ class Lines:
         if len(self._cells) > _KEPT:
             self._cells.popitem(last=False)
 
+    def code(self, number: int | None, identity: str | None) -> str | None:
+        """The text of a cell of this notebook; None of another notebook's."""
+        if number is None or (number, identity) not in {one[:2] for one in self._cells.values()}:
+            return None
+        cells = self._shell.history_manager.input_hist_raw
+        return str(cells[number]) if number < len(cells) else None
+
     def of_notebook(self, info: Any) -> None:
         """A cell of this notebook is about to run (IPython's event ``pre_run_cell``)."""
         if info.store_history:  # not what a front end asks for by itself

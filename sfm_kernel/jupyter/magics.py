@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
@@ -27,6 +27,9 @@ from sfm_kernel.jupyter.sites import Sites
 from sfm_kernel.jupyter.starting import wanted_engines, wanted_idle, wanted_site
 from sfm_kernel.transport.base import Member
 
+if TYPE_CHECKING:
+    from sfm_kernel.classroom.sharing import Share
+
 
 @magics_class
 class SFMMagics(Magics):
@@ -40,6 +43,7 @@ class SFMMagics(Magics):
         self._c_cells = c_cells.CCells(self._lines)
         self._ends = False  # whether a deadlock of this notebook's own calls is ended
         self._watcher: Watcher | None = None
+        self._share: Share | None = None
         self._depth = 0  # of cells that run inside others
         self._settings: Settings | None = None
         self._idle = Idle(self.leave)
@@ -47,6 +51,8 @@ class SFMMagics(Magics):
             "start": self._start,
             "connect": self._connect,
             **{name: partial(self._look, look) for name, look in looking.LOOKS.items()},
+            "record": self._record,
+            "share": self._share_world,
             "detect": self._detect,
             "scale": self._scale,
             "restart": self._restart,
@@ -100,7 +106,13 @@ class SFMMagics(Magics):
             if not args.names and (ended := home.ended()):
                 print(f"without {', '.join(ended)}, which ended: `%sfm restart`", file=sys.stderr)
             runner = cells.CellRunner(self.shell, home, self._lines)
-            return runner.run(cell, members, args)
+            try:
+                return runner.run(cell, members, args)
+            finally:
+                if args.record:  # also of what has failed, or was stopped
+                    from sfm_kernel.jupyter import recording
+
+                    recording.write(home, self._lines, args.record)
 
     def _c(self, words: Sequence[str], cell: str) -> None:
         """Run a cell in C."""
@@ -197,6 +209,24 @@ class SFMMagics(Magics):
     def _look(self, look: looking.Look, words: Sequence[str]) -> None:
         look(self._running(), words)
 
+    def _record(self, words: Sequence[str]) -> None:
+        from sfm_kernel.jupyter import recording
+
+        recording.run(self._running(), self._lines, words)
+
+    def _share_world(self, words: Sequence[str]) -> None:
+        from sfm_kernel.jupyter import sharing
+
+        if list(words) == ["off"]:
+            print("shared no more" if self._share else "nothing was shared")
+            self._unshare()
+        elif words:
+            share = sharing.start(self._running(), self._lines, words)
+            self._unshare()  # what was shared before, now that this is
+            self._share = share
+        else:
+            print(sharing.state(self._share))
+
     def _help(self, words: Sequence[str]) -> None:
         print(commands.HELP)
 
@@ -246,6 +276,11 @@ class SFMMagics(Magics):
             self.shell.configurables.append(self._settings.configured)  # for `%config SFM`
         return self._settings
 
+    def _unshare(self) -> None:
+        if self._share is not None:
+            share, self._share = self._share, None
+            share.stop()
+
     def _enter(self, home: Home) -> None:
         self._home = home
         home.sfm.describe(kind="notebook")
@@ -254,6 +289,7 @@ class SFMMagics(Magics):
 
     def leave(self) -> None:
         """Leave the world, and stop the cluster if this notebook started it."""
+        self._unshare()
         self._unwatch()
         self._idle.stop()
         if self._home is not None:

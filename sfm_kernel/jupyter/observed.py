@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -15,6 +16,7 @@ from sfm_kernel.errors import SFMError
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.tables import Note
 from sfm_kernel.observe import Watch, snapshot
+from sfm_kernel.observe.record import Told
 from sfm_kernel.observe.snapshot import calls
 from sfm_kernel.observe.watch import Lookout, end_calls
 from sfm_kernel.transport.base import Member
@@ -80,6 +82,7 @@ class Watcher:
                 return
 
     def _tell(self, text: str) -> None:
+        self._home.told.append(Told(time.time(), text))
         hint = "" if self._ends else _HINT
         print("\n".join(filter(None, (text, hint))), file=sys.stderr)
 

@@ -4,6 +4,7 @@
     explain     why a world does not go on
     timeline    what happened, message by message
     watch       proof of a deadlock, and its end
+    record      all of it as one file, for who has no Jupyter
     events      the traces that the timeline is made of
     places      lines of programs
     schema.json the shape of it all
@@ -12,8 +13,9 @@ A world is given by its folder in shared memory (``Endpoint.folder``) or by an e
 """
 
 from sfm_kernel.observe.explain import explain
+from sfm_kernel.observe.record import record
 from sfm_kernel.observe.snapshot import snapshot
 from sfm_kernel.observe.timeline import timeline
 from sfm_kernel.observe.watch import Watch
 
-__all__ = ["Watch", "explain", "snapshot", "timeline"]
+__all__ = ["Watch", "explain", "record", "snapshot", "timeline"]

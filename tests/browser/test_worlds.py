@@ -191,6 +191,16 @@ def test_all_commands_are_in_the_palette(page: Page, lab: Lab, stream: fake.Stre
     page.locator("#sfm-timeline").wait_for()
 
 
+def test_the_classroom_opens_in_a_page_of_its_own(page: Page, lab: Lab) -> None:
+    ui.open_lab(page, lab)
+    with page.context.expect_page() as opened:
+        ui.command(page, "sfm:classroom")
+    classroom = opened.value
+    ui.expect(classroom.locator("#line")).to_contain_text(f"{lab.url('sfm/classroom/')}#")
+    ui.expect(classroom.get_by_text("Nobody shares a world yet.")).to_be_visible()
+    classroom.close()
+
+
 def test_engines_are_started_from_the_panel(page: Page, lab: Lab, stream: fake.Stream) -> None:
     sent: list[object] = []
     ui.answer(page, "", sent, {"world": "w2", "cluster": "c-w2"}, status=201)

@@ -63,6 +63,8 @@ CALLS = {
     "sfm/worlds/w/rescale": ("POST",),
     "sfm/worlds/w/trace": ("GET",),
     "sfm/programs": ("POST",),
+    "sfm/classroom/worlds": ("GET",),
+    "sfm/classroom/session": ("GET",),
 }
 
 

@@ -19,5 +19,6 @@ export const ID = {
   pin: 'sfm:pin',
   copyDiagnosis: 'sfm:copy-diagnosis',
   jump: 'sfm:jump',
-  trace: 'sfm:download-trace'
+  trace: 'sfm:download-trace',
+  classroom: 'sfm:classroom'
 } as const;

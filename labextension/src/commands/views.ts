@@ -61,4 +61,11 @@ export function addViewCommands(context: Context, shows: Shows): void {
       }
     }
   });
+
+  commands.addCommand(ID.classroom, {
+    label: 'Open the Classroom',
+    caption: 'The worlds that students share with you, in a page of its own',
+    icon: sfmIcon,
+    execute: () => void window.open(client.classroomUrl, '_blank', 'noopener')
+  });
 }

@@ -58,6 +58,11 @@ export class Client {
     return this._url(['worlds', world, 'trace']);
   }
 
+  /** The page of the worlds that are shared with this server's user. */
+  get classroomUrl(): string {
+    return this._url(['classroom']) + '/';
+  }
+
   private _url(path: readonly string[]): string {
     return URLExt.join(this._settings.baseUrl, 'sfm', ...path.map(encodeURIComponent));
   }

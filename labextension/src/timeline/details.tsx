@@ -1,5 +1,5 @@
 import * as React from 'react';
-import { bytesText } from '../model/text';
+import { bytesText, placeText } from '../model/text';
 import type { Attributes, Flight, Place, Span } from '../model/types';
 import { PlaceButton } from '../widgets/button';
 import { isFlight } from './chart';
@@ -17,9 +17,7 @@ interface DetailsProps {
 /** All that is known of the chosen message or state. */
 export function Details(props: DetailsProps): JSX.Element {
   const { chosen, nameOf, onClose } = props;
-  const title = isFlight(chosen)
-    ? `Message ${chosen.number} from ${nameOf(chosen.src)} to ${nameOf(chosen.dest)}`
-    : `${nameOf(chosen.uid)}: ${chosen.state}`;
+  const title = titleOf(chosen, nameOf);
   return (
     <section className="sfm-Timeline-details" aria-label="Chosen" aria-live="polite">
       <div className="sfm-Timeline-details-head">
@@ -41,6 +39,30 @@ export function Details(props: DetailsProps): JSX.Element {
       )}
     </section>
   );
+}
+
+/** What it is, in a line. */
+export function titleOf(item: Flight | Span, nameOf: (uid: string) => string): string {
+  return isFlight(item)
+    ? `Message ${item.number} from ${nameOf(item.src)} to ${nameOf(item.dest)}`
+    : `${nameOf(item.uid)}: ${item.state}`;
+}
+
+/** The same with what can be said beside it: what a pointer that rests on it is told. */
+export function hintOf(item: Flight | Span, nameOf: (uid: string) => string): string {
+  const lines = [titleOf(item, nameOf)];
+  if (isFlight(item)) {
+    lines.push(...item.attributes.map(([name, value]) => `${name}=${value}`));
+    if (item.late) {
+      lines.push(lateText(item, nameOf));
+    }
+  } else {
+    lines.push(item.end === null ? 'it lasts' : `for ${timeText(item.end - item.begin)}`);
+    if (item.where) {
+      lines.push(placeText(item.where));
+    }
+  }
+  return lines.join('\n');
 }
 
 function OfFlight(props: DetailsProps & { flight: Flight }): JSX.Element {

@@ -1,9 +1,9 @@
 import * as React from 'react';
 import { useWidth } from '../graph/size';
 import { plural } from '../model/text';
-import type { Place, Row } from '../model/types';
+import type { Flight, Place, Row, Span } from '../model/types';
 import { Chart, ChartState } from './chart';
-import { Details } from './details';
+import { Details, hintOf } from './details';
 import { listen } from './gestures';
 import { actionOf, KEYS_HELP } from './keys';
 import type { Source } from './recording';
@@ -17,11 +17,12 @@ export interface TimelineProps {
   /** The world goes on; otherwise it is a recording. */
   readonly live?: boolean;
   readonly onJump: (place: Place) => void;
+  readonly onChosen?: (chosen: Flight | Span | null) => void;
 }
 
 /** Processes and messages over time: a row for each process, an arrow for each message. */
 export function TimelineView(props: TimelineProps): JSX.Element {
-  const { timeline, version, live = true, onJump } = props;
+  const { timeline, version, live = true, onJump, onChosen } = props;
   const [table, setTable] = React.useState(false);
   const [chart, setChart] = React.useState<Chart | null>(null);
   const [state, setState] = React.useState<ChartState>(START);
@@ -48,6 +49,9 @@ export function TimelineView(props: TimelineProps): JSX.Element {
 
   React.useLayoutEffect(() => chart?.update(timeline, live), [chart, timeline, version, live]);
 
+  const { chosen } = state;
+  React.useEffect(() => onChosen?.(chosen), [onChosen, chosen]);
+
   const { processes } = timeline;
   const rowHeight = rowHeightFor(processes.length);
   React.useLayoutEffect(
@@ -61,6 +65,15 @@ export function TimelineView(props: TimelineProps): JSX.Element {
       action(chart);
       event.preventDefault();
       event.stopPropagation();
+    }
+  };
+
+  const onPointerMove = (event: React.PointerEvent<HTMLCanvasElement>): void => {
+    const canvas = event.currentTarget;
+    if (chart && event.buttons === 0) {
+      const box = canvas.getBoundingClientRect();
+      const item = chart.hit(event.clientX - box.left, event.clientY - box.top);
+      canvas.title = item ? hintOf(item, chart.recording.name) : '';
     }
   };
 
@@ -95,6 +108,7 @@ export function TimelineView(props: TimelineProps): JSX.Element {
           <div className="sfm-Timeline-plot" ref={plot}>
             <canvas
               ref={rows}
+              onPointerMove={onPointerMove}
               style={{ height: rowHeight * processes.length }}
               aria-hidden="true"
             />

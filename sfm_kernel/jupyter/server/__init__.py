@@ -18,6 +18,7 @@ like.
     elsewhere   processes on other machines, which directory servers tell of
     line        the connection to one of those
     programs    the line that runs a program of the file browser
+    classroom   a class's page, behind this server's authentication
     signals     interrupts processes, and never a stranger
     kernels     how this server's kernels are reached
     keepers     the clusters that were started from here
@@ -37,11 +38,10 @@ def _jupyter_server_extension_points() -> list[dict[str, str]]:
 
 def _load_jupyter_server_extension(app: Any) -> None:
     """Add the handlers to a server that starts."""
-    from sfm_kernel.jupyter.server import handlers, kernels, service, stream
+    from sfm_kernel.jupyter.server import classroom, handlers, kernels, service, stream
 
     one = service.Service(app)
     atexit.register(one.close)  # an extension without an app is not told that the server ends
-    app.web_app.add_handlers(
-        ".*$", [*handlers.routes(app.base_url, one), stream.route(app.base_url, one)]
-    )
+    routes = [*handlers.routes(app.base_url, one), *classroom.routes(app.base_url, one)]
+    app.web_app.add_handlers(".*$", [*routes, stream.route(app.base_url, one)])
     kernels.protect(app.kernel_manager)

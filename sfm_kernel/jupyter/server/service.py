@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from traitlets import Bool, Float
 from traitlets.config import Configurable
@@ -15,6 +15,9 @@ from sfm_kernel.jupyter.server.keepers import Keepers
 from sfm_kernel.jupyter.server.listing import Listing
 from sfm_kernel.jupyter.server.worlds import Worlds
 from sfm_kernel.jupyter.settings import Settings
+
+if TYPE_CHECKING:
+    from sfm_kernel.classroom.board import Board
 
 _THREADS = 4
 """Some worlds may make their reader wait: those with processes that are stopped."""
@@ -43,6 +46,7 @@ class Service:
         self.worlds = Worlds(self.doors)
         self.keepers = Keepers(app.log, lambda: Settings(app.config).environment())
         self.listing = Listing(app, self.worlds, self.keepers.clusters, self.executor)
+        self.board: Board | None = None  # of the class that is open here
         self.hub = Hub(self.worlds, self.listing.entries, self.executor, app.log, notes)
 
     def close(self) -> None:

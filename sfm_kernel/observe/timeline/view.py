@@ -119,7 +119,7 @@ class Timeline:
     # ---- how it is shown ----
 
     def __repr__(self) -> str:
-        lines = [self._heading(), *self._notes()]
+        lines = [self.heading(), *self._notes()]
         waits: dict[tuple[str, str], float] = defaultdict(float)
         for uid, who, cost in self._waits():
             waits[uid, who] += cost
@@ -135,7 +135,7 @@ class Timeline:
         waited: dict[str, float] = defaultdict(float)
         for uid, _, cost in self._waits():
             waited[uid] += cost
-        return diagram(self.data, self._lost_ids(), waited, self._heading(), self._notes())
+        return diagram(self.data, self._lost_ids(), waited, self.heading(), self._notes())
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """The drawing twice: as HTML it has the theme's colours and tooltips, which JupyterLab
@@ -147,7 +147,8 @@ class Timeline:
             "text/plain": repr(self),
         }
 
-    def _heading(self) -> str:
+    def heading(self) -> str:
+        """The world, how many took part and how long it took, in one line."""
         data = self.data
         sizes = sum(one["bytes"] for one in data["flights"])
         messages = words.count(len(data["flights"]), "message")

@@ -1,0 +1,79 @@
+/**
+ * The script of the file that `%sfm record` writes: the panel's timeline and wait-for graph, drawn
+ * from what the file holds. Without it the page shows a still picture and everything else.
+ */
+import * as React from 'react';
+import { createRoot } from 'react-dom/client';
+import { WaitGraph } from '../graph';
+import type { Flight, Name, Place, Span } from '../model/types';
+import { isFlight } from '../timeline/chart';
+import { TimelineView } from '../timeline';
+import { lineId, Recorded, sourceOf } from './data';
+
+const MARK = 'sfm-mod-marked';
+const DARK = matchMedia('(prefers-color-scheme: dark)');
+
+function theme(): void {
+  // The canvases are painted anew when this changes.
+  document.body.setAttribute('data-jp-theme-light', String(!DARK.matches));
+}
+
+function show(where: string, node: JSX.Element): void {
+  const element = document.getElementById(where);
+  if (element) {
+    element.classList.add('sfm-mod-live');
+    createRoot(element).render(node);
+  }
+}
+
+/** Mark the lines of what is chosen, and bring them into view within their listing. */
+function mark(ids: readonly (string | null)[]): void {
+  document.querySelectorAll(`.${MARK}`).forEach(line => line.classList.remove(MARK));
+  for (const id of ids) {
+    const line = id === null ? null : document.getElementById(id);
+    const listing = line?.closest<HTMLElement>('.sfm-Listings');
+    line?.classList.add(MARK);
+    if (line && listing && listing.scrollHeight > listing.clientHeight) {
+      const away = line.getBoundingClientRect().top - listing.getBoundingClientRect().top;
+      listing.scrollTop += away - listing.clientHeight / 2;
+    }
+  }
+}
+
+function start(): void {
+  const text = document.getElementById('sfm-recorded')?.textContent;
+  if (!text) {
+    return;
+  }
+  const { timeline, diagnosis, snapshot, listings } = JSON.parse(text) as Recorded;
+  const jump = (place: Place): void => {
+    const id = lineId(place, listings);
+    if (id !== null) {
+      mark([id]);
+      document.getElementById(id)?.scrollIntoView({ block: 'center' });
+    }
+  };
+  const chosen = (item: Flight | Span | null): void => {
+    const places = item ? (isFlight(item) ? [item.sent_at, item.received_at] : [item.where]) : [];
+    mark(places.map(place => place && lineId(place, listings)));
+  };
+  const select = (name: Name): void => {
+    const row = document.querySelector(`tr[data-name=${CSS.escape(String(name))}]`);
+    row?.scrollIntoView({ block: 'center' });
+  };
+  const source = sourceOf(timeline);
+  show(
+    'sfm-timeline',
+    <TimelineView timeline={source} version={1} live={false} onJump={jump} onChosen={chosen} />
+  );
+  if (diagnosis.edges.length > 0) {
+    show(
+      'sfm-graph',
+      <WaitGraph diagnosis={diagnosis} snapshot={snapshot} onSelect={select} onJump={jump} />
+    );
+  }
+}
+
+theme();
+DARK.addEventListener('change', theme);
+start();

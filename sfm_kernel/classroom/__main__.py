@@ -1,0 +1,103 @@
+"""``python -m sfm_kernel.classroom``: one page with the worlds that students share.
+
+Students type the line that is printed into their notebooks; who does not is not seen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import secrets
+import signal
+import socket
+import sys
+from urllib.parse import urlsplit
+
+from tornado.netutil import bind_sockets
+
+from sfm_kernel.classroom.board import Board
+from sfm_kernel.classroom.web import Server, application, certificate
+from sfm_kernel.classroom.web import server as made
+from sfm_kernel.transport.address import own_ip
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Serve until Ctrl-C; the exit status."""
+    options = _options(arguments)
+    try:
+        context = certificate(options.cert, options.key) if options.cert else None
+    except OSError as problem:
+        print(f"{options.cert}: no certificate that can be used: {problem}", file=sys.stderr)
+        return 1
+    base = "/" + options.base.strip("/") + "/" if options.base.strip("/") else "/"
+    try:
+        sockets = bind_sockets(options.port, options.host)
+    except OSError as problem:
+        print(
+            f"nothing can listen on {options.host}, port {options.port}: {problem.strerror}. "
+            "Choose another one with --port; 0 takes any that is free",
+            file=sys.stderr,
+        )
+        return 1
+    port = sockets[0].getsockname()[1]
+    local = options.host in LOOPBACK
+    host = options.host if local else _reached_at(options.host)
+    where = f"{'https' if context else 'http'}://{host}:{port}{base}"
+    board, key = Board(), secrets.token_urlsafe(24)
+    server = made(application(board, key, base, "" if local else where), context)
+    print(f"Your page, which you keep to yourself:\n    {where}#teach-{key}")
+    print(f"What students type into a notebook with engines:\n    %sfm share {where}#{board.join}")
+    if not local and context is None:
+        print(
+            "This is plain HTTP: whoever is on the network's way can read what students share, and "
+            "your key. --cert FILE (and --key FILE) make it HTTPS; so does a hub."
+        )
+    print("Ctrl-C ends the class.", flush=True)
+    asyncio.run(_serve(server, sockets))
+    return 0
+
+
+async def _serve(server: Server, sockets: list[socket.socket]) -> None:
+    over = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, over.set)
+    server.add_sockets(sockets)
+    await over.wait()
+    server.stop()
+    await server.close_all_connections()
+
+
+def _reached_at(host: str) -> str:
+    return own_ip() if host in ("0.0.0.0", "::", "") else host
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    service = urlsplit(os.environ.get("JUPYTERHUB_SERVICE_URL", ""))
+    parser = argparse.ArgumentParser(
+        prog="python -m sfm_kernel.classroom",
+        description="One page with the worlds that students share: who is stuck, since when, why.",
+    )
+    parser.add_argument(
+        "--host",
+        default=service.hostname or "127.0.0.1",
+        help="the address to listen on (default: %(default)s; 0.0.0.0 is all of this machine's)",
+    )
+    parser.add_argument(
+        "--port", type=int, default=service.port or 8799, help="default: %(default)s"
+    )
+    parser.add_argument("--cert", help="a certificate (PEM), which makes it HTTPS")
+    parser.add_argument("--key", help="the certificate's key, if it is not in the same file")
+    parser.add_argument(
+        "--base",
+        default=os.environ.get("JUPYTERHUB_SERVICE_PREFIX", "/"),
+        help="the path under which it is seen, as a service of a hub (default: %(default)s)",
+    )
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

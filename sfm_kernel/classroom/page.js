@@ -1,0 +1,300 @@
+// The class's page: asks once a second, and shows what it is told as text, never as markup.
+'use strict';
+
+const EVERY = 1000;
+const KEY = 'sfm-classroom-key';
+
+/** How a state is drawn, said of one world, and of several. */
+const WORDS = {
+  stuck: ['▲', 'stuck for', 'stuck'],
+  waits: ['◆', 'waits for', 'waiting'],
+  gone: ['✕', 'gone for', 'gone'],
+  computes: ['●', 'computes for', 'computing'],
+  idle: ['○', 'idle for', 'idle'],
+  left: ['–', 'left', 'left']
+};
+
+const byId = id => document.getElementById(id);
+const cards = new Map();
+let listing = null;
+let received = 0;
+let chosen = null;
+let shown = null;
+let onlyStuck = false;
+
+/** An element with texts and elements in it. */
+function make(tag, options, ...children) {
+  const { data, ...properties } = options ?? {};
+  const element = Object.assign(document.createElement(tag), properties);
+  Object.assign(element.dataset, data);
+  element.append(...children.filter(child => child !== null && child !== ''));
+  return element;
+}
+
+function lasting(seconds) {
+  const whole = Math.max(0, Math.floor(seconds));
+  const minutes = Math.floor(whole / 60);
+  if (minutes < 1) {
+    return `${whole} s`;
+  }
+  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+function plural(count, one, several = `${one}s`) {
+  return `${count} ${count === 1 ? one : several}`;
+}
+
+/** The time of the class's machine, as far as is known. */
+function now() {
+  return listing ? listing.now + (performance.now() - received) / 1000 : 0;
+}
+
+function stateText(world) {
+  const [, words] = WORDS[world.state];
+  const time = lasting(now() - world.since);
+  return world.state === 'left' ? `left ${time} ago` : `${words} ${time}`;
+}
+
+function why(world) {
+  if (world.state === 'stuck' || world.state === 'waits') {
+    const repeats = world.state === 'waits' || !world.first;
+    return repeats ? world.first || world.title : `${world.title}: ${world.first}`;
+  }
+  if (world.state === 'gone') {
+    return 'Its notebook has ended, or the network is away.';
+  }
+  if (world.hung && world.state !== 'left') {
+    const [first] = world.hung.text.split('\n');
+    return `${lasting(now() - world.hung.time)} ago: ${first}`;
+  }
+  return '';
+}
+
+function countsText(world) {
+  if (world.state === 'left') {
+    return 'shares no more';
+  }
+  const parts = [plural(world.engines, 'engine')];
+  if (world.blocked) {
+    parts.push(`${world.blocked} blocked`);
+  }
+  parts.push(plural(world.sent, 'message'));
+  if (world.queued) {
+    parts.push(`${world.queued} queued`);
+  }
+  return parts.join(' · ');
+}
+
+function card(world) {
+  let one = cards.get(world.id);
+  if (!one) {
+    const [name, state, text, counts] = ['name', 'state', 'why', 'counts'].map(className =>
+      make('span', { className })
+    );
+    const button = make('button', { type: 'button' }, name, state, text, counts);
+    button.addEventListener('click', () => open(world.id));
+    one = { item: make('li', null, button), button, name, state, text, counts };
+    cards.set(world.id, one);
+  }
+  return one;
+}
+
+function put(element, text) {
+  if (element.textContent !== text) {
+    element.textContent = text;
+  }
+}
+
+function paint() {
+  const worlds = listing.worlds.filter(one => !onlyStuck || one.state === 'stuck');
+  const list = byId('worlds');
+  const there = new Set(worlds.map(world => world.id));
+  for (const [id, { item }] of cards) {
+    if (!there.has(id)) {
+      item.remove();
+      cards.delete(id);
+    }
+  }
+  worlds.forEach((world, nth) => {
+    const one = card(world);
+    one.button.className = world.state;
+    put(one.name, world.name);
+    put(one.state, `${WORDS[world.state][0]} ${stateText(world)}`);
+    put(one.text, why(world));
+    put(one.counts, countsText(world));
+    one.button.title = why(world);
+    if (list.children[nth] !== one.item) {
+      const focused = document.activeElement === one.button;
+      list.insertBefore(one.item, list.children[nth] ?? null);
+      if (focused) {
+        one.button.focus();
+      }
+    }
+  });
+  const of = state => listing.worlds.filter(world => world.state === state).length;
+  const told = Object.keys(WORDS)
+    .filter(of)
+    .map(state => `${of(state)} ${WORDS[state][2]}`)
+    .join(', ');
+  put(byId('counts'), told ? `${plural(listing.worlds.length, 'world')}: ${told}` : '');
+  if (byId('nobody').hidden !== worlds.length > 0) {
+    byId('joining').open = listing.worlds.length === 0;
+  }
+  byId('nobody').hidden = worlds.length > 0;
+  put(byId('nobody'), onlyStuck ? 'Nobody is stuck.' : 'Nobody shares a world yet.');
+}
+
+// ---- one world
+
+async function open(id) {
+  chosen = id;
+  shown = null;
+  await look();
+  if (chosen === id && !byId('details').open) {
+    byId('details').showModal();
+  }
+}
+
+async function look() {
+  const world = listing?.worlds.find(one => one.id === chosen);
+  if (!world) {
+    byId('details').close();
+    return;
+  }
+  const stamp = `${world.version} ${world.state}`;
+  if (shown !== stamp) {
+    const all = await ask(`worlds/${world.id}`);
+    shown = stamp;
+    byId('all').replaceChildren(...parts(all));
+  }
+  put(byId('who'), `${world.name}: ${stateText(world)}`);
+}
+
+function parts(all) {
+  const found = [make('p', { className: 'said' }, make('b', null, all.title))];
+  if (all.sentences.length > 0) {
+    found.push(make('ul', null, ...all.sentences.map(one => make('li', null, one))));
+  }
+  for (const one of all.told) {
+    const when = `${lasting(all.now - one.time)} ago this was told, and ended or left standing:`;
+    found.push(make('h3', null, 'A deadlock'), make('p', null, when));
+    found.push(make('p', { className: 'said' }, one.text));
+  }
+  if (all.processes.length > 0) {
+    found.push(make('h3', null, 'Processes'), table(all));
+  }
+  const queues = all.processes.filter(one => one.messages.length > 0);
+  if (queues.length > 0) {
+    found.push(make('h3', null, 'In their inboxes'));
+    const items = queues.map(one =>
+      make('li', null, `${one.name}, ${plural(one.depth, 'message')}: ${one.messages.join('; ')}`)
+    );
+    found.push(make('ul', null, ...items));
+  }
+  for (const { title, lines, at } of all.code) {
+    const shownLines = lines.map(([line, text]) =>
+      make('span', { className: at.includes(line) ? 'at' : '', data: { line } }, text || ' ')
+    );
+    found.push(make('h3', null, title), make('pre', { tabIndex: 0 }, ...shownLines));
+  }
+  return found;
+}
+
+function table(all) {
+  const headings = ['name', 'rank', 'state', 'for', 'waits in', 'where', 'queued', 'sent', 'received'];
+  const rows = all.processes.map(one => {
+    const cells = [one.name, one.rank ?? '', one.state, lasting(all.now - one.since)];
+    cells.push(one.waits, one.where, one.depth, one.sent, one.received);
+    const shownCells = cells.map(cell => {
+      const className = typeof cell === 'number' ? 'number' : '';
+      return make('td', { className }, String(cell));
+    });
+    return make('tr', null, ...shownCells);
+  });
+  const head = make('tr', null, ...headings.map(text => make('th', { scope: 'col' }, text)));
+  const body = make('table', null, make('thead', null, head), make('tbody', null, ...rows));
+  return make('div', { className: 'wide', tabIndex: 0 }, body);
+}
+
+// ---- asking
+
+/** The key after # in the address; it stays out of requests, and out of the address once it is known. */
+function key() {
+  const found = location.hash.startsWith('#teach-') ? location.hash.slice('#teach-'.length) : '';
+  if (found) {
+    sessionStorage.setItem(KEY + location.pathname, found);
+    history.replaceState(null, '', location.pathname);
+  }
+  return sessionStorage.getItem(KEY + location.pathname) ?? '';
+}
+
+const headers = {};
+const given = key();
+if (given) {
+  headers.Authorization = `Bearer ${given}`;
+}
+
+class Problem extends Error {}
+
+async function ask(what) {
+  const answer = await fetch(what, { headers, cache: 'no-store' });
+  if (answer.status === 403 || answer.status === 401) {
+    throw new Problem(
+      location.hash
+        ? 'This is the line for students: it goes into a notebook, after %sfm share. It shows nothing here.'
+        : 'This page needs the key of its teacher: open it by the whole address that was printed, or log in.'
+    );
+  }
+  if (!answer.ok) {
+    throw new Problem(`The class answers with an error (${answer.status}).`);
+  }
+  return answer.json();
+}
+
+function complain(text) {
+  byId('problem').hidden = !text;
+  put(byId('problem'), text);
+}
+
+async function follow() {
+  try {
+    listing = await ask('worlds');
+    received = performance.now();
+    complain('');
+    paint();
+    if (byId('details').open) {
+      await look();
+    }
+  } catch (error) {
+    const text = 'The class does not answer: what is shown is as it was. ';
+    complain(error instanceof Problem ? error.message : text);
+  }
+  setTimeout(follow, EVERY);
+}
+
+async function start() {
+  byId('stuck').addEventListener('change', event => {
+    onlyStuck = event.target.checked;
+    if (listing) {
+      paint();
+    }
+  });
+  byId('close').addEventListener('click', () => byId('details').close());
+  byId('details').addEventListener('close', () => {
+    chosen = null;
+  });
+  byId('copy').addEventListener('click', () => {
+    void navigator.clipboard?.writeText(byId('line').textContent);
+  });
+  try {
+    const { join, url } = await ask('session');
+    const here = location.origin + location.pathname;
+    byId('line').textContent = `%sfm share ${url || here}#${join}`;
+    byId('joining').open = true;
+  } catch {
+    // What is wrong is told by what comes next.
+  }
+  await follow();
+}
+
+void start();

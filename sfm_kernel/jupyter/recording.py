@@ -1,0 +1,102 @@
+"""``%sfm record``: what happened in this notebook's world, as a file to hand in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from IPython.core.error import UsageError
+
+from sfm_kernel.bench.machine import machine
+from sfm_kernel.jupyter.home import Home
+from sfm_kernel.jupyter.lines import Lines
+from sfm_kernel.observe import record, timeline
+from sfm_kernel.observe.record.listing import lines_of_files
+from sfm_kernel.observe.timeline import words as said
+
+_USAGE = (
+    '%sfm record takes one file: `%sfm record run.html`, also with --title "Exercise 3" --name Ada'
+)
+
+_JUDGE = 1.0
+"""Seconds that the explanation waits for calls that have begun just now."""
+
+
+def wanted(words: Sequence[str], options: Sequence[str], usage: str) -> tuple[str, dict[str, str]]:
+    """The one word of a command, and its options, of which each has a value.
+
+    Raises UsageError, with ``usage``.
+    """
+    rest, values = list(words), dict.fromkeys(options, "")
+    found = []
+    while rest:
+        word = rest.pop(0)
+        name, equals, value = word.partition("=")
+        if name not in options:
+            found.append(word)
+        elif equals or rest:
+            values[name] = value if equals else rest.pop(0)
+        else:
+            raise UsageError(f"{name} needs a value. {usage}")
+    if len(found) != 1 or found[0].startswith("-"):
+        raise UsageError(usage)
+    return found[0], values
+
+
+def run(home: Home, lines: Lines, words: Sequence[str]) -> None:
+    """The command."""
+    path, values = wanted(words, ("--title", "--name"), _USAGE)
+    write(home, lines, path, title=values["--title"], name=values["--name"])
+
+
+def write(home: Home, lines: Lines, path: str, *, title: str = "", name: str = "") -> None:
+    """Write the file, and say so.
+
+    Raises UsageError where it cannot be written.
+    """
+    path = os.path.expanduser(path)
+    if not path.lower().endswith((".html", ".htm")):
+        raise UsageError(f"%sfm record writes HTML, so that a browser opens it: {path}.html?")
+    found = timeline(home.sfm)
+    try:
+        notes = record(
+            home.sfm,
+            path,
+            title=title,
+            name=name,
+            told=home.told,
+            sources=sources(lines),
+            cells=_ran(home, since=found.data["begin"]),
+            facts=machine(),
+            elsewhere=home.pictures,
+            run=found,
+            patience=_JUDGE,
+        )
+    except OSError as problem:
+        raise UsageError(f"%sfm record: {path} was not written: {problem.strerror}") from None
+    size = said.size(os.path.getsize(path))
+    print("\n".join([f"{path}: {size}; any browser opens it, without Jupyter", *notes]))
+
+
+def sources(lines: Lines) -> Callable[[Mapping[str, Any]], str | None]:
+    """Gives the code of this notebook's cells, and of files that are no libraries."""
+
+    def source(where: Mapping[str, Any]) -> str | None:
+        if where["cell"] is None:
+            return lines_of_files(where)
+        return lines.code(where["cell"], where["cell_id"])
+
+    return source
+
+
+def _ran(home: Home, since: float) -> list[dict[str, Any]]:
+    """The cells that ran on engines in the last run, as places."""
+    nowhere = {"file": "", "line": 0, "function": None}
+    # A run may begin when the first engine gets its cell, a moment after that was sent.
+    first = min(max(home.ran.values(), default=since), since)
+    return [
+        {**nowhere, "cell": number, "cell_id": identity}
+        for (number, identity), time in home.ran.items()
+        if number is not None and time >= first
+    ]

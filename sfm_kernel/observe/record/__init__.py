@@ -1,0 +1,132 @@
+"""The picture of a run as one file, which a browser shows without Jupyter and without a network.
+
+pack    the timeline, small, and cut where it is large
+listing the code that ran: listings of cells and files
+page    the file: HTML, with the script and the style sheet in it
+page.js, page.css: the panel's own timeline and graph; `make labextension` builds them
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sfm_kernel.observe.explain import Graph, diagnose, explain
+from sfm_kernel.observe.record.listing import Sources, lines_of_files, listings
+from sfm_kernel.observe.record.pack import cut, packed
+from sfm_kernel.observe.record.page import Facts, page
+from sfm_kernel.observe.snapshot import Elsewhere, folder_of, snapshot
+from sfm_kernel.observe.timeline import Timeline, timeline
+
+__all__ = ["Told", "record"]
+
+
+@dataclass(frozen=True)
+class Told:
+    """What was said about a deadlock while the run went on: when (s since 1970), in which words."""
+
+    time: float
+    text: str
+
+
+def record(
+    world: Any,
+    path: str | os.PathLike[str],
+    *,
+    title: str = "",
+    name: str = "",
+    told: Sequence[Told] = (),
+    sources: Sources = lines_of_files,
+    cells: Sequence[Mapping[str, Any]] = (),
+    facts: Facts | None = None,
+    elsewhere: Elsewhere | None = None,
+    run: Timeline | None = None,
+    patience: float = 0.0,
+) -> list[str]:
+    """Write the picture of a world's last run into an HTML file, for who has no Jupyter.
+
+    It holds what ``timeline``, ``explain`` and ``snapshot`` tell of this world, and the code of the
+    lines that these name: nothing of other worlds, and no more of messages than the timeline shows.
+    Texts of programs and messages are escaped, and the file forbids browsers to load anything.
+
+    Args:
+        world: its folder on this machine, or an endpoint in it.
+        path: the file; one that is there is replaced, and is whole at any moment.
+        title, name: what it is, and whose; shown on top.
+        told: deadlocks that were proven during the run; those of earlier runs are left out.
+        sources: gives the code of a place, see ``listing``.
+        cells: places (line 0 will do) whose code is shown although no event names it.
+        facts: about the machine, see ``page``.
+        elsewhere: gives the processes on other machines, see ``explain``.
+        run: the timeline to show, from a recorder that has followed the run; without it, what the
+            processes still know. With it the world may be gone.
+        patience: as for ``explain``.
+    Returns:
+        Sentences on what is not in the file since it would have been too large; mostly none.
+    Raises:
+        FileNotFoundError: there is no such world, or no such folder for the file.
+        OSError: the file cannot be written.
+    """
+    folder = folder_of(world)
+    try:
+        diagnosis = explain(world, patience, elsewhere)
+        seen = snapshot(folder, elsewhere(False) if elsewhere else ())
+    except FileNotFoundError:
+        if run is None:
+            raise
+        diagnosis, seen = _ended(run)
+    shown, notes = cut(run or timeline(folder))
+    places = [*_places(shown.data, diagnosis, seen), *cells]
+    code, more = listings(places, sources)
+    notes += more
+    since = shown.data["begin"]
+    text = page(
+        title=title,
+        name=name,
+        told=[one for one in told if one.time >= since],
+        picture=shown,
+        packed=packed(shown.data),
+        diagnosis=diagnosis,
+        snapshot=seen,
+        code=code,
+        notes=notes,
+        facts=facts,
+    )
+    _write(path, text)
+    return notes
+
+
+def _ended(run: Timeline) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The diagnosis and the snapshot of a world that is gone, of which the run is known."""
+    world, now = run.data["world"], time.time()
+    seen = {"world": world, "time": now, "processes": [], "sites": [], "links": []}
+    diagnosis = {**diagnose(Graph(seen, {}), world), "title": "All processes have ended"}
+    return diagnosis, seen
+
+
+def _places(
+    run: Mapping[str, Any], diagnosis: Mapping[str, Any], seen: Mapping[str, Any]
+) -> list[Mapping[str, Any]]:
+    """All of this run that are named, the most telling ones first."""
+    # Who is not in a call has as its place that of its last one, which may be of an earlier run.
+    calls = [*seen["processes"], *run["spans"]]
+    found = [one["where"] for one in calls if one["state"].startswith("blocked")]
+    found += [one["where"] for one in diagnosis["processes"] if one["verdict"] != "idle"]
+    found += [one[end] for one in run["flights"] for end in ("sent_at", "received_at")]
+    return [one for one in found if one is not None]
+
+
+def _write(path: str | os.PathLike[str], text: str) -> None:
+    target = os.fspath(path)
+    beside = f"{target}.{os.getpid()}.part"
+    try:
+        with open(beside, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(beside, target)
+    except BaseException:
+        if os.path.exists(beside):
+            os.remove(beside)
+        raise

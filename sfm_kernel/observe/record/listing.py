@@ -1,0 +1,93 @@
+"""The code that ran: a listing for each cell and file of which a place was seen."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import site
+import sysconfig
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sfm_kernel.observe.timeline import words
+
+Place = Mapping[str, Any]
+Sources = Callable[[Place], str | None]
+"""Gives the text of the cell or file that a place is in; None where it is not known to be part of
+this world."""
+
+LARGEST = 100_000
+"""Characters of a listing."""
+MOST = 40
+"""Listings of a file."""
+
+_OWN = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+"""This package."""
+
+_SUFFIXES = (".py", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp")
+
+
+@dataclass(frozen=True)
+class Listing:
+    """One of them: ``key`` as ``lineId`` in labextension/src/record/data.ts makes it."""
+
+    key: str
+    title: str
+    lines: list[str]
+
+
+def key_of(where: Place) -> str:
+    """Which cell or file a place is in."""
+    cell = where["cell"]
+    return where["file"] if cell is None else f"cell {cell} {where['cell_id'] or ''}"
+
+
+def listings(places: Iterable[Place], sources: Sources) -> tuple[list[Listing], list[str]]:
+    """The code of places: cells by number, then files; and what was left out, in words.
+
+    A place that is named first goes before others, should there be too many.
+    """
+    first: dict[str, Place] = {}
+    for where in places:
+        first.setdefault(key_of(where), where)
+    found: list[tuple[Place, Listing]] = []
+    notes = []
+    for key, where in first.items():
+        text = sources(where)
+        if text is None:
+            continue
+        if len(found) == MOST:
+            notes.append(f"The code of more than {MOST} cells and files ran: only these are shown.")
+            break
+        title = _title(where)
+        if len(text) > LARGEST:
+            notes.append(f"Of {title} only the first {words.size(LARGEST)} are shown.")
+        found.append((where, Listing(key, title, text[:LARGEST].splitlines())))
+    found.sort(key=lambda one: (one[0]["cell"] is None, one[0]["cell"] or 0, one[1].key))
+    return [one for _, one in found], notes
+
+
+def lines_of_files(where: Place) -> str | None:
+    """The text of a program's own file, or of a cell of this process; nothing of libraries."""
+    file = where["file"]
+    if not file.endswith(_SUFFIXES) or _is_library(file):
+        return None
+    return "".join(linecache.getlines(file)) or None
+
+
+def _title(where: Place) -> str:
+    cell = where["cell"]
+    return os.path.basename(where["file"]) if cell is None else f"cell {cell}"
+
+
+def _is_library(file: str) -> bool:
+    inside = os.path.realpath(file)
+    return any(inside.startswith(folder + os.sep) for folder in _libraries())
+
+
+def _libraries() -> set[str]:
+    paths = sysconfig.get_paths()
+    folders = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    folders |= {site.getusersitepackages(), _OWN}
+    return {os.path.realpath(folder) for folder in folders}

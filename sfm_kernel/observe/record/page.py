@@ -1,0 +1,280 @@
+"""The file itself: HTML that any browser shows, and that loads nothing.
+
+What a program or a message says comes in as text, never as markup. The policy in the head lets only
+the script run whose hash it has, whatever else should get into the page.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import platform
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib import metadata
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from sfm_kernel.observe import places
+from sfm_kernel.observe.record.listing import Listing, Place, key_of
+from sfm_kernel.observe.snapshot import message_text
+from sfm_kernel.observe.timeline import Timeline, words
+from sfm_kernel.observe.timeline.svg import Markup, clean
+
+if TYPE_CHECKING:
+    from sfm_kernel.observe.record import Told
+
+Facts = Mapping[str, object]
+"""What the times depend on, by name: processor, cores, versions."""
+
+
+def page(
+    *,
+    title: str,
+    name: str,
+    told: Sequence[Told],
+    picture: Timeline,
+    packed: Mapping[str, Any],
+    diagnosis: Mapping[str, Any],
+    snapshot: Mapping[str, Any],
+    code: Sequence[Listing],
+    notes: Sequence[str],
+    facts: Facts | None,
+) -> str:
+    """The file's text."""
+    links = _Links(code)
+    date = time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(snapshot["time"]))
+    heading = title or f"A run of {_names(picture.data['processes'])}"
+    body = [
+        _tag("header", _tag("h1", heading), _tag("p", *_subtitle(name, date, picture))),
+        *(_tag("p", note, class_="note") for note in notes),
+        _why(diagnosis, links),
+        *_what_hung(told, picture.data["begin"], links),
+        _section("Timeline", _tag("div", Markup(picture._repr_svg_()), id="sfm-timeline")),
+        *_code(code),
+        *_processes(snapshot, links),
+        *_queues(snapshot["processes"]),
+        _section("Where and when", _facts({**(facts or machine()), "time": date}, snapshot)),
+    ]
+    data = {"timeline": packed, "diagnosis": diagnosis, "snapshot": snapshot}
+    data["listings"] = {one.key: nth for nth, one in enumerate(code)}
+    script = _part("page.js")
+    head = [
+        '<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">',
+        '<meta name="viewport" content="width=device-width">',
+        '<meta name="color-scheme" content="light dark">',
+        _tag("title", " · ".join(filter(None, (heading, name)))),
+        f"<style>{_part('page.css')}</style>",
+    ]
+    return "\n".join(
+        [
+            "<!DOCTYPE html>",
+            '<html lang="en"><head>',
+            *head,
+            '</head><body class="sfm-Record">',
+            *body,
+            f'<script type="application/json" id="sfm-recorded">{_json(data)}</script>',
+            f"<script>{script}</script>",
+            "</body></html>",
+            "",
+        ]
+    )
+
+
+def machine() -> dict[str, object]:
+    """Versions, and what of the machine is known without measuring."""
+    facts: dict[str, object] = {
+        "cores": len(os.sched_getaffinity(0)),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+    }
+    for name in ("sfm-kernel", "numpy", "mpi4py"):
+        try:
+            facts[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            pass
+    return facts
+
+
+def _policy(script: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+@cache
+def _part(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _json(data: object) -> str:
+    """Nothing in it can end the element that it stands in. What is no Unicode is replaced."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = text.encode(errors="replace").decode()
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+# ---- the parts
+
+
+_PLACE = re.compile(r"(cell \d{1,9}|[\w.-]{1,200}|<[\w -]{1,60}>), line (\d{1,9})", re.ASCII)
+"""As ``places.words`` says it."""
+
+
+class _Links:
+    """Places as links to their lines, where their code is on the page."""
+
+    def __init__(self, code: Sequence[Listing]) -> None:
+        self._known = {one.key: (nth, len(one.lines)) for nth, one in enumerate(code)}
+        self._titles = {one.title: self._known[one.key] for one in code}
+
+    def to(self, where: Place | None) -> Markup:
+        """The place in words; empty where there is none."""
+        if where is None:
+            return Markup("")
+        text = places.words(dict(where))
+        listing, lines = self._known.get(key_of(where), (0, 0))
+        if not 1 <= where["line"] <= lines:
+            return Markup(clean(text))
+        return _tag("a", text, href=f"#code-{listing}-{where['line']}")
+
+    def within(self, text: str) -> Markup:
+        """Sentences in which places are links."""
+        parts: list[str] = []
+        end = 0
+        for found in _PLACE.finditer(text):
+            listing, lines = self._titles.get(found[1], (0, 0))
+            if 1 <= int(found[2]) <= lines:
+                link = _tag("a", found[0], href=f"#code-{listing}-{int(found[2])}")
+                parts += [clean(text[end : found.start()]), link]
+                end = found.end()
+        return Markup("".join([*parts, clean(text[end:])]))
+
+
+def _subtitle(name: str, date: str, picture: Timeline) -> Iterator[str]:
+    if name:
+        yield from (_tag("b", name), " · ")
+    yield f"{date} · {picture.heading()}"
+
+
+def _names(processes: Sequence[Mapping[str, Any]]) -> str:
+    ranked = [one for one in processes if one["rank"] is not None]
+    names = [str(one["name"]) for one in ranked or processes]
+    if len(names) > 6:
+        return words.count(len(names), "process")
+    *others, last = names or ["nobody"]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _why(diagnosis: Mapping[str, Any], links: _Links) -> Markup:
+    items = [_tag("li", links.within(one)) for one in diagnosis["sentences"]]
+    verdict = _tag("p", diagnosis["title"], class_=f"verdict {diagnosis['verdict']}")
+    parts = [verdict, _tag("ul", *items) if items else "", _tag("div", id="sfm-graph")]
+    return _section("When it was recorded", *parts)
+
+
+def _what_hung(told: Sequence[Told], begin: float, links: _Links) -> Iterator[Markup]:
+    if told:
+        items = [
+            _tag("li", f"After {words.duration(one.time - begin)}:", _tag("pre", text))
+            for one, text in ((one, links.within(one.text)) for one in told)
+        ]
+        yield _section("What had hung before", _tag("ol", *items, class_="told"))
+
+
+def _code(code: Sequence[Listing]) -> Iterator[Markup]:
+    if not code:
+        return
+    shown = []
+    for nth, one in enumerate(code):
+        # Numbers are drawn by the style sheet: who copies code does not copy them.
+        lines = [
+            _tag("span", line, "\n", id=f"code-{nth}-{number}", data_line=number)
+            for number, line in enumerate(one.lines, 1)
+        ]
+        listing = _tag("pre", *lines, tabindex=0, aria_label=f"code of {one.title}")
+        shown += [_tag("h3", one.title), listing]
+    yield _section("Code", _tag("div", *shown, class_="sfm-Listings"))
+
+
+def _processes(snapshot: Mapping[str, Any], links: _Links) -> Iterator[Markup]:
+    headings = ["name", "rank", "site", "state", "for", "waits in", "where"]
+    headings += ["queued", "sent", "received"]
+    rows = []
+    for one in snapshot["processes"]:
+        lasted = words.duration(max(0.0, snapshot["time"] - one["since"]))
+        waits, where = one["waits"], one["where"]
+        if polls := one["polls"]:
+            waits, where = f"polls {polls['wait']['text']}", polls["where"]
+        cells = [one["name"], one["rank"], one["site"], one["state"], lasted, waits]
+        counts = [one["depth"], one["sent"], one["received"]]
+        rows.append(_row(one["name"], [*cells, links.to(where), *counts]))
+    if rows:
+        yield _section("Processes", _table(headings, rows))
+
+
+def _queues(processes: Sequence[Mapping[str, Any]]) -> Iterator[Markup]:
+    rows = []
+    for one in processes:
+        messages = [message for message in one["messages"] if not message["space"]]
+        texts = [message_text(message) for message in messages]
+        if others := one["depth"] - len(messages):
+            texts.append(f"{'and ' if texts else ''}{others} more")
+        rows += [
+            _row(None, ["" if nth else one["name"], "" if nth else one["depth"], text])
+            for nth, text in enumerate(texts)
+        ]
+    if rows:
+        yield _section("Left in inboxes", _table(["inbox of", "queued", "the oldest first"], rows))
+
+
+def _facts(facts: Facts, snapshot: Mapping[str, Any]) -> Markup:
+    hosts = sorted({one["host"] for one in snapshot["processes"] if one["host"]})
+    known = {**facts, "hosts": ", ".join(hosts), "world": snapshot["world"]}
+    pairs = [_tag("dt", key) + _tag("dd", _text(value)) for key, value in known.items()]
+    return _tag("dl", *map(Markup, pairs))
+
+
+# ---- markup
+
+
+def _section(heading: str, *parts: str) -> Markup:
+    return _tag("section", _tag("h2", heading), *parts)
+
+
+def _table(headings: Iterable[str], rows: Iterable[Markup]) -> Markup:
+    head = _tag("tr", *(_tag("th", one, scope="col") for one in headings))
+    table = _tag("table", _tag("thead", head), _tag("tbody", *rows))
+    return _tag("div", table, class_="wide", tabindex=0)
+
+
+def _row(name: object, values: Iterable[object]) -> Markup:
+    cells = [
+        _tag("td", _text(value), class_="number" if isinstance(value, int) else None)
+        for value in values
+    ]
+    return _tag("tr", *cells, data_name=None if name is None else str(name))
+
+
+def _tag(name: str, /, *children: str, **attributes: str | int | None) -> Markup:
+    """As ``svg.element``, for HTML: an element without children has an end, too."""
+    shown = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{clean(str(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    inside = "".join(child if isinstance(child, Markup) else clean(child) for child in children)
+    return Markup(f"<{name}{shown}>{inside}</{name}>")
+
+
+def _text(value: object) -> str:
+    if isinstance(value, Markup):
+        return value
+    return "" if value is None else str(value)

@@ -1,0 +1,176 @@
+"""The page of a class in a browser: thirty students, hostile ones among them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from sfm_kernel.classroom.picture import encoded
+from tests.browser import ui
+from tests.browser.fake import message, place, process
+from tests.unit.test_classroom import KEY, Class, diagnosis
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext, Page
+
+pytestmark = pytest.mark.keeps("the browser belongs to all modules")
+
+HOSTILE = "<img src=x onerror='document.title=`broken`'></script><b>\u202e"
+NAMES = ["Ada", "Grace", "Alan", "Edsger", "Barbara", "Donald", "Leslie", "Tony", "Frances", "John"]
+VERDICTS = ("deadlock", "running", "idle", "waiting", "idle")
+
+
+def picture(nth: int, name: str = "") -> bytes:
+    """Of a student; every fifth is stuck, the later the longer."""
+    verdict, now = VERDICTS[nth % 5], time.time()
+    state = {"deadlock": "blocked in recv", "waiting": "blocked in recv", "running": "running"}
+    about: dict[str, Any] = {"where": place(3, cell=2), "since": now - 7 * nth - 5}
+    if verdict in ("deadlock", "waiting"):
+        about |= {"waits": "recv(src='B', tag=2)", "messages": [message("B", text=HOSTILE)]}
+    engines = [
+        process(one, rank, state.get(verdict, "idle"), **about) for rank, one in enumerate("ABCD")
+    ]
+    said = {"deadlock": "Deadlock: A → B → A", "waiting": "No deadlock yet", "running": "A runs"}
+    sentences = ["A waits for recv(src='B', tag=2) in cell 2, line 3. A's inbox holds 1 message."]
+    told = {"sentences": sentences if "waits" in about else [], "title": said.get(verdict, "")}
+    since = now - 7 * nth - 5 if verdict == "deadlock" else None
+    code = [{"title": "cell 2", "lines": [[2, HOSTILE], [3, "recv(tag=2)"]], "at": [3]}]
+    return encoded(
+        {
+            "name": name or f"{NAMES[nth % 10]} {'XYZ'[nth // 10]}.",
+            "snapshot": {"time": now, "processes": engines},
+            "diagnosis": diagnosis(verdict, since=since, **told),
+            "told": [{"time": now - 60, "text": "Deadlock: A → B → A.\nA waits."}],
+            "code": code if verdict == "deadlock" else [],
+        }
+    )
+
+
+@pytest.fixture
+def room() -> Iterator[Class]:
+    """A class of thirty, all of whom speak."""
+    one = Class()
+    over = threading.Event()
+
+    def secret(nth: int) -> str:
+        return f"a-secret-of-student-{nth}"
+
+    def speak() -> None:
+        while not over.wait(3):
+            for nth in range(30):
+                one.share(b"", secret(nth))
+
+    for nth in range(30):
+        assert one.share(picture(nth), secret(nth))[0] == 204
+    thread = threading.Thread(target=speak)
+    thread.start()
+    yield one
+    over.set()
+    thread.join()
+    one.close()
+
+
+@pytest.fixture
+def shown(context: BrowserContext, room: Class) -> Iterator[Page]:
+    """Its page, which must not complain, and ask only its own server."""
+    page = context.new_page()
+    told: list[str] = []
+    page.set_viewport_size({"width": 1366, "height": 768})
+    page.on("console", lambda message: told.append(message.text))
+    page.on("pageerror", lambda error: told.append(str(error)))
+    own = f"http://127.0.0.1:{room.port}/"
+    page.on("request", lambda asked: None if asked.url.startswith(own) else told.append(asked.url))
+    page.goto(f"{own}#teach-{KEY}")
+    ui.expect(page.locator("#worlds li")).to_have_count(30)
+    yield page
+    page.close()
+    assert told == []
+
+
+def names(page: Page) -> list[str]:
+    """The cards' names in their order."""
+    return page.locator("#worlds .name").all_text_contents()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_thirty_are_seen_at_once(shown: Page, screenshots: Path, scheme: str) -> None:
+    shown.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    for card in shown.locator("#worlds button").all():
+        ui.expect(card).to_be_in_viewport(ratio=1)
+        inner, outer = card.evaluate("one => [one.scrollHeight, one.clientHeight]")
+        assert inner <= outer
+    assert names(shown)[:2] == ["Donald Z.", "Ada Z."]  # 25 and 20 are stuck longest
+    ui.expect(shown.get_by_role("status")).to_contain_text("30 worlds: 6 stuck, 6 waiting")
+    ground = shown.locator("#worlds button").first.evaluate(
+        "one => getComputedStyle(one).backgroundColor"
+    )
+    for part in (".stuck .state", ".waits .state", ".idle .state", ".computes .state", ".counts"):
+        text = shown.locator(part).first.evaluate("one => getComputedStyle(one).color")
+        assert ui.contrast(text, ground) >= 4.5, part
+    shown.screenshot(path=screenshots / f"classroom-{scheme}.png")
+
+
+def test_a_click_tells_all_of_one(shown: Page, screenshots: Path) -> None:
+    shown.locator("#worlds button").first.focus()
+    shown.keyboard.press("Enter")
+    dialog = shown.get_by_role("dialog")
+    ui.expect(dialog.get_by_role("heading", level=2)).to_contain_text("Donald Z.: stuck for")
+    ui.expect(dialog).to_contain_text("A waits for recv(src='B', tag=2) in cell 2, line 3.")
+    ui.expect(dialog.get_by_role("row")).to_have_count(5)
+    ui.expect(dialog.locator("pre .at")).to_have_text("recv(tag=2)")
+    assert shown.locator("img").count() == 0 and shown.title() == "Classroom"
+    ui.expect(dialog).to_contain_text("<img src=x onerror=")
+    shown.screenshot(path=screenshots / "classroom-details.png")
+    shown.keyboard.press("Escape")
+    ui.expect(dialog).to_have_count(0)
+
+
+def test_only_stuck_and_who_is_stuck_anew(shown: Page, room: Class) -> None:
+    shown.get_by_label("Only stuck").check()
+    ui.expect(shown.locator("#worlds li")).to_have_count(6)
+    room.share(picture(0, f"{HOSTILE}{'long name ' * 30}"), secret="a-secret-of-another-student")
+    ui.expect(shown.locator("#worlds li")).to_have_count(7)
+    assert names(shown)[-1].startswith("<img") and "\u202e" not in names(shown)[-1]
+
+
+def test_the_focus_stays_where_it_is_while_cards_move(shown: Page, room: Class) -> None:
+    idle = shown.locator("#worlds button.idle").first
+    name = idle.locator(".name").text_content()
+    idle.focus()
+    room.share(picture(25, "first"), secret="a-secret-of-another-student")
+    ui.expect(shown.locator("#worlds li")).to_have_count(31)
+    assert shown.evaluate("document.activeElement.querySelector('.name').textContent") == name
+
+
+def test_the_line_for_students_is_shown_and_the_key_is_not(shown: Page, room: Class) -> None:
+    shown.get_by_text("How students join").click()
+    line = f"%sfm share http://127.0.0.1:{room.port}/#{room.board.join}"
+    ui.expect(shown.locator("#line")).to_have_text(line)
+    assert KEY not in shown.url and KEY not in shown.content()
+    shown.reload()
+    ui.expect(shown.locator("#worlds li")).to_have_count(30)  # this tab knows it still
+
+
+def test_the_students_line_shows_nothing(context: BrowserContext, room: Class) -> None:
+    page = context.new_page()
+    page.goto(f"http://127.0.0.1:{room.port}/#{room.board.join}")
+    ui.expect(page.get_by_role("alert")).to_contain_text("This is the line for students")
+    assert page.locator("#worlds li").count() == 0
+    page.close()
+
+
+def test_what_was_known_stays_when_the_class_is_away(context: BrowserContext) -> None:
+    room = Class()
+    page = context.new_page()
+    room.share(picture(0), "a-secret-of-student-0")
+    page.goto(f"http://127.0.0.1:{room.port}/#teach-{KEY}")
+    ui.expect(page.locator("#worlds li")).to_have_count(1)
+    room.close()
+    ui.expect(page.get_by_role("alert")).to_contain_text("does not answer")
+    assert page.locator("#worlds li").count() == 1
+    page.close()

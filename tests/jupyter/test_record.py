@@ -1,0 +1,70 @@
+"""``%sfm record``: what a student hands in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.jupyter.notebook import Notebook, notebook
+from tests.observe.test_record import Reader
+
+pytestmark = pytest.mark.keeps("one notebook with two engines for the whole module")
+
+TALK = "if rank == 0: send(dest='B', tag=1)\nelse: recv(tag=1)"
+HANG = "recv(src='BA'[rank], tag=2)"
+
+
+@pytest.fixture(scope="module")
+def book() -> Iterator[Notebook]:
+    with notebook("%sfm start A B") as one:
+        yield one
+
+
+def test_the_last_run_with_its_cells(book: Notebook, tmp_path: Path) -> None:
+    path = tmp_path / "run.html"
+    book.run("private = 'what is not of the world'")
+    book.run(f"%%sfm\n{TALK}").ok()
+    text = book.run(f'%sfm record {path} --title "Exercise 3" --name=Ada').ok().text
+    assert text.startswith(f"{path}: ") and "without Jupyter" in text
+    shown = Reader(path)
+    assert "Exercise 3" in shown.text and "Ada" in shown.text
+    assert "%%sfm\n" in shown.text and TALK.splitlines()[1] in shown.text
+    assert "private" not in path.read_text()
+    flights = shown.data["timeline"]["flights"]
+    assert len(flights) == 1
+    (listing,) = shown.data["listings"]
+    assert listing.startswith("cell ")
+    assert {"cpu", "cores", "world"} <= {text.strip() for text in shown.texts("dt")}
+
+
+def test_a_cell_that_only_computes_is_shown(book: Notebook, tmp_path: Path) -> None:
+    book.run("%%sfm\nanswer = 6 * 7").ok()
+    book.run(f"%sfm record {tmp_path / 'run.html'}").ok()
+    assert "answer = 6 * 7" in Reader(tmp_path / "run.html").text
+
+
+def test_one_cell_with_what_had_hung(book: Notebook, tmp_path: Path) -> None:
+    path = tmp_path / "run.html"
+    cell = book.run(f"%%sfm --record {path}\n{HANG}")
+    assert cell.error.startswith("CellFailed: on A, B: DeadlockDetected") and str(path) in cell.text
+    shown = Reader(path)
+    assert "What had hung before" in shown.text and "Deadlock: A → B → A." in shown.text
+    links = [link["href"] for link in shown.all("a")]
+    assert links and set(links) == {"#code-0-2"}
+    book.run(f"%%sfm\n{TALK}").ok()
+    book.run(f"%sfm record {path}").ok()
+    assert "What had hung before" not in Reader(path).text
+
+
+def test_wrong_words(book: Notebook, tmp_path: Path) -> None:
+    for words, told in {
+        "": "takes one file: `%sfm record run.html`",
+        "a.html b.html": "takes one file",
+        "a.html --title": "--title needs a value",
+        "a.json": "writes HTML",
+        f"{tmp_path}/no/a.html": "was not written: No such file",
+    }.items():
+        assert told in book.run(f"%sfm record {words}").text
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,252 @@
+"""``%sfm share``: a class sees what is shared, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sfm_kernel.classroom.board import GONE
+from tests.jupyter.notebook import Notebook, notebook, wait_for
+from tests.jupyter.server import Server
+from tests.jupyter.server import server as serving
+
+HANG = "%%sfm --no-detect\nother = 'BA'[rank]\nsend(dest=other, tag=3)\nrecv(src=other, tag=2)"
+
+
+class Page:
+    """The teacher's page, without a browser."""
+
+    def __init__(self, url: str, authorization: str) -> None:
+        self.url, self._authorization = url, authorization
+
+    def get(self, what: str) -> Any:
+        """What it is told."""
+        headers = {"Authorization": self._authorization}
+        request = urllib.request.Request(self.url + what, headers=headers)
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.load(answer)
+
+    @property
+    def line(self) -> str:
+        """What students type."""
+        return f"%sfm share {self.url}#{self.get('session')['join']}"
+
+    def worlds(self) -> list[dict[str, Any]]:
+        """All, in short."""
+        found: list[dict[str, Any]] = self.get("worlds")["worlds"]
+        return found
+
+    def state(self, name: str) -> str:
+        """Of one; empty where it is not known."""
+        states = {one["name"]: str(one["state"]) for one in self.worlds()}
+        return states.get(name, "")
+
+    def details(self, name: str) -> dict[str, Any]:
+        """All that is known of one."""
+        identity = next(one["id"] for one in self.worlds() if one["name"] == name)
+        found: dict[str, Any] = self.get(f"worlds/{identity}")
+        return found
+
+
+@pytest.fixture
+def page() -> Iterator[Page]:
+    """A class of its own."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sfm_kernel.classroom", "--port", "0"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    lines = [process.stdout.readline().strip() for _ in range(5)]
+    url, _, key = lines[1].partition("#teach-")
+    made = Page(url, f"Bearer {key}")
+    assert lines[3] == made.line
+    yield made
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 0
+    process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def _two() -> Iterator[tuple[Notebook, Notebook]]:
+    with notebook("%sfm start A B") as one, notebook("%sfm start A B") as other:
+        yield one, other
+
+
+@pytest.fixture
+def book(_two: tuple[Notebook, Notebook]) -> Iterator[Notebook]:
+    """A notebook with engines; another one has engines, too, and shares nothing."""
+    yield _two[0]
+    _two[0].run("%sfm share off").ok()
+
+
+keeps = pytest.mark.keeps("two notebooks with engines for several tests")
+
+
+@keeps
+def test_a_class_sees_who_hangs_and_no_other_world(book: Notebook, page: Page) -> None:
+    text = book.run(f"{page.line} --name Ada").ok().text
+    assert text.startswith(f"shared as 'Ada' with {page.url}\n")
+    assert "why nothing goes on" in text and "No code" in text and "plain HTTP" not in text
+    cell = book.send(HANG)
+    wait_for(lambda: page.state("Ada") == "stuck", "the class sees it")
+    seen = page.details("Ada")
+    assert seen["title"] == "Deadlock: A → B → A" and seen["code"] == []
+    assert "tag is 3, not 2" in seen["sentences"][0]
+    assert [one["where"].split(", ")[1] for one in seen["processes"][:2]] == ["line 4"] * 2
+    book.interrupt()
+    book.wait(cell)
+    wait_for(lambda: page.state("Ada") == "idle", "the class sees that it goes on")
+    # The other notebook's world is not known, nor is anything by which it could be reached.
+    assert len(page.worlds()) == 1
+    told = json.dumps(page.details("Ada"))
+    assert not [key for key in ("key", "pid", "host", "/tmp", os.sep + "dev") if f'"{key}' in told]
+
+
+@keeps
+def test_the_code_where_it_is_only_when_asked(book: Notebook, page: Page) -> None:
+    text = book.run(f"{page.line} --name Ada --code").ok().text
+    assert "the code around the lines where they are" in text
+    cell = book.send(HANG)
+    wait_for(lambda: page.state("Ada") == "stuck", "the class sees it")
+    (listing,) = page.details("Ada")["code"]
+    assert listing["at"] == [4] and [4, "recv(src=other, tag=2)"] in listing["lines"]
+    book.interrupt()
+    book.wait(cell)
+    assert "with the code" in book.run("%sfm share").ok().text
+
+
+@keeps
+def test_off_ends_it(book: Notebook, page: Page) -> None:
+    assert "nothing is shared" in book.run("%sfm share").ok().text
+    book.run(f"{page.line} --name Ada").ok()
+    assert book.run("%sfm share off").ok().text.strip() == "shared no more"
+    assert page.state("Ada") == "left" and page.details("Ada")["processes"] == []
+    assert book.run("%sfm share off").ok().text.strip() == "nothing was shared"
+
+
+@keeps
+def test_a_class_that_begins_anew_is_told_again(book: Notebook, page: Page) -> None:
+    book.run(f"{page.line} --name Ada").ok()
+    book.run(f"{page.line} --name Grace").ok()
+    wait_for(lambda: page.state("Grace") == "idle", "the new name is there")
+    assert page.state("Ada") == "left"
+
+
+@keeps
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("http://127.0.0.1:1/#token", "nobody answers at http://127.0.0.1:1/share"),
+        ("URL#wrong", "this is not the class's join token"),
+        ("URL", "is not the line of a class"),
+        ("ftp://127.0.0.1/#token", "is not the line of a class"),
+        ("http://127.0.0.1:port/#token", "is no address"),
+        ("URL#token more", "takes the address"),
+        ("URL#token --name", "--name needs a value"),
+    ],
+)
+def test_wrong_words(book: Notebook, page: Page, words: str, told: str) -> None:
+    name = "" if words.endswith("--name") else " --name Ada"
+    assert told in book.run(f"%sfm share {words.replace('URL', page.url)}{name}").text
+    assert page.worlds() == []
+
+
+@keeps
+def test_who_is_not_named_is_asked(book: Notebook, page: Page) -> None:
+    book.run("import os; os.environ['JUPYTERHUB_USER'] = 'jovyan'").ok()
+    assert "say who you are" in book.run(page.line).text
+    book.run("os.environ['JUPYTERHUB_USER'] = 'grace'").ok()
+    book.run(page.line).ok()
+    assert page.state("grace")
+
+
+def test_it_ends_with_the_world(page: Page) -> None:
+    with notebook("%sfm start A") as book:
+        book.run(f"{page.line} --name Ada").ok()
+        book.run("%sfm stop").ok()
+        assert page.state("Ada") == "left"
+        assert "no engines" in book.run(f"{page.line} --name Ada").text
+        book.run("%sfm start A").ok()
+        book.run(f"{page.line} --name Ada").ok()
+        assert {one["state"] for one in page.worlds()} > {"left"}
+    assert {one["state"] for one in page.worlds()} == {"left"}  # the kernel has ended
+
+
+@pytest.mark.fault
+def test_a_kernel_that_is_killed_is_gone(page: Page) -> None:
+    with notebook("%sfm start A") as book:
+        book.run(f"{page.line} --name Ada").ok()
+        book.kill()
+        wait_for(lambda: page.state("Ada") == "gone", "it is missed")
+        (one,) = page.worlds()
+        assert one["since"] == one["heard"] and page.get("worlds")["now"] - one["since"] > GONE
+
+
+# ---- behind a Jupyter server
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("class")) as one:
+        yield one
+
+
+@keeps
+def test_a_jupyter_server_shows_a_class_to_its_user_only(server: Server, book: Notebook) -> None:
+    url = f"{server.url}sfm/classroom/"
+    post = urllib.request.Request(
+        f"{url}share", b"{}", {"Authorization": "Bearer x", "X-SFM-Share": "x" * 20}
+    )
+    with pytest.raises(urllib.error.HTTPError) as none_open:
+        urllib.request.urlopen(post)
+    assert none_open.value.code == 404 and b"no class is open" in none_open.value.read()
+    page = Page(url, "token for-tests")
+    book.run(f"{page.line} --name Ada").ok()  # the page has opened it
+    assert page.state("Ada")
+    with pytest.raises(urllib.error.HTTPError) as wrong:
+        urllib.request.urlopen(post)
+    assert wrong.value.code == 403 and b"join token" in wrong.value.read()
+    join = page.line.partition("#")[2]
+    for authorization in ("", f"Bearer {join}", f"token {join}"):
+        for what in ("worlds", "session", ""):
+            stranger = Page(url, authorization)
+            try:
+                told = str(stranger.get(what)) if what else ""
+            except (urllib.error.HTTPError, ValueError):
+                told = ""  # 403, or the page of the login
+            assert "Ada" not in told and join not in told
+    book.run("%sfm share off").ok()
+    assert page.state("Ada") == "left"
+
+
+@keeps
+def test_a_jupyter_server_refuses_what_is_too_large(server: Server) -> None:
+    page = Page(f"{server.url}sfm/classroom/", "token for-tests")
+    join = page.line.partition("#")[2]
+    headers = {"Authorization": f"Bearer {join}", "X-SFM-Share": "x" * 20}
+    post = urllib.request.Request(f"{page.url}share", b" " * 300_000, headers)
+    with pytest.raises((urllib.error.URLError, OSError)):
+        urllib.request.urlopen(post)
+
+
+@keeps
+def test_the_page_is_where_its_files_are(server: Server, tmp_path: Path) -> None:
+    for name, begin in {"": b"<!DOCTYPE", "page.js": b"//", "page.css": b"/*"}.items():
+        request = urllib.request.Request(
+            f"{server.url}sfm/classroom/{name}", headers={"Authorization": "token for-tests"}
+        )
+        with urllib.request.urlopen(request) as answer:
+            assert answer.read().startswith(begin)
+            policies = answer.headers.get_all("Content-Security-Policy")
+            assert policies[0].startswith("default-src 'none'")

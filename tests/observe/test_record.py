@@ -1,0 +1,232 @@
+"""The file of a run: what is in it, what is not, and that texts stay texts."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import sys
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sfm_kernel
+from sfm_kernel.__main__ import main
+from sfm_kernel.errors import ProcessFailed
+from sfm_kernel.observe import record
+from sfm_kernel.observe.record import Told, pack
+from sfm_kernel.observe.record.listing import MOST, key_of, lines_of_files, listings
+from sfm_kernel.observe.timeline import Timeline
+
+END = "</script><img src=x onerror=alert(2)>"
+HOSTILE = END + "<script>alert(1)</script>\u2028'\"&\x00\ud800"
+
+
+class Reader(HTMLParser):
+    """What a browser would make of the file: elements with their attributes, and the text."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.text = ""
+        self._texts: list[tuple[str, str]] = []
+        self._inside = ""
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self._inside = tag
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "script":
+            self.scripts.append(data)
+        else:
+            self.text += data
+            self._texts.append((self._inside, data))
+
+    def texts(self, tag: str) -> list[str]:
+        """The texts of elements."""
+        return [text for one, text in self._texts if one == tag]
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        """The attributes of elements."""
+        return [attributes for one, attributes in self.elements if one == tag]
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What its script draws."""
+        found: dict[str, Any] = json.loads(self.scripts[0])
+        return found
+
+
+def no_code(where: object) -> None:
+    """For tests that look for words which stand in this file, too."""
+
+
+def talk(world: str, path: Path, **more: Any) -> Reader:
+    """The file of a world in which A has sent B two messages, of which one was received."""
+    with sfm_kernel.join(world, name="A") as a, sfm_kernel.join(world, name="B") as b:
+        a.send(dest="B", tag=1, text=END)
+        b.recv(tag=1)
+        a.send(dest="B", tag=2, text=END)
+        assert record(a, path, **more) == []
+    return Reader(path)
+
+
+def test_it_holds_the_run_and_its_code(tmp_path: Path) -> None:
+    shown = talk("rec-holds", tmp_path / "a.html", title="Exercise 3", name="Ada")
+    assert "Exercise 3" in shown.text and "Ada" in shown.text
+    assert "World rec-holds: 2 processes, 2 messages" in shown.text
+    assert "Left in inboxes" in shown.text and "sfm-kernel" in shown.text
+    line = 1 + Path(__file__).read_text().splitlines().index("        b.recv(tag=1)")
+    nth = shown.data["listings"][__file__]
+    assert {"id": f"code-{nth}-{line}", "data-line": str(line)} in shown.all("span")
+    assert f"#code-{nth}-{line}" in [link["href"] for link in shown.all("a")]
+    assert "        b.recv(tag=1)\n" in shown.text
+    # The still picture, for who runs no scripts.
+    assert len(shown.all("svg")) == 1
+    assert [one["name"] for one in shown.data["timeline"]["processes"]] == ["A", "B"]
+    assert len(shown.data["timeline"]["flights"]) == 2
+
+
+def test_texts_are_never_markup(tmp_path: Path) -> None:
+    path = tmp_path / "a.html"
+    told = [Told(time.time() + 1, HOSTILE)]
+    shown = talk("rec-texts", path, title=HOSTILE, name=HOSTILE, told=told)
+    assert len(shown.scripts) == 2 and not shown.all("img")
+    assert "alert(2)" in shown.text and "onerror" not in {
+        name for _, attributes in shown.elements for name in attributes
+    }
+    values = [dict(one[6])["text"] for one in shown.data["timeline"]["flights"]]
+    assert values == [repr(END)] * 2
+
+
+def test_nothing_is_loaded_and_only_our_script_runs(tmp_path: Path) -> None:
+    shown = talk("rec-policy", tmp_path / "a.html", sources=no_code)
+    policy = next(one for one in shown.all("meta") if one.get("http-equiv"))["content"]
+    digest = base64.b64encode(hashlib.sha256(shown.scripts[1].encode()).digest()).decode()
+    assert policy is not None and policy.startswith("default-src 'none'; ")
+    assert f"script-src 'sha256-{digest}';" in policy
+    assert not [tag for tag, attributes in shown.elements if "src" in attributes]
+    styles = shown.text + (tmp_path / "a.html").read_text().partition("<script")[0]
+    assert not shown.all("link") and not re.findall(r"url\((?!#)|@import", styles)
+
+
+def test_other_worlds_and_libraries_are_not_in_it(tmp_path: Path) -> None:
+    with sfm_kernel.join("rec-other", name="secret") as other:
+        other.send(dest="secret", word="hidden")
+        shown = talk("rec-own", tmp_path / "a.html", sources=no_code)
+    assert "rec-other" not in (tmp_path / "a.html").read_text()
+    assert "hidden" not in shown.scripts[0]
+    for file in (json.__file__, sfm_kernel.__file__, "/etc/passwd", "/nowhere.py"):
+        assert lines_of_files({"file": file, "cell": None}) is None
+    assert lines_of_files({"file": __file__, "cell": None}) is not None
+
+
+def test_what_had_hung_in_an_earlier_run_is_left_out(tmp_path: Path) -> None:
+    told = [Told(time.time() - 1000, "long ago"), Told(time.time() + 1, "just now")]
+    shown = talk("rec-told", tmp_path / "a.html", told=told, sources=no_code)
+    assert "just now" in shown.text and "long ago" not in shown.text
+
+
+def test_an_empty_world(tmp_path: Path) -> None:
+    with sfm_kernel.join("rec-empty", name="A") as a:
+        record(a.folder, tmp_path / "a.html")
+    assert "A run of A" in Reader(tmp_path / "a.html").text
+
+
+def test_where_it_cannot_be_written_nothing_is_left(tmp_path: Path) -> None:
+    (tmp_path / "a.html").mkdir()
+    with sfm_kernel.join("rec-write", name="A") as a:
+        with pytest.raises(OSError):
+            record(a, tmp_path / "a.html")
+        with pytest.raises(FileNotFoundError):
+            record(a, tmp_path / "no" / "a.html")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.html"]
+    with pytest.raises(FileNotFoundError):
+        record(tmp_path / "no-world", tmp_path / "b.html")
+
+
+def long_run(count: int) -> Timeline:
+    """A message every second."""
+    where = {"file": "/a.py", "line": 3, "function": None, "cell": None, "cell_id": None}
+    flights = [
+        {
+            "id": f"a-b-{n}",
+            "src": "a",
+            "dest": "b",
+            "number": n,
+            "sent": 1000.0 + n,
+            "received": 1000.5 + n,
+            "bytes": 8,
+            "attributes": [["text", repr("x" * 90)]],
+            "sent_at": where,
+            "received_at": where,
+            "late": None,
+            "cost": 0.0,
+        }
+        for n in range(count)
+    ]
+    processes = [{"uid": uid, "name": uid, "rank": None} for uid in "ab"]
+    both = {"world": "w", "begin": 1000.0, "end": 1000.0 + count, "missing": 0}
+    return Timeline({**both, "processes": processes, "spans": [], "flights": flights})
+
+
+def test_a_large_run_is_cut_at_its_begin_and_says_so() -> None:
+    few, nothing = pack.cut(long_run(10))
+    assert len(few.data["flights"]) == 10 and nothing == []
+    part, (sentence,) = pack.cut(long_run(20_000))
+    kept = part.data["flights"]
+    size = len(json.dumps(pack.packed(part.data)))
+    assert 0.9 * pack.LARGEST < size <= pack.LARGEST
+    assert kept[-1]["number"] == 19_999
+    assert f"with {20_000 - len(kept):,} messages of 20000".replace(",", " ") in sentence
+
+
+def test_many_listings_are_cut_too() -> None:
+    places = [{"file": f"/{n}.py", "cell": None, "cell_id": None} for n in range(MOST + 5)]
+    found, notes = listings([*places, *places], lambda where: "x = 1\n" * 30_000)
+    assert len(found) == MOST and all(len(one.lines) < 20_000 for one in found)
+    assert notes[0] == "Of 0.py only the first 100 kB are shown." and "more than 40" in notes[-1]
+    cell = {"file": "/tmp/x", "cell": 3, "cell_id": "abc"}
+    assert key_of(cell) == "cell 3 abc"
+
+
+def hang(sfm: Any) -> None:
+    """Both wait for each other."""
+    sfm.send(dest=1 - sfm.rank, tag=3)
+    sfm.recv(src=1 - sfm.rank, tag=2)
+
+
+def test_run_records_what_hung(tmp_path: Path) -> None:
+    path = tmp_path / "run.html"
+    with pytest.raises(ProcessFailed, match="Deadlock"):
+        sfm_kernel.run(hang, n=2, detect=True, record=path)
+    shown = Reader(path)
+    assert "What had hung before" in shown.text and "Deadlock: 0 → 1 → 0." in shown.text
+    assert "    sfm.recv(src=1 - sfm.rank, tag=2)\n" in shown.text
+    assert len(shown.data["timeline"]["flights"]) == 2
+
+
+def test_run_where_it_cannot_be_written(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "no" / "run.html"
+    assert sfm_kernel.run(lambda sfm: sfm.rank, n=2, record=path) == [0, 1]
+    assert f"{path} was not written: No such file or directory" in capfd.readouterr().err
+
+
+def test_from_a_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.html"
+    with sfm_kernel.join("rec-shell", name="A"):
+        assert main(["record", "rec-shell", str(path), "--title", "T", "--name", "N"]) == 0
+        assert main(["record", "rec-shell", str(tmp_path / "no" / "a.html")]) == 1
+    assert "T · N" in re.findall("<title>(.*)</title>", path.read_text())[0]
+    assert main(["record", "rec-nowhere", str(path)]) == 1
+    assert capsys.readouterr().err and sys.modules

@@ -1,0 +1,386 @@
+"""A class by real HTTP: who may do what, what is believed, and what cannot fill it."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from sfm_kernel.classroom import board as boards
+from sfm_kernel.classroom.board import BURST, GONE, MOST, Board, Refused
+from sfm_kernel.classroom.picture import LARGEST, NoPicture, believed, encoded, sent
+from sfm_kernel.classroom.web import application, server
+from tests.observe.pictures import message, process
+
+KEY = "the-teacher's-key-of-this-test"
+OWN = "a-secret-of-the-first-notebook"
+OTHER = "a-secret-of-the-second-notebook"
+HOSTILE = "<img src=x onerror=alert(1)>\u202egnp\x1b[31m\x00\n"
+
+Json = dict[str, Any]
+
+
+def diagnosis(verdict: str = "idle", **more: Any) -> Json:
+    """One of the schema's."""
+    empty: Json = {"world": "w", "time": time.time(), "cycle": [], "stuck": [], "since": None}
+    empty |= {"title": "All are idle", "sentences": [], "edges": [], "but_for": None}
+    return empty | {"verdict": verdict, "processes": []} | more
+
+
+def engine(name: str, **more: Any) -> Json:
+    """One that waits in recv, with a message in its inbox."""
+    about = {"kind": "engine", "rank": 0, "uid": name, "waits": "recv(tag=2)", "depth": 1}
+    return process(name, "blocked in recv", **about, messages=[message("B", tag=1)]) | more
+
+
+def picture(name: str = "Emmy", verdict: str = "idle", **more: Any) -> Json:
+    """What a notebook with an engine A sends; ``more`` is the diagnosis's."""
+    now = time.time()
+    one = engine("A", since=now - 5)
+    seen = {"world": "w", "time": now, "processes": [one], "sites": [], "links": []}
+    return sent(name, seen, diagnosis(verdict, **more), [], [])
+
+
+class Class:
+    """A class that serves, and requests to it."""
+
+    def __init__(self, **limits: Any) -> None:
+        self.board = Board()
+        self._loop = asyncio.new_event_loop()
+        self._server: Any = None
+        self._limits = limits
+        ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(ready,))
+        self._thread.start()
+        ready.wait()
+
+    def _run(self, ready: threading.Event) -> None:
+        async def begin() -> None:
+            self._server = server(application(self.board, KEY), **self._limits)
+            self._server.listen(0, "127.0.0.1")
+            (one,) = self._server._sockets.values()
+            self.port = one.getsockname()[1]
+            ready.set()
+
+        self._loop.run_until_complete(begin())
+        self._loop.run_forever()
+
+    def close(self) -> None:
+        """End it."""
+
+        async def end() -> None:
+            self._server.stop()
+            await self._server.close_all_connections()
+            self._loop.stop()
+
+        asyncio.run_coroutine_threadsafe(end(), self._loop)
+        self._thread.join()
+        self._loop.close()
+
+    def ask(
+        self, method: str, path: str, body: bytes | None = None, **headers: str
+    ) -> tuple[int, Any]:
+        """The status, and what is answered (from JSON, if it is)."""
+        line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            line.request(method, path, body, headers)
+            answer = line.getresponse()
+            text = answer.read()
+        finally:
+            line.close()
+        try:
+            return answer.status, json.loads(text)
+        except ValueError:
+            return answer.status, text.decode()
+
+    def share(self, body: bytes, secret: str = OWN, token: str | None = None) -> tuple[int, Any]:
+        """What a notebook does."""
+        headers = {"Authorization": f"Bearer {token or self.board.join}", "X-SFM-Share": secret}
+        return self.ask("POST", "/share", body, **headers)
+
+    def teach(self, path: str, key: str = KEY) -> tuple[int, Any]:
+        """What the page does."""
+        return self.ask("GET", path, Authorization=f"Bearer {key}")
+
+    def worlds(self) -> list[Json]:
+        """What the page shows."""
+        found: list[Json] = self.teach("/worlds")[1]["worlds"]
+        return found
+
+
+@pytest.fixture
+def room() -> Iterator[Class]:
+    one = Class()
+    yield one
+    one.close()
+
+
+# ---- who may do what
+
+
+def test_a_student_shares_and_the_teacher_sees(room: Class) -> None:
+    stuck = {"title": "Deadlock: A → A", "stuck": ["A"], "since": time.time() - 180}
+    assert (
+        room.share(encoded(picture(verdict="deadlock", sentences=["A waits."], **stuck)))[0] == 204
+    )
+    (one,) = room.worlds()
+    assert (one["name"], one["state"], one["title"]) == ("Emmy", "stuck", "Deadlock: A → A")
+    assert (one["engines"], one["blocked"], one["queued"]) == (1, 1, 1)
+    assert 179 < time.time() - one["since"] < 300
+    status, details = room.teach(f"/worlds/{one['id']}")
+    assert status == 200 and details["sentences"] == ["A waits."]
+    assert details["processes"][0]["waits"] == "recv(tag=2)"
+    assert room.teach("/session") == (200, {"join": room.board.join, "url": ""})
+
+
+def test_nobody_else_sees_anything(room: Class) -> None:
+    room.share(encoded(picture()))
+    (one,) = room.worlds()
+    for key in ("", "wrong", room.board.join, KEY[:-1]):
+        for path in ("/worlds", f"/worlds/{one['id']}", "/session"):
+            status, told = room.teach(path, key)
+            assert status == 403 and "Emmy" not in str(told) and room.board.join not in str(told)
+    assert room.ask("GET", "/worlds")[0] == 403
+    assert room.ask("GET", "/share")[0] in (403, 405)
+    assert "Emmy" not in room.ask("GET", "/")[1]
+
+
+def test_the_page_has_nothing_of_students_and_forbids_everything(room: Class) -> None:
+    line = http.client.HTTPConnection("127.0.0.1", room.port, timeout=60)
+    for path in ("/", "/page.js", "/page.css"):
+        line.request("GET", path)
+        answer = line.getresponse()
+        text = answer.read().decode()
+        assert answer.status == 200 and "innerHTML" not in text and "http:" not in text
+        assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'; ")
+        assert answer.headers["Access-Control-Allow-Origin"] is None
+    line.close()
+    assert room.ask("GET", "/page.html")[0] == room.ask("GET", "/../board.py")[0] == 404
+
+
+@pytest.mark.parametrize("token", ["x", KEY, "é", "a" * 5000])
+def test_without_the_join_token_nothing_is_shared(room: Class, token: str) -> None:
+    body = encoded(picture())
+    status, told = room.share(body, token=token)
+    assert status == 403 and "join token" in told["message"]
+    assert room.ask("POST", "/share", body)[0] == 403
+    assert room.worlds() == []
+
+
+def test_a_student_changes_no_other_one(room: Class) -> None:
+    room.share(encoded(picture("Emmy")))
+    room.share(encoded(picture("Emmy", "running")), secret=OTHER)
+    headers = {"Authorization": f"Bearer {room.board.join}"}
+    assert room.ask("DELETE", "/share", **headers, **{"X-SFM-Share": OTHER})[0] == 204
+    assert [(one["name"], one["state"]) for one in room.worlds()] == [
+        ("Emmy", "idle"),
+        ("Emmy (2)", "left"),
+    ]
+    assert room.share(encoded(picture()), secret="short")[0] == 400
+    assert room.share(encoded(picture()), secret="")[0] == 400
+
+
+def test_after_off_only_the_name_is_known(room: Class) -> None:
+    room.share(encoded(picture()))
+    headers = {"Authorization": f"Bearer {room.board.join}", "X-SFM-Share": OWN}
+    room.ask("DELETE", "/share", **headers)
+    (one,) = room.worlds()
+    details = room.teach(f"/worlds/{one['id']}")[1]
+    assert details["name"] == "Emmy" and details["processes"] == details["code"] == []
+    assert room.share(b"")[0] == 404  # its picture is wanted anew
+    assert room.share(encoded(picture()))[0] == 204 and room.worlds()[0]["state"] == "idle"
+
+
+# ---- what is believed
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{",
+        b"[]",
+        b"null",
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"snapshot": {}, "diagnosis": {}}',
+        b'{"snapshot": {"time": 1e400, "processes": []}, "diagnosis": {}}',
+        b'{"snapshot": {"time": true, "processes": []}, "diagnosis": {}}',
+        b'{"snapshot": {"time": 1, "processes": [1]}, "diagnosis": {}}',
+        b'{"snapshot": {"time": 1, "processes": {}}, "diagnosis": {}}',
+        b'{"snapshot": {"time": 1, "processes": [{"since": "x"}]}, "diagnosis": {}}',
+        b'{"snapshot": {"time": 1, "processes": []},'
+        b' "diagnosis": {"verdict": "deadlock", "since": []}}',
+        b'{"snapshot": {"time": 1, "processes": []}, "diagnosis": {"sentences": 3}}',
+        b'{"snapshot": {"time": 1, "processes": []}, "diagnosis": {}, "code": [[]]}',
+        b'{"snapshot": {"time": 1' + b"0" * 5000 + b', "processes": []}, "diagnosis": {}}',
+    ],
+)
+def test_another_shape_is_refused_and_changes_nothing(room: Class, body: bytes) -> None:
+    room.share(encoded(picture()))
+    status, told = room.share(body)
+    assert status == 400 and "no picture" in told["message"]
+    assert [one["state"] for one in room.worlds()] == ["idle"]
+
+
+def test_texts_are_printable_and_short() -> None:
+    hostile = [{**message("B"), "attributes": [[HOSTILE, HOSTILE]]}] * 50
+    one = engine(HOSTILE * 50, waits=HOSTILE * 500, messages=hostile)
+    seen = {"time": 5.0, "processes": [one] * 200}
+    said = diagnosis(HOSTILE, title=HOSTILE * 99, sentences=[HOSTILE * 999] * 99, stuck=[[], 3])
+    code = [{"title": HOSTILE, "lines": [[1, HOSTILE * 99], ["x", "y"], 3], "at": ["z"]}] * 20
+    body = json.dumps({"name": HOSTILE, "snapshot": seen, "diagnosis": said, "code": code})
+    found = believed(body.encode(), time.time())
+    text = json.dumps(found, ensure_ascii=False)
+    assert not {"\u202e", "\x1b", "\x00"} & set(text) and "\\u0000" not in text
+    assert found["verdict"] == "running" and len(found["name"]) <= 60
+    assert len(found["processes"]) == 64 and len(found["sentences"]) == 40
+    assert max(map(len, found["sentences"])) <= 1000
+    assert len(found["processes"][0]["messages"]) == 5 and len(found["code"]) == 8
+    assert len(text) < LARGEST
+
+
+def test_a_wrong_clock_is_corrected() -> None:
+    now = time.time()
+    told = picture(verdict="deadlock", since=now + 990)
+    told["snapshot"]["time"] += 1000
+    found = believed(encoded(told), now)
+    assert 9 < now - found["since"] < 60
+    told["snapshot"]["processes"][0]["since"] = now + 10**9  # after its own now
+    assert believed(encoded(told), now)["processes"][0]["since"] == now
+
+
+def test_what_is_sent_says_nothing_of_machine_and_folders() -> None:
+    where = {"file": "/home/ada/secret/a.py", "line": 3, "function": None, "cell": None}
+    one = engine("A", where={**where, "cell_id": None}, pid=4711, host="ada-laptop")
+    seen = {"world": "w", "time": 1.0, "processes": [one], "sites": [], "links": []}
+    text = encoded(sent("Emmy", seen, diagnosis(), [], [])).decode()
+    assert "4711" not in text and "ada-laptop" not in text and "/home" not in text
+    assert '"file":"a.py"' in text
+
+
+def test_a_huge_world_is_sent_small() -> None:
+    many = [engine(f"{n}" * 100, messages=[message("B", text="x" * 500)] * 9) for n in range(500)]
+    seen = {"world": "w", "time": 1.0, "processes": many, "sites": [], "links": []}
+    body = encoded(sent("Emmy", seen, diagnosis(sentences=["x" * 900] * 900), [], []))
+    assert len(body) <= LARGEST
+    assert len(believed(body, 2.0)["processes"]) == 64
+
+
+# ---- what cannot fill it
+
+
+def test_too_large_is_refused_before_it_is_read(room: Class) -> None:
+    with socket.create_connection(("127.0.0.1", room.port), timeout=60) as line:
+        head = f"POST /share HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {room.board.join}\r\n"
+        line.sendall(f"{head}Content-Length: {LARGEST + 1}\r\n\r\n".encode())
+        assert b" 413 " in line.recv(100)
+    assert room.worlds() == []
+
+
+def test_chunks_do_not_grow_beyond_the_limit(room: Class) -> None:
+    with socket.create_connection(("127.0.0.1", room.port), timeout=60) as line:
+        head = f"POST /share HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {room.board.join}\r\n"
+        line.sendall(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
+        try:
+            for _ in range(4 * LARGEST // 1000):
+                line.sendall(b"3e8\r\n" + b"x" * 1000 + b"\r\n")
+            answer = line.recv(1000)
+        except OSError:
+            answer = b""  # hung up
+    assert b"200" not in answer and b"204" not in answer
+    assert room.worlds() == []
+
+
+def test_who_is_too_fast_is_slowed_down() -> None:
+    clock = [1000.0]
+    one = Board(lambda: clock[0])
+    one.take(OWN, encoded(picture()))
+    for _ in range(int(BURST)):
+        one.take(OWN, b"")
+    with pytest.raises(Refused, match="too often") as refused:
+        one.take(OWN, b"")
+    assert refused.value.status == 429
+    one.take(OTHER, encoded(picture()))  # others are not concerned
+    clock[0] += 1
+    one.take(OWN, b"")
+
+
+def test_a_full_class_takes_the_place_of_who_has_gone() -> None:
+    clock = [1000.0]
+    one = Board(lambda: clock[0])
+    for nth in range(MOST):
+        one.take(f"{nth:020}", encoded(picture(str(nth))))
+    with pytest.raises(Refused, match="the class is full"):
+        one.take(OWN, encoded(picture("late")))
+    one.leave(f"{7:020}")
+    one.take(OWN, encoded(picture("late")))
+    names = {world["name"] for world in one.listing()["worlds"]}
+    assert len(names) == MOST and "late" in names and "7" not in names
+
+
+def test_silence_is_told_as_gone_and_the_longest_stuck_come_first() -> None:
+    clock = [1000.0]
+    one = Board(lambda: clock[0])
+
+    def share(secret: str, verdict: str, since: float | None = None) -> None:
+        told = picture(secret[:3], verdict, since=since)
+        told["snapshot"]["time"] = clock[0]
+        told["snapshot"]["processes"][0]["since"] = clock[0] - 5
+        one.take(secret.ljust(20), encoded(told))
+
+    share("one", "idle")
+    clock[0] += GONE + 1
+    share("two", "deadlock", clock[0] - 10)
+    share("six", "deadlock", clock[0] - 100)
+    share("run", "running")
+    share("wai", "waiting")
+    shown = [(world["name"], world["state"]) for world in one.listing()["worlds"]]
+    assert shown == [
+        ("six", "stuck"), ("two", "stuck"), ("wai", "waits"), ("one", "gone"), ("run", "computes")
+    ]  # fmt: skip
+    gone = next(world for world in one.listing()["worlds"] if world["state"] == "gone")
+    assert gone["since"] == 1000.0
+    one.take("one".ljust(20), b"")
+    assert "gone" not in {world["state"] for world in one.listing()["worlds"]}
+    assert {world["state"] for world in one.listing()["worlds"]} <= set(boards.ORDER)
+
+
+def test_slow_and_many_connections_do_not_block_others() -> None:
+    room = Class(most=20, slow=1.0)
+    lines = []
+    try:
+        for _ in range(60):
+            line = socket.create_connection(("127.0.0.1", room.port), timeout=60)
+            lines.append(line)
+        head = f"POST /share HTTP/1.1\r\nAuthorization: Bearer {room.board.join}\r\nContent-"
+        for line in lines[:10]:
+            try:
+                line.sendall(head.encode())  # and no more
+            except OSError:
+                pass
+        deadline = time.monotonic() + 100
+        while True:  # the slow ones are hung up on
+            try:
+                assert room.share(encoded(picture()))[0] == 204
+                break
+            except (OSError, http.client.HTTPException):
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+        for line in lines:
+            assert b"204" not in line.recv(100)
+    finally:
+        for line in lines:
+            line.close()
+        room.close()
+
+
+def test_no_picture_is_an_error_of_its_own() -> None:
+    with pytest.raises(NoPicture, match="no snapshot"):
+        believed(b"{}", 1.0)
