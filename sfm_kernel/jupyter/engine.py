@@ -15,7 +15,7 @@ import signal
 import threading
 from typing import Any
 
-from sfm_kernel import relay
+from sfm_kernel import relay, serving
 from sfm_kernel.errors import NameInUse, WorldError
 from sfm_kernel.jupyter import tracebacks
 from sfm_kernel.jupyter.lines import Lines
@@ -28,6 +28,7 @@ NAMES = ("send", "recv", "recv_nb", "peek", "regcb")
 """The methods of an endpoint that cells call by name, in engines and notebooks."""
 
 _endpoint: Any = None
+_rest: Any = None
 
 
 def load_ipython_extension(shell: Any) -> None:
@@ -72,7 +73,8 @@ def _begin(app: Any, shell: Any, endpoint: Any) -> None:
     shell.events.register("pre_run_cell", lines.of_engine)
     endpoint.describe(kind="engine")
     # What observers see between and during cells; blocked calls say so by themselves.
-    rest = Rest(endpoint)
+    global _rest
+    _rest = rest = Rest(endpoint)
     shell.events.register("pre_execute", rest.begin)
     shell.events.register("post_execute", rest.end)
     endpoint.show_running(False)
@@ -89,6 +91,11 @@ def unload_ipython_extension(shell: Any) -> None:
 def is_engine() -> bool:
     """Whether this process is an engine in a world."""
     return _endpoint is not None
+
+
+def serve() -> None:
+    """Serve from now on between cells; the notebook calls it on engines to which it attaches."""
+    serving.between_cells(_endpoint, _rest.begin, _rest.end)
 
 
 def report() -> tuple[int, int]:

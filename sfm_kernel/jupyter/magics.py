@@ -291,7 +291,7 @@ class SFMMagics(Magics):
     def _waits(self) -> dict[str, str]:
         """In which call each process is blocked, by name."""
         try:
-            ones = [one for one in self._processes() if one["waits"]]
+            ones = [one for one in self._processes() if one["wait"]]
             return {str(one["name"]): _call(one) for one in ones}
         except OSError:  # the world is gone; an interrupt must work nevertheless
             return {}
