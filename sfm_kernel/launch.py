@@ -64,7 +64,7 @@ def run(
         raise ValueError(f"{n} processes need {n} names, not {len(names)}: {list(names)}")
     world = f"run-{os.getpid()}-{secrets.token_hex(4)}"
     work = cloudpickle.dumps((function, args, kwargs))
-    crew = _Crew()
+    crew = Crew()
     watching = Watching(world, crew.pids, _say, end=detect, hint=_HINT)
     try:
         for rank in range(n):
@@ -72,7 +72,7 @@ def run(
         return crew.results(n, timeout, watching)
     finally:
         crew.stop()
-        _remove(world)
+        remove(world)
 
 
 _HINT = "The processes go on waiting. Stop ends them; so does run(..., detect=True) by itself."
@@ -82,14 +82,15 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _remove(world: str) -> None:
+def remove(world: str) -> None:
+    """Remove what the world has left in shared memory."""
     from sfm_kernel.directory import remove_world
 
     with contextlib.suppress(OSError):
         remove_world(world)
 
 
-class _Crew:
+class Crew:
     """The processes of one run, and the pipes on which they report."""
 
     def __init__(self) -> None:
@@ -142,12 +143,12 @@ class _Crew:
                     if part and not report:
                         joined += 1
                         if joined == n:
-                            self._say(GO)
+                            self.say(GO)
                     report += part
                     if not part:
                         selector.unregister(event.fd)
                         results[event.data] = self._result(event.data, bytes(report))
-        self._say(END)
+        self.say(END)
         for process in self._processes:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(GRACE)
@@ -155,7 +156,12 @@ class _Crew:
             raise mismatch
         return [results[rank] for rank in range(n)]
 
-    def _say(self, word: bytes) -> None:
+    def ended(self) -> bool:
+        """Whether one of them has ended."""
+        return any(process.poll() is not None for process in self._processes)
+
+    def say(self, word: bytes) -> None:
+        """Tell all of them: ``GO`` or ``END``."""
         for process in self._processes:
             assert process.stdin is not None
             with contextlib.suppress(BrokenPipeError):
@@ -190,5 +196,5 @@ class _Crew:
             if process.stdin is not None:
                 with contextlib.suppress(BrokenPipeError):
                     process.stdin.close()
-        for read in self._reports:
-            os.close(read)
+        while self._reports:
+            os.close(self._reports.pop())

@@ -201,8 +201,8 @@ class Context(Messaging):
             self._space |= 2
         self._wire(self._inbox, self._peers.ways, self._peers.ranks, self._space)
 
-    def wait(self, seconds: float) -> bool:
-        """Whether a message is here; blocks until one is, for at most so many seconds.
+    def wait(self, seconds: float, /, **template: Any) -> bool:
+        """Whether a message that fits is here; blocks until one is, for at most so many seconds.
 
         Observers see no blocked call, and what the process does stays as it was: for who has
         nothing to do, and waits for no one.
@@ -212,7 +212,7 @@ class Context(Messaging):
 
         def look() -> bool:
             nonlocal found
-            found = self._any([{}], False) is not None
+            found = self._any([template], False) is not None
             return found or time.monotonic() >= deadline
 
         self._inbox.wait_until(look, "", _nothing, False, seconds)

@@ -1,36 +1,23 @@
-"""Processes that serve: they answer what others ask, in a space of messages of its own.
-
-``farm`` and ``remote`` stand on it. An *owner* attaches to processes with a ``Service``, of which
-each of them makes an object; what the owner sends over the ``Attachment`` is taken by that object,
-on the main thread of the process that serves. A process serves until its owners have released it,
-or have died.
-
-A program serves where it says so: ``serve(sfm)``. An engine does between two cells, with nothing to
-type: the notebook's part of this package tells how engines are asked to (``by_request``), and they
-serve in slices on their event loop (``between_cells``), so that cells go on being run.
-"""
+"""A process that serves: in a program until it is released, on an engine between cells."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import signal
 import sys
 import time
 import traceback
-import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import cloudpickle
 
 from sfm_kernel.endpoint import Endpoint
 from sfm_kernel.errors import SFMError
 from sfm_kernel.message import Message
-from sfm_kernel.transport.base import Member, Name
-
-CONTEXT = "serving"
+from sfm_kernel.serving.owner import CONTEXT, Service
+from sfm_kernel.transport.base import Member
 
 SLICE = 0.04
 """Seconds for which an engine serves before it looks whether there is a cell for it."""
@@ -49,126 +36,6 @@ _MESSAGES = 100
 
 _BRIEFLY = 0.002
 """Seconds without work after which an engine is said to be idle."""
-
-
-class Service:
-    """What an owner lets another process do. Override what is needed.
-
-    All methods run on the main thread of the process that serves. What they raise is not caught:
-    it ends ``serve``; an engine shows it and drops the service.
-    """
-
-    def __init__(self, sfm: Endpoint, owner: Name, key: str) -> None:
-        """An owner has attached. ``key`` tells its attachments from all others in the world."""
-        self.sfm, self.owner, self.key = sfm, owner, key
-
-    def take(self, message: Message) -> None:
-        """A message that was sent over the attachment."""
-
-    def work(self) -> bool:
-        """Do some of what is to be done, as no message waits; whether anything was done.
-
-        Called again and again, and between two calls all messages are taken.
-        """
-        return False
-
-    def close(self) -> None:
-        """The owner has released this process, or has died."""
-
-
-class Attachment:
-    """An owner's hold on processes that serve it; also a context manager, which releases them.
-
-    Messages to a process that does not serve yet wait there until it does.
-
-    Args:
-        service: the class of which each of them makes an object.
-        title: what observers are told that they serve: "farm".
-    Attributes:
-        key: what tells it from other attachments.
-    Raises:
-        UnknownName, PeerLost: one of them is not there; none is attached.
-    """
-
-    def __init__(
-        self, sfm: Endpoint, names: Iterable[Name], service: type[Service], title: str
-    ) -> None:
-        self._sfm, self._context = sfm, sfm.context(CONTEXT)
-        self.names = list(names)
-        self.key = f"{sfm.uid[:12]}-{next(_numbers)}"
-        attached: list[Name] = []
-        packed = cloudpickle.dumps(service)  # it may come from a notebook
-        try:
-            for name in self.names:
-                self.send(name, attach=packed, title=title)
-                attached.append(name)
-            if (asked := _requests.get(sfm)) is not None:
-                asked.begin(self.names)
-        except BaseException:
-            self.names = attached
-            self.release()
-            raise
-
-    def send(self, dest: Name, /, **attributes: Any) -> None:
-        """Send to the service's object there, which takes it. Raises as ``Endpoint.send`` does.
-
-        ``key``, ``attach``, ``title`` and ``release`` are attributes of this module's own.
-        """
-        self._context.send(dest=dest, key=self.key, **attributes)
-
-    def interrupt(self, names: Sequence[Name]) -> None:
-        """End what these engines run now for anybody, with KeyboardInterrupt, as Stop does.
-
-        Nothing happens where nobody has told how: a program is interrupted as a whole.
-        """
-        if names and (asked := _requests.get(self._sfm)) is not None:
-            asked.interrupt(names)
-
-    def release(self) -> None:
-        """They serve this attachment no more. Harmless when repeated."""
-        names, self.names = self.names, []
-        for name in names:
-            with contextlib.suppress(SFMError):  # it is gone, or this process is about to go
-                self.send(name, release=True)
-
-    def __enter__(self) -> Attachment:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.release()
-
-
-class _Request(NamedTuple):
-    begin: Callable[[Sequence[Name]], None]
-    interrupt: Callable[[Sequence[Name]], None]
-
-
-_numbers = itertools.count(1)
-_requests: weakref.WeakKeyDictionary[Endpoint, _Request] = weakref.WeakKeyDictionary()
-
-
-def by_request(
-    sfm: Endpoint,
-    begin: Callable[[Sequence[Name]], None],
-    interrupt: Callable[[Sequence[Name]], None],
-) -> None:
-    """Processes of this endpoint's world serve when they are asked to, as engines do.
-
-    Args:
-        begin: asks those with these names to; it need not wait until they do.
-        interrupt: sends them what Stop sends.
-    """
-    _requests[sfm] = _Request(begin, interrupt)
-
-
-def workers(sfm: Endpoint) -> list[Name]:
-    """The names of those that can serve this process, by rank: all others that have one and live.
-
-    An owner without a rank (a notebook) has all ranks.
-    """
-    ranked = [one for one in sfm.members() if one.rank is not None and one.uid != sfm.uid]
-    living = [one for one in ranked if sfm.alive(one)]
-    return [one.name for one in sorted(living, key=lambda one: one.rank or 0)]
 
 
 class users_code:

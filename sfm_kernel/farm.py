@@ -1,0 +1,313 @@
+"""A task farm in the manner of Trickle, River's layer: small, on ``send`` and ``recv`` alone.
+
+    >>> def program(sfm):
+    ...     if sfm.rank:
+    ...         return farm.serve(sfm)  # a notebook's engines do that by themselves
+    ...     with farm.connect(sfm) as workers:
+    ...         return sum(workers.map(abs, range(-10, 10)))
+    >>> sfm_kernel.run(program, n=3)[0]
+    100
+
+Who makes a call, and what becomes of it when its worker dies: ``serving.calls``. Here is who is
+given which task, stealing, Trickle's words, and the face of ``concurrent.futures``.
+
+Source: SFM paper, section 6; Benson and Fedosov, Python-based distributed programming with Trickle,
+PDPTA 2007. Schedules: Polychronopoulos and Kuck, Guided self-scheduling, IEEE Trans. Computers
+36(12), 1987; Blumofe and Leiserson, Scheduling by work stealing, J. ACM 46(5), 1999.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent import futures
+from contextlib import suppress
+from typing import Any
+
+from sfm_kernel import serving
+from sfm_kernel.endpoint import Endpoint
+from sfm_kernel.endpoint.endpoint import open_endpoints
+from sfm_kernel.errors import SFMError, TaskFailed
+from sfm_kernel.message import Message
+from sfm_kernel.serving import serve
+from sfm_kernel.transport.base import Name
+
+__all__ = ["Executor", "Farm", "Tasks", "connect", "serve"]
+
+SCHEDULES = ("dynamic", "guided", "static", "stealing")
+
+ENOUGH = 0.01
+"""Seconds of short tasks that a worker is given at a time, and then as many in reserve."""
+
+
+def connect(sfm: Endpoint | None = None, names: Iterable[Name] | None = None) -> Farm:
+    """A farm of these workers; by default of all others that have a rank: a notebook's engines.
+
+    Args:
+        sfm: this process's endpoint; not needed where it has only one.
+    Raises: WorkersLost, UnknownName, PeerLost.
+    """
+    if sfm is None:
+        if len(there := open_endpoints()) != 1:
+            raise SFMError(f"this process has {len(there)} endpoints: farm.connect(sfm) says which")
+        (sfm,) = there
+    return Farm(sfm, serving.workers(sfm) if names is None else names, _Worker, "farm")
+
+
+class _Worker(serving.Callee):
+    """Makes calls; when it has none it asks the others, one after the other, for half of theirs."""
+
+    def __init__(self, sfm: Endpoint, owner: Name, key: str) -> None:
+        super().__init__(sfm, owner, key)
+        self._peers: list[Name] = []
+        self._victims: list[Name] = []  # who is still to be asked
+        self._asks = False
+
+    def take(self, message: Message) -> None:
+        if "steal" in message:
+            self._give(message.src)
+            return
+        super().take(message)
+        if "peers" in message:
+            self._asks = False
+            self._peers = [name for name in message.peers if name != self.sfm.name]
+            if message.ids:
+                self._victims = random.sample(self._peers, len(self._peers))
+
+    def work(self) -> bool:
+        while not self.queue and self._victims and not self._asks:
+            with suppress(SFMError):  # it has died
+                self.tell(self._victims.pop(), steal=True)
+                self._asks = True
+        return super().work()
+
+    def _give(self, thief: Name) -> None:
+        robbed = [self.queue.pop() for _ in range(len(self.queue) // 2)][::-1]
+        ids = [one[0] for one in robbed]
+        if ids:
+            self.answer(moved=ids, thief=thief)  # the owner knows before the thief has them
+        tasks = {"ids": ids, "code": self.names.code(one[1] for one in robbed)}
+        with suppress(SFMError):  # the thief has died: the owner gives them to another
+            peers = [*self._peers, self.sfm.name]
+            self.tell(thief, peers=peers, **tasks, **serving.pack(robbed))
+
+
+class Tasks(serving.Calls):
+    """What ``map`` gives: results, in order or as they come; see ``serving.Calls``."""
+
+    def __init__(
+        self,
+        farm: Farm,
+        calls: Iterable[serving.Call],
+        schedule: str,
+        chunk: int | None = None,
+        **how: Any,
+    ) -> None:
+        if schedule not in SCHEDULES or (chunk is not None and chunk < 1):
+            raise ValueError(f"schedule is one of {', '.join(SCHEDULES)}; chunk is 1 or more")
+        self._farm, self._schedule, self._chunk = farm, schedule, chunk
+        self._pace = math.inf
+        self._served: set[Name] = set()
+        self.shares = schedule == "stealing"
+        super().__init__(farm, calls, **how)
+
+    def choose(self, name: Name, holds: int) -> Sequence[int]:
+        left, workers = len(self.pending), self._farm.workers
+        if self._schedule in ("static", "stealing"):
+            others = len(set(workers) - self._served)
+            n = 0 if others and name in self._served else math.ceil(left / (others or len(workers)))
+            self._served.add(name)
+        else:
+            n = math.ceil(left / (2 * len(workers)))
+            if self._schedule == "guided":
+                n = max(n, self._chunk or 1)
+            else:
+                n = self._chunk or min(n, max(1, int(ENOUGH / self._pace)))
+            if holds and (holds > n or n * self._pace > 2 * ENOUGH):  # no reserve of long ones
+                n = 0
+        return [self.pending.popleft() for _ in range(min(n, left))]
+
+    def end(self, at: int, value: Any, failure: TaskFailed | None, seconds: float) -> None:
+        self._pace = max(seconds, 1e-7)
+        super().end(at, value, failure, seconds)
+
+
+class Fork(serving.Calls):
+    """A function that was forked, on one worker or (None) on any."""
+
+    def __init__(self, farm: Farm, call: serving.Call, worker: Name | None) -> None:
+        self._worker, self.moves = worker, worker is None
+        super().__init__(farm, [call])
+
+    def choose(self, name: Name, holds: int) -> Sequence[int]:
+        if self._worker not in (None, name) or not self.pending:
+            return ()
+        return [self.pending.popleft()]
+
+
+class Farm(serving.Caller):
+    """Workers and their tasks. Made by ``connect``; a context manager that releases them."""
+
+    def map(
+        self,
+        function: Callable[..., Any] | str,
+        *iterables: Iterable[Any],
+        schedule: str = "dynamic",
+        chunk: int | None = None,
+        unordered: bool = False,
+        progress: bool | None = None,
+    ) -> Tasks:
+        """Call it with each item (or one of each iterable), by whoever is free.
+
+        Args:
+            function: or the name of one that was injected.
+            schedule: dynamic: chunks for who has done the last; guided: ever smaller ones; static:
+                all at once, in equal parts; stealing: the same, and who has done its part robs.
+            chunk: tasks at a time (guided: at least). By default of short ones what takes 10 ms.
+            progress: show a bar; by default in a notebook, after a second.
+        Order: of the items, unless ``unordered``. More is given out while results are asked for.
+        Raises: EncodeError: the function cannot be sent. When a result is asked for: TaskFailed;
+            TaskPoisoned, if the call has killed two workers; WorkersLost.
+        """
+        which, _, _, name = self.call_of(function)
+        calls = [serving.Call(which, args, {}, name) for args in zip(*iterables, strict=False)]
+        bar = serving.bar(self.sfm, len(calls), name, progress)
+        return Tasks(self, calls, schedule, chunk, unordered=unordered, bar=bar)
+
+    def fork(self, worker: Name | None, function: Callable[..., Any] | str, *args: Any) -> Fork:
+        """Call a function, or what was injected by this name, on a worker (None: on any)."""
+        if why := serving.bad_argument(args, {}):
+            raise TypeError(f"{serving.name_of(function)}: {why}")
+        name = None if worker is None else self.link.name_of(worker)
+        forked = Fork(self, self.call_of(function, *args), name)
+        self._always.append(forked)
+        return forked
+
+    def join(self, forked: Fork | Iterable[Fork]) -> Any:
+        """What a forked function returned; of several a list. Raises TaskFailed."""
+        if not isinstance(forked, Fork):
+            return [self.join(one) for one in list(forked)]
+        forked.finish()
+        if forked.failures:
+            raise forked.failures[0]
+        return forked.results[0]
+
+    def inject(
+        self, worker: Name | None, code: Any = (), data: dict[str, Any] | None = None
+    ) -> None:
+        """Put functions, classes, modules or Python text, and data, into a worker (None: all).
+
+        ``fork`` and ``map`` call them by name, and functions find there what they lack.
+        """
+        code = list(code) if isinstance(code, (list, tuple)) else [code]
+        names = self.workers if worker is None else [worker]
+        self.join([self.fork(name, "inject", code, data or {}) for name in names])
+
+    def everywhere(self, function: Callable[..., Any] | str, *args: Any) -> list[Any]:
+        """Call a function once on each worker, at the same time; what they return."""
+        found: list[Any] = self.join([self.fork(one, function, *args) for one in self.workers])
+        return found
+
+
+class _Futures(Tasks):
+    """The calls of an executor: more are added by any thread; results go to futures."""
+
+    def __init__(self, farm: Farm) -> None:
+        super().__init__(farm, (), "dynamic")
+        self.calls: Any = {}
+        self.new: deque[tuple[futures.Future[Any], serving.Call]] = deque()
+        self.futures: dict[int, futures.Future[Any]] = {}
+        self.over, self.broken, self._ids = False, "", itertools.count()
+
+    def choose(self, name: Name, holds: int) -> Sequence[int]:
+        while chosen := super().choose(name, holds):
+            if begun := [at for at in chosen if self._begins(at)]:
+                return begun
+        return ()
+
+    def _begins(self, at: int) -> bool:
+        begins = self.futures[at].set_running_or_notify_cancel()
+        if not begins:
+            del self.futures[at], self.calls[at]
+        return begins
+
+    def end(self, at: int, value: Any, failure: TaskFailed | None, seconds: float) -> None:
+        future, self._pace = self.futures.pop(at), max(seconds, 1e-7)
+        del self.calls[at]
+        if failure is None:
+            future.set_result(value)
+        elif isinstance(error := failure.__cause__, Exception):
+            error.__cause__, failure.__cause__ = failure, None  # as its callers expect it
+            future.set_exception(error)
+        else:
+            future.set_exception(failure)
+
+    def run(self, done: Callable[[], object]) -> None:
+        """What the thread does, until it is ``over`` and all has ended."""
+        try:
+            while self.new or self.futures or not self.over:
+                while self.new:
+                    at = next(self._ids)
+                    self.futures[at], self.calls[at] = self.new.popleft()
+                    self.pending.append(at)
+                self._farm.turn(self, quiet=0.5)
+        except SFMError as error:  # no worker lives any more
+            self.broken = str(error)
+            for future in [*self.futures.values(), *(one for one, _ in self.new)]:
+                if not future.cancelled():
+                    future.set_exception(futures.BrokenExecutor(self.broken))
+        finally:
+            self._farm.close()
+            done()
+
+
+class Executor(futures.Executor):
+    """``concurrent.futures`` on a farm's workers.
+
+    Args: workers: a farm, or an endpoint whose world's others serve; None: this process's only
+        endpoint; a number: that many processes of its own, which end with it.
+    """
+
+    def __init__(self, workers: Farm | Endpoint | int | None = None) -> None:
+        own = serving.OwnProcesses(workers) if isinstance(workers, int) else None
+        if isinstance(workers, Farm):
+            farm = connect(workers.sfm, workers.workers)
+        else:
+            farm = connect(own.sfm if own else workers)  # type: ignore[arg-type]
+        self._farm, self._tasks = farm, _Futures(farm)
+        run, done = self._tasks.run, own.close if own else bool
+        self._thread = threading.Thread(target=run, args=(done,), name="sfm-futures", daemon=True)
+        self._thread.start()
+        # At the end of the program, too, what was submitted is done.
+        self._end = weakref.finalize(self, _shut_down, farm, self._tasks, self._thread)
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> futures.Future[Any]:
+        """As the standard has it. A function that cannot be sent raises EncodeError here."""
+        if self._tasks.broken:
+            raise futures.BrokenExecutor(self._tasks.broken)
+        if self._tasks.over:
+            raise RuntimeError("cannot schedule new futures after shutdown")
+        future: futures.Future[Any] = futures.Future()
+        self._tasks.new.append((future, self._farm.call_of(fn, *args, **kwargs)))
+        self._farm.link.wake()
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """As the standard has it; the workers are released when all has been done."""
+        if cancel_futures:
+            for future in [*self._tasks.futures.values(), *(one for one, _ in self._tasks.new)]:
+                future.cancel()
+        _shut_down(self._farm, self._tasks, self._thread if wait else None)
+
+
+def _shut_down(farm: Farm, tasks: _Futures, thread: threading.Thread | None) -> None:
+    tasks.over = True
+    with suppress(SFMError):  # its thread has ended
+        farm.link.wake()
+    if thread is not None and thread is not threading.current_thread():
+        thread.join()

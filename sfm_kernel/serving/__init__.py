@@ -1,0 +1,59 @@
+"""Processes that serve: they answer what others ask, in a space of messages of its own.
+
+``farm`` and ``remote`` stand on it. An *owner* attaches to processes with a ``Service``, of which
+each of them makes an object; what the owner sends over the ``Attachment`` is taken by that object,
+on the main thread of the process that serves. A process serves until its owners have released it,
+or have died.
+
+A program serves where it says so: ``serve(sfm)``. An engine does between two cells, with nothing to
+type: the notebook's part of this package tells how engines are asked to (``by_request``), and they
+serve in slices on their event loop (``between_cells``), so that cells go on being run.
+
+    owner      who attaches to others
+    process    a process that serves
+    own        processes of one's own that do
+    calls      calls that they make, and what becomes of those of the dead
+    functions  functions on their way
+    values     values and errors on their way
+"""
+
+from sfm_kernel.serving.calls import Call, Callee, Caller, Calls
+from sfm_kernel.serving.functions import Functions, Namespace, name_of
+from sfm_kernel.serving.own import OwnProcesses
+from sfm_kernel.serving.owner import (
+    CONTEXT,
+    Attachment,
+    Service,
+    bar,
+    by_request,
+    in_notebook,
+    workers,
+)
+from sfm_kernel.serving.process import between_cells, serve, users_code
+from sfm_kernel.serving.values import Failure, bad_argument, pack, pack_results, unpack
+
+__all__ = [
+    "CONTEXT",
+    "Attachment",
+    "Call",
+    "Callee",
+    "Caller",
+    "Calls",
+    "Failure",
+    "Functions",
+    "Namespace",
+    "OwnProcesses",
+    "Service",
+    "bad_argument",
+    "bar",
+    "between_cells",
+    "by_request",
+    "in_notebook",
+    "name_of",
+    "pack",
+    "pack_results",
+    "serve",
+    "unpack",
+    "users_code",
+    "workers",
+]

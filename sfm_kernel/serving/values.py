@@ -1,0 +1,99 @@
+"""Values and errors on their way: whatever cloudpickle takes, arrays as their memory."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from typing import Any
+
+import cloudpickle
+
+from sfm_kernel.message import Message
+
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+def is_own(file: str) -> bool:
+    """Whether code of this file is this package's; its benchmarks count as programs."""
+    return file.startswith(_OWN) and not file.startswith(_OWN + "bench")
+
+
+def pack(value: Any) -> dict[str, Any]:
+    """Attributes of a message that hold any value, also of classes that a notebook has defined."""
+    buffers: list[Any] = []
+    data = cloudpickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+    return {"data": data, "buffers": buffers}
+
+
+def unpack(message: Message) -> Any:
+    """What ``pack`` has packed."""
+    return cloudpickle.loads(message.data, buffers=message.buffers)
+
+
+def pack_results(
+    values: MutableMapping[Any, Any], failures: MutableMapping[Any, Failure]
+) -> dict[str, Any]:
+    """Attributes that hold both; a value that cannot be sent becomes a failure that says so."""
+    try:
+        return pack((values, failures))
+    except Exception:  # noqa: BLE001 - whatever a user's object raises
+        for key, value in list(values.items()):
+            if why := unsendable(value):
+                del values[key]
+                text = f"the result, a {type(value).__name__}, cannot be sent: {why}. Return data "
+                text += "instead: numbers, texts, lists, arrays"
+                failures[key] = Failure(TypeError(text))
+        return pack((values, failures))
+
+
+def bad_argument(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """Which argument cannot be sent, why, and what to do; "" if all can."""
+    named = [(f"argument {number}", one) for number, one in enumerate(args, 1)]
+    for name, value in [*named, *kwargs.items()]:
+        if why := unsendable(value):
+            kind = type(value).__name__
+            return f"{name}, a {kind}, cannot be sent: {why}. Send data from which it can be made"
+    return ""
+
+
+def unsendable(value: Any) -> str:
+    """Why a value cannot be sent; "" if it can."""
+    try:
+        pack(value)
+    except Exception as error:  # noqa: BLE001 - whatever a user's object raises
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+class Failure:
+    """What was raised in another process: an error that travels, however it was made.
+
+    Attributes:
+        text: its name and message.
+    """
+
+    def __init__(self, error: BaseException) -> None:
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [one for one in frames if not is_own(one.filename)]
+        # Lines of cells are known to the notebook alone, which looks them up.
+        self._where = [(one.filename, one.lineno or 0, one.name, one.line or None) for one in own]
+        self.text = "".join(traceback.format_exception_only(error)).strip()
+        try:
+            self._error = cloudpickle.dumps(error)
+        except Exception:  # noqa: BLE001 - whatever its values raise
+            self._error = b""
+
+    @property
+    def error(self) -> BaseException | None:
+        """The error; None if it could not be pickled there, or cannot be unpickled here."""
+        try:
+            found = cloudpickle.loads(self._error)
+        except Exception:  # noqa: BLE001 - whatever its class does
+            return None
+        return found if isinstance(found, BaseException) else None
+
+    def traceback(self, process: object) -> str:
+        """Where it came up, as Python shows it; ``process``: the name of that."""
+        lines: Iterable[str] = traceback.StackSummary.from_list(self._where).format()
+        return f"Traceback (on {process}, the latest call last):\n{''.join(lines)}{self.text}"
