@@ -31,7 +31,7 @@ class Callee(Service):
 
     def __init__(self, sfm: Endpoint, owner: Name, key: str) -> None:
         super().__init__(sfm, owner, key)
-        self.names = Namespace(sfm=sfm)
+        self.names = Namespace(sfm=sfm, rank=sfm.rank, send=sfm.send, recv=sfm.recv)
         self.names.inject((), {"inject": self.names.inject})
         self.queue: deque[tuple[int, Which, Sequence[Any], dict[str, Any]]] = deque()
         self.answer(ready=True)

@@ -13,7 +13,7 @@ from typing import Any
 import cloudpickle
 
 from sfm_kernel.errors import EncodeError
-from sfm_kernel.serving.values import is_own
+from sfm_kernel.serving.values import dumps, is_own
 
 Which = int | str
 """A function: the number under which it was sent, or the name by which it was injected."""
@@ -107,7 +107,7 @@ def _packed(function: Callable[..., Any]) -> bytes:
             stacklevel=_outside(),
         )
     try:
-        return bytes(cloudpickle.dumps(function))
+        return dumps(function)
     except Exception as error:
         why = f"it uses what cannot be pickled ({type(error).__name__}: {error})"
         raise EncodeError(name_of(function), why) from error

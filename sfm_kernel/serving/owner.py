@@ -9,13 +9,12 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-import cloudpickle
-
 from sfm_kernel.endpoint import Context, Endpoint
 from sfm_kernel.endpoint.messaging import UNBOUNDED
 from sfm_kernel.endpoint.seen import facts
 from sfm_kernel.errors import EndpointClosed, PeerLost, SFMError, UnknownName
 from sfm_kernel.message import Message
+from sfm_kernel.serving.values import dumps
 from sfm_kernel.transport.base import Name
 
 CONTEXT, ANSWERS = "serving", "answers"
@@ -90,7 +89,7 @@ class Attachment:
         self._lost: list[Name] = []
         self.key = f"{sfm.uid[:12]}-{next(_numbers)}"
         attached: list[Name] = []
-        packed = cloudpickle.dumps(service)  # it may come from a notebook
+        packed = dumps(service)  # it may come from a notebook
         try:
             for name in self.names:
                 self.send(name, attach=packed, title=title)

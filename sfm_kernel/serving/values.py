@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import os
 import traceback
+from collections import ChainMap
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
-from typing import Any
+from types import CodeType
+from typing import Any, ClassVar
 
 import cloudpickle
 
+from sfm_kernel.endpoint import Endpoint, seen
+from sfm_kernel.endpoint.endpoint import open_endpoints
+from sfm_kernel.errors import SFMError
 from sfm_kernel.message import Message
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -19,11 +25,52 @@ def is_own(file: str) -> bool:
     return file.startswith(_OWN) and not file.startswith(_OWN + "bench")
 
 
+def dumps(value: Any, buffers: list[Any] | None = None) -> bytes:
+    """Pickle as cloudpickle does, but for two things.
+
+    Code keeps the name of its file, and what cell that is: observers and tracebacks tell of a task
+    on an engine by its line in the notebook. And an endpoint becomes that of whoever unpickles it.
+    """
+    file = io.BytesIO()
+    _Pickler(file, protocol=5, buffer_callback=None if buffers is None else buffers.append).dump(
+        value
+    )
+    return file.getvalue()
+
+
+def _reduced(code: CodeType) -> tuple[Any, ...]:
+    function, given = cloudpickle.Pickler.dispatch_table[CodeType](code)
+    named = tuple(code.co_filename if one == "<dynamic-code>" else one for one in given)
+    return _rebuilt, (function, named, code.co_filename, seen.cell_of(code.co_filename))
+
+
+class _Pickler(cloudpickle.Pickler):
+    dispatch_table: ClassVar = ChainMap({CodeType: _reduced}, cloudpickle.Pickler.dispatch_table)
+
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, Endpoint):
+            return _endpoint, ()
+        return super().reducer_override(value)
+
+
+def _endpoint() -> Endpoint:
+    """An endpoint that travels is the receiver's own: ``recv`` in a task is the worker's."""
+    there = open_endpoints()
+    if len(there) != 1:
+        raise SFMError(f"this process has {len(there)} endpoints, and a task uses the only one")
+    return there[0]
+
+
+def _rebuilt(function: Any, given: Any, file: str, cell: seen.Cell | None) -> Any:
+    if cell is not None:
+        seen.elsewhere[file] = cell
+    return function(*given)
+
+
 def pack(value: Any) -> dict[str, Any]:
     """Attributes of a message that hold any value, also of classes that a notebook has defined."""
     buffers: list[Any] = []
-    data = cloudpickle.dumps(value, protocol=5, buffer_callback=buffers.append)
-    return {"data": data, "buffers": buffers}
+    return {"data": dumps(value, buffers), "buffers": buffers}
 
 
 def unpack(message: Message) -> Any:
@@ -80,7 +127,7 @@ class Failure:
         self._where = [(one.filename, one.lineno or 0, one.name, one.line or None) for one in own]
         self.text = "".join(traceback.format_exception_only(error)).strip()
         try:
-            self._error = cloudpickle.dumps(error)
+            self._error = dumps(error)
         except Exception:  # noqa: BLE001 - whatever its values raise
             self._error = b""
 
