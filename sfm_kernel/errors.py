@@ -216,6 +216,32 @@ class ProcessFailed(SFMError):
         super().__init__(f"rank {rank} {reason}; the other processes were stopped{shown}")
 
 
+class RemoteError(SFMError):
+    """A remote call raised: the cause of what is raised here, with the remote traceback.
+
+    It is raised itself where the error could not be brought here, or nothing was called.
+    """
+
+
+class JobFailed(SFMError):
+    """A MapReduce job has ended without results: where, why, and with which traceback."""
+
+
+class SpillError(SFMError, OSError):
+    """What does not fit into memory could not be written to ``folder``, of which nothing is left.
+
+    ``nbytes``: how much there was to keep, so far.
+    """
+
+    def __init__(self, folder: str, nbytes: int, why: str) -> None:
+        self.folder, self.nbytes = folder, nbytes
+        super().__init__(
+            f"{nbytes:,} bytes are more than the memory allowed, and cannot be spilled to "
+            f"{folder!r}: {why}. Give another folder (spill=), more memory (memory=), or more "
+            f"workers"
+        )
+
+
 class CompileError(SFMError):
     """A C or C++ source could not be made a program; nothing was run.
 

@@ -22,6 +22,7 @@ from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.jupyter.places import DIRECTORY, engine_site, forget_keys, world_key, world_name
 from sfm_kernel.jupyter.rest import Rest
 from sfm_kernel.mpi import engines
+from sfm_kernel.serving.offers import offer
 
 EXTENSION = __name__
 NAMES = ("send", "recv", "recv_nb", "peek", "regcb")
@@ -62,7 +63,9 @@ def _begin(app: Any, shell: Any, endpoint: Any) -> None:
     if url := app.connection_info.get(DIRECTORY):  # observers may be on other machines
         relay.start(endpoint.world, url, world_key(app.connection_info), endpoint.folder)
     atexit.register(endpoint.close)
-    shell.events.register("pre_run_cell", _Names(shell, endpoint).refresh)
+    names = _Names(shell, endpoint)
+    shell.events.register("pre_run_cell", names.refresh)
+    offer(names.of_cells)
     engines.use(endpoint)
     tracebacks.install(shell)
     lines = Lines(shell)
@@ -160,6 +163,15 @@ class _Names:
         for name, value in names.items():
             if name not in there or there[name] is self._given.get(name):
                 there[name] = self._given[name] = value
+
+    def of_cells(self) -> dict[str, Any]:
+        """What cells have made: neither IPython's names nor those that are given here."""
+        there, hidden = self._shell.user_ns.items(), self._shell.user_ns_hidden
+        return {
+            name: value
+            for name, value in there
+            if name not in hidden and value is not self._given.get(name, there)
+        }
 
 
 def _obey_sigterm(app: Any) -> None:

@@ -12,11 +12,14 @@ serve in slices on their event loop (``between_cells``), so that cells go on bei
     owner      who attaches to others
     process    a process that serves
     own        processes of one's own that do
+    asking     questions to one process, and their answers
     calls      calls that they make, and what becomes of those of the dead
+    offers     what a process offers by name
     functions  functions on their way
     values     values and errors on their way
 """
 
+from sfm_kernel.serving.asking import Answerer, Asker, Question
 from sfm_kernel.serving.calls import Call, Callee, Caller, Calls
 from sfm_kernel.serving.functions import Functions, Namespace, name_of
 from sfm_kernel.serving.own import OwnProcesses
@@ -34,6 +37,8 @@ from sfm_kernel.serving.values import Failure, bad_argument, pack, pack_results,
 
 __all__ = [
     "CONTEXT",
+    "Answerer",
+    "Asker",
     "Attachment",
     "Call",
     "Callee",
@@ -43,6 +48,7 @@ __all__ = [
     "Functions",
     "Namespace",
     "OwnProcesses",
+    "Question",
     "Service",
     "bad_argument",
     "bar",

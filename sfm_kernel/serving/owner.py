@@ -67,7 +67,7 @@ class Attachment:
     Messages to a process that does not serve yet wait there until it does.
 
     Args:
-        service: the class of which each of them makes an object.
+        service: the class of which each of them makes an object, or what makes it.
         title: what observers are told that they serve: "farm".
     Attributes:
         key: what tells it from other attachments.
@@ -76,7 +76,11 @@ class Attachment:
     """
 
     def __init__(
-        self, sfm: Endpoint, names: Iterable[Name], service: type[Service], title: str
+        self,
+        sfm: Endpoint,
+        names: Iterable[Name],
+        service: Callable[[Endpoint, Name, str], Service],
+        title: str,
     ) -> None:
         self._sfm, self._context, self._answers = sfm, sfm.context(CONTEXT), _Answers(sfm)
         self._answers.doing, self._answers.tick = title, self._look
@@ -109,13 +113,17 @@ class Attachment:
         self._context.send(dest=dest, key=self.key, **attributes)
 
     def receive(
-        self, awaited: Callable[[], Sequence[Name]], quiet: float | None = None
+        self,
+        awaited: Callable[[], Sequence[Name]],
+        quiet: float | None = None,
+        limit: float | None = None,
     ) -> Message | None:
         """The next answer; None when one has died whom ``lost`` tells, or the time is over.
 
         Args:
             awaited: who can answer, for observers, who explain why nobody does.
             quiet: seconds; with it observers see no blocked call: for a thread beside the program.
+            limit: seconds; observers see the call. Raises RecvTimeout.
         """
         answers = self._answers
         answers.awaited = awaited
@@ -127,10 +135,18 @@ class Attachment:
                 return None
             with contextlib.suppress(_Lost):
                 if quiet is None:
-                    return answers.recv(key=self.key)
+                    return answers.recv(limit, key=self.key)
                 if not answers.wait(quiet, key=self.key):
                     self._look()
                     return None
+
+    def tell(self, doing: str) -> None:
+        """What observers are told that ``receive`` is for, from now on."""
+        self._answers.doing = doing
+
+    def call_back(self, dest: Name, key: str, /, **attributes: Any) -> None:
+        """Send to an owner who waits in ``receive`` of the attachment with this key."""
+        self._answers.send(dest=dest, key=key, **attributes)
 
     def wake(self) -> None:
         """Let ``receive``, in another thread, return: with a message that this process has sent."""
