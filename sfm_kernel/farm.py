@@ -56,7 +56,7 @@ def connect(sfm: Endpoint | None = None, names: Iterable[Name] | None = None) ->
         if len(there := open_endpoints()) != 1:
             raise SFMError(f"this process has {len(there)} endpoints: farm.connect(sfm) says which")
         (sfm,) = there
-    return Farm(sfm, serving.workers(sfm) if names is None else names, _Worker, "farm")
+    return Farm(sfm, serving.workers(sfm) if names is None else names)
 
 
 class _Worker(serving.Callee):
@@ -76,7 +76,7 @@ class _Worker(serving.Callee):
         if "peers" in message:
             self._asks = False
             self._peers = [name for name in message.peers if name != self.sfm.name]
-            if message.ids:
+            if message.parts:
                 self._victims = random.sample(self._peers, len(self._peers))
 
     def work(self) -> bool:
@@ -87,14 +87,11 @@ class _Worker(serving.Callee):
         return super().work()
 
     def _give(self, thief: Name) -> None:
-        robbed = [self.queue.pop() for _ in range(len(self.queue) // 2)][::-1]
-        ids = [one[0] for one in robbed]
-        if ids:
-            self.answer(moved=ids, thief=thief)  # the owner knows before the thief has them
-        tasks = {"ids": ids, "code": self.names.code(one[1] for one in robbed)}
+        robbed = self.cut(sum(map(len, self.queue)) // 2)
+        if robbed["parts"]:
+            self.answer(parts=robbed["parts"], thief=thief)  # it knows before the thief has them
         with suppress(SFMError):  # the thief has died: the owner gives them to another
-            peers = [*self._peers, self.sfm.name]
-            self.tell(thief, peers=peers, **tasks, **serving.pack(robbed))
+            self.tell(thief, peers=[*self._peers, self.sfm.name], **robbed)
 
 
 class Tasks(serving.Calls):
@@ -103,18 +100,19 @@ class Tasks(serving.Calls):
     def __init__(
         self,
         farm: Farm,
-        calls: Iterable[serving.Call],
-        schedule: str,
+        function: serving.Call,
+        args: Sequence[Sequence[Any]],
+        schedule: str = "dynamic",
         chunk: int | None = None,
         **how: Any,
     ) -> None:
         if schedule not in SCHEDULES or (chunk is not None and chunk < 1):
             raise ValueError(f"schedule is one of {', '.join(SCHEDULES)}; chunk is 1 or more")
         self._farm, self._schedule, self._chunk = farm, schedule, chunk
-        self._pace = math.inf
+        self._which, self._paces = function.which, farm.paces
         self._served: set[Name] = set()
         self.shares = schedule == "stealing"
-        super().__init__(farm, calls, **how)
+        super().__init__(farm, function, args, **how)
 
     def choose(self, name: Name, holds: int) -> Sequence[int]:
         left, workers = len(self.pending), self._farm.workers
@@ -123,26 +121,28 @@ class Tasks(serving.Calls):
             n = 0 if others and name in self._served else math.ceil(left / (others or len(workers)))
             self._served.add(name)
         else:
-            n = math.ceil(left / (2 * len(workers)))
+            pace = self._paces.get(self._which, math.inf)
+            n, enough = math.ceil(left / (2 * len(workers))), max(1, int(ENOUGH / pace))
             if self._schedule == "guided":
                 n = max(n, self._chunk or 1)
             else:
-                n = self._chunk or min(n, max(1, int(ENOUGH / self._pace)))
-            if holds and (holds > n or n * self._pace > 2 * ENOUGH):  # no reserve of long ones
+                n = self._chunk or min(enough, max(n, enough // 10))
+            if holds and (holds > n or n * pace > 2 * ENOUGH):  # no reserve of long ones
                 n = 0
         return [self.pending.popleft() for _ in range(min(n, left))]
 
-    def end(self, at: int, value: Any, failure: TaskFailed | None, seconds: float) -> None:
-        self._pace = max(seconds, 1e-7)
-        super().end(at, value, failure, seconds)
+    def took(self, seconds: float) -> None:
+        self._paces[self._which] = max(seconds, 1e-7)
 
 
 class Fork(serving.Calls):
     """A function that was forked, on one worker or (None) on any."""
 
-    def __init__(self, farm: Farm, call: serving.Call, worker: Name | None) -> None:
+    def __init__(
+        self, farm: Farm, function: serving.Call, args: Sequence[Any], worker: Name | None
+    ) -> None:
         self._worker, self.moves = worker, worker is None
-        super().__init__(farm, [call])
+        super().__init__(farm, function, [args])
 
     def choose(self, name: Name, holds: int) -> Sequence[int]:
         if self._worker not in (None, name) or not self.pending:
@@ -152,6 +152,10 @@ class Fork(serving.Calls):
 
 class Farm(serving.Caller):
     """Workers and their tasks. Made by ``connect``; a context manager that releases them."""
+
+    def __init__(self, sfm: Endpoint, names: Iterable[Name]) -> None:
+        self.paces: dict[serving.Which, float] = {}  # seconds that a function takes
+        super().__init__(sfm, names, _Worker, "farm")
 
     def map(
         self,
@@ -174,17 +178,16 @@ class Farm(serving.Caller):
         Raises: EncodeError: the function cannot be sent. When a result is asked for: TaskFailed;
             TaskPoisoned, if the call has killed two workers; WorkersLost.
         """
-        which, _, _, name = self.call_of(function)
-        calls = [serving.Call(which, args, {}, name) for args in zip(*iterables, strict=False)]
-        bar = serving.bar(self.sfm, len(calls), name, progress)
-        return Tasks(self, calls, schedule, chunk, unordered=unordered, bar=bar)
+        called, args = self.function(function), list(zip(*iterables, strict=False))
+        bar = serving.bar(self.sfm, len(args), called.name, progress)
+        return Tasks(self, called, args, schedule, chunk, unordered=unordered, bar=bar)
 
     def fork(self, worker: Name | None, function: Callable[..., Any] | str, *args: Any) -> Fork:
         """Call a function, or what was injected by this name, on a worker (None: on any)."""
         if why := serving.bad_argument(args, {}):
             raise TypeError(f"{serving.name_of(function)}: {why}")
         name = None if worker is None else self.link.name_of(worker)
-        forked = Fork(self, self.call_of(function, *args), name)
+        forked = Fork(self, self.function(function), args, name)
         self._always.append(forked)
         return forked
 
@@ -218,47 +221,55 @@ class _Futures(Tasks):
     """The calls of an executor: more are added by any thread; results go to futures."""
 
     def __init__(self, farm: Farm) -> None:
-        super().__init__(farm, (), "dynamic")
-        self.calls: Any = {}
+        super().__init__(farm, serving.Call("", ""), ())
         self.new: deque[tuple[futures.Future[Any], serving.Call]] = deque()
-        self.futures: dict[int, futures.Future[Any]] = {}
+        self.open: dict[int, tuple[futures.Future[Any], serving.Call]] = {}
         self.over, self.broken, self._ids = False, "", itertools.count()
+
+    def call(self, at: int) -> serving.Call:
+        return self.open[at][1]
+
+    def parts(self, ats: Sequence[int]) -> tuple[list[serving.Part], list[serving.Group]]:
+        calls = [self.open[at][1] for at in ats]
+        parts: list[serving.Part] = [(self.number, [at]) for at in ats]
+        return parts, [(which, [args], [kwargs]) for which, _, args, kwargs in calls]
+
+    def is_open(self, at: int) -> bool:
+        return at in self.open
+
+    def complete(self) -> bool:
+        return False
 
     def choose(self, name: Name, holds: int) -> Sequence[int]:
         while chosen := super().choose(name, holds):
-            if begun := [at for at in chosen if self._begins(at)]:
+            begun = [at for at in chosen if self.open[at][0].set_running_or_notify_cancel()]
+            self.open = {at: one for at, one in self.open.items() if not one[0].cancelled()}
+            if begun:
                 return begun
         return ()
 
-    def _begins(self, at: int) -> bool:
-        begins = self.futures[at].set_running_or_notify_cancel()
-        if not begins:
-            del self.futures[at], self.calls[at]
-        return begins
+    def put(self, ats: Sequence[int], values: Sequence[Any]) -> None:
+        for at, value in zip(ats, values, strict=True):
+            if at in self.open:  # else it was made twice
+                self.open.pop(at)[0].set_result(value)
 
-    def end(self, at: int, value: Any, failure: TaskFailed | None, seconds: float) -> None:
-        future, self._pace = self.futures.pop(at), max(seconds, 1e-7)
-        del self.calls[at]
-        if failure is None:
-            future.set_result(value)
-        elif isinstance(error := failure.__cause__, Exception):
-            error.__cause__, failure.__cause__ = failure, None  # as its callers expect it
-            future.set_exception(error)
-        else:
-            future.set_exception(failure)
+    def fail(self, at: int, failure: TaskFailed) -> None:
+        error = failure.__cause__
+        if isinstance(error, Exception):  # as its callers expect it
+            error.__cause__, failure.__cause__ = failure, None
+        self.open.pop(at)[0].set_exception(error if isinstance(error, Exception) else failure)
 
     def run(self, done: Callable[[], object]) -> None:
         """What the thread does, until it is ``over`` and all has ended."""
         try:
-            while self.new or self.futures or not self.over:
+            while self.new or self.open or not self.over:
                 while self.new:
-                    at = next(self._ids)
-                    self.futures[at], self.calls[at] = self.new.popleft()
-                    self.pending.append(at)
+                    self.pending.append(at := next(self._ids))
+                    self.open[at] = self.new.popleft()
                 self._farm.turn(self, quiet=0.5)
         except SFMError as error:  # no worker lives any more
             self.broken = str(error)
-            for future in [*self.futures.values(), *(one for one, _ in self.new)]:
+            for future, _ in [*self.open.values(), *self.new]:
                 if not future.cancelled():
                     future.set_exception(futures.BrokenExecutor(self.broken))
         finally:
@@ -293,14 +304,15 @@ class Executor(futures.Executor):
         if self._tasks.over:
             raise RuntimeError("cannot schedule new futures after shutdown")
         future: futures.Future[Any] = futures.Future()
-        self._tasks.new.append((future, self._farm.call_of(fn, *args, **kwargs)))
+        call = self._farm.function(fn)._replace(args=args, kwargs=kwargs)
+        self._tasks.new.append((future, call))
         self._farm.link.wake()
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """As the standard has it; the workers are released when all has been done."""
         if cancel_futures:
-            for future in [*self._tasks.futures.values(), *(one for one, _ in self._tasks.new)]:
+            for future, _ in [*self._tasks.open.values(), *self._tasks.new]:
                 future.cancel()
         _shut_down(self._farm, self._tasks, self._thread if wait else None)
 

@@ -13,15 +13,20 @@ serve in slices on their event loop (``between_cells``), so that cells go on bei
     process    a process that serves
     own        processes of one's own that do
     asking     questions to one process, and their answers
-    calls      calls that they make, and what becomes of those of the dead
+    references what others refer to in a process, and what they do with it
     offers     what a process offers by name
+    callee     a process that makes calls of functions
+    calls      such calls, and what they give
+    caller     who holds which, and what becomes of those of the dead
     functions  functions on their way
     values     values and errors on their way
 """
 
 from sfm_kernel.serving.asking import Answerer, Asker, Question
-from sfm_kernel.serving.calls import Call, Callee, Caller, Calls
-from sfm_kernel.serving.functions import Functions, Namespace, name_of
+from sfm_kernel.serving.callee import Callee, Group, Part
+from sfm_kernel.serving.caller import Caller
+from sfm_kernel.serving.calls import Call, Calls
+from sfm_kernel.serving.functions import Functions, Namespace, Which, name_of
 from sfm_kernel.serving.own import OwnProcesses
 from sfm_kernel.serving.owner import (
     CONTEXT,
@@ -46,10 +51,13 @@ __all__ = [
     "Calls",
     "Failure",
     "Functions",
+    "Group",
     "Namespace",
     "OwnProcesses",
+    "Part",
     "Question",
     "Service",
+    "Which",
     "bad_argument",
     "bar",
     "between_cells",

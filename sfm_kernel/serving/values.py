@@ -6,7 +6,7 @@ import io
 import os
 import traceback
 from collections import ChainMap
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import CodeType
 from typing import Any, ClassVar
 
@@ -79,19 +79,23 @@ def unpack(message: Message) -> Any:
 
 
 def pack_results(
-    values: MutableMapping[Any, Any], failures: MutableMapping[Any, Failure]
+    parts: Sequence[tuple[int, Sequence[int]]],
+    results: Sequence[tuple[list[Any], dict[int, Failure]]],
 ) -> dict[str, Any]:
-    """Attributes that hold both; a value that cannot be sent becomes a failure that says so."""
+    """Attributes that hold the results, and failures, of these parts.
+
+    A value that cannot be sent becomes a failure that says so.
+    """
     try:
-        return pack((values, failures))
+        return pack(results)
     except Exception:  # noqa: BLE001 - whatever a user's object raises
-        for key, value in list(values.items()):
-            if why := unsendable(value):
-                del values[key]
-                text = f"the result, a {type(value).__name__}, cannot be sent: {why}. Return data "
-                text += "instead: numbers, texts, lists, arrays"
-                failures[key] = Failure(TypeError(text))
-        return pack((values, failures))
+        for (_, ats), (values, failures) in zip(parts, results, strict=True):
+            for place, value in enumerate(values):
+                if why := unsendable(value):
+                    text = f"the result, a {type(value).__name__}, cannot be sent: {why}. Return "
+                    text += "data instead: numbers, texts, lists, arrays"
+                    values[place], failures[ats[place]] = None, Failure(TypeError(text))
+        return pack(results)
 
 
 def bad_argument(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
