@@ -35,7 +35,18 @@ from sfm_kernel import serving
 from sfm_kernel.endpoint import Endpoint
 from sfm_kernel.errors import JobFailed, PeerLost, SFMError
 from sfm_kernel.message import Message
-from sfm_kernel.records import FIRST, Entry, Line, Runs, Split, chunked, cut, lines, partitioned
+from sfm_kernel.records import (
+    FIRST,
+    Entry,
+    Line,
+    Runs,
+    Split,
+    chunked,
+    cut,
+    line_number,
+    lines,
+    partitioned,
+)
 from sfm_kernel.transport.base import Name
 
 __all__ = ["Line", "Result", "run"]
@@ -160,8 +171,7 @@ class _Job(NamedTuple):
             except Exception as error:
                 place = f"record {at}, {record!r:.80}"
                 if is_file:
-                    number = source.read_bytes()[:at].count(b"\n") + 1
-                    place = f"{source}, line {number} (byte {at})"
+                    place = f"{source}, line {line_number(source, at)} (byte {at})"
                 told = f"map, which gives pairs of key and value, raised {error!r} at {place}"
                 raise JobFailed(told) from error
 

@@ -64,10 +64,21 @@ def lines(path: Path, start: int, end: int) -> Iterator[tuple[int, Line]]:
             file.seek(start - 1)
             start += len(file.readline()) - 1
         while start < end and (raw := file.readline()):
-            line = Line(raw.rstrip(b"\r\n").decode(errors="surrogateescape"))
+            line = Line(
+                raw.removesuffix(b"\n").removesuffix(b"\r").decode(errors="surrogateescape")
+            )
             line.file, line.offset = path, start
             yield start, line
             start += len(raw)
+
+
+def line_number(path: Path, offset: int) -> int:
+    """Which line begins at this byte; the first is 1."""
+    number = 1
+    with path.open("rb") as file:
+        while part := file.read(min(1 << 20, offset - file.tell())):
+            number += part.count(b"\n")
+    return number
 
 
 def partitioned(entries: Iterable[Entry], count: int) -> dict[int, list[Entry]]:
