@@ -224,9 +224,78 @@ class ProcessFailed(SFMError):
         super().__init__(f"rank {rank} {reason}; the other processes were stopped{shown}")
 
 
+class RemoteError(SFMError):
+    """A remote call raised: the cause of what is raised here, with the remote traceback.
+
+    It is raised itself where the error could not be brought here, or nothing was called.
+    """
+
+
+class JobFailed(SFMError):
+    """A MapReduce job has ended without results: where, why, and with which traceback."""
+
+
+class SpillError(SFMError, OSError):
+    """What does not fit into memory could not be written to ``folder``, of which nothing is left.
+
+    ``nbytes``: how much there was to keep, so far.
+    """
+
+    def __init__(self, folder: str, nbytes: int, why: str) -> None:
+        self.folder, self.nbytes = folder, nbytes
+        super().__init__(
+            f"{nbytes:,} bytes are more than the memory allowed, and cannot be spilled to "
+            f"{folder!r}: {why}. Give another folder (spill=), more memory (memory=), or more "
+            f"workers"
+        )
+
+
 class CompileError(SFMError):
     """A C or C++ source could not be made a program; nothing was run.
 
     The text is the compiler's, with the names and lines of the sources, and what to do about it
     where that is known.
     """
+
+
+class TaskFailed(SFMError):
+    """A task of a farm raised on its worker, or could not be sent there or back; others go on.
+
+    ``task`` is its function and arguments, ``worker`` its worker's name (None: it was not sent),
+    ``traceback`` the text of the remote one; ``__cause__`` what it raised, where that could be
+    brought here. ``tasks`` are those that it was mapped with, if any: iteration goes on with the
+    next, ``tasks.finish()`` gives the results of all that have not failed.
+    """
+
+    tasks: object = None
+
+    def __init__(self, task: str, worker: object, what: str, traceback: str = "") -> None:
+        self.task, self.worker, self.traceback = task, worker, traceback
+        where = "" if worker is None else f" on worker {worker!r}"
+        shown = f"\n\n{traceback}" if traceback else ""
+        super().__init__(f"{task} failed{where}: {what}{shown}")
+        self._given = task, worker, what, traceback
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), self._given
+
+
+class TaskPoisoned(TaskFailed):
+    """A task of a farm has killed each worker that ran it; it is given to no other one.
+
+    ``workers`` are their names.
+    """
+
+    def __init__(self, task: str, workers: Sequence[object]) -> None:
+        self.workers = list(workers)
+        names = ", ".join(map(repr, workers))
+        what = (
+            f"workers {names} died while they ran it, so that it is run no more. Run it alone to "
+            f"see what it does; look at the memory that it takes, and at what it calls in C"
+        )
+        super().__init__(task, None, what)
+        self._given = task, self.workers  # type: ignore[assignment]
+
+
+class WorkersLost(SFMError):
+    """No worker of a farm lives any more. What was done is kept; the rest was not."""

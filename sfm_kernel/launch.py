@@ -67,7 +67,7 @@ def run(
         raise ValueError(f"{n} processes need {n} names, not {len(names)}: {list(names)}")
     world = f"run-{os.getpid()}-{secrets.token_hex(4)}"
     work = cloudpickle.dumps((function, args, kwargs))
-    crew = _Crew()
+    crew = Crew()
     path = os.fspath(record) if record else ""
     script = getattr(getattr(function, "__code__", None), "co_filename", "") if record else ""
     watching = Watching(world, crew.pids, _say, end=detect, hint=_HINT, record=path, script=script)
@@ -82,7 +82,7 @@ def run(
         return results
     finally:
         crew.stop()
-        _remove(world)
+        remove(world)
 
 
 _HINT = "The processes go on waiting. Stop ends them; so does run(..., detect=True) by itself."
@@ -92,14 +92,15 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _remove(world: str) -> None:
+def remove(world: str) -> None:
+    """Remove what the world has left in shared memory."""
     from sfm_kernel.directory import remove_world
 
     with contextlib.suppress(OSError):
         remove_world(world)
 
 
-class _Crew:
+class Crew:
     """The processes of one run, and the pipes on which they report."""
 
     def __init__(self) -> None:
@@ -152,7 +153,7 @@ class _Crew:
                     if part and not report:
                         joined += 1
                         if joined == n:
-                            self._say(GO)
+                            self.say(GO)
                     report += part
                     if not part:
                         selector.unregister(event.fd)
@@ -164,14 +165,19 @@ class _Crew:
 
         Raises CollectiveMismatch.
         """
-        self._say(END)
+        self.say(END)
         for process in self._processes:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(GRACE)
         if mismatch := disagreement(self._accounts):
             raise mismatch
 
-    def _say(self, word: bytes) -> None:
+    def ended(self) -> bool:
+        """Whether one of them has ended."""
+        return any(process.poll() is not None for process in self._processes)
+
+    def say(self, word: bytes) -> None:
+        """Tell all of them: ``GO`` or ``END``."""
         for process in self._processes:
             assert process.stdin is not None
             with contextlib.suppress(BrokenPipeError):
@@ -206,5 +212,5 @@ class _Crew:
             if process.stdin is not None:
                 with contextlib.suppress(BrokenPipeError):
                     process.stdin.close()
-        for read in self._reports:
-            os.close(read)
+        while self._reports:
+            os.close(self._reports.pop())

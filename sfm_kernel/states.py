@@ -186,6 +186,7 @@ def _is_about(text: str | None) -> bool:
         and about.get("kind", "process") in ("engine", "notebook", "process")
         and isinstance(about.get("host"), str | None)
         and isinstance(about.get("site"), str | None)
+        and isinstance(about.get("serving"), str | None)
         and all(type(about.get(field)) in (int, type(None)) for field in ("rank", "size"))
         and (about.get("pid") is None or is_pid(about["pid"]))
         and _are_texts(about.get("contexts", {}))

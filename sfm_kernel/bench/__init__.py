@@ -18,6 +18,7 @@ BENCHMARKS = (
     "reductions",
     "speedes",
     "collectives",
+    "farm",
     "mpi",
     "c",
     "sites",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import operator
 import threading
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -200,6 +201,23 @@ class Context(Messaging):
             self._space |= 2
         self._wire(self._inbox, self._peers.ways, self._peers.ranks, self._space)
 
+    def wait(self, seconds: float, /, **template: Any) -> bool:
+        """Whether a message that fits is here; blocks until one is, for at most so many seconds.
+
+        Observers see no blocked call, and what the process does stays as it was: for who has
+        nothing to do, and waits for no one.
+        """
+        deadline = time.monotonic() + seconds
+        found = False
+
+        def look() -> bool:
+            nonlocal found
+            found = self._any([template], False) is not None
+            return found or time.monotonic() >= deadline
+
+        self._inbox.wait_until(look, "", _nothing, False, seconds)
+        return found
+
     def _waiter(self, template: dict[str, Any]) -> tuple[str, Callable[[], str | None]] | None:
         wait = super()._waiter(template)
         if wait is None:
@@ -232,3 +250,7 @@ class Context(Messaging):
 
     def __repr__(self) -> str:
         return f"<Context {self.name!r} of {self._member.name!r}>"
+
+
+def _nothing() -> None:
+    """What a wait has to look at now and then that anybody may end, or nobody."""

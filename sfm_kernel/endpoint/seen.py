@@ -33,6 +33,14 @@ Cell = tuple[int | None, str | None, int]
 find_cell: Callable[[str], Cell | None] | None = None
 """The cell that a file was compiled from; the front end's part puts its function here."""
 
+elsewhere: dict[str, Cell] = {}
+"""The same of functions that were sent here from a notebook."""
+
+
+def cell_of(file: str) -> Cell | None:
+    """The cell that a file was compiled from, here or in a notebook; None if from none."""
+    return (find_cell and find_cell(file)) or elsewhere.get(file)
+
 
 def facts(
     kind: str,
@@ -132,7 +140,7 @@ def caller() -> tuple[str, str]:
             return "", ""
         name, frame = frame.f_code.co_name, frame.f_back
     file = frame.f_code.co_filename
-    number, _, before = (find_cell and find_cell(file)) or (None, None, 0)
+    number, _, before = cell_of(file) or (None, None, 0)
     where = os.path.basename(file) if number is None else f"cell {number}"
     return name, f"{where}, line {frame.f_lineno + before}"
 
@@ -149,7 +157,7 @@ def locate(filename: str, name: str, *, always: bool = False) -> str | None:
     """
     if not always and is_own(filename):
         return None
-    cell, identity, before = (find_cell and find_cell(filename)) or (None, None, 0)
+    cell, identity, before = cell_of(filename) or (None, None, 0)
     number = "" if cell is None else str(cell)
     return "\t".join((number, identity or "", str(before), name, filename))
 

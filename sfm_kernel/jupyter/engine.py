@@ -17,7 +17,7 @@ import threading
 import time
 from typing import Any
 
-from sfm_kernel import relay
+from sfm_kernel import relay, serving
 from sfm_kernel.errors import NameInUse, WorldError
 from sfm_kernel.jupyter import limits, tracebacks
 from sfm_kernel.jupyter.lines import Lines
@@ -25,6 +25,7 @@ from sfm_kernel.jupyter.places import DIRECTORY, engine_site, forget_keys, world
 from sfm_kernel.jupyter.rest import Rest
 from sfm_kernel.mpi import engines
 from sfm_kernel.observe.snapshot import snapshot
+from sfm_kernel.serving.offers import offer
 
 EXTENSION = __name__
 NAMES = ("send", "recv", "recv_nb", "peek", "regcb")
@@ -34,6 +35,7 @@ _PATIENCE = 2.0
 """Seconds that others get to notice that a deadlock has ended their calls."""
 
 _endpoint: Any = None
+_rest: Any = None
 
 
 def load_ipython_extension(shell: Any) -> None:
@@ -69,7 +71,9 @@ def _begin(app: Any, shell: Any, endpoint: Any) -> None:
     if url := app.connection_info.get(DIRECTORY):  # observers may be on other machines
         relay.start(endpoint.world, url, world_key(app.connection_info), endpoint.folder)
     atexit.register(endpoint.close)
-    shell.events.register("pre_run_cell", _Names(shell, endpoint).refresh)
+    names = _Names(shell, endpoint)
+    shell.events.register("pre_run_cell", names.refresh)
+    offer(names.of_cells)
     engines.use(endpoint)
     tracebacks.install(shell, endpoint.name)
     lines = Lines(shell)
@@ -80,7 +84,8 @@ def _begin(app: Any, shell: Any, endpoint: Any) -> None:
     shell.events.register("pre_run_cell", lines.of_engine)
     endpoint.describe(kind="engine")
     # What observers see between and during cells; blocked calls say so by themselves.
-    rest = Rest(endpoint)
+    global _rest
+    _rest = rest = Rest(endpoint)
     shell.events.register("pre_execute", rest.begin)
     shell.events.register("post_execute", rest.end)
     _show_functions(shell.kernel, rest)
@@ -99,6 +104,11 @@ def unload_ipython_extension(shell: Any) -> None:
 def is_engine() -> bool:
     """Whether this process is an engine in a world."""
     return _endpoint is not None
+
+
+def serve() -> None:
+    """Serve from now on between cells; the notebook calls it on engines to which it attaches."""
+    serving.between_cells(_endpoint, _rest.begin, _rest.end)
 
 
 def report() -> tuple[int, int]:
@@ -163,6 +173,15 @@ class _Names:
         for name, value in names.items():
             if name not in there or there[name] is self._given.get(name):
                 there[name] = self._given[name] = value
+
+    def of_cells(self) -> dict[str, Any]:
+        """What cells have made: neither IPython's names nor those that are given here."""
+        there, hidden = self._shell.user_ns.items(), self._shell.user_ns_hidden
+        return {
+            name: value
+            for name, value in there
+            if name not in hidden and value is not self._given.get(name, there)
+        }
 
 
 def _let_all_end(endpoint: Any, result: Any) -> None:

@@ -8,13 +8,16 @@ import re
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
+from ipyparallel.error import NoEnginesRegistered
+
 import sfm_kernel
-from sfm_kernel import relay
+from sfm_kernel import relay, serving
 from sfm_kernel.errors import NameInUse, UnknownName, WorldGone
 from sfm_kernel.jupyter import cluster as clusters
+from sfm_kernel.jupyter import engine
 from sfm_kernel.jupyter.limits import limit_buffering
 from sfm_kernel.jupyter.places import notebook_site, running_clusters
 from sfm_kernel.jupyter.settings import Settings
@@ -239,10 +242,27 @@ class Home:
             if url := self._engines.url:  # so that observers elsewhere see this notebook
                 relay.start(self._engines.world, url, self._engines.key, self.sfm.folder)
             self._engines.settle()
+            serving.by_request(self.sfm, self._serve, self._interrupt)
         except BaseException:
             self.stop()
             raise
         return self
+
+    def _serve(self, names: Sequence[Name]) -> None:
+        """Ask engines to serve between cells; those that run one do when it has ended."""
+        if identities := self._identities(names):
+            self.client[identities].apply_async(engine.serve)
+
+    def _interrupt(self, names: Sequence[Name]) -> None:
+        """Send engines what Stop sends."""
+        for identity in self._identities(names):
+            # One by one: ipyparallel sends nothing at all where one of them has died.
+            with suppress(KeyError, NoEnginesRegistered):
+                self.client.send_signal("SIGINT", targets=[identity], block=False)
+
+    def _identities(self, names: Sequence[Name]) -> list[int]:
+        """What ipyparallel calls these engines; those that live."""
+        return [one.info["engine_id"] for one in self.engines() if one.name in names]
 
 
 def _join_as_home(engines: clusters.Engines, site: str | None) -> Any:

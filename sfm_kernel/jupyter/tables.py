@@ -104,7 +104,7 @@ def _doing(one: Mapping[str, Any], now: float) -> Iterator[object]:
         yield from ("unreachable", f"{max(0.0, now - one['unreachable']):.1f} s", waits, None)
         return
     yield from (state, f"{max(0.0, now - one['since']):.1f} s", waits)
-    yield words(one["where"]) if waits else None
+    yield words(one["where"]) if waits and state != "idle" else None
 
 
 def queue_table(processes: Sequence[Mapping[str, Any]]) -> Table:

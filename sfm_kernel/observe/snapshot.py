@@ -223,7 +223,7 @@ class _Process:
             "unreachable": unreachable,
             "unreachable_why": why or None,
             "call": state["call"],
-            "waits": state["waits"] or None,
+            "waits": state["waits"] or self._serves(),
             "wait": wait,
             "polls": self._polls(),
             "now": self._now(),
@@ -253,6 +253,10 @@ class _Process:
             return None, ""
         since, why = silent.get(self.uid, (None, ""))
         return self.state.get("unreachable") or since, why
+
+    def _serves(self) -> str | None:
+        """What an engine that is idle waits to be asked for, see ``serving``."""
+        return self.about.get("serving") if self.state["state"] == "idle" else None
 
     def _wait(self) -> dict[str, Any] | None:
         """What it waits for; None in the first moment of a wait, in which it has not said it."""

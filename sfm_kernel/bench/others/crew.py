@@ -65,26 +65,29 @@ def _mpiexec() -> str | None:
 class Crew:
     """``n`` processes of a kind, started by the constructor; a context manager that ends them.
 
+    Args:
+        command: words that start them, but for the last one, the socket's path.
+
     Raises:
         SFMError: they did not start. What they wrote to stderr is in the message.
     """
 
-    def __init__(self, kind: str, n: int = 1) -> None:
+    def __init__(self, kind: str, n: int = 1, command: Sequence[str] | None = None) -> None:
         self._kind = kind
         self._stack = ExitStack()
         self._links: dict[int, Connection[Any, Any]] = {}
         folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="sfm-bench-"))
         self._stderr = Path(folder, "stderr")
-        alone = kind == "ipyparallel"
-        module = "ipyparallel" if alone else "mpi"
-        command = [sys.executable] if alone else launcher(kind, n)
-        command += ["-m", f"sfm_kernel.bench.others.{module}", f"{folder}/socket"]
+        if command is None:
+            alone = kind == "ipyparallel"
+            module = f"sfm_kernel.bench.others.{'ipyparallel' if alone else 'mpi'}"
+            command = [*([sys.executable] if alone else launcher(kind, n)), "-m", module]
         with socket.socket(socket.AF_UNIX) as server, self._stderr.open("wb") as stderr:
             server.bind(f"{folder}/socket")
             server.listen(n)
             server.settimeout(0.2)
             self._process = subprocess.Popen(
-                command,
+                [*command, f"{folder}/socket"],
                 stdin=subprocess.DEVNULL,
                 stdout=stderr,
                 stderr=stderr,

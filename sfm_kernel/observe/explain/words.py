@@ -116,7 +116,8 @@ def sentence(node: Node, graph: Graph) -> str:
     process, name = node.process, node.name
     state = process["state"]
     if state == "idle":
-        what = {"engine": "is idle: it runs no cell", "process": "has come to its end"}
+        does = process["waits"] or "runs no cell"
+        what = {"engine": f"is idle: it {does}", "process": "has come to its end"}
         return f"{name} {what.get(process['kind'], 'is idle')}."
     if state == "damaged":
         return f"{name} lives, and its segment is damaged: what it does cannot be read."

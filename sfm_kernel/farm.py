@@ -1,0 +1,325 @@
+"""A task farm in the manner of Trickle, River's layer: small, on ``send`` and ``recv`` alone.
+
+    >>> def program(sfm):
+    ...     if sfm.rank:
+    ...         return farm.serve(sfm)  # a notebook's engines do that by themselves
+    ...     with farm.connect(sfm) as workers:
+    ...         return sum(workers.map(abs, range(-10, 10)))
+    >>> sfm_kernel.run(program, n=3)[0]
+    100
+
+Who makes a call, and what becomes of it when its worker dies: ``serving.calls``. Here is who is
+given which task, stealing, Trickle's words, and the face of ``concurrent.futures``.
+
+Source: SFM paper, section 6; Benson and Fedosov, Python-based distributed programming with Trickle,
+PDPTA 2007. Schedules: Polychronopoulos and Kuck, Guided self-scheduling, IEEE Trans. Computers
+36(12), 1987; Blumofe and Leiserson, Scheduling by work stealing, J. ACM 46(5), 1999.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent import futures
+from contextlib import suppress
+from typing import Any
+
+from sfm_kernel import serving
+from sfm_kernel.endpoint import Endpoint
+from sfm_kernel.endpoint.endpoint import open_endpoints
+from sfm_kernel.errors import SFMError, TaskFailed
+from sfm_kernel.message import Message
+from sfm_kernel.serving import serve
+from sfm_kernel.transport.base import Name
+
+__all__ = ["Executor", "Farm", "Tasks", "connect", "serve"]
+
+SCHEDULES = ("dynamic", "guided", "static", "stealing")
+
+ENOUGH = 0.01
+"""Seconds of short tasks that a worker is given at a time, and then as many in reserve."""
+
+
+def connect(sfm: Endpoint | None = None, names: Iterable[Name] | None = None) -> Farm:
+    """A farm of these workers; by default of all others that have a rank: a notebook's engines.
+
+    Args:
+        sfm: this process's endpoint; not needed where it has only one.
+    Raises: WorkersLost, UnknownName, PeerLost.
+    """
+    if sfm is None:
+        if len(there := open_endpoints()) != 1:
+            raise SFMError(f"this process has {len(there)} endpoints: farm.connect(sfm) says which")
+        (sfm,) = there
+    return Farm(sfm, serving.workers(sfm) if names is None else names)
+
+
+class _Worker(serving.Callee):
+    """Makes calls; when it has none it asks the others, one after the other, for half of theirs."""
+
+    def __init__(self, sfm: Endpoint, owner: Name, key: str) -> None:
+        super().__init__(sfm, owner, key)
+        self._peers: list[Name] = []
+        self._victims: list[Name] = []  # who is still to be asked
+        self._asks = False
+
+    def take(self, message: Message) -> None:
+        if "steal" in message:
+            self._give(message.src)
+            return
+        super().take(message)
+        if "peers" in message:
+            self._asks = False
+            self._peers = [name for name in message.peers if name != self.sfm.name]
+            if message.parts:
+                self._victims = random.sample(self._peers, len(self._peers))
+
+    def work(self) -> bool:
+        while not self.queue and self._victims and not self._asks:
+            with suppress(SFMError):  # it has died
+                self.tell(self._victims.pop(), steal=True)
+                self._asks = True
+        return super().work()
+
+    def _give(self, thief: Name) -> None:
+        robbed = self.cut(sum(map(len, self.queue)) // 2)
+        if robbed["parts"]:
+            self.answer(parts=robbed["parts"], thief=thief)  # it knows before the thief has them
+        with suppress(SFMError):  # the thief has died: the owner gives them to another
+            self.tell(thief, peers=[*self._peers, self.sfm.name], **robbed)
+
+
+class Tasks(serving.Calls):
+    """What ``map`` gives: results, in order or as they come; see ``serving.Calls``."""
+
+    def __init__(
+        self,
+        farm: Farm,
+        function: serving.Call,
+        args: Sequence[Sequence[Any]],
+        schedule: str = "dynamic",
+        chunk: int | None = None,
+        **how: Any,
+    ) -> None:
+        if schedule not in SCHEDULES or (chunk is not None and chunk < 1):
+            raise ValueError(f"schedule is one of {', '.join(SCHEDULES)}; chunk is 1 or more")
+        self._farm, self._schedule, self._chunk = farm, schedule, chunk
+        self._which, self._paces = function.which, farm.paces
+        self._served: set[Name] = set()
+        self.shares = schedule == "stealing"
+        super().__init__(farm, function, args, **how)
+
+    def choose(self, name: Name, holds: int) -> Sequence[int]:
+        left, workers = len(self.pending), self._farm.workers
+        if self._schedule in ("static", "stealing"):
+            others = len(set(workers) - self._served)
+            n = 0 if others and name in self._served else math.ceil(left / (others or len(workers)))
+            self._served.add(name)
+        else:
+            pace = self._paces.get(self._which, math.inf)
+            n, enough = math.ceil(left / (2 * len(workers))), max(1, int(ENOUGH / pace))
+            if self._schedule == "guided":
+                n = max(n, self._chunk or 1)
+            else:
+                n = self._chunk or min(enough, max(n, enough // 10))
+            if holds and (holds > n or n * pace > 2 * ENOUGH):  # no reserve of long ones
+                n = 0
+        return [self.pending.popleft() for _ in range(min(n, left))]
+
+    def took(self, seconds: float) -> None:
+        self._paces[self._which] = max(seconds, 1e-7)
+
+
+class Fork(serving.Calls):
+    """A function that was forked, on one worker or (None) on any."""
+
+    def __init__(
+        self, farm: Farm, function: serving.Call, args: Sequence[Any], worker: Name | None
+    ) -> None:
+        self._worker, self.moves = worker, worker is None
+        super().__init__(farm, function, [args])
+
+    def choose(self, name: Name, holds: int) -> Sequence[int]:
+        if self._worker not in (None, name) or not self.pending:
+            return ()
+        return [self.pending.popleft()]
+
+
+class Farm(serving.Caller):
+    """Workers and their tasks. Made by ``connect``; a context manager that releases them."""
+
+    def __init__(self, sfm: Endpoint, names: Iterable[Name]) -> None:
+        self.paces: dict[serving.Which, float] = {}  # seconds that a function takes
+        super().__init__(sfm, names, _Worker, "farm")
+
+    def map(
+        self,
+        function: Callable[..., Any] | str,
+        *iterables: Iterable[Any],
+        schedule: str = "dynamic",
+        chunk: int | None = None,
+        unordered: bool = False,
+        progress: bool | None = None,
+    ) -> Tasks:
+        """Call it with each item (or one of each iterable), by whoever is free.
+
+        Args:
+            function: or the name of one that was injected.
+            schedule: dynamic: chunks for who has done the last; guided: ever smaller ones; static:
+                all at once, in equal parts; stealing: the same, and who has done its part robs.
+            chunk: tasks at a time (guided: at least). By default of short ones what takes 10 ms.
+            progress: show a bar; by default in a notebook, after a second.
+        Order: of the items, unless ``unordered``. More is given out while results are asked for.
+        Raises: EncodeError: the function cannot be sent. When a result is asked for: TaskFailed;
+            TaskPoisoned, if the call has killed two workers; WorkersLost.
+        """
+        called, args = self.function(function), list(zip(*iterables, strict=False))
+        bar = serving.bar(self.sfm, len(args), called.name, progress)
+        return Tasks(self, called, args, schedule, chunk, unordered=unordered, bar=bar)
+
+    def fork(self, worker: Name | None, function: Callable[..., Any] | str, *args: Any) -> Fork:
+        """Call a function, or what was injected by this name, on a worker (None: on any)."""
+        if why := serving.bad_argument(args, {}):
+            raise TypeError(f"{serving.name_of(function)}: {why}")
+        name = None if worker is None else self.link.name_of(worker)
+        forked = Fork(self, self.function(function), args, name)
+        self._always.append(forked)
+        return forked
+
+    def join(self, forked: Fork | Iterable[Fork]) -> Any:
+        """What a forked function returned; of several a list. Raises TaskFailed."""
+        if not isinstance(forked, Fork):
+            return [self.join(one) for one in list(forked)]
+        forked.finish()
+        if forked.failures:
+            raise forked.failures[0]
+        return forked.results[0]
+
+    def inject(
+        self, worker: Name | None, code: Any = (), data: dict[str, Any] | None = None
+    ) -> None:
+        """Put functions, classes, modules or Python text, and data, into a worker (None: all).
+
+        ``fork`` and ``map`` call them by name, and functions find there what they lack.
+        """
+        code = list(code) if isinstance(code, (list, tuple)) else [code]
+        names = self.workers if worker is None else [worker]
+        self.join([self.fork(name, "inject", code, data or {}) for name in names])
+
+    def everywhere(self, function: Callable[..., Any] | str, *args: Any) -> list[Any]:
+        """Call a function once on each worker, at the same time; what they return."""
+        found: list[Any] = self.join([self.fork(one, function, *args) for one in self.workers])
+        return found
+
+
+class _Futures(Tasks):
+    """The calls of an executor: more are added by any thread; results go to futures."""
+
+    def __init__(self, farm: Farm) -> None:
+        super().__init__(farm, serving.Call("", ""), ())
+        self.new: deque[tuple[futures.Future[Any], serving.Call]] = deque()
+        self.open: dict[int, tuple[futures.Future[Any], serving.Call]] = {}
+        self.over, self.broken, self._ids = False, "", itertools.count()
+
+    def call(self, at: int) -> serving.Call:
+        return self.open[at][1]
+
+    def parts(self, ats: Sequence[int]) -> tuple[list[serving.Part], list[serving.Group]]:
+        calls = [self.open[at][1] for at in ats]
+        parts: list[serving.Part] = [(self.number, [at]) for at in ats]
+        return parts, [(which, [args], [kwargs]) for which, _, args, kwargs in calls]
+
+    def is_open(self, at: int) -> bool:
+        return at in self.open
+
+    def complete(self) -> bool:
+        return False
+
+    def choose(self, name: Name, holds: int) -> Sequence[int]:
+        while chosen := super().choose(name, holds):
+            begun = [at for at in chosen if self.open[at][0].set_running_or_notify_cancel()]
+            self.open = {at: one for at, one in self.open.items() if not one[0].cancelled()}
+            if begun:
+                return begun
+        return ()
+
+    def put(self, ats: Sequence[int], values: Sequence[Any]) -> None:
+        for at, value in zip(ats, values, strict=True):
+            if at in self.open:  # else it was made twice
+                self.open.pop(at)[0].set_result(value)
+
+    def fail(self, at: int, failure: TaskFailed) -> None:
+        error = failure.__cause__
+        if isinstance(error, Exception):  # as its callers expect it
+            error.__cause__, failure.__cause__ = failure, None
+        self.open.pop(at)[0].set_exception(error if isinstance(error, Exception) else failure)
+
+    def run(self, done: Callable[[], object]) -> None:
+        """What the thread does, until it is ``over`` and all has ended."""
+        try:
+            while self.new or self.open or not self.over:
+                while self.new:
+                    self.pending.append(at := next(self._ids))
+                    self.open[at] = self.new.popleft()
+                self._farm.turn(self, quiet=0.5)
+        except SFMError as error:  # no worker lives any more
+            self.broken = str(error)
+            for future, _ in [*self.open.values(), *self.new]:
+                if not future.cancelled():
+                    future.set_exception(futures.BrokenExecutor(self.broken))
+        finally:
+            self._farm.close()
+            done()
+
+
+class Executor(futures.Executor):
+    """``concurrent.futures`` on a farm's workers.
+
+    Args: workers: a farm, or an endpoint whose world's others serve; None: this process's only
+        endpoint; a number: that many processes of its own, which end with it.
+    """
+
+    def __init__(self, workers: Farm | Endpoint | int | None = None) -> None:
+        own = serving.OwnProcesses(workers) if isinstance(workers, int) else None
+        if isinstance(workers, Farm):
+            farm = connect(workers.sfm, workers.workers)
+        else:
+            farm = connect(own.sfm if own else workers)  # type: ignore[arg-type]
+        self._farm, self._tasks = farm, _Futures(farm)
+        run, done = self._tasks.run, own.close if own else bool
+        self._thread = threading.Thread(target=run, args=(done,), name="sfm-futures", daemon=True)
+        self._thread.start()
+        # At the end of the program, too, what was submitted is done.
+        self._end = weakref.finalize(self, _shut_down, farm, self._tasks, self._thread)
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> futures.Future[Any]:
+        """As the standard has it. A function that cannot be sent raises EncodeError here."""
+        if self._tasks.broken:
+            raise futures.BrokenExecutor(self._tasks.broken)
+        if self._tasks.over:
+            raise RuntimeError("cannot schedule new futures after shutdown")
+        future: futures.Future[Any] = futures.Future()
+        call = self._farm.function(fn)._replace(args=args, kwargs=kwargs)
+        self._tasks.new.append((future, call))
+        self._farm.link.wake()
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """As the standard has it; the workers are released when all has been done."""
+        if cancel_futures:
+            for future, _ in [*self._tasks.open.values(), *self._tasks.new]:
+                future.cancel()
+        _shut_down(self._farm, self._tasks, self._thread if wait else None)
+
+
+def _shut_down(farm: Farm, tasks: _Futures, thread: threading.Thread | None) -> None:
+    tasks.over = True
+    with suppress(SFMError):  # its thread has ended
+        farm.link.wake()
+    if thread is not None and thread is not threading.current_thread():
+        thread.join()
