@@ -64,7 +64,7 @@ def run(
         raise ValueError(f"{n} processes need {n} names, not {len(names)}: {list(names)}")
     world = f"run-{os.getpid()}-{secrets.token_hex(4)}"
     work = cloudpickle.dumps((function, args, kwargs))
-    crew = _Crew()
+    crew = Crew()
     watching = Watching(world, crew.pids, _say, end=detect, hint=_HINT)
     try:
         for rank in range(n):
@@ -72,7 +72,7 @@ def run(
         return crew.results(n, timeout, watching)
     finally:
         crew.stop()
-        _remove(world)
+        remove(world)
 
 
 _HINT = "The processes go on waiting. Stop ends them; so does run(..., detect=True) by itself."
@@ -82,32 +82,26 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _remove(world: str) -> None:
+def remove(world: str) -> None:
+    """Remove what a run has left of its world."""
     from sfm_kernel.directory import remove_world
 
     with contextlib.suppress(OSError):
         remove_world(world)
 
 
-class _Crew:
+class Crew:
     """The processes of one run, and the pipes on which they report."""
 
     def __init__(self) -> None:
-        self._processes: list[subprocess.Popen[bytes]] = []
+        self._processes: list[Any] = []  # each is what subprocess.Popen is
         self._reports: list[int] = []
         self._accounts: list[Account] = []
 
     def start(self, world: str, rank: int, n: int, name: str | None, work: bytes) -> None:
         read, write = os.pipe()
         try:
-            process = subprocess.Popen(
-                # -P: not where a file could take the place of one of Python's own modules; it gets
-                # this process's sys.path with its work.
-                [sys.executable, "-P", "-m", "sfm_kernel.launched", str(write)],
-                stdin=subprocess.PIPE,
-                pass_fds=(write,),
-                start_new_session=True,  # Ctrl-C is for this process, which stops the others
-            )
+            process = self._spawn(write)
         finally:
             os.close(write)
         self._processes.append(process)
@@ -116,6 +110,17 @@ class _Crew:
         with contextlib.suppress(BrokenPipeError):
             pickle.dump((world, rank, n, name, sys.path, work), process.stdin)
             process.stdin.flush()
+
+    def _spawn(self, report: int) -> Any:
+        """Start a process; what it says comes out of the pipe ``report``."""
+        return subprocess.Popen(
+            # -P: not where a file could take the place of one of Python's own modules; it gets
+            # this process's sys.path with its work.
+            [sys.executable, "-P", "-m", "sfm_kernel.launched", str(report)],
+            stdin=subprocess.PIPE,
+            pass_fds=(report,),
+            start_new_session=True,  # Ctrl-C is for this process, which stops the others
+        )
 
     def pids(self) -> list[int]:
         """The processes that were started."""
@@ -147,6 +152,7 @@ class _Crew:
                     if not part:
                         selector.unregister(event.fd)
                         results[event.data] = self._result(event.data, bytes(report))
+        self._returned()
         self._say(END)
         for process in self._processes:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -154,6 +160,9 @@ class _Crew:
         if mismatch := disagreement(self._accounts):
             raise mismatch
         return [results[rank] for rank in range(n)]
+
+    def _returned(self) -> None:
+        """All have returned, and none has left the world yet."""
 
     def _say(self, word: bytes) -> None:
         for process in self._processes:

@@ -37,6 +37,8 @@ class Watching:
         tell: called with what is to be shown.
         end: whether the calls of a deadlock are ended with DeadlockDetected; nothing is told then.
         hint: what the user could do about one, the last line of what is told.
+        proof: seconds for which a deadlock has to stand.
+        every: seconds between two looks; less than half of ``proof``.
     """
 
     def __init__(
@@ -47,19 +49,22 @@ class Watching:
         *,
         end: bool = False,
         hint: str = "",
+        proof: float = PROOF,
+        every: float = LOOK_EVERY,
     ) -> None:
         self._folder, self._pids = os.path.join(root(), world), pids
         self._tell, self._end, self._hint = tell, end, hint
+        self._proof, self._every = proof, every
         self._lookout: Lookout | None = None
         self._times: dict[int, float] = {}
-        self.due = time.monotonic() + LOOK_EVERY
+        self.due = time.monotonic() + every
 
     def look(self) -> None:
         """Look, if ``due``, which is in ``time.monotonic()``."""
         now = time.monotonic()
         if now < self.due:
             return
-        passed, self.due = now - self.due + LOOK_EVERY, now + LOOK_EVERY
+        passed, self.due = now - self.due + self._every, now + self._every
         if self._lookout is None:
             if self._somebody_rests(passed):
                 self._lookout = self._begin()
@@ -74,7 +79,7 @@ class Watching:
 
         folder = self._folder
         end = (lambda found: end_calls(folder, found)) if self._end else None
-        return Lookout(Watch(folder, PROOF), self._show, end, quiet=True)
+        return Lookout(Watch(folder, self._proof), self._show, end, quiet=True)
 
     def _show(self, text: str) -> None:
         self._tell("\n".join(filter(None, (text, self._hint))))

@@ -15,7 +15,7 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 
 from sfm_kernel.errors import BadName, SFMError, UnknownName
-from sfm_kernel.jupyter import c_cells, commands, looking, mpi
+from sfm_kernel.jupyter import c_cells, commands, lessons, looking, mpi
 from sfm_kernel.jupyter import cell as cells
 from sfm_kernel.jupyter.engine import NAMES, is_engine
 from sfm_kernel.jupyter.home import Home
@@ -49,6 +49,7 @@ class SFMMagics(Magics):
             "stop": self._stop,
             "clean": self._clean,
             "run": self._run,
+            "check": partial(lessons.check, shell),
             "help": self._help,
         }
 
