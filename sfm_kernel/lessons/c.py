@@ -15,7 +15,7 @@ from sfm_kernel.c.text import declared, defines_main
 from sfm_kernel.errors import CompileError
 from sfm_kernel.lessons.cell import Attempt, Unready
 from sfm_kernel.lessons.check import Check
-from sfm_kernel.lessons.trial import PATIENCE, Trial, arguments
+from sfm_kernel.lessons.trial import Trial, arguments
 
 _LINES = 20
 """Lines of a launcher's report that are shown."""
@@ -84,7 +84,7 @@ def trial(check: Check, attempt: Attempt, size: int, seed: int) -> Trial:
     found = Trial(size, seed, given)
     words = [str(one) for rank in given for one in rank]
     launcher = [sys.executable, "-P", "-m", "sfm_kernel.mpi", "-n", str(size), "--label"]
-    launcher += ["--detect", "--timeout", str(int(PATIENCE))]
+    launcher += ["--detect", "--timeout", str(check.seconds)]
     with tempfile.TemporaryDirectory(prefix="sfm-check-") as folder:
         ended = subprocess.run(
             [*launcher, program, folder, *words], stdin=subprocess.DEVNULL, capture_output=True,

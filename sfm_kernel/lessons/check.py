@@ -43,6 +43,7 @@ class Check:
             than the students', as a rule without messages.
         sizes: numbers of processes.
         seeds: how many trials there are with each. From the second on one rank begins late.
+        seconds: that one trial may take; all of the notebooks' take milliseconds.
         most: how many messages all processes together may send; None: as many as they like.
         fewest: how many they have to send at least: what comes in parts is not to come as a whole.
         exact: floats must have the same bits. Else they may differ by 1e-9 of their size.
@@ -64,6 +65,7 @@ class Check:
     wanted: Callable[[Arguments], Sequence[Any]]
     sizes: Sequence[int] = SIZES
     seeds: int = 2
+    seconds: float = 10.0
     most: Callable[[int], int] | None = None
     fewest: Callable[[int], int] | None = None
     exact: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import linecache
 import os
 import sys
 import time
@@ -79,6 +80,8 @@ def _defined(sfm: Any, work: Work, file: str) -> Callable[..., Any]:
     space: dict[str, Any] = {
         "__name__": "__main__", "sfm": sfm, "rank": sfm.rank, "size": sfm.size, **names
     }  # fmt: skip
+    lines = work.attempt.text.splitlines(keepends=True)
+    linecache.cache[file] = len(work.attempt.text), None, lines, file  # who explains looks there
     exec(compile(definitions(work.attempt.text), file, "exec"), space)
     function: Callable[..., Any] = space[work.name]
     return function
@@ -112,7 +115,10 @@ def _told(problem: BaseException, work: Work, file: str, world: str) -> str:
         )
     if isinstance(problem, TypeError) and not where:
         hint = f"\nIt was called with {len(work.arguments)} arguments."
-    return f"raised {type(problem).__name__}{at}{text and f': {text}'}{hint}"
+    kind = type(problem).__name__
+    if type(problem).__module__ == "mpi4py.MPI":
+        kind = f"MPI.{kind}"
+    return f"raised {kind}{at}{text and f': {text}'}{hint}"
 
 
 def _line(trace: TracebackType | None, file: str) -> int:

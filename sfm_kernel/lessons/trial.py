@@ -28,9 +28,6 @@ from sfm_kernel.observe import explain, snapshot
 from sfm_kernel.observe.watch import explanation
 from sfm_kernel.watching import Watching
 
-PATIENCE = 10.0
-"""Seconds that a trial may take; all the exercises' take milliseconds."""
-
 LATE = 0.03
 """Seconds that a late rank begins after the others."""
 
@@ -84,7 +81,7 @@ def arguments(check: Check, size: int, seed: int) -> tuple[Arguments, int | None
 def trial(check: Check, attempt: Attempt, size: int, seed: int) -> Trial:
     """Have ``size`` processes call the function.
 
-    Blocks: until all have returned, one has failed, they hang, or ``PATIENCE`` is over.
+    Blocks: until all have returned, one has failed, they hang, or the check's time is over.
     No process is left in any case.
     """
     given, late = arguments(check, size, seed)
@@ -113,7 +110,7 @@ def _run(found: Trial, check: Check, works: Sequence[Work]) -> None:
     try:
         for rank in range(size):
             crew.start(world, rank, size, None, work)
-        outcomes = crew.results(size, PATIENCE, watching)
+        outcomes = crew.results(size, check.seconds, watching)
         found.values = [one.value for one in outcomes]
         crew.count(found)
     except _Hangs as problem:

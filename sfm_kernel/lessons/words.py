@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sfm_kernel.lessons.check import Check, same
-from sfm_kernel.lessons.trial import LATE, PATIENCE, Trial
+from sfm_kernel.lessons.trial import LATE, Trial
 
 _LONGEST = 70
 """Characters of a value that are shown."""
@@ -42,7 +42,7 @@ def _wrong(check: Check, trial: Trial) -> str:
     if trial.hangs:
         return f"it hangs.\n{trial.hangs}"
     if trial.slow:
-        return f"it had not come to its end after {PATIENCE:.0f} s.\n{trial.slow}"
+        return f"it had not come to its end after {check.seconds:g} s.\n{trial.slow}"
     assert trial.values is not None
     wanted = check.wanted(trial.given)
     for rank, (got, right) in enumerate(zip(trial.values, wanted, strict=True)):

@@ -26,4 +26,5 @@ PASS_ON = Check(
     "sends a message that goes `hops` nodes on; returns how many messages this node has received",
     _hops,
     _received,
+    sizes=(1, 2, 3, 5),
 )
