@@ -11,6 +11,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NamedTuple, NoReturn
 
+import cloudpickle
+
 from sfm_kernel.endpoint import seen
 from sfm_kernel.lessons.cell import Attempt, definitions
 
@@ -66,9 +68,17 @@ def call(sfm: Any, works: list[Work]) -> Outcome:
     try:
         function = _defined(sfm, work, file)
         time.sleep(work.late)
-        return Outcome(function(*work.arguments))
+        return _returned(function(*work.arguments))
     except BaseException as problem:  # noqa: BLE001 - whatever the student's code raises is told
         return Outcome(error=_told(problem, work, file, sfm.world))
+
+
+def _returned(value: Any) -> Outcome:
+    try:
+        cloudpickle.dumps(value)
+    except Exception:  # noqa: BLE001 - whatever refuses to be copied
+        return Outcome(error=f"returned {value!r:.80}, which cannot be compared with anything")
+    return Outcome(value)
 
 
 def _defined(sfm: Any, work: Work, file: str) -> Callable[..., Any]:
