@@ -1,5 +1,5 @@
-# make lab · demo · test · lint · rust · bench · long · labextension · format · clean · distclean
-# make wheel · wheel-test · binder
+# make lab · demo · students · solved · test · lint · rust · bench · long · labextension · format
+# make wheel · wheel-test · binder · clean · distclean
 #
 # Each target makes the environment it needs; a second call finds it and installs nothing, unless
 # pyproject.toml, the Rust sources or the installed data files have changed since.
@@ -37,7 +37,7 @@ INSTALLED := pyproject.toml tools/setup.sh tools/backend.py \
     $(shell find $(CRATES:%=%/src) sfm_kernel/install/data -type f 2>/dev/null)
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 
-.PHONY: help wheel wheel-test binder lab demo test lint format rust loom bench long labextension labextension-test labextension-modules clean distclean FORCE
+.PHONY: help wheel wheel-test binder lab demo students solved test lint format rust loom bench long labextension labextension-test labextension-modules clean distclean FORCE
 help:
 	@sed -n '1,/^$$/s/^# \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
 
@@ -55,10 +55,19 @@ endif
 lab: $(VENV)/.sfm-base
 	@# JupyterLab refuses to run as root (in a container, say) unless it is told to.
 	@[ "$$(id -u)" != 0 ] || root=--allow-root; \
-	PATH="$(BIN):$$PATH" exec $(BIN)/python -m jupyterlab $${root:-} notebooks/00-welcome.ipynb $(ARGS)
+	PATH="$(BIN):$$PATH" exec $(BIN)/python -m jupyterlab $${root:-} notebooks/00-first-steps.ipynb $(ARGS)
 
 demo: $(VENV)/.sfm-base
 	@PATH="$(BIN):$$PATH" $(BIN)/python -m sfm_kernel.bench demo --output build/demo $(ARGS)
+
+# For a class: the notebooks without their solutions, and (nbgrader's source, for teachers) with them.
+STUDENTS ?= build/students
+SOLVED ?= build/solved
+students: $(VENV)/.sfm-base
+	@$(BIN)/python -m sfm_kernel.lessons students $(STUDENTS)
+
+solved: $(VENV)/.sfm-base
+	@$(BIN)/python -m sfm_kernel.lessons solved $(SOLVED)
 
 # Files of tests, in the order of their names, one more at a time than there are cores: most tests
 # wait for processes that they have started. No output after pytest's own: its summary line is the

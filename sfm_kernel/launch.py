@@ -104,21 +104,14 @@ class Crew:
     """The processes of one run, and the pipes on which they report."""
 
     def __init__(self) -> None:
-        self._processes: list[subprocess.Popen[bytes]] = []
+        self._processes: list[Any] = []  # each is what subprocess.Popen is
         self._reports: list[int] = []
         self._accounts: list[Account] = []
 
     def start(self, world: str, rank: int, n: int, name: str | None, work: bytes) -> None:
         read, write = os.pipe()
         try:
-            process = subprocess.Popen(
-                # -P: not where a file could take the place of one of Python's own modules; it gets
-                # this process's sys.path with its work.
-                [sys.executable, "-P", "-m", "sfm_kernel.launched", str(write)],
-                stdin=subprocess.PIPE,
-                pass_fds=(write,),
-                start_new_session=True,  # Ctrl-C is for this process, which stops the others
-            )
+            process = self._spawn(write)
         finally:
             os.close(write)
         self._processes.append(process)
@@ -127,6 +120,17 @@ class Crew:
         with contextlib.suppress(BrokenPipeError):
             pickle.dump((world, rank, n, name, sys.path, work), process.stdin)
             process.stdin.flush()
+
+    def _spawn(self, report: int) -> Any:
+        """Start a process; what it says comes out of the pipe ``report``."""
+        return subprocess.Popen(
+            # -P: not where a file could take the place of one of Python's own modules; it gets
+            # this process's sys.path with its work.
+            [sys.executable, "-P", "-m", "sfm_kernel.launched", str(report)],
+            stdin=subprocess.PIPE,
+            pass_fds=(report,),
+            start_new_session=True,  # Ctrl-C is for this process, which stops the others
+        )
 
     def pids(self) -> list[int]:
         """The processes that were started."""

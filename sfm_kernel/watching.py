@@ -45,6 +45,8 @@ class Watching:
         hint: what the user could do about one, the last line of what is told.
         record: the file into which ``record`` writes what happened; empty for none.
         script: the file of the functions that are sent to the processes, where there is one.
+        proof: seconds for which a deadlock has to stand.
+        every: seconds between two looks; less than half of ``proof``.
     """
 
     def __init__(
@@ -57,22 +59,25 @@ class Watching:
         hint: str = "",
         record: str = "",
         script: str = "",
+        proof: float = PROOF,
+        every: float = LOOK_EVERY,
     ) -> None:
         self._folder, self._pids = os.path.join(root(), world), pids
         self._tell, self._end, self._hint = tell, end, hint
+        self._proof, self._every = proof, every
         self._lookout: Lookout | None = None
         self._times: dict[int, float] = {}
         self._path, self._script = record, script
         self._told: list[Told] = []
         self._recorder: Recorder | None = None
-        self.due = time.monotonic() + LOOK_EVERY
+        self.due = time.monotonic() + every
 
     def look(self) -> None:
         """Look, if ``due``, which is in ``time.monotonic()``."""
         now = time.monotonic()
         if now < self.due:
             return
-        passed, self.due = now - self.due + LOOK_EVERY, now + LOOK_EVERY
+        passed, self.due = now - self.due + self._every, now + self._every
         if self._path:
             self._follow()
         if self._lookout is None:
@@ -95,7 +100,8 @@ class Watching:
                 self._follow()  # they may leave now
             return end_calls(folder, found)
 
-        return Lookout(Watch(folder, PROOF), self._show, end if self._end else None, quiet=True)
+        judge = end if self._end else None
+        return Lookout(Watch(folder, self._proof), self._show, judge, quiet=True)
 
     def _show(self, text: str) -> None:
         self._note(text)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+
+from IPython.core.error import UsageError
+
+from sfm_kernel.jupyter.cell import options
 
 OPTIONS = {
     "start": ("--site", "--sites", "--delay", "--limit", "--idle"),
@@ -16,6 +20,8 @@ OPTIONS = {
     "scale": (),
     "restart": (),
     "run": ("-n", "-m"),
+    "help": (),
+    "check": ("-n", "--seed", "--from", "--strict"),
 }
 """The commands after which something may follow, and the options among that."""
 
@@ -41,6 +47,7 @@ HELP = """\
 %sfm stop              end the engines
 %sfm clean             remove what killed processes left in shared memory
 %sfm run -n 4 prog.py  run an MPI program (mpi4py) in four processes of its own; also -m module
+%sfm check ring        try the cell that defines `ring`, an exercise; all of them without a name
 
 %%sfm                  run the cell on all engines
 %%sfm A   %%sfm 0,2    run it on some; options are ipyparallel's: --noblock --out r --no-stream …
@@ -54,6 +61,31 @@ In a cell of an engine and in the notebook (which is "home"):
   print(m.src, m.data)
 Also: recv_nb, peek, regcb, sfm; in engines rank and size. `from mpi4py import MPI` in a cell of an
 engine gives MPI on the same queue."""
+
+
+def help_of(words: Sequence[str], known: Iterable[str]) -> str:
+    """What ``%sfm help`` says, or what it says of one command.
+
+    Raises:
+        UsageError: there is no such command.
+    """
+    if not words:
+        return HELP
+    name = words[0].removeprefix("%sfm").strip()
+    if len(words) > 1 or name not in known:
+        raise UsageError(f"%sfm help takes one command: {', '.join(known)}")
+    lines = [line for line in HELP.splitlines() if line.split()[:2] == ["%sfm", name]]
+    if given := OPTIONS.get(name):
+        lines.append(f"options: {' '.join(given)}")
+    return "\n".join(lines or ["%sfm help [COMMAND]    explains one command, or lists all"])
+
+
+def documented_cells(magic: Callable[..., Any]) -> Callable[..., Any]:
+    """``%%sfm?`` says what it takes."""
+    lines = [line for line in HELP.splitlines() if line.startswith("%%sfm")]
+    about = "Run the cell on engines: on all, or on those that are named."
+    magic.__doc__ = "\n".join([about, "", *lines, "", options.parser.format_help()])
+    return magic
 
 
 def documented(magic: Callable[..., Any]) -> Callable[..., Any]:

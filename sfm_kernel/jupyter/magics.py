@@ -15,8 +15,9 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 
 from sfm_kernel.errors import BadName, BadSetting, SFMError, UnknownName
-from sfm_kernel.jupyter import c_cells, commands, looking, mpi
+from sfm_kernel.jupyter import c_cells, commands, lessons, looking, mpi
 from sfm_kernel.jupyter import cell as cells
+from sfm_kernel.jupyter.completion import Completion
 from sfm_kernel.jupyter.engine import NAMES, is_engine
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.idle import Idle
@@ -59,8 +60,10 @@ class SFMMagics(Magics):
             "stop": self._stop,
             "clean": self._clean,
             "run": self._run,
+            "check": partial(lessons.check, shell),
             "help": self._help,
         }
+        self.completion = Completion(shell, self._commands, self._engine_names)
 
     @no_var_expand
     @line_magic("sfm")
@@ -81,19 +84,10 @@ class SFMMagics(Magics):
         with _brief():
             command(words)
 
-    def complete(self, shell: Any, event: Any) -> list[str]:
-        """What can follow ``%sfm`` and Tab."""
-        words = str(event.line).split()
-        is_first = len(words) <= 1 or (len(words) == 2 and not str(event.line).endswith(" "))
-        return [*self._commands] if is_first else []
-
     @no_var_expand
     @cell_magic("sfm")
+    @commands.documented_cells
     def cell(self, line: str, cell: str) -> Any:
-        """Run the cell on engines: all, or those that are named.
-
-        The options are those of ipyparallel's ``%%px``; ``%sfm help`` shows the first ones.
-        """
         if words := c_cells.language(line):
             with _brief():
                 self._c(words, cell)
@@ -228,7 +222,7 @@ class SFMMagics(Magics):
             print(sharing.state(self._share))
 
     def _help(self, words: Sequence[str]) -> None:
-        print(commands.HELP)
+        print(commands.help_of(words, self._commands))
 
     # ---- the notebook's cluster
 
@@ -297,6 +291,14 @@ class SFMMagics(Magics):
             self.shell.drop_by_id(self._given)
             home.stop()
 
+    def _engine_names(self) -> list[str]:
+        """Of engines that live or have ended; none where that cannot be found out now."""
+        try:
+            home = self._home
+            return [] if home is None else [*(str(e.name) for e in home.engines()), *home.ended()]
+        except (SFMError, OSError):
+            return []
+
     def _running(self) -> Home:
         if self._home is None:
             if ended := self._idle.told():
@@ -338,7 +340,7 @@ def load(shell: Any) -> None:
     """What ``%load_ext sfm_kernel`` does."""
     magics = SFMMagics(shell)
     shell.register_magics(magics)
-    shell.set_hook("complete_command", magics.complete, str_key="%sfm")
+    magics.completion.install()
     if not is_engine():  # which tells observers itself
         magics.watch_cells()
         with suppress(BadSetting):  # `%sfm start` says it
@@ -350,6 +352,7 @@ def unload(shell: Any) -> None:
     magics = shell.magics_manager.registry["SFMMagics"]
     if not is_engine():
         magics.unwatch_cells()
+    magics.completion.remove()
     magics.leave()
 
 

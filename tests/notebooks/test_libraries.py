@@ -13,6 +13,18 @@ from tests.notebooks.reading import demo, has_curves, is_shown, kind, pictures, 
 pytestmark = pytest.mark.timeout(900)
 
 
+def test_first_steps(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    notebook, _ = demo("00-first-steps", 0, tmp_path, capfd)
+    assert text(notebook, "I am {rank} of").count(" of 3") == 3
+    assert "good morning [1, 2, 3] from 0" in text(notebook, "m = recv()")
+    assert "1 says: twice 10 is 20\n2 says: twice 20 is 40" in text(notebook, "question=10")
+    wrong, right = "print(recv(src=other).text)\nsend(", "send(dest=other, text=f'greetings from"
+    assert "Deadlock: 0 → 1 → 0" in text(notebook, wrong)
+    assert text(notebook, right + " {rank}')\nprint").count("greetings from") == 2
+    for name in ("ring", "swap"):
+        assert f"{name}: not solved yet: " in text(notebook, f"%sfm check {name}")
+
+
 def test_speedes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     notebook, printed = demo("06-speedes", 3, tmp_path, capfd)
     assert "node 3 of 4" in text(notebook, "comm = start_up(sfm)")

@@ -1,0 +1,184 @@
+"""The student's cell: which it is, whether it can be run, and what of it is."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from sfm_kernel.c.text import declared, without_comments
+
+STUB = "..."
+"""What stands where a student has to write; on a line of its own, also in C."""
+
+_PLAIN = ("%%sfm", "%%px", "%%time", "%%capture")
+"""Magics below which there is Python that engines run, or this notebook."""
+
+_SENDS = {"send", "recv", "recv_nb", "peek", "regcb", "print"}
+
+
+class Attempt(NamedTuple):
+    """A cell that defines the function of an exercise.
+
+    Attributes:
+        text: its code, without the magic's line.
+        number: of the cell, as the notebook shows it.
+        before: its lines in front of the code.
+        language: "python" or "c".
+    """
+
+    text: str
+    number: int
+    before: int
+    language: str = "python"
+
+    def place(self, line: int) -> str:
+        """Where a line of ``text`` is."""
+        return f"cell {self.number}, line {line + self.before}"
+
+
+class Unready(Exception):
+    """An attempt that cannot be tried, and why; ``begun`` is False if it is still the stub."""
+
+    def __init__(self, why: str, begun: bool = True) -> None:
+        super().__init__(why)
+        self.begun = begun
+
+
+def find(name: str, cells: Iterable[tuple[int, str]]) -> Attempt | None:
+    """The last cell that defines a function, or tries to; None where none does.
+
+    ``cells``: numbers and texts of those that were run, in the order in which they were.
+    """
+    python = re.compile(rf"^[ \t]*(?:async[ \t]+)?def[ \t]+{name}\b", re.MULTILINE)
+    for number, text in reversed(list(cells)):
+        one = _attempt(number, text)
+        if one is None:
+            continue
+        if one.language == "python" and python.search(one.text):
+            return one
+        if one.language == "c" and _defines_in_c(one.text, name):
+            return one
+    return None
+
+
+def _attempt(number: int, text: str) -> Attempt | None:
+    blank = len(text) - len(text.lstrip("\n"))
+    text = text.lstrip("\n")
+    if not text.startswith("%%"):
+        return Attempt(text, number, blank)
+    line, _, body = text.partition("\n")
+    magic, *words = line.split()
+    language = "python"
+    if magic == "%%sfm" and words[:1] in (["c"], ["c++"]):
+        language = "c"
+    elif magic not in _PLAIN:
+        return None
+    return Attempt(body, number, blank + 1, language)
+
+
+def _defines_in_c(text: str, name: str) -> bool:
+    code = without_comments(text)
+    if name in declared(text, "c").functions:
+        return True
+    # With a brace that is missing nothing is found: it is the attempt all the same.
+    return bool(re.search(rf"(?m)^\w[\w \t*]*\b{name}\s*\([^;{{]*\)\s*\{{", code))
+
+
+def ready(one: Attempt, name: str) -> str:
+    """The code of an attempt, without lines that only IPython understands.
+
+    Raises:
+        Unready: it is unfinished, or has a syntax error; says in which line.
+    """
+    if one.language == "c":
+        for line, text in enumerate(one.text.splitlines(), 1):
+            if text.strip() in (STUB, f"/* {STUB} */", f"// {STUB}"):
+                raise Unready(_unsolved(one, name, line), begun=False)
+        return one.text
+    text, tree = _parsed(one)
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:
+            break
+    else:
+        raise Unready(
+            f"{name} in cell {one.number} stands inside something else: "
+            f"write `def {name}(…):` at the beginning of a line"
+        )
+    if isinstance(node, ast.AsyncFunctionDef):
+        raise Unready(
+            f"{name} in {one.place(node.lineno)} is `async def`: leave `async` away, "
+            "send and recv are called as they are"
+        )
+    if line := _stub(node):
+        raise Unready(_unsolved(one, name, line), begun=False)
+    return text
+
+
+def definitions(text: str) -> ast.Module:
+    """What a process runs of a cell: imports, definitions and constants.
+
+    What the student has tried below them is left out: it may be meant for certain engines.
+    """
+    tree = ast.parse(text)
+    defined = {one.name for one in tree.body if isinstance(one, (ast.FunctionDef, ast.ClassDef))}
+    tree.body = [one for one in tree.body if _is_kept(one, defined | _SENDS)]
+    return tree
+
+
+def _unsolved(one: Attempt, name: str, line: int) -> str:
+    return (
+        f"not solved yet: {name} still has `{STUB}` in {one.place(line)}. "
+        "Write your lines there, run that cell, then this one"
+    )
+
+
+def _parsed(one: Attempt) -> tuple[str, ast.Module]:
+    try:
+        return one.text, ast.parse(one.text)
+    except SyntaxError as problem:
+        # Lines such as `%time x` are IPython's. But a line may begin with % and be Python.
+        text = re.sub(r"(?m)^([ \t]*)[%!][^\n]*", r"\1pass", one.text)
+        try:
+            return text, ast.parse(text)
+        except SyntaxError:
+            raise Unready(_syntax(one, problem)) from None
+    except ValueError as problem:  # a null byte
+        raise Unready(f"cell {one.number} cannot be read: {problem}") from None
+
+
+def _syntax(one: Attempt, problem: SyntaxError) -> str:
+    line = problem.lineno or 1
+    lines = one.text.splitlines()
+    shown = lines[line - 1].strip() if line <= len(lines) else ""
+    return (
+        f"your cell has a syntax error in line {line + one.before} (cell {one.number}): "
+        f"{problem.msg}{shown and f': `{shown}`'}. Mend it, run that cell, then this one"
+    )
+
+
+def _stub(function: ast.FunctionDef) -> int:
+    """The line in which a function is unfinished; 0 if it is finished."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Expr) and ast.unparse(node) == STUB:
+            return node.lineno
+        if isinstance(node, ast.Raise) and node.exc is not None:
+            raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+            if isinstance(raised, ast.Name) and raised.id == "NotImplementedError":
+                return node.lineno
+    return 0
+
+
+def _is_kept(node: ast.stmt, talks: set[str]) -> bool:
+    """Whether a statement is an import, a definition or a constant."""
+    if isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)):
+        return True
+    if not isinstance(node, (ast.Assign, ast.AnnAssign)):
+        return False
+    called = (one.func for one in ast.walk(node) if isinstance(one, ast.Call))
+    return not any(
+        (isinstance(one, ast.Name) and one.id in talks)
+        or (isinstance(one, ast.Attribute) and one.attr in _SENDS)
+        for one in called
+    )

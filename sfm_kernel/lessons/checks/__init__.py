@@ -1,0 +1,1 @@
+"""The exercises of the notebooks, a file for each notebook."""

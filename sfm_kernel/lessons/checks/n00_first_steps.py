@@ -1,0 +1,42 @@
+"""00-first-steps: a message to a neighbour, and one in exchange for another."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from sfm_kernel.lessons.check import Arguments, Check
+
+_WORDS = ("ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen", "ibex", "jay", "kiwi", "lynx")
+
+
+def a_word_each(size: int, random: Random) -> Arguments:
+    """Every rank has a word of its own."""
+    return [(word,) for word in random.sample(_WORDS, size)]
+
+
+def _from_the_left(given: Arguments) -> list[Any]:
+    words = [word for (word,) in given]
+    return [words[-1], *words[:-1]]
+
+
+def _of_the_partner(given: Arguments) -> list[Any]:
+    words = [word for (word,) in given]
+    return [words[rank ^ 1] if rank ^ 1 < len(words) else words[rank] for rank in range(len(words))]
+
+
+RING = Check(
+    "ring",
+    "sends the word to the next process (the last one to the first), returns the one that comes",
+    a_word_each,
+    _from_the_left,
+    most=lambda size: size,
+)
+
+SWAP = Check(
+    "swap",
+    "exchanges words between 0 and 1, 2 and 3, …; who is alone in the end returns its own",
+    a_word_each,
+    _of_the_partner,
+    most=lambda size: size,
+)

@@ -1,0 +1,27 @@
+"""05-reduction-scaling: a sum in a tree."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from sfm_kernel.lessons.check import Arguments, Check
+
+
+def _numbers(size: int, random: Random) -> Arguments:
+    return [(random.randint(-99, 99),) for _ in range(size)]
+
+
+def _sum_at_rank_0(given: Arguments) -> list[Any]:
+    return [sum(number for (number,) in given), *[None] * (len(given) - 1)]
+
+
+TREE_SUM = Check(
+    "tree_sum",
+    "rank 0 returns the sum of all numbers, others None; nobody receives more than log₂ p messages",
+    _numbers,
+    _sum_at_rank_0,
+    sizes=(1, 2, 3, 5, 8),
+    most=lambda size: size - 1,
+    busiest=lambda size: (size - 1).bit_length(),
+)

@@ -1,0 +1,49 @@
+"""09-c: two functions in C, which call MPI."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from sfm_kernel.lessons.check import Arguments, Check
+
+
+def _numbers(size: int, random: Random) -> Arguments:
+    return [(random.randint(-99, 99),) for _ in range(size)]
+
+
+def _sum_for_all(given: Arguments) -> list[Any]:
+    return [sum(number for (number,) in given)] * len(given)
+
+
+def _limit(size: int, random: Random) -> Arguments:
+    return [(random.choice([2, 3, 30, 1000, 5000]),)] * size
+
+
+def _primes(given: Arguments) -> list[Any]:
+    limit = given[0][0]
+    count = sum(all(n % d for d in range(2, int(n**0.5) + 1)) for n in range(2, limit))
+    return [count, *[0] * (len(given) - 1)]
+
+
+TOKEN = Check(
+    "token",
+    "sends everybody's number once round the circle; each process returns the sum of all",
+    _numbers,
+    _sum_for_all,
+    sizes=(1, 2, 3, 5),
+    seeds=1,
+    language="c",
+    signature="long token(long number)",
+)
+
+PRIMES = Check(
+    "primes",
+    "rank 0 returns how many primes are below the limit, others 0; each counts its share",
+    _limit,
+    _primes,
+    sizes=(1, 2, 3),
+    seeds=1,
+    language="c",
+    signature="int primes(int limit)",
+)

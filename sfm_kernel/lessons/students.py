@@ -1,0 +1,120 @@
+"""Notebooks for students, without solutions, and for teachers, with them.
+
+A solution is the whole cell of an exercise, in ``solutions/NAME.py`` (or ``.c``) beside the
+notebooks. What students have to write stands between the lines of ``BEGIN`` and ``END``, as
+nbgrader has it; in their notebook ``...`` takes its place.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sfm_kernel.errors import SFMError
+from sfm_kernel.lessons.cell import STUB
+
+BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
+
+FOLDER = "solutions"
+"""Where solutions are, beside the notebooks."""
+
+
+class NotebookError(SFMError):
+    """Notebooks and solutions do not fit together, or cannot be copied."""
+
+
+def cleared(text: str) -> str:
+    """A solution without what students have to write.
+
+    >>> print(cleared("def f(x):\\n    ### BEGIN SOLUTION\\n    return x\\n    ### END SOLUTION"))
+    def f(x):
+        ...
+    """
+    lines, inside = [], False
+    for line in text.splitlines():
+        if BEGIN in line:
+            inside = True
+            lines.append(line[: len(line) - len(line.lstrip())] + STUB)
+        elif END in line:
+            inside = False
+        elif not inside:
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def students(notebooks: Path, target: Path) -> list[Path]:
+    """Copy notebooks, and what lies beside them, but the solutions.
+
+    Returns:
+        The notebooks that were written.
+    Raises:
+        NotebookError: there are no notebooks, or a notebook still has a solution in it. Nothing
+            was written.
+    """
+    found = _notebooks(notebooks, target)
+    for path in found:
+        if BEGIN in path.read_text(encoding="utf-8"):
+            raise NotebookError(f"{path} has a solution in it: students would read it")
+    shutil.copytree(notebooks, target, ignore=_not_for_students, dirs_exist_ok=True)
+    return [target / path.name for path in found]
+
+
+def _not_for_students(folder: str, names: list[str]) -> set[str]:
+    return {name for name in names if name == FOLDER or name.startswith((".", "__pycache__"))}
+
+
+def solved(notebooks: Path, target: Path) -> list[Path]:
+    """Write the notebooks with the solutions in the cells of the exercises: nbgrader's source.
+
+    Returns:
+        The notebooks that were written.
+    Raises:
+        NotebookError: there are no notebooks, or an exercise has no solution. Nothing was written.
+    """
+    found = _notebooks(notebooks, target)
+    written = {}
+    for path in found:
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        for name, cell in exercises(notebook):
+            text = _solution(notebooks / FOLDER, name, path)
+            magic = "".join(cell["source"]).partition("\n")[0]
+            cell["source"] = f"{magic}\n{text}".rstrip("\n").splitlines(keepends=True)
+        written[target / path.name] = notebook
+    target.mkdir(parents=True, exist_ok=True)
+    for path, notebook in written.items():
+        text = json.dumps(notebook, indent=1, ensure_ascii=False)
+        path.write_text(f"{text}\n", encoding="utf-8")
+    return list(written)
+
+
+def exercises(notebook: Any) -> Iterator[tuple[str, Any]]:
+    """The cells in which students write: the name of the exercise, and the cell."""
+    for cell in notebook["cells"]:
+        grading = cell["metadata"].get("nbgrader", {})
+        if grading.get("solution"):
+            yield grading["grade_id"], cell
+
+
+def _notebooks(folder: Path, target: Path) -> list[Path]:
+    found = sorted(folder.glob("[0-9][0-9]-*.ipynb"))
+    if not found:
+        raise NotebookError(f"there are no notebooks such as 01-cpi.ipynb in {folder.resolve()}")
+    if target.resolve() == folder.resolve():
+        raise NotebookError(f"{target} has the notebooks themselves: name another folder")
+    return found
+
+
+def _solution(folder: Path, name: str, notebook: Path) -> str:
+    for path in (folder / f"{name}.py", folder / f"{name}.c"):
+        if path.is_file():
+            return path.read_text(encoding="utf-8")
+    raise NotebookError(f"the exercise {name} of {notebook.name} has no solution in {folder}")
+
+
+def named(text: str) -> set[str]:
+    """The checks that a notebook's text asks for."""
+    return set(re.findall(r"%sfm check (\w+)", text))

@@ -1,0 +1,114 @@
+"""The exercises of the notebooks: each has its solution, its check and its grading."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sfm_kernel.lessons.check import checks
+from sfm_kernel.lessons.students import (
+    BEGIN,
+    NotebookError,
+    cleared,
+    exercises,
+    named,
+    solved,
+    students,
+)
+
+FOLDER = Path(__file__).parents[2] / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("[0-9][0-9]-*.ipynb"))
+SOLUTIONS = FOLDER / "solutions"
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def source(cell: Any) -> str:
+    return "".join(cell["source"])
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_begins_with_what_you_will_learn_and_has_exercises(path: Path) -> None:
+    notebook = read(path)
+    assert "What you will learn" in source(notebook["cells"][0])
+    found = dict(exercises(notebook))
+    assert found and found.keys() == named(path.read_text()), (
+        "each is checked, and checks are of it"
+    )
+    cells = notebook["cells"]
+    for name, cell in found.items():
+        place = cells.index(cell)
+        suffix = "c" if checks()[name].language == "c" else "py"
+        magic, _, text = source(cell).partition("\n")
+        assert magic == ("%%sfm c" if suffix == "c" else "%%sfm")
+        assert text == cleared((SOLUTIONS / f"{name}.{suffix}").read_text())
+        asked = source(cells[place - 1])
+        assert asked.lstrip("#").startswith(" Exercise: ") and "<summary>Hint 1</summary>" in asked
+        assert asked.count("<details>") == asked.count("\n\n</details>")
+        assert source(cells[place + 1]) == f"%sfm check {name}"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_has_what_nbgrader_reads(path: Path) -> None:
+    """Its schema 3: https://nbgrader.readthedocs.io (contributor guide, metadata)."""
+    graded = [one["metadata"]["nbgrader"] for one in read(path)["cells"] if _is_graded(one)]
+    assert len({one["grade_id"] for one in graded}) == len(graded)
+    for one in graded:
+        flags = {key: one[key] for key in ("grade", "locked", "solution", "task")}
+        assert one["schema_version"] == 3
+        if one["solution"]:
+            assert flags == {"grade": False, "locked": False, "solution": True, "task": False}
+            assert "points" not in one
+        else:
+            assert flags == {"grade": True, "locked": True, "solution": False, "task": False}
+            assert one["points"] > 0 and one["grade_id"].startswith("check-")
+
+
+def _is_graded(cell: Any) -> bool:
+    return "nbgrader" in cell["metadata"]
+
+
+def test_students_get_all_but_the_solutions(tmp_path: Path) -> None:
+    target = tmp_path / "class"
+    command = [sys.executable, "-m", "sfm_kernel.lessons", "students", str(target)]
+    ran = subprocess.run(
+        [*command, "--notebooks", str(FOLDER)], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == f"{len(NOTEBOOKS)} notebooks in {target}\n"
+    assert [path.name for path in sorted(target.glob("*.ipynb"))] == [p.name for p in NOTEBOOKS]
+    assert not (target / "solutions").exists()
+    assert not any(BEGIN in path.read_text() for path in target.rglob("*") if path.is_file())
+
+
+def test_teachers_get_the_solutions_in_their_place(tmp_path: Path) -> None:
+    written = solved(FOLDER, tmp_path)
+    assert [path.name for path in written] == [path.name for path in NOTEBOOKS]
+    for path, original in zip(written, NOTEBOOKS, strict=True):
+        notebook, before = read(path), read(original)
+        for name, cell in exercises(notebook):
+            assert source(cell).count(BEGIN) == 1, name
+            cell["source"] = cleared(source(cell)).splitlines(keepends=True)
+        assert notebook == before
+
+
+def test_what_does_not_fit_together_is_told(tmp_path: Path) -> None:
+    with pytest.raises(NotebookError, match="there are no notebooks"):
+        students(tmp_path, tmp_path / "class")
+    with pytest.raises(NotebookError, match="name another folder"):
+        solved(FOLDER, FOLDER)
+    copy = tmp_path / "copy"
+    students(FOLDER, copy)
+    with pytest.raises(NotebookError, match=r"the exercise ring of 00-first-steps.* no solution"):
+        solved(copy, tmp_path / "solved")
+    assert not (tmp_path / "solved").exists()
+    notebook = copy / "01-cpi.ipynb"
+    notebook.write_text(notebook.read_text().replace("def simpson(n):", BEGIN))
+    with pytest.raises(NotebookError, match=r"01-cpi\.ipynb has a solution in it"):
+        students(copy, tmp_path / "class")
