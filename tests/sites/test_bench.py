@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from sfm_kernel.bench.sites.lab import Disturbed, Lab
 from sfm_kernel.bench.sites.ways import WAYS
 from sfm_kernel.bench.sites.world import LabWorld
 from sfm_kernel.errors import SFMError
+from sfm_kernel.gateway.options import parser
 
 pytestmark = pytest.mark.tcp  # in CI, a machine without labs is a failure
 
@@ -106,6 +108,15 @@ def test_where_there_is_no_lab_gateways_play_the_way() -> None:
     assert row["rtts"] >= 1
     with Emulated() as played, pytest.raises(SFMError, match="only between gateways"):
         LabWorld(played, WAYS["direct"])
+
+
+def test_who_is_not_root_can_play_every_way() -> None:
+    """Of TCP's congestion controls all others may be root's to choose."""
+    usual = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
+    with Emulated() as played:
+        for way in filter(lambda way: way.gateways, WAYS.values()):
+            words = ["--site", "A", *way.options, *played.gateway_options]
+            assert parser().parse_args(words).algorithm == usual
 
 
 def test_where_a_lab_is_refused_what_can_be_played_is_measured(

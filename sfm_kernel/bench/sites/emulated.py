@@ -24,6 +24,12 @@ CANNOT_SHOW = (
 )
 
 
+def usual_algorithm() -> str:
+    """TCP's congestion control on this machine, which every user may choose."""
+    with open("/proc/sys/net/ipv4/tcp_congestion_control") as file:
+        return file.read().strip()
+
+
 class Emulated:
     """Stands in for ``Lab`` where there are gateways. Each host is an address of the loopback.
 
@@ -37,6 +43,8 @@ class Emulated:
         self.sites = dict(sites or {"A": 1, "B": 1})
         self.rtt, self.rate = rtt, rate
         self.gateway_options = ("--delay", f"{rtt / 2 * 1e6:.0f}us", "--limit", f"{rate:.0f}")
+        # The last one counts: others may be root's to choose, and TCP does not see the way anyhow.
+        self.gateway_options += ("--algorithm", usual_algorithm())
         self._started: list[subprocess.Popen[Any]] = []
         self._late = 0.0
 
