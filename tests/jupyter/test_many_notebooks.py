@@ -36,13 +36,15 @@ print(len(snapshot(sfm)['processes']), sfm.world)"""
 
 def meet_nobody(book: Notebook, rounds: int = 3) -> str:
     """Send among a notebook's two engines and to it, and see nobody else; the world's name."""
-    text = ""
+    world = ""
     for _ in range(rounds):
         token = secrets.token_hex(8)
         book.run(ROUND.format(token=token)).ok()
-        text = book.run(GATHER.format(token=token)).ok().text
-        assert text.split()[0] == "3", "its engines and itself"
-    return text.split()[1]
+        shown = book.run(GATHER.format(token=token)).ok().text
+        # Above it IPython may tell that other kernels of this user write the same history.
+        count, world = shown.splitlines()[-1].split()
+        assert count == "3", "its engines and itself"
+    return world
 
 
 def test_two_notebooks_of_one_user() -> None:
@@ -55,6 +57,7 @@ def test_two_notebooks_of_one_user() -> None:
 
 
 @pytest.mark.stress
+@pytest.mark.fault  # thirty kernels that end at once may take longer than Jupyter lets them
 @pytest.mark.timeout(900)
 def test_a_class_that_starts_at_once(effort: int) -> None:
     """Eight notebooks; thirty in `make long`."""
