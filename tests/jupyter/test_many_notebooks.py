@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -158,16 +159,17 @@ class User:
 def _as_user(number: int) -> list[str]:
     """What starts a command as that user; Python may lie in a folder that only root may enter."""
     as_user = ["setpriv", f"--reuid={number}", f"--regid={number}", "--clear-groups"]
-    if not os.path.realpath(sys.executable).startswith("/root/"):
+    python = Path(sys.executable).resolve()
+    closed = [str(one) for one in python.parents if not one.stat().st_mode & stat.S_IXOTH]
+    if not closed:
         return as_user
-    # In a mount namespace of its own, the folder has nothing but what Python needs.
-    mine = os.path.dirname(os.path.dirname(os.path.realpath(sys.executable)))
+    # In a mount namespace of its own, that folder has nothing but what Python needs.
     script = (
-        'set -e; kept=$(mktemp -d); mount --bind "$1" "$kept"; mount -t tmpfs -o mode=755 none '
-        '/root; mkdir -p "$1"; mount --move "$kept" "$1"; rmdir "$kept"; shift; exec "$@"'
+        'set -e; kept=$(mktemp -d); mount --bind "$2" "$kept"; mount -t tmpfs -o mode=755 none '
+        '"$1"; mkdir -p "$2"; mount --move "$kept" "$2"; rmdir "$kept"; shift 2; exec "$@"'
     )
-    private = ["unshare", "--mount", "--propagation", "private"]
-    return [*private, "sh", "-c", script, "sh", mine, *as_user]
+    private = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh"]
+    return [*private, closed[-1], str(python.parent.parent), *as_user]
 
 
 @pytest.fixture
