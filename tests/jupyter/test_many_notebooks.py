@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -36,13 +37,15 @@ print(len(snapshot(sfm)['processes']), sfm.world)"""
 
 def meet_nobody(book: Notebook, rounds: int = 3) -> str:
     """Send among a notebook's two engines and to it, and see nobody else; the world's name."""
-    text = ""
+    world = ""
     for _ in range(rounds):
         token = secrets.token_hex(8)
         book.run(ROUND.format(token=token)).ok()
-        text = book.run(GATHER.format(token=token)).ok().text
-        assert text.split()[0] == "3", "its engines and itself"
-    return text.split()[1]
+        shown = book.run(GATHER.format(token=token)).ok().text
+        # Above it IPython may tell that other kernels of this user write the same history.
+        count, world = shown.splitlines()[-1].split()
+        assert count == "3", "its engines and itself"
+    return world
 
 
 def test_two_notebooks_of_one_user() -> None:
@@ -55,6 +58,7 @@ def test_two_notebooks_of_one_user() -> None:
 
 
 @pytest.mark.stress
+@pytest.mark.fault  # thirty kernels that end at once may take longer than Jupyter lets them
 @pytest.mark.timeout(900)
 def test_a_class_that_starts_at_once(effort: int) -> None:
     """Eight notebooks; thirty in `make long`."""
@@ -155,16 +159,17 @@ class User:
 def _as_user(number: int) -> list[str]:
     """What starts a command as that user; Python may lie in a folder that only root may enter."""
     as_user = ["setpriv", f"--reuid={number}", f"--regid={number}", "--clear-groups"]
-    if not os.path.realpath(sys.executable).startswith("/root/"):
+    python = Path(sys.executable).resolve()
+    closed = [str(one) for one in python.parents if not one.stat().st_mode & stat.S_IXOTH]
+    if not closed:
         return as_user
-    # In a mount namespace of its own, the folder has nothing but what Python needs.
-    mine = os.path.dirname(os.path.dirname(os.path.realpath(sys.executable)))
+    # In a mount namespace of its own, that folder has nothing but what Python needs.
     script = (
-        'set -e; kept=$(mktemp -d); mount --bind "$1" "$kept"; mount -t tmpfs -o mode=755 none '
-        '/root; mkdir -p "$1"; mount --move "$kept" "$1"; rmdir "$kept"; shift; exec "$@"'
+        'set -e; kept=$(mktemp -d); mount --bind "$2" "$kept"; mount -t tmpfs -o mode=755 none '
+        '"$1"; mkdir -p "$2"; mount --move "$kept" "$2"; rmdir "$kept"; shift 2; exec "$@"'
     )
-    private = ["unshare", "--mount", "--propagation", "private"]
-    return [*private, "sh", "-c", script, "sh", mine, *as_user]
+    private = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh"]
+    return [*private, closed[-1], str(python.parent.parent), *as_user]
 
 
 @pytest.fixture
