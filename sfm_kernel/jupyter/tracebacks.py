@@ -1,4 +1,4 @@
-"""How an engine shows that a deadlock has ended its cell: the user's lines, and the explanation."""
+"""How errors of this package are shown: the user's lines, and what the error says."""
 
 from __future__ import annotations
 
@@ -21,8 +21,18 @@ _TITLE = "Deadlock: "
 
 
 def install(shell: Any) -> None:
-    """From now on this shell shows deadlocks in short; all other errors as ever."""
-    shell.set_custom_exc((SFMError, RuntimeError), _show)  # mpi4py's is one
+    """From now on this shell shows them in short, and those that deadlocks raise in MPI.
+
+    All other errors are shown as ever, and all where the user has a way of his own.
+    """
+    if not shell.custom_exceptions:
+        shell.set_custom_exc((SFMError, RuntimeError), _show)  # mpi4py's is one
+
+
+def uninstall(shell: Any) -> None:
+    """Undo ``install``."""
+    if shell.custom_exceptions == (SFMError, RuntimeError):
+        shell.custom_exceptions = ()
 
 
 def in_short(name: str, value: str) -> tuple[str, str]:
@@ -41,13 +51,19 @@ def _show(
     tb_offset: int | None = None,
 ) -> None:
     """Called by IPython instead of showing the error that is being handled."""
-    ended = deadlock(value)
+    told: BaseException | None = deadlock(value)
+    if told is None and isinstance(value, SFMError) and not hasattr(value, "_render_traceback_"):
+        told = value
     frames = _without_ours(tb)
-    if ended is None or frames is None:
+    if told is None or frames is None:
         shell.showtraceback(running_compiled_code=True)
         return
-    text = shell.InteractiveTB.structured_traceback(type(ended), ended, frames, tb_offset=0)
-    shell._showtraceback(type(ended), ended, text)
+    cause, hidden = told.__cause__, told.__suppress_context__
+    if cause is None or _without_ours(cause.__traceback__) is None:  # the error says it
+        told.__cause__ = None
+    text = shell.InteractiveTB.structured_traceback(type(told), told, frames, tb_offset=0)
+    told.__cause__, told.__suppress_context__ = cause, hidden
+    shell._showtraceback(type(told), told, text)
 
 
 def deadlock(value: BaseException | None) -> DeadlockDetected | None:
