@@ -116,7 +116,6 @@ def _run(run: Run, output: Path, width: int) -> Any:
 def _execute(notebook: Any, run: Run) -> None:
     """Execute the notebook in a kernel of its own; raises what nbclient does, or Ctrl-C."""
     from nbclient import NotebookClient
-    from traitlets.config import Config
 
     def note(cell: Any, **_: Any) -> None:
         run.cell = cell.source
@@ -134,8 +133,8 @@ def _execute(notebook: Any, run: Run) -> None:
             resources={"metadata": {"path": str(run.path.parent)}},
             on_cell_execute=note,
             on_cell_executed=count,
-            config=Config({"KernelManager": settings}),
         )
+        client.config.KernelManager.update(settings)
         try:
             client.execute()
         except Exception:

@@ -42,9 +42,13 @@ class Messaging(Calls):
 
     @buffering.setter
     def buffering(self, nbytes: int) -> None:
-        nbytes = operator.index(nbytes)
+        told = f"buffering is a number of bytes, 0 or more, not {nbytes!r}"
+        try:
+            nbytes = operator.index(nbytes)
+        except TypeError:
+            raise TypeError(told) from None
         if not 0 <= nbytes < 1 << 64:
-            raise ValueError(f"buffering is a number of bytes, 0 or more, not {nbytes}")
+            raise ValueError(told)
         self._buffering = nbytes
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import shlex
+import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -66,7 +67,12 @@ def options(line: str) -> Any:
         words = shlex.split(line)
         parsed = options.parser.parse_intermixed_args(words)
     except (ValueError, UsageError) as problem:
-        raise UsageError(f"%%sfm: {problem}") from None
+        raise UsageError(f"%%sfm: {problem}. `%sfm help` shows how cells are run") from None
+    if parsed.save_name is not None and not parsed.save_name.isidentifier():
+        raise UsageError(f"%%sfm: --out takes the name of a variable, not {parsed.save_name!r}")
+    number = _signal(parsed.signal_on_interrupt)
+    if isinstance(number, str) and number not in signal.Signals.__members__:
+        raise UsageError(f"%%sfm: there is no signal {number}; SIGINT is what Stop sends")
     parsed.names += [parsed.targets] if parsed.targets else []
     return parsed
 
@@ -131,8 +137,8 @@ class CellRunner(ParallelMagics):
                 raise KeyboardInterrupt
             result.get()
         except KeyboardInterrupt:
-            signal = _signal(args.signal_on_interrupt) or "SIGINT"
-            self.view.send_signal(signal, self.view.targets, True)
+            number = _signal(args.signal_on_interrupt) or "SIGINT"
+            self.view.send_signal(number, self.view.targets, True)
             self._after_interrupt()
         except error.CompositeError as failed:
             raise CellFailed(_summary(failed.elist)) from None

@@ -138,12 +138,12 @@ class Home:
         for member in living:
             known |= {str(member.rank): member, str(member.name): member}
         found: list[Member] = []
-        for word in ",".join(words).strip("[]").split(","):
-            word = word.strip(" '\"")
+        named = [word.strip(" '\"") for word in ",".join(words).strip("[]").split(",")]
+        for word in list(filter(None, named)) or ["all"]:
             if span := re.fullmatch(r"(\d*):(\d*)", word):
                 ranks = range(int(span[1] or 0), int(span[2] or sys.maxsize))
                 found += [member for member in living if member.rank in ranks]
-            elif word in ("", "all"):
+            elif word == "all":
                 found += living
             elif word in known:
                 found.append(known[word])

@@ -51,7 +51,11 @@ def _timeline(home: Home, words: Sequence[str]) -> None:
         raise UsageError("%sfm timeline takes at most one file: `%sfm timeline run.json`")
     found = timeline(home.sfm)
     if words:
-        found.to_chrome(words[0])
+        try:
+            found.to_chrome(words[0])
+        except OSError as problem:
+            told = f"{words[0]} cannot be written ({problem.strerror}): name another file"
+            raise UsageError(f"%sfm timeline: {told}") from None
         print(f"{words[0]}: open it in https://ui.perfetto.dev, or chrome://tracing")
     else:
         display(found)

@@ -15,7 +15,7 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 
 from sfm_kernel.errors import BadName, BadSetting, SFMError, UnknownName
-from sfm_kernel.jupyter import c_cells, commands, lessons, looking, mpi
+from sfm_kernel.jupyter import c_cells, commands, lessons, looking, mpi, tracebacks
 from sfm_kernel.jupyter import cell as cells
 from sfm_kernel.jupyter.completion import Completion
 from sfm_kernel.jupyter.engine import NAMES, is_engine
@@ -72,10 +72,11 @@ class SFMMagics(Magics):
         try:
             name, *words = shlex.split(line) or ["help"]
         except ValueError as problem:
-            raise UsageError(f"%sfm: {problem}") from None
+            raise UsageError(f"%sfm: {problem}: a quotation mark needs another one") from None
         command = self._commands.get(name)
         if command is None:
-            near = difflib.get_close_matches(name, self._commands, 1)
+            near = difflib.get_close_matches(name.lower(), self._commands, 1)
+            near = [f"start {name}"] if name.isdigit() else near
             hint = f"did you mean `%sfm {near[0]}`? " if near else ""
             known = ", ".join(self._commands)
             raise UsageError(f"%sfm {name}: {hint}Known: {known}. `%sfm help` explains them")
@@ -345,6 +346,7 @@ def load(shell: Any) -> None:
         magics.watch_cells()
         with suppress(BadSetting):  # `%sfm start` says it
             magics.settings()
+        tracebacks.install(shell)
 
 
 def unload(shell: Any) -> None:
@@ -352,6 +354,7 @@ def unload(shell: Any) -> None:
     magics = shell.magics_manager.registry["SFMMagics"]
     if not is_engine():
         magics.unwatch_cells()
+        tracebacks.uninstall(shell)
     magics.completion.remove()
     magics.leave()
 

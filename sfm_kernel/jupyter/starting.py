@@ -7,16 +7,23 @@ from collections.abc import Sequence
 from IPython.core.error import UsageError
 
 from sfm_kernel.errors import BadName
+from sfm_kernel.jupyter.commands import OPTIONS
 from sfm_kernel.jupyter.names import engine_names, take_site
 from sfm_kernel.jupyter.settings import Settings, in_words, seconds
 from sfm_kernel.jupyter.sites import Sites, take_sites
 
 _DEFAULT_ENGINES = 4
+_OPTIONS = OPTIONS["start"]
 
 
 def wanted_engines(words: Sequence[str]) -> tuple[list[str], str | None, Sites | None]:
     """The engines' names by rank; their site; their sites. Raises UsageError."""
     words, site = wanted_site("start", words)
+    for option in words:
+        if option.startswith("--") and option.partition("=")[0] not in _OPTIONS:
+            raise UsageError(
+                f"%sfm start has no option {option}: there are {', '.join(_OPTIONS)}; `%sfm help`"
+            )
     try:
         words, sites = take_sites(words)
     except BadName as problem:

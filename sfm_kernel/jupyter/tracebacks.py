@@ -1,6 +1,7 @@
-"""How an engine shows that a deadlock has ended its cell: the user's lines, and the explanation.
+"""How errors of this package are shown: the user's lines, and what the error says.
 
-And what it says of memory where an administrator has limited that."""
+And what an engine says of memory where an administrator has limited that.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +24,28 @@ _TITLE = "Deadlock: "
 """How every diagnosis of a deadlock begins."""
 
 
+_SHOWN = (SFMError, RuntimeError, MemoryError)
+"""What may be ours: mpi4py's errors are the second."""
+
 _restart = "%sfm restart"
 
 
-def install(shell: Any, name: object) -> None:
-    """From now on the shell of this engine shows deadlocks in short; all other errors as ever."""
+def install(shell: Any, engine: object = "") -> None:
+    """From now on this shell shows them in short, and those that deadlocks raise in MPI.
+
+    All other errors are shown as ever, and all where the user has a way of his own. ``engine`` is
+    the name of the engine whose shell it is.
+    """
     global _restart
-    _restart = f"%sfm restart {name}"
-    shell.set_custom_exc((SFMError, RuntimeError, MemoryError), _show)  # mpi4py's is the second
+    _restart = f"%sfm restart {engine}".rstrip()
+    if not shell.custom_exceptions:
+        shell.set_custom_exc(_SHOWN, _show)
+
+
+def uninstall(shell: Any) -> None:
+    """Undo ``install``."""
+    if shell.custom_exceptions == _SHOWN:
+        shell.custom_exceptions = ()
 
 
 def in_short(name: str, value: str) -> tuple[str, str]:
@@ -51,13 +66,19 @@ def _show(
     """Called by IPython instead of showing the error that is being handled."""
     if isinstance(value, MemoryError) and (note := memory_note(_restart)):
         value.add_note(note)
-    ended = deadlock(value)
+    told: BaseException | None = deadlock(value)
+    if told is None and isinstance(value, SFMError) and not hasattr(value, "_render_traceback_"):
+        told = value
     frames = _without_ours(tb)
-    if ended is None or frames is None:
+    if told is None or frames is None:
         shell.showtraceback(running_compiled_code=True)
         return
-    text = shell.InteractiveTB.structured_traceback(type(ended), ended, frames, tb_offset=0)
-    shell._showtraceback(type(ended), ended, text)
+    cause, hidden = told.__cause__, told.__suppress_context__
+    if cause is None or _without_ours(cause.__traceback__) is None:  # the error says it
+        told.__cause__ = None
+    text = shell.InteractiveTB.structured_traceback(type(told), told, frames, tb_offset=0)
+    told.__cause__, told.__suppress_context__ = cause, hidden
+    shell._showtraceback(type(told), told, text)
 
 
 def deadlock(value: BaseException | None) -> DeadlockDetected | None:

@@ -200,3 +200,27 @@ def test_picture_stays_live(page: Page, lab: Lab, screenshots: Path, name: str, 
     }
     file.write_text(json.dumps(known, indent=1))
     assert updates > 0 and frames
+
+
+def test_a_timeline_in_a_narrow_cell_keeps_its_letters_and_scrolls(
+    page: Page, lab: Lab, screenshots: Path
+) -> None:
+    talk = "%%sfm\nother = 'B' if sfm.name == 'A' else 'A'\nfor n in range(5):\n"
+    talk += "    send(dest=other, n=n)\n    recv(n=n)"
+    path = notebook(lab.folder, "narrow.ipynb", START, talk, "%sfm timeline")
+    page.set_viewport_size({"width": 1000, "height": 800})
+    ui.open_lab(page, lab, path)
+    ui.kernel(page)
+    for cell in range(3):
+        ui.run_cell(page, cell, wait=True)
+    picture = page.locator(".jp-Notebook svg.sfm-timeline")
+    sizes = """svg => {
+        const scrolls = svg.parentElement.parentElement;
+        return [svg.getBoundingClientRect().width, scrolls.scrollWidth, scrolls.clientWidth];
+    }"""
+    for theme in ("JupyterLab Dark", "JupyterLab Light"):
+        ui.theme(page, theme)
+        width, inside, room = picture.evaluate(sizes)
+        assert width == inside == 960 and room < 700
+        picture.scroll_into_view_if_needed()
+        page.screenshot(path=screenshots / f"narrow-{theme.split()[-1].lower()}.png")

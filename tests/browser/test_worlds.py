@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -31,6 +32,7 @@ def test_pinned_world_is_shown_and_stays_after_a_reload(
     ui.open_lab(page, lab)
     panel = ui.panel(page)
     ui.asked(page, stream, None, NOTHING)
+    panel.get_by_role("button", name="1 other world of yours").click()
     pin = panel.get_by_role("button", name="Pin the World: cluster w2")
     pin.click()
     ui.asked(page, stream, "w2", SEEN)
@@ -62,6 +64,42 @@ def test_focused_notebook_s_world_is_shown(page: Page, lab: Lab, stream: fake.St
     stream.send("worlds", [fake.world("w2", kernels=[other])])
     ui.asked(page, stream, None, NOTHING)
     ui.expect(ui.panel(page)).to_contain_text("The current notebook is in no world")
+
+
+def test_worlds_of_other_programs_are_folded(
+    page: Page, lab: Lab, stream: fake.Stream, screenshots: Path
+) -> None:
+    ui.open_lab(page, lab, notebook(lab.folder, "own.ipynb", "1"))
+    panel, own = ui.panel(page), ui.kernel(page)
+    others = [fake.world(name, owner="other", cluster=None) for name in ("p1", "p2")]
+    others.append(fake.world("another", owner="notebook", kernels=["of another notebook"]))
+    mine = fake.world("mine", owner="notebook", kernels=[own])
+    stream.send("worlds", [*others, fake.world("started"), mine])
+    first = panel.get_by_role("list", name="Worlds", exact=True)
+    ui.expect(first.get_by_role("listitem")).to_have_count(2)
+    assert first.locator("li").first.get_attribute("data-world") == "mine"
+    folded = panel.get_by_role("list", name="Other worlds")
+    ui.expect(folded).to_have_count(0)
+    fold = panel.get_by_role("button", name="3 other worlds of yours")
+    ui.expect(fold).to_have_attribute("aria-expanded", "false")
+    panel.screenshot(path=screenshots / "worlds-folded.png")
+    fold.focus()
+    page.keyboard.press("Enter")
+    ui.expect(fold).to_have_attribute("aria-expanded", "true")
+    ui.expect(folded.get_by_role("listitem")).to_have_count(3)
+    ui.theme(page, "JupyterLab Dark")
+    panel.screenshot(path=screenshots / "worlds-open-dark.png")
+    ui.theme(page, "JupyterLab Light")
+    page.wait_for_timeout(1000)  # JupyterLab saves its state with a delay
+    ui.reload(page)
+    ui.wait_until(page, lambda: stream.watch["world"] in (None, "mine"))
+    stream.send("worlds", [*others, mine])
+    ui.expect(folded.get_by_role("listitem")).to_have_count(3)
+    page.keyboard.press("Escape")
+    fold.click()
+    ui.expect(folded).to_have_count(0)
+    stream.send("worlds", others)  # none is the notebook's: there is room for all
+    ui.expect(first.get_by_role("listitem")).to_have_count(3)
 
 
 def test_nothing_is_asked_for_while_hidden(page: Page, lab: Lab, stream: fake.Stream) -> None:

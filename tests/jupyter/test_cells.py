@@ -214,3 +214,36 @@ def test_what_came_before_anybody_listened_is_shown_once(book: Notebook) -> None
     assert shown.count("rich") == 2
     assert book.run("%%sfm A\n1 / 0").shown.count("----> 1 1 / 0") == 1
     book.run("cell._View.execute = fast").ok()
+
+
+@pytest.mark.parametrize(
+    ("cell", "told"),
+    [
+        ("send(dest='Z', x=1)", "no process is named 'Z'"),
+        ("send(dest='B', x=lambda: 0)", "attribute 'x' cannot be sent"),
+        ("recv(0.01, tag=1)", "no message matched recv(tag=1) within 0.01 s"),
+    ],
+)
+@pytest.mark.parametrize("where", ["%%sfm A\n", ""], ids=["engine", "notebook"])
+def test_errors_of_ours_show_the_user_s_line_and_what_they_say(
+    book: Notebook, where: str, cell: str, told: str
+) -> None:
+    shown = book.run(f"{where}def mine():\n    {cell}\nmine()").shown
+    assert told in shown and f"----> 2     {cell}" in shown and "----> 3 mine()" in shown
+    assert "messaging.py" not in shown and "direct cause" not in shown, shown
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("%sfm '", "a quotation mark needs another one"),
+        ("%sfm 4", "did you mean `%sfm start 4`?"),
+        ("%sfm WHY", "did you mean `%sfm why`?"),
+        ("%sfm timeline /nowhere/run.json", "cannot be written (No such file or directory)"),
+        ("%sfm run /proc/self/fdinfo", "the folder /proc/self/fdinfo has no __main__.py"),
+        ("sfm.buffering = 'x'", "buffering is a number of bytes, 0 or more, not 'x'"),
+    ],
+)
+def test_wrong_lines_are_told_in_a_sentence(book: Notebook, line: str, told: str) -> None:
+    shown = book.run(line).shown
+    assert told in shown and ("Traceback" not in shown or not line.startswith("%")), shown

@@ -125,10 +125,31 @@ def test_the_option_targets_names_engines_too() -> None:
     assert options("--targets 0,2").names == ["0,2"]
 
 
-@pytest.mark.parametrize("line", ["--nonsense", "--out", "'A", "--progress-after soon"])
-def test_a_wrong_option_is_told(line: str) -> None:
-    with pytest.raises(UsageError, match="%%sfm: "):
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("--nonsense", "unrecognized arguments: --nonsense. `%sfm help` shows how cells are run"),
+        ("--out", "expected one argument. `%sfm help`"),
+        ("'A", "No closing quotation. `%sfm help`"),
+        ("--progress-after soon", "invalid float value: 'soon'"),
+        ("--out 3x", "--out takes the name of a variable, not '3x'"),
+        ("--signal-on-interrupt STOP", "no signal STOP; SIGINT is what Stop sends"),
+    ],
+)
+def test_a_wrong_option_is_told(line: str, told: str) -> None:
+    with pytest.raises(UsageError, match="%%sfm: ") as caught:
         options(line)
+    assert told in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_comma_too_many_names_nobody_else(home: Home) -> None:
+    assert [one.rank for one in home.resolve(["A,"])] == [0]
+    assert [one.rank for one in home.resolve([","])] == [0, 2]
+
+
+def test_an_option_of_start_that_there_is_none_of_is_told() -> None:
+    with pytest.raises(UsageError, match=r"no option --fast: there are --site, .*`%sfm help`"):
+        wanted_engines(["4", "--fast"])
 
 
 def test_engines_and_clients_find_the_same_world() -> None:

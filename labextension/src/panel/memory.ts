@@ -6,17 +6,19 @@ const KEY = '@sfm/labextension:panel';
 
 interface Saved {
   readonly closed?: string[];
+  readonly others?: boolean;
   readonly pinned?: string | null;
 }
 
-/** Keep which sections are closed and which world is pinned over a reload. */
+/** Keep which sections and worlds are closed and which world is pinned over a reload. */
 export async function remember(state: IStateDB, store: Store, panel: Panel): Promise<void> {
   const saved = (await state.fetch(KEY)) as Saved | undefined;
   panel.closed = saved?.closed ?? [];
+  panel.others = saved?.others ?? false;
   store.pinned = saved?.pinned ?? null;
   let text = '';
   const save = (): void => {
-    const now = { closed: [...panel.closed], pinned: store.pinned };
+    const now = { closed: [...panel.closed], others: panel.others, pinned: store.pinned };
     if (JSON.stringify(now) !== text) {
       text = JSON.stringify(now);
       void state.save(KEY, now);

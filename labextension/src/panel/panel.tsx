@@ -37,6 +37,15 @@ export class Panel extends LiveWidget {
     this.touch();
   }
 
+  /** Whether the worlds of other programs are open. */
+  get others(): boolean {
+    return this._others;
+  }
+  set others(open: boolean) {
+    this._others = open;
+    this.touch();
+  }
+
   /** Called after the user opened or closed a section. */
   onClosed: () => void = () => undefined;
 
@@ -54,7 +63,14 @@ export class Panel extends LiveWidget {
             </>
           }
         >
-          <Worlds worlds={store.worlds} shown={world?.world ?? null} commands={commands} />
+          <Worlds
+            worlds={store.worlds}
+            shown={world?.world ?? null}
+            kernel={store.kernel}
+            commands={commands}
+            open={this._others}
+            onToggle={this._toggleOthers}
+          />
         </Section>
         <Notice store={store} commands={commands} />
         {world && (
@@ -109,5 +125,11 @@ export class Panel extends LiveWidget {
     this.touch();
   };
 
+  private _toggleOthers = (): void => {
+    this.others = !this.others;
+    this.onClosed();
+  };
+
   private _closed = new Set<string>();
+  private _others = false;
 }

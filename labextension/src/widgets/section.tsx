@@ -18,9 +18,7 @@ export function Section(props: SectionProps): JSX.Element {
       <div className="sfm-Section-head">
         <h2 className="sfm-Section-title">
           <button type="button" id={heading} aria-expanded={open} onClick={() => onToggle(name)}>
-            <svg className="sfm-Shape" viewBox="0 0 12 12" aria-hidden="true" focusable="false">
-              <path d={open ? 'M2 4h8L6 9z' : 'M4 2v8l5-4z'} />
-            </svg>
+            <Arrow open={open} />
             {title}
           </button>
         </h2>
@@ -28,5 +26,14 @@ export function Section(props: SectionProps): JSX.Element {
       </div>
       {open && <div className="sfm-Section-body">{children}</div>}
     </section>
+  );
+}
+
+/** Whether what is below is open. */
+export function Arrow({ open }: { readonly open: boolean }): JSX.Element {
+  return (
+    <svg className="sfm-Shape" viewBox="0 0 12 12" aria-hidden="true" focusable="false">
+      <path d={open ? 'M2 4h8L6 9z' : 'M4 2v8l5-4z'} />
+    </svg>
   );
 }

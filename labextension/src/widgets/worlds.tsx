@@ -6,37 +6,76 @@ import type { World } from '../model/types';
 import { dragCode } from '../notebook/code';
 import { connectCode } from '../notebook/lines';
 import { CommandButton } from './button';
+import { Arrow } from './section';
 
 interface WorldsProps {
   readonly worlds: readonly World[];
   readonly shown: string | null;
+  /** The kernel of the notebook that has the focus. */
+  readonly kernel: string | null;
   readonly commands: CommandRegistry;
+  /** Whether the user has opened the others. */
+  readonly open: boolean;
+  readonly onToggle: () => void;
 }
 
 const OWNERS = { server: ' of the server', notebook: ' of a notebook', other: '' } as const;
 
-/** The worlds of this user, the shown one marked, and what can be done with each. */
+/**
+ * The worlds of this user, the shown one marked, and what can be done with each. First those of the
+ * notebook, the one that is shown, and those that were started here; the others are folded, since
+ * they are of other programs.
+ */
 export const Worlds = React.memo(function Worlds(props: WorldsProps): JSX.Element {
-  const { worlds, shown, commands } = props;
+  const { worlds, shown, commands, open, onToggle } = props;
+  const [first, others] = parted(props);
+  const item = (world: World): JSX.Element => (
+    <WorldItem
+      key={world.world}
+      world={world}
+      shown={world.world === shown}
+      commands={commands}
+    />
+  );
   return (
-    <ul className="sfm-Worlds" aria-label="Worlds">
-      {worlds.map(world => (
-        <WorldItem
-          key={world.world}
-          world={world}
-          shown={world.world === shown}
-          commands={commands}
-        />
-      ))}
-      {worlds.length === 0 && (
-        <li className="sfm-World">
-          <p>No world yet. Start engines here, or run this in a notebook:</p>
-          <Code world={null} commands={commands} />
-        </li>
+    <>
+      <ul className="sfm-Worlds" aria-label="Worlds">
+        {(first.length ? first : others).map(item)}
+        {worlds.length === 0 && (
+          <li className="sfm-World">
+            <p>No world yet. Start engines here, or run this in a notebook:</p>
+            <Code world={null} commands={commands} />
+          </li>
+        )}
+      </ul>
+      {first.length > 0 && others.length > 0 && (
+        <>
+          <button type="button" className="sfm-Fold" aria-expanded={open} onClick={onToggle}>
+            <Arrow open={open} />
+            {plural(others.length, 'other world')} of yours
+          </button>
+          {open && (
+            <ul className="sfm-Worlds" aria-label="Other worlds">
+              {others.map(item)}
+            </ul>
+          )}
+        </>
       )}
-    </ul>
+    </>
   );
 });
+
+/** The worlds that come first, the notebook's own before all; and the others. */
+function parted({ worlds, shown, kernel }: WorldsProps): [World[], World[]] {
+  const rank = (one: World): number => {
+    if (kernel !== null && one.kernels.includes(kernel)) {
+      return 0;
+    }
+    return one.world === shown ? 1 : one.owner === 'server' ? 2 : 3;
+  };
+  const sorted = [...worlds].sort((one, other) => rank(one) - rank(other));
+  return [sorted.filter(one => rank(one) < 3), sorted.filter(one => rank(one) === 3)];
+}
 
 function WorldItem(props: {
   world: World;

@@ -27,6 +27,8 @@ def missing(words: Sequence[str]) -> str:
             f"{words[0]} is neither a Python program nor a compiled one, and ranks run nothing "
             f"else; a file of this folder is named with its path"
         )
+    if os.path.isdir(words[0]) and not _holds_program(words):
+        return f"the folder {words[0]} has no __main__.py, and no program in C or C++"
     files = list(takewhile(sources.is_source, words))
     lacking = [name for name in files if not os.path.isfile(name)]
     return f"there is no file {lacking[0]!r}" if lacking else ""
@@ -49,6 +51,10 @@ def found(words: Sequence[str]) -> list[str]:
 
 def _is_path(name: str) -> bool:
     return os.sep in name or name.endswith((".py", *sources.SUFFIXES))
+
+
+def _holds_program(words: Sequence[str]) -> bool:
+    return sources.is_native(words) or os.path.exists(os.path.join(words[0], "__main__.py"))
 
 
 def _is_other(path: str) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.observe.timeline import chrome, tables, words
-from sfm_kernel.observe.timeline.diagram import diagram
+from sfm_kernel.observe.timeline.diagram import WIDTH, diagram
 
 if TYPE_CHECKING:
     import pandas
@@ -139,10 +139,12 @@ class Timeline:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """The drawing twice: as HTML it has the theme's colours and tooltips, which JupyterLab
-        does not show in an SVG of its own; that is for all who show no HTML."""
+        does not show in an SVG of its own; that is for all who show no HTML. Where there is too
+        little room, the HTML keeps its size and scrolls: its letters are small enough."""
         picture = self._repr_svg_()
+        scrolls = '<div tabindex="0" style="overflow-x:auto">'
         return {
-            "text/html": f"<div>{picture}</div>",
+            "text/html": f'{scrolls}<div style="width:{WIDTH:.0f}px">{picture}</div></div>',
             "image/svg+xml": picture,
             "text/plain": repr(self),
         }
