@@ -74,11 +74,9 @@ function countsText(world) {
   if (world.state === 'left') {
     return 'shares no more';
   }
-  const parts = [plural(world.engines, 'engine')];
-  if (world.blocked) {
-    parts.push(`${world.blocked} blocked`);
-  }
-  parts.push(plural(world.sent, 'message'));
+  const engines = plural(world.engines, 'engine');
+  const parts = [world.blocked ? `${world.blocked} of ${engines} blocked` : engines];
+  parts.push(`${world.sent} sent`);
   if (world.queued) {
     parts.push(`${world.queued} queued`);
   }
@@ -176,8 +174,7 @@ function parts(all) {
     found.push(make('ul', null, ...all.sentences.map(one => make('li', null, one))));
   }
   for (const one of all.told) {
-    const when = `${lasting(all.now - one.time)} ago this was told, and ended or left standing:`;
-    found.push(make('h3', null, 'A deadlock'), make('p', null, when));
+    found.push(make('h3', null, `A deadlock, told ${lasting(all.now - one.time)} ago`));
     found.push(make('p', { className: 'said' }, one.text));
   }
   if (all.processes.length > 0) {
