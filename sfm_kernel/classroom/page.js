@@ -225,17 +225,21 @@ function key() {
   return sessionStorage.getItem(KEY + location.pathname) ?? '';
 }
 
-const headers = {};
 const given = key();
-if (given) {
-  headers.Authorization = `Bearer ${given}`;
+
+/** In a Jupyter server its cookies count; a hub's want to be shown that they can be read here. */
+function headers() {
+  const found = given ? { Authorization: `Bearer ${given}` } : {};
+  const xsrf = /(?:^|; )_xsrf=([^;]*)/.exec(document.cookie);
+  return xsrf ? { ...found, 'X-XSRFToken': decodeURIComponent(xsrf[1]) } : found;
 }
 
 class Problem extends Error {}
 
 async function ask(what) {
-  const answer = await fetch(what, { headers, cache: 'no-store' });
-  if (answer.status === 403 || answer.status === 401) {
+  const how = { headers: headers(), cache: 'no-store', redirect: 'manual' };
+  const answer = await fetch(what, how);
+  if (answer.status === 403 || answer.status === 401 || answer.type === 'opaqueredirect') {
     throw new Problem(
       location.hash
         ? 'This is the line for students: it goes into a notebook, after %sfm share. It shows nothing here.'
