@@ -61,7 +61,7 @@ function why(world) {
     return repeats ? world.first || world.title : `${world.title}: ${world.first}`;
   }
   if (world.state === 'gone') {
-    return 'Its notebook has ended, or the network is away.';
+    return 'Silent: its kernel has ended or is held up, or the network is away.';
   }
   if (world.hung && world.state !== 'left') {
     const [first] = world.hung.text.split('\n');

@@ -29,11 +29,6 @@ class ShareHandler(Share):
         super().initialize(service.board)
 
     @allow_unauthenticated
-    def prepare(self) -> None:
-        """Look at the head of the request."""
-        super().prepare()
-
-    @allow_unauthenticated
     def post(self) -> None:
         """A picture."""
         super().post()
