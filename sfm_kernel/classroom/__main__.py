@@ -48,14 +48,16 @@ def main(arguments: list[str] | None = None) -> int:
     where = f"{'https' if context else 'http'}://{host}:{port}{base}"
     board, key = Board(), secrets.token_urlsafe(24)
     server = made(application(board, key, base, "" if local else where), context)
-    print(f"Your page, which you keep to yourself:\n    {where}#teach-{key}")
-    print(f"What students type into a notebook with engines:\n    %sfm share {where}#{board.join}")
-    if not local and context is None:
+    seen = where
+    if "JUPYTERHUB_SERVICE_PREFIX" in os.environ:  # it is reached through the hub's proxy
+        seen = os.environ.get("JUPYTERHUB_PUBLIC_URL") or f"https://YOUR.HUB{base}"
+    print(f"Your page, which you keep to yourself:\n    {seen}#teach-{key}")
+    print(f"What students type into a notebook with engines:\n    %sfm share {seen}#{board.join}")
+    if not local and context is None and seen == where:
         print(
             "This is plain HTTP: whoever is on the network's way can read what students share, and "
             "your key. --cert FILE (and --key FILE) make it HTTPS; so does a hub."
         )
-    print("Ctrl-C ends the class.", flush=True)
     asyncio.run(_serve(server, sockets))
     return 0
 
@@ -66,6 +68,7 @@ async def _serve(server: Server, sockets: list[socket.socket]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, over.set)
     server.add_sockets(sockets)
+    print("Ctrl-C ends the class.", flush=True)
     await over.wait()
     server.stop()
     await server.close_all_connections()

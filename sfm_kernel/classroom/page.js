@@ -61,7 +61,7 @@ function why(world) {
     return repeats ? world.first || world.title : `${world.title}: ${world.first}`;
   }
   if (world.state === 'gone') {
-    return 'Its notebook has ended, or the network is away.';
+    return 'Silent: its kernel has ended or is held up, or the network is away.';
   }
   if (world.hung && world.state !== 'left') {
     const [first] = world.hung.text.split('\n');
@@ -74,11 +74,9 @@ function countsText(world) {
   if (world.state === 'left') {
     return 'shares no more';
   }
-  const parts = [plural(world.engines, 'engine')];
-  if (world.blocked) {
-    parts.push(`${world.blocked} blocked`);
-  }
-  parts.push(plural(world.sent, 'message'));
+  const engines = plural(world.engines, 'engine');
+  const parts = [world.blocked ? `${world.blocked} of ${engines} blocked` : engines];
+  parts.push(`${world.sent} sent`);
   if (world.queued) {
     parts.push(`${world.queued} queued`);
   }
@@ -176,8 +174,7 @@ function parts(all) {
     found.push(make('ul', null, ...all.sentences.map(one => make('li', null, one))));
   }
   for (const one of all.told) {
-    const when = `${lasting(all.now - one.time)} ago this was told, and ended or left standing:`;
-    found.push(make('h3', null, 'A deadlock'), make('p', null, when));
+    found.push(make('h3', null, `A deadlock, told ${lasting(all.now - one.time)} ago`));
     found.push(make('p', { className: 'said' }, one.text));
   }
   if (all.processes.length > 0) {
@@ -228,17 +225,21 @@ function key() {
   return sessionStorage.getItem(KEY + location.pathname) ?? '';
 }
 
-const headers = {};
 const given = key();
-if (given) {
-  headers.Authorization = `Bearer ${given}`;
+
+/** In a Jupyter server its cookies count; a hub's want to be shown that they can be read here. */
+function headers() {
+  const found = given ? { Authorization: `Bearer ${given}` } : {};
+  const xsrf = /(?:^|; )_xsrf=([^;]*)/.exec(document.cookie);
+  return xsrf ? { ...found, 'X-XSRFToken': decodeURIComponent(xsrf[1]) } : found;
 }
 
 class Problem extends Error {}
 
 async function ask(what) {
-  const answer = await fetch(what, { headers, cache: 'no-store' });
-  if (answer.status === 403 || answer.status === 401) {
+  const how = { headers: headers(), cache: 'no-store', redirect: 'manual' };
+  const answer = await fetch(what, how);
+  if (answer.status === 403 || answer.status === 401 || answer.type === 'opaqueredirect') {
     throw new Problem(
       location.hash
         ? 'This is the line for students: it goes into a notebook, after %sfm share. It shows nothing here.'

@@ -101,13 +101,14 @@ class SFMMagics(Magics):
             if not args.names and (ended := home.ended()):
                 print(f"without {', '.join(ended)}, which ended: `%sfm restart`", file=sys.stderr)
             runner = cells.CellRunner(self.shell, home, self._lines)
-            try:
+            if not args.record:
                 return runner.run(cell, members, args)
-            finally:
-                if args.record:  # also of what has failed, or was stopped
-                    from sfm_kernel.jupyter import recording
+            if args.block is False:
+                raise UsageError("%%sfm --record: a cell that goes on is no whole; leave --noblock")
+            from sfm_kernel.jupyter import recording
 
-                    recording.write(home, self._lines, args.record)
+            with recording.recorded(home, self._lines, args.record):
+                return runner.run(cell, members, args)
 
     def _c(self, words: Sequence[str], cell: str) -> None:
         """Run a cell in C."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -13,6 +15,7 @@ from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.observe import record, timeline
 from sfm_kernel.observe.record.listing import lines_of_files
+from sfm_kernel.observe.timeline import Recorder, Timeline
 from sfm_kernel.observe.timeline import words as said
 
 _USAGE = (
@@ -44,21 +47,59 @@ def wanted(words: Sequence[str], options: Sequence[str], usage: str) -> tuple[st
     return found[0], values
 
 
+_FOLLOW = 0.2
+"""Seconds between two looks at the traces."""
+
+
 def run(home: Home, lines: Lines, words: Sequence[str]) -> None:
     """The command."""
     path, values = wanted(words, ("--title", "--name"), _USAGE)
     write(home, lines, path, title=values["--title"], name=values["--name"])
 
 
-def write(home: Home, lines: Lines, path: str, *, title: str = "", name: str = "") -> None:
+@contextmanager
+def recorded(home: Home, lines: Lines, path: str) -> Iterator[None]:
+    """Follow what happens meanwhile, of which processes keep the end only, and write the file.
+
+    Raises UsageError: before anything is done where the file is none, later where it cannot be
+    written.
+    """
+    path, recorder, over = _checked(path), Recorder(home.sfm), threading.Event()
+
+    def follow() -> None:
+        with suppress(OSError):  # the world is gone
+            while not over.wait(_FOLLOW):
+                recorder.read()
+
+    thread = threading.Thread(target=follow, name="sfm-record", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:  # also of what has failed, or was stopped
+        over.set()
+        thread.join()
+        with suppress(OSError):
+            recorder.read()
+        write(home, lines, path, run=recorder.timeline())
+
+
+def write(
+    home: Home,
+    lines: Lines,
+    path: str,
+    *,
+    title: str = "",
+    name: str = "",
+    run: Timeline | None = None,
+) -> None:
     """Write the file, and say so.
+
+    Args:
+        run: of a recorder that has followed it; without it, what the processes still know.
 
     Raises UsageError where it cannot be written.
     """
-    path = os.path.expanduser(path)
-    if not path.lower().endswith((".html", ".htm")):
-        raise UsageError(f"%sfm record writes HTML, so that a browser opens it: {path}.html?")
-    found = timeline(home.sfm)
+    path, found = _checked(path), run or timeline(home.sfm)
     try:
         notes = record(
             home.sfm,
@@ -77,6 +118,13 @@ def write(home: Home, lines: Lines, path: str, *, title: str = "", name: str = "
         raise UsageError(f"%sfm record: {path} was not written: {problem.strerror}") from None
     size = said.size(os.path.getsize(path))
     print("\n".join([f"{path}: {size}; any browser opens it, without Jupyter", *notes]))
+
+
+def _checked(path: str) -> str:
+    path = os.path.expanduser(path)
+    if not path.lower().endswith((".html", ".htm")):
+        raise UsageError(f"%sfm record writes HTML, so that a browser opens it: {path}.html?")
+    return path
 
 
 def sources(lines: Lines) -> Callable[[Mapping[str, Any]], str | None]:

@@ -13,7 +13,7 @@ import pytest
 from sfm_kernel.classroom.picture import encoded
 from tests.browser import ui
 from tests.browser.fake import message, place, process
-from tests.unit.test_classroom import KEY, Class, diagnosis
+from tests.unit.classes import KEY, Class, diagnosis
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page

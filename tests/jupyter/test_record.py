@@ -58,6 +58,15 @@ def test_one_cell_with_what_had_hung(book: Notebook, tmp_path: Path) -> None:
     assert "What had hung before" not in Reader(path).text
 
 
+def test_one_cell_is_followed_from_its_begin(book: Notebook, tmp_path: Path) -> None:
+    path = tmp_path / "run.html"
+    code = "import time\nfor n in range(3000):\n    send(dest='BA'[rank], n=n)\n    recv(n=n)"
+    book.run(f"%%sfm --record {path}\n{code}\n    if n % 100 == 0: time.sleep(0.1)").ok()
+    followed = len(Reader(path).data["timeline"]["flights"])
+    book.run(f"%sfm record {path}").ok()
+    assert followed > len(Reader(path).data["timeline"]["flights"])
+
+
 def test_wrong_words(book: Notebook, tmp_path: Path) -> None:
     for words, told in {
         "": "takes one file: `%sfm record run.html`",
@@ -67,4 +76,7 @@ def test_wrong_words(book: Notebook, tmp_path: Path) -> None:
         f"{tmp_path}/no/a.html": "was not written: No such file",
     }.items():
         assert told in book.run(f"%sfm record {words}").text
+    ran = book.run("%%sfm --record a.json\nran = 1").text
+    assert "writes HTML" in ran and "NameError" in book.run("%%sfm\nran").traceback
+    assert "leave --noblock" in book.run("%%sfm --noblock --record a.html\nran = 1").text
     assert list(tmp_path.iterdir()) == []

@@ -2,117 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import http.client
 import json
+import os
+import signal
 import socket
-import threading
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
 
 import pytest
 
 from sfm_kernel.classroom import board as boards
 from sfm_kernel.classroom.board import BURST, GONE, MOST, Board, Refused
 from sfm_kernel.classroom.picture import LARGEST, NoPicture, believed, encoded, sent
-from sfm_kernel.classroom.web import application, server
-from tests.observe.pictures import message, process
-
-KEY = "the-teacher's-key-of-this-test"
-OWN = "a-secret-of-the-first-notebook"
-OTHER = "a-secret-of-the-second-notebook"
-HOSTILE = "<img src=x onerror=alert(1)>\u202egnp\x1b[31m\x00\n"
-
-Json = dict[str, Any]
-
-
-def diagnosis(verdict: str = "idle", **more: Any) -> Json:
-    """One of the schema's."""
-    empty: Json = {"world": "w", "time": time.time(), "cycle": [], "stuck": [], "since": None}
-    empty |= {"title": "All are idle", "sentences": [], "edges": [], "but_for": None}
-    return empty | {"verdict": verdict, "processes": []} | more
-
-
-def engine(name: str, **more: Any) -> Json:
-    """One that waits in recv, with a message in its inbox."""
-    about = {"kind": "engine", "rank": 0, "uid": name, "waits": "recv(tag=2)", "depth": 1}
-    return process(name, "blocked in recv", **about, messages=[message("B", tag=1)]) | more
-
-
-def picture(name: str = "Emmy", verdict: str = "idle", **more: Any) -> Json:
-    """What a notebook with an engine A sends; ``more`` is the diagnosis's."""
-    now = time.time()
-    one = engine("A", since=now - 5)
-    seen = {"world": "w", "time": now, "processes": [one], "sites": [], "links": []}
-    return sent(name, seen, diagnosis(verdict, **more), [], [])
-
-
-class Class:
-    """A class that serves, and requests to it."""
-
-    def __init__(self, **limits: Any) -> None:
-        self.board = Board()
-        self._loop = asyncio.new_event_loop()
-        self._server: Any = None
-        self._limits = limits
-        ready = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(ready,))
-        self._thread.start()
-        ready.wait()
-
-    def _run(self, ready: threading.Event) -> None:
-        async def begin() -> None:
-            self._server = server(application(self.board, KEY), **self._limits)
-            self._server.listen(0, "127.0.0.1")
-            (one,) = self._server._sockets.values()
-            self.port = one.getsockname()[1]
-            ready.set()
-
-        self._loop.run_until_complete(begin())
-        self._loop.run_forever()
-
-    def close(self) -> None:
-        """End it."""
-
-        async def end() -> None:
-            self._server.stop()
-            await self._server.close_all_connections()
-            self._loop.stop()
-
-        asyncio.run_coroutine_threadsafe(end(), self._loop)
-        self._thread.join()
-        self._loop.close()
-
-    def ask(
-        self, method: str, path: str, body: bytes | None = None, **headers: str
-    ) -> tuple[int, Any]:
-        """The status, and what is answered (from JSON, if it is)."""
-        line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        try:
-            line.request(method, path, body, headers)
-            answer = line.getresponse()
-            text = answer.read()
-        finally:
-            line.close()
-        try:
-            return answer.status, json.loads(text)
-        except ValueError:
-            return answer.status, text.decode()
-
-    def share(self, body: bytes, secret: str = OWN, token: str | None = None) -> tuple[int, Any]:
-        """What a notebook does."""
-        headers = {"Authorization": f"Bearer {token or self.board.join}", "X-SFM-Share": secret}
-        return self.ask("POST", "/share", body, **headers)
-
-    def teach(self, path: str, key: str = KEY) -> tuple[int, Any]:
-        """What the page does."""
-        return self.ask("GET", path, Authorization=f"Bearer {key}")
-
-    def worlds(self) -> list[Json]:
-        """What the page shows."""
-        found: list[Json] = self.teach("/worlds")[1]["worlds"]
-        return found
+from tests.observe.pictures import message
+from tests.unit.classes import HOSTILE, KEY, OTHER, OWN, Class, diagnosis, engine, picture
 
 
 @pytest.fixture
@@ -257,11 +164,11 @@ def test_a_wrong_clock_is_corrected() -> None:
 
 
 def test_what_is_sent_says_nothing_of_machine_and_folders() -> None:
-    where = {"file": "/home/ada/secret/a.py", "line": 3, "function": None, "cell": None}
+    where = {"file": "/srv/emmy/secret/a.py", "line": 3, "function": None, "cell": None}
     one = engine("A", where={**where, "cell_id": None}, pid=4711, host="ada-laptop")
     seen = {"world": "w", "time": 1.0, "processes": [one], "sites": [], "links": []}
     text = encoded(sent("Emmy", seen, diagnosis(), [], [])).decode()
-    assert "4711" not in text and "ada-laptop" not in text and "/home" not in text
+    assert "4711" not in text and "ada-laptop" not in text and "/srv" not in text
     assert '"file":"a.py"' in text
 
 
@@ -384,3 +291,37 @@ def test_slow_and_many_connections_do_not_block_others() -> None:
 def test_no_picture_is_an_error_of_its_own() -> None:
     with pytest.raises(NoPicture, match="no snapshot"):
         believed(b"{}", 1.0)
+
+
+def started(*words: str, **environment: str) -> tuple[str, int]:
+    """What ``python -m sfm_kernel.classroom`` prints before it is ended; and its exit status."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sfm_kernel.classroom", *words],
+        env=os.environ | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert process.stdout is not None
+    told = ""
+    while line := process.stdout.readline():
+        told += line
+        if line.startswith("Ctrl-C"):
+            process.send_signal(signal.SIGTERM)
+    process.stdout.close()
+    return told, process.wait()
+
+
+def test_what_it_prints(tmp_path: Path) -> None:
+    told, status = started("--port", "0")
+    assert status == 0 and "http://127.0.0.1:" in told and "plain HTTP" not in told
+    told, status = started("--port", "0", "--host", "0.0.0.0", SFM_HOST_IP="192.0.2.7")
+    assert status == 0 and "%sfm share http://192.0.2.7:" in told and "plain HTTP" in told
+    prefix, url = "/services/room/", "http://127.0.0.1:0/services/room/"
+    told, _ = started("--port", "0", JUPYTERHUB_SERVICE_PREFIX=prefix, JUPYTERHUB_SERVICE_URL=url)
+    assert "https://YOUR.HUB/services/room/#teach-" in told
+    told, status = started("--cert", str(tmp_path / "none.pem"))
+    assert status == 1 and "no certificate that can be used" in told
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        told, status = started("--port", str(taken.getsockname()[1]))
+    assert status == 1 and "Choose another one with --port" in told

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from jupyter_server.auth.decorator import allow_unauthenticated
-from jupyter_server.base.handlers import JupyterHandler
+from jupyter_server.base.handlers import APIHandler, JupyterHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
 
@@ -27,11 +27,6 @@ class ShareHandler(Share):
     def initialize(self, service: Service) -> None:  # type: ignore[override]
         """What tornado calls for each request."""
         super().initialize(service.board)
-
-    @allow_unauthenticated
-    def prepare(self) -> None:
-        """Look at the head of the request."""
-        super().prepare()
 
     @allow_unauthenticated
     def post(self) -> None:
@@ -73,8 +68,8 @@ class PageHandler(_Teacher):
         self.finish(file(name or "page.html"))
 
 
-class WorldsHandler(_Teacher):
-    """What the page asks for."""
+class WorldsHandler(_Teacher, APIHandler):
+    """What the page asks for; 403 for others, and no login."""
 
     @web.authenticated
     async def get(self, what: str, one: str | None = None) -> None:

@@ -12,14 +12,16 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.observe.explain import Graph, diagnose, explain
 from sfm_kernel.observe.record.listing import Sources, lines_of_files, listings
 from sfm_kernel.observe.record.pack import cut, packed
-from sfm_kernel.observe.record.page import Facts, page
 from sfm_kernel.observe.snapshot import Elsewhere, folder_of, snapshot
 from sfm_kernel.observe.timeline import Timeline, timeline
+
+if TYPE_CHECKING:
+    from sfm_kernel.observe.record.page import Facts
 
 __all__ = ["Told", "record"]
 
@@ -70,6 +72,8 @@ def record(
         FileNotFoundError: there is no such world, or no such folder for the file.
         OSError: the file cannot be written.
     """
+    from sfm_kernel.observe.record.page import page  # who only observes does without
+
     folder = folder_of(world)
     try:
         diagnosis = explain(world, patience, elsewhere)
@@ -82,6 +86,11 @@ def record(
     places = [*_places(shown.data, diagnosis, seen), *cells]
     code, more = listings(places, sources)
     notes += more
+    if away := [str(one["name"]) for one in seen["processes"] if not one["here"]]:
+        notes.append(
+            f"The timeline has no events of {', '.join(away)}: processes on other machines tell "
+            "what they do now, not what they did."
+        )
     since = shown.data["begin"]
     text = page(
         title=title,

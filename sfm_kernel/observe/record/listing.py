@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import linecache
 import os
-import site
-import sysconfig
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from sfm_kernel.observe.timeline import words
@@ -86,7 +85,11 @@ def _is_library(file: str) -> bool:
     return any(inside.startswith(folder + os.sep) for folder in _libraries())
 
 
+@cache
 def _libraries() -> set[str]:
+    import site
+    import sysconfig
+
     paths = sysconfig.get_paths()
     folders = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     folders |= {site.getusersitepackages(), _OWN}

@@ -15,7 +15,6 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib import metadata
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +47,7 @@ def page(
     """The file's text."""
     links = _Links(code)
     date = time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(snapshot["time"]))
-    heading = title or f"A run of {_names(picture.data['processes'])}"
+    heading = title or f"A run of {_names(picture.data['processes'], snapshot['processes'])}"
     body = [
         _tag("header", _tag("h1", heading), _tag("p", *_subtitle(name, date, picture))),
         *(_tag("p", note, class_="note") for note in notes),
@@ -88,6 +87,8 @@ def page(
 
 def machine() -> dict[str, object]:
     """Versions, and what of the machine is known without measuring."""
+    from importlib import metadata  # 0.1 s, which most programs need not wait for
+
     facts: dict[str, object] = {
         "cores": len(os.sched_getaffinity(0)),
         "system": platform.platform(),
@@ -164,8 +165,10 @@ def _subtitle(name: str, date: str, picture: Timeline) -> Iterator[str]:
     yield f"{date} · {picture.heading()}"
 
 
-def _names(processes: Sequence[Mapping[str, Any]]) -> str:
+def _names(*told: Sequence[Mapping[str, Any]]) -> str:
+    processes = list({one["uid"]: one for some in told for one in some}.values())
     ranked = [one for one in processes if one["rank"] is not None]
+    ranked.sort(key=lambda one: one["rank"])
     names = [str(one["name"]) for one in ranked or processes]
     if len(names) > 6:
         return words.count(len(names), "process")

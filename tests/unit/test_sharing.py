@@ -1,0 +1,143 @@
+"""The student's side of a class: what it says, and what it does where the class is away."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sfm_kernel
+from sfm_kernel.classroom import sharing
+from sfm_kernel.classroom.sharing import NotShared, Share
+from sfm_kernel.classroom.web import certificate
+from sfm_kernel.observe.record import Told
+from tests.jupyter.notebook import wait_for
+from tests.unit.classes import Class
+
+
+@pytest.fixture
+def room(monkeypatch: pytest.MonkeyPatch) -> Iterator[Class]:
+    monkeypatch.setattr(sharing, "EVERY", 0.05)
+    monkeypatch.setattr(sharing, "SAID", 0.2)
+    one = Class()
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def sfm(request: pytest.FixtureRequest) -> Iterator[Any]:
+    with sfm_kernel.join(f"share-{abs(hash(request.node.name))}", name="A") as one:
+        yield one
+
+
+def url(room: Class, token: str = "") -> str:
+    return f"http://127.0.0.1:{room.port}/#{token or room.board.join}"
+
+
+def test_what_changes_is_told(room: Class, sfm: Any) -> None:
+    share = Share(sfm, url(room), "Emmy", told=[Told(1.0, "long ago"), Told(2.0, "a\nb")])
+    assert [one["name"] for one in room.worlds()] == ["Emmy"]
+    sfm.send(dest="A", tag=1)
+    wait_for(lambda: room.worlds()[0]["queued"] == 1, "the message is seen")
+    assert room.worlds()[0]["hung"]["text"] == "a\nb"
+    share.stop()
+    share.stop()
+    assert room.worlds()[0]["state"] == "left"
+
+
+def test_calm_costs_no_pictures(room: Class, sfm: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharing, "CALM", 0.0)
+    share = Share(sfm, url(room), "Emmy")
+    said, say = [], share._line.say
+
+    def noted(method: str, body: bytes = b"", **more: Any) -> bool:
+        said.append(body)
+        return say(method, body, **more)
+
+    monkeypatch.setattr(share._line, "say", noted)
+    wait_for(lambda: said.count(b"") > 2, "it says that nothing has changed")
+    assert room.worlds()[0]["state"] != "gone"
+    share.stop()
+
+
+def test_while_the_class_is_away_it_tries_again(room: Class, sfm: Any) -> None:
+    share = Share(sfm, url(room), "Emmy")
+    real, share._line._at = share._line._at, "http://127.0.0.1:1/share"
+    wait_for(lambda: share.problem, "it notices")
+    assert "nobody answers at http://127.0.0.1:1" in share.problem
+    share._line._at = real
+    wait_for(lambda: not share.problem, "it is heard again")
+    share.stop()
+
+
+def test_a_class_that_begins_anew_gets_the_picture(room: Class, sfm: Any) -> None:
+    share = Share(sfm, url(room), "Emmy")
+    room.board._shares.clear()
+    wait_for(room.worlds, "it is known again")
+    share.stop()
+
+
+def test_a_refusal_ends_it(room: Class, sfm: Any) -> None:
+    share = Share(sfm, url(room), "Emmy")
+    room.board.join = "another-token"
+    wait_for(lambda: "join token" in share.problem, "it is refused")
+    share._thread.join()
+    share.stop()
+    with pytest.raises(NotShared, match="join token"):
+        Share(sfm, url(room, "wrong"), "Emmy")
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "told"),
+    [
+        (302, "Location: http://127.0.0.1:1/login\r\n", "it wants a login"),
+        (404, "", "does not answer now"),
+        (418, "", "refuses this world: status 418"),
+        (503, "", "does not answer now"),
+    ],
+)
+def test_other_servers(sfm: Any, status: int, headers: str, told: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            line, _ = server.accept()
+            with line:
+                while b"\r\n\r\n" not in line.recv(65536):
+                    pass
+                line.sendall(f"HTTP/1.1 {status} X\r\n{headers}Content-Length: 0\r\n\r\n".encode())
+                line.shutdown(socket.SHUT_WR)
+                while line.recv(65536):
+                    pass
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with pytest.raises(NotShared, match=told):
+            Share(sfm, f"http://127.0.0.1:{server.getsockname()[1]}/#token", "Emmy")
+        thread.join()
+
+
+def test_https(sfm: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl makes the certificate")
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    make = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2"
+    about = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    where = ["-keyout", key, "-out", cert]
+    subprocess.run([*make.split(), *about, *where], check=True, capture_output=True)
+    room = Class(context=certificate(str(cert), str(key)))
+    try:
+        line = f"https://localhost:{room.port}/#{room.board.join}"
+        with pytest.raises(NotShared, match=r"certificate of .* is not trusted: self.signed"):
+            Share(sfm, line, "Emmy")
+        assert room.board.listing()["worlds"] == []
+        monkeypatch.setenv("SSL_CERT_FILE", str(cert))
+        Share(sfm, line, "Emmy").stop()
+        assert room.board.listing()["worlds"][0]["state"] == "left"
+    finally:
+        room.close()
