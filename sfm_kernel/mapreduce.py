@@ -12,9 +12,10 @@
     [('be', 2), ('not', 1), ('or', 1), ('to', 2)]
 
 It ends where storage and failures begin: a job whose worker dies ends with PeerLost and is run
-anew; all workers find files under the same path; results have to fit into the owner's memory; a
-key's values are all reduced by one worker. Who needs more changes one line: with ipyparallel's
-client ``rc``, ``run(rc.become_dask(), …)`` is the same job on Dask, on the same engines.
+anew; all workers have to find the files, under the same path; results have to fit into the owner's
+memory; a key's values are all reduced by one worker. Who needs more changes one line, and the same
+job is done by Dask, on the same engines: ``run(client().become_dask(), …)``, with
+``sfm_kernel.jupyter.client``, or any other ipyparallel client.
 
 Source: J. Dean, S. Ghemawat, "MapReduce: Simplified data processing on large clusters", OSDI 2004.
 """
@@ -134,7 +135,8 @@ def run(
 
 def _run_on_dask(client: Any, job: _Job, inputs: Iterable[Any], split: int | None) -> Result:
     """The same job as tasks, whose results Dask moves, and spills, and computes again if lost."""
-    count = len(client.nthreads())
+    client.wait_for_workers(1)  # engines become workers one by one
+    count = 4 * len(client.nthreads())
 
     def mapped(split: Split) -> dict[int, list[Entry]]:
         groups: dict[Any, list[Any]] = {}
@@ -145,7 +147,7 @@ def _run_on_dask(client: Any, job: _Job, inputs: Iterable[Any], split: int | Non
     def reduced(*parts: list[Entry]) -> list[tuple[Any, Any]]:
         return [*job.apply("reduce", heapq.merge(*parts, key=FIRST))]
 
-    maps = client.map(mapped, cut(list(inputs), split, count), pure=False)
+    maps = client.map(mapped, [*cut([*inputs], split, count)], pure=False)
     parts = [[client.submit(dict.get, one, k, []) for one in maps] for k in range(count)]
     rows = client.gather([client.submit(reduced, *some, pure=False) for some in parts])
     return Result(chain(*rows), Counter())

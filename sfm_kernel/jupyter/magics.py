@@ -272,6 +272,11 @@ class SFMMagics(Magics):
             self.shell.drop_by_id(self._given)
             home.stop()
 
+    @property
+    def client(self) -> Any:
+        """See ``sfm_kernel.jupyter.client``."""
+        return self._running().client
+
     def _running(self) -> Home:
         if self._home is None:
             raise UsageError("no engines: `%sfm start 4` starts four, `%sfm help` shows more")
