@@ -41,7 +41,7 @@ __all__ = ["Executor", "Farm", "Tasks", "connect", "serve"]
 
 SCHEDULES = ("dynamic", "guided", "static", "stealing")
 
-ENOUGH = 0.01
+ENOUGH = 0.05
 """Seconds of short tasks that a worker is given at a time, and then as many in reserve."""
 
 
@@ -56,7 +56,7 @@ def connect(sfm: Endpoint | None = None, names: Iterable[Name] | None = None) ->
         if len(there := open_endpoints()) != 1:
             raise SFMError(f"this process has {len(there)} endpoints: farm.connect(sfm) says which")
         (sfm,) = there
-    return Farm(sfm, serving.workers(sfm) if names is None else names)
+    return Farm(sfm, serving.workers(sfm) if names is None else names, _Worker, "farm")
 
 
 class _Worker(serving.Callee):
@@ -109,7 +109,7 @@ class Tasks(serving.Calls):
         if schedule not in SCHEDULES or (chunk is not None and chunk < 1):
             raise ValueError(f"schedule is one of {', '.join(SCHEDULES)}; chunk is 1 or more")
         self._farm, self._schedule, self._chunk = farm, schedule, chunk
-        self._which, self._paces = function.which, farm.paces
+        self._pace = math.inf
         self._served: set[Name] = set()
         self.shares = schedule == "stealing"
         super().__init__(farm, function, args, **how)
@@ -121,18 +121,17 @@ class Tasks(serving.Calls):
             n = 0 if others and name in self._served else math.ceil(left / (others or len(workers)))
             self._served.add(name)
         else:
-            pace = self._paces.get(self._which, math.inf)
-            n, enough = math.ceil(left / (2 * len(workers))), max(1, int(ENOUGH / pace))
+            n, enough = math.ceil(left / (2 * len(workers))), max(1, int(ENOUGH / self._pace))
             if self._schedule == "guided":
                 n = max(n, self._chunk or 1)
             else:
-                n = self._chunk or min(enough, max(n, enough // 10))
-            if holds and (holds > n or n * pace > 2 * ENOUGH):  # no reserve of long ones
+                n = self._chunk or min(enough, max(n, enough // 50))
+            if holds and (holds > n or n * self._pace > 2 * ENOUGH):  # no reserve of long ones
                 n = 0
         return [self.pending.popleft() for _ in range(min(n, left))]
 
     def took(self, seconds: float) -> None:
-        self._paces[self._which] = max(seconds, 1e-7)
+        self._pace = max(seconds, 1e-7)
 
 
 class Fork(serving.Calls):
@@ -153,10 +152,6 @@ class Fork(serving.Calls):
 class Farm(serving.Caller):
     """Workers and their tasks. Made by ``connect``; a context manager that releases them."""
 
-    def __init__(self, sfm: Endpoint, names: Iterable[Name]) -> None:
-        self.paces: dict[serving.Which, float] = {}  # seconds that a function takes
-        super().__init__(sfm, names, _Worker, "farm")
-
     def map(
         self,
         function: Callable[..., Any] | str,
@@ -172,7 +167,7 @@ class Farm(serving.Caller):
             function: or the name of one that was injected.
             schedule: dynamic: chunks for who has done the last; guided: ever smaller ones; static:
                 all at once, in equal parts; stealing: the same, and who has done its part robs.
-            chunk: tasks at a time (guided: at least). By default of short ones what takes 10 ms.
+            chunk: tasks at a time (guided: at least). By default of short ones what takes 50 ms.
             progress: show a bar; by default in a notebook, after a second.
         Order: of the items, unless ``unordered``. More is given out while results are asked for.
         Raises: EncodeError: the function cannot be sent. When a result is asked for: TaskFailed;

@@ -24,10 +24,13 @@ TASKS = (0, 1, 100)
 """Milliseconds that a task sleeps."""
 
 WORKERS = 4
-LIMITS = {0: 1.0, 1: 1.0}
-"""What a task may cost, in another pool's; longer tasks are stated."""
-
 OWN, CHUNKS = "its own", "1/16 of all"
+"""Who chooses how many tasks travel together: the pool, or whoever knows how many there will be."""
+
+LIMITS = {(0, OWN): 1.0, (1, OWN): 1.0}
+"""What a task may cost, in another pool's; longer tasks, and chunks that a user has found out to be
+good ones, are stated."""
+
 MOST = 20_000
 
 
@@ -62,20 +65,29 @@ def rows(
                 continue  # it chooses well
             crew, cell = crews[pool], (ms, pool, chunk)
             if cell not in counts:
-                counts[cell] = _count(crew, ms, workers, seconds)
+                counts[cell] = _count(crew, ms, workers, seconds, chunk)
             count = counts[cell]
-            size = 0 if chunk == OWN else max(1, count // 16)
-            took = crew.ask("tasks", count=count, ms=ms, chunk=size)["seconds"]
+            took = _seconds(crew, count, ms, chunk)
             about: Row = {"task_ms": ms, "pool": pool, "chunk": chunk, "workers": workers}
             yield about | {"tasks": count, "round": number, "us": 1e6 * took / count}
 
 
-def _count(crew: Crew, ms: int, workers: int, seconds: float) -> int:
+def _seconds(crew: Crew, count: int, ms: int, chunk: str) -> float:
+    size = 0 if chunk == OWN else max(1, count // 16)
+    return float(crew.ask("tasks", count=count, ms=ms, chunk=size)["seconds"])
+
+
+def _count(crew: Crew, ms: int, workers: int, seconds: float, chunk: str) -> int:
     """How many tasks take about so long; what the first ones have to open is open then."""
-    few = 4 * workers
-    crew.ask("tasks", count=few, ms=0, chunk=0)
-    one = crew.ask("tasks", count=few, ms=ms, chunk=0)["seconds"] / few
-    return max(few, min(MOST, int(seconds / one)) // few * few)
+    count = few = 4 * workers
+    _seconds(crew, count, 0, chunk)
+    while True:
+        took = _seconds(crew, count, ms, chunk)
+        # More than ten times as many are not foretold: pools learn, and machines have bursts.
+        more = max(few, min(MOST, 10 * count, int(seconds / took * count)) // few * few)
+        if more < 2 * count or count >= MOST // few * few:
+            return max(count, more)
+        count = more
 
 
 # What is shown of it
@@ -99,16 +111,14 @@ def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
     """Title -> table: all pools, then the targets."""
     listed = summary(measured)
     targets = []
-    for (ms, pool), group in grouped(listed, ("task_ms", "pool")).items():
-        ours = [one for one in listed if one["task_ms"] == ms and one["pool"] == SFM]
-        if pool.startswith("SFM") or not ours:
+    for row in listed:
+        ours = [one for one in listed if one["task_ms"] == row["task_ms"] and one["pool"] == SFM]
+        if row["pool"].startswith("SFM") or not ours:
             continue
-        pairs = [
-            Pair(f"chunks: {one['chunk']}", ours[0]["us"], one["us"], ours[0]["fastest"],
-                 one["fastest"])
-            for one in group
-        ]  # fmt: skip
-        targets.append(verdict(f"tasks of {ms} ms", LIMITS.get(ms), pool, pairs))
+        pair = Pair("", ours[0]["us"], row["us"], ours[0]["fastest"], row["fastest"])
+        limit = LIMITS.get((row["task_ms"], row["chunk"]))
+        beside = row["pool"] if row["chunk"] == OWN else f"{row['pool']}, chunks of {row['chunk']}"
+        targets.append(verdict(f"tasks of {row['task_ms']} ms", limit, beside, [pair]))
     return {"Time a task (µs)": listed, "Targets (times in µs)": targets}
 
 

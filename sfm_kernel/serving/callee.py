@@ -16,7 +16,7 @@ from sfm_kernel.serving.process import users_code
 from sfm_kernel.serving.values import Failure, pack, pack_results, unpack
 from sfm_kernel.transport.base import Name
 
-FLUSH = 0.002
+FLUSH = 0.02
 """Seconds for which results wait for others before they are sent together."""
 
 Part = tuple[int, Sequence[int]]
