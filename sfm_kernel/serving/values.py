@@ -6,7 +6,7 @@ import io
 import os
 import traceback
 from collections import ChainMap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CodeType
 from typing import Any, ClassVar
 
@@ -44,12 +44,19 @@ def _reduced(code: CodeType) -> tuple[Any, ...]:
     return _rebuilt, (function, named, code.co_filename, seen.cell_of(code.co_filename))
 
 
+reducers: list[Callable[[Any], Any]] = []
+"""Of layers: what ``__reduce__`` is to give for an object, or None."""
+
+
 class _Pickler(cloudpickle.Pickler):
     dispatch_table: ClassVar = ChainMap({CodeType: _reduced}, cloudpickle.Pickler.dispatch_table)
 
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, Endpoint):
             return _endpoint, ()
+        for reduce in reducers:
+            if (reduced := reduce(value)) is not None:
+                return reduced
         return super().reducer_override(value)
 
 
