@@ -1,5 +1,6 @@
 """MapReduce on the processes of a world, by sending and receiving.
 
+    >>> from sfm_kernel import mapreduce, serving
     >>> def words(line):
     ...     return ((word.lower(), 1) for word in line.split())
     >>> def count(word, ones):

@@ -1,5 +1,6 @@
 """Remote objects: what another process has is used as if it were here.
 
+    >>> from sfm_kernel import remote, serving
     >>> def program(sfm):
     ...     if sfm.rank > 0:
     ...         remote.export("shelf", ["first"])

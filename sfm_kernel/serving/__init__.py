@@ -35,6 +35,7 @@ from sfm_kernel.serving.owner import (
     bar,
     by_request,
     in_notebook,
+    only_endpoint,
     workers,
 )
 from sfm_kernel.serving.process import between_cells, serve, users_code
@@ -64,6 +65,7 @@ __all__ = [
     "by_request",
     "in_notebook",
     "name_of",
+    "only_endpoint",
     "pack",
     "pack_results",
     "serve",

@@ -114,7 +114,7 @@ class _Server:
     def title(self) -> str:
         """What it serves, for observers; "" if nothing."""
         told = dict.fromkeys(
-            f"{one.title} of {one.service.owner}" for one in self.services.values()
+            f"{one.title} of {one.service.owner}" for one in self.services.values() if one.title
         )
         return f"serves {', '.join(told)}" if told else ""
 

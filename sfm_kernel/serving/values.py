@@ -13,9 +13,8 @@ from typing import Any, ClassVar
 import cloudpickle
 
 from sfm_kernel.endpoint import Endpoint, seen
-from sfm_kernel.endpoint.endpoint import open_endpoints
-from sfm_kernel.errors import SFMError
 from sfm_kernel.message import Message
+from sfm_kernel.serving.owner import only_endpoint
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -53,19 +52,11 @@ class _Pickler(cloudpickle.Pickler):
 
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, Endpoint):
-            return _endpoint, ()
+            return only_endpoint, ()
         for reduce in reducers:
             if (reduced := reduce(value)) is not None:
                 return reduced
         return super().reducer_override(value)
-
-
-def _endpoint() -> Endpoint:
-    """An endpoint that travels is the receiver's own: ``recv`` in a task is the worker's."""
-    there = open_endpoints()
-    if len(there) != 1:
-        raise SFMError(f"this process has {len(there)} endpoints, and a task uses the only one")
-    return there[0]
 
 
 def _rebuilt(function: Any, given: Any, file: str, cell: seen.Cell | None) -> Any:

@@ -115,7 +115,9 @@ def test_an_engine_that_is_busy_gets_its_share_when_it_is_free(book: Notebook) -
 def test_the_executor(book: Notebook) -> None:
     book.run("pool = farm.Executor(); futures = [pool.submit(nap, 0.01) for _ in range(30)]").ok()
     assert "0.3" in told(book, "print(round(sum(one.result() for one in futures), 3))")
-    code = "import asyncio\nawait asyncio.gather(*map(asyncio.wrap_future, futures))\npool.shutdown()"
+    code = (
+        "import asyncio\nawait asyncio.gather(*map(asyncio.wrap_future, futures))\npool.shutdown()"
+    )
     book.run(code).ok()
 
 
