@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import inspect
 import os
 import pickle
 import signal
-import threading
-import time
-from collections.abc import Callable, Iterator
-from concurrent import futures
 from typing import Any
 
 import pytest
@@ -20,87 +15,14 @@ import sfm_kernel
 from sfm_kernel import Endpoint, remote, serving
 from sfm_kernel.errors import (
     DeadlockDetected,
-    PeerLost,
     ProcessFailed,
-    RecvTimeout,
     RemoteError,
     UnknownName,
 )
-from sfm_kernel.observe import explain
-from sfm_kernel.serving import references
+from tests.river.bank import Account, bank, table
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("forked")
-
-
-class Account:
-    """Some money."""
-
-    def __init__(self, owner: object, balance: float = 0) -> None:
-        self.owner, self.balance, self.history = owner, balance, list[float]()
-        self.lock = threading.Lock()  # so that it cannot be sent
-
-    def deposit(self, amount: float, *, note: str = "") -> float:
-        """Put money in; the new balance."""
-        if amount < 0:
-            raise ValueError(f"an amount is positive, not {amount}")
-        self.balance += amount
-        self.history.append(amount)
-        return self.balance
-
-    def me(self) -> Account:
-        return self
-
-    def payments(self) -> Iterator[float]:
-        yield from self.history
-
-    def nap(self, seconds: float) -> float:
-        time.sleep(seconds)
-        return seconds
-
-    def pay(self, other: Any, amount: float) -> float:
-        self.balance -= amount
-        return float(other.deposit(amount))
-
-    def pass_on(self, other: Any, to: Any, amount: float) -> float:
-        """Have another one pay."""
-        return float(other.pay(to, amount))
-
-    def keep(self, other: Any) -> None:
-        self.other = other
-
-    def whose(self) -> object:
-        return self.other.owner
-
-    def open_another(self) -> Any:
-        return remote.ref([1, 2])
-
-
-def bank(use: Callable[..., Any], n: int = 3, **how: Any) -> Any:
-    """``use(sfm, engines...)`` in rank 0, where each of the others offers its ``account``."""
-
-    def program(sfm: Endpoint) -> Any:
-        if sfm.rank:
-            remote.export("account", Account(sfm.name, 10))
-            remote.export("numbers", {"one": 1, "two": 2})
-            remote.export("answer", 42)
-            remote.export("double", lambda x: 2 * x)
-            serving.serve(sfm)
-            return None
-        with contextlib.ExitStack() as stack:
-            names = [one.name for one in sfm.members() if one.rank]
-            engines = [stack.enter_context(remote.connect(sfm, name)) for name in sorted(names)]
-            return use(sfm, *engines)
-
-    options: dict[str, Any] = {"timeout": 100, "names": ["home", "A", "B", "C"][:n]} | how
-    return sfm_kernel.run(program, n, **options)[0]
-
-
-def table() -> dict[int, Any]:
-    """What others refer to in this process."""
-    return {
-        number: one for owner in references._all.values() for number, one in owner.table.items()
-    }
 
 
 def test_names_attributes_items() -> None:
@@ -305,108 +227,6 @@ def test_nobody_of_that_name() -> None:
             remote.connect(sfm, "X")
 
     bank(use, 2)
-
-
-def test_calls_of_several_overlap() -> None:
-    def use(sfm: Endpoint, *engines: Any) -> None:
-        began = [one.account.nap.future(0.3) for one in engines]
-        assert not any(one.done() for one in began)
-        done, rest = futures.wait(began)  # nobody calls result()
-        assert len(done) == 3 and not rest
-        began = [one.account.nap.future(0.01 * number) for number, one in enumerate(engines)]
-        assert sorted(one.result() for one in futures.as_completed(began)) == [0, 0.01, 0.02]
-        came = threading.Event()
-        engines[0].account.nap.future(0.01).add_done_callback(lambda _: came.set())
-        assert came.wait(100)
-        assert not began[0].cancel()
-
-    bank(use, 4)
-
-
-def test_threads_share_a_connection() -> None:
-    def use(sfm: Endpoint, a: Any, _: Any) -> None:
-        def some(number: int) -> list[float]:
-            mine = a.new(Account, number)
-            return [mine.deposit(1) for _ in range(50)] + [a.double.future(number).result()]
-
-        with futures.ThreadPoolExecutor(4) as pool:
-            for number, got in enumerate(pool.map(some, range(8))):
-                assert got == [*range(1, 51), 2 * number]
-
-    bank(use)
-
-
-def test_time_is_over() -> None:
-    def use(sfm: Endpoint, a: Any, b: Any) -> None:
-        call = a.account.nap.future(0.5)
-        with pytest.raises(
-            RecvTimeout, match=r"account.nap\(0.5\) on 'A' has not ended within 0.05"
-        ):
-            call.result(0.05)
-        assert call.result() == 0.5
-        with remote.connect(sfm, "B", timeout=0.05) as hasty:
-            with pytest.raises(TimeoutError, match="It goes on there"):
-                hasty.account.nap(0.5)
-        assert b.account.deposit(1) == 11
-
-    bank(use)
-
-
-@pytest.mark.fault
-def test_the_process_dies() -> None:
-    def use(sfm: Endpoint, a: Any, b: Any) -> None:
-        nap = a.account.nap
-        calls = [nap.future(1000), nap.future(1000)]
-        os.kill(next(one.pid for one in sfm.members() if one.name == "A"), signal.SIGKILL)
-        for call in calls:
-            with pytest.raises(PeerLost, match="'A' is gone") as failure:
-                call.result()
-            assert failure.value.peer == "A"
-        with pytest.raises(PeerLost):
-            nap(1)
-        assert b.account.deposit(1) == 11
-        raise ArithmeticError("all is well")
-
-    with pytest.raises(ProcessFailed, match=r"all is well|was killed by SIGKILL"):
-        bank(use)
-
-
-def test_stop_ends_a_call() -> None:
-    def use(sfm: Endpoint, a: Any, _: Any) -> None:
-        for wait in (lambda: a.account.nap(1), lambda: a.account.nap.future(1).result()):
-            pid = os.getpid()
-            timer = threading.Timer(0.2, os.kill, (pid, signal.SIGINT))
-            timer.start()
-            with pytest.raises(KeyboardInterrupt):
-                wait()
-            timer.join()
-        assert a.account.deposit(1) == 11  # when it has ended what it did
-
-    bank(use)
-
-
-def test_observers_are_told_what_is_called() -> None:
-    def program(sfm: Endpoint) -> Any:
-        if sfm.rank == 1:
-            remote.export("account", Account("A"))
-            serving.serve(sfm)
-        elif sfm.rank == 0:
-            with remote.connect(sfm, "A") as a:
-                a.account.nap(2)
-        else:
-            told = ""
-
-            def look() -> bool:
-                nonlocal told
-                told = "\n".join(explain(sfm)["sentences"])
-                return "is in account.nap" in told
-
-            wait_until(look)
-            return told
-        return None
-
-    told = sfm_kernel.run(program, 3, names=["home", "A", "C"], timeout=100)[2]
-    assert "home is in account.nap(2) on A and waits for A" in told
 
 
 def test_a_reference_in_a_message_of_ones_own() -> None:
