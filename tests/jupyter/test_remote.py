@@ -107,6 +107,16 @@ from collections import Counter
     assert failed.error.startswith("JobFailed: map, ") and ".py, line" in failed.error
 
 
+def test_stop_ends_a_job(book: Notebook) -> None:
+    code = "mapreduce.run(sfm, [1, 2], lambda one: (__import__('time').sleep(1000), []), count)"
+    cell = book.send(code)
+    wait_for(lambda: sum(one["state"] == "running" for one in processes()) >= 2, "both map")
+    book.interrupt()
+    assert "KeyboardInterrupt" in book.wait(cell).error
+    assert "[('a', 1)]" in told(book, "mapreduce.run(sfm, ['a'], words, count)")
+    assert "False" in told(book, "sfm.context('answers').peek()")
+
+
 def test_the_same_job_on_dask(book: Notebook) -> None:
     book.run("from sfm_kernel.jupyter import client\ndask = client().become_dask()").ok()
     try:

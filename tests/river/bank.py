@@ -56,6 +56,16 @@ class Account:
         return remote.ref([1, 2])
 
 
+def meet(sfm: Endpoint, names: list[str]) -> str:
+    """Return when those of these names are in the same call."""
+    space = sfm.context("meet")
+    for name in names:
+        space.send(dest=name)
+    for name in names:
+        space.recv(src=name)
+    return str(sfm.name)
+
+
 def bank(use: Callable[..., Any], n: int = 3, **how: Any) -> Any:
     """``use(sfm, engines...)`` in rank 0, where each of the others offers its ``account``."""
 
@@ -65,6 +75,7 @@ def bank(use: Callable[..., Any], n: int = 3, **how: Any) -> Any:
             remote.export("numbers", {"one": 1, "two": 2})
             remote.export("answer", 42)
             remote.export("double", lambda x: 2 * x)
+            remote.export("meet", lambda names: meet(sfm, names))
             serving.serve(sfm)
             return None
         with contextlib.ExitStack() as stack:

@@ -66,7 +66,7 @@ def test_what_is_sent_and_what_is_referred_to() -> None:
 
 def test_what_can_be_seen_of_them() -> None:
     def use(sfm: Endpoint, a: Any, _: Any) -> None:
-        assert dir(a) == ["account", "answer", "double", "numbers"]
+        assert dir(a) == ["account", "answer", "double", "meet", "numbers"]
         assert {"balance", "deposit", "history"} < {*dir(a.account)}
         deposit = a.account.deposit
         assert (

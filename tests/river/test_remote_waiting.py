@@ -22,12 +22,11 @@ pytestmark = pytest.mark.usefixtures("forked")
 
 def test_calls_of_several_overlap() -> None:
     def use(sfm: Endpoint, *engines: Any) -> None:
-        began = [one.account.nap.future(0.3) for one in engines]
-        assert not any(one.done() for one in began)
+        began = [one.meet.future(["A", "B", "C"]) for one in engines]
         done, rest = futures.wait(began)  # nobody calls result()
         assert len(done) == 3 and not rest
-        began = [one.account.nap.future(0.01 * number) for number, one in enumerate(engines)]
-        assert sorted(one.result() for one in futures.as_completed(began)) == [0, 0.01, 0.02]
+        began = [one.meet.future(["A", "B", "C"]) for one in engines]
+        assert sorted(one.result() for one in futures.as_completed(began)) == ["A", "B", "C"]
         came = threading.Event()
         engines[0].account.nap.future(0.01).add_done_callback(lambda _: came.set())
         assert came.wait(100)
