@@ -1,5 +1,6 @@
 """A task farm in the manner of Trickle, River's layer: small, on ``send`` and ``recv`` alone.
 
+    >>> from sfm_kernel import farm
     >>> def program(sfm):
     ...     if sfm.rank:
     ...         return farm.serve(sfm)  # a notebook's engines do that by themselves
