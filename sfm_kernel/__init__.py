@@ -10,8 +10,8 @@ In a notebook: ``%load_ext sfm_kernel``, then ``%sfm start 4``.
 
 The import rule (checked by import-linter, see pyproject.toml): each layer uses only those to its
 left, ``errors, states <- c <- message <- transport <- directory <- endpoint <- world, launch <-
-collectives, serving, mpi, speedes <- bench, plots <- jupyter``. ``observe`` reads segments from
-outside and imports only ``errors``, ``states`` and ``_native``.
+collectives, serving, records <- mpi, speedes, farm, mapreduce, remote <- bench, plots <- jupyter``.
+``observe`` reads segments from outside and imports only ``errors``, ``states`` and ``_native``.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         DeadlockDetected,
         EncodeError,
         EndpointClosed,
+        JobFailed,
         MatchError,
         MessagesLost,
         MessageTooLarge,
@@ -41,8 +42,10 @@ if TYPE_CHECKING:
         PeerLost,
         ProcessFailed,
         RecvTimeout,
+        RemoteError,
         SegmentFull,
         SFMError,
+        SpillError,
         TaskFailed,
         TaskPoisoned,
         TransferError,
@@ -71,6 +74,7 @@ __all__ = [
     "Endpoint",
     "EndpointClosed",
     "Group",
+    "JobFailed",
     "MatchError",
     "Message",
     "MessageTooLarge",
@@ -80,8 +84,10 @@ __all__ = [
     "PeerLost",
     "ProcessFailed",
     "RecvTimeout",
+    "RemoteError",
     "SFMError",
     "SegmentFull",
+    "SpillError",
     "TaskFailed",
     "TaskPoisoned",
     "TransferError",

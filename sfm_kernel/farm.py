@@ -1,5 +1,6 @@
 """A task farm in the manner of Trickle, River's layer: small, on ``send`` and ``recv`` alone.
 
+    >>> from sfm_kernel import farm
     >>> def program(sfm):
     ...     if sfm.rank:
     ...         return farm.serve(sfm)  # a notebook's engines do that by themselves
@@ -8,16 +9,16 @@
     >>> sfm_kernel.run(program, n=3)[0]
     100
 
-Who makes a call, and what becomes of it when its worker dies: ``serving.calls``. Here is who is
-given which task, stealing, Trickle's words, and the face of ``concurrent.futures``.
+Here is who is given which task, and the words for it; what becomes of a call: ``serving.caller``.
 
 Source: SFM paper, section 6; Benson and Fedosov, Python-based distributed programming with Trickle,
-PDPTA 2007. Schedules: Polychronopoulos and Kuck, Guided self-scheduling, IEEE Trans. Computers
-36(12), 1987; Blumofe and Leiserson, Scheduling by work stealing, J. ACM 46(5), 1999.
+2007. Polychronopoulos and Kuck, Guided self-scheduling, 1987; Blumofe and Leiserson, Scheduling
+multithreaded computations by work stealing, 1999.
 """
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import math
 import random
@@ -31,7 +32,6 @@ from typing import Any
 
 from sfm_kernel import serving
 from sfm_kernel.endpoint import Endpoint
-from sfm_kernel.endpoint.endpoint import open_endpoints
 from sfm_kernel.errors import SFMError, TaskFailed
 from sfm_kernel.message import Message
 from sfm_kernel.serving import serve
@@ -40,22 +40,17 @@ from sfm_kernel.transport.base import Name
 __all__ = ["Executor", "Farm", "Tasks", "connect", "serve"]
 
 SCHEDULES = ("dynamic", "guided", "static", "stealing")
-
 ENOUGH = 0.05
 """Seconds of short tasks that a worker is given at a time, and then as many in reserve."""
+_Promised = tuple[futures.Future[Any], serving.Call]
 
 
 def connect(sfm: Endpoint | None = None, names: Iterable[Name] | None = None) -> Farm:
     """A farm of these workers; by default of all others that have a rank: a notebook's engines.
 
-    Args:
-        sfm: this process's endpoint; not needed where it has only one.
-    Raises: WorkersLost, UnknownName, PeerLost.
+    ``sfm``: this process's endpoint, where it has several. Raises: WorkersLost, UnknownName.
     """
-    if sfm is None:
-        if len(there := open_endpoints()) != 1:
-            raise SFMError(f"this process has {len(there)} endpoints: farm.connect(sfm) says which")
-        (sfm,) = there
+    sfm = sfm or serving.only_endpoint()
     return Farm(sfm, serving.workers(sfm) if names is None else names, _Worker, "farm")
 
 
@@ -88,8 +83,7 @@ class _Worker(serving.Callee):
 
     def _give(self, thief: Name) -> None:
         robbed = self.cut(sum(map(len, self.queue)) // 2)
-        if robbed["parts"]:
-            self.answer(parts=robbed["parts"], thief=thief)  # it knows before the thief has them
+        self.answer(parts=robbed["parts"], thief=thief)  # it knows before the thief has them
         with suppress(SFMError):  # the thief has died: the owner gives them to another
             self.tell(thief, peers=[*self._peers, self.sfm.name], **robbed)
 
@@ -98,21 +92,11 @@ class Tasks(serving.Calls):
     """What ``map`` gives: results, in order or as they come; see ``serving.Calls``."""
 
     def __init__(
-        self,
-        farm: Farm,
-        function: serving.Call,
-        args: Sequence[Sequence[Any]],
-        schedule: str = "dynamic",
-        chunk: int | None = None,
-        **how: Any,
+        self, farm: Farm, *what: Any, schedule: str = "dynamic", chunk: int = 0, **how: Any
     ) -> None:
-        if schedule not in SCHEDULES or (chunk is not None and chunk < 1):
-            raise ValueError(f"schedule is one of {', '.join(SCHEDULES)}; chunk is 1 or more")
         self._farm, self._schedule, self._chunk = farm, schedule, chunk
-        self._pace = math.inf
-        self._served: set[Name] = set()
-        self.shares = schedule == "stealing"
-        super().__init__(farm, function, args, **how)
+        self._pace, self._served, self.shares = math.inf, set[Name](), schedule == "stealing"
+        super().__init__(farm, *what, **how)
 
     def choose(self, name: Name, holds: int) -> Sequence[int]:
         left, workers = len(self.pending), self._farm.workers
@@ -125,8 +109,9 @@ class Tasks(serving.Calls):
             if self._schedule == "guided":
                 n = max(n, self._chunk or 1)
             else:
-                n = self._chunk or min(enough, max(n, enough // 50))
-            if holds and (holds > n or n * self._pace > 2 * ENOUGH):  # no reserve of long ones
+                n = self._chunk or min(enough, max(n, min(enough // 50, left // len(workers))))
+            # No reserve of long ones, or of the last: another worker will be free before.
+            if holds and (holds > n or n * self._pace > 2 * ENOUGH or left <= len(workers)):
                 n = 0
         return [self.pending.popleft() for _ in range(min(n, left))]
 
@@ -137,16 +122,13 @@ class Tasks(serving.Calls):
 class Fork(serving.Calls):
     """A function that was forked, on one worker or (None) on any."""
 
-    def __init__(
-        self, farm: Farm, function: serving.Call, args: Sequence[Any], worker: Name | None
-    ) -> None:
+    def __init__(self, farm: Farm, worker: Name | None, function: serving.Call, args: Any) -> None:
         self._worker, self.moves = worker, worker is None
         super().__init__(farm, function, [args])
 
     def choose(self, name: Name, holds: int) -> Sequence[int]:
-        if self._worker not in (None, name) or not self.pending:
-            return ()
-        return [self.pending.popleft()]
+        fits = self.pending and self._worker in (None, name)
+        return [self.pending.popleft()] if fits else ()
 
 
 class Farm(serving.Caller):
@@ -157,7 +139,7 @@ class Farm(serving.Caller):
         function: Callable[..., Any] | str,
         *iterables: Iterable[Any],
         schedule: str = "dynamic",
-        chunk: int | None = None,
+        chunk: int = 0,
         unordered: bool = False,
         progress: bool | None = None,
     ) -> Tasks:
@@ -167,22 +149,23 @@ class Farm(serving.Caller):
             function: or the name of one that was injected.
             schedule: dynamic: chunks for who has done the last; guided: ever smaller ones; static:
                 all at once, in equal parts; stealing: the same, and who has done its part robs.
-            chunk: tasks at a time (guided: at least). By default of short ones what takes 50 ms.
+            chunk: tasks at a time (guided: at least). 0: as many short ones as take 50 ms.
             progress: show a bar; by default in a notebook, after a second.
         Order: of the items, unless ``unordered``. More is given out while results are asked for.
-        Raises: EncodeError: the function cannot be sent. When a result is asked for: TaskFailed;
-            TaskPoisoned, if the call has killed two workers; WorkersLost.
+        Raises: EncodeError; and when results are asked for TaskFailed, TaskPoisoned, WorkersLost.
         """
-        called, args = self.function(function), list(zip(*iterables, strict=False))
-        bar = serving.bar(self.sfm, len(args), called.name, progress)
-        return Tasks(self, called, args, schedule, chunk, unordered=unordered, bar=bar)
+        if schedule not in SCHEDULES or chunk < 0:
+            raise ValueError(f"schedule is one of {', '.join(SCHEDULES)}; chunk is 0 or more")
+        what = self.function(function), list(zip(*iterables, strict=False))
+        bar = serving.bar(self.sfm, len(what[1]), what[0].name, progress)
+        return Tasks(self, *what, schedule=schedule, chunk=chunk, unordered=unordered, bar=bar)
 
     def fork(self, worker: Name | None, function: Callable[..., Any] | str, *args: Any) -> Fork:
         """Call a function, or what was injected by this name, on a worker (None: on any)."""
         if why := serving.bad_argument(args, {}):
             raise TypeError(f"{serving.name_of(function)}: {why}")
         name = None if worker is None else self.link.name_of(worker)
-        forked = Fork(self, self.function(function), args, name)
+        forked = Fork(self, name, self.function(function), args)
         self._always.append(forked)
         return forked
 
@@ -190,26 +173,20 @@ class Farm(serving.Caller):
         """What a forked function returned; of several a list. Raises TaskFailed."""
         if not isinstance(forked, Fork):
             return [self.join(one) for one in list(forked)]
-        forked.finish()
-        if forked.failures:
-            raise forked.failures[0]
-        return forked.results[0]
+        if forked.finish():
+            return forked.results[0]
+        raise forked.failures[0]
 
-    def inject(
-        self, worker: Name | None, code: Any = (), data: dict[str, Any] | None = None
-    ) -> None:
-        """Put functions, classes, modules or Python text, and data, into a worker (None: all).
-
-        ``fork`` and ``map`` call them by name, and functions find there what they lack.
-        """
+    def inject(self, worker: Name | None, code: Any = (), data: Any = None) -> None:
+        """Put functions, classes, modules or Python text, and data by name, into a worker (None:
+        all). ``fork`` and ``map`` call them by name, and functions find there what they lack."""
         code = list(code) if isinstance(code, (list, tuple)) else [code]
         names = self.workers if worker is None else [worker]
         self.join([self.fork(name, "inject", code, data or {}) for name in names])
 
     def everywhere(self, function: Callable[..., Any] | str, *args: Any) -> list[Any]:
         """Call a function once on each worker, at the same time; what they return."""
-        found: list[Any] = self.join([self.fork(one, function, *args) for one in self.workers])
-        return found
+        return list(self.join([self.fork(one, function, *args) for one in self.workers]))
 
 
 class _Futures(Tasks):
@@ -217,17 +194,18 @@ class _Futures(Tasks):
 
     def __init__(self, farm: Farm) -> None:
         super().__init__(farm, serving.Call("", ""), ())
-        self.new: deque[tuple[futures.Future[Any], serving.Call]] = deque()
-        self.open: dict[int, tuple[futures.Future[Any], serving.Call]] = {}
-        self.over, self.broken, self._ids = False, "", itertools.count()
+        self.new: deque[_Promised] = deque()
+        self.open: dict[int, _Promised] = {}
+        self.over, self.broken, self.lock = False, "", threading.Lock()
+        self._ids = itertools.count()
 
     def call(self, at: int) -> serving.Call:
         return self.open[at][1]
 
-    def parts(self, ats: Sequence[int]) -> tuple[list[serving.Part], list[serving.Group]]:
-        calls = [self.open[at][1] for at in ats]
-        parts: list[serving.Part] = [(self.number, [at]) for at in ats]
-        return parts, [(which, [args], [kwargs]) for which, _, args, kwargs in calls]
+    def parts(self, ats: Sequence[int]) -> tuple[Sequence[serving.Part], Sequence[serving.Group]]:
+        calls = map(self.call, ats)
+        groups = [(which, [args], [kwargs]) for which, _, args, kwargs in calls]
+        return [(self.number, [at]) for at in ats], groups
 
     def is_open(self, at: int) -> bool:
         return at in self.open
@@ -238,7 +216,8 @@ class _Futures(Tasks):
     def choose(self, name: Name, holds: int) -> Sequence[int]:
         while chosen := super().choose(name, holds):
             begun = [at for at in chosen if self.open[at][0].set_running_or_notify_cancel()]
-            self.open = {at: one for at, one in self.open.items() if not one[0].cancelled()}
+            for at in set(chosen).difference(begun):
+                del self.open[at]
             if begun:
                 return begun
         return ()
@@ -263,7 +242,8 @@ class _Futures(Tasks):
                     self.open[at] = self.new.popleft()
                 self._farm.turn(self, quiet=0.5)
         except SFMError as error:  # no worker lives any more
-            self.broken = str(error)
+            with self.lock:
+                self.broken = str(error)
             for future, _ in [*self.open.values(), *self.new]:
                 if not future.cancelled():
                     future.set_exception(futures.BrokenExecutor(self.broken))
@@ -271,36 +251,41 @@ class _Futures(Tasks):
             self._farm.close()
             done()
 
+    def stop(self, thread: threading.Thread | None = None) -> None:
+        """Let the thread end when all is done; and, with it, wait for that."""
+        with self.lock:
+            self.over = True
+        with suppress(SFMError):  # it has ended
+            self._farm.link.wake()
+        if thread is not None:
+            thread.join()
+
 
 class Executor(futures.Executor):
-    """``concurrent.futures`` on a farm's workers.
-
-    Args: workers: a farm, or an endpoint whose world's others serve; None: this process's only
-        endpoint; a number: that many processes of its own, which end with it.
-    """
+    """``concurrent.futures`` on the workers of a farm, or of an endpoint's world (None: of the only
+    one), or on so many processes of its own, which end with it."""
 
     def __init__(self, workers: Farm | Endpoint | int | None = None) -> None:
         own = serving.OwnProcesses(workers) if isinstance(workers, int) else None
-        if isinstance(workers, Farm):
-            farm = connect(workers.sfm, workers.workers)
-        else:
-            farm = connect(own.sfm if own else workers)  # type: ignore[arg-type]
-        self._farm, self._tasks = farm, _Futures(farm)
+        given = (workers.sfm, workers.workers) if isinstance(workers, Farm) else (workers, None)
+        self._farm = connect(*((own.sfm, None) if own else given))
+        self._tasks = _Futures(self._farm)
         run, done = self._tasks.run, own.close if own else bool
         self._thread = threading.Thread(target=run, args=(done,), name="sfm-futures", daemon=True)
         self._thread.start()
-        # At the end of the program, too, what was submitted is done.
-        self._end = weakref.finalize(self, _shut_down, farm, self._tasks, self._thread)
+        weakref.finalize(self, self._tasks.stop).atexit = False
+        atexit.register(self._tasks.stop, self._thread)  # what was submitted is done
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> futures.Future[Any]:
         """As the standard has it. A function that cannot be sent raises EncodeError here."""
-        if self._tasks.broken:
-            raise futures.BrokenExecutor(self._tasks.broken)
-        if self._tasks.over:
-            raise RuntimeError("cannot schedule new futures after shutdown")
         future: futures.Future[Any] = futures.Future()
         call = self._farm.function(fn)._replace(args=args, kwargs=kwargs)
-        self._tasks.new.append((future, call))
+        with self._tasks.lock:
+            if self._tasks.broken:
+                raise futures.BrokenExecutor(self._tasks.broken)
+            if self._tasks.over:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            self._tasks.new.append((future, call))
         self._farm.link.wake()
         return future
 
@@ -309,12 +294,6 @@ class Executor(futures.Executor):
         if cancel_futures:
             for future, _ in [*self._tasks.open.values(), *self._tasks.new]:
                 future.cancel()
-        _shut_down(self._farm, self._tasks, self._thread if wait else None)
-
-
-def _shut_down(farm: Farm, tasks: _Futures, thread: threading.Thread | None) -> None:
-    tasks.over = True
-    with suppress(SFMError):  # its thread has ended
-        farm.link.wake()
-    if thread is not None and thread is not threading.current_thread():
-        thread.join()
+        self._tasks.stop(self._thread if wait else None)
+        if wait:
+            atexit.unregister(self._tasks.stop)

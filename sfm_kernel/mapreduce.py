@@ -1,5 +1,6 @@
 """MapReduce on the processes of a world, by sending and receiving.
 
+    >>> from sfm_kernel import mapreduce, serving
     >>> def words(line):
     ...     return ((word.lower(), 1) for word in line.split())
     >>> def count(word, ones):
@@ -12,9 +13,10 @@
     [('be', 2), ('not', 1), ('or', 1), ('to', 2)]
 
 It ends where storage and failures begin: a job whose worker dies ends with PeerLost and is run
-anew; all workers find files under the same path; results have to fit into the owner's memory; a
-key's values are all reduced by one worker. Who needs more changes one line: with ipyparallel's
-client ``rc``, ``run(rc.become_dask(), …)`` is the same job on Dask, on the same engines.
+anew; all workers have to find the files, under the same path; results have to fit into the owner's
+memory; a key's values are all reduced by one worker. Who needs more changes one line, and the same
+job is done by Dask, on the same engines: ``run(client().become_dask(), …)``, with
+``sfm_kernel.jupyter.client``, or any other ipyparallel client.
 
 Source: J. Dean, S. Ghemawat, "MapReduce: Simplified data processing on large clusters", OSDI 2004.
 """
@@ -53,6 +55,7 @@ __all__ = ["Line", "Result", "run"]
 
 CHUNKS, WINDOW = 64, 2  # of a message; messages to one worker that it need not have taken
 SLICE = 0.02  # seconds of work between two looks at what has come
+PATIENCE = 1.0  # seconds for which an owner waits until a worker has left a job that failed
 
 
 class Result(list[tuple[Any, Any]]):
@@ -95,6 +98,8 @@ def run(
     """
     if isinstance(inputs, (str, bytes, Path)):
         raise TypeError(f"inputs are paths of text files, or records: [Path({str(inputs)!r})]")
+    if split is not None and split < 1:
+        raise ValueError(f"split is a number of bytes, or records, 1 or more, not {split}")
     job = _Job(map, reduce, combine, memory, spill)
     if not isinstance(where, Endpoint):
         return _run_on_dask(where, job, inputs, split)
@@ -103,7 +108,7 @@ def run(
         raise SFMError("nobody can work: start engines, or let other processes serve(sfm)")
     rows, counts, wanting = list[Entry](), Counter[str](), list[Name]()
     with serving.Attachment(where, names, Worker, "mapreduce.run") as attachment:
-        late, busy = {*attachment.names}, {*attachment.names}
+        late, busy, there = ({*attachment.names} for _ in range(3))
         splits = cut([*inputs], split, len(busy))
         try:
             for name in busy:
@@ -111,8 +116,8 @@ def run(
             while busy:
                 message = attachment.receive(lambda: list(late or busy))
                 if message is None:
-                    lost = attachment.lost()[0]
-                    raise PeerLost(lost, "while it worked on a MapReduce job, which has ended")
+                    there -= {*(lost := attachment.lost())}
+                    raise PeerLost(lost[0], "while it worked on a MapReduce job, which has ended")
                 if message.say == "rows":
                     rows += pickle.loads(message.rows)
                 elif message.say == "want":
@@ -129,12 +134,17 @@ def run(
         except KeyboardInterrupt:
             attachment.interrupt([*busy])
             raise
+        finally:  # until all have said their last word, so that none is left
+            attachment.release()
+            while there and (last := attachment.receive(tuple, quiet=PATIENCE)):
+                there -= {last.src} if last.say == "left" else set()
     return Result(((key, result) for key, (result,) in rows), counts)
 
 
 def _run_on_dask(client: Any, job: _Job, inputs: Iterable[Any], split: int | None) -> Result:
     """The same job as tasks, whose results Dask moves, and spills, and computes again if lost."""
-    count = len(client.nthreads())
+    client.wait_for_workers(1)  # engines become workers one by one
+    count = 4 * len(client.nthreads())
 
     def mapped(split: Split) -> dict[int, list[Entry]]:
         groups: dict[Any, list[Any]] = {}
@@ -145,7 +155,7 @@ def _run_on_dask(client: Any, job: _Job, inputs: Iterable[Any], split: int | Non
     def reduced(*parts: list[Entry]) -> list[tuple[Any, Any]]:
         return [*job.apply("reduce", heapq.merge(*parts, key=FIRST))]
 
-    maps = client.map(mapped, cut(list(inputs), split, count), pure=False)
+    maps = client.map(mapped, [*cut([*inputs], split, count)], pure=False)
     parts = [[client.submit(dict.get, one, k, []) for one in maps] for k in range(count)]
     rows = client.gather([client.submit(reduced, *some, pure=False) for some in parts])
     return Result(chain(*rows), Counter())
@@ -207,15 +217,16 @@ class Worker(serving.Service):
         return bool(self._steps is not None and self._try(next, self._steps, False))
 
     def close(self) -> None:
-        """The job has ended."""
+        """The owner has released this worker, or has died."""
         self._steps = self._runs = None  # and with the runs their files
+        self.answer(say="left")
 
     def _try(self, function: Callable[..., Any], *arguments: Any) -> Any:
         try:
             with serving.users_code():
                 return function(*arguments)
         except BaseException as error:  # noqa: BLE001 - Stop, too, ends the job
-            self.close()
+            self._steps = self._runs = None
             if not isinstance(error, PeerLost):  # which the owner notices by itself
                 failure = serving.Failure(error.__cause__ or error)
                 why = str(error) if isinstance(error, SFMError) else failure.text

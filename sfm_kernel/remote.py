@@ -1,5 +1,6 @@
 """Remote objects: what another process has is used as if it were here.
 
+    >>> from sfm_kernel import remote, serving
     >>> def program(sfm):
     ...     if sfm.rank > 0:
     ...         remote.export("shelf", ["first"])
@@ -47,6 +48,7 @@ from sfm_kernel.serving.references import (
     objects,
     own,
 )
+from sfm_kernel.serving.values import reducers
 from sfm_kernel.transport.base import Name
 
 __all__ = ["Proxy", "Question", "connect", "export", "offer", "ref", "value"]
@@ -79,6 +81,14 @@ class ref(Wrapped):
 
     def __reduce__(self) -> Any:
         return _claim, (here.sfm.world, here.sfm.name, lend(self.value, None), "ref")
+
+
+def _referred(value: Any) -> Any:
+    """Inside of what is sent: what others refer to travels as a reference."""
+    return ref(value).__reduce__() if here.sfm is not None and is_referred_to(value) else None
+
+
+reducers.append(_referred)
 
 
 class Proxy(Reference):

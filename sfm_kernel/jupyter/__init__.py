@@ -48,3 +48,10 @@ def unload_ipython_extension(shell: Any) -> None:
     from sfm_kernel.jupyter.magics import unload
 
     unload(shell)
+
+
+def client() -> Any:
+    """ipyparallel's client of this notebook's engines: its views, ``client().become_dask()`` …"""
+    from IPython import get_ipython
+
+    return get_ipython().magics_manager.registry["SFMMagics"].client

@@ -301,6 +301,11 @@ class SFMMagics(Magics):
         except (SFMError, OSError):
             return []
 
+    @property
+    def client(self) -> Any:
+        """See ``sfm_kernel.jupyter.client``."""
+        return self._running().client
+
     def _running(self) -> Home:
         if self._home is None:
             if ended := self._idle.told():

@@ -1,9 +1,9 @@
 """Processes that serve: they answer what others ask, in a space of messages of its own.
 
-``farm`` and ``remote`` stand on it. An *owner* attaches to processes with a ``Service``, of which
-each of them makes an object; what the owner sends over the ``Attachment`` is taken by that object,
-on the main thread of the process that serves. A process serves until its owners have released it,
-or have died.
+``farm``, ``remote`` and ``mapreduce`` stand on it. An *owner* attaches to processes with a
+``Service``, of which each of them makes an object; what the owner sends over the ``Attachment`` is
+taken by that object, on the main thread of the process that serves. A process serves until its
+owners have released it, or have died.
 
 A program serves where it says so: ``serve(sfm)``. An engine does between two cells, with nothing to
 type: the notebook's part of this package tells how engines are asked to (``by_request``), and they
@@ -35,6 +35,7 @@ from sfm_kernel.serving.owner import (
     bar,
     by_request,
     in_notebook,
+    only_endpoint,
     workers,
 )
 from sfm_kernel.serving.process import between_cells, serve, users_code
@@ -64,6 +65,7 @@ __all__ = [
     "by_request",
     "in_notebook",
     "name_of",
+    "only_endpoint",
     "pack",
     "pack_results",
     "serve",

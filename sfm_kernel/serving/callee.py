@@ -17,7 +17,8 @@ from sfm_kernel.serving.values import Failure, pack, pack_results, unpack
 from sfm_kernel.transport.base import Name
 
 FLUSH = 0.02
-"""Seconds for which results wait for others before they are sent together."""
+"""Seconds for which results wait for others before they are sent together. The last of them may be
+followed by a long call, for which they wait, too."""
 
 Part = tuple[int, Sequence[int]]
 """Which ``Calls``, by its number, and which of them: a range, where that is one."""

@@ -124,21 +124,34 @@ class Caller:
 
     def _give(self, calls: Calls) -> None:
         self._always = [one for one in self._always if one.pending]
-        for name, hand in list(self._hands.items()):
-            if not hand.ready:
-                continue
-            if self._suspects:  # each alone on its process
-                held = [one.held for one in self._hands.values()]
-                free = (one for one in self._suspects if not any(one[1] in h[one[0]] for h in held))
-                if not hand.holds() and (one := next(free, None)) is not None:
-                    self._send(name, hand, self._open[one[0]], [one[1]], alone=True)
-                continue
-            for some in (*self._always, calls):
-                while chosen := some.choose(name, hand.holds()):
-                    if chosen[-1] - chosen[0] == len(chosen) - 1:
-                        chosen = range(chosen[0], chosen[-1] + 1)  # is sent as two numbers
-                    if not self._send(name, hand, some, chosen):
-                        break
+        if self._suspects:
+            self._give_alone()
+            return
+        ready = [(name, hand) for name, hand in self._hands.items() if hand.ready]
+        for name, hand in ready:
+            if not hand.holds():  # first those who have nothing
+                self._give_some(name, hand, calls)
+        for one in (*self._always, calls):
+            for name, hand in ready:
+                while self._give_some(name, hand, one):
+                    pass
+
+    def _give_alone(self) -> None:
+        """Who has nothing gets one call that may have killed somebody, and the others wait."""
+        for name, hand in [one for one in self._hands.items() if one[1].ready]:
+            held = [one.held for one in self._hands.values()]
+            free = (one for one in self._suspects if not any(one[1] in h[one[0]] for h in held))
+            if not hand.holds() and (one := next(free, None)) is not None:
+                self._send(name, hand, self._open[one[0]], [one[1]], alone=True)
+
+    def _give_some(self, name: Name, hand: _Hand, calls: Calls) -> bool:
+        """Whether there is more to be given."""
+        chosen = calls.choose(name, hand.holds())
+        if not chosen:
+            return False
+        if chosen[-1] - chosen[0] == len(chosen) - 1:
+            chosen = range(chosen[0], chosen[-1] + 1)  # is sent as two numbers
+        return self._send(name, hand, calls, chosen)
 
     def _send(
         self, name: Name, hand: _Hand, calls: Calls, ats: Sequence[int], alone: bool = False

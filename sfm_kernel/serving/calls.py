@@ -119,7 +119,7 @@ class Calls(Iterator[Any]):
         """One of them."""
         return self._function._replace(args=self._args[at])
 
-    def parts(self, ats: Sequence[int]) -> tuple[list[Part], list[Group]]:
+    def parts(self, ats: Sequence[int]) -> tuple[Sequence[Part], Sequence[Group]]:
         """Some of them, as they travel."""
         every = self._args
         group = self._function.which, [every[at] for at in ats], None

@@ -74,12 +74,18 @@ class Namespace:
             found = self._names[which]
         else:
             found = cloudpickle.loads(self._code[which])
-            names = getattr(found, "__globals__", {})
-            if names is not getattr(sys.modules.get(names.get("__name__", "")), "__dict__", None):
-                # Made for this function alone: what it lacks may have been injected.
-                names |= {one: self._names[one] for one in self._names.keys() - names.keys()}
+        self._complete(getattr(found, "__globals__", self._names))
         self._found[which] = found
         return self._found[which]
+
+    def _complete(self, names: dict[str, Any]) -> None:
+        """What a function lacks that was sent by value may have been injected."""
+        module = sys.modules.get(names.get("__name__", ""))
+        if names is self._names or names is getattr(module, "__dict__", None):
+            return
+        given = names.setdefault("__injected__", set())
+        given |= self._names.keys() - names.keys()
+        names |= {name: self._names[name] for name in given}
 
     def inject(self, code: Iterable[Any], data: Mapping[str, Any]) -> None:
         """Add data, functions, classes, modules, and what Python text defines, by their names."""

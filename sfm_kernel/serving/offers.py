@@ -32,6 +32,8 @@ class Offers:
         return [name for names in _offers for name in names()]
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"{name!r} is not offered")
         for names in _offers:
             if name in names():
                 return names()[name]

@@ -9,12 +9,14 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+import cloudpickle
+
 from sfm_kernel.endpoint import Context, Endpoint
+from sfm_kernel.endpoint.endpoint import open_endpoints
 from sfm_kernel.endpoint.messaging import UNBOUNDED
 from sfm_kernel.endpoint.seen import facts
 from sfm_kernel.errors import EndpointClosed, PeerLost, SFMError, UnknownName
 from sfm_kernel.message import Message
-from sfm_kernel.serving.values import dumps
 from sfm_kernel.transport.base import Name
 
 CONTEXT, ANSWERS = "serving", "answers"
@@ -93,7 +95,7 @@ class Attachment:
         self._lost: list[Name] = []
         self.key = f"{sfm.uid[:12]}-{next(_numbers)}"
         attached: list[Name] = []
-        packed = dumps(service)  # it may come from a notebook
+        packed = cloudpickle.dumps(service)  # it may come from a notebook
         try:
             for name in self.names:
                 self.send(name, attach=packed, title=title)
@@ -233,6 +235,15 @@ def by_request(
         interrupt: sends them what Stop sends.
     """
     _requests[sfm] = _Request(begin, interrupt)
+
+
+def only_endpoint() -> Endpoint:
+    """This process's endpoint, if it has exactly one. An endpoint that is pickled becomes that of
+    whoever unpickles it: ``recv`` in a task is the worker's."""
+    there = open_endpoints()
+    if len(there) != 1:
+        raise SFMError(f"this process has {len(there)} endpoints: say which one, as an argument")
+    return there[0]
 
 
 def workers(sfm: Endpoint) -> list[Name]:

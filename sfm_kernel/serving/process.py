@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import signal
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -34,8 +35,9 @@ LOOK_EVERY = 0.5
 _MESSAGES = 100
 """How many messages are taken before services get their turn."""
 
-_BRIEFLY = 0.002
-"""Seconds without work after which an engine is said to be idle."""
+_BRIEFLY, _LINGER = 0.002, 0.01
+"""Seconds without work after which an engine is said to be idle; for how many more it still waits
+where it serves fastest."""
 
 
 class users_code:
@@ -114,7 +116,7 @@ class _Server:
     def title(self) -> str:
         """What it serves, for observers; "" if nothing."""
         told = dict.fromkeys(
-            f"{one.title} of {one.service.owner}" for one in self.services.values()
+            f"{one.title} of {one.service.owner}" for one in self.services.values() if one.title
         )
         return f"serves {', '.join(told)}" if told else ""
 
@@ -187,7 +189,9 @@ class _Server:
 
 
 class _Slices:
-    """An engine's serving between cells: in pieces of ``SLICE`` seconds.
+    """An engine's serving between cells: in pieces of ``SLICE`` seconds, as long as messages come.
+
+    While none does, a thread waits for one, and the event loop for cells.
 
     Attributes:
         over: there is no owner, and no more slice.
@@ -200,38 +204,57 @@ class _Slices:
         self._server = _Server(sfm, lenient=True, busy=self._begin)
         self._busy, self._idle, self._working = busy, idle, False
         self._loop = asyncio.get_running_loop()
-        self.over = False
-        self.until = 0.0
+        self.over, self.until = False, 0.0
+        self._rests = threading.Event()
+        threading.Thread(target=self._await, name="sfm-serving", daemon=True).start()
         self._loop.call_soon(self._slice)
 
     def _slice(self) -> None:
-        before = signal.signal(signal.SIGINT, _interrupt)
+        before, rests = signal.signal(signal.SIGINT, _interrupt), True
         try:
-            self._serve(time.monotonic() + SLICE)
+            rests = self._serve(time.monotonic() + SLICE)
             self.over = not (self._server.services or time.monotonic() < self.until)
         except SFMError:  # the endpoint has gone
             self.over = True
         finally:
             signal.signal(signal.SIGINT, before)
-        if not self.over:
+        if rests or self.over:
+            self._rests.set()
+        else:
             self._loop.call_later(GAP, self._slice)
 
-    def _serve(self, end: float) -> None:
+    def _serve(self, end: float) -> bool:
+        """Whether there is nothing more to do."""
         server = self._server
         if self._working:  # a cell may have run since
             self._busy()
-        while (now := time.monotonic()) < end:
-            if server.step():
+        while time.monotonic() < end:
+            if server.step() or server.context.wait(_BRIEFLY):
                 continue
-            limit = min(_BRIEFLY, end - now) if self._working else end - now
-            if not server.context.wait(limit) and self._working:
+            if self._working:
                 self._working = False
                 self._idle()
+            if not server.context.wait(_LINGER):
+                return True
+        return False
 
     def _begin(self) -> None:
         if not self._working:
             self._working = True
             self._busy()
+
+    def _await(self) -> None:
+        """What the thread does: while the event loop has nothing to serve, wait for a message."""
+        while True:
+            self._rests.wait()
+            self._rests.clear()
+            with contextlib.suppress(SFMError):  # closed, which the slice finds out
+                if not self.over:
+                    self._server.context.wait(LOOK_EVERY)
+            if self.over or self._loop.is_closed():
+                return
+            with contextlib.suppress(RuntimeError):  # closed just now
+                self._loop.call_soon_threadsafe(self._slice)
 
 
 _slices: _Slices | None = None

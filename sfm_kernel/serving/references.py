@@ -74,7 +74,7 @@ def claimed(number: int) -> Any:
 
 def is_referred_to(value: object) -> bool:
     """Whether others have references to it."""
-    return any(one is value for owner in _all.values() for one in owner.table.values())
+    return any(id(value) in owner.numbers for owner in _all.values())
 
 
 def own(number: int) -> Any:
@@ -89,8 +89,8 @@ class Objects(Answerer):
     def __init__(self, sfm: Endpoint, owner: Name, key: str) -> None:
         super().__init__(sfm, owner, key)
         self.table: dict[int, Any] = {0: Offers(sfm.name)}
-        self._numbers: dict[int, int] = {}
-        self._counts = Counter[int]()
+        self.numbers = {id(self.table[0]): 0}  # of the same objects, by their identity
+        self._counts = Counter([0])
 
     def do(self, message: Message) -> dict[str, Any]:
         """Do ``what`` with the target: the result, or a reference to it."""
@@ -113,12 +113,12 @@ class Objects(Answerer):
             return pack(result)
         if isinstance(result, (Reference, *_PLAIN)):
             refers = False
-        elif id(result) in self._numbers:
+        elif id(result) in self.numbers:
             refers = True
         with suppress(Exception), being(sfm=self.sfm):
             if not refers:
                 return pack(result)
-        number = self._numbers.setdefault(id(result), next(_numbers))
+        number = self.numbers.setdefault(id(result), next(_numbers))
         self.table[number] = result
         self._counts[number] += 1
         methods = [one for one in public(type(result)) if callable(getattr(type(result), one))]
@@ -129,7 +129,7 @@ class Objects(Answerer):
         self._counts.subtract(message.dropped)
         for number in set(message.dropped):
             if self._counts[number] == 0:
-                del self._numbers[id(self.table.pop(number))], self._counts[number]
+                del self.numbers[id(self.table.pop(number))], self._counts[number]
 
     def close(self) -> None:
         """The owner has left, or has died."""

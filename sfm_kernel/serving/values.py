@@ -6,16 +6,15 @@ import io
 import os
 import traceback
 from collections import ChainMap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import CodeType
 from typing import Any, ClassVar
 
 import cloudpickle
 
 from sfm_kernel.endpoint import Endpoint, seen
-from sfm_kernel.endpoint.endpoint import open_endpoints
-from sfm_kernel.errors import SFMError
 from sfm_kernel.message import Message
+from sfm_kernel.serving.owner import only_endpoint
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -44,21 +43,20 @@ def _reduced(code: CodeType) -> tuple[Any, ...]:
     return _rebuilt, (function, named, code.co_filename, seen.cell_of(code.co_filename))
 
 
+reducers: list[Callable[[Any], Any]] = []
+"""Of layers: what ``__reduce__`` is to give for an object, or None."""
+
+
 class _Pickler(cloudpickle.Pickler):
     dispatch_table: ClassVar = ChainMap({CodeType: _reduced}, cloudpickle.Pickler.dispatch_table)
 
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, Endpoint):
-            return _endpoint, ()
+            return only_endpoint, ()
+        for reduce in reducers:
+            if (reduced := reduce(value)) is not None:
+                return reduced
         return super().reducer_override(value)
-
-
-def _endpoint() -> Endpoint:
-    """An endpoint that travels is the receiver's own: ``recv`` in a task is the worker's."""
-    there = open_endpoints()
-    if len(there) != 1:
-        raise SFMError(f"this process has {len(there)} endpoints, and a task uses the only one")
-    return there[0]
 
 
 def _rebuilt(function: Any, given: Any, file: str, cell: seen.Cell | None) -> Any:

@@ -204,6 +204,7 @@ def fails(match: str, *, n: int = 3, **how: Any) -> str:
         with serving.Attachment(sfm, serving.workers(sfm), serving.Service, "the test"):
             with pytest.raises(SFMError) as failure:
                 mapreduce.run(sfm, **({"map": words, "reduce": count} | how))
+            assert not sfm.context("answers").peek(), "messages are left"
             assert mapreduce.run(sfm, ["a b", "b"], words, count) == [("a", 1), ("b", 2)]
         return f"{type(failure.value).__name__}: {failure.value}"
 
@@ -251,6 +252,8 @@ def test_functions_that_fail(match: str, how: dict[str, Any]) -> None:
 def test_inputs_that_are_none() -> None:
     with pytest.raises(ProcessFailed, match=r"TypeError: inputs are paths.*\[Path\('x.txt'\)\]"):
         job("x.txt")
+    with pytest.raises(ProcessFailed, match="split is a number of bytes, or records, 1 or more"):
+        job(["a"], {"split": 0})
     assert job([])[0][0] == []
 
 

@@ -91,7 +91,7 @@ def test_import_rule(module: str, path: Path) -> None:
     targets = reaches(module, path)
     if module not in NATIVE:
         assert "sfm_kernel._native" not in targets, f"only {sorted(NATIVE)} import the core"
-    measured = ("sfm_kernel.bench.others.ipyparallel", "sfm_kernel.bench.others.kernel")
+    measured = tuple(f"sfm_kernel.bench.others.{one}" for one in ("ipyparallel", "kernel", "pools"))
     if not module.startswith(("sfm_kernel.jupyter", *measured)):
         front_end = {target for target in targets if FRONT_END.fullmatch(target.partition(".")[0])}
         assert front_end == set(), "only jupyter imports the front end"

@@ -60,7 +60,7 @@ def _farm(workers: int) -> Iterator[Run]:
     own = OwnProcesses(workers)
     try:
         with farm.connect(own.sfm) as pool:
-            yield lambda count, ms, chunk: list(pool.map(task, [ms] * count, chunk=chunk or None))
+            yield lambda count, ms, chunk: list(pool.map(task, [ms] * count, chunk=chunk))
     finally:
         own.close()
 

@@ -1,0 +1,178 @@
+"""What becomes of a farm's tasks that fail, cannot be sent, or kill; and of those of the dead."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+
+import pytest
+
+from sfm_kernel import farm
+from sfm_kernel.errors import EncodeError, TaskFailed, TaskPoisoned, WorkersLost
+from tests.river.tasks import die_at, fail_at, nap, square
+
+pytestmark = [
+    pytest.mark.usefixtures("forked"),
+    pytest.mark.keeps("three workers for the whole module"),
+]
+
+
+# ---- failures ----
+
+
+@pytest.mark.parametrize("unordered", [False, True])
+def test_a_task_that_raises(workers: farm.Farm, unordered: bool) -> None:
+    results = workers.map(fail_at, range(10), [4] * 10, unordered=unordered, chunk=1)
+    found = []
+    with pytest.raises(
+        TaskFailed, match=r"fail_at\(4, 4\) failed on worker \d: ValueError: no 4"
+    ) as told:
+        found += results
+    error = told.value
+    assert isinstance(error.__cause__, ValueError) and error.worker in workers.workers
+    assert 'raise ValueError(f"no {x}")' in error.traceback
+    assert error.tasks is results
+    assert results.finish() == {x: x for x in range(10) if x != 4}
+    assert list(results.failures) == [4]
+
+
+def test_iteration_goes_on_behind_a_failure(workers: farm.Farm) -> None:
+    results = workers.map(fail_at, range(4), [1] * 4)
+    assert next(results) == 0
+    with pytest.raises(TaskFailed):
+        next(results)
+    assert list(results) == [2, 3]
+
+
+def test_an_argument_that_cannot_be_sent(workers: farm.Farm) -> None:
+    lock = threading.Lock()
+    results = workers.map(str, [1, lock, 3])
+    assert results.finish() == {0: "1", 2: "3"}
+    assert results.failures[1].worker is None
+    assert "argument 1, a lock, cannot be sent: TypeError: cannot pickle" in str(
+        results.failures[1]
+    )
+    with pytest.raises(TypeError, match=r"pow: argument 2, a lock, cannot be sent"):
+        workers.fork(0, pow, 1, lock)
+
+
+def test_a_function_that_cannot_be_sent(workers: farm.Farm) -> None:
+    lock = threading.Lock()
+    with pytest.raises(EncodeError, match="it uses what cannot be pickled"):
+        workers.map(lambda _: lock, [1])
+    assert list(workers.map(square, [2])) == [4]
+
+
+def test_a_result_that_cannot_be_sent(workers: farm.Farm) -> None:
+    results = workers.map(lambda x: threading.Lock() if x == 1 else x, range(3), schedule="static")
+    assert results.finish() == {0: 0, 2: 2}
+    assert "the result, a lock, cannot be sent" in str(results.failures[1])
+    assert "Return data instead" in str(results.failures[1])
+
+
+def test_arguments_that_the_worker_cannot_read(workers: farm.Farm) -> None:
+    class Odd:
+        def __reduce__(self) -> tuple[object, ...]:
+            return int, ("no number",)
+
+    results = workers.map(str, [Odd()])
+    with pytest.raises(TaskFailed, match="invalid literal for int"):
+        next(results)
+    assert list(workers.map(square, [2])) == [4]
+
+
+def test_an_error_that_cannot_be_sent_is_told(workers: farm.Farm) -> None:
+    def odd() -> None:
+        error = ValueError("odd")
+        error.lock = threading.Lock()  # type: ignore[attr-defined]
+        raise error
+
+    with pytest.raises(TaskFailed, match="ValueError: odd") as told:
+        workers.join(workers.fork(0, odd))
+    assert told.value.__cause__ is None
+
+
+def test_the_end_of_a_process_is_no_way_out_of_a_task(workers: farm.Farm) -> None:
+    with pytest.raises(TaskFailed, match="SystemExit: 5"):
+        workers.join(workers.fork(0, exit, 5))
+    assert workers.everywhere(square, 2) == [4, 4, 4]
+
+
+def test_a_changed_global_is_warned_of(workers: farm.Farm) -> None:
+    def count() -> None:
+        global counted
+        counted = 1
+
+    with pytest.warns(UserWarning, match="count changes the global counted: each process") as told:
+        workers.everywhere(count)
+    assert told[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        workers.everywhere(square, 2)
+
+
+def test_cancelled_tasks_are_not_run(workers: farm.Farm) -> None:
+    results = workers.map(nap, [0.2] * 30, chunk=1)
+    next(results)
+    results.cancel()
+    assert list(results) == []
+    assert list(workers.map(square, range(9), schedule="static")) == [x * x for x in range(9)]
+    assert sum(one["calls"] for one in workers.report().values()) < 30
+
+
+# ---- death ----
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("schedule", farm.SCHEDULES)
+def test_a_poisoned_task(mortals: farm.Farm, schedule: str) -> None:
+    results = mortals.map(die_at, range(40), [17] * 40, schedule=schedule)
+    with pytest.raises(TaskPoisoned, match=r"die_at\(17, 17\) failed: workers \d, \d died") as told:
+        list(results)
+    assert results.finish() == {x: x for x in range(40) if x != 17}
+    assert len(set(told.value.workers)) == 2
+    assert set(told.value.workers).isdisjoint(mortals.workers) and len(mortals.workers) == 1
+
+
+@pytest.mark.fault
+def test_a_worker_that_dies_gives_its_tasks_back(mortals: farm.Farm) -> None:
+    pids = mortals.everywhere(os.getpid)
+    results = mortals.map(nap, [0.02] * 60, schedule="static")
+    os.kill(pids[1], 9)
+    found = list(results)
+    assert len(found) == 60 and not results.failures and 1 not in mortals.workers
+    assert set(found[30:]) <= set(pids)
+
+
+@pytest.mark.fault
+def test_a_thief_that_dies(mortals: farm.Farm) -> None:
+    pids = mortals.everywhere(os.getpid)
+    # Worker 2 has nothing to do but to steal.
+    results = mortals.map(nap, [0.02] * 40 + [0.0] * 20, schedule="stealing")
+    while mortals.report()[2]["stolen"] == 0:
+        next(results)
+    os.kill(pids[2], 9)
+    assert len(results.finish()) == 60 and not results.failures
+
+
+@pytest.mark.fault
+def test_a_fork_dies_with_its_worker(mortals: farm.Farm) -> None:
+    forked = mortals.fork(1, os._exit, 0)
+    with pytest.raises(TaskFailed, match="it died, and the call was for nobody else"):
+        mortals.join(forked)
+    assert mortals.workers == [0, 2]
+    with pytest.raises(TaskPoisoned):
+        mortals.join(mortals.fork(None, os._exit, 0))
+
+
+@pytest.mark.fault
+def test_all_workers_die(mortals: farm.Farm) -> None:
+    pids = mortals.everywhere(os.getpid)
+    results = mortals.map(nap, [0.01] * 600, chunk=1)
+    next(results)
+    for pid in pids:
+        os.kill(pid, 9)
+    with pytest.raises(WorkersLost, match="no worker lives"):
+        list(results)
+    assert results.results, "what was done is kept"
