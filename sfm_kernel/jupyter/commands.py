@@ -64,7 +64,8 @@ def help_of(words: Sequence[str], known: Iterable[str]) -> str:
         return HELP
     name = words[0].removeprefix("%sfm").strip()
     if len(words) > 1 or name not in known:
-        raise UsageError(f"%sfm help takes one command: {', '.join(known)}")
+        what = " ".join(words)
+        raise UsageError(f"%sfm help: no command is called {what!r}. There: {', '.join(known)}")
     lines = [line for line in HELP.splitlines() if line.split()[:2] == ["%sfm", name]]
     if given := OPTIONS.get(name):
         lines.append(f"options: {' '.join(given)}")
