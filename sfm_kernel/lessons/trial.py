@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import secrets
 import signal
 import subprocess
@@ -33,6 +34,9 @@ LATE = 0.03
 
 _PROOF, _LOOK = 0.5, 0.1
 """Seconds for which a deadlock stands before it is told, and between two looks."""
+
+_MEMORY = 2 << 30
+"""Bytes that one process may have for its data: an endless list ends with MemoryError."""
 
 _SETTLING = 1.0
 """Seconds that messages get to arrive which were sent before all had returned."""
@@ -235,6 +239,8 @@ def _become(work: int, report: int, site: str) -> None:
     os.dup2(null, 1)
     os.dup2(null, 2)
     sys.stdin = open(null)  # noqa: SIM115 - as long as the process lives
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, most))
     if site:
         os.environ["SFM_SITE"] = site
     launched.main(report)
