@@ -24,6 +24,7 @@ from sfm_kernel.lessons.students import (
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("[0-9][0-9]-*.ipynb"))
 SOLUTIONS = FOLDER / "solutions"
+WITHOUT = {"11-river"}  # notebooks that may be without exercises
 
 
 def read(path: Path) -> Any:
@@ -37,11 +38,10 @@ def source(cell: Any) -> str:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_begins_with_what_you_will_learn_and_has_exercises(path: Path) -> None:
     notebook = read(path)
-    assert "What you will learn" in source(notebook["cells"][0])
     found = dict(exercises(notebook))
-    assert found and found.keys() == named(path.read_text()), (
-        "each is checked, and checks are of it"
-    )
+    if path.stem not in WITHOUT:
+        assert "What you will learn" in source(notebook["cells"][0]) and found
+    assert found.keys() == named(path.read_text()), "each is checked, and checks are of it"
     cells = notebook["cells"]
     for name, cell in found.items():
         place = cells.index(cell)

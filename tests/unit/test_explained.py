@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -75,3 +77,15 @@ def test_collectives_have_signatures(name: str) -> None:
     parameters = inspect.signature(getattr(Group, name)).parameters
     assert "algorithm" in parameters
     assert ("root" in parameters) == (name in ("bcast", "reduce", "scatter"))
+
+
+def test_editors_read_the_same_in_the_stub() -> None:
+    """An editor that runs nothing shows what ``_native.pyi`` says of the native calls."""
+    stub = Path(sfm_kernel.__file__).with_name("_native.pyi")
+    classes = {
+        one.name: one for one in ast.parse(stub.read_text()).body if isinstance(one, ast.ClassDef)
+    }
+    calls = {one.name: one for one in classes["Calls"].body if isinstance(one, ast.FunctionDef)}
+    for name in CALLS[:4]:
+        assert ast.get_docstring(calls[name]) == doc(getattr(Endpoint, name)).strip()
+    assert ast.get_docstring(classes["Message"]) == doc(Message).strip()
