@@ -39,7 +39,7 @@ HELP = """\
 %sfm stop              end the engines
 %sfm clean             remove what killed processes left in shared memory
 %sfm run -n 4 prog.py  run an MPI program (mpi4py) in four processes of its own; also -m module
-%sfm check ring        try the cell that defines `ring`, an exercise; all of them without a name
+%sfm check ring        try your function `ring`, an exercise; without a name: which there are
 
 %%sfm                  run the cell on all engines
 %%sfm A   %%sfm 0,2    run it on some; options are ipyparallel's: --noblock --out r --no-stream …
