@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from sfm_kernel.bench.demo import run_demo
 from sfm_kernel.lessons.check import checks
 from sfm_kernel.lessons.students import (
     BEGIN,
@@ -98,6 +99,17 @@ def test_teachers_get_the_solutions_in_their_place(tmp_path: Path) -> None:
         assert notebook == before
 
 
+@pytest.mark.jupyter
+def test_the_solved_notebook_passes_where_grades_are_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solved(FOLDER, tmp_path / "solved")
+    monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
+    assert run_demo(tmp_path / "solved", tmp_path / "run", only=["00-first-steps"]) == 0
+    ran = (tmp_path / "run/00-first-steps.ipynb").read_text()
+    assert ran.count("✓ ring: right with ") == ran.count("✓ swap: right with ") == 1
+
+
 def test_what_does_not_fit_together_is_told(tmp_path: Path) -> None:
     with pytest.raises(NotebookError, match="there are no notebooks"):
         students(tmp_path, tmp_path / "class")
@@ -108,6 +120,16 @@ def test_what_does_not_fit_together_is_told(tmp_path: Path) -> None:
     with pytest.raises(NotebookError, match=r"the exercise ring of 00-first-steps.* no solution"):
         solved(copy, tmp_path / "solved")
     assert not (tmp_path / "solved").exists()
+    broken = tmp_path / "broken"
+    for text in ("<<<<<<< HEAD", "[]", '{"cells": 3}'):
+        students(FOLDER, broken)
+        (broken / "02-ping-pong.ipynb").write_text(text)
+        (broken / "solutions").symlink_to(SOLUTIONS)
+        with pytest.raises(
+            NotebookError, match=r"02-ping-pong\.ipynb is no notebook: .*Save it ag"
+        ):
+            solved(broken, tmp_path / "solved")
+        (broken / "solutions").unlink()
     notebook = copy / "01-cpi.ipynb"
     notebook.write_text(notebook.read_text().replace("def simpson(n):", BEGIN))
     with pytest.raises(NotebookError, match=r"01-cpi\.ipynb has a solution in it"):
