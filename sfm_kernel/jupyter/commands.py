@@ -76,7 +76,8 @@ def documented_cells(magic: Callable[..., Any]) -> Callable[..., Any]:
     """``%%sfm?`` says what it takes."""
     lines = [line for line in HELP.splitlines() if line.startswith("%%sfm")]
     about = "Run the cell on engines: on all, or on those that are named."
-    magic.__doc__ = "\n".join([about, "", *lines, "", options.parser.format_help()])
+    _, start, rest = options.parser.format_help().partition("positional arguments:")
+    magic.__doc__ = "\n".join([about, "", *lines, "", start + rest])
     return magic
 
 
