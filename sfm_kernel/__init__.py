@@ -10,8 +10,9 @@ In a notebook: ``%load_ext sfm_kernel``, then ``%sfm start 4``.
 
 The import rule (checked by import-linter, see pyproject.toml): each layer uses only those to its
 left, ``errors, states <- c <- message <- transport <- directory <- endpoint <- world, launch <-
-collectives, serving, records <- mpi, speedes, farm, mapreduce, remote <- bench, plots <- jupyter``.
-``observe`` reads segments from outside and imports only ``errors``, ``states`` and ``_native``.
+collectives, serving, records <- mpi, speedes, farm, mapreduce, remote <- bench, plots, lessons <-
+jupyter``. ``observe`` reads segments from outside and imports only ``errors``, ``states`` and
+``_native``.
 """
 
 from __future__ import annotations

@@ -69,9 +69,25 @@ class Region:
 
 @final
 class Message:
-    """A received packet; see ``sfm_kernel.message``. Values are decoded when first read.
+    """A received packet. Its values are decoded when they are first read.
 
-    A value that was pickled runs code of its sender then; ``repr`` and ``_repr_html_`` read all.
+    ``m.tag`` and ``m["tag"]`` are the value of an attribute, ``"tag" in m`` tells whether there is
+    one, and ``dict(m)`` has all of them; ``src`` and ``dest`` are always there. Values are the
+    receiver's own, and writable, arrays too.
+
+    To read a value that was pickled runs code of whoever has made the message: in a world a member.
+    ``repr``, as every display, reads all values.
+    Raises:
+        AttributeError, KeyError: the message has no such attribute.
+    Source: SFM paper, section 2.
+    Example:
+        >>> with sfm_kernel.join("doc", name="A") as sfm:
+        ...     sfm.send(dest="A", tag=42, data=[1, 2])
+        ...     m = sfm.recv()
+        >>> m.tag, m["data"], "other" in m, m.src
+        (42, [1, 2], False, 'A')
+        >>> m
+        Message: {'dest': 'A', 'src': 'A', 'tag': 42, 'data': [1, 2]}
     """
 
     def __getattribute__(self, name: str, /) -> Any: ...
@@ -387,10 +403,106 @@ class Calls:
         They send and receive in ``context``, 64 bits; 0 is the user's own.
         """
 
-    def send(self, /, **attributes: Any) -> None: ...
-    def recv(self, timeout: float | None = None, /, **template: Any) -> Message: ...
-    def recv_nb(self, /, **template: Any) -> Message: ...
-    def peek(self, /, **template: Any) -> bool: ...
+    def send(self, /, *, dest: Any, **attributes: Any) -> None:
+        """Send a message with these attributes to ``dest``; ``src`` is added.
+
+        The message is then in the receiver's inbox, or on its way there. Values may be changed
+        or reused at once.
+
+        Blocks: while ``buffering`` bytes of earlier messages wait unreceived at ``dest``; with
+            ``buffering=0`` until this message was received. Stop (KeyboardInterrupt) ends the
+            wait: then nothing was sent (with ``buffering=0``: or it stays in the inbox).
+        Args:
+            dest: name or rank of the destination. Required.
+            attributes: any names but ``src``, any values that can be pickled.
+        Raises:
+            AddressError: ``dest`` is missing, or ``src`` was given.
+            UnknownName: nobody is called ``dest``; the error lists who is there.
+            EncodeError: a value cannot be pickled.
+            PeerLost: ``dest`` has died, or dies while the call waits.
+            MessageTooLarge: ``dest`` has no memory for it.
+            MessagesLost: ``dest`` could not read what it was sent before; sent again, it arrives.
+            SegmentFull: shared memory has no room for the way to ``dest``.
+            EndpointClosed: this endpoint was closed.
+            In every case nothing was sent.
+        Order, Cost: messages to one destination arrive in the order sent, whatever their size.
+            On one machine large values are copied once, small ones twice; arrays of numbers are
+            not pickled.
+        Source: SFM paper, section 2.
+        Example:
+            >>> with sfm_kernel.join("doc", name="A") as sfm:
+            ...     sfm.send(dest="A", mytag=42, input=[1, 2])
+            ...     sfm.recv(mytag=42)
+            Message: {'dest': 'A', 'src': 'A', 'mytag': 42, 'input': [1, 2]}
+        """
+
+    def recv(self, timeout: float | None = None, /, **template: Any) -> Message:
+        """Take the first message, in order of arrival, that has every attribute of the template.
+
+        A template value is compared with ``==``; a callable one is a predicate on the value.
+        Without a template the oldest message is taken. What does not match stays queued.
+
+        Blocks: until a message matches, or for ``timeout`` seconds. Stop (KeyboardInterrupt)
+            ends it within 100 ms; the message is then still queued.
+        Args:
+            timeout: seconds, by position only, so that an attribute may be called ``timeout``.
+            template: attributes that the message must have; ``src`` matches name and rank.
+        Returns:
+            The message. Its values are the caller's own, and writable. To read one that was pickled
+            runs code of the sender, a member of the world; ``print`` reads all of them.
+        Raises:
+            RecvTimeout: nothing matched in time.
+            PeerLost: the ``src`` of the template has died or left, and nothing it had sent matches.
+            MatchError: ``==`` has no truth value (an array). The message stays queued.
+            EndpointClosed: this endpoint was closed. What a predicate raises is passed on.
+        Order, Cost: arrival order. Messages that do not match cost nothing, however many.
+        Source: SFM paper, sections 2 and 4.3.
+        Example:
+            >>> with sfm_kernel.join("doc", name="A") as sfm:
+            ...     for tag in (7, 23, 42):
+            ...         sfm.send(dest="A", tag=tag)
+            ...     sfm.recv(tag=42).tag                        # this value
+            ...     sfm.recv(tag=lambda tag: tag > 10).tag      # a condition
+            ...     sfm.recv(1.5).tag                           # any, within 1.5 seconds
+            42
+            23
+            7
+        """
+
+    def recv_nb(self, /, **template: Any) -> Message:
+        """Take the first message that is in the inbox now and has every attribute of the template.
+
+        Blocks: never. Otherwise it is ``recv``.
+        Args:
+            template: attributes that the message must have, as for ``recv``.
+        Returns:
+            The message.
+        Raises:
+            WouldBlock: no queued message matches; the inbox is unchanged. Otherwise as ``recv``.
+        Example:
+            >>> with sfm_kernel.join("doc", name="A") as sfm:
+            ...     sfm.send(dest="A", tag=1)
+            ...     sfm.recv_nb(tag=1).tag
+            ...     sfm.recv_nb(tag=1)
+            Traceback (most recent call last):
+            sfm_kernel.errors.WouldBlock: ...
+        """
+
+    def peek(self, /, **template: Any) -> bool:
+        """Whether a queued message has every attribute of the template. Changes nothing.
+
+        Blocks: never.
+        Args:
+            template: as for ``recv``; without any: is there a message?
+        Raises:
+            As ``recv_nb``, but never WouldBlock.
+        Example:
+            >>> with sfm_kernel.join("doc", name="A") as sfm:
+            ...     sfm.send(dest="A", tag=1)
+            ...     sfm.peek(tag=1), sfm.peek(tag=2), sfm.peek()
+            (True, False, True)
+        """
+
     def _any(self, templates: list[dict[str, Any]], take: bool) -> tuple[int, Message] | None:
         """The first template that a message fits, and the message; with ``take`` it leaves.
 

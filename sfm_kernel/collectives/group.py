@@ -23,12 +23,15 @@ from sfm_kernel.collectives.meeting import meet, resolve
 from sfm_kernel.collectives.operations import (
     NATIVE,
     Op,
+    by,
+    check_out,
     for_arrays,
     is_array,
     is_elementwise,
     is_plain,
     name_of,
     native_codes,
+    put,
 )
 from sfm_kernel.collectives.team import Made, Team, Told, describe
 from sfm_kernel.endpoint import Endpoint, caller
@@ -104,7 +107,7 @@ class Group(Collectives):
         team = self._team = Team(sfm, found, meet(sfm, found, name, on_wait, called, title))
         team.on_wait, team.called, team.title = on_wait, called, title
         self.name, self.sites = name, len(team.sites)  # at how many sites the members are
-        barrier = ("barrier", _by("", "flags"))
+        barrier = ("barrier", by("", "flags"))
         known = Known(0, 0, team.mark(describe(*barrier)), barrier)
         self._wire(team.ledger, team.tick_at_board, known)
 
@@ -147,7 +150,14 @@ class Group(Collectives):
         return f"<Group{called} of {self._team.names}, place {self.rank}>"
 
     def bcast(self, value: Any = None, root: int = 0, *, algorithm: str | None = None) -> Any:
-        """The root's value, on every member."""
+        """The root's value, on every member; what others give does not count.
+
+        Example:
+            >>> def told(sfm):
+            ...     return sfm_kernel.Group(sfm).bcast("yes" if sfm.rank == 0 else None)
+            >>> sfm_kernel.run(told, n=2)
+            ['yes', 'yes']
+        """
         with self._refusing("bcast"):
             root = self._root(root)
         chosen = self._algorithm("bcast", algorithm)
@@ -169,18 +179,26 @@ class Group(Collectives):
             op: a function of two values, associative: combined in the order of the members. For
                 arrays NumPy's ufuncs; ``operator.add``, ``mul``, ``min`` and ``max`` stand for
                 theirs.
+            root: the place of who gets the result.
             out: an array for the result on the root, which may be ``value`` itself.
+        Example: of 1, 2 and 3, the root gets 6.
         """
         return self._reduce("reduce", value, op, out, algorithm, root)
 
     def scan(self, value: Any, op: Op = operator.add, *, algorithm: str | None = None) -> Any:
-        """The values of places 0 to the own one combined (an inclusive prefix); as ``reduce``."""
+        """The values of places 0 to the own one combined (an inclusive prefix); as ``reduce``.
+
+        Example: of 1, 2 and 3, place 0 gets 1, place 1 gets 3, and place 2 gets 6.
+        """
         return self._reduce("scan", value, op, None, algorithm, None)
 
     def gather(
         self, value: Any, root: int = 0, *, algorithm: str | None = None
     ) -> list[Any] | None:
-        """All values, by place, on the root; None elsewhere."""
+        """All values, by place, on the root; None elsewhere.
+
+        Example: of "a", "b" and "c", the root gets ``["a", "b", "c"]``.
+        """
         with self._refusing("gather"):
             root = self._root(root)
         chosen = self._algorithm("gather", algorithm)
@@ -191,7 +209,10 @@ class Group(Collectives):
     def scatter(
         self, values: Sequence[Any] | None = None, root: int = 0, *, algorithm: str | None = None
     ) -> Any:
-        """The own one of the root's values, of which it gives one for each place."""
+        """The own one of the root's values, of which it gives one for each place; others give None.
+
+        Example: of ``["a", "b", "c"]`` at the root, place 1 gets "b".
+        """
         with self._refusing("scatter"):
             root = self._root(root)
         chosen = self._algorithm("scatter", algorithm)
@@ -201,13 +222,16 @@ class Group(Collectives):
         return self._run(chosen, made, (values, root))
 
     def allgather(self, value: Any, *, algorithm: str | None = None) -> list[Any]:
-        """All values, by place, on every member."""
+        """All values, by place, on every member: what ``gather`` gives the root."""
         chosen = self._algorithm("allgather", algorithm)
         values: list[Any] = self._run(chosen, ("allgather", ""), (value,))
         return values
 
     def alltoall(self, values: Sequence[Any], *, algorithm: str | None = None) -> list[Any]:
-        """Of every member the value that it gave for this place; ``values`` has one for each."""
+        """Of every member the value that it gave for this place; ``values`` has one for each.
+
+        Example: of ``[1, 2]`` at place 0 and ``[3, 4]`` at place 1, place 0 gets ``[1, 3]``.
+        """
         chosen = self._algorithm("alltoall", algorithm)
         made: Made = ("alltoall", "")
         given = self._one_for_each(values, made)
@@ -264,7 +288,7 @@ class Group(Collectives):
             rest = f"op={name_of(op)}" + ("" if root is None else f", root={root}")
             op = for_arrays(op) if array else op
             if out is not None and (root is None or root == self.rank):
-                _check_out(out, value, array)
+                check_out(out, value, array)
         nbytes = value.nbytes if array else None
         chosen = self._algorithm(call, algorithm, nbytes, op)
         made: Made = (call, rest, value.dtype, value.shape) if array else (call, rest)
@@ -274,14 +298,14 @@ class Group(Collectives):
         result = self._run(chosen, made, arguments, op)
         if result is value and array:
             result = value.copy()  # a group of one
-        return result if out is None or result is None else _put(out, result)
+        return result if out is None or result is None else put(out, result)
 
     def _run(
         self, algorithm: str, made: Made, arguments: tuple[Any, ...], op: Op | None = None
     ) -> Any:
         """Make the call with this algorithm. What it raises is told to all others."""
         team = self._team
-        made = (made[0], _by(made[1], algorithm), *made[2:])
+        made = (made[0], by(made[1], algorithm), *made[2:])
         what = describe(*made)
         team.ledger.enter()
         try:
@@ -320,7 +344,7 @@ class Group(Collectives):
         """What is known of an operation; None if it is none."""
         if not callable(op):
             return None
-        made = ("allreduce", _by(f"op={name_of(op)}", "flags"))
+        made = ("allreduce", by(f"op={name_of(op)}", "flags"))
         mark = self._team.mark(describe(*made))
         return Known(NATIVE.get(op, 0), native_codes().get(for_arrays(op), 0), mark, made)
 
@@ -334,7 +358,7 @@ class Group(Collectives):
         try:
             call = Call(self._team, describe(*made), op, array)
             total = flags.settle(call, code, result, value)
-            return total if out is None else _put(out, total)
+            return total if out is None else put(out, total)
         except Told as told:
             raise told.failure from None
         except BaseException as failure:
@@ -373,24 +397,3 @@ class Group(Collectives):
                     f"{made[0]} needs {self.size} values, one for each member, not {len(given)}"
                 )
         return given
-
-
-def _by(rest: str, algorithm: str) -> str:
-    """What must be equal on all members, and the algorithm with it."""
-    return f"{rest}, by {algorithm}" if rest else f"by {algorithm}"
-
-
-def _put(out: Any, result: Any) -> Any:
-    import numpy as np
-
-    np.copyto(out, result, casting="same_kind")
-    return out
-
-
-def _check_out(out: Any, value: Any, array: bool) -> None:
-    fits = array and is_array(out) and out.shape == value.shape and out.dtype == value.dtype
-    if not fits or not out.flags.writeable or not out.flags.c_contiguous:
-        raise ValueError(
-            "out is a writable C-contiguous array of the value's shape and type, for values that "
-            "are arrays"
-        )

@@ -92,3 +92,26 @@ def combine(op: Op, left: Any, right: Any, into: NDArray[Any] | None = None) -> 
     if into is not None and is_elementwise(op):
         return op(left, right, out=into)  # type: ignore[call-arg]
     return op(left, right)
+
+
+def put(out: Any, result: Any) -> Any:
+    """The result in the array that is to have it."""
+    import numpy as np
+
+    np.copyto(out, result, casting="same_kind")
+    return out
+
+
+def check_out(out: Any, value: Any, array: bool) -> None:
+    """Raise ValueError for what cannot take a result of the value's shape and type."""
+    fits = array and is_array(out) and out.shape == value.shape and out.dtype == value.dtype
+    if not fits or not out.flags.writeable or not out.flags.c_contiguous:
+        raise ValueError(
+            "out is a writable C-contiguous array of the value's shape and type, for values that "
+            "are arrays"
+        )
+
+
+def by(rest: str, algorithm: str) -> str:
+    """What must be equal on all members, and the algorithm with it."""
+    return f"{rest}, by {algorithm}" if rest else f"by {algorithm}"

@@ -46,7 +46,9 @@ SOON = 0.5
 class Endpoint(Messaging):
     """One process's end of a world. Made by ``sfm_kernel.join``; may be used from any thread.
 
-    ``send``, ``recv``, ``recv_nb`` and ``peek`` are native (``native/python/src/calls.rs``).
+    ``send``, ``recv``, ``recv_nb``, ``peek`` and ``regcb`` are its calls; the first four are native
+    (``native/python/src/calls.rs``). ``name`` or ``rank`` is what others send to, ``size`` counts
+    the ranks. ``buffering`` says how far ``send`` may run ahead; with 0 it waits for the receive.
     """
 
     def __init__(
@@ -232,12 +234,24 @@ class Endpoint(Messaging):
         message: ``recv`` does not see it. Of several callbacks the first registered gets it. What
         the function raises is reported on stderr, and the next message is still served.
 
+        Blocks: never.
         Args:
             function: called with one Message; it may ``send``, but not wait in ``recv``.
             template: as for ``recv``.
         Returns:
             The registration, with ``unregister()``; also a context manager.
+        Raises:
+            TypeError: ``function`` cannot be called. EndpointClosed: this endpoint was closed.
         Source: SFM paper, section 2 (Table 1).
+        Example:
+            >>> heard = []
+            >>> with sfm_kernel.join("doc", name="A") as sfm:
+            ...     with sfm.regcb(lambda m: heard.append(m.item), topic="news"):
+            ...         sfm.send(dest="A", topic="news", item="rain")
+            ...         while not heard:
+            ...             time.sleep(0.01)
+            >>> heard
+            ['rain']
         """
         if not callable(function):
             raise TypeError(f"regcb needs a function that takes a message, not {function!r}")

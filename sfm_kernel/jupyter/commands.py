@@ -47,7 +47,7 @@ HELP = """\
 %sfm stop              end the engines
 %sfm clean             remove what killed processes left in shared memory
 %sfm run -n 4 prog.py  run an MPI program (mpi4py) in four processes of its own; also -m module
-%sfm check ring        try the cell that defines `ring`, an exercise; all of them without a name
+%sfm check ring        try your function `ring`, an exercise; without a name: which there are
 
 %%sfm                  run the cell on all engines
 %%sfm A   %%sfm 0,2    run it on some; options are ipyparallel's: --noblock --out r --no-stream …
@@ -73,7 +73,8 @@ def help_of(words: Sequence[str], known: Iterable[str]) -> str:
         return HELP
     name = words[0].removeprefix("%sfm").strip()
     if len(words) > 1 or name not in known:
-        raise UsageError(f"%sfm help takes one command: {', '.join(known)}")
+        what = " ".join(words)
+        raise UsageError(f"%sfm help: no command is called {what!r}. There: {', '.join(known)}")
     lines = [line for line in HELP.splitlines() if line.split()[:2] == ["%sfm", name]]
     if given := OPTIONS.get(name):
         lines.append(f"options: {' '.join(given)}")
@@ -84,7 +85,8 @@ def documented_cells(magic: Callable[..., Any]) -> Callable[..., Any]:
     """``%%sfm?`` says what it takes."""
     lines = [line for line in HELP.splitlines() if line.startswith("%%sfm")]
     about = "Run the cell on engines: on all, or on those that are named."
-    magic.__doc__ = "\n".join([about, "", *lines, "", options.parser.format_help()])
+    _, start, rest = options.parser.format_help().partition("positional arguments:")
+    magic.__doc__ = "\n".join([about, "", *lines, "", start + rest])
     return magic
 
 

@@ -67,7 +67,7 @@ class Completion:
         last = re.split(r"[\s,]", line)[-1]
         found = [one for one in words or () if one.startswith(last)]
         return {
-            "completions": [SimpleCompletion(text=one) for one in found],
+            "completions": [SimpleCompletion(text=one, type=_kind(one)) for one in found],
             "matched_fragment": last,
             "suppress": bool(found),
             "ordered": True,
@@ -114,6 +114,11 @@ class Completion:
         if command == "timeline":
             return _files(begun, (".json",))
         return [] if _value_follows(given) else options
+
+
+def _kind(word: str) -> str:
+    """What a list of completions says beside it."""
+    return "option" if word.startswith("-") else "path" if "/" in word else "sfm"
 
 
 def _value_follows(given: Sequence[str]) -> bool:

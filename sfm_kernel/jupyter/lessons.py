@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -20,6 +21,10 @@ _GRADES = "NBGRADER_EXECUTION"
 """nbgrader sets it where it grades or validates a notebook: there a check that fails raises."""
 
 _USAGE = "%sfm check NAME [-n PROCESSES] [--seed SEED] [--from FILE.py] [--strict]"
+
+
+_WIDTH = 96
+"""Characters of a line of output that are seen in a notebook as a rule."""
 
 
 class _Wish(NamedTuple):
@@ -52,7 +57,17 @@ def check(shell: Any, words: Sequence[str]) -> None:
     verdict = _judged(shell, one, wish)
     if not verdict.passed and (wish.strict or os.environ.get(_GRADES)):
         raise CheckFailed(verdict.text)
-    print(verdict.text)
+    print(_wrapped(verdict.text))
+
+
+def _wrapped(text: str) -> str:
+    """Long lines go on in the next one: an output of a cell is cut in the middle of a word."""
+    wrapped = []
+    for line in text.splitlines():
+        indent = line[: len(line) - len(line.lstrip())] + "    "
+        lines = textwrap.wrap(line, _WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+        wrapped += lines or [""]
+    return "\n".join(wrapped)
 
 
 def _judged(shell: Any, one: Check, wish: _Wish) -> Verdict:

@@ -94,8 +94,7 @@ def trial(check: Check, attempt: Attempt, size: int, seed: int) -> Trial:
             found.values = [_value(os.path.join(folder, str(rank)), check) for rank in range(size)]
     found.printed = [_of_rank(ended.stdout, rank) for rank in range(size)]
     if ended.returncode != 0:
-        said = ended.stderr.strip().splitlines()
-        text = "\n".join(said[:_LINES])
+        text = _said(ended.stderr)
         if "Deadlock" in text:
             found.hangs = text
         elif "not ended after" in text or "--timeout" in text or ended.returncode == 124:
@@ -103,6 +102,12 @@ def trial(check: Check, attempt: Attempt, size: int, seed: int) -> Trial:
         else:
             found.failed = -1, f"failed:\n{text or f'exit status {ended.returncode}'}"
     return found
+
+
+def _said(report: str) -> str:
+    """What a launcher has told, without who tells it."""
+    lines = [re.sub(r"^(\[\d+\] )?(sfm: )?", "", line) for line in report.strip().splitlines()]
+    return "\n".join(line for line in lines[:_LINES] if line != "the other ranks were ended")
 
 
 def _value(path: str, check: Check) -> Any:

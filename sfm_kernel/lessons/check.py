@@ -44,7 +44,8 @@ class Check:
         sizes: numbers of processes.
         seeds: how many trials there are with each. From the second on one rank begins late.
         seconds: that one trial may take; all of the notebooks' take milliseconds.
-        most: how many messages all processes together may send; None: as many as they like.
+        most: how many messages all processes together may send, those of a ``Group`` among them;
+            None: as many as they like.
         fewest: how many they have to send at least: what comes in parts is not to come as a whole.
         exact: floats must have the same bits. Else they may differ by 1e-9 of their size.
         late: whether ranks begin late in trials: shows races.

@@ -73,12 +73,13 @@ def solved(notebooks: Path, target: Path) -> list[Path]:
     Returns:
         The notebooks that were written.
     Raises:
-        NotebookError: there are no notebooks, or an exercise has no solution. Nothing was written.
+        NotebookError: there are no notebooks, one cannot be read, or an exercise has no solution.
+            Nothing was written.
     """
     found = _notebooks(notebooks, target)
     written = {}
     for path in found:
-        notebook = json.loads(path.read_text(encoding="utf-8"))
+        notebook = _read(path)
         for name, cell in exercises(notebook):
             text = _solution(notebooks / FOLDER, name, path)
             magic = "".join(cell["source"]).partition("\n")[0]
@@ -106,6 +107,16 @@ def _notebooks(folder: Path, target: Path) -> list[Path]:
     if target.resolve() == folder.resolve():
         raise NotebookError(f"{target} has the notebooks themselves: name another folder")
     return found
+
+
+def _read(path: Path) -> Any:
+    try:
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(notebook["cells"], list):
+            raise ValueError("its cells are no list")
+    except (ValueError, KeyError, TypeError) as problem:
+        raise NotebookError(f"{path} is no notebook: {problem}. Save it again in Jupyter") from None
+    return notebook
 
 
 def _solution(folder: Path, name: str, notebook: Path) -> str:

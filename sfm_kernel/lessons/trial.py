@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
+import resource
 import secrets
 import signal
 import subprocess
@@ -32,8 +32,11 @@ from sfm_kernel.watching import Watching
 LATE = 0.03
 """Seconds that a late rank begins after the others."""
 
-_PROOF, _LOOK = 0.5, 0.1
+_PROOF, _LOOK = 0.8, 0.1
 """Seconds for which a deadlock stands before it is told, and between two looks."""
+
+_MEMORY = 2 << 30
+"""Bytes that one process may have for its data: an endless list ends with MemoryError."""
 
 _SETTLING = 1.0
 """Seconds that messages get to arrive which were sent before all had returned."""
@@ -118,9 +121,7 @@ def _run(found: Trial, check: Check, works: Sequence[Work]) -> None:
     except _Hangs as problem:
         found.hangs = str(problem)
     except RecvTimeout:
-        with contextlib.suppress(OSError):
-            found.slow = explanation(explain(folder))
-        found.slow = found.slow or "No process has said what it does."
+        _judge(found, folder)
     except ProcessFailed as problem:
         text = str(problem).partition("; the other processes")[0]
         found.failed = problem.rank, text.partition(f"rank {problem.rank} ")[2]
@@ -129,6 +130,19 @@ def _run(found: Trial, check: Check, works: Sequence[Work]) -> None:
     finally:
         crew.stop()
         remove(world)
+
+
+def _judge(found: Trial, folder: str) -> None:
+    """Why processes have not come to their end."""
+    try:
+        diagnosis = explain(folder)
+    except OSError:
+        found.slow = "No process has said what it does."
+        return
+    if diagnosis["verdict"] == "deadlock":  # this machine was too busy to look often enough
+        found.hangs = explanation(diagnosis)
+    else:
+        found.slow = explanation(diagnosis)
 
 
 class _Hangs(Exception):
@@ -237,6 +251,8 @@ def _become(work: int, report: int, site: str) -> None:
     os.dup2(null, 1)
     os.dup2(null, 2)
     sys.stdin = open(null)  # noqa: SIM115 - as long as the process lives
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, most))
     if site:
         os.environ["SFM_SITE"] = site
     launched.main(report)

@@ -110,6 +110,7 @@ def test_lines_of_ipython_do_no_harm() -> None:
         (GOOD.replace("(word)", "(word, tag)"), "ring() missing 1 required positional argument"),
         (GOOD.replace("return", "return lambda:"), "<locals>.<lambda> at"),
         ("import os\n" + GOOD.replace("send", "os._exit(3)\n    send"), "exit status 3"),
+        (GOOD.replace("send", "x = bytearray(1 << 32)\n    send"), "raised MemoryError in cell 7"),
         (GOOD.replace("return", "yield"), "which cannot be compared with anything"),
     ],
 )
@@ -148,6 +149,23 @@ def test_a_teachers_file(tmp_path: Path) -> None:
             of_file(str(file))
     with pytest.raises(CheckFailed, match="there is no file"):
         of_file(str(tmp_path / "none.py"))
+
+
+@pytest.mark.keeps("one process tries all attempts of the module")
+def test_the_check_of_the_documentation(examiner: Examiner, tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs/teaching.md").read_text()
+    file = tmp_path / "checks.py"
+    file.write_text(text.split("```python\n")[1].split("```")[0])
+    total = (
+        "def total(number):\n"
+        "    if rank:\n        send(dest=0, n=number)\n        return recv(src=0).total\n"
+        "    number += sum(recv().n for _ in range(1, size))\n"
+        "    for r in range(1, size):\n        send(dest=r, total=number)\n"
+        "    return number\n"
+    )
+    assert judged(examiner, total, "total", str(file)).passed
+    wrong = judged(examiner, "def total(number):\n    return number", "total", str(file))
+    assert "One process adds, and tells the others." in wrong.text
 
 
 def test_an_unknown_name_is_told_with_those_that_are_like_it() -> None:

@@ -69,7 +69,7 @@ MISTAKES = [
     change(
         "collect",
         "in the order of arrival",
-        "began 30 ms after the others",
+        "rank 0 returned [",
         ("recv(src=other)", "recv()"),
     ),
     change(

@@ -27,7 +27,7 @@ def test_first_steps(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
 
 def test_speedes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     notebook, printed = demo("06-speedes", 3, tmp_path, capfd)
-    assert "node 3 of 4" in text(notebook, "comm = start_up(sfm)")
+    assert "node 3 of 4" in text(notebook, "comm = start_up(sfm)\nprint")
     received = text(notebook, "comm.multicast(Destination([1, 3])")
     assert received.count("(0, 7, b'to all')") == 4
     assert received.count("(0, 8, b'to 1 and 3')") == 2

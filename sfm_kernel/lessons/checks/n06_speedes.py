@@ -27,4 +27,5 @@ PASS_ON = Check(
     _hops,
     _received,
     sizes=(1, 2, 3, 5),
+    seeds=1,
 )

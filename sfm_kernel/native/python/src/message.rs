@@ -17,8 +17,23 @@ use sfm_native::packet::{Kind, Packet};
 
 /// A received packet. Its values are decoded when they are first read.
 ///
+/// ``m.tag`` and ``m["tag"]`` are the value of an attribute, ``"tag" in m`` tells whether there is
+/// one, and ``dict(m)`` has all of them; ``src`` and ``dest`` are always there. Values are the
+/// receiver's own, and writable, arrays too.
+///
 /// To read a value that was pickled runs code of whoever has made the message: in a world a member.
 /// ``repr``, as every display, reads all values.
+/// Raises:
+///     AttributeError, KeyError: the message has no such attribute.
+/// Source: SFM paper, section 2.
+/// Example:
+///     >>> with sfm_kernel.join("doc", name="A") as sfm:
+///     ...     sfm.send(dest="A", tag=42, data=[1, 2])
+///     ...     m = sfm.recv()
+///     >>> m.tag, m["data"], "other" in m, m.src
+///     (42, [1, 2], False, 'A')
+///     >>> m
+///     Message: {'dest': 'A', 'src': 'A', 'tag': 42, 'data': [1, 2]}
 #[pyclass(module = "sfm_kernel.message", frozen)]
 pub struct Message {
     pub packet: Arc<Packet>,

@@ -1,0 +1,91 @@
+"""What editors and ``help()`` show: every public name explains itself, the calls in full."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sfm_kernel
+from sfm_kernel import Context, Endpoint, Group, Message
+from sfm_kernel.endpoint import Callback
+
+CALLS = ("send", "recv", "recv_nb", "peek", "regcb")
+
+PUBLIC = [
+    (owner, name)
+    for owner in (Endpoint, Context, Group, Message, Callback)
+    for name in dir(owner)
+    if not name.startswith("_")
+]
+
+
+def doc(one: Any) -> str:
+    return inspect.getdoc(one) or ""
+
+
+@pytest.mark.parametrize("name", sfm_kernel.__all__)
+def test_public_names(name: str) -> None:
+    first = doc(getattr(sfm_kernel, name)).splitlines()[0]
+    assert len(first) > 20 and (first[0].isupper() or first[0] == "`")
+
+
+@pytest.mark.parametrize("name", ["join", "run", "encode", "decode", "Message"])
+def test_functions_have_an_example_and_their_errors(name: str) -> None:
+    text = doc(getattr(sfm_kernel, name))
+    assert "Raises:" in text and ">>> " in text
+
+
+@pytest.mark.parametrize(("owner", "name"), PUBLIC, ids=lambda one: getattr(one, "__name__", one))
+def test_methods_and_attributes(owner: type, name: str) -> None:
+    assert len(doc(getattr(owner, name))) > 15
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_say_all(name: str) -> None:
+    text = doc(getattr(Endpoint, name))
+    for part in ("Blocks:", "Args:", "Raises:", "Example:", ">>> "):
+        assert part in text, part
+    with sfm_kernel.join("explained", name="A") as sfm:  # what a cell has by name
+        assert doc(getattr(sfm, name)) == text
+
+
+def test_what_the_readme_says_is_in_them() -> None:
+    assert "dest" in inspect.signature(Endpoint.send).parameters
+    for name, said in {
+        "send": ["any values that can be pickled", "UnknownName: nobody is called", "order sent"],
+        "recv": ["predicate", "seconds", "RecvTimeout", "PeerLost", "stays queued", "Stop"],
+        "recv_nb": ["WouldBlock", "Blocks: never"],
+        "peek": ["Changes nothing"],
+        "regcb": ["unregister()", "network thread", "consumes the"],
+    }.items():
+        for one in said:
+            assert one in doc(getattr(Endpoint, name)), (name, one)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_signatures_for_shift_tab(name: str) -> None:
+    kinds = {one.kind for one in inspect.signature(getattr(Endpoint, name)).parameters.values()}
+    assert inspect.Parameter.VAR_KEYWORD in kinds
+
+
+@pytest.mark.parametrize("name", ["barrier", "allreduce", "bcast", "reduce", "scatter"])
+def test_collectives_have_signatures(name: str) -> None:
+    parameters = inspect.signature(getattr(Group, name)).parameters
+    assert "algorithm" in parameters
+    assert ("root" in parameters) == (name in ("bcast", "reduce", "scatter"))
+
+
+def test_editors_read_the_same_in_the_stub() -> None:
+    """An editor that runs nothing shows what ``_native.pyi`` says of the native calls."""
+    stub = Path(sfm_kernel.__file__).with_name("_native.pyi")
+    classes = {
+        one.name: one for one in ast.parse(stub.read_text()).body if isinstance(one, ast.ClassDef)
+    }
+    calls = {one.name: one for one in classes["Calls"].body if isinstance(one, ast.FunctionDef)}
+    for name in CALLS[:4]:
+        assert ast.get_docstring(calls[name]) == doc(getattr(Endpoint, name)).strip()
+    assert ast.get_docstring(classes["Message"]) == doc(Message).strip()
