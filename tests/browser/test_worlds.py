@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,9 +91,15 @@ def test_worlds_of_other_programs_are_folded(
     ui.theme(page, "JupyterLab Dark")
     panel.screenshot(path=screenshots / "worlds-open-dark.png")
     ui.theme(page, "JupyterLab Light")
-    page.wait_for_timeout(1000)  # JupyterLab saves its state with a delay
+
+    def is_saved() -> bool:  # JupyterLab does that with a delay
+        saved = [path.read_text() for path in (lab.folder.parent / "workspaces").glob("*")]
+        return any(re.search(r'"others":\s*true', text) for text in saved)
+
+    ui.wait_until(page, is_saved)
     ui.reload(page)
-    ui.wait_until(page, lambda: stream.watch["world"] in (None, "mine"))
+    ui.asked(page, stream, None, NOTHING)  # the notebook is in none of the worlds it hears of first
+    assert ui.kernel(page) == own
     stream.send("worlds", [*others, mine])
     ui.expect(folded.get_by_role("listitem")).to_have_count(3)
     page.keyboard.press("Escape")

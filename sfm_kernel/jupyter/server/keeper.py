@@ -35,7 +35,7 @@ from typing import Any
 
 from sfm_kernel.errors import SFMError
 from sfm_kernel.jupyter.cluster import Engines
-from sfm_kernel.jupyter.idle import IdleWatch, farewell, leave_note
+from sfm_kernel.jupyter.idle import IdleWatch, farewell, leave_note, take_note
 
 
 def main() -> None:
@@ -46,7 +46,8 @@ def main() -> None:
     keeper = _Keeper()
     signal.signal(signal.SIGTERM, keeper.end)
     commands: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(commands,), name="sfm-stdin", daemon=True).start()
+    listener = threading.Thread(target=_listen, args=(commands,), name="sfm-stdin", daemon=True)
+    listener.start()
     try:
         while True:
             print(json.dumps(keeper.answer(commands.get())), file=answers)
@@ -55,6 +56,8 @@ def main() -> None:
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # nothing ends this half-way
         keeper.close()
+        if not listener.is_alive():  # nor is the server, which would tell of idle engines
+            keeper.forget()
 
 
 class _Keeper:
@@ -120,6 +123,11 @@ class _Keeper:
         self._ending = True
         if not self._starting:
             raise SystemExit
+
+    def forget(self) -> None:
+        """Nobody is left to be told that idle engines have ended."""
+        if self._engines is not None:
+            take_note(self._engines.world)
 
     def close(self) -> None:
         """End the engines."""
