@@ -123,10 +123,18 @@ class Image:
         """Run what repo2docker runs at the end."""
         found = [name for name in LACKING if shutil.which(name, path=self.environ()["PATH"])]
         assert not found, found
-        command = [*as_user(), "./binder/postBuild"]
-        subprocess.run(command, cwd=self.repository, env=self.environ(**self._index), check=True)
+        command = [*confined(), *as_user(), "./binder/postBuild"]
+        environment = self.environ(**self._index)
+        subprocess.run(command, cwd=self.repository, env=environment, check=True)
         if (self.repository / "sfm_kernel").exists():
             raise SystemExit("the sources of the package are there, and hide the one with a core")
+
+
+def confined(group: str = "") -> list[str]:
+    """Before a command: it gets a /dev/shm of its own, of 64 MB, and joins a control group."""
+    join = f"echo $$ >{group}; " if group else ""
+    shell = join + 'mount -t tmpfs -o size=64m,mode=1777 tmpfs /dev/shm; exec "$@"'
+    return ["unshare", "--mount", "sh", "-ec", shell, "sh"]
 
 
 def as_user() -> list[str]:
@@ -171,9 +179,7 @@ class Lab:
 
     def __init__(self, image: Image, group: str) -> None:
         self._port, self._token = reserve_ports(1)[0], secrets.token_hex(16)
-        join = f"echo $$ >{group}; " if group else ""
-        shell = join + 'mount -t tmpfs -o size=64m,mode=1777 tmpfs /dev/shm; exec "$@"'
-        command = ["unshare", "--mount", "sh", "-ec", shell, "sh", "taskset", "-c", "0", *as_user()]
+        command = [*confined(group), "taskset", "-c", "0", *as_user()]
         command += ["./binder/start", "jupyter", "lab", "--no-browser", f"--port={self._port}"]
         command += [f"--IdentityProvider.token={self._token}"]
         self._log = open(image.repository.parent / "server.log", "wb")  # noqa: SIM115

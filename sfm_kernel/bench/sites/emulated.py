@@ -42,9 +42,9 @@ class Emulated:
     ) -> None:
         self.sites = dict(sites or {"A": 1, "B": 1})
         self.rtt, self.rate = rtt, rate
-        self.gateway_options = ("--delay", f"{rtt / 2 * 1e6:.0f}us", "--limit", f"{rate:.0f}")
+        way = ("--delay", f"{rtt / 2 * 1e6:.0f}us", "--limit", f"{rate:.0f}")
         # The last one counts: others may be root's to choose, and TCP does not see the way anyhow.
-        self.gateway_options += ("--algorithm", usual_algorithm())
+        self.gateway_options = (*way, "--algorithm", usual_algorithm())
         self._started: list[subprocess.Popen[Any]] = []
         self._late = 0.0
 
