@@ -25,7 +25,6 @@ from sfm_kernel.lessons.students import (
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("[0-9][0-9]-*.ipynb"))
 SOLUTIONS = FOLDER / "solutions"
-WITHOUT = {"11-river"}  # notebooks that may be without exercises
 
 
 def read(path: Path) -> Any:
@@ -40,8 +39,7 @@ def source(cell: Any) -> str:
 def test_begins_with_what_you_will_learn_and_has_exercises(path: Path) -> None:
     notebook = read(path)
     found = dict(exercises(notebook))
-    if path.stem not in WITHOUT:
-        assert "What you will learn" in source(notebook["cells"][0]) and found
+    assert "What you will learn" in source(notebook["cells"][0]) and found
     assert found.keys() == named(path.read_text()), "each is checked, and checks are of it"
     cells = notebook["cells"]
     for name, cell in found.items():

@@ -254,4 +254,31 @@ MISTAKES = [
         "    for r in range(1, size):\n        send(dest=r, total=total)\n    return total\n",
     ),
     change("far_sum", "the other site does not answer", "was expected", ("total += recv", "recv")),
+    # ---- 11-river
+    Mistake(
+        "shuffle",
+        "a message for each word",
+        "the results are right, but the processes sent 13 messages in all; 2 are enough",
+        text="def shuffle(words):\n    for word in [*words, None]:\n"
+        "        for r in range(size):\n            if word is None or len(word) % size == r:\n"
+        "                send(dest=r, word=word)\n    counts, left = {}, size\n    while left:\n"
+        "        word = recv().word\n        if word is None:\n            left -= 1\n"
+        "        else:\n            counts[word] = counts.get(word, 0) + 1\n    return counts\n",
+    ),
+    change(
+        "shuffle",
+        "forgets its own",
+        "was expected",
+        ("shares[rank] if r == rank", "() if r == rank"),
+    ),
+    change(
+        "shuffle",
+        "receives first",
+        "Deadlock: 0 → 1 → 0",
+        (
+            "    for other in range(size):\n        if other != rank:\n"
+            "            send(dest=other, words=shares[other])\n",
+            "    came = [recv(src=r) for r in range(size) if r != rank]\n",
+        ),
+    ),
 ]
