@@ -62,7 +62,7 @@ def test_the_wheel_of_this_version_is_installed(copy: Path) -> None:
     assert calls[0] == f"python -m pip install --no-cache-dir --no-deps {wheel}"
     assert not any(call.endswith("--no-deps .") for call in calls)
     assert not (copy / "sfm_kernel").exists(), "would be imported in place of what is installed"
-    assert "jupyter execute notebooks/00-welcome.ipynb" in calls
+    assert "jupyter execute notebooks/00-first-steps.ipynb" in calls
 
 
 def test_where_there_is_no_wheel_it_says_so_and_compiles(copy: Path) -> None:
@@ -89,5 +89,5 @@ def test_the_server_starts_with_what_is_small() -> None:
 
 def test_the_first_notebook_is_there() -> None:
     """The one that the image is tried with."""
-    assert "notebooks/00-welcome.ipynb" in (ROOT / "binder/postBuild").read_text()
-    assert (ROOT / "notebooks/00-welcome.ipynb").is_file()
+    assert "notebooks/00-first-steps.ipynb" in (ROOT / "binder/postBuild").read_text()
+    assert (ROOT / "notebooks/00-first-steps.ipynb").is_file()
