@@ -30,7 +30,7 @@ HELP = """\
 %sfm start A B         start two engines, named A and B
 %sfm start 4 --site S  call the place where they are S; without it, it has the machine's name
 %sfm start --sites A=4,B=4  engines in two sites with a gateway each; --delay 20ms --limit 200M
-%sfm start --idle 30m   end engines that nobody has used for so long (90s, 2h, never)
+%sfm start --idle 30m  end engines that nobody has used for so long (90s, 2h, never)
 %sfm connect [ID]      use a cluster that runs already (a second notebook, ipcluster); also --site
 %sfm status            who runs, and what each one waits for
 %sfm queues            the messages that nobody has received yet
@@ -39,7 +39,7 @@ HELP = """\
 %sfm watch             the same as a table that lives, until the engines rest; 30: for 30 seconds
 %sfm detect on         end a deadlock of the notebook's own calls, too, which else is only told
 %sfm timeline          what happened in the last run, message by message; FILE.json: for Perfetto
-%sfm record run.html   the same with the explanation and the code, for who has no Jupyter; also
+%sfm record run.html   the last run, its explanation and its code in one HTML file, to hand in; also
                        --title "Exercise 3" --name Ada, and `%%sfm --record run.html` for one cell
 %sfm share URL         show this world to a class, whose page has the URL; --name Ada, --code; off
 %sfm scale 6           have six engines: more are started, or the highest ranks end

@@ -14,7 +14,6 @@ import inspect
 import os
 import signal
 import threading
-import time
 from typing import Any
 
 from sfm_kernel import relay, serving
@@ -24,15 +23,11 @@ from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.jupyter.places import DIRECTORY, engine_site, forget_keys, world_key, world_name
 from sfm_kernel.jupyter.rest import Rest
 from sfm_kernel.mpi import engines
-from sfm_kernel.observe.snapshot import snapshot
 from sfm_kernel.serving.offers import offer
 
 EXTENSION = __name__
 NAMES = ("send", "recv", "recv_nb", "peek", "regcb")
 """The methods of an endpoint that cells call by name, in engines and notebooks."""
-
-_PATIENCE = 2.0
-"""Seconds that others get to notice that a deadlock has ended their calls."""
 
 _endpoint: Any = None
 _rest: Any = None
@@ -90,7 +85,6 @@ def _begin(app: Any, shell: Any, endpoint: Any) -> None:
     shell.events.register("post_execute", rest.end)
     _show_functions(shell.kernel, rest)
     endpoint.show_running(False)
-    shell.events.register("post_run_cell", lambda result: _let_all_end(endpoint, result))
 
 
 def unload_ipython_extension(shell: Any) -> None:
@@ -182,25 +176,6 @@ class _Names:
             for name, value in there
             if name not in hidden and value is not self._given.get(name, there)
         }
-
-
-def _let_all_end(endpoint: Any, result: Any) -> None:
-    """After a cell that a deadlock has ended, wait for the others' calls that end with it.
-
-    The next cell may be here already. What it sent would be taken by such a call, in a process
-    that has not had the time to notice that it is over.
-    """
-    if tracebacks.deadlock(result.error_in_exec) is None:
-        return
-    ended, deadline = time.time(), time.monotonic() + _PATIENCE
-    while time.monotonic() < deadline:
-        blocked = [
-            one for one in snapshot(endpoint.folder)["processes"]
-            if one["kind"] == "engine" and one["alive"] and str(one["state"]).startswith("blocked")
-        ]  # fmt: skip
-        if not any(one["since"] < ended for one in blocked if one["uid"] != endpoint.uid):
-            return
-        time.sleep(0.005)
 
 
 def _obey_sigterm(app: Any) -> None:

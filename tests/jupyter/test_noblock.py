@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from types import SimpleNamespace
 
 import pytest
 
-import sfm_kernel
-from sfm_kernel.errors import DeadlockDetected
-from sfm_kernel.jupyter import engine
-from tests.jupyter.notebook import Notebook, notebook, processes, wait_for, wait_until_blocked
+from tests.jupyter.notebook import Notebook, notebook, wait_until_blocked
 
 pytestmark = pytest.mark.keeps("one notebook with two engines for the whole module")
 
@@ -82,24 +77,3 @@ def test_nothing_hangs_when_the_engines_or_the_kernel_end_meanwhile() -> None:
         one.restart(now=False)
         one.run("%sfm start 1").ok()
         assert "1 engine" in one.run("%sfm start 1").ok().text
-
-
-def test_an_engine_goes_on_after_a_deadlock_when_all_its_calls_are_over(
-    monkeypatch: pytest.MonkeyPatch, world: str
-) -> None:
-    """Else the next cell's message is taken by a call that does not know yet that it is over."""
-    monkeypatch.setattr(engine, "_PATIENCE", 100.0)
-    with sfm_kernel.join(world, "A") as a, sfm_kernel.join(world, "B") as b:
-        b.describe(kind="engine")
-        other = threading.Thread(target=lambda: b.recv(tag="end"), name="other")
-        other.start()
-        wait_for(lambda: "blocked in recv" in [one["state"] for one in processes()], "B waits")
-        ended = SimpleNamespace(error_in_exec=DeadlockDetected(["A", "B"]))
-        engine._let_all_end(a, SimpleNamespace(error_in_exec=ValueError()))  # no concern of B's
-        waits = threading.Thread(target=engine._let_all_end, args=(a, ended), name="waits")
-        waits.start()
-        waits.join(0.3)
-        assert waits.is_alive()
-        a.send(dest="B", tag="end")
-        for one in (other, waits):
-            one.join()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -248,6 +252,40 @@ def test_it_is_harmless_when_the_process_has_gone(world: str) -> None:
         with sfm_kernel.join(world, "other", guest=True) as other:
             endpoint.close()
             assert end_calls(other.folder, found) == []
+
+
+_STUCK = """
+import sys
+import sfm_kernel
+with sfm_kernel.join(sys.argv[1], "B") as sfm:
+    try:
+        sfm.recv(tag="end")
+    except sfm_kernel.DeadlockDetected:
+        print("ended;", sfm.recv(tag="end").src, "is heard by the next call")
+"""
+
+
+def test_what_comes_after_the_judgement_is_not_for_the_judged_call(alone: Endpoint) -> None:
+    """Who was in the same deadlock may have gone on before this process wakes up."""
+    command = [sys.executable, "-c", _STUCK, alone.world]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
+        alone.wait_for("B")
+
+        def seen() -> Dict:
+            (found,) = (one for one in snapshot(alone)["processes"] if one["name"] == "B")
+            return found
+
+        wait_until(lambda: seen()["wait"] is not None)
+        process = seen()
+        other.send_signal(signal.SIGSTOP)
+        wait_until(lambda: "(stopped)" in Path(f"/proc/{other.pid}/status").read_text())
+        found = judgement(process)
+        found["processes"][0]["name"] = "B"
+        assert end_calls(alone.folder, found) == ["B"]
+        alone.send(dest="B", tag="end")
+        other.send_signal(signal.SIGCONT)
+        assert other.stdout is not None
+        assert other.stdout.read() == "ended; A is heard by the next call\n"
 
 
 def test_messages_stay_where_they_are(alone: Endpoint) -> None:

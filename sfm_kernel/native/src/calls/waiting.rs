@@ -44,6 +44,8 @@ pub fn wait<H: Host, G: Goal<H>>(
         // What a dead peer had sent before is still received, also if callbacks, which are asked
         // first, take their time.
         let last = lost.take_if(|lost| lost.is_settled(core));
+        // Before what has come since: who sent that was in the deadlock, and has gone on already.
+        watched.judged().map_err(|why| host.ended(why))?;
         if let Some(out) = goal.look(host, all)? {
             if goal.was_broken() {
                 watched.judged().map_err(|why| host.ended(why))?;
