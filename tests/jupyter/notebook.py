@@ -69,7 +69,7 @@ class Cell:
 
 
 class Notebook:
-    """A kernel with ``sfm_kernel`` loaded."""
+    """A kernel, in which ``%sfm`` and ``%%sfm`` load the extension when they are first used."""
 
     def __init__(self) -> None:
         self.closed = False
@@ -86,7 +86,6 @@ class Notebook:
         self.client.start_channels()
         self.client.wait_for_ready(timeout=PATIENCE)
         self.pid = self.process.pid
-        self.run("%load_ext sfm_kernel").ok()
 
     def restart(self, *, now: bool) -> None:
         """Restart the kernel as Jupyter does: it is asked to end, or (``now``) killed."""

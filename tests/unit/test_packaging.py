@@ -137,7 +137,7 @@ def test_installed_data_is_that_of_the_sources() -> None:
     """Also an editable install copies it: what is under sys.prefix may be old."""
     sources = {path.relative_to(DATA) for path in DATA.rglob("*") if path.is_file()}
     sources = {name for name in sources if "__pycache__" not in name.parts}
-    assert Path("etc/ipython/ipengine_config.py") in sources
+    assert {Path(f"etc/ipython/{name}_config.py") for name in ("ipengine", "ipython")} <= sources
     for name in sources:
         installed = Path(sys.prefix) / name
         assert installed.is_file(), f"{name} is not installed under {sys.prefix}: run make test"
