@@ -66,9 +66,9 @@ class Idle:
 
         def end() -> None:
             self._world, self._text = home.cluster.world, farewell(home.names, seconds, again)
-            self._leave()
+            atexit.register(take_note, self._world)  # first: the kernel may end as they do
             leave_note(self._world, self._text)
-            atexit.register(take_note, self._world)
+            self._leave()
 
         self._watch = IdleWatch(home.cluster, seconds, self.turn, end)
 

@@ -24,7 +24,7 @@ _JUDGE = 1.0
 def blocked_calls(home: Home) -> dict[str, str]:
     """In which call each process is blocked, by name; empty if the world is gone."""
     try:
-        ones = [one for one in _processes(home) if one["wait"]]
+        ones = [one for one in _processes(home) if one["waits"] and one["state"] != "idle"]
     except OSError:  # an interrupt must work nevertheless
         return {}
     return {str(one["name"]): _call(one) for one in ones}
