@@ -78,7 +78,8 @@ def test_of_those_who_start_at_once_no_two_get_the_last_place(told: Any) -> None
 def test_stop_ends_the_wait_for_another_notebook(told: Any, sfm_dir: Path) -> None:
     told(SFM_MAX_ENGINES="5")
     hold = f"import fcntl, os; lock = os.open({str(sfm_dir)!r}, os.O_RDONLY)"
-    with notebook(f"{hold}\nfcntl.flock(lock, fcntl.LOCK_EX)") as one, notebook() as two:
+    hold += "\nfcntl.flock(lock, fcntl.LOCK_EX)"
+    with notebook(hold) as one, notebook("%load_ext sfm_kernel") as two:
         waits = two.send("print('waits')\n%sfm start 2")
         two.wait(waits, lambda cell: "waits" in cell.text)
         two.interrupt()
