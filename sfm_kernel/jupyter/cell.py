@@ -45,6 +45,17 @@ class CellInterrupted(KeyboardInterrupt):
     """The Stop button ended a cell, here and on the engines."""
 
 
+@contextmanager
+def brief() -> Iterator[None]:
+    """Errors that tell all are shown as they are, without the frames of this package."""
+    try:
+        yield
+    except (SFMError, CellInterrupted) as problem:
+        lines = f"{type(problem).__name__}: {problem}".splitlines()
+        problem._render_traceback_ = lambda: lines  # type: ignore[union-attr]
+        raise
+
+
 @magic_arguments("%%sfm")
 @exec_args
 @output_args
@@ -206,12 +217,8 @@ class CellResult(AsyncResult):
         return [self._members[target] for target, child in pairs if not child.done()]
 
     def wait(self, timeout: float | None = -1, return_when: str | None = None) -> Any:
-        try:
+        with brief():
             return self._wait(timeout, return_when)
-        except SFMError as gone:  # it tells all; where in here it was raised helps nobody
-            lines = [f"{type(gone).__name__}: {gone}"]
-            gone._render_traceback_ = lambda: lines  # type: ignore[attr-defined]
-            raise
 
     def _wait(self, timeout: float | None, return_when: str | None) -> Any:
         forever = timeout is None or timeout < 0

@@ -17,8 +17,8 @@ from sfm_kernel.observe.places import words as place
 Look = Callable[[Home, Sequence[str]], None]
 """Shows something of the notebook's world; gets the words after the command."""
 
-_JUDGE = 1.0
-"""Seconds that `%sfm why` waits for cells and calls that have begun just now."""
+JUDGE = 1.0
+"""Seconds that `%sfm why` and `%sfm record` wait for cells and calls that have begun just now."""
 
 
 def blocked_calls(home: Home) -> dict[str, str]:
@@ -43,7 +43,7 @@ def _sites(home: Home, words: Sequence[str]) -> None:
 
 
 def _why(home: Home, words: Sequence[str]) -> None:
-    display(Diagnosis(explain(home.sfm, _JUDGE, home.pictures, at_work=home.at_work)))
+    display(Diagnosis(explain(home.sfm, JUDGE, home.pictures, at_work=home.at_work)))
 
 
 def _timeline(home: Home, words: Sequence[str]) -> None:

@@ -6,8 +6,8 @@ import difflib
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +82,7 @@ class SFMMagics(Magics):
             raise UsageError(f"%sfm {name}: {hint}Known: {known}. `%sfm help` explains them")
         if words and name not in commands.OPTIONS:
             raise UsageError(f"%sfm {name} takes nothing after it, not {' '.join(words)!r}")
-        with _brief():
+        with cells.brief():
             command(words)
 
     @no_var_expand
@@ -90,12 +90,12 @@ class SFMMagics(Magics):
     @commands.documented_cells
     def cell(self, line: str, cell: str) -> Any:
         if words := c_cells.language(line):
-            with _brief():
+            with cells.brief():
                 self._c(words, cell)
             return None
         args = cells.options(line)
         home = self._running()
-        with _brief():
+        with cells.brief():
             home.check()
             members = _usage("%%sfm", home, lambda: home.resolve(args.names))
             if not args.names and (ended := home.ended()):
@@ -381,17 +381,6 @@ def _clusters(wanted: Sequence[str], known: Sequence[object]) -> str:
     if not known:
         return f"{none}No cluster is running; `%sfm start 4` starts one"
     return f"{none}Say which: " + ", ".join(f"`%sfm connect {one}`" for one in known)
-
-
-@contextmanager
-def _brief() -> Iterator[None]:
-    """Errors that tell all are shown as they are, without the frames of this package."""
-    try:
-        yield
-    except (SFMError, cells.CellInterrupted) as problem:
-        lines = f"{type(problem).__name__}: {problem}".splitlines()
-        problem._render_traceback_ = lambda: lines  # type: ignore[union-attr]
-        raise
 
 
 def _title(member: Member) -> str:

@@ -34,13 +34,27 @@ def take_site(words: Sequence[str]) -> tuple[list[str], str | None]:
 
     Raises BadName where that is no site's.
     """
-    rest: list[str] = []
+    rest, found = take_options(words, ("--site",))
     site: str | None = None
+    for _, value in found:
+        site = check_site(value or "", "--site")
+    return rest, site
+
+
+def take_options(
+    words: Sequence[str], options: Sequence[str]
+) -> tuple[list[str], list[tuple[str, str | None]]]:
+    """The words without these options, and each option with its value.
+
+    They are ``--name VALUE`` or ``--name=VALUE``; the value is None where the words end before it.
+    """
+    rest: list[str] = []
+    found: list[tuple[str, str | None]] = []
     given = iter(words)
     for word in given:
         option, equals, value = word.partition("=")
-        if option == "--site":
-            site = check_site(value if equals else next(given, ""), "--site")
+        if option in options:
+            found.append((option, value if equals else next(given, None)))
         else:
             rest.append(word)
-    return rest, site
+    return rest, found

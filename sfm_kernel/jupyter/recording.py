@@ -13,6 +13,8 @@ from IPython.core.error import UsageError
 from sfm_kernel.bench.machine import machine
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.lines import Lines
+from sfm_kernel.jupyter.looking import JUDGE
+from sfm_kernel.jupyter.names import take_options
 from sfm_kernel.observe import record, timeline
 from sfm_kernel.observe.record.listing import lines_of_files
 from sfm_kernel.observe.timeline import Recorder, Timeline
@@ -22,26 +24,18 @@ _USAGE = (
     '%sfm record takes one file: `%sfm record run.html`, also with --title "Exercise 3" --name Ada'
 )
 
-_JUDGE = 1.0
-"""Seconds that the explanation waits for calls that have begun just now."""
-
 
 def wanted(words: Sequence[str], options: Sequence[str], usage: str) -> tuple[str, dict[str, str]]:
     """The one word of a command, and its options, of which each has a value.
 
     Raises UsageError, with ``usage``.
     """
-    rest, values = list(words), dict.fromkeys(options, "")
-    found = []
-    while rest:
-        word = rest.pop(0)
-        name, equals, value = word.partition("=")
-        if name not in options:
-            found.append(word)
-        elif equals or rest:
-            values[name] = value if equals else rest.pop(0)
-        else:
+    values = dict.fromkeys(options, "")
+    found, given = take_options(words, options)
+    for name, value in given:
+        if value is None:
             raise UsageError(f"{name} needs a value. {usage}")
+        values[name] = value
     if len(found) != 1 or found[0].startswith("-"):
         raise UsageError(usage)
     return found[0], values
@@ -112,7 +106,7 @@ def write(
             facts=machine(),
             elsewhere=home.pictures,
             run=found,
-            patience=_JUDGE,
+            patience=JUDGE,
         )
     except OSError as problem:
         raise UsageError(f"%sfm record: {path} was not written: {problem.strerror}") from None

@@ -22,7 +22,7 @@ from sfm_kernel.directory.folders import make_folder, make_root
 from sfm_kernel.directory.sites import SITE, check_site
 from sfm_kernel.errors import BadName
 from sfm_kernel.gateway.options import bytes_per_second, seconds
-from sfm_kernel.jupyter.names import MOST_ENGINES
+from sfm_kernel.jupyter.names import MOST_ENGINES, take_options
 from sfm_kernel.jupyter.places import make_private
 
 TOLD = "SFM_SITES"
@@ -128,15 +128,8 @@ def take_sites(words: Sequence[str]) -> tuple[list[str], Sites | None]:
 
     Raises BadName, which says what is wrong.
     """
-    rest: list[str] = []
-    found: dict[str, str] = {}
-    given = iter(words)
-    for word in given:
-        option, equals, value = word.partition("=")
-        if option not in ("--sites", "--delay", "--limit"):
-            rest.append(word)
-            continue
-        found[option] = value if equals else next(given, "")
+    rest, given = take_options(words, ("--sites", "--delay", "--limit"))
+    found = {option: value or "" for option, value in given}
     if "--sites" not in found:
         if found:
             raise BadName(

@@ -8,7 +8,7 @@ from IPython.core.error import UsageError
 
 from sfm_kernel.errors import BadName
 from sfm_kernel.jupyter.commands import OPTIONS
-from sfm_kernel.jupyter.names import engine_names, take_site
+from sfm_kernel.jupyter.names import engine_names, take_options, take_site
 from sfm_kernel.jupyter.settings import Settings, in_words, seconds
 from sfm_kernel.jupyter.sites import Sites, take_sites
 
@@ -55,16 +55,11 @@ def wanted_idle(words: Sequence[str], settings: Settings) -> tuple[list[str], fl
     Raises:
         UsageError: it is no time, or longer than the administrator allows.
     """
-    rest: list[str] = []
+    rest, given = take_options(words, ("--idle",))
     found: float | None = None
-    given = iter(words)
-    for word in given:
-        option, equals, value = word.partition("=")
-        if option != "--idle":
-            rest.append(word)
-            continue
+    for _, value in given:
         try:
-            found = seconds(value if equals else next(given, ""))
+            found = seconds(value or "")
         except ValueError as problem:
             raise UsageError(f"%sfm start --idle: {problem}") from None
     if found is not None and found > settings.max_idle:

@@ -17,7 +17,7 @@ import cloudpickle
 from sfm_kernel.endpoint import Endpoint
 from sfm_kernel.errors import SFMError
 from sfm_kernel.message import Message
-from sfm_kernel.serving.owner import CONTEXT, Service
+from sfm_kernel.serving.owner import CONTEXT, LOOK_EVERY, Service
 from sfm_kernel.transport.base import Member
 
 SLICE = 0.04
@@ -28,9 +28,6 @@ GAP = 0.001
 
 PATIENCE = 10.0
 """Seconds for which an engine that was asked to serve waits for an owner's first message."""
-
-LOOK_EVERY = 0.5
-"""Seconds between two looks at whether the owners live."""
 
 _MESSAGES = 100
 """How many messages are taken before services get their turn."""

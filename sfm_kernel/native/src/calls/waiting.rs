@@ -86,7 +86,6 @@ pub fn wait<H: Host, G: Goal<H>>(
                 }
             }
         }
-        watched.judged().map_err(|why| host.ended(why))?;
         watched.settle(core, goal.examined());
         let woken = goal.sleep(host, limit);
         all = woken != Woken::Rung;
