@@ -15,6 +15,7 @@ from typing_extensions import Buffer, disjoint_base
 __all__ = [
     "Board",
     "Calls",
+    "Channel",
     "Collectives",
     "Exchange",
     "Gateway",
@@ -29,7 +30,6 @@ __all__ = [
     "RaiseInstead",
     "Region",
     "Segment",
-    "Way",
     "abandon_connections",
     "congestion",
     "decode",
@@ -268,7 +268,7 @@ class _EngineWorld(Protocol):
     inbox: Inbox
 
     def members(self) -> tuple[str, int, list[tuple[int, str, int | str]]] | None: ...
-    def way(self, uid: str, /) -> Way | None: ...
+    def channel(self, uid: str, /) -> Channel | None: ...
     def lives(self, uid: str, /) -> bool: ...
 
 def set_mpi_world(world: _EngineWorld, /) -> None:
@@ -383,8 +383,8 @@ class Segment:
 class Calls:
     """What an endpoint inherits ``send``, ``recv``, ``recv_nb`` and ``peek`` from.
 
-    Whoever inherits has the methods that they call where Python decides: ``_way(dest)``,
-    ``_successor(dest, error, way)``, ``_canonical(src, news)``, ``_waiter(template)``,
+    Whoever inherits has the methods that they call where Python decides: ``_channel(dest)``,
+    ``_successor(dest, error, channel)``, ``_canonical(src, news)``, ``_waiter(template)``,
     ``_timed_out(timeout, template)``, ``_would_block(template)``. ``_waiter`` returns None if the
     rank in ``src`` is another process's by now.
     """
@@ -394,7 +394,7 @@ class Calls:
     def _wire(
         self,
         inbox: Inbox,
-        ways: dict[Any, Way],
+        channels: dict[Any, Channel],
         ranks: dict[int, Any],
         context: int = 0,
     ) -> None:
@@ -648,10 +648,10 @@ class Inbox:
         """
 
     @staticmethod
-    def place() -> int:
+    def location() -> int:
         """Where in its program this thread is now, for ``help``."""
 
-    def help(self, number: int, place: int, apart: bool) -> None:
+    def help(self, number: int, location: int, apart: bool) -> None:
         """This thread works from now on for a call that another one has made at ``place``.
 
         What it sends is then seen to come from there, and its waits are not shown: whoever waits
@@ -716,7 +716,7 @@ class Inbox:
         """In a forked child: close without touching what is the parent's."""
 
 @final
-class Way:
+class Channel:
     """The way to one incarnation of a peer, through one transport. Thread-safe.
 
     ``check()`` raises where nothing can arrive at the peer any more; it is called where there is
@@ -734,14 +734,14 @@ class Way:
         dest: str | int,
         src: str | int,
         check: Callable[[], object],
-    ) -> Way:
+    ) -> Channel:
         """To a process that shares memory: makes the ring, a file of its own.
 
         It has ``capacity`` bytes, and up to ``arena`` bytes for large values.
         """
 
     @staticmethod
-    def link(link: Link, dest: str | int, src: str | int, check: Callable[[], object]) -> Way:
+    def link(link: Link, dest: str | int, src: str | int, check: Callable[[], object]) -> Channel:
         """Through a link; large messages in parts, as the peer takes them in."""
 
     @staticmethod
@@ -753,7 +753,7 @@ class Way:
         dest: str | int,
         src: str | int,
         check: Callable[[], object],
-    ) -> Way:
+    ) -> Channel:
         """From ``inbox``, of the member ``uid``, to an inbox of this process, or to itself."""
 
     @property

@@ -149,7 +149,7 @@ class Crew:
                 if left is not None and left <= 0:
                     missing = [rank for rank in range(n) if rank not in results]
                     raise RecvTimeout(f"ranks {missing} had not returned within {timeout} s")
-                watching.look()
+                watching.check()
                 pause = max(0.0, watching.due - time.monotonic())
                 for event, _ in selector.select(pause if left is None else min(left, pause)):
                     report = reports[event.data]

@@ -216,7 +216,7 @@ def _is_wait(text: str | None) -> bool:
     facts = parse(text)
     if not facts:
         return True
-    words = all(isinstance(facts.get(field, ""), str) for field in ("space", "purpose"))
+    words = all(isinstance(facts.get(field, ""), str) for field in ("context_id", "purpose"))
     if facts.get("kind") == "send":
         return words and isinstance(facts.get("peer"), str)
     peers, template = facts.get("peers", ""), facts.get("template")

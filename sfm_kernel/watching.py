@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from sfm_kernel.directory import root
 
 if TYPE_CHECKING:
+    from sfm_kernel.observe.deadlocks import DeadlockReporter
     from sfm_kernel.observe.record import Told
     from sfm_kernel.observe.timeline import Recorder
-    from sfm_kernel.observe.watch import Lookout
 
 LOOK_EVERY = 0.5
 """Seconds between two looks."""
@@ -65,14 +65,14 @@ class Watching:
         self._folder, self._pids = os.path.join(root(), world), pids
         self._tell, self._end, self._hint = tell, end, hint
         self._proof, self._every = proof, every
-        self._lookout: Lookout | None = None
+        self._lookout: DeadlockReporter | None = None
         self._times: dict[int, float] = {}
         self._path, self._script = record, script
         self._told: list[Told] = []
         self._recorder: Recorder | None = None
         self.due = time.monotonic() + every
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Look, if ``due``, which is in ``time.monotonic()``."""
         now = time.monotonic()
         if now < self.due:
@@ -85,12 +85,17 @@ class Watching:
                 self._lookout = self._begin()
             return
         try:
-            self._lookout.look()
+            self._lookout.check()
         except OSError:  # the world is not there: yet, or any more
             return
 
-    def _begin(self) -> Lookout:
-        from sfm_kernel.observe.watch import Lookout, Watch, end_calls, explanation
+    def _begin(self) -> DeadlockReporter:
+        from sfm_kernel.observe.deadlocks import (
+            DeadlockMonitor,
+            DeadlockReporter,
+            end_calls,
+            explanation,
+        )
 
         folder = self._folder
 
@@ -101,7 +106,7 @@ class Watching:
             return end_calls(folder, found)
 
         judge = end if self._end else None
-        return Lookout(Watch(folder, self._proof), self._show, judge, quiet=True)
+        return DeadlockReporter(DeadlockMonitor(folder, self._proof), self._show, judge, quiet=True)
 
     def _show(self, text: str) -> None:
         self._note(text)
@@ -171,11 +176,11 @@ def call(report: str) -> tuple[str, str]:
 def line_of(code: str, line: int) -> str:
     """Where in a program that is, " in a.py, line 3"; empty where no line is known.
 
-    ``code``, ``line``: as segments have them, see ``observe/places.py``.
+    ``code``, ``line``: as segments have them, see ``observe/code_locations.py``.
     """
-    from sfm_kernel.observe.places import in_line, place
+    from sfm_kernel.observe.code_locations import code_location, in_line
 
-    return in_line(place(code, line))
+    return in_line(code_location(code, line))
 
 
 def crash(report: str) -> str:

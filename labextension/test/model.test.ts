@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { History, MOST } from '../src/model/history';
 import { Rates } from '../src/model/rates';
-import { bytesText, durationText, placeText, rateText, siteTexts } from '../src/model/text';
+import { bytesText, durationText, locationText, rateText, siteTexts } from '../src/model/text';
 import type { Flight, Process, Snapshot, Span, Timeline } from '../src/model/types';
 
 function counted(time: number, sent: number, uid = 'a'): Snapshot {
@@ -140,8 +140,8 @@ describe('texts', () => {
     assert.equal(rateText(9.96), '10');
     assert.equal(rateText(12_345), '12k');
     const place = { file: '/a/b.py', line: 3, function: null, cell: null, cell_id: null };
-    assert.equal(placeText(place), 'b.py:3');
-    assert.equal(placeText({ ...place, cell: 7 }), 'cell 7 line 3');
+    assert.equal(locationText(location), 'b.py:3');
+    assert.equal(locationText({ ...place, cell: 7 }), 'cell 7 line 3');
   });
 });
 

@@ -154,7 +154,7 @@ def _process(one: Any, ahead: float, now: float) -> Json:
 
 
 def _where(where: Any) -> str:
-    """As ``observe.places.words`` says it."""
+    """As ``observe.code_locations.words`` says it."""
     if not isinstance(where, dict):
         return ""
     cell, line = where.get("cell"), where.get("line")

@@ -97,7 +97,7 @@ def sweep(folder: str, keep: Collection[str] = ()) -> list[str]:
 
     def lives(uid: str) -> bool:
         if uid not in alive:
-            guest = os.path.join(folder, f"{uid}.abroad")  # a second name of a segment elsewhere
+            guest = os.path.join(folder, f"{uid}.guest")  # a second name of a segment elsewhere
             own = os.path.join(folder, f"{uid}.seg")
             alive[uid] = is_alive(guest if os.path.exists(guest) else own)
         return alive[uid]

@@ -15,7 +15,7 @@ import zmq
 from sfm_kernel import errors
 from sfm_kernel.directory.gateways import GATEWAYS_PURPOSE, MEMBERS_PURPOSE, GatewayKey
 from sfm_kernel.directory.zmq.curve import Keys
-from sfm_kernel.directory.zmq.line import Line, prepare
+from sfm_kernel.directory.zmq.monitor import ConnectionMonitor, prepare
 from sfm_kernel.directory.zmq.sockets import Context, descriptor, has_mail
 from sfm_kernel.directory.zmq.wake import Wake
 from sfm_kernel.errors import EndpointClosed, WorldAccess, WorldError, WorldGone
@@ -67,7 +67,7 @@ class Client:
         self._dealer = self._context.socket(zmq.DEALER)
         prepare(self._dealer, LARGEST_ANSWER)
         keys.connect(self._dealer, server)
-        self._line = Line(self._dealer)
+        self._monitor = ConnectionMonitor(self._dealer)
         try:
             try:
                 self._dealer.connect(url)
@@ -92,7 +92,7 @@ class Client:
             self._thread.join()
         with self._lock:
             if not self._context.closed:
-                self._line.close()
+                self._monitor.close()
                 self._context.term()
                 self._wake.close()
 
@@ -119,9 +119,9 @@ class Client:
             self._number += 1
             number = self._number
             request = json.dumps({"number": number, "ask": what, **details}).encode()
-            self._line.update()
+            self._monitor.update()
             frames = [request, body] if body else [request]
-            if not self._line.dead:
+            if not self._monitor.dead:
                 self._dealer.send_multipart(frames)
             try:
                 self._wait_for(number, frames, deadline)
@@ -147,7 +147,7 @@ class Client:
 
     def _wait_for(self, number: int, request: list[bytes], deadline: float) -> None:
         """Return when the answer is there; with the lock, which others get meanwhile."""
-        breaks = self._line.breaks
+        breaks = self._monitor.breaks
         if self._thread is not None:
             self._wake.ring()  # what has come with the sending is told by no descriptor
         while True:
@@ -155,24 +155,24 @@ class Client:
                 self._read()
             if number in self._answers and not self._is_other:
                 return
-            if self._line.up and self._line.breaks != breaks:
+            if self._monitor.up and self._monitor.breaks != breaks:
                 # What was under way has gone down with the connection. Nothing is asked for that
                 # does harm when it is asked for twice.
-                breaks = self._line.breaks
+                breaks = self._monitor.breaks
                 self._dealer.send_multipart(request)
                 self._wake.ring()
             self._check_open()
-            if self._line.unwelcome:
+            if self._monitor.unwelcome:
                 raise WorldAccess(
                     f"the directory server at {self.url} refuses the key: it is not the key of "
                     f"world {self.world!r} (or something else listens there)"
                 )
-            if self._line.dead or self._is_other or time.monotonic() > deadline:
+            if self._monitor.dead or self._is_other or time.monotonic() > deadline:
                 raise self._gone()
             if self._thread is None:
                 poller = zmq.Poller()
                 poller.register(self._dealer, zmq.POLLIN)
-                poller.register(self._line.monitor, zmq.POLLIN)
+                poller.register(self._monitor.monitor, zmq.POLLIN)
                 poller.poll(50)
             else:
                 self._lock.wait(min(0.05, max(0.0, deadline - time.monotonic())))
@@ -188,7 +188,7 @@ class Client:
             else:
                 self._recognise(answer["server"])
                 self._answers[answer["number"]] = answer, bodies
-        if self._line.update() and self._line.breaks and self._told:
+        if self._monitor.update() and self._monitor.breaks and self._told:
             # The server knows us by another name from now on.
             self._number += 1
             request = {"number": None, "ask": "subscribe"}
@@ -200,7 +200,7 @@ class Client:
         """The thread of ``subscribe``."""
         assert self._told is not None
         poller = select.poll()
-        for fd in (self._wake.fd, descriptor(self._dealer), descriptor(self._line.monitor)):
+        for fd in (self._wake.fd, descriptor(self._dealer), descriptor(self._monitor.monitor)):
             poller.register(fd, select.POLLIN)
         was_up = True
         while True:
@@ -209,7 +209,7 @@ class Client:
                 return
             with self._lock:
                 told = self._read()
-                up = self._line.up
+                up = self._monitor.up
                 self._lock.notify_all()
             for state in told:
                 if state.get("server") == self._server:

@@ -112,7 +112,7 @@ class Elsewhere:
         """End the blocked call number ``call`` of a process; False if it is over, or unreachable.
 
         Args:
-            judgement: JSON, see ``observe.watch``.
+            judgement: JSON, see ``observe.deadlocks``.
         """
         try:
             answer = self._order(do="judge", uid=uid, call=call, judgement=judgement)

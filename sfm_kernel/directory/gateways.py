@@ -6,9 +6,9 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from sfm_kernel.directory.liveness import LivenessMonitor
 from sfm_kernel.directory.sites import check_site
 from sfm_kernel.directory.table import UID
-from sfm_kernel.directory.watch import Watch
 from sfm_kernel.directory.zmq.curve import Keys, gateway_key
 from sfm_kernel.errors import BadName, WorldError, WorldFull
 from sfm_kernel.transport.base import Gateway
@@ -68,7 +68,7 @@ class Gateways:
     """
 
     def __init__(self) -> None:
-        self._all: dict[str, tuple[Gateway, Watch]] = {}
+        self._all: dict[str, tuple[Gateway, LivenessMonitor]] = {}
         self._reports: dict[str, tuple[float, dict[str, Any]]] = {}
 
     @property
@@ -76,7 +76,7 @@ class Gateways:
         return [gateway for gateway, _ in self._all.values()]
 
     @property
-    def watches(self) -> list[Watch]:
+    def watches(self) -> list[LivenessMonitor]:
         """The connections by which is seen that they listen; for the server to poll."""
         return [watch for _, watch in self._all.values()]
 
@@ -99,7 +99,7 @@ class Gateways:
                 raise WorldFull(f"the world has {MOST} gateways, which is its limit")
             names = {gateway.name for gateway in self.listed}
             name = next(name for n in range(1, MOST + 1) if (name := f"{site}-{n}") not in names)
-            watch = Watch(asked["address"])
+            watch = LivenessMonitor(asked["address"])
             self._all[uid] = Gateway(uid, site, asked["address"], name), watch
             is_new = True
         else:

@@ -12,7 +12,7 @@ from typing import Any
 
 from sfm_kernel.directory.cleaning import remove_unused, sweep
 from sfm_kernel.directory.folders import WorldFolder, is_alive
-from sfm_kernel.directory.table import Table, Wish
+from sfm_kernel.directory.table import JoinRequest, Table
 from sfm_kernel.errors import EndpointClosed, WorldAccess, WorldError, WorldGone
 from sfm_kernel.transport.base import Gateway, Member, Name
 
@@ -81,10 +81,10 @@ class LocalDirectory:
     ) -> Member:
         """Register; see ``Directory.join``. Also removes what dead processes left in the folder."""
         asked = name, rank, guest, tuple(names), info or {}, site
-        wish = Wish(uid, pid, host, segment, address, *asked)
+        request = JoinRequest(uid, pid, host, segment, address, *asked)
         with self._folder.locked():
             table = self._table()
-            member = table.admit(wish, lambda one: is_alive(one.segment))
+            member = table.admit(request, lambda one: is_alive(one.segment))
             self._folder.write("members.json", table.dumps())
             # The dead who are still listed keep their segments: observers show how they ended.
             sweep(self.folder, keep={one.uid for one in table.members})

@@ -12,7 +12,7 @@ from sfm_kernel.directory.cleaning import sweep
 from sfm_kernel.directory.client import ANSWER_SECONDS, Client
 from sfm_kernel.directory.elsewhere import Elsewhere
 from sfm_kernel.directory.folders import WorldFolder, is_alive
-from sfm_kernel.directory.table import Wish
+from sfm_kernel.directory.table import JoinRequest
 from sfm_kernel.errors import EndpointClosed, WorldGone
 from sfm_kernel.states import Pictures
 from sfm_kernel.transport.address import check_key
@@ -91,11 +91,11 @@ class RemoteDirectory:
     ) -> Member:
         """Register; see ``Directory.join``. Also removes what the dead left on this machine."""
         asked = name, rank, guest, tuple(names), info or {}, site
-        wish = Wish(uid, pid, host, segment, address, *asked)
-        answer = self._client.ask("join", wish=wish.to_json())
+        request = JoinRequest(uid, pid, host, segment, address, *asked)
+        answer = self._client.ask("join", request=request.to_json())
         while "again" in answer:
             time.sleep(0.02)
-            answer = self._client.ask("join", wish=wish.to_json())
+            answer = self._client.ask("join", request=request.to_json())
         member = Member.from_json(answer["member"])
         self._take(answer)
         if not self._is_told:

@@ -21,11 +21,11 @@ from sfm_kernel.directory.gateways import (
     MEMBERS_PURPOSE,
     Gateways,
 )
+from sfm_kernel.directory.liveness import LivenessMonitor
 from sfm_kernel.directory.relays import Relays
-from sfm_kernel.directory.table import UID, Table, Wish
-from sfm_kernel.directory.watch import Watch
+from sfm_kernel.directory.table import UID, JoinRequest, Table
+from sfm_kernel.directory.zmq.admission import Admission
 from sfm_kernel.directory.zmq.curve import GATEWAY, Keys, gateway_key
-from sfm_kernel.directory.zmq.door import Door
 from sfm_kernel.directory.zmq.limits import bound
 from sfm_kernel.directory.zmq.sockets import Context, descriptor, has_mail
 from sfm_kernel.directory.zmq.wake import Wake
@@ -70,7 +70,7 @@ class DirectoryServer:
         self._uid = secrets.token_hex(16)
         self._table = Table()
         self._version = 0
-        self._watches: dict[str, Watch] = {}
+        self._watches: dict[str, LivenessMonitor] = {}
         self._gateways = Gateways()
         self._relays = Relays()
         self._subscribers: dict[bytes, int] = {}
@@ -84,14 +84,16 @@ class DirectoryServer:
         bound(self._router)
         self._speakers: set[int] = set()
         gateways = Keys(gateway_key(key), GATEWAYS_PURPOSE)
-        self._door = Door(self._context, self._router, keys, self._tell_speakers, gateways)
+        self._admission = Admission(
+            self._context, self._router, keys, self._tell_speakers, gateways
+        )
         try:
             self._bind(bind)
         except zmq.ZMQError as error:
-            self._door.close()
+            self._admission.close()
             self._context.destroy(0)
             raise WorldError(f"no directory server at {bind or own_ip()}: {error}") from error
-        self._door.address = address = self._router.get_string(zmq.LAST_ENDPOINT)
+        self._admission.address = address = self._router.get_string(zmq.LAST_ENDPOINT)
         self.url = address.replace("tcp://0.0.0.0:", f"tcp://{own_ip()}:")
         self._wake = Wake()
         self._thread = threading.Thread(target=self._serve, name="sfm-directory", daemon=True)
@@ -122,7 +124,7 @@ class DirectoryServer:
     def _serve(self) -> None:
         try:
             while not self._closing:
-                self._door.serve()
+                self._admission.serve()
                 while has_mail(self._router):
                     frames = self._router.recv_multipart(copy=False)
                     self._speakers.add(int(frames[-1].get(zmq.MessageOption.SRCFD)))
@@ -135,7 +137,7 @@ class DirectoryServer:
         finally:
             for watch in self._all_watches():
                 watch.close()
-            self._door.close()
+            self._admission.close()
             self._router.close()
             self._context.term()
             self._wake.close()
@@ -143,7 +145,7 @@ class DirectoryServer:
     def _wait(self) -> None:
         """Sleep until there is a request, news of a member, or an answer is due."""
         poller = select.poll()
-        for fd in (self._wake.fd, *self._door.fds, descriptor(self._router)):
+        for fd in (self._wake.fd, *self._admission.fds, descriptor(self._router)):
             poller.register(fd, select.POLLIN)
         watches = self._all_watches()
         for watch in watches:
@@ -158,7 +160,7 @@ class DirectoryServer:
             self._check(watch)
         self._gateways.forget_dead()
 
-    def _all_watches(self) -> list[Watch]:
+    def _all_watches(self) -> list[LivenessMonitor]:
         return [*self._watches.values(), *self._gateways.watches]
 
     def _tell_speakers(self) -> set[int]:
@@ -166,7 +168,7 @@ class DirectoryServer:
         told, self._speakers = self._speakers, set()
         return told
 
-    def _check(self, watch: Watch) -> None:
+    def _check(self, watch: LivenessMonitor) -> None:
         before = watch.dead, watch.unreachable is None
         watch.check()
         if before != (watch.dead, watch.unreachable is None):
@@ -248,14 +250,14 @@ class DirectoryServer:
         return {"world": self.world}
 
     def _join(self, asked: dict[str, Any]) -> dict[str, Any]:
-        wish = Wish.from_json(asked["wish"])
+        request = JoinRequest.from_json(asked["request"])
         for watch in self._watches.values():
             self._check(watch)
         if any(watch.unsure for watch in self._watches.values()):
             return {"again": True}  # somebody has probably just died: who, is about to be known
-        watch = Watch(wish.address, knock(self.key, self._uid, wish.uid))
+        watch = LivenessMonitor(request.address, knock(self.key, self._uid, request.uid))
         try:
-            member = self._table.admit(wish, lambda one: not self._watches[one.uid].dead)
+            member = self._table.admit(request, lambda one: not self._watches[one.uid].dead)
         except BaseException:
             watch.close()
             raise

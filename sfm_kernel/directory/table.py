@@ -20,7 +20,7 @@ UID = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
-class Wish:
+class JoinRequest:
     """What a process asks for when it joins; ``Directory.join`` explains the fields.
 
     Raises BadName or TypeError on what cannot be wished for.
@@ -57,12 +57,12 @@ class Wish:
             raise TypeError(f"info must consist of JSON's types: {error}") from None
 
     def to_json(self) -> dict[str, Any]:
-        """The wish as JSON's own types."""
+        """The request as JSON's own types."""
         return asdict(self)
 
     @classmethod
-    def from_json(cls, record: dict[str, Any]) -> Wish:
-        """The wish that ``to_json`` described; raises TypeError or ValueError if malformed."""
+    def from_json(cls, record: dict[str, Any]) -> JoinRequest:
+        """The request that ``to_json`` described; raises TypeError or ValueError if malformed."""
         return cls(**{**record, "names": tuple(record.get("names", ()))})
 
 
@@ -94,61 +94,63 @@ class Table:
         self._next_slot = next_slot
         self.departed = list(departed)
 
-    def admit(self, wish: Wish, lives: Callable[[Member], bool]) -> Member:
+    def admit(self, request: JoinRequest, lives: Callable[[Member], bool]) -> Member:
         """Enter a newcomer as ``Directory.join`` says. On an error the table is unchanged."""
-        living = [one for one in self.members if one.uid != wish.uid and lives(one)]
+        living = [one for one in self.members if one.uid != request.uid and lives(one)]
         if len(living) >= MAX_MEMBERS:
             raise WorldFull(f"the world has {MAX_MEMBERS} living processes, which is its limit")
-        rank, name = self._choose(wish, living)
+        rank, name = self._choose(request, living)
         living_uids = {one.uid for one in living}
         kept = [
             one
             for one in self.members
             if one.uid in living_uids
-            or (one.uid != wish.uid and one.name != name and (rank is None or one.rank != rank))
+            or (one.uid != request.uid and one.name != name and (rank is None or one.rank != rank))
         ]
         if len(kept) == MAX_MEMBERS:  # somebody dead has to make room
             kept.remove(next(one for one in kept if one.uid not in living_uids))
         slot = self._free_slot(kept)
-        where = wish.segment, wish.address, wish.info, wish.site
-        member = Member(wish.uid, slot, rank, name, wish.pid, wish.host, *where)
+        where = request.segment, request.address, request.info, request.site
+        member = Member(request.uid, slot, rank, name, request.pid, request.host, *where)
         self.members = sorted([*kept, member], key=lambda one: one.slot)
         self._next_slot = (slot + 1) % MAX_MEMBERS
         return member
 
-    def _choose(self, wish: Wish, living: list[Member]) -> tuple[int | None, Name]:
+    def _choose(self, request: JoinRequest, living: list[Member]) -> tuple[int | None, Name]:
         ranks = {one.rank: one for one in living if one.rank is not None}
         names = {one.name: one for one in living}
-        name = wish.name
-        if wish.guest:
+        name = request.name
+        if request.guest:
             rank = None
             if name is None:
                 homes = ("home" if n == 1 else f"home{n}" for n in range(1, MAX_MEMBERS + 1))
                 name = next(home for home in homes if home not in names)
         else:
-            rank = self._choose_rank(wish, ranks, names)
+            rank = self._choose_rank(request, ranks, names)
             if rank in ranks:
                 raise NameInUse(_in_use(f"rank {rank}", ranks[rank]))
             if name is None:
-                name = wish.names[rank] if rank < len(wish.names) else rank
+                name = request.names[rank] if rank < len(request.names) else rank
         if name in names:
             raise NameInUse(_in_use(f"the name {name!r}", names[name]))
         return rank, name
 
-    def _choose_rank(self, wish: Wish, ranks: dict[int, Member], names: dict[Name, Member]) -> int:
-        if wish.rank is not None:
-            return wish.rank
-        if isinstance(wish.name, int):
-            return wish.name
-        former = [one.rank for one in self.members if one.name == wish.name]
-        given = [rank for rank, name in enumerate(wish.names) if name == wish.name]
+    def _choose_rank(
+        self, request: JoinRequest, ranks: dict[int, Member], names: dict[Name, Member]
+    ) -> int:
+        if request.rank is not None:
+            return request.rank
+        if isinstance(request.name, int):
+            return request.name
+        former = [one.rank for one in self.members if one.name == request.name]
+        given = [rank for rank, name in enumerate(request.names) if name == request.name]
         for rank in (*former, *given):
             if rank is not None and rank not in ranks:
                 return rank
         rank = 0
         while rank in ranks or (
             # The name that comes with this rank is taken: the next rank may do.
-            wish.name is None and rank < len(wish.names) and wish.names[rank] in names
+            request.name is None and rank < len(request.names) and request.names[rank] in names
         ):
             rank += 1
         return rank

@@ -67,7 +67,7 @@ class Endpoint(Messaging):
         self._peers = Peers(
             member, directory, self._transports, kinds, lambda: inbox.closed, self._tell_silence
         )
-        self._wire(inbox, self._peers.ways, self._peers.ranks)
+        self._wire(inbox, self._peers.channels, self._peers.ranks)
         self._callbacks = Callbacks(inbox)
         self._size = size
         self._contexts: dict[str, Context] = {}
@@ -142,8 +142,8 @@ class Endpoint(Messaging):
                 made = self._contexts[name] = Context(self, name)
                 made.title = lambda: f"context {name!r}"
                 if len(self._contexts) <= _TOLD:
-                    spaces = ((f"{one.space:x}", key) for key, one in self._contexts.items())
-                    self.describe(contexts={space: key[:_LONGEST] for space, key in spaces})
+                    named = ((f"{one.context_id:x}", key) for key, one in self._contexts.items())
+                    self.describe(contexts={number: key[:_LONGEST] for number, key in named})
             return self._contexts[name]
 
     @property

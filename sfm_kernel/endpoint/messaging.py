@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sfm_kernel._native import Calls, Way
+from sfm_kernel._native import Calls, Channel
 from sfm_kernel.endpoint.calls import call
 from sfm_kernel.endpoint.seen import asked, facts
 from sfm_kernel.errors import AddressError, PeerLost, RecvTimeout, SFMError, WouldBlock
@@ -29,7 +29,7 @@ class Messaging(Calls):
     _inbox: Any
     _peers: Peers
     _network: threading.Thread
-    _space = 0
+    _context_id = 0
 
     @property
     def buffering(self) -> int:
@@ -52,22 +52,22 @@ class Messaging(Calls):
         self._buffering = nbytes
 
     @property
-    def space(self) -> int:
+    def context_id(self) -> int:
         """The number of the context in which messages are matched; 0 for the user's own."""
-        return self._space
+        return self._context_id
 
     def with_buffering(self, nbytes: int) -> Context:
         """The same space of messages, for sending with another ``buffering``."""
         return Context(self, None, nbytes)
 
-    def _way(self, dest: Any) -> Way:
+    def _channel(self, dest: Any) -> Channel:
         """The way to ``dest``, asked for before the first message goes there."""
         try:
-            return self._peers.route(dest).way
+            return self._peers.route(dest).channel
         except TypeError:
             raise AddressError(f"dest is a name or a rank, not {dest!r}") from None
 
-    def _successor(self, dest: Name, lost: PeerLost, failed: Way) -> Way:
+    def _successor(self, dest: Name, lost: PeerLost, failed: Channel) -> Channel:
         """The way to the process that has taken the place of the lost one; raises ``lost`` if none.
 
         ``failed`` is the way that led to the lost one.
@@ -76,7 +76,7 @@ class Messaging(Calls):
         successor = self._peers.successor(dest)
         if successor is None:
             raise lost
-        return successor.way
+        return successor.channel
 
     def _canonical(self, src: Any, news: bool) -> Any:
         return self._peers.canonical(src, news)
@@ -117,7 +117,7 @@ class Messaging(Calls):
             "recv",
             peers,
             template=told,
-            space=self._space,
+            context_id=self._context_id,
             purpose=purpose,
             group=self._group(),
         )
@@ -195,15 +195,17 @@ class Context(Messaging):
         self._member, self._inbox = endpoint._member, endpoint._inbox
         self._peers, self._network = endpoint._peers, endpoint._network
         self.buffering = endpoint.buffering if buffering is None else buffering
-        self._space = endpoint._space
+        self._context_id = endpoint._context_id
         if name is not None:
             # 64 bits of a good hash: two of the few names of a world will not meet. Never 0.
             digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
             number = max(8, int.from_bytes(digest, "little")) & ~7
-            self._space = number | (not news) | library << 2  # the core tells them by these bits
+            self._context_id = (
+                number | (not news) | library << 2
+            )  # the core tells them by these bits
         if answers:
-            self._space |= 2
-        self._wire(self._inbox, self._peers.ways, self._peers.ranks, self._space)
+            self._context_id |= 2
+        self._wire(self._inbox, self._peers.channels, self._peers.ranks, self._context_id)
 
     def wait(self, seconds: float, /, **template: Any) -> bool:
         """Whether a message that fits is here; blocks until one is, for at most so many seconds.

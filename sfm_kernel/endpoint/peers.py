@@ -15,7 +15,7 @@ from sfm_kernel.errors import AddressError, EndpointClosed, PeerLost, SFMError, 
 from sfm_kernel.transport.base import Directory, Member, Name, Route, Transport
 
 if TYPE_CHECKING:
-    from sfm_kernel._native import Way
+    from sfm_kernel._native import Channel
 
 LOOK_EVERY = 10
 """A blocked receive looks up every 100 ms for signals, and so many times less often for the death
@@ -32,7 +32,7 @@ class Peers:
     message to somebody who is known.
 
     Attributes:
-        ways: the native side of the routes, by the same names, for the native calls.
+        channels: the native side of the routes, by the same names, for the native calls.
         ranks: the names of those who have a rank, for the native calls.
     Args:
         kinds: the transports that may be used for sending, by their ``kind``.
@@ -56,7 +56,7 @@ class Peers:
         self._left: dict[Name, Member] = {}  # who had names that nobody has now
         self._before = frozenset(one.uid for one in directory.departed())
         self._routes: dict[Name, Route] = {}
-        self.ways: dict[Name, Way] = {}
+        self.channels: dict[Name, Channel] = {}
         self.ranks: dict[int, Name] = {}
         self._unknown: dict[int, _UnknownRank] = {}
         self._tell = tell
@@ -197,14 +197,14 @@ class Peers:
 
     def _remember_route(self, name: Name, route: Route) -> Route:
         self._routes[name] = route
-        self.ways[name] = route.way
+        self.channels[name] = route.channel
         return route
 
     def _forget_route(self, name: Name) -> None:
         del self._routes[name]
-        self.ways.pop(name, None)
+        self.channels.pop(name, None)
 
-    def give_up(self, dest: Name, failed: Way) -> None:
+    def give_up(self, dest: Name, failed: Channel) -> None:
         """The next message to ``dest`` gets a new way; ``failed`` is the old one.
 
         If another thread has made a new way already, that one stays: of two ways to the same
@@ -212,7 +212,7 @@ class Peers:
         """
         with self._routing():
             lost = self._routes.get(dest)
-            if lost is None or lost.way is not failed:
+            if lost is None or lost.channel is not failed:
                 return
             for name in [name for name, route in self._routes.items() if route is lost]:
                 self._forget_route(name)
@@ -230,7 +230,7 @@ class Peers:
         """Let go of the ways: they and we refer to each other."""
         with self._routing():
             self._routes.clear()
-            self.ways.clear()
+            self.channels.clear()
 
     # ---- waiting for somebody ----
 

@@ -48,7 +48,7 @@ def facts(
     *,
     every: bool = False,
     template: dict[str, Any] | None = None,
-    space: int = 0,
+    context_id: int = 0,
     purpose: str = "",
     known: float = 0.0,
     group: tuple[str, str] | None = None,
@@ -67,7 +67,7 @@ def facts(
     if names is not None and None in names:
         names = None
     told = {"kind": kind, "peers": names, "known": known, "all": every, "template": conditions}
-    told |= {"space": f"{space:x}" if space else "", "purpose": purpose}
+    told |= {"context_id": f"{context_id:x}" if context_id else "", "purpose": purpose}
     return json.dumps(told | {"group": group} if group else told)
 
 

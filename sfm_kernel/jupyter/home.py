@@ -191,7 +191,7 @@ class Home:
         return told
 
     def judge(self, uid: str, call: int, judgement: str) -> bool:
-        """End a blocked call on another machine; see ``observe.watch.end_calls``."""
+        """End a blocked call on another machine; see ``observe.deadlocks.end_calls``."""
         return bool(self._engines.directory.judge(uid, call, judgement))
 
     @contextmanager

@@ -12,7 +12,7 @@ from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.tables import Diagnosis, SitesView, queue_table, status_table
 from sfm_kernel.jupyter.watch import watch
 from sfm_kernel.observe import explain, snapshot, timeline
-from sfm_kernel.observe.places import words as place
+from sfm_kernel.observe.code_locations import words as code_location
 
 Look = Callable[[Home, Sequence[str]], None]
 """Shows something of the notebook's world; gets the words after the command."""
@@ -78,5 +78,5 @@ def _processes(home: Home) -> list[dict[str, Any]]:
 
 def _call(process: Mapping[str, Any]) -> str:
     """In which call it is blocked, and where."""
-    where = place(process["where"])
+    where = code_location(process["where"])
     return f"{process['waits']} ({where})" if where else str(process["waits"])

@@ -15,10 +15,10 @@ from IPython.display import display
 from sfm_kernel.errors import SFMError
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.tables import Note
-from sfm_kernel.observe import Watch, snapshot
+from sfm_kernel.observe import DeadlockMonitor, snapshot
+from sfm_kernel.observe.deadlocks import DeadlockReporter, end_calls
 from sfm_kernel.observe.record import Told
 from sfm_kernel.observe.snapshot import calls
-from sfm_kernel.observe.watch import Lookout, end_calls
 from sfm_kernel.transport.base import Member
 
 _LOOK_EVERY = 0.25
@@ -71,13 +71,13 @@ class Watcher:
         sfm, over = self._home.sfm, self._over
         if self._own and over.wait(_PATIENCE):
             return
-        watch = Watch(sfm, elsewhere=self._home.pictures)
+        watch = DeadlockMonitor(sfm, elsewhere=self._home.pictures)
         own = sfm.uid if self._own else ""
-        lookout = Lookout(watch, self._tell, self._end if self._ends else None, of=own)
+        lookout = DeadlockReporter(watch, self._tell, self._end if self._ends else None, of=own)
         while not over.wait(_LOOK_EVERY):
             try:
                 if not self._own or _is_in_a_call(sfm):
-                    lookout.look()
+                    lookout.check()
             except (OSError, SFMError):  # the world is gone
                 return
 
@@ -143,6 +143,6 @@ def _lost(dead: Mapping[str, Any], processes: Any) -> str:
 
 def _texts(process: Mapping[str, Any]) -> Counter[str]:
     """The user's own messages in an inbox; those of libraries are received by their later calls."""
-    own = [one["attributes"] for one in process["messages"] if not one["space"]]
+    own = [one["attributes"] for one in process["messages"] if not one["context_id"]]
     shown = [[(name, value) for name, value in one if name != "dest"] for one in own]
     return Counter(", ".join(f"{name}={value}" for name, value in one) for one in shown)

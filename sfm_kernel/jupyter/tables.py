@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from sfm_kernel.directory.sites import are_worth_telling
-from sfm_kernel.observe.places import words
+from sfm_kernel.observe.code_locations import words
 from sfm_kernel.observe.snapshot import message_text
 
 _LONGEST = 60
@@ -112,7 +112,7 @@ def queue_table(processes: Sequence[Mapping[str, Any]]) -> Table:
     rows: list[list[object]] = []
     for one in processes:
         rows.append([one["name"], one["depth"], one["bytes"], None])
-        own = [message for message in one["messages"] if not message["space"]]
+        own = [message for message in one["messages"] if not message["context_id"]]
         texts = [message_text(message) for message in own]
         if others := len(one["messages"]) - len(own):
             texts.append(f"{'and ' if own else ''}{others} of a library (MPI, a group, …)")

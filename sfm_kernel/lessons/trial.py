@@ -24,9 +24,9 @@ from sfm_kernel.launch import Crew, remove
 from sfm_kernel.lessons.cell import Attempt
 from sfm_kernel.lessons.check import Arguments, Check
 from sfm_kernel.lessons.rank import Outcome, Work, call
+from sfm_kernel.observe.deadlocks import explanation
 from sfm_kernel.observe.explain import explain
 from sfm_kernel.observe.snapshot import snapshot
-from sfm_kernel.observe.watch import explanation
 from sfm_kernel.watching import Watching
 
 LATE = 0.03
@@ -181,7 +181,7 @@ class _Forks(Crew):
                 peer["sent"] for peer in one["peers"] if site.get(peer["name"]) != one["site"]
             )
             for message in one["messages"]:
-                if not message["space"]:  # what a library has left is its own affair
+                if not message["context_id"]:  # what a library has left is its own affair
                     what = ", ".join(
                         f"{name}={value}"
                         for name, value in message["attributes"]

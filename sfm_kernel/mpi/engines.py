@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from sfm_kernel._native import Inbox, Way, refresh_mpi, set_mpi_world
+from sfm_kernel._native import Channel, Inbox, refresh_mpi, set_mpi_world
 from sfm_kernel.endpoint import Endpoint
 from sfm_kernel.errors import EndpointClosed, PeerLost, SFMError, UnknownName
 from sfm_kernel.mpi import library
@@ -71,13 +71,13 @@ class _World:
         rank = [one.uid for one in by_rank].index(self._endpoint.uid)
         return self._endpoint.world, rank, [(one.slot, one.uid, one.name) for one in by_rank]
 
-    def way(self, uid: str) -> Way | None:
+    def channel(self, uid: str) -> Channel | None:
         """The way to a process; None where it is gone, or another one has its name now."""
         try:
             route = self._endpoint._peers.route(self._seen[uid].name)
         except (EndpointClosed, PeerLost, UnknownName):
             return None
-        return route.way if route.peer.uid == uid else None
+        return route.channel if route.peer.uid == uid else None
 
     def is_near(self, uid: str) -> bool:
         """Whether memory is shared with a process, and used."""

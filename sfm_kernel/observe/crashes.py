@@ -12,7 +12,7 @@ import re
 import signal
 from contextlib import suppress
 
-from sfm_kernel.observe.places import Place, in_line, source, words
+from sfm_kernel.observe.code_locations import CodeLocation, in_line, source, words
 
 _OURS = ("libmpi.so", "libmpi_abi.so", "libsfm.so")
 
@@ -93,7 +93,7 @@ def _meaning(number: int, code: int, address: int, full: bool, check: int) -> st
     return ""
 
 
-def _place(lines: list[str], cell: str) -> Place | None:
+def _place(lines: list[str], cell: str) -> CodeLocation | None:
     """The innermost frame that is the program's own; one with a line goes before all others."""
     identity = cell.split("\t") if cell.count("\t") == 1 else ["", ""]
     known = None
@@ -111,7 +111,7 @@ def _place(lines: list[str], cell: str) -> Place | None:
     return known
 
 
-def _line(where: Place) -> str:
+def _line(where: CodeLocation) -> str:
     """What stands there, if it can be read."""
     with suppress(OSError), open(where["file"], encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, 1):

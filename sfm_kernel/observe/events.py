@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from sfm_kernel.observe.places import place
+from sfm_kernel.observe.code_locations import code_location
 from sfm_kernel.observe.snapshot import Observer, segments
 
 AHEAD_SECONDS = 3600.0
@@ -46,6 +46,6 @@ def events(
                 continue
             event = {"uid": uid, "nth": nth, "time": at, "what": what}
             event |= {"peer": uids.get(peer, peer), "number": number, "nbytes": nbytes}
-            event |= {"where": place(texts.get(code), line), "attributes": attributes}
+            event |= {"where": code_location(texts.get(code), line), "attributes": attributes}
             found.append(event)
     return sorted(found, key=lambda one: (one["time"], one["nth"]))

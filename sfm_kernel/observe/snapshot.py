@@ -16,9 +16,9 @@ from functools import lru_cache
 from typing import Any, cast
 
 from sfm_kernel._native import Observer as Observer  # for who looks often
+from sfm_kernel.observe.code_locations import code_location
 from sfm_kernel.observe.links import links_of, sites_of
 from sfm_kernel.observe.literals import literal
-from sfm_kernel.observe.places import place
 from sfm_kernel.states import UNSETTLED, are_sound, damaged, parse, parse_others
 
 WHATEVER = UNSETTLED - 1
@@ -227,7 +227,7 @@ class _Process:
             "wait": wait,
             "polls": self._polls(),
             "now": self._now(),
-            "where": place(state["code"], state["line"]),
+            "where": code_location(state["code"], state["line"]),
             "others": _others(state["others"]) if state["alive"] else [],
             "settled": wait is not None and self._is_settled(wait, names, taken, since),
             "depth": state["depth"],
@@ -278,7 +278,7 @@ class _Process:
         if wait is None or lasted < POLLING or ago > max(LULL, rare):
             return None
         since = time.time() - ago - lasted
-        return {"count": count, "since": since, "wait": wait, "where": place(code, line)}
+        return {"count": count, "since": since, "wait": wait, "where": code_location(code, line)}
 
     def _now(self) -> dict[str, Any] | None:
         """What its main thread is in."""
@@ -288,7 +288,7 @@ class _Process:
         if not self.state["alive"] or main is None:
             return None
         does, line, code = main
-        return {"does": does, "where": place(code, line)}
+        return {"does": does, "where": code_location(code, line)}
 
     def _is_stopped(self) -> bool:
         """Whether the system says so; it can be asked only about processes of this machine."""
@@ -337,7 +337,7 @@ def _others(text: str | None) -> list[dict[str, Any]]:
     if found is None or text is None:  # it was being written
         return [{"kind": "more", "name": "1", "where": None, "cell": None}]
     return [
-        {"kind": kind, "name": name, "where": place(code, line), "cell": cell}
+        {"kind": kind, "name": name, "where": code_location(code, line), "cell": cell}
         for kind, name, code, line, cell in found
     ]
 
@@ -360,7 +360,7 @@ def _wait(facts: Mapping[str, Any], text: str | None, until: float = 0.0) -> dic
         "peers": peers,
         "all": every,
         "until": until or None,
-        "space": facts.get("space", ""),
+        "context_id": facts.get("context_id", ""),
         "purpose": facts.get("purpose", ""),
         "group": facts.get("group"),
     }
@@ -372,13 +372,13 @@ def _lines(summary: str | None) -> list[str]:
 
 
 def _message(line: str, contexts: Mapping[str, str]) -> dict[str, Any]:
-    space, nbytes, *pairs = line.split("\t")
+    context_id, nbytes, *pairs = line.split("\t")
     attributes = [pair.split(_UNIT, 1) for pair in pairs if _UNIT in pair]
     src = next((value for name, value in attributes if name == "src"), None)
     return {
         "src": None if src is None else _value(src),
-        "space": "" if space == "0" else space,
-        "context": contexts.get(space),
+        "context_id": "" if context_id == "0" else context_id,
+        "context": contexts.get(context_id),
         "bytes": int(nbytes) if _COUNT.fullmatch(nbytes) else 0,
         "attributes": attributes,
     }

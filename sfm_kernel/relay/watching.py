@@ -17,8 +17,8 @@ from sfm_kernel.directory.pictures import pack
 from sfm_kernel.directory.relays import HELD_SECONDS
 from sfm_kernel.directory.signals import interrupt
 from sfm_kernel.errors import WorldAccess, WorldError, WorldGone
+from sfm_kernel.observe.deadlocks import judge
 from sfm_kernel.observe.snapshot import Observer, pulse, segments, states
-from sfm_kernel.observe.watch import judge
 from sfm_kernel.relay.lock import Lock
 from sfm_kernel.states import parse
 

@@ -211,7 +211,9 @@ class _Answers(Context):
         self.awaited: Callable[[], Sequence[Name]] = tuple
 
     def _facts(self, template: dict[str, Any], purpose: str = "") -> str:
-        return facts("recv", self.awaited(), space=self.space, purpose=purpose or self._doing())
+        return facts(
+            "recv", self.awaited(), context_id=self.context_id, purpose=purpose or self._doing()
+        )
 
 
 class _Request(NamedTuple):

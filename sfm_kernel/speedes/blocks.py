@@ -81,7 +81,7 @@ class Blocks:
     ) -> None:
         self._folder, self._own, self._alive = folder, own, alive
         self._kind = f"{_kind(group)}{next(_files)}"
-        self._space = arena_bytes() // PAGE * PAGE
+        self._context_id = arena_bytes() // PAGE * PAGE
         self._fd = -1
         self._map: mmap.mmap | None = None
         self._linked: set[str] = set()
@@ -138,7 +138,7 @@ class Blocks:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._fd, 0)
                 self._reserved = 0
-                os.ftruncate(self._fd, self._space)
+                os.ftruncate(self._fd, self._context_id)
 
     def close(self) -> None:
         """Remove the file's own name. Who has yet to open it still has its own."""
@@ -157,7 +157,7 @@ class Blocks:
                 if block.start - start >= length:
                     break
                 start = block.end
-            if self._space - start >= length:
+            if self._context_id - start >= length:
                 return start
         return None
 
@@ -187,8 +187,8 @@ class Blocks:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
         fd = os.open(self.path, flags, 0o600)
         try:
-            os.ftruncate(fd, self._space)
-            self._map = mmap.mmap(fd, self._space)
+            os.ftruncate(fd, self._context_id)
+            self._map = mmap.mmap(fd, self._context_id)
         except (OSError, ValueError) as error:
             os.unlink(self.path)
             os.close(fd)

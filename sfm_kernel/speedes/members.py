@@ -9,7 +9,7 @@ from sfm_kernel.endpoint import Context
 from sfm_kernel.errors import PeerLost
 
 if TYPE_CHECKING:
-    from sfm_kernel._native import Way
+    from sfm_kernel._native import Channel
     from sfm_kernel.endpoint import Endpoint
     from sfm_kernel.transport.base import Member, Name
 
@@ -25,11 +25,11 @@ class MembersOnly(Context):
         super().__init__(sfm, name)
         self._uids = {one.name: one.uid for one in members}
 
-    def _way(self, dest: Any) -> Way:
+    def _channel(self, dest: Any) -> Channel:
         if self._peers.route(dest).peer.uid != self._uids[dest]:
             raise PeerLost(dest, "and who has its name now is no member of the group")
-        return super()._way(dest)
+        return super()._channel(dest)
 
-    def _successor(self, dest: Name, lost: PeerLost, failed: Way) -> Way:
+    def _successor(self, dest: Name, lost: PeerLost, failed: Channel) -> Channel:
         self._peers.give_up(dest, failed)
         raise lost

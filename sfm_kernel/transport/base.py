@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from sfm_kernel._native import Way
+    from sfm_kernel._native import Channel
 
 Name = str | int
 
@@ -188,12 +188,12 @@ class Route:
     """
 
     peer: Member
-    way: Way
+    channel: Channel
 
     @property
     def kind(self) -> str:
         """``"shm"``, ``"tcp"``, ``"gateway"`` or ``"inproc"``."""
-        return self.way.kind
+        return self.channel.kind
 
 
 class Transport(ABC):

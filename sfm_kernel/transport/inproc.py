@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable
 
-from sfm_kernel._native import Inbox, Way
+from sfm_kernel._native import Channel, Inbox
 from sfm_kernel.errors import PeerLost
 from sfm_kernel.transport.base import Member, Route, Transport
 
@@ -42,7 +42,7 @@ class InprocTransport(Transport):
         own = self._member
         return Route(
             peer,
-            Way.local(self._inbox, own.uid, inbox, peer.uid, peer.name, own.name, check),
+            Channel.local(self._inbox, own.uid, inbox, peer.uid, peer.name, own.name, check),
         )
 
     def is_near(self, peer: Member) -> bool:

@@ -12,12 +12,12 @@ from collections.abc import Callable
 
 from sfm_kernel._native import (
     Board,
+    Channel,
     Collectives,
     Inbox,
     Known,
     Ledger,
     Segment,
-    Way,
 )
 from sfm_kernel.errors import PeerLost
 from sfm_kernel.transport.base import Member, Route, Transport
@@ -98,7 +98,7 @@ class ShmTransport(Transport):
                 raise PeerLost(peer.name, "and did not receive this message")
 
         try:
-            way = Way.ring(
+            channel = Channel.ring(
                 self._inbox,
                 path,
                 peer.uid,
@@ -111,7 +111,7 @@ class ShmTransport(Transport):
             )
         except FileNotFoundError:
             return None
-        return Route(peer, way)
+        return Route(peer, channel)
 
     def is_near(self, peer: Member) -> bool:
         return os.path.exists(segment_path(self._folder, peer.uid))

@@ -17,7 +17,7 @@ import os
 import weakref
 from collections.abc import Callable
 
-from sfm_kernel._native import Exchange, Inbox, Way, abandon_connections, knock
+from sfm_kernel._native import Channel, Exchange, Inbox, abandon_connections, knock
 from sfm_kernel.errors import EndpointClosed, PeerLost, WorldError
 from sfm_kernel.transport.address import check_key, listen, most_strangers, raise_descriptors
 from sfm_kernel.transport.base import Directory, Gateway, Member, Name, Route, Transport
@@ -79,7 +79,7 @@ class TcpTransport(Transport):
             if link.lost is not None or not alive():
                 raise PeerLost(peer.name, link.lost or "and did not receive this message")
 
-        return Route(peer, Way.link(link, peer.name, self._name, check))
+        return Route(peer, Channel.link(link, peer.name, self._name, check))
 
     def lost(self, peer: Member) -> bool:
         """Whether its process is gone as far as connections tell, or what it sent made no sense.

@@ -44,7 +44,7 @@ def place(line: int, cell: int | None = 1, cell_id: str | None = None) -> Json:
 def message(src: str | int, /, **attributes: object) -> Json:
     """A message with these attributes, in Python's notation."""
     pairs = [[name, repr(value)] for name, value in attributes.items()]
-    return {"src": src, "space": "", "bytes": 100, "attributes": pairs}
+    return {"src": src, "context_id": "", "bytes": 100, "attributes": pairs}
 
 
 def process(name: str | int, rank: int, state: str = "idle", **more: Any) -> Json:

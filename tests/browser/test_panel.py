@@ -86,7 +86,7 @@ def test_what_processes_do_that_are_in_no_call(shown: Page, stream: fake.Stream)
         return {"now": {"does": does, "where": fake.place(4, 7)}, "where": fake.place(1, 7)}
 
     wait = {"kind": "recv", "text": "recv_nb(tag=2)", "template": [], "peers": None, "all": False,
-            "until": None, "space": "", "purpose": "", "group": None}  # fmt: skip
+            "until": None, "context_id": "", "purpose": "", "group": None}  # fmt: skip
     why = "no gateway of oslo answers"
     polls = {"count": 9, "since": time.time() - 90, "wait": wait, "where": fake.place(2, 7)}
     stream.show(

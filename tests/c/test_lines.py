@@ -16,8 +16,8 @@ import pytest
 from sfm_kernel import directory
 from sfm_kernel._native import resolve
 from sfm_kernel.observe import explain
+from sfm_kernel.observe.code_locations import code_location, source, words
 from sfm_kernel.observe.events import events
-from sfm_kernel.observe.places import place, source, words
 from tests.c.building import PROGRAMS, variant
 
 SOURCE = PROGRAMS.parent / "lines" / "exchange.c"
@@ -155,17 +155,17 @@ def test_what_was_compiled_anew_is_not_taken_for_what_runs(tmp_path: Path) -> No
     listed = subprocess.run(["readelf", "-n", program], capture_output=True, text=True, check=True)
     build_id = listed.stdout.partition("Build ID: ")[2].split()[0][:16]
     code = f"\t\t0\t@{build_id}\t{program}"
-    assert words(place(code, address)) == "prog.c, line 1 (main)"
+    assert words(code_location(code, address)) == "prog.c, line 1 (main)"
     program.unlink()  # as compilers do: somebody may run it
     build(tmp_path, "\n\nint main(void) { return 1; }\n", "-g")
-    assert words(place(code, address)) == "prog"
+    assert words(code_location(code, address)) == "prog"
     assert words(source(str(program), address_of(program, "main"))) == "prog.c, line 3 (main)"
 
 
 def test_cells_by_the_name_of_their_source(tmp_path: Path) -> None:
     def at(name: str, cell: str) -> Any:
         program = build(tmp_path, f'#line 3 "{name}"\nint main(void) {{ return 0; }}\n', "-g")
-        found = place(f"{cell}\t0\t@\t{program}", address_of(program, "main"))
+        found = code_location(f"{cell}\t0\t@\t{program}", address_of(program, "main"))
         assert found is not None
         return words(found), found["cell_id"]
 
@@ -180,8 +180,8 @@ def test_what_is_no_binary_has_no_lines(tmp_path: Path) -> None:
         (tmp_path / "file").write_bytes(text)
         assert resolve(tmp_path / "file", 5) is None
     assert resolve(tmp_path, 5) is None and resolve("/nowhere", 5) is None
-    assert words(place("\t\t0\t@\t/nowhere", 5)) == "nowhere"
-    assert place("\t\t0\t@\t/usr/lib/nothing.so", 5) is None
+    assert words(code_location("\t\t0\t@\t/nowhere", 5)) == "nowhere"
+    assert code_location("\t\t0\t@\t/usr/lib/nothing.so", 5) is None
 
 
 def test_a_damaged_binary_harms_nobody(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ import pytest
 import sfm_kernel
 from sfm_kernel.errors import PeerLost
 from sfm_kernel.observe import snapshot
-from sfm_kernel.observe.watch import Watch, end_calls
+from sfm_kernel.observe.deadlocks import DeadlockMonitor, end_calls
 from tests.c.building import INCLUDE, PROGRAMS, program
 
 PATIENCE = 60.0
@@ -292,7 +292,7 @@ def test_a_proven_deadlock_ends_the_call(world: str) -> None:
         running("wait.c", world, "B", "A", "-1") as other,
     ):
         sfm.wait_for("A", "B", timeout=PATIENCE)
-        watch = Watch(sfm.folder, proof=0.5)
+        watch = DeadlockMonitor(sfm.folder, proof=0.5)
         found = until(watch.look)
         assert found["verdict"] == "deadlock" and set(found["cycle"]) == {"A", "B"}
         assert set(end_calls(sfm.folder, found)) == {"A", "B"}

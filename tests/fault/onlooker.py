@@ -15,9 +15,9 @@ from typing import Any
 from sfm_kernel._native import judge
 from sfm_kernel.directory.pictures import pack, unpack
 from sfm_kernel.observe import explain, snapshot
+from sfm_kernel.observe.deadlocks import DeadlockMonitor
 from sfm_kernel.observe.snapshot import Observer, calls, pulse, segments, states
 from sfm_kernel.observe.timeline import Recorder
-from sfm_kernel.observe.watch import Watch
 from tests.observe.pictures import check
 
 
@@ -26,9 +26,9 @@ class Onlooker:
         self._folder = folder
         self._observer = Observer()
         self._recorder = Recorder(folder)
-        self._watch = Watch(folder, proof=1e9)
+        self._watch = DeadlockMonitor(folder, proof=1e9)
 
-    def look(self) -> dict[str, Any]:
+    def check(self) -> dict[str, Any]:
         folder = self._folder
         for observer in (self._observer, None):
             pulse(folder, observer)
@@ -38,7 +38,7 @@ class Onlooker:
             check("snapshot", picture)
             check("diagnosis", explain(folder, observer=observer))
             check("timeline", self._recorder.update(observer=observer))
-        self._watch.look()
+        self._watch.check()
         for path in segments(folder).values():
             judge(path, 1 << 60, "{}")
         return {one["uid"]: one["state"] for one in picture["processes"]}

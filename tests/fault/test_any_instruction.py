@@ -38,7 +38,7 @@ JOIN_AND_ASK = JOIN + "sfm.send(dest='home', ready=True)\n"
 
 
 @dataclass
-class Way:
+class Channel:
     """A way through the core.
 
     Attributes:
@@ -89,18 +89,18 @@ def flood_large(home: Endpoint) -> None:
 
 
 WAYS = {
-    "a small message": Way(JOIN_AND_SEND, "put(3, small); put(4, small)", receive_after_three),
-    "the first message": Way(JOIN, "put(0, small); put(1, small)", receive),
-    "a large message": Way(JOIN_AND_SEND, "put(3, large); put(4, small)", receive_after_three),
-    "an array": Way(JOIN_AND_SEND, "put(3, arrays); put(4, small)", receive_after_three),
-    "a send that waits": Way(
+    "a small message": Channel(JOIN_AND_SEND, "put(3, small); put(4, small)", receive_after_three),
+    "the first message": Channel(JOIN, "put(0, small); put(1, small)", receive),
+    "a large message": Channel(JOIN_AND_SEND, "put(3, large); put(4, small)", receive_after_three),
+    "an array": Channel(JOIN_AND_SEND, "put(3, arrays); put(4, small)", receive_after_three),
+    "a send that waits": Channel(
         JOIN_AND_SEND, "sfm.buffering = 0; put(3, small); put(4, large)", receive_after_three
     ),
-    "receiving": Way(JOIN_AND_ASK, "for _ in range(30): sfm.recv()", flood_small),
-    "receiving in parts": Way(JOIN_AND_ASK, "for _ in range(2): sfm.recv()", flood_large),
-    "a receive that waits": Way(JOIN_AND_ASK, "sfm.recv(0.2, tag='never')", flood_small),
-    "making room": Way(JOIN_AND_ASK, "time.sleep(60)", flood_large, "sfm-network", 1000),
-    "a callback": Way(
+    "receiving": Channel(JOIN_AND_ASK, "for _ in range(30): sfm.recv()", flood_small),
+    "receiving in parts": Channel(JOIN_AND_ASK, "for _ in range(2): sfm.recv()", flood_large),
+    "a receive that waits": Channel(JOIN_AND_ASK, "sfm.recv(0.2, tag='never')", flood_small),
+    "making room": Channel(JOIN_AND_ASK, "time.sleep(60)", flood_large, "sfm-network", 1000),
+    "a callback": Channel(
         JOIN_AND_ASK,
         "sfm.regcb(lambda m: None); time.sleep(60)",
         flood_small,

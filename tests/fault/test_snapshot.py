@@ -75,7 +75,7 @@ def test_messages_are_described(home: Endpoint, start: Start) -> None:
     home.send(dest="V", n=1, x=0.5, t="a\tb\n<b>", raw=b"1" * 5000, data=np.zeros(1000), none=None)
     wait_until(lambda: look(home)["depth"] == 1)
     (message,) = look(home)["messages"]
-    assert (message["src"], message["space"]) == ("home", "")
+    assert (message["src"], message["context_id"]) == ("home", "")
     assert message["bytes"] > 13_000
     assert message_text(message) == (
         "dest='V', src='home', n=1, x=0.5, t='a b <b>', raw=<bytes: 5000>, "

@@ -73,7 +73,7 @@ def process(name: object, state: str = "running", **changes: Any) -> Dict:
     }
 
 
-PARTS = {"text", "template", "all", "until", "space", "purpose", "group"}
+PARTS = {"text", "template", "all", "until", "context_id", "purpose", "group"}
 """What ``blocked`` takes for the wait."""
 
 
@@ -86,7 +86,7 @@ def blocked(name: object, what: str, whom: Iterable[object] | None, /, **changes
         "peers": None if whom is None else list(whom),
         "all": what in ("collective", "cell"),
         "until": None,
-        "space": "",
+        "context_id": "",
         "purpose": "",
     }
     wait |= {key: changes.pop(key) for key in PARTS & changes.keys()}
@@ -142,7 +142,7 @@ def message(src: object, space: str = "", **attributes: object) -> Dict:
     """A message as it is shown; values are given as their texts."""
     pairs = [[name, str(value)] for name, value in ({"src": repr(src)} | attributes).items()]
     context = space.partition(" ")[2] or None  # "1f lib": the space 1f, whose name is lib
-    shown = {"src": src, "space": space.partition(" ")[0], "context": context}
+    shown = {"src": src, "context_id": space.partition(" ")[0], "context": context}
     return {**shown, "bytes": 100, "attributes": pairs}
 
 

@@ -52,8 +52,8 @@ def test_at_most_three_the_oldest() -> None:
 
 
 def test_messages_of_another_context_are_not_near() -> None:
-    assert near({"tag": 2}, message("B", space="1f", tag=3)) == []
-    process = recv("A", space="1f", template={"tag": 2}, messages=[message("B", "1f", tag=3)])
+    assert near({"tag": 2}, message("B", context_id="1f", tag=3)) == []
+    process = recv("A", context_id="1f", template={"tag": 2}, messages=[message("B", "1f", tag=3)])
     assert len(near_misses(process)) == 1
 
 
@@ -210,7 +210,7 @@ def test_messages_of_libraries_are_not_counted() -> None:
 def test_messages_that_lie_in_another_context() -> None:
     def said(template: Dict, *spaces: str, own: str = "") -> str:
         here = [message("B", space, tag=2) for space in spaces]
-        about = {"messages": here, "depth": len(here), "space": own}
+        about = {"messages": here, "depth": len(here), "context_id": own}
         return str(judge(recv("A", "B", template=template, **about), idle("B"))["sentences"][0])
 
     apart = "A's inbox holds 1 message that would fit, but lies in"
@@ -249,7 +249,7 @@ def test_a_message_that_went_to_somebody_else() -> None:
         {"src": "'D'", "tag": 2},
     ):
         assert said(template) == []
-    assert said({"tag": 2}, space="1f") == []
+    assert said({"tag": 2}, context_id="1f") == []
 
 
 @pytest.mark.parametrize(

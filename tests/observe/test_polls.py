@@ -28,7 +28,7 @@ def polls(**changes: Any) -> Dict:
         for name, value in (("tag", "2"), ("src", "'A'"))
     ]
     wait = {"kind": "recv", "text": "recv_nb(tag=2, src='A')", "template": template,
-            "peers": ["A"], "all": False, "until": None, "space": "", "purpose": "",
+            "peers": ["A"], "all": False, "until": None, "context_id": "", "purpose": "",
             "group": None}  # fmt: skip
     about = {"count": 12_400, "since": NOW - LASTING - 1, "wait": wait, "where": where(4)}
     return {"polls": about | changes}

@@ -98,7 +98,7 @@ def test_calls_of_mpi() -> None:
         text: str = judge(one, process("B"))["sentences"][0]
         return text
 
-    about = {"text": "Mprobe", "purpose": "Mprobe", "space": "1f"}
+    about = {"text": "Mprobe", "purpose": "Mprobe", "context_id": "1f"}
     any_one = told(recv("A", **about))
     assert any_one.startswith("A is in Mprobe and waits for any message.")
     one = told(recv("A", "B", template={"src": "'B'", "tag": 7}, **about))

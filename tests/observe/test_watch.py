@@ -14,10 +14,10 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel import DeadlockDetected, Endpoint
+from sfm_kernel.observe import deadlocks as watching
 from sfm_kernel.observe import snapshot
-from sfm_kernel.observe import watch as watching
+from sfm_kernel.observe.deadlocks import DeadlockMonitor, DeadlockReporter, end_calls
 from sfm_kernel.observe.explain import Graph, diagnose
-from sfm_kernel.observe.watch import Lookout, Watch, end_calls
 from tests.contract.conftest import Background
 from tests.observe.pictures import NOW, Dict, idle, other, picture, process, recv, uid
 from tests.waiting import wait_until
@@ -56,13 +56,13 @@ Look = Callable[..., bool]
 @pytest.fixture
 def look(world_of_two: World) -> Look:
     """``look(after=seconds)``: whether a watch that wants 2 s of proof has it then."""
-    watch = Watch("/nowhere", 2.0, clock=lambda: world_of_two.time)
+    watch = DeadlockMonitor("/nowhere", 2.0, clock=lambda: world_of_two.time)
     found = None
 
     def look(after: float = 0.5) -> bool:
         nonlocal found
         world_of_two.time += after
-        found = watch.look()
+        found = watch.check()
         return found is not None
 
     return look
@@ -86,8 +86,8 @@ def test_it_is_proven_after_a_while(look: Look) -> None:
 
 
 def test_the_diagnosis_is_given(world_of_two: World) -> None:
-    watch = Watch("/nowhere", 0.0, clock=lambda: world_of_two.time)
-    found = [watch.look() for _ in range(5)][-1]
+    watch = DeadlockMonitor("/nowhere", 0.0, clock=lambda: world_of_two.time)
+    found = [watch.check() for _ in range(5)][-1]
     assert found is not None and found["cycle"] == ["A", "B"]
 
 
@@ -137,11 +137,11 @@ def test_where_nobody_is_blocked_nothing_is_explained(look: Look, world_of_two: 
 def looks(world: World, **options: Any) -> list[str]:
     """What a lookout tells in ten seconds: the titles."""
     told: list[str] = []
-    watch = Watch("/nowhere", 2.0, clock=lambda: world.time)
-    lookout = Lookout(watch, lambda text: told.append(text.partition("\n")[0]), **options)
+    watch = DeadlockMonitor("/nowhere", 2.0, clock=lambda: world.time)
+    lookout = DeadlockReporter(watch, lambda text: told.append(text.partition("\n")[0]), **options)
     for _ in range(20):
         world.time += 0.5
-        lookout.look()
+        lookout.check()
     return told
 
 

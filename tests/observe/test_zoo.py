@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from sfm_kernel import ProcessFailed
-from sfm_kernel.observe import Watch
-from sfm_kernel.observe.watch import end_calls
+from sfm_kernel.observe import DeadlockMonitor
+from sfm_kernel.observe.deadlocks import end_calls
 from tests.conftest import LONG
 from tests.observe import zoo
 from tests.observe.harness import LAUNCHERS, Run, launched, running, said
@@ -63,10 +63,10 @@ def test_it_is_explained_and_ended(program: ModuleType, launcher: str) -> None:
         assert (found["title"], found["verdict"]) == (title, "deadlock")
         assert (found["cycle"], set(found["stuck"])) == (program.CYCLE, set(stuck))
 
-        watch, proven = Watch(run.folder, PROOF), None
+        watch, proven = DeadlockMonitor(run.folder, PROOF), None
         while proven is None:
             assert run.running, "it has ended before the deadlock was proven"
-            proven = watch.look()
+            proven = watch.check()
             time.sleep(0.05)
         assert proven["sentences"] == sentences
         # Who was told by a member of its group meanwhile needs not be told again.

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sfm_kernel.observe import snapshot
+from sfm_kernel.observe.deadlocks import end_calls
 from sfm_kernel.observe.explain.graph import YOUNG
-from sfm_kernel.observe.watch import end_calls
 from tests.observe.harness import Run, running
 from tests.observe.rounds import Round, make, play
 from tests.waiting import wait_until

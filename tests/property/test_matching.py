@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from sfm_kernel._native import Calls, Way
+from sfm_kernel._native import Calls, Channel
 from sfm_kernel.errors import WouldBlock
 from sfm_kernel.message import pack
 from sfm_kernel.transport.shm import Inbox
@@ -61,7 +61,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.calls = Receiver()
         self.calls._wire(self.inbox, {}, {})
         uid = "0" * 32
-        self.way = Way.local(self.inbox, uid, self.inbox, uid, "A", "A", lambda: None)
+        self.way = Channel.local(self.inbox, uid, self.inbox, uid, "A", "A", lambda: None)
         self.list: list[tuple[int, dict[str, Any]]] = []
         self.count = 0
 

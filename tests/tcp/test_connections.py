@@ -13,7 +13,7 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint, EndpointClosed, PeerLost, WorldAccess
-from sfm_kernel._native import Inbox, Way
+from sfm_kernel._native import Channel, Inbox
 from sfm_kernel.directory import DirectoryServer
 from sfm_kernel.transport.tcp import TcpTransport
 from tests.tcp.conftest import member, repeat, transport
@@ -49,7 +49,7 @@ def test_what_is_meant_for_a_former_owner_of_the_port_is_not_taken_in(
     a, b = join("A"), join("B")
     former = transport(a).exchange.link("d" * 32, member(a, "B").address)
     packet = sfm_kernel.message.pack({"dest": "dead", "src": "A", "n": 1})
-    Way.link(former, "dead", "A", lambda: None).send(packet, 1 << 20)
+    Channel.link(former, "dead", "A", lambda: None).send(packet, 1 << 20)
     wait_until(lambda: former.lost is not None)
     a.send(dest="B", n=2)
     assert b.recv().n == 2

@@ -18,10 +18,10 @@ import psutil
 import pytest
 
 from sfm_kernel.directory import relays, server
-from sfm_kernel.directory.watch import ATTEMPT_SECONDS
+from sfm_kernel.directory.liveness import ATTEMPT_SECONDS
 from sfm_kernel.errors import WorldError
-from sfm_kernel.observe import Watch
-from sfm_kernel.observe.watch import end_calls
+from sfm_kernel.observe import DeadlockMonitor
+from sfm_kernel.observe.deadlocks import end_calls
 from tests.tcp.machines import Machines, two_machines
 from tests.waiting import wait_until
 
@@ -110,11 +110,11 @@ def test_the_relay_sees_the_death_of_who_cannot_be_reached(
 ) -> None:
     """There may be no way to a process but that through a gateway, which proves nothing."""
 
-    def has_no_way(self: server.Watch) -> None:
+    def has_no_way(self: server.LivenessMonitor) -> None:
         self._begun_at = time.monotonic()
         self._retry_at = self._begun_at + ATTEMPT_SECONDS
 
-    monkeypatch.setattr(server.Watch, "_connect", has_no_way)
+    monkeypatch.setattr(server.LivenessMonitor, "_connect", has_no_way)
     b = machines.process("B", "there", "sfm.recv()")
     c = machines.process("C", "there", "sys.stdin.read(1); sfm.close()")
     last = machines.process("D", "far", "sfm.recv()")  # its relay ends with it
@@ -149,8 +149,8 @@ def test_crossed_receives_end_on_both_machines(machines: Machines) -> None:
         machines.process("A", "here", TELLS.format(call="sfm.recv(src='B', tag=1)")),
         machines.process("B", "there", TELLS.format(call="sfm.recv(src='A', tag=2)")),
     ]
-    watch = Watch(machines.observer.folder, elsewhere=machines.observer.pictures)
-    while (proof := watch.look()) is None:
+    watch = DeadlockMonitor(machines.observer.folder, elsewhere=machines.observer.pictures)
+    while (proof := watch.check()) is None:
         time.sleep(0.05)
     assert proof["title"] == "Deadlock: A → B → A" and proof["cycle"] == ["A", "B"]
     assert end_calls(machines.observer, proof, elsewhere=machines.observer.judge) == ["A", "B"]

@@ -15,8 +15,8 @@ import pytest
 import zmq
 
 from sfm_kernel.directory import DirectoryServer, RemoteDirectory
-from sfm_kernel.directory.zmq import line
-from sfm_kernel.directory.zmq.line import Line, prepare
+from sfm_kernel.directory.zmq import monitor
+from sfm_kernel.directory.zmq.monitor import ConnectionMonitor, prepare
 from tests.tcp.sockets import connect
 from tests.tcp.strangers import FEW, crowd, disturb, hung_up, pour, running, said
 from tests.waiting import wait_until
@@ -94,12 +94,12 @@ def test_a_crowd_does_not_keep_members_from_joining(world: str) -> None:
 def test_who_has_no_time_for_our_key_does_not_refuse_it(
     hangs_up: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(line, "HANDSHAKE_SECONDS", 0.2 if hangs_up == "after a while" else 60)
-    monkeypatch.setattr(line, "UNWELCOME_SECONDS", 0.0)
+    monkeypatch.setattr(monitor, "HANDSHAKE_SECONDS", 0.2 if hangs_up == "after a while" else 60)
+    monkeypatch.setattr(monitor, "UNWELCOME_SECONDS", 0.0)
     with socket.create_server(("127.0.0.1", 0)) as listener, zmq.Context() as context:
         dealer = context.socket(zmq.DEALER)
         prepare(dealer)
-        state = Line(dealer)
+        state = ConnectionMonitor(dealer)
         dealer.connect(f"tcp://127.0.0.1:{listener.getsockname()[1]}")
         for _ in range(5):
             with listener.accept()[0]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sfm_kernel.directory.table import MAX_DEPARTED, Table, Wish
+from sfm_kernel.directory.table import MAX_DEPARTED, JoinRequest, Table
 from sfm_kernel.errors import BadName, NameInUse, WorldError, WorldFull
 from sfm_kernel.transport.base import MAX_MEMBERS, Member
 
@@ -18,8 +18,10 @@ class Members:
     def __init__(self) -> None:
         self.table, self.dead = Table(), set[str]()
 
-    def join(self, **wish: Any) -> Member:
-        asked = Wish(secrets.token_hex(16), 1, "here", "/s", "tcp://127.0.0.1:1", **wish)
+    def join(self, **join_request: Any) -> Member:
+        asked = JoinRequest(
+            secrets.token_hex(16), 1, "here", "/s", "tcp://127.0.0.1:1", **join_request
+        )
         return self.table.admit(asked, lambda one: one.uid not in self.dead)
 
     def kill(self, *members: Member) -> None:
@@ -56,12 +58,12 @@ def test_a_number_as_name_is_a_rank() -> None:
     assert world.join(rank=5).name == 5
 
 
-@pytest.mark.parametrize("wish", [{"name": "A"}, {"rank": 0}, {"name": 0}])
-def test_what_a_living_process_has_is_not_given_again(wish: dict[str, Any]) -> None:
+@pytest.mark.parametrize("join_request", [{"name": "A"}, {"rank": 0}, {"name": 0}])
+def test_what_a_living_process_has_is_not_given_again(join_request: dict[str, Any]) -> None:
     world = Members()
     world.join(name="A", rank=0)
     with pytest.raises(NameInUse, match=r"living process \(pid 1 on here\)"):
-        world.join(**wish)
+        world.join(**join_request)
     assert len(world.table.members) == 1
 
 
@@ -117,7 +119,7 @@ def test_a_full_world() -> None:
 
 
 @pytest.mark.parametrize(
-    "wish",
+    "join_request",
     [
         {"name": ""},
         {"name": "x" * 65},
@@ -135,9 +137,9 @@ def test_a_full_world() -> None:
         {"names": ("A", "")},
     ],
 )
-def test_what_is_no_name_or_rank(wish: dict[str, Any]) -> None:
+def test_what_is_no_name_or_rank(join_request: dict[str, Any]) -> None:
     with pytest.raises(BadName):
-        Members().join(**wish)
+        Members().join(**join_request)
 
 
 def test_info_travels_as_json() -> None:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from sfm_kernel.directory import watch as module
-from sfm_kernel.directory.watch import Watch
+from sfm_kernel.directory import liveness as module
+from sfm_kernel.directory.liveness import LivenessMonitor
 
 
 @pytest.fixture
@@ -19,20 +19,20 @@ def listener() -> Iterator[socket.socket]:
 
 
 @pytest.fixture
-def watch(listener: socket.socket) -> Iterator[Watch]:
-    watch = Watch(f"tcp://127.0.0.1:{listener.getsockname()[1]}", b"knock")
+def watch(listener: socket.socket) -> Iterator[LivenessMonitor]:
+    watch = LivenessMonitor(f"tcp://127.0.0.1:{listener.getsockname()[1]}", b"knock")
     yield watch
     watch.close()
 
 
-def check_until(watch: Watch, condition: Callable[[], object]) -> None:
+def check_until(watch: LivenessMonitor, condition: Callable[[], object]) -> None:
     while not condition():
         watch.check()
         time.sleep(0.005)
 
 
 def test_it_knocks_and_is_silent_until_the_process_dies(
-    listener: socket.socket, watch: Watch
+    listener: socket.socket, watch: LivenessMonitor
 ) -> None:
     with listener.accept()[0] as accepted:
         check_until(watch, lambda: watch.settled)
@@ -65,7 +65,7 @@ def listener_accepts(listener: socket.socket) -> Callable[[], bool]:
 
 
 def test_a_process_that_does_not_accept_gets_one_connection(
-    listener: socket.socket, watch: Watch
+    listener: socket.socket, watch: LivenessMonitor
 ) -> None:
     check_until(watch, lambda: watch.settled)  # in the kernel: the process is stopped
     for _ in range(10):
@@ -86,7 +86,7 @@ def test_who_does_not_answer_is_unreachable_and_not_dead(
         silent.bind(("127.0.0.1", 0))
         silent.listen(0)
         address = silent.getsockname()
-        watch = Watch(f"tcp://127.0.0.1:{address[1]}")
+        watch = LivenessMonitor(f"tcp://127.0.0.1:{address[1]}")
         check_until(watch, lambda: watch.settled)
         with socket.socket() as other:  # the kernel takes no more, and says nothing
             other.setblocking(False)

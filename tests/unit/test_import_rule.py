@@ -32,9 +32,9 @@ NATIVE = {
     "sfm_kernel.mpi.engines",
     "sfm_kernel.mpi.library",
     "sfm_kernel.observe.events",
-    "sfm_kernel.observe.places",
+    "sfm_kernel.observe.code_locations",
     "sfm_kernel.observe.snapshot",
-    "sfm_kernel.observe.watch",
+    "sfm_kernel.observe.deadlocks",
 }
 """Who may import the compiled core."""
 

@@ -11,7 +11,7 @@ import pytest
 import sfm_kernel
 from sfm_kernel import BadName, Endpoint, UnknownName
 from sfm_kernel.directory.sites import are_worth_telling, check_site
-from sfm_kernel.directory.table import Table, Wish
+from sfm_kernel.directory.table import JoinRequest, Table
 from sfm_kernel.jupyter.names import take_site
 from sfm_kernel.jupyter.places import engine_site, notebook_site
 from sfm_kernel.jupyter.tables import status_table
@@ -58,7 +58,7 @@ def test_what_is_no_site_is_refused(world: str, site: str) -> None:
         check_site(site, "--site")
     if site != "":  # which stands for the machine's own
         with pytest.raises(BadName):
-            Wish("0" * 32, 1, "here", "/s", "", site=site)
+            JoinRequest("0" * 32, 1, "here", "/s", "", site=site)
 
 
 def test_every_machine_has_one() -> None:

@@ -7,7 +7,7 @@ import {
   stopIcon
 } from '@jupyterlab/ui-components';
 import { diagnosisText } from '../model/text';
-import type { Place, Process, World } from '../model/types';
+import type { CodeLocation, Process, World } from '../model/types';
 import { jumpTo } from '../notebook/jump';
 import { restartLine } from '../notebook/lines';
 import { Args, attempt, Context, manageable, processOf } from './context';
@@ -94,13 +94,13 @@ export function addProcessCommands(context: Context): void {
     label: 'Jump to Where the Selected Process Is',
     caption: 'Show the cell and the line',
     icon: jumpForwardIcon,
-    isEnabled: args => placeOf(context, args) !== null,
+    isEnabled: args => locationOf(context, args) !== null,
     execute: async args => {
-      const place = placeOf(context, args);
-      if (place) {
+      const location = locationOf(context, args);
+      if (location) {
         const own = notebooks.of(store.world?.kernels ?? []);
         await attempt('Cannot show this line', () =>
-          jumpTo(place, { own, all: notebooks.all() }, commands, id => app.shell.activateById(id))
+          jumpTo(location, { own, all: notebooks.all() }, commands, id => app.shell.activateById(id))
         );
       }
     }
@@ -118,7 +118,7 @@ function stuckEngines({ store }: Context): string[] {
   return engines ? stuck.filter(uid => engines.includes(uid)) : stuck;
 }
 
-function placeOf(context: Context, args: Args): Place | null {
-  const place = args['place'] as Place | undefined;
-  return place ?? processOf(context, args)?.where ?? null;
+function locationOf(context: Context, args: Args): CodeLocation | null {
+  const location = args['location'] as CodeLocation | undefined;
+  return location ?? processOf(context, args)?.where ?? null;
 }

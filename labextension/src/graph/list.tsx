@@ -1,7 +1,7 @@
 import * as React from 'react';
 import { plural } from '../model/text';
-import type { Place } from '../model/types';
-import { PlaceButton } from '../widgets/button';
+import type { CodeLocation } from '../model/types';
+import { LocationButton } from '../widgets/button';
 import type { Graph } from './model';
 
 /** A list that is longer than this tells how much is left out. */
@@ -10,7 +10,7 @@ const LONGEST = 200;
 /** The graph as a list of sentences: for a screen reader, and for who likes to read. */
 export function WaitList(props: {
   readonly graph: Graph;
-  readonly onJump: (place: Place) => void;
+  readonly onJump: (location: CodeLocation) => void;
 }): JSX.Element {
   const { graph, onJump } = props;
   const [open, setOpen] = React.useState(false);
@@ -36,7 +36,7 @@ export function WaitList(props: {
                 {from?.where && (
                   <>
                     {', '}
-                    <PlaceButton place={from.where} onJump={onJump} />
+                    <LocationButton location={from.where} onJump={onJump} />
                   </>
                 )}
               </li>

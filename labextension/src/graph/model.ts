@@ -1,4 +1,4 @@
-import type { Diagnosis, Judgement, Name, Place, Process, Snapshot, State } from '../model/types';
+import type { Diagnosis, Judgement, Name, CodeLocation, Process, Snapshot, State } from '../model/types';
 
 /** A process in the drawing, or several of one verdict that are drawn as one. */
 export interface Node {
@@ -8,7 +8,7 @@ export interface Node {
   readonly verdict: Judgement['verdict'] | null;
   /** The diagnosis in a sentence. */
   readonly text: string;
-  readonly where: Place | null;
+  readonly where: CodeLocation | null;
   /** Where it stands in the deadlock. */
   readonly part: 'cycle' | 'victim' | null;
   /** For how many it stands; a summary has more than one. */

@@ -1,5 +1,5 @@
 import * as React from 'react';
-import { placeText } from '../model/text';
+import { locationText } from '../model/text';
 import { StateShape } from '../widgets/shapes';
 import type { Box } from './layout';
 import { cut, Node, statusText } from './model';
@@ -84,7 +84,7 @@ function labelOf(node: Node, status: string): string {
 }
 
 function tipOf(node: Node, status: string): string {
-  const place = node.where ? `\n${placeText(node.where)}` : '';
+  const place = node.where ? `\n${locationText(node.where)}` : '';
   const head = node.members > 1 ? String(node.name) : `${node.name}: ${status}`;
   return `${head}\n${node.text}${place}`.trim();
 }

@@ -1,5 +1,5 @@
 import * as React from 'react';
-import type { Diagnosis, Name, Place, Snapshot } from '../model/types';
+import type { Diagnosis, Name, CodeLocation, Snapshot } from '../model/types';
 import { layoutOf, neighbour } from './layout';
 import { Lines } from './lines';
 import { WaitList } from './list';
@@ -21,7 +21,7 @@ export interface WaitGraphProps {
   readonly snapshot: Snapshot | null;
   /** A process was picked, by click or Enter. */
   readonly onSelect: (name: Name) => void;
-  readonly onJump: (place: Place) => void;
+  readonly onJump: (location: CodeLocation) => void;
 }
 
 /**

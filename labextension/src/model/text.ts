@@ -1,7 +1,7 @@
-import type { Diagnosis, Name, Place, Process } from './types';
+import type { Diagnosis, Name, CodeLocation, Process } from './types';
 
 /** `cell 7 line 3`, or the end of the file's path with its line. */
-export function placeText({ file, line, cell }: Place): string {
+export function locationText({ file, line, cell }: CodeLocation): string {
   return cell === null ? `${file.split('/').at(-1)}:${line}` : `cell ${cell} line ${line}`;
 }
 
@@ -55,7 +55,7 @@ export function siteTexts(processes: readonly Process[]): ReadonlyMap<string, st
 export function diagnosisText(diagnosis: Diagnosis): string {
   const lines = [diagnosis.title, ...diagnosis.sentences.map(one => `- ${one}`), ''];
   for (const { name, verdict, text, where } of diagnosis.processes) {
-    lines.push(`${name} (${verdict}): ${text}${where ? ` [${placeText(where)}]` : ''}`);
+    lines.push(`${name} (${verdict}): ${text}${where ? ` [${locationText(where)}]` : ''}`);
   }
   lines.push('', `World ${diagnosis.world}, ${new Date(diagnosis.time * 1000).toISOString()}`);
   return lines.join('\n');

@@ -7,7 +7,7 @@
 export type Name = string | number;
 
 /** A line of a program; lines are counted from 1, as the cell's editor shows them. */
-export interface Place {
+export interface CodeLocation {
   readonly file: string;
   readonly line: number;
   readonly function: string | null;
@@ -34,7 +34,7 @@ export interface Wait {
   readonly peers: readonly Name[] | null;
   readonly all: boolean;
   readonly until: number | null;
-  readonly space: string;
+  readonly context_id: string;
   readonly purpose: string;
   /** Of a collective call: what tells its group from others, and what it is called. */
   readonly group?: readonly [string, string] | null;
@@ -44,7 +44,7 @@ export interface Wait {
 export interface Other {
   readonly kind: 'thread' | 'callback' | 'signal' | 'timer' | 'hook' | 'task' | 'polls' | 'world' | 'more';
   readonly name: string;
-  readonly where: Place | null;
+  readonly where: CodeLocation | null;
   /** The earlier cell that has started it. */
   readonly cell: number | null;
 }
@@ -54,7 +54,7 @@ export interface Polls {
   readonly count: number;
   readonly since: number;
   readonly wait: Wait;
-  readonly where: Place | null;
+  readonly where: CodeLocation | null;
 }
 
 /** What the main thread is in of a process that is in no call, and where in the program. */
@@ -68,13 +68,13 @@ export interface Now {
     | 'system'
     | 'native'
     | 'stopped';
-  readonly where: Place | null;
+  readonly where: CodeLocation | null;
 }
 
 /** A message in an inbox. */
 export interface Message {
   readonly src: Name | null;
-  readonly space: string;
+  readonly context_id: string;
   /** The name of that context, if a program has given it one. */
   readonly context?: string | null;
   readonly bytes: number;
@@ -127,7 +127,7 @@ export interface Process {
   readonly wait: Wait | null;
   readonly polls: Polls | null;
   readonly now: Now | null;
-  readonly where: Place | null;
+  readonly where: CodeLocation | null;
   readonly others: readonly Other[];
   readonly settled: boolean;
   readonly depth: number;
@@ -209,7 +209,7 @@ export interface Judgement {
   readonly name: Name;
   readonly verdict: 'stuck' | 'waits' | 'acts' | 'idle' | 'dead' | 'left';
   readonly text: string;
-  readonly where: Place | null;
+  readonly where: CodeLocation | null;
   readonly call: number;
   readonly near: readonly Near[];
 }
@@ -245,7 +245,7 @@ export interface Span {
   readonly begin: number;
   readonly end: number | null;
   readonly state: LiveState;
-  readonly where: Place | null;
+  readonly where: CodeLocation | null;
 }
 
 /** A message from its sending to its receipt; `src` and `dest` are uids. */
@@ -258,8 +258,8 @@ export interface Flight {
   readonly received: number | null;
   readonly bytes: number;
   readonly attributes: Attributes;
-  readonly sent_at: Place | null;
-  readonly received_at: Place | null;
+  readonly sent_at: CodeLocation | null;
+  readonly received_at: CodeLocation | null;
   /** Who let the other wait, and for how many seconds. */
   readonly late: 'sender' | 'receiver' | null;
   readonly cost: number;

@@ -4,8 +4,8 @@ import type { CodeEditor } from '@jupyterlab/codeeditor';
 import type { IDocumentWidget } from '@jupyterlab/docregistry';
 import type { NotebookPanel } from '@jupyterlab/notebook';
 import type { CommandRegistry } from '@lumino/commands';
-import { placeText } from '../model/text';
-import type { Place } from '../model/types';
+import { locationText } from '../model/text';
+import type { CodeLocation } from '../model/types';
 
 const FLASH = 'sfm-mod-flash';
 
@@ -21,26 +21,26 @@ interface Found {
  * them and its file cannot be opened.
  */
 export async function jumpTo(
-  place: Place,
+  location: CodeLocation,
   notebooks: { readonly own: NotebookPanel[]; readonly all: NotebookPanel[] },
   commands: CommandRegistry,
   activate: (id: string) => void
 ): Promise<void> {
-  const found = find(place, notebooks.own, notebooks.all);
+  const found = find(location, notebooks.own, notebooks.all);
   if (found) {
     activate(found.panel.id);
-    await showCell(found, place.line);
+    await showCell(found, location.line);
     return;
   }
-  if (place.cell !== null || place.cell_id !== null) {
-    throw new Error(`${placeText(place)} is in no open notebook: open the one that ran it`);
+  if (location.cell !== null || location.cell_id !== null) {
+    throw new Error(`${locationText(location)} is in no open notebook: open the one that ran it`);
   }
-  await showFile(place, commands);
+  await showFile(location, commands);
 }
 
 /** By the cell's id in any notebook, else by the execution count in the world's own. */
-function find(place: Place, own: NotebookPanel[], all: NotebookPanel[]): Found | null {
-  const { cell_id: id, cell } = place;
+function find(location: CodeLocation, own: NotebookPanel[], all: NotebookPanel[]): Found | null {
+  const { cell_id: id, cell } = location;
   return (
     (id !== null && search([...own, ...all], one => one.model.id === id)) ||
     (cell !== null && search(own, one => (one as CodeCell).model.executionCount === cell)) ||
@@ -80,19 +80,19 @@ async function showCell({ panel, index }: Found, line: number): Promise<void> {
   flash(cell.node);
 }
 
-async function showFile(place: Place, commands: CommandRegistry): Promise<void> {
+async function showFile(location: CodeLocation, commands: CommandRegistry): Promise<void> {
   const root = decodeURIComponent(PageConfig.getOption('rootUri')).replace(/^file:\/\//, '');
-  const below = root && place.file.startsWith(root.replace(/\/?$/, '/'));
+  const below = root && location.file.startsWith(root.replace(/\/?$/, '/'));
   if (!below) {
-    throw new Error(`${place.file}, line ${place.line}, is not below JupyterLab's folder`);
+    throw new Error(`${location.file}, line ${location.line}, is not below JupyterLab's folder`);
   }
-  const path = place.file.slice(root.length).replace(/^\//, '');
+  const path = location.file.slice(root.length).replace(/^\//, '');
   const opened: IDocumentWidget = await commands.execute('docmanager:open', { path });
   await opened.context.ready;
   await opened.revealed;
   const editor = (opened.content as { editor?: CodeEditor.IEditor }).editor;
   if (editor) {
-    showLine(editor, place.line);
+    showLine(editor, location.line);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Attributes, Diagnosis, Flight, LiveState, Place, Row, Snapshot, Span } from '../model/types';
+import type { Attributes, Diagnosis, Flight, LiveState, CodeLocation, Row, Snapshot, Span } from '../model/types';
 import type { Source } from '../timeline/recording';
 
 /** A span: process, begin, end, state, place; numbers point into the lists beside. */
@@ -30,7 +30,7 @@ export interface Packed {
   readonly missing: number;
   readonly processes: readonly Row[];
   readonly states: readonly LiveState[];
-  readonly places: readonly Place[];
+  readonly places: readonly CodeLocation[];
   readonly spans: readonly PackedSpan[];
   readonly flights: readonly PackedFlight[];
 }
@@ -48,7 +48,7 @@ export function sourceOf(packed: Packed): Source {
   const { begin, processes, states, places } = packed;
   const time = (at: number): number => begin + at / 1e6;
   const maybe = (at: number | null): number | null => (at === null ? null : time(at));
-  const place = (index: number | null): Place | null =>
+  const location = (index: number | null): CodeLocation | null =>
     index === null ? null : (places[index] ?? null);
   const uid = (index: number): string => processes[index]?.uid ?? '';
   const spans = new Map<string, Span>();
@@ -58,7 +58,7 @@ export function sourceOf(packed: Packed): Source {
       begin: time(from),
       end: maybe(to),
       state: states[state] ?? 'idle',
-      where: place(where)
+      where: location(where)
     };
     spans.set(`${who} ${from}`, span);
   }
@@ -75,8 +75,8 @@ export function sourceOf(packed: Packed): Source {
       received: maybe(received),
       bytes,
       attributes,
-      sent_at: place(sentAt),
-      received_at: place(receivedAt),
+      sent_at: location(sentAt),
+      received_at: location(receivedAt),
       late: one[9],
       cost: one[10]
     });
@@ -86,8 +86,8 @@ export function sourceOf(packed: Packed): Source {
 }
 
 /** The id of the line's element on the page; null where its code is not there. */
-export function lineId(place: Place, listings: Recorded['listings']): string | null {
-  const { cell, cell_id, file, line } = place;
+export function lineId(location: CodeLocation, listings: Recorded['listings']): string | null {
+  const { cell, cell_id, file, line } = location;
   const key = cell === null ? file : `cell ${cell} ${cell_id ?? ''}`;
   const listing = listings[key];
   return listing === undefined ? null : `code-${listing}-${line}`;

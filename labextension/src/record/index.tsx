@@ -5,7 +5,7 @@
 import * as React from 'react';
 import { createRoot } from 'react-dom/client';
 import { WaitGraph } from '../graph';
-import type { Flight, Name, Place, Span } from '../model/types';
+import type { Flight, Name, CodeLocation, Span } from '../model/types';
 import { isFlight } from '../timeline/chart';
 import { TimelineView } from '../timeline';
 import { lineId, Recorded, sourceOf } from './data';
@@ -46,8 +46,8 @@ function start(): void {
     return;
   }
   const { timeline, diagnosis, snapshot, listings } = JSON.parse(text) as Recorded;
-  const jump = (place: Place): void => {
-    const id = lineId(place, listings);
+  const jump = (location: CodeLocation): void => {
+    const id = lineId(location, listings);
     if (id !== null) {
       mark([id]);
       document.getElementById(id)?.scrollIntoView({ block: 'center' });
@@ -55,7 +55,7 @@ function start(): void {
   };
   const chosen = (item: Flight | Span | null): void => {
     const places = item ? (isFlight(item) ? [item.sent_at, item.received_at] : [item.where]) : [];
-    mark(places.map(place => place && lineId(place, listings)));
+    mark(places.map(location => location && lineId(location, listings)));
   };
   const select = (name: Name): void => {
     const row = document.querySelector(`tr[data-name=${CSS.escape(String(name))}]`);

@@ -1,7 +1,7 @@
 import * as React from 'react';
-import { bytesText, placeText } from '../model/text';
-import type { Attributes, Flight, Place, Span } from '../model/types';
-import { PlaceButton } from '../widgets/button';
+import { bytesText, locationText } from '../model/text';
+import type { Attributes, Flight, CodeLocation, Span } from '../model/types';
+import { LocationButton } from '../widgets/button';
 import { isFlight } from './chart';
 import { sinceText, timeText } from './ticks';
 
@@ -10,7 +10,7 @@ interface DetailsProps {
   readonly nameOf: (uid: string) => string;
   /** The start of the run: times count from it. */
   readonly begin: number;
-  readonly onJump: (place: Place) => void;
+  readonly onJump: (location: CodeLocation) => void;
   readonly onClose: () => void;
 }
 
@@ -59,7 +59,7 @@ export function hintOf(item: Flight | Span, nameOf: (uid: string) => string): st
   } else {
     lines.push(item.end === null ? 'it lasts' : `for ${timeText(item.end - item.begin)}`);
     if (item.where) {
-      lines.push(placeText(item.where));
+      lines.push(locationText(item.where));
     }
   }
   return lines.join('\n');
@@ -68,13 +68,13 @@ export function hintOf(item: Flight | Span, nameOf: (uid: string) => string): st
 function OfFlight(props: DetailsProps & { flight: Flight }): JSX.Element {
   const { flight, nameOf, begin, onJump } = props;
   const { sent, received, sent_at, received_at } = flight;
-  const event = (time: number | null, unknown: string, place: Place | null): JSX.Element => (
+  const event = (time: number | null, unknown: string, location: CodeLocation | null): JSX.Element => (
     <>
       {time === null ? unknown : sinceText(time - begin)}
-      {place && (
+      {location && (
         <>
           {', '}
-          <PlaceButton place={place} onJump={onJump} />
+          <LocationButton location={location} onJump={onJump} />
         </>
       )}
     </>
@@ -102,7 +102,7 @@ function OfSpan(props: DetailsProps & { span: Span }): JSX.Element {
       <Fact name="For">{span.end === null ? 'it lasts' : timeText(span.end - span.begin)}</Fact>
       {span.where && (
         <Fact name="At">
-          <PlaceButton place={span.where} onJump={onJump} />
+          <LocationButton location={span.where} onJump={onJump} />
         </Fact>
       )}
     </dl>

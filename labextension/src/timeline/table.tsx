@@ -1,7 +1,7 @@
 import * as React from 'react';
-import { bytesText, placeText } from '../model/text';
-import type { Flight, Place } from '../model/types';
-import { PlaceButton } from '../widgets/button';
+import { bytesText, locationText } from '../model/text';
+import type { Flight, CodeLocation } from '../model/types';
+import { LocationButton } from '../widgets/button';
 import { lateText } from './details';
 import type { Recording } from './recording';
 import { sinceText, timeText } from './ticks';
@@ -16,7 +16,7 @@ export function MessageTable(props: {
   readonly recording: Recording;
   /** Changes stop. */
   readonly paused: boolean;
-  readonly onJump: (place: Place) => void;
+  readonly onJump: (location: CodeLocation) => void;
 }): JSX.Element {
   const { recording, paused, onJump } = props;
   const [flights, setFlights] = React.useState(() => latest(recording));
@@ -73,14 +73,14 @@ interface MessageRowProps {
   readonly flight: Flight;
   readonly begin: number;
   readonly nameOf: (uid: string) => string;
-  readonly onJump: (place: Place) => void;
+  readonly onJump: (location: CodeLocation) => void;
 }
 
 const MessageRow = React.memo(function MessageRow(props: MessageRowProps): JSX.Element {
   const { flight, begin, nameOf, onJump } = props;
   const { sent, received } = flight;
-  const places = [flight.sent_at, flight.received_at].flatMap(place => place ?? []);
-  const single = places.length === 2 && placeText(places[0]!) === placeText(places[1]!);
+  const places = [flight.sent_at, flight.received_at].flatMap(location => location ?? []);
+  const single = places.length === 2 && locationText(places[0]!) === locationText(places[1]!);
   return (
     <tr>
       <td>{sent === null ? 'not seen' : sinceText(sent - begin)}</td>
@@ -99,10 +99,10 @@ const MessageRow = React.memo(function MessageRow(props: MessageRowProps): JSX.E
       </td>
       <td>{flight.late && lateText(flight, nameOf)}</td>
       <td>
-        {places.slice(0, single ? 1 : 2).map((place, i) => (
+        {places.slice(0, single ? 1 : 2).map((location, i) => (
           <React.Fragment key={i}>
             {i > 0 && ' → '}
-            <PlaceButton place={place} onJump={onJump} />
+            <LocationButton location={location} onJump={onJump} />
           </React.Fragment>
         ))}
       </td>

@@ -1,7 +1,7 @@
 import * as React from 'react';
 import { useWidth } from '../graph/size';
 import { plural } from '../model/text';
-import type { Flight, Place, Row, Span } from '../model/types';
+import type { Flight, CodeLocation, Row, Span } from '../model/types';
 import { Chart, ChartState } from './chart';
 import { Details, hintOf } from './details';
 import { listen } from './gestures';
@@ -16,7 +16,7 @@ export interface TimelineProps {
   readonly version: number;
   /** The world goes on; otherwise it is a recording. */
   readonly live?: boolean;
-  readonly onJump: (place: Place) => void;
+  readonly onJump: (location: CodeLocation) => void;
   readonly onChosen?: (chosen: Flight | Span | null) => void;
 }
 

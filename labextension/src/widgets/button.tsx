@@ -2,8 +2,8 @@ import type { LabIcon } from '@jupyterlab/ui-components';
 import type { CommandRegistry } from '@lumino/commands';
 import type { ReadonlyJSONObject } from '@lumino/coreutils';
 import * as React from 'react';
-import { placeText } from '../model/text';
-import type { Place } from '../model/types';
+import { locationText } from '../model/text';
+import type { CodeLocation } from '../model/types';
 
 interface CommandButtonProps {
   readonly commands: CommandRegistry;
@@ -63,25 +63,25 @@ function useChanges(commands: CommandRegistry, id: string): void {
 }
 
 /** A location that jumps there. */
-export function PlaceButton(props: {
-  place: Place;
-  onJump: (place: Place) => void;
+export function LocationButton(props: {
+  location: CodeLocation;
+  onJump: (location: CodeLocation) => void;
   tabIndex?: number;
 }): JSX.Element {
-  const { place, onJump, tabIndex } = props;
-  const inside = place.function ? `, in ${place.function}` : '';
+  const { location, onJump, tabIndex } = props;
+  const inside = location.function ? `, in ${location.function}` : '';
   return (
     <button
       type="button"
-      className="sfm-Place"
+      className="sfm-CodeLocation"
       tabIndex={tabIndex}
-      title={`Jump to ${place.file}, line ${place.line}${inside}`}
+      title={`Jump to ${location.file}, line ${location.line}${inside}`}
       onClick={event => {
         event.stopPropagation();
-        onJump(place);
+        onJump(location);
       }}
     >
-      {placeText(place)}
+      {locationText(location)}
     </button>
   );
 }

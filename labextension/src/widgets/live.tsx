@@ -5,7 +5,7 @@ import type { Message } from '@lumino/messaging';
 import * as React from 'react';
 import { ID } from '../commands/ids';
 import type { Store } from '../model/store';
-import type { Name, Part, Place } from '../model/types';
+import type { Name, Part, CodeLocation } from '../model/types';
 
 /**
  * A widget that shows what the store knows. It needs its parts, and renders, only while it is
@@ -57,8 +57,8 @@ export abstract class LiveWidget extends ReactWidget {
   protected readonly selectName = (name: Name): void =>
     this.select(this.store.named(name)?.uid ?? null);
 
-  protected readonly jump = (place: Place): void => {
-    void this.commands.execute(ID.jump, { place: { ...place } });
+  protected readonly jump = (location: CodeLocation): void => {
+    void this.commands.execute(ID.jump, { location: { ...location } });
   };
 
   /** Show what is true now; within this frame, where it is called before one is drawn. */

@@ -51,7 +51,7 @@ const MessageItem = React.memo(
         <span className="sfm-Message-head">
           from <b>{message.src === null ? 'unknown' : String(message.src)}</b>
           <span className="sfm-Dim">
-            {` ${bytesText(message.bytes)}${message.space ? `, in ${message.space}` : ''}`}
+            {` ${bytesText(message.bytes)}${message.context_id ? `, in ${message.context_id}` : ''}`}
           </span>
         </span>
         <dl className="sfm-Attributes">
@@ -86,8 +86,8 @@ function sameMessage(a: Message, b: Message): boolean {
 }
 
 /** Whether a message has every word of the search in its sender, its space or its attributes. */
-function contains({ src, space, attributes }: Message, search: string): boolean {
+function contains({ src, context_id, attributes }: Message, search: string): boolean {
   const words = search.toLowerCase().split(/[\s=,:]+/).filter(Boolean);
-  const text = [['src', src], ['space', space], ...attributes].flat().join(' ').toLowerCase();
+  const text = [['src', src], ['context', context_id], ...attributes].flat().join(' ').toLowerCase();
   return words.every(word => text.includes(word));
 }

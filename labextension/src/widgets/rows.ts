@@ -1,6 +1,6 @@
 import type { Store } from '../model/store';
 import { durationText, rateText, siteTexts } from '../model/text';
-import type { Name, Now, Place, Process, State } from '../model/types';
+import type { Name, Now, CodeLocation, Process, State } from '../model/types';
 
 /** What the table shows of a process: texts, so that a row is drawn only when one has changed. */
 export interface RowView {
@@ -16,7 +16,7 @@ export interface RowView {
   readonly label: string;
   readonly duration: string;
   readonly waits: string;
-  readonly where: Place | null;
+  readonly where: CodeLocation | null;
   readonly depth: number;
   readonly sent: string;
   readonly received: string;
@@ -103,7 +103,7 @@ export function sameRow(a: RowView, b: RowView): boolean {
   );
 }
 
-function samePlace(a: Place | null, b: Place | null): boolean {
+function samePlace(a: CodeLocation | null, b: CodeLocation | null): boolean {
   return (
     a === b ||
     (a !== null &&

@@ -1,6 +1,6 @@
 import * as React from 'react';
-import type { Place } from '../model/types';
-import { PlaceButton } from './button';
+import type { CodeLocation } from '../model/types';
+import { LocationButton } from './button';
 import { RowView, sameRow } from './rows';
 import { StateMark } from './shapes';
 
@@ -10,7 +10,7 @@ interface RowProps {
   /** It is the one that Tab reaches. */
   readonly reachable: boolean;
   readonly onSelect: (uid: string) => void;
-  readonly onJump: (place: Place) => void;
+  readonly onJump: (location: CodeLocation) => void;
 }
 
 const Row = React.memo(
@@ -41,7 +41,7 @@ const Row = React.memo(
           <code title={row.waits}>{row.waits}</code>
         </td>
         <td role="gridcell" className="sfm-Row-where">
-          {row.where && <PlaceButton place={row.where} onJump={onJump} tabIndex={tabIndex} />}
+          {row.where && <LocationButton location={row.where} onJump={onJump} tabIndex={tabIndex} />}
         </td>
         <td role="gridcell" className="sfm-Row-depth">
           <span className="sfm-Narrow">inbox </span>
@@ -80,7 +80,7 @@ interface TableProps {
   readonly rows: readonly RowView[];
   readonly selected: string | null;
   readonly onSelect: (uid: string) => void;
-  readonly onJump: (place: Place) => void;
+  readonly onJump: (location: CodeLocation) => void;
 }
 
 /**

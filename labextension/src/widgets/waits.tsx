@@ -1,7 +1,7 @@
 import * as React from 'react';
 import { WaitGraph } from '../graph';
 import type { Store } from '../model/store';
-import type { Diagnosis, Name, Place, Snapshot } from '../model/types';
+import type { Diagnosis, Name, CodeLocation, Snapshot } from '../model/types';
 
 /** Milliseconds for which a graph stands: lines that come and go faster cannot be followed. */
 const CALM = 1000;
@@ -9,7 +9,7 @@ const CALM = 1000;
 interface WaitsProps {
   readonly store: Store;
   readonly onSelect: (name: Name) => void;
-  readonly onJump: (place: Place) => void;
+  readonly onJump: (location: CodeLocation) => void;
 }
 
 /** The wait-for graph of the world that is shown. */

@@ -1,8 +1,8 @@
 import type { CommandRegistry } from '@lumino/commands';
 import * as React from 'react';
 import { ID } from '../commands/ids';
-import type { Diagnosis, Place, Verdict } from '../model/types';
-import { CommandButton, PlaceButton } from './button';
+import type { Diagnosis, CodeLocation, Verdict } from '../model/types';
+import { CommandButton, LocationButton } from './button';
 
 const SHAPES: Record<Verdict, string> = {
   deadlock: 'M6 .8 11.6 11H.4zM5.3 4.5v3.3h1.4V4.5zm0 4.2v1.3h1.4V8.7z',
@@ -17,7 +17,7 @@ const GRAPH = { kind: 'graph' };
 interface WhyProps {
   readonly diagnosis: Diagnosis | null;
   readonly commands: CommandRegistry;
-  readonly onJump: (place: Place) => void;
+  readonly onJump: (location: CodeLocation) => void;
   /** Offer to open the graph: where it is not shown beside this. */
   readonly graph?: boolean;
 }
@@ -51,7 +51,7 @@ export function Why({ diagnosis, commands, onJump, graph }: WhyProps): JSX.Eleme
               Look at{' '}
               {stuck.map(({ uid, name, where }) => (
                 <span key={uid} className="sfm-Why-place">
-                  <b>{String(name)}</b> <PlaceButton place={where!} onJump={onJump} />
+                  <b>{String(name)}</b> <LocationButton location={where!} onJump={onJump} />
                 </span>
               ))}
             </p>

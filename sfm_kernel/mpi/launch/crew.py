@@ -368,7 +368,7 @@ class Crew:
     def _watch(self) -> None:
         """Look whether the ranks wait for each other for ever."""
         if self._stopped is None and not self._ending:
-            self._watching.look()
+            self._watching.check()
             self._timers[self._watch] = self._watching.due
 
     def _tell(self, text: str) -> None:

@@ -7,7 +7,7 @@
 //! shm, life, text, places, peers,
 //! polls, main_thread, trace, claims,
 //! segment, look, ring_file         files in shared memory, and what observers find there
-//! core, outflow, sender, summary   the two halves of an endpoint
+//! core, credit, sender, summary   the two halves of an endpoint
 //! board                            what members of a group share, for collectives
 //! json, tcp_info, tcp_past         what the kernel knows of a TCP connection, and what it forgets
 //! net                              an endpoint between machines: sealed frames over TCP
@@ -20,7 +20,7 @@ pub mod arena;
 pub mod bell;
 pub mod board;
 #[cfg(all(test, not(loom)))]
-mod chance;
+mod random;
 pub mod packet;
 pub mod ring;
 pub mod sync;
@@ -43,15 +43,15 @@ pub mod lab;
 #[cfg(not(loom))]
 pub mod life;
 #[cfg(not(loom))]
-pub mod look;
+pub mod observed;
 #[cfg(not(loom))]
 pub mod main_thread;
 #[cfg(not(loom))]
-pub mod outflow;
+pub mod send_credit;
 #[cfg(not(loom))]
 pub mod peers;
 #[cfg(not(loom))]
-pub mod places;
+pub mod code_location;
 #[cfg(not(loom))]
 pub mod polls;
 #[cfg(not(loom))]
@@ -61,7 +61,7 @@ pub mod ring_file;
 #[cfg(not(loom))]
 pub mod segment;
 #[cfg(not(loom))]
-pub mod sender;
+pub mod ring_sender;
 #[cfg(not(loom))]
 pub mod shm;
 #[cfg(not(loom))]

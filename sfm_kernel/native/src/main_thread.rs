@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::places::Place;
+use crate::code_location::CodeLocation;
 
 /// How long it may take until it is told: Python's threads give the interpreter away every 5 ms.
 pub const PATIENCE: u64 = 50_000_000;
@@ -62,7 +62,7 @@ impl In {
 pub struct MainThread {
     asked: AtomicU64,
     told: AtomicU64,
-    place: AtomicU64,
+    location: AtomicU64,
     is_in: AtomicU32,
 }
 
@@ -78,9 +78,9 @@ impl MainThread {
     }
 
     /// `place`: in the program; 0 where that is not known.
-    pub fn tell(&self, is_in: In, place: Place, time: u64) {
+    pub fn tell(&self, is_in: In, location: CodeLocation, time: u64) {
         self.is_in.store(is_in as u32, Ordering::Relaxed);
-        self.place.store(place, Ordering::Relaxed);
+        self.location.store(location, Ordering::Relaxed);
         self.told.store(time.max(self.asked()), Ordering::Release);
     }
 
@@ -92,7 +92,7 @@ impl MainThread {
 
     /// What it is in, and where; None where that is not known. `since`: it is in no call of ours
     /// since then.
-    pub fn seen(&self, since: u64, time: u64) -> Option<(In, Place)> {
+    pub fn seen(&self, since: u64, time: u64) -> Option<(In, CodeLocation)> {
         let (asked, told) = (self.asked(), self.told());
         if asked > told {
             let is_held = asked > since && time >= asked.saturating_add(HELD);
@@ -100,7 +100,7 @@ impl MainThread {
         }
         let is_in = In::of(self.is_in.load(Ordering::Relaxed))?;
         let is_fresh = told > since && time < told.saturating_add(STALE);
-        is_fresh.then(|| (is_in, self.place.load(Ordering::Relaxed)))
+        is_fresh.then(|| (is_in, self.location.load(Ordering::Relaxed)))
     }
 
     fn asked(&self) -> u64 {

@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::clock::coarse;
-use crate::places::Place;
+use crate::code_location::CodeLocation;
 use crate::text::Text;
 
 /// Nanoseconds until it is told what is asked for.
@@ -22,7 +22,7 @@ pub struct Polls {
     last: AtomicU64,
     /// The observers' wish up to which the next ones were written, plus 1; 0 where they were not.
     told: AtomicU32,
-    place: AtomicU64,
+    location: AtomicU64,
     /// What is asked for, as JSON.
     about: Text<256>,
 }
@@ -33,7 +33,7 @@ pub struct Series {
     /// Seconds from the first to the latest, and from that until now.
     pub lasted: f64,
     pub ago: f64,
-    pub place: Place,
+    pub location: CodeLocation,
     pub about: Option<String>,
 }
 
@@ -52,8 +52,8 @@ impl Polls {
     }
 
     /// Write down what the latest call asked for, and from where. One thread at a time.
-    pub fn tell(&self, wish: u32, place: Place, about: &str) {
-        self.place.store(place, Ordering::Relaxed);
+    pub fn tell(&self, wish: u32, location: CodeLocation, about: &str) {
+        self.location.store(location, Ordering::Relaxed);
         self.about.write(about);
         self.told.store(wish.wrapping_add(1), Ordering::Release);
     }
@@ -85,7 +85,7 @@ impl Polls {
             count,
             lasted: seconds(since, last),
             ago: seconds(last, coarse()),
-            place: time(&self.place),
+            location: time(&self.location),
             about: self.about.read_between(&before.about, &after.about),
         })
     }
@@ -107,7 +107,7 @@ mod tests {
         assert!(!polls.failed(0));
         assert!(polls.failed(1), "an observer wishes");
         let series = read().unwrap();
-        assert_eq!((series.count, series.place, series.about.unwrap().as_str()), (4, 7, "what"));
+        assert_eq!((series.count, series.location, series.about.unwrap().as_str()), (4, 7, "what"));
         assert!(series.lasted >= 0.1);
         polls.end();
         assert!(read().is_none() && !polls.failed(1), "the next ones are others");

@@ -14,7 +14,7 @@ use crate::life::Life;
 use crate::main_thread::MainThread;
 use crate::packet::{context_of, with_entries};
 use crate::peers::{bump, Peers};
-use crate::places::{here, Places};
+use crate::code_location::{here, CodeTable};
 use crate::polls::Polls;
 use crate::shm::{Mapping, ShmError};
 use crate::sync::Padded;
@@ -114,7 +114,7 @@ pub struct Shared {
     pub info: Text<512>,
     pub summary: Text<2048>,
     pub peers: Peers,
-    pub places: Places,
+    pub codes: CodeTable,
     pub judgement: Text<1024>,
     pub trace: Trace,
     /// The uid of the ring that the process in slot n sends through.
@@ -147,7 +147,7 @@ pub fn open(path: &Path, uid: Option<u128>) -> Result<Segment, ShmError> {
 
 /// A sender's segment; of a guest from another world it has a name of its own here.
 pub fn segment_of(folder: &Path, uid: u128) -> PathBuf {
-    let guest = folder.join(format!("{uid:032x}.abroad"));
+    let guest = folder.join(format!("{uid:032x}.guest"));
     if guest.exists() {
         return guest;
     }
@@ -229,16 +229,16 @@ impl Shared {
         self.record(Event { number: doing as u64, ..Event::of(What::Doing) }, &[]);
     }
 
-    /// Write down what happens at this thread's place; `about`: attributes, encoded.
+    /// Write down what happens at this thread's location; `about`: attributes, encoded.
     pub fn record(&self, event: Event, about: &[u8]) {
-        let place = here();
+        let location = here();
         // Where a blocked call waits is not where another thread sends meanwhile.
         let blocked = Doing::is_blocked(self.doing.0.load(Ordering::Relaxed));
         if event.what == What::Doing || !blocked {
-            self.at.store(place, Ordering::Relaxed);
+            self.at.store(location, Ordering::Relaxed);
         }
-        self.places.note(place);
-        self.trace.record(Event { place, ..event }, about);
+        self.codes.note(location);
+        self.trace.record(Event { location, ..event }, about);
     }
 
     /// A message of so many bytes has gone to `peer`, the `number`th; `front`: how it begins.
@@ -278,9 +278,9 @@ impl Shared {
 
     /// What this thread's call in vain, which comes from `here()`, has asked for, as JSON.
     pub fn tell_polls(&self, about: &str) {
-        let place = here();
-        self.places.note(place);
-        self.polls.tell(self.wishes.load(Ordering::Relaxed), place, about);
+        let location = here();
+        self.codes.note(location);
+        self.polls.tell(self.wishes.load(Ordering::Relaxed), location, about);
     }
 
     /// The call has ended.

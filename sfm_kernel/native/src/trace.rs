@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::atomic::{fence, AtomicU32, AtomicU64, Ordering};
 
 use crate::clock::now;
-use crate::places::Place;
+use crate::code_location::CodeLocation;
 use crate::sync::Padded;
 
 /// Events that are kept.
@@ -58,7 +58,7 @@ pub struct Event {
     /// Which context it was in, as `mark` tells.
     pub context: u16,
     /// Where in the program it happened.
-    pub place: Place,
+    pub location: CodeLocation,
 }
 
 /// A few bits of a context's number, by which a message's context is told from most others; 0 for
@@ -76,7 +76,7 @@ const MARK: u32 = 48;
 impl Event {
     /// One of which nothing else is known; it gets its time when it is recorded.
     pub fn of(what: What) -> Event {
-        Event { time: 0, what, peer: 0, number: 0, bytes: 0, context: 0, place: 0 }
+        Event { time: 0, what, peer: 0, number: 0, bytes: 0, context: 0, location: 0 }
     }
 }
 
@@ -88,7 +88,7 @@ struct Slot {
     peer: AtomicU64,
     number: AtomicU64,
     bytes: AtomicU64,
-    place: AtomicU64,
+    location: AtomicU64,
     /// Bytes of `about` that belong to the event.
     length: AtomicU64,
     about: [AtomicU64; ABOUT],
@@ -126,7 +126,7 @@ impl Trace {
         slot.peer.store(event.peer, Ordering::Relaxed);
         slot.number.store(event.number, Ordering::Relaxed);
         slot.bytes.store(event.bytes | u64::from(event.context) << MARK, Ordering::Relaxed);
-        slot.place.store(event.place, Ordering::Relaxed);
+        slot.location.store(event.location, Ordering::Relaxed);
         let about = &about[..about.len().min(ABOUT * 8)];
         slot.length.store(about.len() as u64, Ordering::Relaxed);
         for (word, chunk) in slot.about.iter().zip(about.chunks(8)) {
@@ -185,7 +185,7 @@ impl Trace {
             number: slot.number.load(Ordering::Relaxed),
             bytes: bytes & ((1 << MARK) - 1),
             context: (bytes >> MARK) as u16,
-            place: slot.place.load(Ordering::Relaxed),
+            location: slot.location.load(Ordering::Relaxed),
         };
         let words = slot.about.iter().map(|word| word.load(Ordering::Relaxed).to_le_bytes());
         let mut about: Vec<u8> = words.flatten().collect();
@@ -277,7 +277,7 @@ mod tests {
                             number,
                             bytes: number,
                             context: number as u16,
-                            place: number,
+                            location: number,
                         };
                         trace.record(event, &number.to_le_bytes().repeat(n % ABOUT));
                     }
@@ -287,8 +287,8 @@ mod tests {
             while seen < 400_000 {
                 let (events, next) = read(trace, seen);
                 for (_, event, about) in events {
-                    let Event { time, peer, number, bytes, context, place, .. } = event;
-                    let same = [time, peer, bytes, place].iter().all(|one| *one == number)
+                    let Event { time, peer, number, bytes, context, location, .. } = event;
+                    let same = [time, peer, bytes, location].iter().all(|one| *one == number)
                         && context == number as u16;
                     let words: Vec<_> = about.chunks(8).collect();
                     assert!(

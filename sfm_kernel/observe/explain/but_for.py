@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sfm_kernel.observe.code_locations import words
 from sfm_kernel.observe.explain.polls import as_other
-from sfm_kernel.observe.places import words
 
 if TYPE_CHECKING:
     from sfm_kernel.observe.explain.graph import Graph, Node

@@ -44,18 +44,18 @@ def nearest(process: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def candidates(process: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The messages that its receive looks at: those of its own context."""
-    space = process["wait"]["space"]
-    return [one for one in process["messages"] if one["space"] == space]
+    context_id = process["wait"]["context_id"]
+    return [one for one in process["messages"] if one["context_id"] == context_id]
 
 
 def elsewhere(process: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The messages that would fit its receive, but lie in another context of the program's."""
     wait = process["wait"]
-    others = [one for one in process["messages"] if one["space"] != wait["space"]]
+    others = [one for one in process["messages"] if one["context_id"] != wait["context_id"]]
     return [
         one
         for one in others
-        if (one["context"] or (wait["template"] and not one["space"]))
+        if (one["context"] or (wait["template"] and not one["context_id"]))
         and fits(wait["template"], one)
     ]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from sfm_kernel.observe.code_locations import words
 from sfm_kernel.observe.links import over
-from sfm_kernel.observe.places import words
 
 Process = Mapping[str, Any]
 

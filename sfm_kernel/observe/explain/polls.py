@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sfm_kernel.observe.places import words
+from sfm_kernel.observe.code_locations import words
 
 Process = Mapping[str, Any]
 

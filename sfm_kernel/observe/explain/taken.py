@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from sfm_kernel.observe.code_locations import code_location, words
 from sfm_kernel.observe.explain.near import fits
-from sfm_kernel.observe.places import place, words
 from sfm_kernel.observe.snapshot import Observer, segments
 
 Process = Mapping[str, Any]
@@ -50,14 +50,14 @@ def taken(process: Process, others: list[Process], traces: Traces) -> str:
     for sender in senders:
         sent, _ = traces.of(sender["uid"])
         since = since or bool(sent and sent[0][0])  # there were earlier ones
-        for number in _fitting(sent, process["uid"][16:], wait["space"], template):
+        for number in _fitting(sent, process["uid"][16:], wait["context_id"], template):
             if (sender["uid"][16:], number) not in received:
                 return ""
             found.append(received[sender["uid"][16:], number])
     if not found:
         return ""
     last = max(found, key=lambda one: one[0])
-    where = words(place(codes.get(last[6]), last[7]))
+    where = words(code_location(codes.get(last[6]), last[7]))
     if not where:
         return ""
     if len(found) == 1:
@@ -74,9 +74,9 @@ def _is_one(process: Process, wait: Mapping[str, Any]) -> bool:
     return process["name"] in wait["peers"] or process["rank"] in wait["peers"]
 
 
-def _fitting(sent: list[Any], dest: str, space: str, template: list[Any]) -> Iterator[int]:
+def _fitting(sent: list[Any], dest: str, context_id: str, template: list[Any]) -> Iterator[int]:
     """The numbers of messages that would have fitted."""
-    mark = max(1, int(space, 16) >> 48) if space else 0
+    mark = max(1, int(context_id, 16) >> 48) if context_id else 0
     for event in sent:
         is_there = event[2] == "sent" and event[3] == dest and event[9] == mark
         if is_there and fits(template, {"attributes": event[8]}):

@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from sfm_kernel.observe.code_locations import words
 from sfm_kernel.observe.explain import but_for, outside, polls
 from sfm_kernel.observe.explain.graph import Graph, Node
 from sfm_kernel.observe.explain.near import candidates, elsewhere, fits, nearest
-from sfm_kernel.observe.places import words
 
 _RING = 10
 """Names of a ring that a title shows."""
@@ -310,7 +310,7 @@ def misdirected(graph: Graph) -> Iterator[str]:
             found = [
                 one
                 for one in other["messages"]
-                if one["space"] == wait["space"] and fits(wait["template"], one)
+                if one["context_id"] == wait["context_id"] and fits(wait["template"], one)
             ]
             if found:
                 src = found[0]["src"]

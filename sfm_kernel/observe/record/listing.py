@@ -11,8 +11,8 @@ from typing import Any
 
 from sfm_kernel.observe.timeline import words
 
-Place = Mapping[str, Any]
-Sources = Callable[[Place], str | None]
+CodeLocation = Mapping[str, Any]
+Sources = Callable[[CodeLocation], str | None]
 """Gives the text of the cell or file that a place is in; None where it is not known to be part of
 this world."""
 
@@ -36,21 +36,21 @@ class Listing:
     lines: list[str]
 
 
-def key_of(where: Place) -> str:
+def key_of(where: CodeLocation) -> str:
     """Which cell or file a place is in."""
     cell = where["cell"]
     return where["file"] if cell is None else f"cell {cell} {where['cell_id'] or ''}"
 
 
-def listings(places: Iterable[Place], sources: Sources) -> tuple[list[Listing], list[str]]:
+def listings(places: Iterable[CodeLocation], sources: Sources) -> tuple[list[Listing], list[str]]:
     """The code of places: cells by number, then files; and what was left out, in words.
 
     A place that is named first goes before others, should there be too many.
     """
-    first: dict[str, Place] = {}
+    first: dict[str, CodeLocation] = {}
     for where in places:
         first.setdefault(key_of(where), where)
-    found: list[tuple[Place, Listing]] = []
+    found: list[tuple[CodeLocation, Listing]] = []
     notes = []
     for key, where in first.items():
         text = sources(where)
@@ -67,7 +67,7 @@ def listings(places: Iterable[Place], sources: Sources) -> tuple[list[Listing], 
     return [one for _, one in found], notes
 
 
-def lines_of_files(where: Place) -> str | None:
+def lines_of_files(where: CodeLocation) -> str | None:
     """The text of a program's own file, or of a cell of this process; nothing of libraries."""
     file = where["file"]
     if not file.endswith(_SUFFIXES) or _is_library(file):
@@ -75,7 +75,7 @@ def lines_of_files(where: Place) -> str | None:
     return "".join(linecache.getlines(file)) or None
 
 
-def _title(where: Place) -> str:
+def _title(where: CodeLocation) -> str:
     cell = where["cell"]
     return os.path.basename(where["file"]) if cell is None else f"cell {cell}"
 

@@ -18,8 +18,8 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from sfm_kernel.observe import places
-from sfm_kernel.observe.record.listing import Listing, Place, key_of
+from sfm_kernel.observe import code_locations
+from sfm_kernel.observe.record.listing import CodeLocation, Listing, key_of
 from sfm_kernel.observe.snapshot import message_text
 from sfm_kernel.observe.timeline import Timeline, words
 from sfm_kernel.observe.timeline.svg import Markup, clean
@@ -126,7 +126,7 @@ def _json(data: object) -> str:
 
 
 _PLACE = re.compile(r"(cell \d{1,9}|[\w.-]{1,200}|<[\w -]{1,60}>), line (\d{1,9})", re.ASCII)
-"""As ``places.words`` says it."""
+"""As ``code_locations.words`` says it."""
 
 
 class _Links:
@@ -136,11 +136,11 @@ class _Links:
         self._known = {one.key: (nth, len(one.lines)) for nth, one in enumerate(code)}
         self._titles = {one.title: self._known[one.key] for one in code}
 
-    def to(self, where: Place | None) -> Markup:
+    def to(self, where: CodeLocation | None) -> Markup:
         """The place in words; empty where there is none."""
         if where is None:
             return Markup("")
-        text = places.words(dict(where))
+        text = code_locations.words(dict(where))
         listing, lines = self._known.get(key_of(where), (0, 0))
         if not 1 <= where["line"] <= lines:
             return Markup(clean(text))
@@ -226,7 +226,7 @@ def _processes(snapshot: Mapping[str, Any], links: _Links) -> Iterator[Markup]:
 def _queues(processes: Sequence[Mapping[str, Any]]) -> Iterator[Markup]:
     rows = []
     for one in processes:
-        messages = [message for message in one["messages"] if not message["space"]]
+        messages = [message for message in one["messages"] if not message["context_id"]]
         texts = [message_text(message) for message in messages]
         if others := one["depth"] - len(messages):
             texts.append(f"{'and ' if texts else ''}{others} more")

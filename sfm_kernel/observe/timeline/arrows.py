@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sfm_kernel.observe import places
+from sfm_kernel.observe import code_locations
 from sfm_kernel.observe.timeline import words
 from sfm_kernel.observe.timeline.frame import Frame
 from sfm_kernel.observe.timeline.svg import Markup, element, number
@@ -113,7 +113,7 @@ def _words(one: Flight, names: Mapping[str, str], lost: bool, frame: Frame) -> s
     lines += [f"{name}={text}" for name, text in one["attributes"]]
     for end in ("sent", "received"):
         if one[end] is not None:
-            where = places.words(one[f"{end}_at"])
+            where = code_locations.words(one[f"{end}_at"])
             time = one[end] - frame.begin
             when = f"at {words.duration(time)}" if time >= 0 else "before"
             lines.append(f"{end} {when}{', ' if where else ''}{where}")

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from sfm_kernel.observe import places
+from sfm_kernel.observe import code_locations
 from sfm_kernel.observe.timeline import style, words
 from sfm_kernel.observe.timeline.frame import Frame
 from sfm_kernel.observe.timeline.svg import Markup, element, number
@@ -61,7 +61,7 @@ def _bar(span: Mapping[str, Any], name: str, middle: float, frame: Frame) -> Mar
     lasts = ", and still is" if span["end"] is None else ""
     begin = words.duration(max(0.0, span["begin"] - frame.begin))
     text = f"{name}: {state}, {words.duration(seconds)}, from {begin} on{lasts}"
-    where = places.words(span["where"])
+    where = code_locations.words(span["where"])
     title = element("title", f"{text}\n{where}" if where else text)
     high = frame.bar * style.height(span["state"])
     return element(

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from sfm_kernel.observe import places
+from sfm_kernel.observe import code_locations
 from sfm_kernel.observe.timeline import words
 
 Trace = dict[str, Any]
@@ -51,7 +51,7 @@ def _spans(data: Mapping[str, Any]) -> Iterator[Trace]:
     threads = _threads(data)
     for span in data["spans"]:
         end = data["end"] if span["end"] is None else span["end"]
-        begin, where = max(span["begin"], data["begin"]), places.words(span["where"])
+        begin, where = max(span["begin"], data["begin"]), code_locations.words(span["where"])
         yield {
             "ph": "X",
             "pid": WORLD,
@@ -86,7 +86,7 @@ def _about(flight: Mapping[str, Any]) -> dict[str, Any]:
     about["bytes"] = flight["bytes"]
     for name in ("sent_at", "received_at"):
         if flight[name]:
-            about[name.replace("_", " ")] = places.words(flight[name])
+            about[name.replace("_", " ")] = code_locations.words(flight[name])
     if flight["late"]:
         about["late"] = f"{flight['late']}, {words.duration(flight['cost'])}"
     return about

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sfm_kernel.observe import places
+from sfm_kernel.observe import code_locations
 
 if TYPE_CHECKING:
     import pandas
@@ -26,8 +26,8 @@ def messages(data: Mapping[str, Any], names: Mapping[str, str | int]) -> pandas.
             "sent": _after(begin, one["sent"]),
             "received": _after(begin, one["received"]),
             "attributes": dict(one["attributes"]),
-            "sent_at": places.words(one["sent_at"]),
-            "received_at": places.words(one["received_at"]),
+            "sent_at": code_locations.words(one["sent_at"]),
+            "received_at": code_locations.words(one["received_at"]),
         }
         for one in sorted(data["flights"], key=first)
     ]
@@ -49,7 +49,7 @@ def spans(data: Mapping[str, Any], names: Mapping[str, str | int]) -> pandas.Dat
                 "begin": since,
                 "end": None if one["end"] is None else until,
                 "seconds": max(0.0, until - since),
-                "where": places.words(one["where"]),
+                "where": code_locations.words(one["where"]),
             }
         )
     return _table(rows, SPANS, begin)

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sfm_endpoint::receive::{self, Wish};
+use sfm_endpoint::receive::{self, Template};
 use sfm_endpoint::{Endpoint, Kind, Name, Route};
 use sfm_native::calls::deadline;
 
@@ -55,8 +55,8 @@ fn deliver(endpoint: &Endpoint, dest: &Name, packet: &Packet) -> Result {
     }
 }
 
-unsafe fn wish(wanted: *const Packet) -> Result<Wish> {
-    wanted.as_ref().map_or_else(|| Ok(Wish::default()), Packet::wish)
+unsafe fn template(wanted: *const Packet) -> Result<Template> {
+    wanted.as_ref().map_or_else(|| Ok(Template::default()), Packet::template)
 }
 
 pub unsafe extern "C" fn recv(
@@ -67,13 +67,13 @@ pub unsafe extern "C" fn recv(
 ) -> c_int {
     answer(|| {
         let to = place(message, "the place for the message")?;
-        let (endpoint, wish, limit) = (endpoint(handle)?, wish(wanted)?, limit(seconds)?);
+        let (endpoint, template, limit) = (endpoint(handle)?, template(wanted)?, limit(seconds)?);
         let taken = if limit == Some(Duration::ZERO) {
-            receive::take(&endpoint, &wish)?.ok_or_else(|| receive::would_block(&wish))?
+            receive::take(&endpoint, &template)?.ok_or_else(|| receive::would_block(&template))?
         } else {
-            let taken = receive::wait(&endpoint, &wish, deadline(limit))?;
+            let taken = receive::wait(&endpoint, &template, deadline(limit))?;
             let given = limit.unwrap_or_default();
-            taken.ok_or_else(|| receive::timed_out(&endpoint, &wish, given))?
+            taken.ok_or_else(|| receive::timed_out(&endpoint, &template, given))?
         };
         *to = Box::into_raw(Box::new(Message::new(taken.packet)));
         Ok(())
@@ -87,8 +87,8 @@ pub unsafe extern "C" fn peek(
 ) -> c_int {
     answer(|| {
         let to = place(found, "the place for the answer")?;
-        let (endpoint, wish) = (endpoint(handle)?, wish(wanted)?);
-        *to = c_int::from(receive::peek(&endpoint, &wish)?);
+        let (endpoint, template) = (endpoint(handle)?, template(wanted)?);
+        *to = c_int::from(receive::peek(&endpoint, &template)?);
         Ok(())
     })
 }

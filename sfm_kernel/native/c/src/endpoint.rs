@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, CString};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, Once, PoisonError, RwLock};
 
-use sfm_endpoint::{Endpoint, Name, Program, Wish};
+use sfm_endpoint::{Endpoint, Name, Program, JoinRequest};
 use sfm_native::calls::deadline;
 
 use crate::arguments::{given, limit, name, place, text, text_if_any};
@@ -53,7 +53,7 @@ pub unsafe fn endpoint(handle: *const Handle) -> Result<Arc<Endpoint>> {
 /// What the environment, or the caller, says of who this process is to be.
 struct Wanted {
     world: String,
-    wish: Wish,
+    request: JoinRequest,
     size: Option<u64>,
 }
 
@@ -64,10 +64,10 @@ fn wanted(world: Option<&str>, name: Option<&str>, rank: c_int) -> Result<Wanted
     }
     let guest = rank == GUEST;
     let given = i64::from(rank);
-    let mut wish =
-        Wish { name: name.map(str::to_owned), rank: (given >= 0).then_some(given), guest };
+    let mut request =
+        JoinRequest { name: name.map(str::to_owned), rank: (given >= 0).then_some(given), guest };
     if let Some(world) = world {
-        return Ok(Wanted { world: world.to_owned(), wish, size: None });
+        return Ok(Wanted { world: world.to_owned(), request, size: None });
     }
     let told = |variable: &str| std::env::var(variable).ok().filter(|text| !text.is_empty());
     let number = |variable: &str| match told(variable) {
@@ -85,16 +85,16 @@ fn wanted(world: Option<&str>, name: Option<&str>, rank: c_int) -> Result<Wanted
         return Err(Failure::argument(text));
     };
     let world = told(&format!("{prefix}WORLD")).expect("just seen");
-    if wish.name.is_none() {
-        wish.name = told(&format!("{prefix}NAME"));
+    if request.name.is_none() {
+        request.name = told(&format!("{prefix}NAME"));
     }
     // What a rank of an MPI program starts has its environment, and is no rank.
     let is_rank = told("SFM_MPI_PID").is_none_or(|pid| pid == std::process::id().to_string());
     if rank == ANY_RANK && (prefix == "SFM_" || is_rank) {
-        wish.rank = number(&format!("{prefix}RANK"))?;
+        request.rank = number(&format!("{prefix}RANK"))?;
     }
     let size = number(&format!("{prefix}SIZE"))?.and_then(|size| u64::try_from(size).ok());
-    Ok(Wanted { world, wish, size })
+    Ok(Wanted { world, request, size })
 }
 
 pub unsafe extern "C" fn join(
@@ -106,8 +106,8 @@ pub unsafe extern "C" fn join(
     answer(|| {
         let to = place(endpoint, "the place for the endpoint")?;
         let world = text_if_any(world, "the world's name")?;
-        let Wanted { world, wish, size } = wanted(world, text_if_any(name, "the name")?, rank)?;
-        let made = Endpoint::join(&world, &wish, size, Box::new(Program))?;
+        let Wanted { world, request, size } = wanted(world, text_if_any(name, "the name")?, rank)?;
+        let made = Endpoint::join(&world, &request, size, Box::new(Program))?;
         leave_at_the_end();
         let member = made.member();
         let name = match &member.name {

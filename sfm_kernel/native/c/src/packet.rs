@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use sfm_endpoint::receive::{Wanted, Wish};
+use sfm_endpoint::receive::{Wanted, Template};
 use sfm_endpoint::{Name, Route};
 use sfm_native::packet::{Builder, Kind, MAX_DIMENSIONS};
 
@@ -58,16 +58,16 @@ impl Packet {
     }
 
     /// What it wants as a template.
-    pub fn wish(&self) -> Result<Wish> {
-        let mut wish = Wish::default();
+    pub fn template(&self) -> Result<Template> {
+        let mut template = Template::default();
         for (key, value) in &self.attributes {
             let wanted = match value {
                 Value::Int(rank) if key == "src" => {
-                    wish.src = Some(Name::Rank(*rank));
+                    template.src = Some(Name::Rank(*rank));
                     continue;
                 }
                 Value::Text(text) if key == "src" => {
-                    wish.src = Some(name(text));
+                    template.src = Some(name(text));
                     continue;
                 }
                 Value::Int(number) => Wanted::Int(*number),
@@ -83,9 +83,9 @@ impl Packet {
                     return Err(Failure::argument(text));
                 }
             };
-            wish.attributes.push((key.clone(), wanted));
+            template.attributes.push((key.clone(), wanted));
         }
-        Ok(wish)
+        Ok(template)
     }
 }
 

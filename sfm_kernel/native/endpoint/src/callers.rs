@@ -12,10 +12,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{fence, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use sfm_native::places::{self, Place};
+use sfm_native::code_location::{self, CodeLocation};
 
 use crate::modules::{self, Module};
-use crate::sites::{self, Looked, NOWHERE};
+use crate::sites::{self, Lookup, NOWHERE};
 
 /// Call sites that are remembered, by a part of their address.
 const REMEMBERED: usize = 256;
@@ -172,11 +172,11 @@ pub fn kept<T>(function: impl FnOnce() -> T) -> T {
 
 /// Have observers told of this program's binaries and addresses.
 pub fn install() {
-    places::set_finder(place);
+    code_location::set_finder(location);
 }
 
 /// The place of this thread's latest call; 0 before the first, and where it is in no binary.
-pub fn place() -> Place {
+pub fn location() -> CodeLocation {
     match caller() {
         0 => 0,
         caller => SITES.get(caller).unwrap_or_else(|| find(caller)),
@@ -185,7 +185,7 @@ pub fn place() -> Place {
 
 static SITES: Sites = Sites { sites: [const { Site::new() }; REMEMBERED], writing: Mutex::new(()) };
 
-/// Places by addresses; of two that want the same entry the later one has it.
+/// Locations by addresses; of two that want the same entry the later one has it.
 struct Sites {
     sites: [Site; REMEMBERED],
     writing: Mutex<()>,
@@ -193,48 +193,48 @@ struct Sites {
 
 struct Site {
     address: AtomicUsize,
-    place: AtomicU64,
+    location: AtomicU64,
 }
 
 impl Site {
     const fn new() -> Site {
-        Site { address: AtomicUsize::new(0), place: AtomicU64::new(0) }
+        Site { address: AtomicUsize::new(0), location: AtomicU64::new(0) }
     }
 }
 
 impl Sites {
-    fn get(&self, address: usize) -> Option<Place> {
+    fn get(&self, address: usize) -> Option<CodeLocation> {
         let site = &self.sites[address % REMEMBERED];
-        // SYNC POINT callers: the address before the place, and again after it.
+        // SYNC POINT callers: the address before the location, and again after it.
         let is_there = site.address.load(Ordering::Acquire) == address;
-        let place = site.place.load(Ordering::Relaxed);
+        let location = site.location.load(Ordering::Relaxed);
         fence(Ordering::Acquire);
         let is_still = site.address.load(Ordering::Relaxed) == address;
-        (is_there && is_still).then_some(place)
+        (is_there && is_still).then_some(location)
     }
 
-    fn put(&self, address: usize, place: Place) {
+    fn put(&self, address: usize, location: CodeLocation) {
         let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let site = &self.sites[address % REMEMBERED];
         // SYNC POINT callers: no address while the place changes.
         site.address.store(0, Ordering::Relaxed);
         fence(Ordering::Release);
-        site.place.store(place, Ordering::Relaxed);
+        site.location.store(location, Ordering::Relaxed);
         site.address.store(address, Ordering::Release);
     }
 }
 
 #[cold]
-fn find(caller: usize) -> Place {
+fn find(caller: usize) -> CodeLocation {
     // The instruction before: of a call that is a function's last the next line may be another's.
     let address = caller - 1;
     let known = modules::find(address, |module| {
         let line = u32::try_from(address - module.base).ok()?;
-        Some(places::place(places::register(text_of(module)), line))
+        Some(code_location::location(code_location::register(text_of(module)), line))
     });
-    let place = known.flatten().unwrap_or(0);
-    SITES.put(caller, place);
-    place
+    let location = known.flatten().unwrap_or(0);
+    SITES.put(caller, location);
+    location
 }
 
 /// The number of this thread's latest call.
@@ -243,9 +243,9 @@ pub fn site() -> u32 {
     let Words { caller, name } = unsafe { *words() };
     let key = (caller, name.map_or(0, |name| std::ptr::from_ref(name) as usize));
     match sites::find(key) {
-        Looked::Known(number) => number,
-        Looked::New => new_site(key),
-        Looked::Hidden | Looked::Full => NOWHERE,
+        Lookup::Known(number) => number,
+        Lookup::New => new_site(key),
+        Lookup::Hidden | Lookup::Full => NOWHERE,
     }
 }
 
@@ -257,7 +257,7 @@ fn new_site(key: sites::Key) -> u32 {
     });
     let (code, line) = found.flatten().unwrap_or_default();
     match sites::add(key, Some(sites::Site::new(name().to_owned(), code, line))) {
-        Looked::Known(number) => number,
+        Lookup::Known(number) => number,
         _ => NOWHERE,
     }
 }
@@ -307,20 +307,20 @@ mod tests {
 
     #[test]
     fn the_place_of_a_call_is_its_binary_and_an_address_in_that() {
-        assert_eq!(place(), 0);
+        assert_eq!(location(), 0);
         let here = the_place_of_a_call_is_its_binary_and_an_address_in_that as fn() as usize;
         for _ in 0..2 {
             set_caller(here + 1);
-            let found = place();
-            assert_ne!(places::code_of(found), 0);
+            let found = location();
+            assert_ne!(code_location::code_of(found), 0);
             let offset = modules::find(here, |module| here - module.base).unwrap();
-            assert_eq!(places::line_of(found) as usize, offset);
+            assert_eq!(code_location::line_of(found) as usize, offset);
         }
         let site = sites::get(site()).unwrap();
-        assert!(site.code.contains("\t@") && site.line == places::line_of(place()), "{site:?}");
+        assert!(site.code.contains("\t@") && site.line == code_location::line_of(location()), "{site:?}");
         assert!(told().starts_with("\t\n") && told().contains(" @"), "{}", told());
         set_caller(17); // no code is there
-        assert_eq!(place(), 0);
+        assert_eq!(location(), 0);
         assert_eq!(told(), "\t\n");
     }
 

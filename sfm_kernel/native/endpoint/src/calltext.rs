@@ -5,7 +5,7 @@
 
 use serde_json::{json, Value};
 
-use crate::facts;
+use crate::wait_facts;
 use crate::name::Name;
 
 /// A call, as the program has written it.
@@ -20,7 +20,7 @@ pub struct Call {
 pub enum Waits {
     /// A message with this source and tag (None: any), in the space of messages that the
     /// communicator's are in; from one of these (None: from anybody).
-    Message { peers: Option<Vec<Name>>, source: Option<i64>, tag: Option<i64>, space: u64 },
+    Message { peers: Option<Vec<Name>>, source: Option<i64>, tag: Option<i64>, context_id: u64 },
     /// The part that one of these has in the same collective call.
     Members(Vec<Name>),
     /// That one of these does something (None: anybody): a send's receiver, a request's partner.
@@ -46,7 +46,7 @@ impl Call {
 
     /// The same of a call that has asked in vain.
     pub fn asked(&self) -> String {
-        facts::of_poll(&self.text(), &self.facts())
+        wait_facts::of_poll(&self.text(), &self.facts())
     }
 
     fn told(&self) -> Value {
@@ -54,18 +54,18 @@ impl Call {
         let told = |kind: &str, peers: Option<&[Name]>| {
             json!({
                 "kind": kind, "peers": peers, "known": 0.0, "all": false, "template": [],
-                "space": "", "purpose": text,
+                "context_id": "", "purpose": text,
             })
         };
         match &self.waits {
-            Waits::Message { peers, source, tag, space } => {
+            Waits::Message { peers, source, tag, context_id } => {
                 let mut told = told("recv", peers.as_deref());
                 let conditions = [("src", source), ("tag", tag)].into_iter();
                 let shown = |(name, value): (_, &Option<i64>)| {
                     value.map(|value| (name, value.to_string(), false))
                 };
                 told["template"] = json!(conditions.filter_map(shown).collect::<Vec<_>>());
-                told["space"] = format!("{space:x}").into();
+                told["context_id"] = format!("{context_id:x}").into();
                 told
             }
             // As Python's collectives do: a receive of which nobody is to know what it is for.
@@ -86,19 +86,19 @@ mod tests {
     #[test]
     fn a_receive_tells_of_whom_and_what_it_wants() {
         let peers = Some(vec![Name::Rank(5)]);
-        let waits = Waits::Message { peers, source: Some(1), tag: Some(7), space: 0xab };
+        let waits = Waits::Message { peers, source: Some(1), tag: Some(7), context_id: 0xab };
         let arguments = vec![("source", "1".into()), ("tag", "7".into())];
         let call = Call { name: "MPI_Recv".into(), arguments, waits };
         assert_eq!(call.text(), "MPI_Recv(source=1, tag=7)");
         let told = call.told();
         assert_eq!(told["template"], json!([["src", "1", false], ["tag", "7", false]]));
-        assert_eq!((&told["peers"], &told["space"]), (&json!([5]), &json!("ab")));
+        assert_eq!((&told["peers"], &told["context_id"]), (&json!([5]), &json!("ab")));
         assert_eq!(told["purpose"], "MPI_Recv(source=1, tag=7)");
     }
 
     #[test]
     fn whoever_waits_for_anybody_names_nobody() {
-        let told = told(Waits::Message { peers: None, source: None, tag: None, space: 1 });
+        let told = told(Waits::Message { peers: None, source: None, tag: None, context_id: 1 });
         assert_eq!((&told["peers"], &told["template"]), (&Value::Null, &json!([])));
     }
 

@@ -13,7 +13,7 @@ use sfm_native::core::Core;
 use sfm_native::segment;
 
 use crate::callers;
-use crate::directory::{Directory, Member, Wish};
+use crate::directory::{Directory, Member, JoinRequest};
 use crate::error::{Error, Kind, Result};
 use crate::host::{Around, Surroundings};
 use crate::joining::{Joined, SOON};
@@ -60,11 +60,11 @@ impl Endpoint {
     /// processes there will be, where that is known.
     pub fn join(
         world: &str,
-        wish: &Wish,
+        request: &JoinRequest,
         size: Option<u64>,
         surroundings: Box<dyn Surroundings>,
     ) -> Result<Endpoint> {
-        wish.check()?;
+        request.check()?;
         check_transport()?;
         if surroundings.has_addresses() {
             callers::install();
@@ -74,7 +74,7 @@ impl Endpoint {
         let uid = random()
             .map_err(|error| Error::system("the system gives no random numbers", &error))?;
         let path = folder.join(format!("{uid:032x}.seg"));
-        let joined = Endpoint::enter(&directory, &path, uid, wish);
+        let joined = Endpoint::enter(&directory, &path, uid, request);
         let (core, member, peers) = match joined {
             Ok(joined) => joined,
             Err(failure) => {
@@ -108,7 +108,7 @@ impl Endpoint {
         directory: &Directory,
         path: &Path,
         uid: u128,
-        wish: &Wish,
+        request: &JoinRequest,
     ) -> Result<(Arc<Core>, Member, Peers)> {
         let folder = directory.path();
         let mapped =
@@ -118,7 +118,7 @@ impl Endpoint {
         if std::env::var_os("SFM_TRACE").is_some_and(|value| value == "0") {
             core.shared().trace.switch_off();
         }
-        let member = directory.join(uid, path.to_owned(), wish)?;
+        let member = directory.join(uid, path.to_owned(), request)?;
         match Peers::new(directory) {
             Ok(peers) => Ok((core, member, peers)),
             Err(failure) => {

@@ -10,7 +10,7 @@ use sfm_native::calls::{End, Host};
 use crate::callers;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Kind, Result};
-use crate::facts;
+use crate::wait_facts;
 
 /// What the program that an endpoint belongs to has to say to its calls that wait.
 pub trait Surroundings: Send + Sync {
@@ -90,7 +90,7 @@ pub fn error_of(why: End) -> Error {
     let kind = match &why {
         End::Closed => return Error::closed(),
         End::Deadlock(judgement) => {
-            return Error::new(Kind::Deadlock, facts::of_judgement(judgement))
+            return Error::new(Kind::Deadlock, wait_facts::of_judgement(judgement))
         }
         End::Interrupted => Kind::Interrupted,
         End::PeerLost(_) => Kind::PeerLost,

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use sfm_native::bell::Woken;
-use sfm_native::calls::{Examined, Goal, Shown};
+use sfm_native::calls::{Examined, Goal, WaitFacts};
 use sfm_native::segment::{Doing, UNSETTLED};
 
 use crate::endpoint::Endpoint;
 use crate::error::Result;
-use crate::facts;
+use crate::wait_facts;
 use crate::host::Around;
 use crate::name::Name;
 
@@ -49,7 +49,7 @@ impl<'a> Joined<'a> {
 impl Goal<Around<'_>> for Joined<'_> {
     type Out = ();
 
-    fn look(&mut self, _host: &Around<'_>, _all: bool) -> Result<Option<()>> {
+    fn poll(&mut self, _host: &Around<'_>, _all: bool) -> Result<Option<()>> {
         self.version = self.endpoint.core().version();
         Ok(self.is_reached()?.then_some(()))
     }
@@ -66,12 +66,12 @@ impl Goal<Around<'_>> for Joined<'_> {
         Examined::Arrived(UNSETTLED) // who joins sends nothing
     }
 
-    fn shown(&mut self, _host: &Around<'_>) -> Result<Option<Shown>> {
+    fn facts(&mut self, _host: &Around<'_>) -> Result<Option<WaitFacts>> {
         let (doing, text, facts) = (Doing::Receiving, self.text(), String::new());
-        Ok(Some(Shown { doing, text, facts }))
+        Ok(Some(WaitFacts { doing, text, facts }))
     }
 
     fn tick(&mut self, _host: &Around<'_>) -> Result<Option<String>> {
-        Ok(Some(facts::of_joining(&self.missing, &self.text())))
+        Ok(Some(wait_facts::of_joining(&self.missing, &self.text())))
     }
 }

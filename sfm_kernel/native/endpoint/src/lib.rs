@@ -7,7 +7,7 @@
 //! directory/              who is in a world of this machine
 //! peers, route, joining   the others; the way to each; waiting for them
 //! endpoint, network, fork one process's end of a world; its thread; its forked children
-//! abroad                  other worlds of this machine, in which it is a guest
+//! guest                   other worlds of this machine, in which it is a guest
 //! receive                 receiving by a template of values that can be compared here
 //! callers, modules        where in the program a call comes from
 //! sites                   calls by number, for what was begun there
@@ -15,14 +15,14 @@
 //! loaded, crash           what is done before `main`; what has killed the program
 //! ```
 
-pub mod abroad;
+pub mod guest;
 pub mod callers;
 pub mod calltext;
 pub mod crash;
 pub mod directory;
 pub mod endpoint;
 pub mod error;
-pub mod facts;
+pub mod wait_facts;
 mod fork;
 pub mod host;
 mod joining;
@@ -35,7 +35,7 @@ pub mod receive;
 pub mod route;
 pub mod sites;
 
-pub use directory::{Member, Wish};
+pub use directory::{Member, JoinRequest};
 pub use endpoint::Endpoint;
 pub use error::{Error, Kind, Result};
 pub use host::{Around, Program, Surroundings};

@@ -16,7 +16,7 @@ impl fmt::Display for Name {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Name::Rank(rank) => write!(to, "{rank}"),
-            Name::Text(text) => to.write_str(&crate::facts::quoted(text)),
+            Name::Text(text) => to.write_str(&crate::wait_facts::quoted(text)),
         }
     }
 }

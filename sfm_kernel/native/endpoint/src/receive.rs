@@ -1,4 +1,4 @@
-//! Receiving by a template.
+//! Receiving by a native.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -8,14 +8,14 @@ use std::time::Duration;
 use smallvec::SmallVec;
 
 use sfm_native::calls::{Deadline, Matcher, Search, Watch};
-use sfm_native::matching::{Condition, Taken, Template};
+use sfm_native::matching::{self, Condition, Taken};
 use sfm_native::packet::{u32_at, u64_at, Attribute, Kind as Value, Packet};
 use sfm_native::value::{of_float, text, Native, Scalar};
 
 use crate::directory::Member;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Kind, Result};
-use crate::facts;
+use crate::wait_facts;
 use crate::host::Around;
 use crate::name::Name;
 
@@ -39,7 +39,7 @@ pub enum Wanted {
 
 /// What a receive wants: each attribute once. `src` is not among them.
 #[derive(Clone, Debug, Default)]
-pub struct Wish {
+pub struct Template {
     pub attributes: Vec<(String, Wanted)>,
     pub src: Option<Name>,
 }
@@ -49,8 +49,8 @@ impl Wanted {
         match self {
             Wanted::Int(number) => number.to_string(),
             Wanted::Double(number) => format!("{number:?}"),
-            Wanted::Text(text) => facts::short(facts::quoted(text)),
-            Wanted::Bytes(bytes) => facts::short(facts::quoted_bytes(bytes)),
+            Wanted::Text(text) => wait_facts::short(wait_facts::quoted(text)),
+            Wanted::Bytes(bytes) => wait_facts::short(wait_facts::quoted_bytes(bytes)),
             Wanted::Any { shown, .. } => format!("<{shown}>"),
         }
     }
@@ -99,9 +99,9 @@ impl Wanted {
     }
 }
 
-impl Wish {
+impl Template {
     /// As observers are told it.
-    fn told(&self) -> Vec<facts::Told> {
+    fn told(&self) -> Vec<wait_facts::Condition> {
         let src = self.src.iter().map(|name| ("src".to_owned(), name.to_string(), false));
         let others = self.attributes.iter().map(|(name, wanted)| {
             (name.clone(), wanted.shown(), matches!(wanted, Wanted::Any { .. }))
@@ -110,43 +110,43 @@ impl Wish {
     }
 
     fn text(&self, function: &str) -> String {
-        facts::call(function, &self.told())
+        wait_facts::call(function, &self.told())
     }
 
     fn facts(&self) -> String {
         let peers = self.src.clone().map(|src| [src]);
-        facts::of_receive(peers.as_ref().map(|peers| &peers[..]), &self.told(), "")
+        wait_facts::of_receive(peers.as_ref().map(|peers| &peers[..]), &self.told(), "")
     }
 }
 
 /// Take the first match, if it is there.
-pub fn take(endpoint: &Endpoint, wish: &Wish) -> Result<Option<Taken>> {
-    let taken = searching(endpoint, wish, |search, _| search.take(&Around(endpoint)))?;
+pub fn take(endpoint: &Endpoint, template: &Template) -> Result<Option<Taken>> {
+    let taken = searching(endpoint, template, |search, _| search.take(&Around(endpoint)))?;
     if taken.is_none() {
-        polled(endpoint, wish, "sfm_recv");
+        polled(endpoint, template, "sfm_recv");
     }
     Ok(taken)
 }
 
 /// Whether there is a match.
-pub fn peek(endpoint: &Endpoint, wish: &Wish) -> Result<bool> {
-    let found = searching(endpoint, wish, |search, _| search.peek(&Around(endpoint)))?;
+pub fn peek(endpoint: &Endpoint, template: &Template) -> Result<bool> {
+    let found = searching(endpoint, template, |search, _| search.peek(&Around(endpoint)))?;
     if found {
         endpoint.core().shared().polls.end();
     } else {
-        polled(endpoint, wish, "sfm_peek");
+        polled(endpoint, template, "sfm_peek");
     }
     Ok(found)
 }
 
 /// Take the first match, waiting for it; None when the time is up.
-pub fn wait(endpoint: &Endpoint, wish: &Wish, until: Deadline) -> Result<Option<Taken>> {
+pub fn wait(endpoint: &Endpoint, template: &Template, until: Deadline) -> Result<Option<Taken>> {
     let passed_on = Cell::new(false);
     loop {
-        let taken = searching(endpoint, wish, |search, src| {
+        let taken = searching(endpoint, template, |search, src| {
             let passed_on = &passed_on;
             let watch =
-                Watched { endpoint, wish, src, passed_on, awaited: None, ticks: 0, told: false };
+                Watched { endpoint, template, src, passed_on, awaited: None, ticks: 0, told: false };
             search.wait(&Around(endpoint), until, watch)
         });
         if passed_on.take() {
@@ -154,93 +154,93 @@ pub fn wait(endpoint: &Endpoint, wish: &Wish, until: Deadline) -> Result<Option<
         }
         let taken = taken?;
         if taken.is_none() {
-            polled(endpoint, wish, "sfm_recv");
+            polled(endpoint, template, "sfm_recv");
         }
         return Ok(taken);
     }
 }
 
 /// The error of a `take` for which there was nothing.
-pub fn would_block(wish: &Wish) -> Error {
-    let text = format!("no queued message matches {}", wish.text("sfm_recv"));
+pub fn would_block(template: &Template) -> Error {
+    let text = format!("no queued message matches {}", template.text("sfm_recv"));
     Error::new(Kind::WouldBlock, text)
 }
 
 /// The error of a `wait` whose time is up.
-pub fn timed_out(endpoint: &Endpoint, wish: &Wish, limit: Duration) -> Error {
+pub fn timed_out(endpoint: &Endpoint, template: &Template, limit: Duration) -> Error {
     let depth = endpoint.core().shared().depth.load(Ordering::Relaxed);
-    let (call, limit) = (wish.text("sfm_recv"), limit.as_secs_f64());
+    let (call, limit) = (template.text("sfm_recv"), limit.as_secs_f64());
     let text = format!("no message matched {call} within {limit} s; {depth} others are queued");
     Error::new(Kind::TimedOut, text)
 }
 
 /// For observers, of a call that found nothing.
-fn polled(endpoint: &Endpoint, wish: &Wish, function: &str) {
+fn polled(endpoint: &Endpoint, template: &Template, function: &str) {
     let shared = endpoint.core().shared();
     if shared.polled() {
-        shared.tell_polls(&facts::of_poll(&wish.text(function), &wish.facts()));
+        shared.tell_polls(&wait_facts::of_poll(&template.text(function), &template.facts()));
     }
 }
 
 /// `work` with the search, and with the name by which whoever is wanted signs its messages.
 fn searching<T>(
     endpoint: &Endpoint,
-    wish: &Wish,
+    template: &Template,
     work: impl FnOnce(&mut Search<'_, Match<'_>>, Option<&Name>) -> Result<T>,
 ) -> Result<T> {
-    let src = match &wish.src {
+    let src = match &template.src {
         Some(Name::Rank(rank)) => endpoint.name_of_rank(*rank)?,
         other => other.clone(),
     };
     let mut conditions = SmallVec::new();
-    if wish.src.is_some() {
+    if template.src.is_some() {
         let wanted = src.as_ref().map(|name| match name {
             Name::Rank(rank) => Scalar::Int(*rank),
             Name::Text(text) => Scalar::Str(text),
         });
         conditions.push(Condition { name: "src", wanted, never_native: false });
     }
-    conditions.extend(wish.attributes.iter().map(|(name, wanted)| wanted.condition(name)));
-    let late = wish.src.as_ref().filter(|_| src.is_none());
-    let template = Template { conditions, numbers: None };
-    let matcher = Match { endpoint, wish, late, template };
+    conditions.extend(template.attributes.iter().map(|(name, wanted)| wanted.condition(name)));
+    let late = template.src.as_ref().filter(|_| src.is_none());
+    let native = matching::Template { conditions, numbers: None };
+    let matcher = Match { endpoint, template, late, native };
     let mut search = Search::new(endpoint.core(), 0, matcher);
     work(&mut search, src.as_ref())
 }
 
-/// A template whose last word is said here.
+/// A native whose last word is said here.
 struct Match<'a> {
     endpoint: &'a Endpoint,
-    wish: &'a Wish,
+    template: &'a Template,
     /// A rank that nobody had when the call began: messages of whoever gets it are wanted.
     late: Option<&'a Name>,
-    template: Template<'a>,
+    native: matching::Template<'a>,
 }
 
 impl<'a> Matcher<'a, Around<'_>> for Match<'a> {
-    fn native(&self) -> &Template<'a> {
-        &self.template
+    fn native(&self) -> &matching::Template<'a> {
+        &self.native
     }
 
     fn accepts(&self, _host: &Around<'_>, packet: &Arc<Packet>) -> Result<bool> {
         let met = |(name, wanted): &(String, Wanted)| {
             packet.find(name).is_some_and(|one| wanted.is_met(packet, &one))
         };
-        let Some(rank) = self.late else { return Ok(self.wish.attributes.iter().all(met)) };
+        let Some(rank) = self.late else { return Ok(self.template.attributes.iter().all(met)) };
         let src = match packet.find("src") {
             Some(one) if one.kind == Value::Int => Name::Rank(u64_at(one.value, 0) as i64),
             Some(one) if one.kind == Value::Str => Name::from(text(one.value)),
             _ => return Ok(false),
         };
         let is_src = src == *rank || self.endpoint.lookup(rank)?.is_some_and(|one| one.name == src);
-        Ok(is_src && self.wish.attributes.iter().all(met))
+        Ok(is_src && self.template.attributes.iter().all(met))
     }
 }
 
 /// What goes with a receive that waits.
 struct Watched<'a> {
     endpoint: &'a Endpoint,
-    wish: &'a Wish,
+    template: &'a Template,
     /// The name that the search looks for.
     src: Option<&'a Name>,
     /// Becomes true where the rank that is wanted belongs to somebody else by now.
@@ -253,11 +253,11 @@ struct Watched<'a> {
 
 impl Watch<Around<'_>> for Watched<'_> {
     fn text(&mut self, _host: &Around<'_>) -> Result<String> {
-        if let Some(src) = &self.wish.src {
+        if let Some(src) = &self.template.src {
             // It may have been replaced before this wait began.
             self.awaited = self.endpoint.lookup_now(src).ok().flatten();
         }
-        let call = self.wish.text("sfm_recv");
+        let call = self.template.text("sfm_recv");
         if let (Some(name), Some(awaited)) = (self.src, &self.awaited) {
             if awaited.name != *name {
                 self.passed_on.set(true);
@@ -272,18 +272,18 @@ impl Watch<Around<'_>> for Watched<'_> {
     /// has left before, but since this endpoint joined; a name that nobody had is waited for.
     fn tick(&mut self, _host: &Around<'_>) -> Result<Option<String>> {
         self.ticks += 1;
-        if let Some(src) = self.wish.src.as_ref().filter(|_| self.ticks.is_multiple_of(LOOK_EVERY))
+        if let Some(src) = self.template.src.as_ref().filter(|_| self.ticks.is_multiple_of(LOOK_EVERY))
         {
             if self.awaited.is_none() {
                 self.awaited = self.endpoint.lookup_now(src)?; // a late joiner
             }
             let lost = self.awaited.clone().or_else(|| self.endpoint.who_left(src));
             if lost.is_some_and(|lost| !self.endpoint.alive(&lost)) {
-                let (own, call) = (&self.endpoint.member().name, self.wish.text("sfm_recv"));
+                let (own, call) = (&self.endpoint.member().name, self.template.text("sfm_recv"));
                 let what = format!("while {own} waited for it in {call}");
                 return Err(Error::peer_lost(&src.to_string(), &what));
             }
         }
-        Ok((!std::mem::replace(&mut self.told, true)).then(|| self.wish.facts()))
+        Ok((!std::mem::replace(&mut self.told, true)).then(|| self.template.facts()))
     }
 }

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sfm_native::calls::{End, Host, Peer, Way};
+use sfm_native::calls::{End, Host, Peer, Channel};
 use sfm_native::packet::{Builder, Gather, Kind as Value};
 use sfm_native::segment::{self, Segment};
-use sfm_native::sender::Sender;
+use sfm_native::ring_sender::RingSender;
 
 use crate::directory::Member;
 use crate::endpoint::Endpoint;
@@ -26,24 +26,24 @@ pub struct Route {
     peer: Member,
     /// Its name, as observers are shown it.
     shown: String,
-    way: Way,
-    /// The attributes `dest` and `src` of every message that goes this way, encoded.
+    channel: Channel,
+    /// The attributes `dest` and `src` of every message that goes this channel, encoded.
     ends: Vec<u8>,
 }
 
 impl Route {
     pub(crate) fn make(endpoint: &Endpoint, peer: Member) -> Result<Route> {
         let (core, own) = (endpoint.core(), endpoint.member());
-        let way = if peer.uid == own.uid {
+        let channel = if peer.uid == own.uid {
             let uid = core.shared().uid();
-            Way::local(core, uid, core, uid)
+            Channel::local(core, uid, core, uid)
         } else {
-            Way::Ring(ring(endpoint, &peer, endpoint.folder(), own.slot)?)
+            Channel::Ring(ring(endpoint, &peer, endpoint.folder(), own.slot)?)
         };
         let mut builder = Builder::new();
         add_name(&mut builder, "dest", &peer.name);
         add_name(&mut builder, "src", &own.name);
-        Ok(Route { shown: peer.name.to_string(), peer, way, ends: builder.entries().to_vec() })
+        Ok(Route { shown: peer.name.to_string(), peer, channel, ends: builder.entries().to_vec() })
     }
 
     pub fn peer(&self) -> &Member {
@@ -56,14 +56,14 @@ impl Route {
     }
 
     /// What a send goes through, for those who step through it themselves.
-    pub fn way(&self) -> &Way {
-        &self.way
+    pub fn channel(&self) -> &Channel {
+        &self.channel
     }
 
-    /// Put a packet on its way; returns when its bytes are copied, with `buffering` 0 when it was
+    /// Put a packet on its channel; returns when its bytes are copied, with `buffering` 0 when it was
     /// received. Blocks while more than `buffering` bytes to this peer were not received.
     pub fn send(&self, endpoint: &Endpoint, packet: &Gather<'_>, buffering: u64) -> Result<()> {
-        self.way.send(&Around(endpoint), self, packet, buffering)
+        self.channel.send(&Around(endpoint), self, packet, buffering)
     }
 }
 
@@ -94,13 +94,13 @@ pub(crate) fn ring(
     peer: &Member,
     folder: &Path,
     slot: usize,
-) -> Result<Arc<Sender>> {
+) -> Result<Arc<RingSender>> {
     let core = endpoint.core();
     let uid = u128::from_str_radix(&peer.uid, 16);
     let uid = uid.map_err(|_| Error::new(Kind::World, format!("uid {:?} is none", peer.uid)))?;
     let segment = open(endpoint, peer, folder, uid)?;
     let patience = Instant::now() + OPENING;
-    while Sender::slot_is_taken(&segment, folder, core.shared().uid(), slot) {
+    while RingSender::slot_is_taken(&segment, folder, core.shared().uid(), slot) {
         endpoint.check_open()?;
         if Instant::now() > patience {
             let text = format!(
@@ -118,7 +118,7 @@ pub(crate) fn ring(
         bytes("SFM_RING_BYTES", RING_BYTES, is_ring, "a power of two from 4096 to 2**30")?;
     let arena =
         bytes("SFM_ARENA_BYTES", ARENA_BYTES, is_arena, "a multiple of 4096 up to 2**40, or 0")?;
-    Sender::create(core.clone(), segment, folder, slot, capacity, arena)
+    RingSender::create(core.clone(), segment, folder, slot, capacity, arena)
         .map_err(|failure| Error::shared(failure, folder))
 }
 

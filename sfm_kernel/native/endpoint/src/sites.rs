@@ -6,7 +6,7 @@
 
 use std::sync::OnceLock;
 
-use sfm_native::places::{self, Place};
+use sfm_native::code_location::{self, CodeLocation};
 
 /// A call, as people know it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,16 +18,16 @@ pub struct Site {
     pub code: String,
     pub line: u32,
     /// The same two for the core.
-    pub place: Place,
+    pub location: CodeLocation,
 }
 
 impl Site {
     pub fn new(call: String, code: String, line: u32) -> Site {
-        let place = match code.as_str() {
+        let location = match code.as_str() {
             "" => 0,
-            _ => places::place(places::register(code.clone()), line),
+            _ => code_location::location(code_location::register(code.clone()), line),
         };
-        Site { call, code, line, place }
+        Site { call, code, line, location }
     }
 }
 
@@ -47,7 +47,7 @@ static ENTRIES: [OnceLock<Entry>; ROOM] = [const { OnceLock::new() }; ROOM];
 
 /// What is known of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Looked {
+pub enum Lookup {
     Known(u32),
     /// None of the program's: whoever has called it may be.
     Hidden,
@@ -66,27 +66,27 @@ fn tries(key: Key) -> impl Iterator<Item = usize> {
     (0..TRIES).map(move |more| (first(key) + more) % ROOM)
 }
 
-fn looked(nth: usize, entry: &Entry) -> Looked {
+fn looked(nth: usize, entry: &Entry) -> Lookup {
     match entry.1 {
-        Some(_) => Looked::Known(nth as u32 + 1),
-        None => Looked::Hidden,
+        Some(_) => Lookup::Known(nth as u32 + 1),
+        None => Lookup::Hidden,
     }
 }
 
 #[inline]
-pub fn find(key: Key) -> Looked {
+pub fn find(key: Key) -> Lookup {
     for nth in tries(key) {
         match ENTRIES[nth].get() {
-            None => return Looked::New,
+            None => return Lookup::New,
             Some(entry) if entry.0 == key => return looked(nth, entry),
             Some(_) => {}
         }
     }
-    Looked::Full
+    Lookup::Full
 }
 
 /// What is known of it from now on; `site`: None for what is none of the program's.
-pub fn add(key: Key, site: Option<Site>) -> Looked {
+pub fn add(key: Key, site: Option<Site>) -> Lookup {
     let mut new = Some((key, site));
     for nth in tries(key) {
         let entry = ENTRIES[nth].get_or_init(|| new.take().expect("put into one entry"));
@@ -94,7 +94,7 @@ pub fn add(key: Key, site: Option<Site>) -> Looked {
             return looked(nth, entry);
         }
     }
-    Looked::Full
+    Lookup::Full
 }
 
 /// The call of a number.
@@ -113,14 +113,14 @@ mod tests {
     #[test]
     fn a_call_keeps_its_number_and_what_is_hidden_has_none() {
         let keys: Vec<Key> = (0..40).map(|nth| (0x7f00_0000_1000 + 16 * nth, 7)).collect();
-        assert_eq!(find(keys[0]), Looked::New);
+        assert_eq!(find(keys[0]), Lookup::New);
         let numbers: Vec<_> = keys.iter().map(|key| add(*key, site(key.0 as u32))).collect();
         for (key, number) in keys.iter().zip(numbers) {
             assert_eq!((find(*key), add(*key, None)), (number, number));
-            let Looked::Known(number) = number else { panic!("no room for 40 calls") };
+            let Lookup::Known(number) = number else { panic!("no room for 40 calls") };
             assert_eq!(get(number), site(key.0 as u32).as_ref());
         }
-        assert_eq!((add((1, 2), None), find((1, 2))), (Looked::Hidden, Looked::Hidden));
+        assert_eq!((add((1, 2), None), find((1, 2))), (Lookup::Hidden, Lookup::Hidden));
         assert_eq!((get(NOWHERE), get(ROOM as u32 + 1)), (None, None));
     }
 
@@ -130,7 +130,7 @@ mod tests {
         let same = (0..).map(|nth| (3 + 16 * nth, 5)).filter(|key| first(*key) == first((3, 0)));
         let same: Vec<Key> = same.take(TRIES + 1).collect();
         let added: Vec<_> = same.iter().map(|key| add(*key, None)).collect();
-        assert!(added.contains(&Looked::Full));
-        assert!(same.iter().any(|key| find(*key) == Looked::Full));
+        assert!(added.contains(&Lookup::Full));
+        assert!(same.iter().any(|key| find(*key) == Lookup::Full));
     }
 }

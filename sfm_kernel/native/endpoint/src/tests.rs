@@ -8,8 +8,8 @@ use sfm_native::packet::{u64_at, Builder, Kind as Value};
 
 use sfm_native::calls::{deadline, Deadline};
 
-use crate::receive::{peek, take, wait, Wanted, Wish as Template};
-use crate::{Endpoint, Kind, Name, Program, Wish};
+use crate::receive::{peek, take, wait, Wanted, Template};
+use crate::{Endpoint, JoinRequest, Kind, Name, Program};
 
 /// A fresh private folder.
 pub fn folder() -> PathBuf {
@@ -31,8 +31,8 @@ impl Root {
     }
 
     fn join(&self, name: Option<&str>) -> Endpoint {
-        let wish = Wish { name: name.map(str::to_owned), ..Wish::default() };
-        Endpoint::join("w", &wish, None, Box::new(Program)).unwrap()
+        let request = JoinRequest { name: name.map(str::to_owned), ..JoinRequest::default() };
+        Endpoint::join("w", &request, None, Box::new(Program)).unwrap()
     }
 }
 
@@ -79,18 +79,18 @@ fn two_endpoints_find_each_other_and_exchange_messages() {
             send(&a, &Name::Rank(1), 2000, &large, 1 << 26).unwrap();
         });
         for tag in [999, 0, 500] {
-            let wish = tagged(tag);
-            let taken = wait(&b, &wish, seconds(60)).unwrap().unwrap();
+            let request = tagged(tag);
+            let taken = wait(&b, &request, seconds(60)).unwrap().unwrap();
             assert_eq!(u64_at(taken.packet.find("tag").unwrap().value, 0), tag as u64);
         }
-        let wish = Template { src: Some(Name::Rank(0)), ..tagged(2000) };
-        let taken = wait(&b, &wish, seconds(60)).unwrap().unwrap();
+        let request = Template { src: Some(Name::Rank(0)), ..tagged(2000) };
+        let taken = wait(&b, &request, seconds(60)).unwrap().unwrap();
         assert_eq!(taken.packet.buffer_bytes(0), large);
     });
-    let wish = tagged(-1);
-    assert!(!peek(&b, &wish).unwrap());
-    assert!(take(&b, &wish).unwrap().is_none());
-    assert!(wait(&b, &wish, deadline(Some(Duration::from_millis(1)))).unwrap().is_none());
+    let request = tagged(-1);
+    assert!(!peek(&b, &request).unwrap());
+    assert!(take(&b, &request).unwrap().is_none());
+    assert!(wait(&b, &request, deadline(Some(Duration::from_millis(1)))).unwrap().is_none());
 }
 
 #[test]
@@ -99,8 +99,8 @@ fn a_message_to_oneself_is_received_by_whichever_thread_wants_it() {
     let one = root.join(Some("one"));
     std::thread::scope(|scope| {
         scope.spawn(|| send(&one, &Name::from("one"), 1, &[1; 1 << 20], 0).unwrap());
-        let wish = Template { src: Some("one".into()), ..tagged(1) };
-        assert!(wait(&one, &wish, seconds(60)).unwrap().is_some());
+        let request = Template { src: Some("one".into()), ..tagged(1) };
+        assert!(wait(&one, &request, seconds(60)).unwrap().is_some());
     });
 }
 
@@ -115,8 +115,8 @@ fn who_is_not_there_is_named_and_who_leaves_is_lost() {
     send(&a, &Name::from("B"), 1, b"", 1 << 20).unwrap();
     std::thread::scope(|scope| {
         let waits = scope.spawn(|| {
-            let wish = Template { src: Some("B".into()), ..tagged(1) };
-            wait(&a, &wish, seconds(60)).map(|_| ())
+            let request = Template { src: Some("B".into()), ..tagged(1) };
+            wait(&a, &request, seconds(60)).map(|_| ())
         });
         let blocked = scope.spawn(|| send(&a, &Name::from("B"), 2, b"", 0));
         std::thread::sleep(Duration::from_millis(300));

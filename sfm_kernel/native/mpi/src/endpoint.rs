@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{json, Value};
-use sfm_endpoint::abroad::{self, Abroad};
+use sfm_endpoint::guest::{self, Guest};
 use sfm_endpoint::directory::is_alive;
-use sfm_endpoint::{Endpoint as Whole, Kind, Member, Name, Result, Surroundings, Wish};
-use sfm_native::calls::Way;
+use sfm_endpoint::{Endpoint as Whole, Kind, Member, Name, Result, Surroundings, JoinRequest};
+use sfm_native::calls::Channel;
 use sfm_native::core::Core;
 
 use crate::errors::{self, fail, Answer, Failure};
@@ -25,7 +25,7 @@ pub struct Endpoint {
     /// Those that this process has had to do with, by number.
     members: Mutex<HashMap<usize, Member>>,
     /// Other launches that it has met, by number.
-    abroad: Mutex<HashMap<usize, Arc<Abroad>>>,
+    guest: Mutex<HashMap<usize, Arc<Guest>>>,
     met: Arc<AtomicBool>,
 }
 
@@ -90,13 +90,13 @@ impl Endpoint {
             times => format!("{}.{times}", own.world),
         };
         let nth = process::nth(own.number() as usize).expect("of its own launch");
-        let wish = Wish { rank: Some(nth), ..Wish::default() };
+        let request = JoinRequest { rank: Some(nth), ..JoinRequest::default() };
         let size = Some(own.launched() as u64);
         let met = Arc::new(AtomicBool::new(false));
         let around = Box::new(Around { program: host::surroundings(), met: met.clone() });
-        let whole = Whole::join(&world, &wish, size, around).map_err(failure)?;
-        let (members, abroad) = Default::default();
-        Ok(Endpoint { whole, own, members, abroad, met })
+        let whole = Whole::join(&world, &request, size, around).map_err(failure)?;
+        let (members, guest) = Default::default();
+        Ok(Endpoint { whole, own, members, guest, met })
     }
 
     fn members(&self) -> MutexGuard<'_, HashMap<usize, Member>> {
@@ -111,23 +111,23 @@ impl Endpoint {
         let (launch, nth) = process::parts(process);
         let found = match process::nth(process) {
             Some(_) => self.whole.lookup(&process::shown(process)).ok()??,
-            None => self.abroad(launch)?.lookup(nth as i64)?,
+            None => self.guest(launch)?.lookup(nth as i64)?,
         };
         self.members().insert(process, found.clone());
         Some(found)
     }
 
     /// Another launch, in whose world this process is a guest from now on.
-    fn abroad(&self, launch: usize) -> Option<Arc<Abroad>> {
-        let mut all = self.abroad.lock().unwrap_or_else(PoisonError::into_inner);
+    fn guest(&self, launch: usize) -> Option<Arc<Guest>> {
+        let mut all = self.guest.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = all.get(&launch) {
             return Some(known.clone());
         }
         let worlds = fs::read_dir(self.whole.folder().parent()?).ok()?.flatten();
         let is_it = |name: &str| process::is_world_of(name, launch);
         let mut worlds = worlds.filter(|one| one.file_name().to_str().is_some_and(is_it));
-        let world = worlds.find(|one| abroad::is_inhabited(&one.path()))?.file_name();
-        let made = Arc::new(Abroad::visit(&self.whole, world.to_str()?).ok()?);
+        let world = worlds.find(|one| guest::is_inhabited(&one.path()))?.file_name();
+        let made = Arc::new(Guest::visit(&self.whole, world.to_str()?).ok()?);
         all.insert(launch, made.clone());
         self.met.store(true, Ordering::Release);
         Some(made)
@@ -152,18 +152,18 @@ impl Home for Endpoint {
         member.and_then(|member| u128::from_str_radix(&member.uid, 16).ok()).unwrap_or(0)
     }
 
-    fn way(&self, process: usize) -> Found {
+    fn channel(&self, process: usize) -> Found {
         if self.member(process).is_none() && !self.has_lost(process) {
             return Found::NotYet;
         }
         if process::nth(process).is_none() {
             let launch = process::parts(process).0;
-            let (abroad, member) = (self.abroad(launch), self.member(process));
-            let made = abroad.zip(member).map(|(abroad, one)| abroad.sender(&self.whole, &one));
-            return made.and_then(Result::ok).map_or(Found::Lost, |one| Found::Way(Way::Ring(one)));
+            let (guest, member) = (self.guest(launch), self.member(process));
+            let made = guest.zip(member).map(|(guest, one)| guest.sender(&self.whole, &one));
+            return made.and_then(Result::ok).map_or(Found::Lost, |one| Found::Channel(Channel::Ring(one)));
         }
         let route = self.whole.route(&process::shown(process));
-        route.map_or(Found::Lost, |route| Found::Way(route.way().clone()))
+        route.map_or(Found::Lost, |route| Found::Channel(route.channel().clone()))
     }
 
     /// Those of another launch are in a folder of their own.
@@ -204,7 +204,7 @@ impl Home for Endpoint {
     /// Leave the world, and those in which this process is a guest.
     fn leave(&self) {
         self.whole.leave();
-        let mut all = self.abroad.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.guest.lock().unwrap_or_else(PoisonError::into_inner);
         for (_, one) in all.drain() {
             if let Some(one) = Arc::into_inner(one) {
                 one.leave();

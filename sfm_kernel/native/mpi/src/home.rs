@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sfm_endpoint::{Error, Name, Result, Surroundings};
-use sfm_native::calls::{End, Host, Way};
+use sfm_native::calls::{End, Host, Channel};
 use sfm_native::core::Core;
 use sfm_native::segment::{self, segment_of, Segment};
 
@@ -25,7 +25,7 @@ pub trait Home: Send + Sync {
     fn uid(&self, process: usize) -> u128;
 
     /// The way to a process, made if there is none.
-    fn way(&self, process: usize) -> Found;
+    fn channel(&self, process: usize) -> Found;
 
     /// Whether messages to a process would go through memory. No way to it is made.
     fn is_near(&self, process: usize) -> bool;
@@ -60,7 +60,7 @@ pub trait Home: Send + Sync {
 
 /// How a way to a process can be had.
 pub enum Found {
-    Way(Way),
+    Channel(Channel),
     /// It has not joined yet.
     NotYet,
     /// It has died or left.

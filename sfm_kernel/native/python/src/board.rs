@@ -18,7 +18,7 @@ use super::inbox::Inbox;
 use sfm_native::bell::Woken;
 use sfm_native::board::fold::{Cell, Kind, Op, ROOM};
 use sfm_native::board::Board;
-use sfm_native::calls::{self, Examined, Goal, Host, Shown};
+use sfm_native::calls::{self, Examined, Goal, Host, WaitFacts};
 use sfm_native::core::WHATEVER;
 use sfm_native::segment::Doing;
 
@@ -297,7 +297,7 @@ struct Decided<'a, 'py> {
 impl<'py> Goal<PyHost<'py>> for Decided<'_, 'py> {
     type Out = ();
 
-    fn look(&mut self, _host: &PyHost<'py>, _all: bool) -> PyResult<Option<()>> {
+    fn poll(&mut self, _host: &PyHost<'py>, _all: bool) -> PyResult<Option<()>> {
         Ok(self.board.is_decided().then_some(()))
     }
 
@@ -315,9 +315,9 @@ impl<'py> Goal<PyHost<'py>> for Decided<'_, 'py> {
         Examined::Arrived(WHATEVER)
     }
 
-    fn shown(&mut self, _host: &PyHost<'py>) -> PyResult<Option<Shown>> {
+    fn facts(&mut self, _host: &PyHost<'py>) -> PyResult<Option<WaitFacts>> {
         let (doing, text) = (Doing::Collective, (self.text)());
-        Ok(Some(Shown { doing, text, facts: String::new() }))
+        Ok(Some(WaitFacts { doing, text, facts: String::new() }))
     }
 
     fn tick(&mut self, _host: &PyHost<'py>) -> PyResult<Option<String>> {

@@ -22,7 +22,7 @@ use super::inbox::Inbox;
 use super::message::{queued_message, received_message, Message};
 use super::search::{duration, Search, Waited};
 use super::template::Template;
-use super::way::Way;
+use super::channel::Channel;
 use sfm_native::core::Core;
 
 /// What an endpoint inherits its calls from.
@@ -34,8 +34,8 @@ pub struct Calls {
 
 pub(super) struct Wires {
     pub core: Arc<Core>,
-    /// Name or rank -> Way: those that are known.
-    pub ways: Py<PyDict>,
+    /// Name or rank -> Channel: those that are known.
+    pub channels: Py<PyDict>,
     /// Rank -> name: what `src=rank` in a template means.
     ranks: Py<PyDict>,
     /// The space in which messages are matched.
@@ -53,17 +53,17 @@ impl Calls {
     }
 
     /// Connect the calls with an inbox and with what is known of others.
-    #[pyo3(signature = (inbox, ways, ranks, context=0))]
+    #[pyo3(signature = (inbox, channels, ranks, context=0))]
     fn _wire(
         &self,
         py: Python<'_>,
         inbox: &Bound<'_, Inbox>,
-        ways: Py<PyDict>,
+        channels: Py<PyDict>,
         ranks: Py<PyDict>,
         context: u64,
     ) -> PyResult<()> {
         let core = inbox.get().core.clone();
-        let wires = Wires { core, ways, ranks, context, ranks_as_of: AtomicU64::new(0) };
+        let wires = Wires { core, channels, ranks, context, ranks_as_of: AtomicU64::new(0) };
         self.wires.set(py, wires).map_err(|_| PyRuntimeError::new_err("wired already"))
     }
 
@@ -146,16 +146,16 @@ fn send<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome
         return Err(error(py, "AddressError", (why,)));
     };
     let wires = wires(slf)?;
-    let way = match looked_up(wires.ways.bind(py), dest)? {
-        Some(way) => way,
+    let channel = match looked_up(wires.channels.bind(py), dest)? {
+        Some(channel) => channel,
         None if arguments.find(intern!(py, "src"))?.is_some() => return Err(src_given(py)),
-        None => slf.call_method1(intern!(py, "_way"), (dest,))?, // the first message to somebody
+        None => slf.call_method1(intern!(py, "_channel"), (dest,))?, // the first message to somebody
     };
     let buffering = slf.get().buffering.load(Ordering::Relaxed);
-    match write(wires, &way, arguments, buffering) {
+    match write(wires, &channel, arguments, buffering) {
         Err(failure) if errors::is(py, &failure, "PeerLost") => {
             // Another process may have taken its place.
-            let heir = slf.call_method1(intern!(py, "_successor"), (dest, failure, way))?;
+            let heir = slf.call_method1(intern!(py, "_successor"), (dest, failure, channel))?;
             write(wires, &heir, arguments, buffering)?;
         }
         sent => sent?,
@@ -166,14 +166,14 @@ fn send<'py>(slf: &Bound<'py, PyAny>, arguments: &Arguments<'_, 'py>) -> Outcome
 /// Send the named arguments on their way.
 fn write<'py>(
     wires: &Wires,
-    way: &Bound<'py, PyAny>,
+    channel: &Bound<'py, PyAny>,
     arguments: &Arguments<'_, 'py>,
     buffering: u64,
 ) -> PyResult<()> {
-    let way = way.cast_exact::<Way>()?.get();
+    let channel = channel.cast_exact::<Channel>()?.get();
     let mut encoder = Encoder::new();
     encoder.set_context(wires.context);
-    encoder.extend(way.ends(), 2);
+    encoder.extend(channel.ends(), 2);
     for pair in arguments.named() {
         match pair? {
             ("dest", _) => {}
@@ -181,7 +181,7 @@ fn write<'py>(
             (name, value) => encoder.add(name, value)?,
         }
     }
-    way.write(arguments.py, &encoder.gather(), buffering)
+    channel.write(arguments.py, &encoder.gather(), buffering)
 }
 
 fn src_given(py: Python<'_>) -> PyErr {
@@ -215,7 +215,7 @@ fn canonical_src<'py>(
         Some(value) if value.is_exact_instance_of::<PyInt>() => {
             let core = &wires.core;
             if core.is_closed() {
-                return Err(errors::closed(py)); // and in a forked child the ways are the parent's
+                return Err(errors::closed(py)); // and in a forked child the channels are the parent's
             }
             if core.shared().has_arrivals() {
                 core.take_in();

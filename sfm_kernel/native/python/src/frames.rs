@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use sfm_endpoint::callers;
-use sfm_endpoint::sites::{self, Key, Looked, Site, NOWHERE};
+use sfm_endpoint::sites::{self, Key, Lookup, Site, NOWHERE};
 
 use super::undisturbed::undisturbed;
 
@@ -127,10 +127,10 @@ pub fn site(tell: impl Fn(Python<'_>, &Bound<'_, PyAny>) -> PyResult<Py<PyAny>>)
             let mut frame = if thread.is_null() { 0 } else { layout.current(thread) };
             while frame != 0 {
                 match sites::find(layout.key(frame)) {
-                    Looked::Known(number) => return number,
-                    Looked::Hidden => frame = word(frame, layout.previous),
-                    Looked::Full => return NOWHERE,
-                    Looked::New => break,
+                    Lookup::Known(number) => return number,
+                    Lookup::Hidden => frame = word(frame, layout.previous),
+                    Lookup::Full => return NOWHERE,
+                    Lookup::New => break,
                 }
             }
             if frame == 0 {
@@ -151,7 +151,7 @@ fn new(
     while let Some(frame) = next {
         let key = key_of(&frame)?;
         let looked = match sites::find(key) {
-            Looked::New => {
+            Lookup::New => {
                 let told: Option<(Option<String>, String, u32)> = tell(py, &frame)?.extract(py)?;
                 // Its address is a key from now on, and must be nobody else's.
                 std::mem::forget(frame.getattr("f_code")?);
@@ -166,9 +166,9 @@ fn new(
             known => known,
         };
         match looked {
-            Looked::Known(number) => return Ok(number),
-            Looked::Hidden => next = frame.getattr("f_back")?.extract()?,
-            Looked::New | Looked::Full => return Ok(NOWHERE),
+            Lookup::Known(number) => return Ok(number),
+            Lookup::Hidden => next = frame.getattr("f_back")?.extract()?,
+            Lookup::New | Lookup::Full => return Ok(NOWHERE),
         }
     }
     Ok(NOWHERE)

@@ -12,7 +12,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-use sfm_native::places::{self, place as place_in, Place};
+use sfm_native::code_location::{self, location as location_in, CodeLocation};
 
 /// Instructions that are remembered, by a part of their address.
 const INSTRUCTIONS: usize = 256;
@@ -23,9 +23,9 @@ const CODES: usize = 256;
 static LOCATOR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 thread_local! {
-    /// (code, instruction, place), valid as long as the code is in CODES. Not in the thread's own
+    /// (code, instruction, location), valid as long as the code is in CODES. Not in the thread's own
     /// room, of which a library that is loaded late gets little (sfm_endpoint: callers.rs).
-    static SEEN: Box<[Cell<(usize, c_int, Place)>]> =
+    static SEEN: Box<[Cell<(usize, c_int, CodeLocation)>]> =
         (0..INSTRUCTIONS).map(|_| Cell::new((0, 0, 0))).collect();
     /// Code -> its number, 0 where it is the package's own. The reference keeps the address taken.
     static KNOWN: RefCell<HashMap<usize, (Py<PyAny>, u64)>> = RefCell::default();
@@ -75,13 +75,13 @@ fn beyond() -> Option<&'static Beyond> {
 /// call is that it works for. What a signal's handler raises while code is described is passed on:
 /// it is meant for the call.
 pub fn mark(py: Python<'_>) -> PyResult<()> {
-    if places::helping() == 0 {
-        places::set_here(current(py)?);
+    if code_location::helping() == 0 {
+        code_location::set_here(current(py)?);
     }
     Ok(())
 }
 
-pub fn current(py: Python<'_>) -> PyResult<Place> {
+pub fn current(py: Python<'_>) -> PyResult<CodeLocation> {
     let Some(beyond) = beyond() else { return Ok(0) };
     // SAFETY: the frame is borrowed from the thread that runs us; those further out are owned until
     // the next step.
@@ -109,19 +109,19 @@ unsafe fn place_of(
     py: Python<'_>,
     frame: *mut ffi::PyFrameObject,
     instruction: c_int,
-) -> PyResult<Place> {
+) -> PyResult<CodeLocation> {
     // SAFETY: a frame's code, a new reference.
     let code = unsafe { Bound::<PyAny>::from_owned_ptr(py, ffi::PyFrame_GetCode(frame).cast()) };
     let address = code.as_ptr() as usize;
     let nth = ((address >> 5) ^ instruction as usize) % INSTRUCTIONS;
-    let (seen, at, place) = SEEN.with(|seen| seen[nth].get());
+    let (seen, at, location) = SEEN.with(|seen| seen[nth].get());
     if seen == address && at == instruction {
-        return Ok(place);
+        return Ok(location);
     }
     let Some(number) = number_of(code)? else { return Ok(0) };
     // SAFETY: a frame.
     let line = unsafe { ffi::PyFrame_GetLineNumber(frame) };
-    let found = if number == 0 { 0 } else { place_in(number, line.max(0) as u32) };
+    let found = if number == 0 { 0 } else { location_in(number, line.max(0) as u32) };
     SEEN.with(|seen| seen[nth].set((address, instruction, found)));
     Ok(found)
 }
@@ -150,5 +150,5 @@ fn describe(code: &Bound<'_, PyAny>) -> PyResult<u64> {
     let Some(locator) = LOCATOR.get(code.py()) else { return Ok(0) };
     let (file, name) = (code.getattr("co_filename")?, code.getattr("co_name")?);
     let text: Option<String> = locator.bind(code.py()).call1((file, name))?.extract()?;
-    Ok(text.map_or(0, places::register))
+    Ok(text.map_or(0, code_location::register))
 }

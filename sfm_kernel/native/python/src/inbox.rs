@@ -16,10 +16,10 @@ use super::message::queued_message;
 use super::search::duration;
 use super::segment::PySegment;
 use sfm_native::bell::Woken;
-use sfm_native::calls::{self, deadline, Examined, Goal, Host, Shown};
+use sfm_native::calls::{self, deadline, Examined, Goal, Host, WaitFacts};
 use sfm_native::core::Core;
 use sfm_native::matching::Taken;
-use sfm_native::places::helping;
+use sfm_native::code_location::helping;
 use sfm_native::segment::Doing;
 
 /// How long the network thread sleeps when nobody rings.
@@ -108,23 +108,23 @@ impl Inbox {
 
     /// Where in its program this thread is now, as a number for `help`.
     #[staticmethod]
-    fn place(py: Python<'_>) -> PyResult<u64> {
+    fn location(py: Python<'_>) -> PyResult<u64> {
         here::current(py)
     }
 
     /// This thread works, as the helper with this number (not 0), for a call that another thread has
     /// made at `place`: observers see what it sends there, and its waits through `helper_facts`.
     /// `apart`: calls that do not wait for it have nothing to do with it.
-    fn help(&self, number: u64, place: u64, apart: bool) {
-        sfm_native::places::set_here(place);
-        sfm_native::places::set_helping(number);
+    fn help(&self, number: u64, location: u64, apart: bool) {
+        sfm_native::code_location::set_here(location);
+        sfm_native::code_location::set_helping(number);
         self.core.begin_help(number, apart);
     }
 
     /// The end of `help`.
     fn end_help(&self) {
         self.core.end_help(helping());
-        sfm_native::places::set_helping(0);
+        sfm_native::code_location::set_helping(0);
     }
 
     /// What a helper waits for, as JSON for observers; None while it does not wait.
@@ -195,7 +195,7 @@ impl Inbox {
     }
 
     fn set_info(&self, info: &str) {
-        self.core.tell_info(info);
+        self.core.publish_info(info);
     }
 
     #[getter]
@@ -231,7 +231,7 @@ struct Truth<'a, 'py> {
 impl<'py> Goal<PyHost<'py>> for Truth<'_, 'py> {
     type Out = ();
 
-    fn look(&mut self, _host: &PyHost<'py>, _all: bool) -> PyResult<Option<()>> {
+    fn poll(&mut self, _host: &PyHost<'py>, _all: bool) -> PyResult<Option<()>> {
         (self.version, self.examined) = (self.core.version(), self.core.arrived());
         Ok(self.look.call0()?.is_truthy()?.then_some(()))
     }
@@ -250,9 +250,9 @@ impl<'py> Goal<PyHost<'py>> for Truth<'_, 'py> {
         Examined::Arrived(self.examined)
     }
 
-    fn shown(&mut self, _host: &PyHost<'py>) -> PyResult<Option<Shown>> {
+    fn facts(&mut self, _host: &PyHost<'py>) -> PyResult<Option<WaitFacts>> {
         let (doing, text, facts) = (self.doing, self.text.to_owned(), String::new());
-        Ok((!text.is_empty()).then_some(Shown { doing, text, facts }))
+        Ok((!text.is_empty()).then_some(WaitFacts { doing, text, facts }))
     }
 
     fn tick(&mut self, _host: &PyHost<'py>) -> PyResult<Option<String>> {
@@ -276,7 +276,7 @@ fn show(py: Python<'_>, core: &Core, news: Taken, choose: &Bound<'_, PyAny>) -> 
         Ok((function, message)) if !function.is_none() => {
             // Received from here on: its sender, with `buffering` 0, may be waiting for that, and
             // the function for an answer of that sender.
-            sfm_native::places::set_here(0); // no line of a program
+            sfm_native::code_location::set_here(0); // no line of a program
             core.consumed(&news);
             let outcome = function.call1((message,));
             drop(news.packet.forget_decoded());

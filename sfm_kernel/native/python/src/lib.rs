@@ -27,7 +27,7 @@ mod segment;
 mod tcp;
 mod template;
 mod undisturbed;
-mod way;
+mod channel;
 
 use pyo3::prelude::*;
 
@@ -75,7 +75,7 @@ mod native {
     #[pymodule_export]
     use super::template::matches;
     #[pymodule_export]
-    use super::way::Way;
+    use super::channel::Channel;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

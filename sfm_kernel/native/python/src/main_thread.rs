@@ -14,7 +14,7 @@ use super::detached::visit;
 use sfm_native::clock::now;
 use sfm_native::core::Core;
 use sfm_native::main_thread::{In, SystemCall};
-use sfm_native::places::{place, register};
+use sfm_native::code_location::{location, register};
 use sfm_native::segment::Doing;
 
 /// Who gets the GIL so soon has had nobody to wait for.
@@ -47,14 +47,14 @@ pub fn look(core: &Arc<Core>) {
         let found = visit(|py| {
             let contended = begun.elapsed() > AT_ONCE;
             // With the GIL: who forks has it, and no lock of a thread that the child lacks.
-            let (place, asks) = line(py)
-                .map_or((0, false), |(code, line, asks)| (place(register(code), line), asks));
-            shared.places.note(place);
-            (contended, place, asks)
+            let (location, asks) = line(py)
+                .map_or((0, false), |(code, line, asks)| (location(register(code), line), asks));
+            shared.codes.note(location);
+            (contended, location, asks)
         });
-        let (contended, place, asks) = found.unwrap_or_default();
+        let (contended, location, asks) = found.unwrap_or_default();
         let is_in = call.map_or(In::Code, |call| call.is_in(contended));
-        shared.main.tell(if asks { In::Input } else { is_in }, place, now());
+        shared.main.tell(if asks { In::Input } else { is_in }, location, now());
     });
     if thread.is_err() {
         shared.main.tell(In::Code, 0, now());

@@ -9,7 +9,7 @@ use pyo3::sync::PyOnceLock;
 use sfm_endpoint::sites::{self, NOWHERE};
 use sfm_endpoint::{Error, Kind, Name, Program, Result, Surroundings};
 use sfm_native::core::Core;
-use sfm_native::places;
+use sfm_native::code_location;
 
 use super::frames;
 use super::here;
@@ -17,7 +17,7 @@ use super::host::bystanders;
 use super::inbox::Inbox;
 use super::segment::parse_uid;
 use super::undisturbed::{check_signals, undisturbed};
-use super::way::Way;
+use super::channel::Channel;
 
 /// What `set_mpi` was given.
 struct Hooks {
@@ -112,13 +112,13 @@ impl Surroundings for PythonProgram {
     }
 
     fn enter(&self) {
-        if places::helping() != 0 {
+        if code_location::helping() != 0 {
             return;
         }
-        let known = sites::get(site()).map(|site| site.place).filter(|one| places::is_kept(*one));
+        let known = sites::get(site()).map(|site| site.location).filter(|one| code_location::is_kept(*one));
         // A long session has more calls than have numbers, and more code than is kept.
         let asked = || Python::try_attach(|py| undisturbed(py, || here::current(py)))?;
-        places::set_here(known.or_else(asked).unwrap_or(0));
+        code_location::set_here(known.or_else(asked).unwrap_or(0));
     }
 
     fn site(&self) -> u32 {
@@ -238,11 +238,11 @@ impl Home for PyHome {
         home::uid_of(process).unwrap_or(0)
     }
 
-    fn way(&self, process: usize) -> Found {
-        let made = self.ask("way", process, |way| {
-            Ok(way.cast::<Way>().ok().map(|way| way.get().way().clone()))
+    fn channel(&self, process: usize) -> Found {
+        let made = self.ask("channel", process, |channel| {
+            Ok(channel.cast::<Channel>().ok().map(|channel| channel.get().channel().clone()))
         });
-        made.flatten().map_or(Found::Lost, Found::Way)
+        made.flatten().map_or(Found::Lost, Found::Channel)
     }
 
     fn is_near(&self, process: usize) -> bool {

@@ -19,7 +19,7 @@ use sfm_native::net::{
     self,
     frame::site_number,
     seal::{gateway_key, Secret},
-    Listed, Own, Told,
+    Listed, Identity, ConnectionReport,
 };
 
 /// All connections of one endpoint. Raises EndpointClosed when it is closed.
@@ -56,7 +56,7 @@ impl Exchange {
         // SAFETY: the caller gives it away.
         let listener = unsafe { net::Socket::own(listener) };
         let core = inbox.get().core.clone();
-        let own = Own {
+        let own = Identity {
             uid: parse_uid(uid)?,
             site: site_number(site),
             address: address.to_owned(),
@@ -128,7 +128,7 @@ impl Exchange {
     /// The connections that lead to other sites or to gateways, as they are now.
     fn connections<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let exchange = self.open(py)?;
-        let told = without_gil(py, || exchange.connections_told());
+        let told = without_gil(py, || exchange.connection_reports());
         told.iter().map(|one| connection(py, one)).collect()
     }
 
@@ -138,7 +138,7 @@ impl Exchange {
     }
 }
 
-fn connection<'py>(py: Python<'py>, told: &Told) -> PyResult<Bound<'py, PyDict>> {
+fn connection<'py>(py: Python<'py>, told: &ConnectionReport) -> PyResult<Bound<'py, PyDict>> {
     let about = PyDict::new(py);
     let name = |uid: &u128| format!("{uid:032x}");
     about.set_item("gateway", told.gateway.as_ref().map(name))?;
@@ -226,7 +226,7 @@ impl Link {
     /// Cost of what was sent and is not received yet.
     #[getter]
     fn waiting(&self) -> u64 {
-        self.link.outflow.all_waiting()
+        self.link.credit.all_waiting()
     }
 
     /// End the connection, as if it broke.

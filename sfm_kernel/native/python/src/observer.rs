@@ -10,10 +10,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::detached::without_gil;
-use sfm_native::look::{Damaged, Events, Look, State};
+use sfm_native::observed::{Damaged, Events, ObservedSegment, State};
 use sfm_native::main_thread::PATIENCE;
 use sfm_native::peers::SHARED;
-use sfm_native::places::{code_of, line_of, Place};
+use sfm_native::code_location::{code_of, line_of, CodeLocation};
 use sfm_native::segment::Doing;
 use sfm_native::summary::summary_of;
 use sfm_native::trace::What;
@@ -23,11 +23,11 @@ use sfm_native::trace::What;
 #[pyclass(module = "sfm_kernel._native", frozen)]
 #[derive(Default)]
 pub struct Observer {
-    seen: Mutex<HashMap<PathBuf, Arc<Look>>>,
+    seen: Mutex<HashMap<PathBuf, Arc<ObservedSegment>>>,
 }
 
 /// None where there is no segment (any more).
-type Found = Option<Result<Arc<Look>, Damaged>>;
+type Found = Option<Result<Arc<ObservedSegment>, Damaged>>;
 
 impl Observer {
     fn open(&self, path: &Path) -> Found {
@@ -56,11 +56,11 @@ impl Observer {
     }
 }
 
-fn open(path: &Path) -> Option<Result<Look, Damaged>> {
+fn open(path: &Path) -> Option<Result<ObservedSegment, Damaged>> {
     // What stands there may be no file, or somebody else's. Who has no descriptor left sees nothing.
     const OTHER: [i32; 5] = [libc::ELOOP, libc::EISDIR, libc::EACCES, libc::EPERM, libc::ENXIO];
-    match Look::open(path) {
-        Ok(look) => Some(Ok(look)),
+    match ObservedSegment::open(path) {
+        Ok(segment) => Some(Ok(segment)),
         Err(error) if error.kind() == ErrorKind::PermissionDenied => Some(Err(Damaged)),
         Err(error) => error.raw_os_error().filter(|one| OTHER.contains(one)).map(|_| Err(Damaged)),
     }
@@ -83,12 +83,12 @@ impl Observer {
     ) -> PyResult<Vec<Option<Bound<'py, PyDict>>>> {
         let found: Vec<Option<(bool, Result<State, Damaged>)>> = without_gil(py, || {
             // Who dies now is found alive, not the other way.
-            let with_end = |one: Result<Arc<Look>, Damaged>| one.map(|one| (one.is_dead(), one));
+            let with_end = |one: Result<Arc<ObservedSegment>, Damaged>| one.map(|one| (one.is_dead(), one));
             let found: Vec<_> = self.all(&paths).into_iter().map(|one| one.map(with_end)).collect();
             let living = found.iter().flatten().flatten().filter(|(dead, _)| !dead);
             ask(living.map(|(_, one)| &**one));
-            let read = |one: Result<(bool, Arc<Look>), Damaged>| match one {
-                Ok((dead, look)) => (dead, look.state()),
+            let read = |one: Result<(bool, Arc<ObservedSegment>), Damaged>| match one {
+                Ok((dead, segment)) => (dead, segment.state()),
                 Err(damaged) => (false, Err(damaged)),
             };
             found.into_iter().map(|one| one.map(read)).collect()
@@ -103,7 +103,7 @@ impl Observer {
     /// where there is no segment.
     #[pyo3(signature = (paths, /))]
     fn calls(&self, py: Python<'_>, paths: Vec<PathBuf>) -> Vec<Option<(&'static str, u64)>> {
-        let call = |look: Arc<Look>| look.call();
+        let call = |segment: Arc<ObservedSegment>| segment.call();
         let call = |one: Result<_, Damaged>| one.and_then(call).unwrap_or(("damaged", 0));
         without_gil(py, || self.all(&paths).into_iter().map(|one| one.map(call)).collect())
     }
@@ -113,9 +113,9 @@ impl Observer {
     #[pyo3(signature = (paths, /))]
     fn pulses(&self, py: Python<'_>, paths: Vec<PathBuf>) -> Vec<u64> {
         const DAMAGED: [u64; 2] = [1, 2]; // alive, dead
-        let pulse = |look: Arc<Look>| match look.pulse() {
+        let pulse = |segment: Arc<ObservedSegment>| match segment.pulse() {
             Ok(pulse) => pulse,
-            Err(Damaged) => DAMAGED[usize::from(look.is_dead())],
+            Err(Damaged) => DAMAGED[usize::from(segment.is_dead())],
         };
         let pulse = |found: Found| found.map_or(0, |one| one.map_or(DAMAGED[0], pulse));
         without_gil(py, || self.all(&paths).into_iter().map(pulse).collect())
@@ -131,7 +131,7 @@ impl Observer {
         start: u64,
     ) -> (Vec<Event>, u64, Vec<(u64, String)>) {
         without_gil(py, || {
-            let events = self.open(&path).and_then(Result::ok).map(|look| look.events(start));
+            let events = self.open(&path).and_then(Result::ok).map(|segment| segment.events(start));
             events.and_then(Result::ok).map_or((Vec::new(), start, Vec::new()), shown_events)
         })
     }
@@ -140,7 +140,7 @@ impl Observer {
 /// Have the owners write down what is in their inboxes, and what their main threads are in. Their
 /// network threads do that, which need no GIL: only who is stopped, or holds the GIL, is waited for
 /// in vain.
-fn ask<'a>(segments: impl Iterator<Item = &'a Look>) {
+fn ask<'a>(segments: impl Iterator<Item = &'a ObservedSegment>) {
     let mut asked: Vec<_> =
         segments.filter_map(|one| one.wish().ok().map(|version| (one, version))).collect();
     let deadline = Instant::now() + Duration::from_nanos(PATIENCE);
@@ -195,9 +195,9 @@ fn shown(py: Python<'_>, dead: bool, found: Result<State, Damaged>) -> PyResult<
     shown.set_item("peers", peers.collect::<Vec<_>>())?;
     let polls = state
         .polls
-        .map(|(one, code)| (one.count, one.lasted, one.ago, line_of(one.place), code, one.about));
+        .map(|(one, code)| (one.count, one.lasted, one.ago, line_of(one.location), code, one.about));
     shown.set_item("polls", polls)?;
-    let main = state.main.map(|(is_in, place, code)| (is_in.name(), line_of(place), code));
+    let main = state.main.map(|(is_in, location, code)| (is_in.name(), line_of(location), code));
     shown.set_item("main", main)?;
     Ok(shown)
 }
@@ -207,10 +207,10 @@ fn shown(py: Python<'_>, dead: bool, found: Result<State, Damaged>) -> PyResult<
 #[pyfunction]
 #[pyo3(signature = (path, call, judgement, /))]
 pub fn judge(path: PathBuf, call: u64, judgement: &str) -> bool {
-    Look::open(&path).is_ok_and(|look| look.judge(call, judgement).unwrap_or(false))
+    ObservedSegment::open(&path).is_ok_and(|segment| segment.judge(call, judgement).unwrap_or(false))
 }
 
-/// Place in the history, seconds since 1970, what, the lower half of the peer's uid, number, bytes,
+/// Location in the history, seconds since 1970, what, the lower half of the peer's uid, number, bytes,
 /// code, line, attributes, the mark of the context (trace.rs).
 type Event = (u64, f64, &'static str, String, u64, u64, u64, u32, Vec<(String, String)>, u16);
 
@@ -223,10 +223,10 @@ fn shown_events((events, next, texts): Events) -> (Vec<Event>, u64, Vec<(u64, St
             What::Heard => ("heard", format!("{:016x}", event.peer), event.number),
             What::Doing => (Doing::name(u32::try_from(event.number).ok()?)?, String::new(), 0),
         };
-        let place: Place = event.place;
+        let location: CodeLocation = event.location;
         let time = event.time as f64 / 1e9;
         let about = summary_of(&about);
-        let (bytes, code, line) = (event.bytes, code_of(place), line_of(place));
+        let (bytes, code, line) = (event.bytes, code_of(location), line_of(location));
         Some((nth, time, what, peer, number, bytes, code, line, about, event.context))
     });
     (shown.collect(), next, texts)

@@ -3,10 +3,10 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::{End, Examined, Host, Shown};
+use super::{End, Examined, Host, WaitFacts};
 use crate::clock::now;
 use crate::core::Core;
-use crate::places::helping;
+use crate::code_location::helping;
 use crate::segment::UNSETTLED;
 
 /// How often a blocked call looks up: for signals that another thread took, and for dead peers.
@@ -28,7 +28,7 @@ pub struct Blocked<'a> {
 
 impl<'a> Blocked<'a> {
     /// `limit`: when the wait ends by itself.
-    pub fn enter(core: &'a Core, shown: &Shown, limit: Option<Duration>) -> Blocked<'a> {
+    pub fn enter(core: &'a Core, shown: &WaitFacts, limit: Option<Duration>) -> Blocked<'a> {
         let helper = helping();
         let call = if helper == 0 {
             core.settle(UNSETTLED, true);

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::outflow::{block_until, Room};
+use super::credit::{block_until, Room};
 use super::{End, Host, Peer};
 use crate::net::{Link, WHOLE};
 use crate::packet::{cost, Gather};
-use crate::sender::account_of;
+use crate::ring_sender::account_of;
 
 /// Who waits for room asks again after so long.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
@@ -19,7 +19,7 @@ pub fn send_through_link<H: Host>(
     packet: &Gather<'_>,
     buffering: u64,
 ) -> Result<(), H::Error> {
-    let (outflow, core) = (&*link.outflow, link.outflow.core());
+    let (credit, core) = (&*link.credit, link.credit.core());
     if core.is_closed() {
         return Err(host.ended(End::Closed));
     }
@@ -27,13 +27,13 @@ pub fn send_through_link<H: Host>(
         peer.check(host)?;
     }
     let (account, cost) = (account_of(packet), cost(packet.len()));
-    let seen = || Some(outflow.all_taken());
-    if !outflow.try_acquire(account, cost, buffering) {
+    let seen = || Some(credit.all_taken());
+    if !credit.try_acquire(account, cost, buffering) {
         // Each credit answers one question; and either may be lost with a connection.
         let mut asked: Option<(u64, Instant)> = None;
         let ready = || {
-            let taken = outflow.all_taken();
-            let done = outflow.try_acquire(account, cost, buffering);
+            let taken = credit.all_taken();
+            let done = credit.try_acquire(account, cost, buffering);
             let waits = |(at, since): (u64, Instant)| at == taken && since.elapsed() < ASK_AGAIN;
             if !done && !asked.is_some_and(waits) {
                 asked = Some((taken, Instant::now()));
@@ -41,11 +41,11 @@ pub fn send_through_link<H: Host>(
             }
             done
         };
-        let over = || outflow.may_acquire(account, cost, buffering) || link.lost().is_some();
+        let over = || credit.may_acquire(account, cost, buffering) || link.lost().is_some();
         let sleep = |limit| core.drive_or_sleep(limit, || over() || core.is_closed());
         block_until(host, core, peer, Room::For(packet.len()), seen, ready, sleep)?;
     }
-    let urgent = outflow.waiting(account) > buffering / 2;
+    let urgent = credit.waiting(account) > buffering / 2;
     let sent = if packet.len() > WHOLE {
         send_in_parts(host, link, peer, packet, urgent)
     } else if link.send(packet, urgent) {
@@ -54,12 +54,12 @@ pub fn send_through_link<H: Host>(
         peer.check(host)
     };
     if let Err(failure) = sent {
-        outflow.release(account, cost);
+        credit.release(account, cost);
         return Err(failure);
     }
-    outflow.count(packet.len(), packet.head());
+    credit.count(packet.len(), packet.head());
     if buffering == 0 {
-        let ready = || outflow.waiting(account) == 0;
+        let ready = || credit.waiting(account) == 0;
         let sleep = |limit| core.drive_or_sleep(limit, || ready() || core.is_closed());
         block_until(host, core, peer, Room::Received, seen, ready, sleep)?;
     }
@@ -113,7 +113,7 @@ fn wait_for_room<H: Host>(
     peer: &(impl Peer<H> + ?Sized),
     length: usize,
 ) -> Result<(), H::Error> {
-    let core = link.outflow.core();
+    let core = link.credit.core();
     if !link.has_room() {
         let ready = || link.has_room() || link.lost().is_some();
         let sleep = |limit| core.drive_or_sleep(limit, || ready() || core.is_closed());

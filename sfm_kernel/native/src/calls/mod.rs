@@ -3,25 +3,25 @@
 //!
 //! What blocks knows the program around it through `Host` alone. Python is one (`python/src/host.rs`); a
 //! program in C, whose library has no Python in it, is another. What is waited for is a `Goal`: a
-//! message (`receive`), room for one on its `Way` (`ring`, `outflow`, `link`), or what a host waits for
+//! message (`receive`), room for one on its `Channel` (`ring`, `credit`, `link`), or what a host waits for
 //! besides.
 
 mod bare;
 mod blocked;
 mod end;
 mod link;
-mod outflow;
+mod credit;
 mod receive;
 mod ring;
 mod waiting;
-mod way;
+mod channel;
 
 pub use bare::Bare;
 pub use blocked::{Blocked, TICK};
 pub use end::End;
 pub use receive::{Matcher, Receive, Search, Watch};
 pub use waiting::{deadline, wait, Deadline};
-pub use way::Way;
+pub use channel::Channel;
 
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ pub enum Examined {
 }
 
 /// What observers are told of a call at once.
-pub struct Shown {
+pub struct WaitFacts {
     pub doing: Doing,
     /// What it waits for, in a line; and as JSON, where that is known yet.
     pub text: String,
@@ -85,7 +85,7 @@ pub trait Goal<H: Host> {
     type Out;
 
     /// Whether it is reached. `all`: somebody may have died between writing and ringing.
-    fn look(&mut self, host: &H, all: bool) -> Result<Option<Self::Out>, H::Error>;
+    fn poll(&mut self, host: &H, all: bool) -> Result<Option<Self::Out>, H::Error>;
 
     /// Wait for a moment, of which nobody is told, until a look may give more; false where that did
     /// not pay off.
@@ -98,7 +98,7 @@ pub trait Goal<H: Host> {
     fn examined(&self) -> Examined;
 
     /// The wait begins to be seen. None: it is not to be seen at all.
-    fn shown(&mut self, host: &H) -> Result<Option<Shown>, H::Error>;
+    fn facts(&mut self, host: &H) -> Result<Option<WaitFacts>, H::Error>;
 
     /// Called about every 100 ms: what observers are to know besides, as JSON. An error ends the wait.
     fn tick(&mut self, host: &H) -> Result<Option<String>, H::Error>;

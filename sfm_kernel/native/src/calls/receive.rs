@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{wait, Deadline, End, Examined, Goal, Host, Shown};
+use super::{wait, Deadline, End, Examined, Goal, Host, WaitFacts};
 use crate::bell::Woken;
 use crate::core::{is_answer, Core, Found};
 use crate::matching::{Taken, Template};
@@ -145,7 +145,7 @@ pub struct Receive<'s, 'a, M, W> {
 impl<'t, H: Host, M: Matcher<'t, H>, W: Watch<H>> Goal<H> for Receive<'_, '_, M, W> {
     type Out = Taken;
 
-    fn look(&mut self, host: &H, all: bool) -> Result<Option<Taken>, H::Error> {
+    fn poll(&mut self, host: &H, all: bool) -> Result<Option<Taken>, H::Error> {
         End::check(self.search.core).map_err(|why| host.ended(why))?;
         Ok(self.search.next(host, true, all)?.map(|taken| taken.expect("taken")))
     }
@@ -165,13 +165,13 @@ impl<'t, H: Host, M: Matcher<'t, H>, W: Watch<H>> Goal<H> for Receive<'_, '_, M,
         Examined::Arrived(self.search.examined)
     }
 
-    fn shown(&mut self, host: &H) -> Result<Option<Shown>, H::Error> {
+    fn facts(&mut self, host: &H) -> Result<Option<WaitFacts>, H::Error> {
         let text = self.watch.text(host)?;
         let Search { core, context, .. } = *self.search;
         core.want(Some(Wanted::of(context, self.search.matcher.native())));
         self.shows = true;
         let doing = if is_answer(context) { Doing::Sending } else { Doing::Receiving };
-        Ok(Some(Shown { doing, text, facts: String::new() }))
+        Ok(Some(WaitFacts { doing, text, facts: String::new() }))
     }
 
     fn tick(&mut self, host: &H) -> Result<Option<String>, H::Error> {

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::outflow::facts_of_send;
-use super::{wait, End, Examined, Goal, Host, Peer, Shown};
+use super::credit::facts_of_send;
+use super::{wait, End, Examined, Goal, Host, Peer, WaitFacts};
 use crate::bell::Woken;
 use crate::packet::Gather;
 use crate::segment::Doing;
-use crate::sender::{account_of, Progress, Sender, Step, Writing};
+use crate::ring_sender::{account_of, Progress, RingSender, Step, Writing};
 
 /// How long a peer may take to end, once its segment says that it has died: its memory goes first,
 /// then its lock. Who holds the lock for longer lives, and its segment is damaged.
@@ -19,7 +19,7 @@ pub const RELEASE_FROM: usize = 1 << 18;
 /// Write the packet; returns when it is in the ring, with `buffering` 0 when it was received.
 pub fn send_through_ring<H: Host>(
     host: &H,
-    sender: &Sender,
+    sender: &RingSender,
     peer: &(impl Peer<H> + ?Sized),
     packet: &Gather<'_>,
     buffering: u64,
@@ -79,7 +79,7 @@ pub fn send_through_ring<H: Host>(
 #[cold]
 fn wait_for_end<H: Host>(
     host: &H,
-    sender: &Sender,
+    sender: &RingSender,
     peer: &(impl Peer<H> + ?Sized),
     writing: &mut Writing,
 ) -> Result<(), H::Error> {
@@ -96,7 +96,7 @@ fn wait_for_end<H: Host>(
 
 /// A packet is in the ring.
 struct Written<'a, P: ?Sized> {
-    sender: &'a Sender,
+    sender: &'a RingSender,
     peer: &'a P,
     writing: &'a mut Writing,
     packet: &'a Gather<'a>,
@@ -109,7 +109,7 @@ struct Written<'a, P: ?Sized> {
 impl<H: Host, P: Peer<H> + ?Sized> Goal<H> for Written<'_, P> {
     type Out = ();
 
-    fn look(&mut self, host: &H, _all: bool) -> Result<Option<()>, H::Error> {
+    fn poll(&mut self, host: &H, _all: bool) -> Result<Option<()>, H::Error> {
         match self.step {
             Step::Done => Ok(Some(())),
             Step::Refused => Err(self.peer.failed(host, End::TooLarge(self.packet.len()))),
@@ -139,10 +139,10 @@ impl<H: Host, P: Peer<H> + ?Sized> Goal<H> for Written<'_, P> {
         Examined::Taken(self.writing.seen)
     }
 
-    fn shown(&mut self, _host: &H) -> Result<Option<Shown>, H::Error> {
+    fn facts(&mut self, _host: &H) -> Result<Option<WaitFacts>, H::Error> {
         let shown = self.peer.shown();
         let text = format!("room at {shown} for {} bytes", self.packet.len());
-        Ok(Some(Shown { doing: Doing::Sending, text, facts: facts_of_send(shown) }))
+        Ok(Some(WaitFacts { doing: Doing::Sending, text, facts: facts_of_send(shown) }))
     }
 
     fn tick(&mut self, host: &H) -> Result<Option<String>, H::Error> {
@@ -152,7 +152,7 @@ impl<H: Host, P: Peer<H> + ?Sized> Goal<H> for Written<'_, P> {
 
 /// All that was sent on an account was received.
 struct Drained<'a, P: ?Sized> {
-    sender: &'a Sender,
+    sender: &'a RingSender,
     peer: &'a P,
     writing: &'a mut Writing,
     account: usize,
@@ -161,7 +161,7 @@ struct Drained<'a, P: ?Sized> {
 impl<H: Host, P: Peer<H> + ?Sized> Goal<H> for Drained<'_, P> {
     type Out = ();
 
-    fn look(&mut self, host: &H, _all: bool) -> Result<Option<()>, H::Error> {
+    fn poll(&mut self, host: &H, _all: bool) -> Result<Option<()>, H::Error> {
         if self.sender.drained(self.writing, self.account) {
             return Ok(Some(()));
         }
@@ -184,10 +184,10 @@ impl<H: Host, P: Peer<H> + ?Sized> Goal<H> for Drained<'_, P> {
         Examined::Taken(self.writing.seen)
     }
 
-    fn shown(&mut self, _host: &H) -> Result<Option<Shown>, H::Error> {
+    fn facts(&mut self, _host: &H) -> Result<Option<WaitFacts>, H::Error> {
         let shown = self.peer.shown();
         let text = format!("{shown} to receive it (buffering=0)");
-        Ok(Some(Shown { doing: Doing::Sending, text, facts: facts_of_send(shown) }))
+        Ok(Some(WaitFacts { doing: Doing::Sending, text, facts: facts_of_send(shown) }))
     }
 
     fn tick(&mut self, host: &H) -> Result<Option<String>, H::Error> {

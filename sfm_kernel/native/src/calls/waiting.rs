@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::{Blocked, End, Examined, Goal, Host, TICK};
 use crate::bell::Woken;
 use crate::core::Core;
-use crate::places::helping;
+use crate::code_location::helping;
 
 /// Looks that a call takes before it is seen to wait. Not for ever: where other messages stream in,
 /// nobody here looks for signals and for the dead.
@@ -46,7 +46,7 @@ pub fn wait<H: Host, G: Goal<H>>(
         let last = lost.take_if(|lost| lost.is_settled(core));
         // Before what has come since: who sent that was in the deadlock, and has gone on already.
         watched.judged().map_err(|why| host.ended(why))?;
-        if let Some(out) = goal.look(host, all)? {
+        if let Some(out) = goal.poll(host, all)? {
             if goal.was_broken() {
                 watched.judged().map_err(|why| host.ended(why))?;
             }
@@ -64,7 +64,7 @@ pub fn wait<H: Host, G: Goal<H>>(
                 *spins -= 1;
                 continue;
             }
-            watched = match goal.shown(host)? {
+            watched = match goal.facts(host)? {
                 Some(shown) => Watched::By(Blocked::enter(core, &shown, left())),
                 None => Watched::Never,
             };

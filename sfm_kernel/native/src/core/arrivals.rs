@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use super::posted::give;
 use super::queues::is_news;
-use super::{Core, Source, State, Trouble, NO_LANE};
+use super::{Core, Via, State, Trouble, NO_INBOUND};
 use crate::clock::coarse;
 use crate::matching::{Taken, Ticket};
-use crate::outflow::Outflow;
+use crate::send_credit::SendCredit;
 use crate::packet::Packet;
 use crate::peers::bump;
-use crate::ring::{wants_wake, Arrival, Reader};
+use crate::ring::{wants_wake, Arrival, RingReader};
 use crate::ring_file::RingFile;
 use crate::segment::{self, segment_of, SLOTS};
 use crate::shm::{is_dead, ShmError};
@@ -22,34 +22,34 @@ use crate::shm::{is_dead, ShmError};
 const ADOPT_EVERY: u64 = 500_000_000;
 
 impl Core {
-    /// The lane of what `uid` delivers from outside the rings.
-    pub fn lane(&self, uid: u128, outflow: Option<Arc<Outflow>>) -> u32 {
+    /// The inbound of what `uid` delivers from outside the rings.
+    pub fn inbound(&self, uid: u128, credit: Option<Arc<SendCredit>>) -> u32 {
         let mut state = self.lock();
-        if let Some(&lane) = state.by_uid.get(&uid) {
-            return lane;
+        if let Some(&inbound) = state.by_uid.get(&uid) {
+            return inbound;
         }
-        let source = outflow.map_or(Source::Remote, Source::Local);
-        let lane = self.add_lane(&mut state, uid, source);
-        state.by_uid.insert(uid, lane);
-        lane
+        let source = credit.map_or(Via::Remote, Via::Local);
+        let inbound = self.add_inbound(&mut state, uid, source);
+        state.by_uid.insert(uid, inbound);
+        inbound
     }
 
     /// The ring on which `uid` sends to this process, if there is one.
     pub fn ring_from(&self, uid: u128) -> Option<Arc<RingFile>> {
         let state = self.lock();
-        let lane = state.lanes.iter().rev().find(|lane| lane.uid == uid)?;
-        match &lane.source {
-            Source::Ring { reader, .. } => Some(reader.memory().clone()),
+        let inbound = state.inbounds.iter().rev().find(|inbound| inbound.uid == uid)?;
+        match &inbound.via {
+            Via::Ring { reader, .. } => Some(reader.memory().clone()),
             _ => None,
         }
     }
 
-    /// A packet has come in on `lane`.
-    pub fn deliver(&self, lane: u32, packet: Arc<Packet>, ack: bool) {
+    /// A packet has come in on `inbound`.
+    pub fn deliver(&self, inbound: u32, packet: Arc<Packet>, ack: bool) {
         let mut state = self.lock();
-        let remote = matches!(state.lanes[lane as usize].source, Source::Remote);
+        let remote = matches!(state.inbounds[inbound as usize].via, Via::Remote);
         self.remote.store(remote, Ordering::Relaxed);
-        self.admit(&mut state, packet, lane, ack);
+        self.admit(&mut state, packet, inbound, ack);
         self.after_arrival(&state);
     }
 
@@ -72,8 +72,8 @@ impl Core {
             while bits != 0 {
                 let slot = nth * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
-                if let Some(lane) = self.ring_lane(state, slot) {
-                    arrived |= self.drain(state, lane);
+                if let Some(inbound) = self.ring_inbound(state, slot) {
+                    arrived |= self.drain(state, inbound);
                 }
             }
         }
@@ -83,10 +83,10 @@ impl Core {
         }
         if all {
             let mut found = self.open_again(state);
-            for lane in 0..state.lanes.len() {
-                if matches!(&state.lanes[lane].source, Source::Ring { reader, .. } if reader.pending())
+            for inbound in 0..state.inbounds.len() {
+                if matches!(&state.inbounds[inbound].via, Via::Ring { reader, .. } if reader.pending())
                 {
-                    found |= self.drain(state, lane as u32);
+                    found |= self.drain(state, inbound as u32);
                 }
             }
             if found {
@@ -127,11 +127,11 @@ impl Core {
         let mut arrived = false;
         for slot in 0..SLOTS {
             let uid = self.shared().ring_of(slot);
-            let lane = state.by_slot.get(slot).copied().unwrap_or(NO_LANE);
-            let known = lane != NO_LANE && state.lanes[lane as usize].uid == uid;
+            let inbound = state.by_slot.get(slot).copied().unwrap_or(NO_INBOUND);
+            let known = inbound != NO_INBOUND && state.inbounds[inbound as usize].uid == uid;
             if uid != 0 && !known && is_dead(&segment_of(folder, uid)) {
-                if let Some(lane) = self.ring_lane(state, slot) {
-                    arrived |= self.drain(state, lane);
+                if let Some(inbound) = self.ring_inbound(state, slot) {
+                    arrived |= self.drain(state, inbound);
                 }
             }
         }
@@ -140,17 +140,17 @@ impl Core {
         }
     }
 
-    /// The lane of the ring that `slot` announced; opened now if it is new.
-    fn ring_lane(&self, state: &mut State, slot: usize) -> Option<u32> {
+    /// The inbound of the ring that `slot` announced; opened now if it is new.
+    fn ring_inbound(&self, state: &mut State, slot: usize) -> Option<u32> {
         let uid = self.shared().ring_of(slot);
         match state.by_slot.get(slot) {
-            Some(&lane) if lane != NO_LANE => {
-                if state.lanes[lane as usize].uid == uid {
-                    return Some(lane);
+            Some(&inbound) if inbound != NO_INBOUND => {
+                if state.inbounds[inbound as usize].uid == uid {
+                    return Some(inbound);
                 }
                 // The slot has a new owner. What the old one wrote comes first; then its ring goes.
-                self.drain(state, lane);
-                state.lanes[lane as usize].source = Source::Gone;
+                self.drain(state, inbound);
+                state.inbounds[inbound as usize].via = Via::Gone;
             }
             _ => {}
         }
@@ -187,20 +187,20 @@ impl Core {
         // Both sides have it mapped: without a name it vanishes with them, however they end.
         let _ = std::fs::remove_file(&path);
         self.release_dead(state, folder);
-        let lane = self.add_lane(state, uid, Source::Ring { reader: Reader::new(file), sender });
+        let inbound = self.add_inbound(state, uid, Via::Ring { reader: RingReader::new(file), sender });
         if state.by_slot.len() <= slot {
-            state.by_slot.resize(slot + 1, NO_LANE);
+            state.by_slot.resize(slot + 1, NO_INBOUND);
         }
-        state.by_slot[slot] = lane;
-        Some(lane)
+        state.by_slot[slot] = inbound;
+        Some(inbound)
     }
 
     /// Open the rings for which there was no descriptor or memory; whether something was in them.
     fn open_again(&self, state: &mut State) -> bool {
         let mut found = false;
         for slot in state.unopened.clone() {
-            if let Some(lane) = self.ring_lane(state, slot) {
-                found |= self.drain(state, lane);
+            if let Some(inbound) = self.ring_inbound(state, slot) {
+                found |= self.drain(state, inbound);
             }
         }
         found
@@ -209,40 +209,40 @@ impl Core {
     /// Unmap the rings of processes that have died or left, once they are empty. Done when a new
     /// ring comes: as many processes may come and go as like.
     fn release_dead(&self, state: &mut State, folder: &Path) {
-        for lane in 0..state.lanes.len() {
-            let Source::Ring { .. } = state.lanes[lane].source else { continue };
-            if is_dead(&segment_of(folder, state.lanes[lane].uid)) {
+        for inbound in 0..state.inbounds.len() {
+            let Via::Ring { .. } = state.inbounds[inbound].via else { continue };
+            if is_dead(&segment_of(folder, state.inbounds[inbound].uid)) {
                 // The dead write nothing any more: what is there now is all.
-                if self.drain(state, lane as u32) {
+                if self.drain(state, inbound as u32) {
                     self.after_arrival(state);
                 }
-                state.lanes[lane].source = Source::Gone;
+                state.inbounds[inbound].via = Via::Gone;
             }
         }
     }
 
     /// Take every whole packet out of a ring; whether there was any.
-    fn drain(&self, state: &mut State, lane: u32) -> bool {
+    fn drain(&self, state: &mut State, inbound: u32) -> bool {
         let mut arrived = false;
         let mut parts = 0;
         loop {
-            if !state.posted.is_empty() && self.land(state, lane) {
+            if !state.posted.is_empty() && self.land(state, inbound) {
                 arrived = true;
                 continue;
             }
-            let Source::Ring { reader, .. } = &mut state.lanes[lane as usize].source else {
+            let Via::Ring { reader, .. } = &mut state.inbounds[inbound as usize].via else {
                 return arrived;
             };
             let packet = match reader.read() {
                 Ok(Arrival::Nothing) => {
-                    state.to_tell.push(lane);
+                    state.to_tell.push(inbound);
                     return arrived;
                 }
                 Ok(Arrival::Part) => {
                     // A large packet: let its sender write while we read on.
                     parts += 1;
                     if parts % 2 == 0 {
-                        tell(&state.lanes[lane as usize].source);
+                        tell(&state.inbounds[inbound as usize].via);
                     }
                     continue;
                 }
@@ -257,18 +257,18 @@ impl Core {
             match packet {
                 Ok(packet) => {
                     arrived = true;
-                    self.admit(state, Arc::new(packet), lane, false);
+                    self.admit(state, Arc::new(packet), inbound, false);
                 }
                 Err(why) => {
-                    let source = &state.lanes[lane as usize].source;
-                    if let Source::Ring { reader, .. } = source {
+                    let source = &state.inbounds[inbound as usize].via;
+                    if let Via::Ring { reader, .. } = source {
                         reader.close();
                         tell(source);
                     }
-                    state.lanes[lane as usize].source = Source::Gone;
+                    state.inbounds[inbound as usize].via = Via::Gone;
                     // Its sender makes a new one when it has been told.
-                    if let Some(slot) = state.by_slot.iter_mut().find(|one| **one == lane) {
-                        *slot = NO_LANE;
+                    if let Some(slot) = state.by_slot.iter_mut().find(|one| **one == inbound) {
+                        *slot = NO_INBOUND;
                     }
                     self.report(state, Trouble::Damaged(why));
                     return true;
@@ -279,24 +279,24 @@ impl Core {
 
     /// Wake the senders that wait for room or credit, if what was read or received gave them some.
     pub(super) fn tell_senders(&self, state: &mut State) {
-        while let Some(lane) = state.to_tell.pop() {
-            tell(&state.lanes[lane as usize].source);
+        while let Some(inbound) = state.to_tell.pop() {
+            tell(&state.inbounds[inbound as usize].via);
         }
     }
 
-    fn admit(&self, state: &mut State, packet: Arc<Packet>, lane: u32, ack: bool) {
+    fn admit(&self, state: &mut State, packet: Arc<Packet>, inbound: u32, ack: bool) {
         let envelope = if state.posted.is_empty() { None } else { packet.envelope() };
         if let Some(receiver) = envelope.and_then(|one| state.posted.claim(&one)) {
             give(&packet, receiver);
-            return self.landed(state, lane, ack, packet.len(), packet.context());
+            return self.landed(state, inbound, ack, packet.len(), packet.context());
         }
-        let from = &mut state.lanes[lane as usize];
+        let from = &mut state.inbounds[inbound as usize];
         from.arrived += 1;
         let (number, shared) = (from.arrived, self.shared());
         bump(&shared.arrived, 1);
         bump(&shared.peers.of(from.uid as u64).arrived, 1);
         // News that nobody looks at keep no sender waiting.
-        let ticket = Ticket { lane, ack, paid: is_news(packet.context()), number };
+        let ticket = Ticket { inbound, ack, paid: is_news(packet.context()), number };
         if ticket.paid {
             self.credit(state, &ticket, packet.cost(), packet.context());
         }
@@ -332,15 +332,15 @@ impl Core {
 impl State {
     /// The ring that `slot` announced is about to be read: fetch what will be wanted first.
     fn expect(&self, slot: usize) {
-        let lane = self.by_slot.get(slot).and_then(|lane| self.lanes.get(*lane as usize));
-        if let Some(Source::Ring { reader, .. }) = lane.map(|lane| &lane.source) {
+        let inbound = self.by_slot.get(slot).and_then(|inbound| self.inbounds.get(*inbound as usize));
+        if let Some(Via::Ring { reader, .. }) = inbound.map(|inbound| &inbound.via) {
             reader.expect();
         }
     }
 }
 
-fn tell(source: &Source) {
-    if let Source::Ring { reader, sender: Some(sender) } = source {
+fn tell(source: &Via) {
+    if let Via::Ring { reader, sender: Some(sender) } = source {
         if wants_wake(reader.control()) {
             sender.bell.0.ring();
         }

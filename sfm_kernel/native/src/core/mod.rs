@@ -1,10 +1,10 @@
-//! The receiving half of an endpoint: lanes bring packets in, the queue keeps them, the bell
+//! The receiving half of an endpoint: inbounds bring packets in, the queue keeps them, the bell
 //! wakes who waits. No Python here.
 //!
 //! Locks: `state` is the only one, held for moves of memory and never while waiting or while
 //! Python runs. Whoever holds Python's GIL may wait for it, so its holder never waits for the GIL.
 
-mod about;
+mod info;
 mod arrivals;
 mod driving;
 mod helpers;
@@ -25,33 +25,33 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use self::about::About;
+use self::info::Info;
 use self::helpers::Helpers;
 use self::posted::Posted;
 use crate::matching::Taken;
-use crate::outflow::Outflow;
+use crate::send_credit::SendCredit;
 use crate::packet::{Body, Packet, ACCOUNTS};
-use crate::ring::Reader;
+use crate::ring::RingReader;
 use crate::ring_file::RingFile;
 use crate::segment::{Doing, Segment, Shared, SLOTS};
-use crate::sender::Sender;
+use crate::ring_sender::RingSender;
 use crate::spin::Spin;
 use crate::summary::Wanted;
 
-enum Source {
+enum Via {
     /// A ring in shared memory, and its sender's segment (for waking it).
-    Ring { reader: Reader<Arc<RingFile>>, sender: Option<Segment> },
+    Ring { reader: RingReader<Arc<RingFile>>, sender: Option<Segment> },
     /// An endpoint in this process.
-    Local(Arc<Outflow>),
+    Local(Arc<SendCredit>),
     /// A transport that calls `deliver` and fetches acknowledgements.
     Remote,
     /// The ring's sender has been replaced, or its bytes made no sense.
     Gone,
 }
 
-struct Lane {
+struct Inbound {
     uid: u128,
-    source: Source,
+    via: Via,
     /// Messages that have come in, ever.
     arrived: u64,
     /// By account, the cost of those that were received, ever.
@@ -66,8 +66,8 @@ struct Lane {
 struct State {
     queue: Queues,
     posted: Posted,
-    lanes: Vec<Lane>,
-    /// The lane of the ring that each slot announced; NO_LANE where there is none.
+    inbounds: Vec<Inbound>,
+    /// The inbound of the ring that each slot announced; NO_INBOUND where there is none.
     by_slot: Vec<u32>,
     by_uid: HashMap<u128, u32>,
     /// Arrived while callbacks are registered, and not yet shown to them.
@@ -86,7 +86,7 @@ struct State {
     adopted: u64,
 }
 
-const NO_LANE: u32 = u32::MAX;
+const NO_INBOUND: u32 = u32::MAX;
 
 /// What is wrong with a sender.
 pub enum Trouble {
@@ -106,7 +106,7 @@ pub struct Core {
     home: Home,
     folder: Option<PathBuf>,
     state: Mutex<State>,
-    about: About,
+    info: Info,
     /// Changes whenever a receive that found nothing might find something now.
     version: AtomicU64,
     /// How often a message was put back: cursors of waiting receives start over.
@@ -121,7 +121,7 @@ pub struct Core {
     event: OwnedFd,
     lock_fd: AtomicI32,
     /// The ways out to others.
-    senders: Mutex<Vec<Weak<Sender>>>,
+    senders: Mutex<Vec<Weak<RingSender>>>,
     /// How many processes ever sent something here.
     senders_ever: AtomicU64,
     helpers: Helpers,
@@ -147,7 +147,7 @@ impl Core {
             home,
             folder,
             state: Mutex::default(),
-            about: About::default(),
+            info: Info::default(),
             version: AtomicU64::new(0),
             rewinds: AtomicU64::new(0),
             closed: AtomicBool::new(false),
@@ -192,9 +192,9 @@ impl Core {
         let mut state = self.lock();
         let decoded: Vec<_> = state.queue.iter().map(Packet::forget_decoded).collect();
         // An account of one's own process holds its sender, which may be this endpoint itself.
-        let local = state.lanes.iter_mut().filter(|one| matches!(one.source, Source::Local(_)));
+        let local = state.inbounds.iter_mut().filter(|one| matches!(one.via, Via::Local(_)));
         let local: Vec<_> =
-            local.map(|one| std::mem::replace(&mut one.source, Source::Gone)).collect();
+            local.map(|one| std::mem::replace(&mut one.via, Via::Gone)).collect();
         drop(state);
         drop((decoded, local)); // not under the lock: it may run Python
         let shared = self.shared();
@@ -223,13 +223,13 @@ impl Core {
     }
 
     /// The network thread looks after this sender's arena from now on.
-    pub fn tend(&self, sender: &Arc<Sender>) {
+    pub fn tend(&self, sender: &Arc<RingSender>) {
         let mut senders = self.senders.lock().unwrap_or_else(PoisonError::into_inner);
         senders.retain(|one| one.strong_count() > 0);
         senders.push(Arc::downgrade(sender));
     }
 
-    // ---- acknowledgements of remote lanes ----
+    // ---- acknowledgements of remote inbounds ----
 
     /// (uid, account, total received) of what is to be acknowledged.
     pub fn acks(&self) -> Vec<(u128, usize, u64)> {
@@ -238,40 +238,40 @@ impl Core {
         unsafe { libc::read(self.event.as_raw_fd(), count.as_mut_ptr().cast(), 8) };
         let mut state = self.lock();
         let mut acks = Vec::new();
-        for lane in std::mem::take(&mut state.due) {
-            let lane = &mut state.lanes[lane as usize];
-            (lane.due, lane.asked) = (false, false);
-            for (account, taken) in lane.taken.into_iter().enumerate() {
-                if taken != std::mem::replace(&mut lane.acknowledged[account], taken) {
-                    acks.push((lane.uid, account, taken));
+        for inbound in std::mem::take(&mut state.due) {
+            let inbound = &mut state.inbounds[inbound as usize];
+            (inbound.due, inbound.asked) = (false, false);
+            for (account, taken) in inbound.taken.into_iter().enumerate() {
+                if taken != std::mem::replace(&mut inbound.acknowledged[account], taken) {
+                    acks.push((inbound.uid, account, taken));
                 }
             }
         }
         acks
     }
 
-    /// The sender of `lane` waits for room: acknowledge what it was not told yet, or the next. Whether
+    /// The sender of `inbound` waits for room: acknowledge what it was not told yet, or the next. Whether
     /// there was anything to tell.
-    pub fn ask(&self, lane: u32) -> bool {
+    pub fn ask(&self, inbound: u32) -> bool {
         let mut state = self.lock();
-        let one = &mut state.lanes[lane as usize];
+        let one = &mut state.inbounds[inbound as usize];
         one.asked = true;
         let news = one.taken != one.acknowledged;
         if news {
-            self.owe(&mut state, lane);
+            self.owe(&mut state, inbound);
         }
         news
     }
 
-    /// By account, the cost of what was received from `lane`, ever.
-    pub fn taken(&self, lane: u32) -> [u64; ACCOUNTS] {
-        self.lock().lanes[lane as usize].taken
+    /// By account, the cost of what was received from `inbound`, ever.
+    pub fn taken(&self, inbound: u32) -> [u64; ACCOUNTS] {
+        self.lock().inbounds[inbound as usize].taken
     }
 
-    /// An acknowledgement of `lane` is due.
-    fn owe(&self, state: &mut State, lane: u32) {
-        if !std::mem::replace(&mut state.lanes[lane as usize].due, true) {
-            state.due.push(lane);
+    /// An acknowledgement of `inbound` is due.
+    fn owe(&self, state: &mut State, inbound: u32) {
+        if !std::mem::replace(&mut state.inbounds[inbound as usize].due, true) {
+            state.due.push(inbound);
             self.poke();
         }
     }
@@ -293,12 +293,12 @@ impl Core {
 }
 
 impl Core {
-    fn add_lane(&self, state: &mut State, uid: u128, source: Source) -> u32 {
+    fn add_inbound(&self, state: &mut State, uid: u128, via: Via) -> u32 {
         let (taken, acknowledged) = Default::default();
-        let lane = Lane { uid, source, arrived: 0, taken, acknowledged, due: false, asked: false };
-        state.lanes.push(lane);
-        self.senders_ever.store(state.lanes.len() as u64, Ordering::Relaxed);
-        (state.lanes.len() - 1) as u32
+        let inbound = Inbound { uid, via, arrived: 0, taken, acknowledged, due: false, asked: false };
+        state.inbounds.push(inbound);
+        self.senders_ever.store(state.inbounds.len() as u64, Ordering::Relaxed);
+        (state.inbounds.len() - 1) as u32
     }
 
     /// A receive will report it.

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use super::{Core, Found, Source, State};
+use super::{Core, Found, Via, State};
 use crate::matching::{Numbers, Taken, Template, Ticket};
 use crate::packet::{cost, Envelope, Packet};
 use crate::peers::bump;
@@ -172,14 +172,14 @@ impl Core {
     }
 
     /// Give the next message of a ring to the receive that waits for it; false where none does.
-    pub(super) fn land(&self, state: &mut State, lane: u32) -> bool {
-        let State { lanes, posted, .. } = state;
-        let Source::Ring { reader, .. } = &mut lanes[lane as usize].source else { return false };
+    pub(super) fn land(&self, state: &mut State, inbound: u32) -> bool {
+        let State { inbounds, posted, .. } = state;
+        let Via::Ring { reader, .. } = &mut inbounds[inbound as usize].via else { return false };
         let Some(frame) = reader.envelope() else { return false };
         let envelope = frame.opened.envelope;
         let Some(receiver) = posted.claim(&envelope) else { return false };
         reader.take(&frame, |first, second| receiver.receive(&envelope, Payload(first, second)));
-        self.landed(state, lane, false, frame.total, envelope.context);
+        self.landed(state, inbound, false, frame.total, envelope.context);
         true
     }
 
@@ -187,12 +187,12 @@ impl Core {
     pub(super) fn landed(
         &self,
         state: &mut State,
-        lane: u32,
+        inbound: u32,
         ack: bool,
         bytes: usize,
         context: u64,
     ) {
-        let from = &mut state.lanes[lane as usize];
+        let from = &mut state.inbounds[inbound as usize];
         from.arrived += 1;
         let (number, uid, shared) = (from.arrived, from.uid as u64, self.shared());
         let peer = shared.peers.of(uid);
@@ -200,7 +200,7 @@ impl Core {
         bump(&peer.arrived, 1);
         bump(&peer.received, 1);
         shared.record_received(uid, number, bytes, context);
-        let ticket = Ticket { lane, ack, number, ..Ticket::default() };
+        let ticket = Ticket { inbound, ack, number, ..Ticket::default() };
         self.credit(state, &ticket, cost(bytes), context);
     }
 }

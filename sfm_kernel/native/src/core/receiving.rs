@@ -5,14 +5,14 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::driving::AT_ONCE;
-use super::{Core, Source, State, Trouble};
+use super::{Core, Via, State, Trouble};
 use crate::bell::{Bell, Woken};
 use crate::matching::{Candidate, Taken, Template, Ticket};
 use crate::packet::{account, Packet};
 use crate::peers::bump;
 use crate::summary::Wanted;
 
-/// A lane without asked-for acknowledgements still owes one after so many bytes.
+/// A inbound without asked-for acknowledgements still owes one after so many bytes.
 const ACK_EVERY: u64 = 1 << 20;
 
 /// What a look at the queue gave.
@@ -169,7 +169,7 @@ impl Core {
         taken.ticket.paid = true;
         let shared = self.shared();
         bump(&shared.received, 1u64.wrapping_neg());
-        let uid = state.lanes[taken.ticket.lane as usize].uid as u64;
+        let uid = state.inbounds[taken.ticket.inbound as usize].uid as u64;
         bump(&shared.peers.of(uid).received, 1u64.wrapping_neg());
         state.queue.put_back(taken);
         self.rewinds.fetch_add(1, Ordering::SeqCst);
@@ -184,8 +184,8 @@ impl Core {
     pub(super) fn account(&self, state: &mut State, taken: &Taken) {
         let shared = self.shared();
         shared.set_depth(state.queue.len() + state.undecided.len(), state.queue.bytes());
-        let Ticket { lane, paid, number, .. } = taken.ticket;
-        let uid = state.lanes[lane as usize].uid as u64;
+        let Ticket { inbound, paid, number, .. } = taken.ticket;
+        let uid = state.inbounds[inbound as usize].uid as u64;
         bump(&shared.peers.of(uid).received, 1);
         let context = taken.packet.context();
         shared.record_received(uid, number, taken.packet.len(), context);
@@ -197,25 +197,25 @@ impl Core {
 
     /// What a message of `context` cost its sender is free again.
     pub(super) fn credit(&self, state: &mut State, ticket: &Ticket, cost: u64, context: u64) {
-        let (nth, account) = (ticket.lane, account(context));
-        let lane = &mut state.lanes[nth as usize];
-        lane.taken[account] += cost;
-        let taken = lane.taken[account];
-        bump(&self.shared().peers.of(lane.uid as u64).taken, cost);
-        match &lane.source {
-            Source::Ring { reader, .. } => {
+        let (nth, account) = (ticket.inbound, account(context));
+        let inbound = &mut state.inbounds[nth as usize];
+        inbound.taken[account] += cost;
+        let taken = inbound.taken[account];
+        bump(&self.shared().peers.of(inbound.uid as u64).taken, cost);
+        match &inbound.via {
+            Via::Ring { reader, .. } => {
                 reader.control().taken[account].0.store(taken, Ordering::Release);
                 if state.to_tell.last() != Some(&nth) {
                     state.to_tell.push(nth);
                 }
             }
-            Source::Local(outflow) => outflow.credit(account, taken),
-            Source::Remote => {
-                if ticket.ack || lane.asked || taken - lane.acknowledged[account] >= ACK_EVERY {
+            Via::Local(credit) => credit.credit(account, taken),
+            Via::Remote => {
+                if ticket.ack || inbound.asked || taken - inbound.acknowledged[account] >= ACK_EVERY {
                     self.owe(state, nth);
                 }
             }
-            Source::Gone => {}
+            Via::Gone => {}
         }
     }
 

@@ -10,7 +10,7 @@ use super::poll::Id;
 use super::sockets;
 use super::wide::Wide;
 use crate::net::frame::{Header, HEADER};
-use crate::net::voice::LARGEST_HELLO;
+use crate::net::control::LARGEST_HELLO;
 
 /// Bytes of frames that are out of their scheduler's hands, beyond the first.
 pub const BATCH: usize = 64 << 10;

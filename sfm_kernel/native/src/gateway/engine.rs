@@ -19,7 +19,7 @@ use super::sockets;
 use super::strangers::{most, Strangers};
 use super::FOR_PROCESS;
 use crate::net::frame::{site_number, Kind, FRAME};
-use crate::net::voice::{Counters, Voice};
+use crate::net::control::{Counters, ControlVoice};
 
 /// Between two looks at the clock, while there are other gateways; and without.
 const TICK: Duration = Duration::from_millis(50);
@@ -80,7 +80,7 @@ pub struct Engine {
     pub choice: Choice,
     pub mailbox: Arc<Mailbox>,
     pub address: SocketAddr,
-    pub voice: Voice,
+    pub voice: ControlVoice,
     pub poll: Poll,
     pub connections: Table,
     pub processes: HashMap<u128, Id>,
@@ -118,7 +118,7 @@ impl Engine {
         Ok(Engine {
             address: listener.local_addr()?,
             mailbox: Arc::new(Mailbox::new(poll.alarm()?)),
-            voice: Voice::new(&options.key, uid, site_number(&options.site)),
+            voice: ControlVoice::new(&options.key, uid, site_number(&options.site)),
             emulation: emulated.then(|| Emulation::new(options.delay, options.limit)),
             options,
             choice,

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::poll::Id;
 use crate::net::frame::{Class, Header, HEADER};
-pub use crate::net::voice::Pair;
-use crate::net::voice::Reason;
+pub use crate::net::control::Pair;
+use crate::net::control::Reason;
 
 /// How long a flow that says nothing is remembered; one that has lost something much longer, so that
 /// its sender can be told when the way is open again.

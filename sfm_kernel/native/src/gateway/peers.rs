@@ -16,7 +16,7 @@ use super::poll::Id;
 use super::sockets;
 use super::wide::Wide;
 use crate::net::frame::{site_number, Header, Kind};
-use crate::net::voice::{Reason, Role, Said};
+use crate::net::control::{Reason, Role, ControlFrame};
 
 const ALONE: Duration = Duration::from_secs(2);
 const DIAL_EVERY: Duration = Duration::from_secs(1);
@@ -168,7 +168,7 @@ impl Engine {
     }
 
     /// A gateway has made this connection, and has said so.
-    pub fn admit_gateway(&mut self, id: Id, header: &Header, nth: usize, welcome: Said) {
+    pub fn admit_gateway(&mut self, id: Id, header: &Header, nth: usize, welcome: ControlFrame) {
         let (uid, site) = (header.sender, header.from_site);
         if uid == self.voice.uid || nth >= usize::from(MOST_CONNECTIONS) {
             return self.end(id, "it is our own");
@@ -268,7 +268,7 @@ impl Engine {
     fn lose(&mut self, id: Id, frames: Vec<Frame>, now: Instant) {
         for (pair, site) in self.flows.over(id, now) {
             let has_way = self.onward(pair, site, false).is_some();
-            self.tell(pair, if has_way { Reason::PathBroke } else { Reason::NoWay });
+            self.tell(pair, if has_way { Reason::PathBroke } else { Reason::NoRoute });
         }
         for frame in &frames {
             self.release(frame.from, frame.size());

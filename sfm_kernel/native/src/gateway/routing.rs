@@ -9,7 +9,7 @@ use super::poll::Id;
 use super::sockets;
 use super::{FOR_GATEWAY, FOR_PROCESS, HELD, HELD_OF_ONE};
 use crate::net::frame::{Class, Kind};
-use crate::net::voice::{role_of, Reason, Role, Said};
+use crate::net::control::{role_of, Reason, Role, ControlFrame};
 
 /// What has happened so far.
 #[derive(Default)]
@@ -79,13 +79,13 @@ impl Engine {
         }
     }
 
-    fn welcome(&mut self, hello: &Frame, number: u64) -> Said {
+    fn welcome(&mut self, hello: &Frame, number: u64) -> ControlFrame {
         let header = &hello.header;
         self.voice.say(Kind::Welcome, header.sender, header.from_site, number, b"")
     }
 
     /// What we say goes out next, as it is.
-    pub fn queue(&mut self, to: Id, said: Said) {
+    pub fn queue(&mut self, to: Id, said: ControlFrame) {
         if let Some(one) = self.connections.get_mut(to) {
             if one.waiting() > 2 * FOR_PROCESS {
                 return self.end(to, "it has us say much, and reads nothing");
@@ -165,7 +165,7 @@ impl Engine {
         let onward = || self.onward(pair, header.to_site, self.is_sibling(frame.from));
         let Some(to) = kept.or_else(onward) else {
             let is_own = header.to_site == self.voice.site;
-            return self.drop_frame(pair, if is_own { Reason::Unknown } else { Reason::NoWay });
+            return self.drop_frame(pair, if is_own { Reason::Unknown } else { Reason::NoRoute });
         };
         if let Some(flow) = self.flows.get_mut(pair) {
             flow.to = Some(to);

@@ -10,7 +10,7 @@ use super::peers::Peer;
 use super::sockets;
 use super::wide::Wide;
 use crate::json::Json;
-use crate::net::voice::Reason;
+use crate::net::control::Reason;
 use crate::tcp_info::{self, Value, FIELDS};
 use crate::tcp_past::since_1970;
 

@@ -52,12 +52,12 @@ pub struct Taken {
 /// How a message came in.
 #[derive(Clone, Copy, Default)]
 pub struct Ticket {
-    pub lane: u32,
+    pub inbound: u32,
     /// The sender waits to hear that this message was received.
     pub ack: bool,
     /// Its sender has been given credit for it: it was received before, and put back.
     pub paid: bool,
-    /// Which message of its lane it is, from 1 on.
+    /// Which message of its inbound it is, from 1 on.
     pub number: u64,
 }
 

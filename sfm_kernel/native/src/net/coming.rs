@@ -133,7 +133,7 @@ impl Exchange {
         frame: &mut [u8],
     ) -> Option<()> {
         match &reading.who {
-            Who::Stranger if header.receiver != self.own.uid => {
+            Who::Stranger if header.receiver != self.identity.uid => {
                 self.answer_for_another(connection, header, frame)
             }
             Who::Stranger => {
@@ -161,12 +161,12 @@ impl Exchange {
 
     /// Who has connected shows the key, and asks how far everything has come.
     fn meet(&self, connection: &Arc<Connection>, header: &Header, frame: &mut [u8]) -> Option<Who> {
-        let opener = self.own.secret.opener(header.sender, header.receiver);
+        let opener = self.identity.secret.opener(header.sender, header.receiver);
         let (inner, body) = opener.open(header, frame)?;
         match inner.kind {
             Kind::Hello => {}
-            Kind::Knock if header.receiver == self.own.uid => {
-                let gone = lock(&self.door).let_watch(connection);
+            Kind::Knock if header.receiver == self.identity.uid => {
+                let gone = lock(&self.admission).let_watch(connection);
                 if let Some(gone) = gone {
                     self.end(&gone);
                 }
@@ -180,7 +180,7 @@ impl Exchange {
         if link.met.fetch_max(header.counter, Ordering::SeqCst) >= header.counter {
             return None;
         }
-        lock(&self.door).forget(connection.id);
+        lock(&self.admission).forget(connection.id);
         connection.confirmed.store(true, Ordering::Relaxed);
         if link.lost().is_some() {
             // What it had sent in between is not promised any more: it is told, and hangs up.
@@ -193,7 +193,7 @@ impl Exchange {
             None => true,
             // Of two that were made at once, that of the smaller uid stays.
             Some(way) if !way.confirmed.load(Ordering::Relaxed) => {
-                asks_again && header.sender < self.own.uid
+                asks_again && header.sender < self.identity.uid
             }
             Some(_) => asks_again,
         };
@@ -218,7 +218,7 @@ impl Exchange {
         header: &Header,
         frame: &mut [u8],
     ) -> Option<()> {
-        let opener = self.own.secret.opener(header.sender, header.receiver);
+        let opener = self.identity.secret.opener(header.sender, header.receiver);
         let (inner, body) = opener.open(header, frame)?;
         let address = std::str::from_utf8(body).ok().filter(|_| inner.kind == Kind::Hello)?;
         let (link, new) = self.link_of(header.sender, header.from_site, address);
@@ -231,7 +231,7 @@ impl Exchange {
 
     /// At a peer's address another process of the world listens: the peer is gone.
     fn somebody_else(&self, link: &Link, header: &Header, frame: &mut [u8]) -> Option<()> {
-        let opener = self.own.secret.opener(header.sender, header.receiver);
+        let opener = self.identity.secret.opener(header.sender, header.receiver);
         opener.open(header, frame)?;
         link.lose("");
         None
@@ -261,7 +261,7 @@ impl Exchange {
                 self.owing.store(true, Ordering::Relaxed);
             }
             Kind::Hello => {
-                link.source().hear_question(inner.number);
+                link.reassembly().hear_question(inner.number);
                 link.say(Kind::Welcome, inner.number, connection);
                 link.repeat();
             }
@@ -272,11 +272,11 @@ impl Exchange {
             Kind::Arrived if inner.flag => link.has_lost(inner.number),
             Kind::Arrived | Kind::Beat | Kind::Knock | Kind::Dropped => {}
             Kind::Ask => {
-                if !self.core.ask(link.lane()) {
+                if !self.core.ask(link.inbound()) {
                     link.repeat(); // what it was told it may not have heard
                 }
             }
-            Kind::Credit => link.outflow.credit(usize::from(inner.flag), inner.number),
+            Kind::Credit => link.credit.credit(usize::from(inner.flag), inner.number),
             Kind::Refused => link.refused(inner.number),
             Kind::Bye => {
                 link.lose("");

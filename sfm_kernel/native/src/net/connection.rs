@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::frame::Header;
-use super::lines::Warmth;
+use super::report::Warmth;
 use super::now;
 use super::socket::Socket;
 use crate::tcp_info::TcpInfo;

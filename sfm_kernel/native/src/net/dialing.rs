@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use super::connection::Connection;
 use super::exchange::{Event, Exchange, Who};
-use super::gates::Gate;
-use super::judging::{GateLine, Line, BURIED, LOOK, LOOK_SELDOM, RETRY, RETURN, SECOND};
-use super::lines::TELL_EVERY;
+use super::gateways::SiteGateway;
+use super::monitor::{GatewayMonitor, ConnectionMonitor, BURIED, LOOK, LOOK_SELDOM, RETRY, RETURN, SECOND};
+use super::report::TELL_EVERY;
 use super::link::Link;
 use super::now;
 
 /// The network thread's.
 #[derive(Default)]
 pub(super) struct Dialing {
-    lines: HashMap<u128, Line>,
-    gates: HashMap<u128, GateLine>,
+    lines: HashMap<u128, ConnectionMonitor>,
+    gates: HashMap<u128, GatewayMonitor>,
     next_look: u64,
     /// When observers were told of lines.
     told: u64,
@@ -57,7 +57,7 @@ impl Dialing {
             return;
         }
         link.set_far(exchange.is_far(link));
-        let line = self.lines.entry(link.uid).or_insert_with(|| Line::new(link));
+        let line = self.lines.entry(link.uid).or_insert_with(|| ConnectionMonitor::new(link));
         line.choose(exchange, &mut self.said);
         if link.why_dropped().is_some() {
             line.next = 0;
@@ -105,7 +105,7 @@ impl Dialing {
         if link.lost().is_some() {
             return self.drop_line(exchange, link.uid);
         }
-        let line = self.lines.entry(link.uid).or_insert_with(|| Line::new(link));
+        let line = self.lines.entry(link.uid).or_insert_with(|| ConnectionMonitor::new(link));
         let mut begun = now();
         let is_attempt = line.attempt.as_ref().is_some_and(|(one, _)| one.id == connection.id);
         if is_attempt {
@@ -163,9 +163,9 @@ impl Dialing {
 
     // ---- gateways ----
 
-    fn gateway(&mut self, exchange: &Exchange, gate: &Arc<Gate>) {
+    fn gateway(&mut self, exchange: &Exchange, gate: &Arc<SiteGateway>) {
         let uid = gate.listed.uid;
-        let line = self.gates.entry(uid).or_insert_with(|| GateLine {
+        let line = self.gates.entry(uid).or_insert_with(|| GatewayMonitor {
             gate: gate.clone(),
             attempt: None,
             next: 0,
@@ -186,7 +186,7 @@ impl Dialing {
         &mut self,
         exchange: &Exchange,
         connection: &Arc<Connection>,
-        gate: &Arc<Gate>,
+        gate: &Arc<SiteGateway>,
     ) {
         gate.lose_way(connection.id);
         let Some(line) = self.gates.get_mut(&gate.listed.uid) else { return };
@@ -243,7 +243,7 @@ impl Dialing {
         }
         if now() >= self.told + TELL_EVERY {
             self.told = now();
-            exchange.tell_lines();
+            exchange.report_connections();
         }
         self.next_look = now() + every;
     }

@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::connection::Connection;
-use super::door::Door;
+use super::admission::Admission;
 use super::frame::{Class, Header, Inner, Kind, HOPS};
-use super::gates::{voice, Gate, Gates};
-use super::link::{Link, Own};
+use super::gateways::{voice, SiteGateway, SiteGateways};
+use super::link::{Link, Identity};
 use super::now;
 use super::seal::Secret;
 use super::socket::Socket;
-use super::voice::Voice;
+use super::control::ControlVoice;
 use crate::core::Core;
 
 /// Of events: the listening socket's, and the one that wakes a thread that drives.
@@ -28,7 +28,7 @@ pub(super) enum Event {
     /// A link is new, or is to be looked at.
     Wanted(Arc<Link>),
     /// A gateway of the own site is new, or has answered.
-    Gateway(Arc<Gate>),
+    Gateway(Arc<SiteGateway>),
     /// A connection that was made for a probe has been made.
     Made(Arc<Connection>, Arc<Link>),
     /// A connection has ended: with this error, or without.
@@ -47,7 +47,7 @@ pub(super) enum Who {
     /// It was accepted, and nothing more is said on it.
     Watcher,
     /// A gateway of the own site, and through it to others; we have made it.
-    Gateway(Arc<Gate>),
+    Gateway(Arc<SiteGateway>),
 }
 
 pub(super) struct Reading {
@@ -68,12 +68,12 @@ pub(super) struct Role {
 
 pub struct Exchange {
     pub core: Arc<Core>,
-    pub(super) own: Arc<Own>,
+    pub(super) identity: Arc<Identity>,
     pub(super) role: Mutex<Role>,
     /// Tells of connections, the listening socket and `alarm`.
     pub(super) epoll: OwnedFd,
     pub(super) listener: Socket,
-    pub(super) door: Mutex<Door>,
+    pub(super) admission: Mutex<Admission>,
     /// The network thread had the role last, and sockets wake it. Becomes true with the role's lock
     /// held only.
     pub(super) attending: AtomicBool,
@@ -89,8 +89,8 @@ pub struct Exchange {
     pub(super) closing: AtomicBool,
     /// Nanoseconds after which a peer that cannot be reached is given up; `u64::MAX`: never.
     pub(super) patience: u64,
-    pub(super) gates: Mutex<Gates>,
-    pub(super) voice: Mutex<Voice>,
+    pub(super) gates: Mutex<SiteGateways>,
+    pub(super) voice: Mutex<ControlVoice>,
     /// Of long lines; from `SFM_TCP`, which only now no other thread may be changing.
     pub(super) congestion: String,
     next: AtomicU64,
@@ -131,10 +131,10 @@ fn owned(fd: RawFd) -> std::io::Result<OwnedFd> {
 
 impl Exchange {
     /// `listener` is a listening socket, which does not block. `strangers`: how many may stand in
-    /// front of the door.
+    /// front of the admission.
     pub fn new(
         core: Arc<Core>,
-        own: Own,
+        identity: Identity,
         gateway_key: &[u8],
         listener: Socket,
         strangers: usize,
@@ -146,11 +146,11 @@ impl Exchange {
         let congestion = chosen.unwrap_or_else(|| "bbr".to_owned());
         // SAFETY: as above.
         let alarm = owned(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
-        let gateway_voice = voice(own.uid, own.site, gateway_key);
+        let gateway_voice = voice(identity.uid, identity.site, gateway_key);
         let exchange = Exchange {
             core,
-            door: Mutex::new(Door::new(strangers, &own.address)),
-            own: Arc::new(own),
+            admission: Mutex::new(Admission::new(strangers, &identity.address)),
+            identity: Arc::new(identity),
             role: Mutex::default(),
             epoll,
             listener,
@@ -162,7 +162,7 @@ impl Exchange {
             owing: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             patience,
-            gates: Mutex::new(Gates::new()),
+            gates: Mutex::new(SiteGateways::new()),
             voice: gateway_voice,
             congestion,
             next: AtomicU64::new(ALARM + 1),
@@ -199,7 +199,7 @@ impl Exchange {
         if let Some(link) = links.get(&uid) {
             return (link.clone(), false);
         }
-        let link = Link::new(self.core.clone(), self.own.clone(), uid, site, address);
+        let link = Link::new(self.core.clone(), self.identity.clone(), uid, site, address);
         let link = Arc::new(link);
         link.set_far(self.is_far(&link));
         links.insert(uid, link.clone());
@@ -304,7 +304,7 @@ impl Exchange {
     /// Use a connection no more; whether this is news.
     pub(super) fn end(&self, connection: &Connection) -> bool {
         connection.end();
-        lock(&self.door).forget(connection.id);
+        lock(&self.admission).forget(connection.id);
         lock(&self.connections).remove(&connection.id).is_some()
     }
 }

@@ -138,7 +138,7 @@ pub enum Kind {
     /// Says how far the numbered ones have come (`arrived`, as every frame does). Flag: something is
     /// missing. Number: of the last question that has come.
     Arrived = b'R',
-    /// Number: what was received since the beginning, in the units of `Outflow`. Flag: on the
+    /// Number: what was received since the beginning, in the units of `SendCredit`. Flag: on the
     /// library's account.
     Credit = b'A',
     /// The sender waits for room: credit what is received next, or already was.

@@ -33,12 +33,12 @@ impl Link {
 
     /// What may have been lost with a connection and is waited for, once more.
     pub fn repeat(&self) {
-        if let Some(&lane) = self.lane.get() {
-            for (account, total) in self.core().taken(lane).into_iter().enumerate() {
+        if let Some(&inbound) = self.inbound.get() {
+            for (account, total) in self.core().taken(inbound).into_iter().enumerate() {
                 self.credit(account, total);
             }
         }
-        if let Some(first) = self.source().refused() {
+        if let Some(first) = self.reassembly().refused() {
             self.control(Kind::Refused, false, first, b"");
         }
     }
@@ -179,9 +179,9 @@ impl Link {
             hops: HOPS,
             class,
             ahead: ahead.min(u32::MAX as usize) as u32,
-            from_site: self.own.site,
+            from_site: self.identity.site,
             to_site: self.site,
-            sender: self.own.uid,
+            sender: self.identity.uid,
             receiver: self.uid,
             counter: 0,
         };

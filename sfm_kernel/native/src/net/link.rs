@@ -15,11 +15,11 @@ use super::connection::Connection;
 use super::frame::{Inner, Kind};
 use super::now;
 use super::seal::{Opener, Sealer, Secret};
-use super::source::{Outcome, Source};
-use super::voice::Reason;
+use super::reassembly::{Outcome, Reassembly};
+use super::control::Reason;
 use super::window::Window;
 use crate::core::Core;
-use crate::outflow::Outflow;
+use crate::send_credit::SendCredit;
 use crate::reentry::Holder;
 
 /// After so many bytes the sender is told how far they have come, though nothing else goes there.
@@ -28,7 +28,7 @@ const SAY_EVERY: usize = 128 << 10;
 const FRESH: u64 = 1_000_000_000;
 
 /// What an endpoint says of itself.
-pub struct Own {
+pub struct Identity {
     pub uid: u128,
     pub site: u32,
     pub address: String,
@@ -40,14 +40,14 @@ pub struct Link {
     pub uid: u128,
     pub site: u32,
     pub address: String,
-    pub outflow: Arc<Outflow>,
+    pub credit: Arc<SendCredit>,
     pub opener: Opener,
     /// Counter of the latest `Hello` with which the peer has begun a connection.
     pub met: AtomicU64,
     far: AtomicBool,
     /// A `Reason`; 0: none.
     dropped: AtomicU8,
-    pub(super) own: Arc<Own>,
+    pub(super) identity: Arc<Identity>,
     lost: OnceLock<String>,
     /// The directory says that the peer is gone. What it sent before may be under way.
     pub gone: AtomicBool,
@@ -64,8 +64,8 @@ pub struct Link {
     pub(super) turn: Mutex<()>,
     /// Who has `turn`.
     pub holder: Holder,
-    source: Mutex<Source>,
-    pub(super) lane: OnceLock<u32>,
+    reassembly: Mutex<Reassembly>,
+    pub(super) inbound: OnceLock<u32>,
     out: Mutex<Outgoing>,
 }
 
@@ -103,8 +103,8 @@ pub(super) struct Kept {
 }
 
 impl Link {
-    pub fn new(core: Arc<Core>, own: Arc<Own>, uid: u128, site: u32, address: &str) -> Link {
-        let sealer = own.secret.sealer(own.uid, uid);
+    pub fn new(core: Arc<Core>, identity: Arc<Identity>, uid: u128, site: u32, address: &str) -> Link {
+        let sealer = identity.secret.sealer(identity.uid, uid);
         let out = Outgoing {
             sealer,
             number: 0,
@@ -124,12 +124,12 @@ impl Link {
             uid,
             site,
             address: address.to_owned(),
-            outflow: Arc::new(Outflow::new(core, uid)),
-            opener: own.secret.opener(uid, own.uid),
+            credit: Arc::new(SendCredit::new(core, uid)),
+            opener: identity.secret.opener(uid, identity.uid),
             met: AtomicU64::new(0),
             far: AtomicBool::new(false),
             dropped: AtomicU8::new(0),
-            own,
+            identity,
             lost: OnceLock::new(),
             gone: AtomicBool::new(false),
             silent_since: AtomicU64::new(0),
@@ -139,8 +139,8 @@ impl Link {
             refused: AtomicU64::new(0),
             turn: Mutex::new(()),
             holder: Holder::default(),
-            source: Mutex::default(),
-            lane: OnceLock::new(),
+            reassembly: Mutex::default(),
+            inbound: OnceLock::new(),
             out: Mutex::new(out),
         }
     }
@@ -149,12 +149,12 @@ impl Link {
         self.out.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn source(&self) -> MutexGuard<'_, Source> {
-        self.source.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn reassembly(&self) -> MutexGuard<'_, Reassembly> {
+        self.reassembly.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn core(&self) -> &Core {
-        self.outflow.core()
+        self.credit.core()
     }
 
     /// How messages travel on it, as users know it.
@@ -266,22 +266,22 @@ impl Link {
         self.core().ring();
     }
 
-    /// Take in a numbered frame: see `Source::take`.
+    /// Take in a numbered frame: see `Reassembly::take`.
     pub fn take(&self, inner: &Inner, body: &[u8]) -> Result<(), String> {
-        let mut source = self.source();
-        let outcome = source.take(inner, body)?;
+        let mut reassembly = self.reassembly();
+        let outcome = reassembly.take(inner, body)?;
         // In this order, and `seal` in the other one: what it does not tell stays untold.
-        self.arrived.store(source.arrived(), Ordering::SeqCst);
+        self.arrived.store(reassembly.arrived(), Ordering::SeqCst);
         let untold = self.untold.fetch_add(body.len().max(1), Ordering::SeqCst) + body.len();
         match outcome {
             // Delivered before the next one is taken in.
-            Outcome::Packet(packet, urgent) => self.core().deliver(self.lane(), packet, urgent),
+            Outcome::Packet(packet, urgent) => self.core().deliver(self.inbound(), packet, urgent),
             Outcome::Taken => {}
             Outcome::Refused => self.control(Kind::Refused, false, inner.number, b""),
             // Sent again though it had come: said again how far it has.
             Outcome::Double => self.untold.store(SAY_EVERY, Ordering::Relaxed),
             Outcome::Gap => {
-                if let Some(question) = source.complain() {
+                if let Some(question) = reassembly.complain() {
                     self.control(Kind::Arrived, true, question, b"");
                 }
             }
@@ -304,9 +304,9 @@ impl Link {
         self.untold.load(Ordering::Relaxed) > 0
     }
 
-    /// The lane of what it delivers.
-    pub fn lane(&self) -> u32 {
-        *self.lane.get_or_init(|| self.core().lane(self.uid, None))
+    /// The inbound of what it delivers.
+    pub fn inbound(&self) -> u32 {
+        *self.inbound.get_or_init(|| self.core().inbound(self.uid, None))
     }
 
     /// Something has come from it.

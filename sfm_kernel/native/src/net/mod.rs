@@ -6,7 +6,7 @@
 //! socket       TCP without blocking
 //! connection   what goes out on one, in order
 //! window       how much may be under way
-//! source       what one peer delivers
+//! reassembly   the frames of one peer, in order again, and packets made of them
 //! voice        what is said to gateways, and by them
 //! gates        the ways through gateways
 //! link         the conversation with one peer: nothing lost, nothing twice, in order
@@ -15,42 +15,42 @@
 //! going        what goes to one peer
 //! exchange     all of an endpoint's links and connections
 //! coming       what comes in
-//! door         those who have not shown the key
+//! admission         those who have not shown the key
 //! tending      the two threads that may receive: who waits, or the network thread
 //! dialing      making connections
-//! judging      what it means that one broke, or is silent
+//! monitor      what it means that one broke, or is silent
 //! parting      leaving, when all that was sent has arrived
 //! ```
 //!
 //! One connection carries both directions of a pair. Whoever has something to say first makes it.
 //! No lock is held while a host's lock (Python's GIL) is waited for. Order: role, connections,
-//! reading, links, source, outgoing, a connection's queue; the inbox's own lock comes last.
+//! reading, links, reassembly, outgoing, a connection's queue; the inbox's own lock comes last.
 
 mod coming;
 mod connection;
 mod dialing;
-mod door;
+mod admission;
 mod exchange;
 pub mod frame;
-mod gates;
+mod gateways;
 mod going;
-mod judging;
-mod lines;
+mod monitor;
+mod report;
 mod link;
-mod parting;
+mod closing;
 mod resuming;
 pub mod seal;
 mod socket;
-mod source;
+mod reassembly;
 mod tending;
-pub mod voice;
+pub mod control;
 mod window;
 
 pub use exchange::{knock, Exchange};
-pub use gates::Listed;
+pub use gateways::Listed;
 pub use going::WHOLE;
-pub use lines::Told;
-pub use link::{Link, Own};
+pub use report::ConnectionReport;
+pub use link::{Link, Identity};
 pub use socket::{abandon_all, Socket};
 
 /// Nanoseconds of the monotonic clock, the same as Python's `time.monotonic`.

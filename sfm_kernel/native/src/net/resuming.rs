@@ -18,7 +18,7 @@ impl Link {
         if out.begun {
             self.resume(out, again);
         } else {
-            self.put(out, Kind::Hello, again, 0, self.own.address.as_bytes());
+            self.put(out, Kind::Hello, again, 0, self.identity.address.as_bytes());
             for one in &out.kept {
                 way.put(one.frame.clone());
             }
@@ -71,7 +71,7 @@ impl Link {
         way.withdraw(self.uid);
         out.held = !out.kept.is_empty();
         out.questions += 1;
-        self.put(out, Kind::Hello, again, out.questions, self.own.address.as_bytes());
+        self.put(out, Kind::Hello, again, out.questions, self.identity.address.as_bytes());
     }
 
     /// The peer answers a question: all that had not arrived by then is sent again, after the last one.

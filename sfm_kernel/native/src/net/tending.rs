@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use super::dialing::Dialing;
 use super::exchange::{lock, Exchange};
 use super::now;
-use super::parting::Parting;
+use super::closing::Closing;
 use crate::bell::Woken;
 use crate::core::Driver;
 
@@ -137,7 +137,7 @@ impl Exchange {
     /// The network thread's work, until the endpoint is closed and what was sent has arrived.
     pub(super) fn run(self: &Arc<Exchange>) {
         let mut dialing = Dialing::default();
-        let mut parting: Option<Parting> = None;
+        let mut parting: Option<Closing> = None;
         let mut owing_since: Option<u64> = None;
         loop {
             self.credit();
@@ -150,11 +150,11 @@ impl Exchange {
             // First what takes the pokes (`credit`), then what a poke may undo: see `drive`.
             let attends = self.attend();
             dialing.work(self);
-            if lock(&self.door).due().is_some_and(|due| now() >= due) {
+            if lock(&self.admission).due().is_some_and(|due| now() >= due) {
                 self.tidy_door();
             }
             if self.closing.load(Ordering::SeqCst) {
-                let parting = parting.get_or_insert_with(|| Parting::begin(self));
+                let parting = parting.get_or_insert_with(|| Closing::begin(self));
                 if parting.go_on(self) {
                     return;
                 }
@@ -162,8 +162,8 @@ impl Exchange {
             let due = [
                 owing_since.map(|since| since + TELL_WITHIN),
                 dialing.due(),
-                lock(&self.door).due(),
-                parting.as_ref().map(Parting::due),
+                lock(&self.admission).due(),
+                parting.as_ref().map(Closing::due),
                 (!attends).then(|| now() + GRACE),
             ];
             self.rest(attends, due.into_iter().flatten().min());

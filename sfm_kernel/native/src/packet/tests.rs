@@ -172,7 +172,7 @@ fn damaged_packets_are_read_or_refused() {
         unsafe { [small.with(payload.as_ptr(), 48), large.with(payload.as_ptr(), 8192)] };
     let [small, large] = envelopes.map(|one| one.to_packet().unwrap());
     let samples = [sample(), other, small, large].map(|one| one.whole().unwrap().to_vec());
-    let (mut chance, rounds) = crate::chance::Chance::new(20_000, 5_500_000);
+    let (mut chance, rounds) = crate::random::Random::new(20_000, 5_500_000);
     let mut valid = 0;
     for _ in 0..rounds {
         let mut bytes = samples[chance.below(4)].clone();

@@ -24,8 +24,8 @@ use crate::sync::{fence, AtomicU32, AtomicU64, Ordering, Padded};
 mod reader;
 mod writer;
 
-pub use reader::{Arrival, Frame, Reader};
-pub use writer::{Refused, Writer};
+pub use reader::{Arrival, Frame, RingReader};
+pub use writer::{Refused, RingWriter};
 
 const FIRST: u32 = 1;
 const LAST: u32 = 2;
@@ -44,7 +44,7 @@ pub struct Control {
     pub head: Padded<AtomicU64>,
     /// Bytes consumed. Written by the consumer only.
     pub tail: Padded<AtomicU64>,
-    /// By account (`outflow`), the cost of the packets that were received, ever. Written by the
+    /// By account (`credit`), the cost of the packets that were received, ever. Written by the
     /// consumer only.
     pub taken: [Padded<AtomicU64>; ACCOUNTS],
     /// 1 while the producer sleeps for space or credit.

@@ -5,7 +5,7 @@ use crate::packet::{open, Body, Opened, HEADER, SEEN};
 use crate::sync::Ordering;
 
 /// The consuming side.
-pub struct Reader<M> {
+pub struct RingReader<M> {
     memory: M,
     tail: u64,
     partial: Option<Partial>,
@@ -19,7 +19,7 @@ struct Partial {
     done: usize,
 }
 
-/// What `Reader::read` found.
+/// What `RingReader::read` found.
 pub enum Arrival {
     Packet(Body),
     /// A packet of `total` bytes whose buffers are in `block` of the sender's arena, at `offset`.
@@ -41,10 +41,10 @@ pub struct Frame {
     pub total: usize,
 }
 
-impl<M: Memory> Reader<M> {
-    pub fn new(memory: M) -> Reader<M> {
+impl<M: Memory> RingReader<M> {
+    pub fn new(memory: M) -> RingReader<M> {
         let tail = memory.control().tail.0.load(Ordering::Relaxed);
-        Reader { memory, tail, partial: None }
+        RingReader { memory, tail, partial: None }
     }
 
     pub fn control(&self) -> &Control {

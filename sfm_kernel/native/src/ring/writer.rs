@@ -14,7 +14,7 @@ pub enum Refused {
 }
 
 /// The producing side.
-pub struct Writer<M> {
+pub struct RingWriter<M> {
     memory: M,
     head: u64,
     /// The consumer's tail as last read: asking again costs a cache miss.
@@ -25,11 +25,11 @@ pub struct Writer<M> {
     start: u64,
 }
 
-impl<M: Memory> Writer<M> {
-    pub fn new(memory: M) -> Writer<M> {
+impl<M: Memory> RingWriter<M> {
+    pub fn new(memory: M) -> RingWriter<M> {
         let head = memory.control().head.0.load(Ordering::Relaxed);
         let tail = memory.control().tail.0.load(Ordering::Relaxed);
-        Writer { memory, head, tail, taken: [0; ACCOUNTS], start: head }
+        RingWriter { memory, head, tail, taken: [0; ACCOUNTS], start: head }
     }
 
     pub fn control(&self) -> &Control {

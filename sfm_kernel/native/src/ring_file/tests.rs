@@ -1,7 +1,7 @@
 use super::*;
-use crate::chance::Chance;
+use crate::random::Random;
 use crate::packet::{Builder, Envelope, Kind, Packet};
-use crate::ring::{Arrival, Reader, Writer};
+use crate::ring::{Arrival, RingReader, RingWriter};
 
 #[test]
 fn a_damaged_ring_is_read_or_refused() {
@@ -9,7 +9,7 @@ fn a_damaged_ring_is_read_or_refused() {
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("a.ring");
     let ring = Arc::new(RingFile::create(&path, 8192, 1 << 16).unwrap());
-    let mut writer = Writer::new(ring.clone());
+    let mut writer = RingWriter::new(ring.clone());
     for n in 0..20i64 {
         let front = Envelope { context: 9, source: n, tag: 0, note: 0 }.front(8);
         // SAFETY: the bytes live as long as the packet.
@@ -27,7 +27,7 @@ fn a_damaged_ring_is_read_or_refused() {
         }
     }
     let whole = std::fs::read(&path).unwrap();
-    let (mut chance, rounds) = Chance::new(300, 23_500);
+    let (mut chance, rounds) = Random::new(300, 23_500);
     let (mut arrived, mut landed) = (0, 0);
     for _ in 0..rounds {
         let mut damaged = whole.clone();
@@ -36,7 +36,7 @@ fn a_damaged_ring_is_read_or_refused() {
         chance.damage(&mut damaged[start..], end, 30);
         std::fs::write(&path, &damaged).unwrap();
         let Ok(ring) = RingFile::open(&path) else { continue };
-        let mut reader = Reader::new(ring);
+        let mut reader = RingReader::new(ring);
         loop {
             if let Some(frame) = reader.envelope().filter(|_| chance.below(2) == 0) {
                 reader.take(&frame, |first, second| landed += first.len() + second.len());

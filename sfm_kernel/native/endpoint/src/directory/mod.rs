@@ -11,7 +11,7 @@ mod table;
 use std::path::{Path, PathBuf};
 
 use self::folder::{Folder, Stamp};
-pub use self::table::{Member, Wish};
+pub use self::table::{JoinRequest, Member};
 use self::table::{Newcomer, Table};
 use crate::error::{Error, Kind, Result};
 use crate::random;
@@ -81,7 +81,7 @@ impl Directory {
     }
 
     /// Register.
-    pub fn join(&self, uid: u128, segment: PathBuf, wish: &Wish) -> Result<Member> {
+    pub fn join(&self, uid: u128, segment: PathBuf, request: &JoinRequest) -> Result<Member> {
         let host = host();
         let who = Newcomer {
             uid: format!("{uid:032x}"),
@@ -92,7 +92,7 @@ impl Directory {
         };
         let locked = self.folder.locked()?;
         let mut table = self.table()?;
-        let member = table.admit(who, wish, |one| is_alive(Path::new(&one.segment)))?;
+        let member = table.admit(who, request, |one| is_alive(Path::new(&one.segment)))?;
         self.folder.write(MEMBERS, &table.dumps(), &locked)?;
         Ok(member)
     }

@@ -31,7 +31,7 @@ pub struct Member {
 
 /// What a process asks for when it joins.
 #[derive(Clone, Debug, Default)]
-pub struct Wish {
+pub struct JoinRequest {
     pub name: Option<String>,
     pub rank: Option<i64>,
     /// No rank: somebody who watches and talks.
@@ -54,7 +54,7 @@ pub struct Newcomer {
     pub site: String,
 }
 
-impl Wish {
+impl JoinRequest {
     /// Whether it can be wished for at all.
     pub fn check(&self) -> Result<()> {
         let bad = |text: String| Err(Error::new(Kind::BadName, text));
@@ -103,7 +103,7 @@ impl Table {
     pub fn admit(
         &mut self,
         who: Newcomer,
-        wish: &Wish,
+        request: &JoinRequest,
         lives: impl Fn(&Member) -> bool,
     ) -> Result<Member> {
         let living: Vec<&Member> =
@@ -112,7 +112,7 @@ impl Table {
             let text = format!("the world has {SLOTS} living processes, which is its limit");
             return Err(Error::new(Kind::WorldFull, text));
         }
-        let (rank, name) = self.choose(wish, &living)?;
+        let (rank, name) = self.choose(request, &living)?;
         let living: HashSet<String> = living.iter().map(|one| one.uid.clone()).collect();
         let is_kept = |one: &Member| {
             let same = one.name == name || (rank.is_some() && one.rank == rank);
@@ -137,19 +137,19 @@ impl Table {
         Ok(member)
     }
 
-    fn choose(&self, wish: &Wish, living: &[&Member]) -> Result<(Option<i64>, Name)> {
+    fn choose(&self, request: &JoinRequest, living: &[&Member]) -> Result<(Option<i64>, Name)> {
         let ranks: HashMap<i64, &Member> =
             living.iter().filter_map(|one| Some((one.rank?, *one))).collect();
         let names: HashMap<&Name, &Member> = living.iter().map(|one| (&one.name, *one)).collect();
-        let given = wish.name.clone().map(Name::Text);
-        let (rank, name) = if wish.guest {
+        let given = request.name.clone().map(Name::Text);
+        let (rank, name) = if request.guest {
             let homes =
                 (1..).map(|n| Name::Text(if n == 1 { "home".into() } else { format!("home{n}") }));
             let free =
                 || homes.into_iter().find(|home| !names.contains_key(home)).expect("endless");
             (None, given.unwrap_or_else(free))
         } else {
-            let rank = wish.rank.unwrap_or_else(|| self.free_rank(given.as_ref(), &ranks));
+            let rank = request.rank.unwrap_or_else(|| self.free_rank(given.as_ref(), &ranks));
             if let Some(owner) = ranks.get(&rank) {
                 return Err(in_use(&format!("rank {rank}"), owner));
             }
@@ -200,26 +200,26 @@ fn in_use(what: &str, member: &Member) -> Error {
 mod tests {
     use super::*;
 
-    fn enter(table: &mut Table, uid: &str, wish: Wish, dead: &[&str]) -> Result<Member> {
-        wish.check()?;
+    fn enter(table: &mut Table, uid: &str, request: JoinRequest, dead: &[&str]) -> Result<Member> {
+        request.check()?;
         let (host, segment) = ("here".to_owned(), format!("/{uid}.seg"));
         let site = host.clone();
         let who = Newcomer { uid: uid.to_owned(), pid: 1, host, segment, site };
-        table.admit(who, &wish, |one| !dead.contains(&one.uid.as_str()))
+        table.admit(who, &request, |one| !dead.contains(&one.uid.as_str()))
     }
 
-    fn named(name: &str) -> Wish {
-        Wish { name: Some(name.to_owned()), ..Wish::default() }
+    fn named(name: &str) -> JoinRequest {
+        JoinRequest { name: Some(name.to_owned()), ..JoinRequest::default() }
     }
 
     #[test]
     fn ranks_names_and_slots_are_given_as_python_gives_them() {
         let mut table = Table::default();
-        let first = enter(&mut table, "a", Wish::default(), &[]).unwrap();
+        let first = enter(&mut table, "a", JoinRequest::default(), &[]).unwrap();
         assert_eq!((first.slot, first.rank, first.name), (0, Some(0), Name::Rank(0)));
         let second = enter(&mut table, "b", named("B"), &[]).unwrap();
         assert_eq!((second.slot, second.rank), (1, Some(1)));
-        let guest = enter(&mut table, "c", Wish { guest: true, ..Wish::default() }, &[]).unwrap();
+        let guest = enter(&mut table, "c", JoinRequest { guest: true, ..JoinRequest::default() }, &[]).unwrap();
         assert_eq!((guest.rank, guest.name), (None, "home".into()));
         // A dead process's name brings its rank; its slot is not used again at once.
         let again = enter(&mut table, "d", named("B"), &["b"]).unwrap();
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(table.members.len(), 3);
         let taken = enter(&mut table, "e", named("B"), &[]).unwrap_err();
         assert_eq!(taken.kind, Kind::NameInUse);
-        let rank = Wish { rank: Some(0), ..Wish::default() };
+        let rank = JoinRequest { rank: Some(0), ..JoinRequest::default() };
         assert_eq!(enter(&mut table, "e", rank, &[]).unwrap_err().kind, Kind::NameInUse);
         assert!(table.remove("a") && !table.remove("a"));
         assert_eq!(table.departed.len(), 1);
@@ -242,8 +242,8 @@ mod tests {
             assert_eq!(named(name).check().unwrap_err().kind, Kind::BadName, "{name:?}");
         }
         assert!(named("Zoë the 3rd").check().is_ok());
-        assert!(Wish { rank: Some(-1), ..Wish::default() }.check().is_err());
-        assert!(Wish { rank: Some(1), guest: true, ..Wish::default() }.check().is_err());
+        assert!(JoinRequest { rank: Some(-1), ..JoinRequest::default() }.check().is_err());
+        assert!(JoinRequest { rank: Some(1), guest: true, ..JoinRequest::default() }.check().is_err());
     }
 
     #[test]

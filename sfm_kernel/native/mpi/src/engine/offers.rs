@@ -285,7 +285,7 @@ impl Engine {
     /// A claim in the ring to a peer that is not in use.
     fn free_claim(&self, rank: usize) -> Option<(Arc<RingFile>, usize)> {
         let peer = self.peer(rank);
-        let ring = self.way(peer).ok()?.ring()?;
+        let ring = self.channel(peer).ok()?.ring()?;
         let mut claims = lock(&peer.claims);
         let nth = (0..CLAIMS).find(|nth| *claims & 1 << nth == 0)?;
         *claims |= 1 << nth;

@@ -3,22 +3,22 @@
 
 use std::sync::{Arc, MutexGuard};
 
-use sfm_native::calls::Way;
+use sfm_native::calls::Channel;
 use sfm_native::net::Link;
 use sfm_native::packet::{cost, Gather};
 use sfm_native::ring_file::RingFile;
-use sfm_native::sender::{account_of, Sender, Step, Writing};
+use sfm_native::ring_sender::{account_of, RingSender, Step, Writing};
 
 use super::peer::Sent;
 
 /// The way to a peer, on which a send never blocks.
-pub struct Path(pub Way);
+pub struct Path(pub Channel);
 
 impl Path {
     /// Send a packet now, if the peer has not received so many bytes of those before it at most.
     pub fn send(&self, packet: &Gather<'_>, limit: u64) -> Sent {
         match &self.0 {
-            Way::Ring(ring) => {
+            Channel::Ring(ring) => {
                 let mut writing = writing(ring);
                 if ring.peer_left() || ring.peer_died(&writing) || ring.is_refused(&writing) {
                     return Sent::Lost;
@@ -28,13 +28,13 @@ impl Path {
                     Step::Blocked | Step::Refused => Sent::Full,
                 }
             }
-            Way::Link(link) => send_through(link, packet, limit),
-            Way::Local { outflow, inbox, lane } => {
+            Channel::Link(link) => send_through(link, packet, limit),
+            Channel::Local { credit, inbox, inbound } => {
                 // Nobody else could make room.
                 let Some(copy) = packet.to_packet() else { return Sent::Full };
-                outflow.try_acquire(account_of(packet), cost(packet.len()), u64::MAX);
-                inbox.deliver(*lane, Arc::new(copy), false);
-                outflow.count(packet.len(), packet.head());
+                credit.try_acquire(account_of(packet), cost(packet.len()), u64::MAX);
+                inbox.deliver(*inbound, Arc::new(copy), false);
+                credit.count(packet.len(), packet.head());
                 Sent::Gone
             }
         }
@@ -43,30 +43,30 @@ impl Path {
     /// Somebody waits until it can be sent again: what changes then.
     pub fn announce_wait(&self) -> u64 {
         match &self.0 {
-            Way::Ring(ring) => {
+            Channel::Ring(ring) => {
                 let writing = writing(ring);
                 ring.announce_wait(&writing);
                 ring.pulse(&writing)
             }
-            Way::Link(link) => {
+            Channel::Link(link) => {
                 link.ask(); // an answer may have been lost with a connection
-                link.outflow.all_taken()
+                link.credit.all_taken()
             }
-            Way::Local { .. } => 0,
+            Channel::Local { .. } => 0,
         }
     }
 
     /// Whether that has changed.
     pub fn has_news(&self, pulse: u64) -> bool {
         match &self.0 {
-            Way::Ring(ring) => ring.try_lock().is_none_or(|writing| ring.pulse(&writing) != pulse),
-            Way::Link(link) => link.outflow.all_taken() != pulse || link.lost().is_some(),
-            Way::Local { .. } => false,
+            Channel::Ring(ring) => ring.try_lock().is_none_or(|writing| ring.pulse(&writing) != pulse),
+            Channel::Link(link) => link.credit.all_taken() != pulse || link.lost().is_some(),
+            Channel::Local { .. } => false,
         }
     }
 
     pub fn end_wait(&self) {
-        if let Way::Ring(ring) = &self.0 {
+        if let Channel::Ring(ring) = &self.0 {
             if let Some(writing) = ring.try_lock() {
                 ring.end_wait(&writing);
             }
@@ -76,8 +76,8 @@ impl Path {
     /// The ring; None where memory is not shared.
     pub fn ring(&self) -> Option<Arc<RingFile>> {
         match &self.0 {
-            Way::Ring(ring) => Some(ring.ring(&writing(ring))),
-            Way::Link(_) | Way::Local { .. } => None,
+            Channel::Ring(ring) => Some(ring.ring(&writing(ring))),
+            Channel::Link(_) | Channel::Local { .. } => None,
         }
     }
 }
@@ -87,20 +87,20 @@ fn send_through(link: &Link, packet: &Gather<'_>, limit: u64) -> Sent {
         return Sent::Lost;
     }
     let (account, cost) = (account_of(packet), cost(packet.len()));
-    if !link.outflow.try_acquire(account, cost, limit) {
+    if !link.credit.try_acquire(account, cost, limit) {
         return Sent::Full;
     }
-    let urgent = link.outflow.waiting(account) > limit / 2;
+    let urgent = link.credit.waiting(account) > limit / 2;
     if !link.send(packet, urgent) {
-        link.outflow.release(account, cost);
+        link.credit.release(account, cost);
         return Sent::Lost;
     }
-    link.outflow.count(packet.len(), packet.head());
+    link.credit.count(packet.len(), packet.head());
     Sent::Gone
 }
 
 /// The right to write, which another thread of this process has for a moment only.
-fn writing(ring: &Sender) -> MutexGuard<'_, Writing> {
+fn writing(ring: &RingSender) -> MutexGuard<'_, Writing> {
     loop {
         match ring.try_lock() {
             Some(writing) => return writing,

@@ -19,7 +19,7 @@ const PIECE: usize = 32 << 10;
 pub struct Peer {
     /// Its number (`process`).
     pub rank: usize,
-    way: OnceLock<Path>,
+    channel: OnceLock<Path>,
     making: Mutex<()>,
     /// What waits: the program's messages, the collectives', and what libraries say to each other.
     /// None of them waits for another queue's.
@@ -105,8 +105,8 @@ fn queue_of(context: u64) -> usize {
 impl Peer {
     pub fn new(rank: usize) -> Peer {
         let queues = Default::default();
-        let (way, lost, claims) = (OnceLock::new(), AtomicBool::new(false), Mutex::new(0));
-        Peer { rank, way, making: Mutex::new(()), queues, lost, claims, readable: OnceLock::new() }
+        let (channel, lost, claims) = (OnceLock::new(), AtomicBool::new(false), Mutex::new(0));
+        Peer { rank, channel, making: Mutex::new(()), queues, lost, claims, readable: OnceLock::new() }
     }
 
     fn has_queued(&self) -> bool {
@@ -124,16 +124,16 @@ impl Engine {
     }
 
     /// The way to a peer, made on first use. Err where it has died, or has not joined yet.
-    pub(super) fn way<'a>(&self, peer: &'a Peer) -> Result<&'a Path, Sent> {
-        if let Some(way) = peer.way.get() {
-            return Ok(way);
+    pub(super) fn channel<'a>(&self, peer: &'a Peer) -> Result<&'a Path, Sent> {
+        if let Some(channel) = peer.channel.get() {
+            return Ok(channel);
         }
         let _making = lock(&peer.making);
-        if let Some(way) = peer.way.get() {
-            return Ok(way);
+        if let Some(channel) = peer.channel.get() {
+            return Ok(channel);
         }
-        match self.endpoint.way(peer.rank) {
-            Found::Way(way) => Ok(peer.way.get_or_init(|| Path(way))),
+        match self.endpoint.channel(peer.rank) {
+            Found::Channel(channel) => Ok(peer.channel.get_or_init(|| Path(channel))),
             Found::NotYet => Err(Sent::Full),
             Found::Lost => {
                 peer.lost.store(true, Ordering::Release);
@@ -172,8 +172,8 @@ impl Engine {
         let front = envelope.front(length);
         // SAFETY: as the caller promises.
         let packet = unsafe { front.with(from, length) };
-        let way = match self.way(peer) {
-            Ok(way) => way,
+        let channel = match self.channel(peer) {
+            Ok(channel) => channel,
             Err(sent) => return sent,
         };
         let limit = match Note::of(envelope).kind {
@@ -184,7 +184,7 @@ impl Engine {
                 bytes => bytes as u64,
             },
         };
-        let sent = way.send(&packet, limit);
+        let sent = channel.send(&packet, limit);
         if sent == Sent::Lost {
             peer.lost.store(true, Ordering::Release);
         }
@@ -316,8 +316,8 @@ impl Engine {
             return Vec::new();
         }
         let blocked = self.peers.all().filter(|peer| peer.has_queued());
-        let ways = blocked.filter_map(|peer| peer.way.get());
-        ways.map(|way| (way, way.announce_wait())).collect()
+        let ways = blocked.filter_map(|peer| peer.channel.get());
+        ways.map(|channel| (channel, channel.announce_wait())).collect()
     }
 
     /// Whether a peer has died or left.

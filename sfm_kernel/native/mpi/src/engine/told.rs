@@ -86,7 +86,7 @@ pub fn receive(comm: &Comm, wanted: &Wanted) -> Call {
         None if everybody => None,
         None => peers(From::Any(&comm.peers().members)),
     };
-    call(arguments, Waits::Message { peers, source, tag, space: wanted.context })
+    call(arguments, Waits::Message { peers, source, tag, context_id: wanted.context })
 }
 
 /// A send, which waits for its receiver.

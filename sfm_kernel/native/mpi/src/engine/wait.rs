@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use sfm_endpoint::calltext::Call;
 use sfm_endpoint::{Error, Kind};
 use sfm_native::bell::Woken;
-use sfm_native::calls::{self, Examined, Goal, Shown};
+use sfm_native::calls::{self, Examined, Goal, WaitFacts};
 use sfm_native::segment::Doing;
 
 use super::{told, what, Engine, Sending, What};
@@ -235,7 +235,7 @@ impl Waiting<'_> {
 impl<'h> Goal<Here<'h>> for Waiting<'_> {
     type Out = ();
 
-    fn look(&mut self, _host: &Here<'h>, all: bool) -> Result<Option<()>, Error> {
+    fn poll(&mut self, _host: &Here<'h>, all: bool) -> Result<Option<()>, Error> {
         let core = &self.engine.core;
         (self.version, self.examined) = (core.version(), core.arrived());
         if all {
@@ -260,11 +260,11 @@ impl<'h> Goal<Here<'h>> for Waiting<'_> {
         Examined::Arrived(self.examined)
     }
 
-    fn shown(&mut self, _host: &Here<'h>) -> Result<Option<Shown>, Error> {
+    fn facts(&mut self, _host: &Here<'h>) -> Result<Option<WaitFacts>, Error> {
         let call = self.call();
         let facts = call.facts();
         self.shown = Some(facts.clone());
-        Ok(Some(Shown { doing: self.about.doing, text: call.text(), facts }))
+        Ok(Some(WaitFacts { doing: self.about.doing, text: call.text(), facts }))
     }
 
     fn tick(&mut self, _host: &Here<'h>) -> Result<Option<String>, Error> {

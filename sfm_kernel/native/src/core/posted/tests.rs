@@ -3,9 +3,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
 
 use super::*;
-use crate::chance::Chance;
+use crate::random::Random;
 use crate::segment;
-use crate::sender::{Sender, Step};
+use crate::ring_sender::{RingSender, Step};
 
 /// Keeps what it was given.
 #[derive(Default)]
@@ -36,10 +36,10 @@ fn packet(envelope: &Envelope, bytes: &[u8]) -> Arc<Packet> {
 /// it, a receive takes the first message that it wants, and every message is counted once.
 #[test]
 fn behaves_as_two_plain_lists() {
-    let (mut chance, rounds) = Chance::new(40, 4000);
+    let (mut chance, rounds) = Random::new(40, 4000);
     for _ in 0..rounds {
         let core = Core::new(None, None).unwrap();
-        let lane = core.lane(7, None);
+        let inbound = core.inbound(7, None);
         let mut waiting: Vec<(u64, Numbers, u64, Arc<Kept>)> = Vec::new();
         let mut queued: Vec<(Envelope, u64)> = Vec::new();
         let (mut sent, mut received, mut cost_received) = (0, 0, 0);
@@ -52,7 +52,7 @@ fn behaves_as_two_plain_lists() {
                     sent += 1;
                     let whole = packet(&envelope, &envelope.note.to_le_bytes());
                     let cost = whole.cost();
-                    core.deliver(lane, whole, false);
+                    core.deliver(inbound, whole, false);
                     let fits = |(own, wanted, ..): &(u64, Numbers, u64, Arc<Kept>)| {
                         *own == context && wanted.fit(&envelope)
                     };
@@ -97,7 +97,7 @@ fn behaves_as_two_plain_lists() {
             let shared = core.shared();
             assert_eq!(shared.arrived.load(Ordering::Relaxed), sent);
             assert_eq!(shared.received.load(Ordering::Relaxed), received);
-            assert_eq!(core.taken(lane)[0], cost_received);
+            assert_eq!(core.taken(inbound)[0], cost_received);
             assert!(waiting.iter().all(|one| one.3.take().is_none()));
         }
     }
@@ -108,7 +108,7 @@ static WORLDS: AtomicU64 = AtomicU64::new(0);
 /// A folder of its own, and two processes' cores in it; the first can send to the second.
 struct Pair {
     folder: PathBuf,
-    sender: Arc<Sender>,
+    sender: Arc<RingSender>,
     receiver: Arc<Core>,
 }
 
@@ -124,7 +124,7 @@ impl Pair {
         };
         let (own, receiver) = (core(1), core(2));
         let peer = segment::open(&folder.join(format!("{:032x}.seg", 2)), Some(2)).unwrap();
-        let sender = Sender::create(own, peer, &folder, 3, 1 << 17, arena).unwrap();
+        let sender = RingSender::create(own, peer, &folder, 3, 1 << 17, arena).unwrap();
         Pair { folder, sender, receiver }
     }
 
@@ -153,7 +153,7 @@ impl Drop for Pair {
 fn bytes_come_whole_whatever_their_way() {
     for arena in [0, 1 << 20] {
         let pair = Pair::new(arena);
-        let (mut chance, rounds) = Chance::new(3000, 300_000);
+        let (mut chance, rounds) = Random::new(3000, 300_000);
         for nth in 0..rounds as u64 {
             let length = [0, 8, 200, 7000, 8192, 40_000][chance.below(6)] + chance.below(9);
             let bytes: Vec<u8> = (0..length).map(|at| (at as u64 * 7 + nth) as u8).collect();

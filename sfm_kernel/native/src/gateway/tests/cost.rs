@@ -24,7 +24,7 @@ fn ends(through: Option<&(Gateway, Gateway)>, rate: Option<u64>) -> (Client, Cli
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let client = |stream: TcpStream, site, uid| {
         stream.set_nodelay(true).unwrap();
-        Client { stream, voice: Voice::new(KEY, uid, site_number(site)), counter: 0 }
+        Client { stream, voice: ControlVoice::new(KEY, uid, site_number(site)), counter: 0 }
     };
     let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     super::super::sockets::prepare_wide(&one, "bbr");

@@ -86,7 +86,7 @@ fn a_line_that_was_cut_is_used_again_and_senders_know() {
             assert_eq!(there.frame(), (1, vec![round]));
             line.cut();
             here.send(2, "B", b"into the gap");
-            assert_eq!(here.why(), Reason::NoWay);
+            assert_eq!(here.why(), Reason::NoRoute);
             let unreachable = number(&a, "no gateway for that site");
             here.send(2, "B", b"as well");
             until(|| number(&a, "no gateway for that site") > unreachable);

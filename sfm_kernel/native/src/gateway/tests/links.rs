@@ -1,7 +1,7 @@
 //! Who is let in, and what is passed on.
 
 use super::*;
-use crate::chance::Chance;
+use crate::random::Random;
 
 #[test]
 fn frames_pass_two_gateways_in_both_directions() {
@@ -38,7 +38,7 @@ fn a_message_may_come_with_the_hello() {
     let mut first = one.voice.hello(Role::Process, a.uid, 0, 5).bytes;
     first.extend(one.sealed(2, "A", Class::Bulk, &[3; 50_000]));
     one.stream.write_all(&first).unwrap();
-    assert_eq!(one.receive(), Came::Said(Kind::Welcome, 5));
+    assert_eq!(one.receive(), Came::ControlFrame(Kind::Welcome, 5));
     assert_eq!(other.frame(), (1, vec![3; 50_000]));
 }
 
@@ -69,7 +69,7 @@ fn a_recorded_hello_is_refused() {
     let mut one = Client::raw(&a, "A", 1, KEY);
     let hello = one.voice.hello(Role::Process, a.uid, 0, 1);
     one.stream.write_all(&hello.bytes).unwrap();
-    assert_eq!(one.receive(), Came::Said(Kind::Welcome, 1));
+    assert_eq!(one.receive(), Came::ControlFrame(Kind::Welcome, 1));
     let mut thief = Client::raw(&a, "A", 1, KEY);
     thief.stream.write_all(&hello.bytes).unwrap();
     assert_eq!(thief.receive(), Came::End);
@@ -85,7 +85,7 @@ fn a_hello_again_is_a_question_and_a_later_connection_takes_over() {
     let mut one = Client::process(&a, "A", 1);
     let again = one.voice.hello(Role::Process, a.uid, 0, 9);
     one.stream.write_all(&again.bytes).unwrap();
-    assert_eq!(one.receive(), Came::Said(Kind::Welcome, 9));
+    assert_eq!(one.receive(), Came::ControlFrame(Kind::Welcome, 9));
     let mut later = Client::process(&a, "A", 1);
     assert_eq!(one.receive(), Came::End);
     let mut two = Client::process(&a, "A", 2);
@@ -99,7 +99,7 @@ fn a_process_of_another_site_is_told_why_not() {
     let mut one = Client::raw(&a, "B", 1, KEY);
     let hello = one.voice.hello(Role::Process, a.uid, 0, 1);
     one.stream.write_all(&hello.bytes).unwrap();
-    assert_eq!(one.receive(), Came::Said(Kind::Broken, 0));
+    assert_eq!(one.receive(), Came::ControlFrame(Kind::Broken, 0));
     assert_eq!(one.receive(), Came::End);
 }
 
@@ -136,7 +136,7 @@ fn strangers_are_bounded_and_members_come_in_nevertheless() {
 fn damaged_bytes_end_their_connection_and_nothing_else() {
     let (a, b) = two(options("A"));
     let _unread = Client::process(&b, "B", 2);
-    let (mut chance, rounds) = Chance::new(200, 20_000);
+    let (mut chance, rounds) = Random::new(200, 20_000);
     for _ in 0..rounds {
         let mut one = Client::raw(&a, "A", 1, KEY);
         let mut bytes = one.voice.hello(Role::Process, a.uid, 0, 1).bytes;

@@ -17,7 +17,7 @@ use super::handle::{Gateway, Listed, Options};
 use super::schedule::Scheduler;
 use crate::net::frame::{site_number, Class, Header, Inner, Kind, HEADER, HOPS};
 use crate::net::seal::Secret;
-use crate::net::voice::{dropped_of, Reason, Role, Voice};
+use crate::net::control::{dropped_of, Reason, Role, ControlVoice};
 
 const KEY: &[u8] = b"the gateway key of a test";
 /// A test that waits longer for something has failed: it will never come.
@@ -87,7 +87,7 @@ pub fn number(gateway: &Gateway, name: &str) -> u64 {
 /// Someone who is connected to a gateway.
 pub struct Client {
     pub stream: TcpStream,
-    pub voice: Voice,
+    pub voice: ControlVoice,
     counter: u64,
 }
 
@@ -96,7 +96,7 @@ pub struct Client {
 pub enum Came {
     Frame { sender: u128, hops: u8, body: Vec<u8> },
     Dropped(Pair, Reason),
-    Said(Kind, u64),
+    ControlFrame(Kind, u64),
     End,
 }
 
@@ -106,7 +106,7 @@ impl Client {
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(WATCHDOG)).unwrap();
         stream.set_write_timeout(Some(WATCHDOG)).unwrap();
-        Client { stream, voice: Voice::new(key, uid, site_number(site)), counter: 0 }
+        Client { stream, voice: ControlVoice::new(key, uid, site_number(site)), counter: 0 }
     }
 
     /// A process of `site`, which is welcome.
@@ -118,7 +118,7 @@ impl Client {
         let mut one = Client::raw(gateway, site, uid, KEY);
         let hello = one.voice.hello(role, gateway.uid, 0, 77);
         one.stream.write_all(&hello.bytes).unwrap();
-        assert_eq!(one.receive(), Came::Said(Kind::Welcome, 77));
+        assert_eq!(one.receive(), Came::ControlFrame(Kind::Welcome, 77));
         one
     }
 
@@ -168,7 +168,7 @@ impl Client {
         if let Some((inner, body)) = self.voice.open(&header, &mut bytes.clone()) {
             return match dropped_of(&inner, body) {
                 Some((pair, reason)) => Came::Dropped(pair, reason),
-                None => Came::Said(inner.kind, inner.number),
+                None => Came::ControlFrame(inner.kind, inner.number),
             };
         }
         let opener =

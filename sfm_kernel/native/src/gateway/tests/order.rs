@@ -68,7 +68,7 @@ fn who_is_held_up_hears_that_its_gateway_lives() {
     let frame = bulk.sealed(9, "B", Class::Bulk, &[0; BULK]);
     let sender = std::thread::spawn(move || while writer.write_all(&frame).is_ok() {});
     until(|| a.status().contains("\"held_up\":true"));
-    assert_eq!(bulk.receive(), Came::Said(Kind::Beat, 0));
+    assert_eq!(bulk.receive(), Came::ControlFrame(Kind::Beat, 0));
     bulk.stream.shutdown(std::net::Shutdown::Both).unwrap();
     sender.join().unwrap();
 }

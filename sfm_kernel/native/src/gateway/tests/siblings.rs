@@ -36,7 +36,7 @@ fn what_no_gateway_of_the_site_has_a_way_for_is_told() {
     introduce(&[(&a, "A"), (&sibling, "A")]);
     until(|| up(&a) == 1 && up(&sibling) == 1);
     let mut here = Client::process(&a, "A", 1);
-    for (site, why) in [("B", Reason::NoWay), ("A", Reason::Unknown)] {
+    for (site, why) in [("B", Reason::NoRoute), ("A", Reason::Unknown)] {
         here.send(if site == "B" { 2 } else { 3 }, site, b"to nobody");
         assert_eq!(here.why(), why);
         assert_eq!(number(&sibling, why.name()), 1);

@@ -23,7 +23,7 @@ fn a_site_without_a_gateway_is_told() {
     let mut here = Client::process(&a, "A", 1);
     let mut there = Client::process(&b, "B", 2);
     here.send(2, "B", b"too early");
-    assert_eq!(here.why(), Reason::NoWay);
+    assert_eq!(here.why(), Reason::NoRoute);
     introduce(&[(&a, "A"), (&b, "B")]);
     assert_eq!(here.why(), Reason::PathBroke);
     here.resume(2, "B", b"now");
@@ -64,7 +64,7 @@ fn another_gateway_of_the_site_takes_over() {
     here.resume(2, "B", b"second");
     assert_eq!(other.frame(), (1, b"second".to_vec()));
     second.close();
-    assert_eq!(here.why(), Reason::NoWay);
+    assert_eq!(here.why(), Reason::NoRoute);
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_gateway_that_says_nothing_any_more_is_no_way() {
     let mut mute = Client::member(&a, "B", 50, Role::Gateway(0));
     here.send(2, "B", b"to be passed on");
     assert_eq!(mute.frame(), (1, b"to be passed on".to_vec()));
-    assert_eq!(here.why(), Reason::NoWay); // after some seconds without a beat
+    assert_eq!(here.why(), Reason::NoRoute); // after some seconds without a beat
     let beat = mute.voice.say(Kind::Beat, a.uid, 0, 0, b"");
     mute.stream.write_all(&beat.bytes).unwrap();
     assert_eq!(here.why(), Reason::PathBroke);
@@ -149,7 +149,7 @@ fn a_new_connection_replaces_the_old_one_and_what_was_lost_is_told() {
     assert_eq!(new.frame(), (1, b"over the new one".to_vec()));
     while old.receive() != Came::End {}
     drop(new);
-    assert_eq!(here.why(), Reason::NoWay);
+    assert_eq!(here.why(), Reason::NoRoute);
 }
 
 #[test]
@@ -157,6 +157,6 @@ fn beats_come_while_nothing_else_does() {
     let a = gateway("A");
     let mut other = Client::member(&a, "B", 50, Role::Gateway(0));
     for _ in 0..3 {
-        assert_eq!(other.receive(), Came::Said(Kind::Beat, 0));
+        assert_eq!(other.receive(), Came::ControlFrame(Kind::Beat, 0));
     }
 }

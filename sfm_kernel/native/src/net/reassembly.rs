@@ -32,7 +32,7 @@ pub enum Outcome {
 
 /// The receiving side of one peer.
 #[derive(Default)]
-pub struct Source {
+pub struct Reassembly {
     /// Number of the last frame that was taken in.
     arrived: u64,
     /// Number of the peer's last question how far everything has come, and whether it was told since
@@ -42,7 +42,7 @@ pub struct Source {
     assembly: Option<Assembly>,
 }
 
-impl Source {
+impl Reassembly {
     /// Number of the last frame that has come with all before it.
     pub fn arrived(&self) -> u64 {
         self.arrived
@@ -161,49 +161,49 @@ mod tests {
 
     #[test]
     fn a_packet_in_parts_is_delivered_when_it_is_whole() {
-        let (packet, mut source) = (packet(), Source::default());
-        let begun = source.take(&inner(Kind::First, 1), &first(&packet, 40)).unwrap();
+        let (packet, mut reassembly) = (packet(), Reassembly::default());
+        let begun = reassembly.take(&inner(Kind::First, 1), &first(&packet, 40)).unwrap();
         assert!(matches!(begun, Outcome::Taken));
         let Outcome::Packet(whole, false) =
-            source.take(&inner(Kind::Part, 2), &packet[40..]).unwrap()
+            reassembly.take(&inner(Kind::Part, 2), &packet[40..]).unwrap()
         else {
             panic!("not whole")
         };
         assert_eq!(whole.whole(), Some(&packet[..]));
-        assert_eq!(source.arrived(), 2);
+        assert_eq!(reassembly.arrived(), 2);
     }
 
     #[test]
     fn an_aborted_packet_is_forgotten() {
-        let (packet, mut source) = (packet(), Source::default());
-        source.take(&inner(Kind::First, 1), &first(&packet, 40)).unwrap();
-        assert!(matches!(source.take(&inner(Kind::Abort, 2), b""), Ok(Outcome::Taken)));
-        assert!(matches!(source.take(&inner(Kind::Data, 3), &packet), Ok(Outcome::Packet(..))));
-        assert!(source.take(&inner(Kind::Part, 4), &packet[40..]).is_err());
+        let (packet, mut reassembly) = (packet(), Reassembly::default());
+        reassembly.take(&inner(Kind::First, 1), &first(&packet, 40)).unwrap();
+        assert!(matches!(reassembly.take(&inner(Kind::Abort, 2), b""), Ok(Outcome::Taken)));
+        assert!(matches!(reassembly.take(&inner(Kind::Data, 3), &packet), Ok(Outcome::Packet(..))));
+        assert!(reassembly.take(&inner(Kind::Part, 4), &packet[40..]).is_err());
     }
 
     #[test]
     fn what_comes_again_is_passed_over_and_what_comes_too_early_waits_for_another_time() {
-        let (packet, mut source) = (packet(), Source::default());
-        assert!(matches!(source.take(&inner(Kind::Data, 2), &packet), Ok(Outcome::Gap)));
+        let (packet, mut reassembly) = (packet(), Reassembly::default());
+        assert!(matches!(reassembly.take(&inner(Kind::Data, 2), &packet), Ok(Outcome::Gap)));
         for number in [1, 2] {
-            let taken = source.take(&inner(Kind::Data, number), &packet);
+            let taken = reassembly.take(&inner(Kind::Data, number), &packet);
             assert!(matches!(taken, Ok(Outcome::Packet(..))));
         }
-        assert!(matches!(source.take(&inner(Kind::Data, 1), &packet), Ok(Outcome::Double)));
-        assert_eq!(source.arrived(), 2);
+        assert!(matches!(reassembly.take(&inner(Kind::Data, 1), &packet), Ok(Outcome::Double)));
+        assert_eq!(reassembly.arrived(), 2);
     }
 
     #[test]
     fn nonsense_is_refused() {
         let packet = packet();
-        let fresh = Source::default;
+        let fresh = Reassembly::default;
         assert!(fresh().take(&inner(Kind::Data, 1), &packet[1..]).is_err());
         assert!(fresh().take(&inner(Kind::First, 1), &packet[..4]).is_err());
         let lie = [&u64::MAX.to_le_bytes()[..], &packet[..40]].concat();
         assert!(fresh().take(&inner(Kind::First, 1), &lie).is_err());
-        let mut source = fresh();
-        source.take(&inner(Kind::First, 1), &first(&packet, 40)).unwrap();
-        assert!(source.take(&inner(Kind::Part, 2), &packet).is_err());
+        let mut reassembly = fresh();
+        reassembly.take(&inner(Kind::First, 1), &first(&packet, 40)).unwrap();
+        assert!(reassembly.take(&inner(Kind::Part, 2), &packet).is_err());
     }
 }

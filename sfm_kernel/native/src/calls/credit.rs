@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::ring::RELEASE_FROM;
-use super::{wait, End, Examined, Goal, Host, Peer, Shown};
+use super::{wait, End, Examined, Goal, Host, Peer, WaitFacts};
 use crate::bell::Woken;
 use crate::core::Core;
-use crate::outflow::Outflow;
+use crate::send_credit::SendCredit;
 use crate::packet::{cost, Gather};
 use crate::segment::{Doing, UNSETTLED};
-use crate::sender::account_of;
+use crate::ring_sender::account_of;
 
 /// What observers are told of a wait for `peer`, as its host writes its name.
 pub fn facts_of_send(peer: &str) -> String {
@@ -74,7 +74,7 @@ where
 {
     type Out = ();
 
-    fn look(&mut self, _host: &H, _all: bool) -> Result<Option<()>, H::Error> {
+    fn poll(&mut self, _host: &H, _all: bool) -> Result<Option<()>, H::Error> {
         // Observers compare it with what the peer has taken: so not read after the look.
         self.examined = (self.seen)().unwrap_or(UNSETTLED);
         Ok((self.ready)().then_some(()))
@@ -92,13 +92,13 @@ where
         Examined::Taken(self.examined)
     }
 
-    fn shown(&mut self, _host: &H) -> Result<Option<Shown>, H::Error> {
+    fn facts(&mut self, _host: &H) -> Result<Option<WaitFacts>, H::Error> {
         let shown = self.peer.shown();
         let text = match self.room {
             Room::For(nbytes) => format!("room at {shown} for {nbytes} bytes"),
             Room::Received => format!("{shown} to receive it (buffering=0)"),
         };
-        Ok(Some(Shown { doing: Doing::Sending, text, facts: facts_of_send(shown) }))
+        Ok(Some(WaitFacts { doing: Doing::Sending, text, facts: facts_of_send(shown) }))
     }
 
     fn tick(&mut self, host: &H) -> Result<Option<String>, H::Error> {
@@ -111,13 +111,13 @@ where
 /// delivery.
 pub fn send_in_process<H: Host>(
     host: &H,
-    outflow: &Outflow,
-    (inbox, lane): (&Core, u32),
+    credit: &SendCredit,
+    (inbox, inbound): (&Core, u32),
     peer: &(impl Peer<H> + ?Sized),
     packet: &Gather<'_>,
     buffering: u64,
 ) -> Result<(), H::Error> {
-    let core = outflow.core();
+    let core = credit.core();
     let (account, cost) = (account_of(packet), cost(packet.len()));
     if core.is_closed() {
         return Err(host.ended(End::Closed));
@@ -128,24 +128,24 @@ pub fn send_in_process<H: Host>(
         host.release(|| packet.to_packet())
     };
     let Some(copy) = copy else { return Err(host.ended(End::NoMemory)) };
-    let seen = || Some(outflow.all_taken());
-    if !outflow.try_acquire(account, cost, buffering) {
-        let ready = || outflow.try_acquire(account, cost, buffering);
+    let seen = || Some(credit.all_taken());
+    if !credit.try_acquire(account, cost, buffering) {
+        let ready = || credit.try_acquire(account, cost, buffering);
         let sleep = |limit| {
-            let over = || outflow.may_acquire(account, cost, buffering) || core.is_closed();
+            let over = || credit.may_acquire(account, cost, buffering) || core.is_closed();
             core.wait_as_sender(limit, over)
         };
         block_until(host, core, peer, Room::For(packet.len()), seen, ready, sleep)?;
     }
     if inbox.is_closed() {
-        outflow.release(account, cost);
+        credit.release(account, cost);
         peer.check(host)?;
         return Err(host.ended(End::Closed));
     }
-    inbox.deliver(lane, Arc::new(copy), false);
-    outflow.count(packet.len(), packet.head());
+    inbox.deliver(inbound, Arc::new(copy), false);
+    credit.count(packet.len(), packet.head());
     if buffering == 0 {
-        let ready = || outflow.waiting(account) == 0;
+        let ready = || credit.waiting(account) == 0;
         let sleep = |limit| core.wait_as_sender(limit, || ready() || core.is_closed());
         block_until(host, core, peer, Room::Received, seen, ready, sleep)?;
     }

@@ -25,7 +25,7 @@ const REST: u64 = 50_000_000;
 /// Connections that are let in before those that are there have their turn.
 const BATCH: usize = 16;
 
-pub(super) struct Door {
+pub(super) struct Admission {
     most: usize,
     address: String,
     strangers: HashMap<u64, (u64, Arc<Connection>)>,
@@ -35,9 +35,9 @@ pub(super) struct Door {
     watchers: VecDeque<Arc<Connection>>,
 }
 
-impl Door {
-    pub fn new(most: usize, address: &str) -> Door {
-        Door {
+impl Admission {
+    pub fn new(most: usize, address: &str) -> Admission {
+        Admission {
             most,
             address: address.to_owned(),
             strangers: HashMap::new(),
@@ -118,16 +118,16 @@ impl Exchange {
             match Socket::accept(listener) {
                 Ok(Some(socket)) => {
                     let connection = self.connection(socket, Who::Stranger);
-                    lock(&self.door).strangers.insert(connection.id, (now(), connection));
+                    lock(&self.admission).strangers.insert(connection.id, (now(), connection));
                 }
                 Ok(None) => break,
                 Err(_) => {
                     // No descriptor is left: the kernel would tell of who waits again and again.
                     self.watch(listener, LISTENER, libc::EPOLL_CTL_MOD, false);
                     let half = {
-                        let mut door = lock(&self.door);
-                        door.closed_since = Some(now());
-                        door.strangers.len() / 2
+                        let mut admission = lock(&self.admission);
+                        admission.closed_since = Some(now());
+                        admission.strangers.len() / 2
                     };
                     self.turn_away(half);
                     self.core.poke();
@@ -135,15 +135,15 @@ impl Exchange {
                 }
             }
         }
-        let most = lock(&self.door).most;
+        let most = lock(&self.admission).most;
         self.turn_away(most);
     }
 
     fn turn_away(&self, most: usize) {
         let (gone, told) = {
-            let mut door = lock(&self.door);
-            let gone = door.crowd(most);
-            let told = if gone.is_empty() { None } else { door.tells() };
+            let mut admission = lock(&self.admission);
+            let gone = admission.crowd(most);
+            let told = if gone.is_empty() { None } else { admission.tells() };
             (gone, told)
         };
         for connection in gone {
@@ -158,11 +158,11 @@ impl Exchange {
     pub(super) fn tidy_door(&self) {
         let now = now();
         let late: Vec<Arc<Connection>> = {
-            let mut door = lock(&self.door);
-            if door.closed_since.take_if(|since| now >= *since + REST).is_some() {
+            let mut admission = lock(&self.admission);
+            if admission.closed_since.take_if(|since| now >= *since + REST).is_some() {
                 self.watch(self.listener.raw(), LISTENER, libc::EPOLL_CTL_MOD, true);
             }
-            let late = door.strangers.values().filter(|(since, _)| now >= since + WELCOME);
+            let late = admission.strangers.values().filter(|(since, _)| now >= since + WELCOME);
             late.map(|(_, connection)| connection.clone()).collect()
         };
         for connection in late {

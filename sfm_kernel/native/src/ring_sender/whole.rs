@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{Progress, Sender, Step, Writing};
+use super::{Progress, RingSender, Step, Writing};
 use crate::packet::Gather;
 use crate::ring_file::RingFile;
 
-impl Sender {
+impl RingSender {
     /// Send `packet`, which is much smaller than the ring, or do nothing: for who must not wait
     /// between two halves of it.
     pub fn send_whole(&self, writing: &mut Writing, packet: &Gather<'_>, buffering: u64) -> Step {

@@ -3,39 +3,39 @@
 use std::sync::Arc;
 
 use super::link::send_through_link;
-use super::outflow::send_in_process;
+use super::credit::send_in_process;
 use super::ring::send_through_ring;
 use super::{Host, Peer};
 use crate::core::Core;
 use crate::net::Link;
-use crate::outflow::Outflow;
+use crate::send_credit::SendCredit;
 use crate::packet::Gather;
-use crate::sender::Sender;
+use crate::ring_sender::RingSender;
 
 #[derive(Clone)]
-pub enum Way {
+pub enum Channel {
     /// To a process that shares memory: a ring.
-    Ring(Arc<Sender>),
+    Ring(Arc<RingSender>),
     /// To a process that does not, as a rule on another machine: TCP.
     Link(Arc<Link>),
-    /// To an inbox of this process: its account, and the lane on which it takes in what comes.
-    Local { outflow: Arc<Outflow>, inbox: Arc<Core>, lane: u32 },
+    /// To an inbox of this process: its account, and the inbound on which it takes in what comes.
+    Local { credit: Arc<SendCredit>, inbox: Arc<Core>, inbound: u32 },
 }
 
-impl Way {
+impl Channel {
     /// The way from `core` to another inbox of this process, or to itself.
-    pub fn local(core: &Arc<Core>, uid: u128, inbox: &Arc<Core>, peer: u128) -> Way {
-        let outflow = Arc::new(Outflow::new(core.clone(), peer));
-        let lane = inbox.lane(uid, Some(outflow.clone()));
-        Way::Local { outflow, inbox: inbox.clone(), lane }
+    pub fn local(core: &Arc<Core>, uid: u128, inbox: &Arc<Core>, peer: u128) -> Channel {
+        let credit = Arc::new(SendCredit::new(core.clone(), peer));
+        let inbound = inbox.inbound(uid, Some(credit.clone()));
+        Channel::Local { credit, inbox: inbox.clone(), inbound }
     }
 
     /// How messages travel on it, as users know it.
     pub fn kind(&self) -> &'static str {
         match self {
-            Way::Ring(_) => "shm",
-            Way::Link(link) => link.kind(),
-            Way::Local { .. } => "inproc",
+            Channel::Ring(_) => "shm",
+            Channel::Link(link) => link.kind(),
+            Channel::Local { .. } => "inproc",
         }
     }
 
@@ -53,10 +53,10 @@ impl Way {
         buffering: u64,
     ) -> Result<(), H::Error> {
         match self {
-            Way::Ring(sender) => send_through_ring(host, sender, peer, packet, buffering),
-            Way::Link(link) => send_through_link(host, link, peer, packet, buffering),
-            Way::Local { outflow, inbox, lane } => {
-                send_in_process(host, outflow, (inbox, *lane), peer, packet, buffering)
+            Channel::Ring(sender) => send_through_ring(host, sender, peer, packet, buffering),
+            Channel::Link(link) => send_through_link(host, link, peer, packet, buffering),
+            Channel::Local { credit, inbox, inbound } => {
+                send_in_process(host, credit, (inbox, *inbound), peer, packet, buffering)
             }
         }
     }

@@ -37,7 +37,7 @@ _EVENT = struct.Struct("=Hi")
 """How a monitor's message begins: what happened, and to which descriptor."""
 
 
-class Door:
+class Admission:
     """Lets members in at a ROUTER, and counts the others.
 
     For the thread that makes it, before the ROUTER binds a TCP address. One for each context.

@@ -47,7 +47,7 @@ pub enum Reason {
     /// The receiver is not connected to this gateway, which is one of its site.
     Unknown = 1,
     /// No gateway of the receiver's site is known, or none can be reached now.
-    NoWay = 2,
+    NoRoute = 2,
     /// Something that was sent is lost, and there is a way now: ask what has arrived, and go on from
     /// there. Also told when the cause of an earlier drop is over.
     PathBroke = 3,
@@ -59,12 +59,12 @@ pub enum Reason {
 
 impl Reason {
     pub const ALL: [Reason; 5] =
-        [Reason::Unknown, Reason::NoWay, Reason::PathBroke, Reason::Full, Reason::Loop];
+        [Reason::Unknown, Reason::NoRoute, Reason::PathBroke, Reason::Full, Reason::Loop];
 
     pub fn name(self) -> &'static str {
         match self {
             Reason::Unknown => "unknown receiver",
-            Reason::NoWay => "no gateway for that site",
+            Reason::NoRoute => "no gateway for that site",
             Reason::PathBroke => "path broke",
             Reason::Full => "full",
             Reason::Loop => "loop",
@@ -75,7 +75,7 @@ impl Reason {
     pub fn sentence(self) -> &'static str {
         match self {
             Reason::Unknown => "no gateway of its site is connected to it",
-            Reason::NoWay => "no gateway of its site can be reached",
+            Reason::NoRoute => "no gateway of its site can be reached",
             Reason::PathBroke => "",
             Reason::Full => "too much waits for it at a gateway",
             Reason::Loop => "what is sent to it goes in a circle between gateways",
@@ -88,22 +88,22 @@ impl Reason {
 }
 
 /// A frame that this gateway says, or a test's process.
-pub struct Said {
+pub struct ControlFrame {
     pub header: Header,
     pub bytes: Vec<u8>,
 }
 
 /// Seals what one gateway says, and opens what it is told.
-pub struct Voice {
+pub struct ControlVoice {
     secret: Secret,
     pub uid: u128,
     pub site: u32,
     counter: u64,
 }
 
-impl Voice {
-    pub fn new(gateway_key: &[u8], uid: u128, site: u32) -> Voice {
-        Voice { secret: Secret::of_gateways(gateway_key), uid, site, counter: 0 }
+impl ControlVoice {
+    pub fn new(gateway_key: &[u8], uid: u128, site: u32) -> ControlVoice {
+        ControlVoice { secret: Secret::of_gateways(gateway_key), uid, site, counter: 0 }
     }
 
     /// Larger than all before it, also than those of an earlier process with this uid.
@@ -113,7 +113,7 @@ impl Voice {
         self.counter
     }
 
-    pub fn say(&mut self, kind: Kind, to: u128, to_site: u32, number: u64, body: &[u8]) -> Said {
+    pub fn say(&mut self, kind: Kind, to: u128, to_site: u32, number: u64, body: &[u8]) -> ControlFrame {
         let header = Header {
             length: 0,
             hops: HOPS,
@@ -133,10 +133,10 @@ impl Voice {
             body.len(),
             |room| room.copy_from_slice(body),
         );
-        Said { header: Header::read(&bytes).expect("just written"), bytes }
+        ControlFrame { header: Header::read(&bytes).expect("just written"), bytes }
     }
 
-    pub fn hello(&mut self, role: Role, to: u128, to_site: u32, number: u64) -> Said {
+    pub fn hello(&mut self, role: Role, to: u128, to_site: u32, number: u64) -> ControlFrame {
         let mut body = vec![if role == Role::Process { PROCESS } else { GATEWAY }];
         body.extend(number.to_le_bytes());
         if let Role::Gateway(slot) = role {
@@ -145,7 +145,7 @@ impl Voice {
         self.say(Kind::Hello, to, to_site, number, &body)
     }
 
-    pub fn dropped(&mut self, pair: Pair, to_site: u32, reason: Reason) -> Said {
+    pub fn dropped(&mut self, pair: Pair, to_site: u32, reason: Reason) -> ControlFrame {
         let mut body = pair.receiver.to_le_bytes().to_vec();
         body.extend(pair.sender.to_le_bytes());
         body.push(reason as u8);
@@ -214,8 +214,8 @@ mod tests {
 
     #[test]
     fn a_hello_says_who_comes() {
-        let gateway = Voice::new(b"the gateways' key", 7, 70);
-        let mut other = Voice::new(b"the gateways' key", 8, 80);
+        let gateway = ControlVoice::new(b"the gateways' key", 7, 70);
+        let mut other = ControlVoice::new(b"the gateways' key", 8, 80);
         for role in [Role::Process, Role::Gateway(3)] {
             let mut said = other.hello(role, 7, 70, 55);
             assert!(said.bytes.len() <= LARGEST_HELLO);
@@ -225,7 +225,7 @@ mod tests {
         let mut beat = other.say(Kind::Beat, 7, 70, 0, b"");
         let (inner, body) = gateway.open(&beat.header, &mut beat.bytes).unwrap();
         assert_eq!(role_of(&inner, body), None);
-        let mut foreign = Voice::new(b"another world's", 8, 80).hello(Role::Process, 7, 70, 1);
+        let mut foreign = ControlVoice::new(b"another world's", 8, 80).hello(Role::Process, 7, 70, 1);
         assert!(gateway.open(&foreign.header, &mut foreign.bytes).is_none());
         let mut elsewhere = other.hello(Role::Process, 9, 70, 1);
         assert!(gateway.open(&elsewhere.header, &mut elsewhere.bytes).is_none());
@@ -233,8 +233,8 @@ mod tests {
 
     #[test]
     fn who_is_told_knows_what_was_dropped() {
-        let process = Voice::new(b"the gateways' key", 1, 70);
-        let mut gateway = Voice::new(b"the gateways' key", 7, 70);
+        let process = ControlVoice::new(b"the gateways' key", 1, 70);
+        let mut gateway = ControlVoice::new(b"the gateways' key", 7, 70);
         let pair = Pair { sender: 1, receiver: 2 };
         for reason in Reason::ALL {
             let mut said = gateway.dropped(pair, 70, reason);
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn counters_grow() {
-        let mut voice = Voice::new(b"the gateways' key", 1, 1);
+        let mut voice = ControlVoice::new(b"the gateways' key", 1, 1);
         let all: Vec<u64> = (0..1000).map(|_| voice.fresh()).collect();
         assert!(all.windows(2).all(|two| two[0] < two[1]));
     }

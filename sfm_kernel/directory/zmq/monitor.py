@@ -56,7 +56,7 @@ def prepare(dealer: Socket, largest: int = LARGEST_FRAME) -> None:
     dealer.tcp_maxrt = MAXRT_MS
 
 
-class Line:
+class ConnectionMonitor:
     """The state of one connection.
 
     Attributes:

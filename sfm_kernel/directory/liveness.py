@@ -30,7 +30,7 @@ restarted just then answers in others' names.)"""
 UNSURE_SECONDS = 1.0
 
 
-class Watch:
+class LivenessMonitor:
     """The connection to one member. Never blocks.
 
     An address that never answered counts as alive: the way there may be closed to us (a firewall)

@@ -14,7 +14,7 @@ use super::exchange::{lock, Event, Exchange, Who};
 use super::frame::{Header, Inner, Kind};
 use super::link::Link;
 use super::now;
-use super::voice::{dropped_of, Reason, Role, Voice};
+use super::control::{dropped_of, Reason, Role, ControlVoice};
 
 /// Bytes that wait in the kernel for a gateway that does not read: what waits here something can pass.
 const UNSENT: i32 = 128 << 10;
@@ -28,7 +28,7 @@ pub struct Listed {
 }
 
 /// A gateway of the own site.
-pub struct Gate {
+pub struct SiteGateway {
     pub listed: Listed,
     /// The connection, once it has answered.
     way: Mutex<Option<Arc<Connection>>>,
@@ -39,7 +39,7 @@ pub struct Gate {
     pub(super) refused: AtomicBool,
 }
 
-impl Gate {
+impl SiteGateway {
     pub(super) fn way(&self) -> Option<Arc<Connection>> {
         lock(&self.way).clone().filter(|way| !way.has_ended())
     }
@@ -50,15 +50,15 @@ impl Gate {
 }
 
 /// What an endpoint knows of gateways.
-pub(super) struct Gates {
-    own: Vec<Arc<Gate>>,
+pub(super) struct SiteGateways {
+    own: Vec<Arc<SiteGateway>>,
     /// Of all gateways, the uid and the site.
     all: Vec<(u128, u32)>,
 }
 
-impl Gates {
-    pub fn new() -> Gates {
-        Gates { own: Vec::new(), all: Vec::new() }
+impl SiteGateways {
+    pub fn new() -> SiteGateways {
+        SiteGateways { own: Vec::new(), all: Vec::new() }
     }
 }
 
@@ -68,10 +68,10 @@ impl Exchange {
         let mut gates = lock(&self.gates);
         gates.all = listed.iter().map(|one| (one.uid, one.site)).collect();
         let before = std::mem::take(&mut gates.own);
-        for one in listed.iter().filter(|one| one.site == self.own.site) {
+        for one in listed.iter().filter(|one| one.site == self.identity.site) {
             let known = before.iter().find(|gate| gate.listed == *one).cloned();
             gates.own.push(known.unwrap_or_else(|| {
-                let gate = Arc::new(Gate {
+                let gate = Arc::new(SiteGateway {
                     listed: one.clone(),
                     way: Mutex::default(),
                     asked: AtomicU64::new(0),
@@ -93,18 +93,18 @@ impl Exchange {
         }
     }
 
-    pub(super) fn own_gates(&self) -> Vec<Arc<Gate>> {
+    pub(super) fn own_gates(&self) -> Vec<Arc<SiteGateway>> {
         lock(&self.gates).own.clone()
     }
 
-    pub(super) fn is_listed(&self, gate: &Arc<Gate>) -> bool {
+    pub(super) fn is_listed(&self, gate: &Arc<SiteGateway>) -> bool {
         lock(&self.gates).own.iter().any(|one| Arc::ptr_eq(one, gate))
     }
 
     /// Whether what is sent to a peer is to go through gateways, as far as is known.
     pub(super) fn is_far(&self, link: &Link) -> bool {
         let gates = lock(&self.gates);
-        link.site != self.own.site
+        link.site != self.identity.site
             && !gates.own.is_empty()
             && gates.all.iter().any(|(_, site)| *site == link.site)
     }
@@ -120,12 +120,12 @@ impl Exchange {
             .filter_map(|one| Some((one.listed.uid, one.way()?)))
             .collect();
         open.sort_by_key(|(uid, _)| *uid);
-        let nth = (self.own.uid ^ link.uid) % open.len().max(1) as u128;
+        let nth = (self.identity.uid ^ link.uid) % open.len().max(1) as u128;
         open.into_iter().nth(nth as usize).map(|(_, way)| way)
     }
 
     /// Ask a gateway whether it is there.
-    pub(super) fn ask_gateway(&self, gate: &Gate, on: &Connection) {
+    pub(super) fn ask_gateway(&self, gate: &SiteGateway, on: &Connection) {
         let at = now();
         let _ = gate.asked.compare_exchange(0, at, Ordering::Relaxed, Ordering::Relaxed);
         let said = lock(&self.voice).hello(Role::Process, gate.listed.uid, gate.listed.site, at);
@@ -136,7 +136,7 @@ impl Exchange {
     pub(super) fn through_gateway(
         &self,
         connection: &Arc<Connection>,
-        gate: &Arc<Gate>,
+        gate: &Arc<SiteGateway>,
         header: &Header,
         frame: &mut [u8],
     ) -> Option<()> {
@@ -151,7 +151,7 @@ impl Exchange {
             });
             return opened;
         }
-        if header.receiver != self.own.uid {
+        if header.receiver != self.identity.uid {
             return Some(()); // it was for somebody who had our place, or the gateway errs
         }
         if let Some(link) = self.known(header.sender) {
@@ -164,7 +164,7 @@ impl Exchange {
             }
             return Some(());
         }
-        let opener = self.own.secret.opener(header.sender, header.receiver);
+        let opener = self.identity.secret.opener(header.sender, header.receiver);
         let Some((inner, body)) = opener.open(header, frame) else { return Some(()) };
         let Ok(address) = std::str::from_utf8(body) else { return Some(()) };
         if inner.kind == Kind::Hello {
@@ -180,7 +180,7 @@ impl Exchange {
     fn gateway_says(
         &self,
         connection: &Arc<Connection>,
-        gate: &Arc<Gate>,
+        gate: &Arc<SiteGateway>,
         sender: u128,
         inner: &Inner,
         body: &[u8],
@@ -213,7 +213,7 @@ impl Exchange {
     }
 
     /// Begin a connection to a gateway.
-    pub(super) fn dial_gateway(&self, gate: &Arc<Gate>) -> std::io::Result<Arc<Connection>> {
+    pub(super) fn dial_gateway(&self, gate: &Arc<SiteGateway>) -> std::io::Result<Arc<Connection>> {
         let socket = super::socket::Socket::connect(&gate.listed.address)?;
         socket.limit_unsent(UNSENT);
         let connection = self.connection(socket, Who::Gateway(gate.clone()));
@@ -233,6 +233,6 @@ impl Exchange {
     }
 }
 
-pub(super) fn voice(own_uid: u128, own_site: u32, gateway_key: &[u8]) -> Mutex<Voice> {
-    Mutex::new(Voice::new(gateway_key, own_uid, own_site))
+pub(super) fn voice(own_uid: u128, own_site: u32, gateway_key: &[u8]) -> Mutex<ControlVoice> {
+    Mutex::new(ControlVoice::new(gateway_key, own_uid, own_site))
 }

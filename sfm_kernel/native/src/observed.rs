@@ -21,7 +21,7 @@ use std::sync::{Mutex, OnceLock};
 use crate::bell::Bell;
 use crate::clock::now;
 use crate::main_thread::In;
-use crate::places::{code_of, Place, Places};
+use crate::code_location::{code_of, CodeLocation, CodeTable};
 use crate::polls::Series;
 use crate::segment::{Doing, Shared, UNSETTLED};
 use crate::shm::Owner;
@@ -32,14 +32,14 @@ use crate::trace::{Event, Trace};
 /// its history.
 const WORDS: Range<usize> = 0..offset_of!(Shared, waits);
 const HEAD: Range<usize> = 0..offset_of!(Shared, summary) + size_of::<u64>();
-const FRONT: Range<usize> = 0..offset_of!(Shared, places);
+const FRONT: Range<usize> = 0..offset_of!(Shared, codes);
 /// What changes when an observer has wished.
 const ANSWERS: Range<usize> = offset_of!(Shared, main)..HEAD.end;
 /// How often a text is read that its owner is writing.
 const TRIES: usize = 10;
 
 /// A segment, seen from outside.
-pub struct Look {
+pub struct ObservedSegment {
     owner: Owner,
     bells: OnceLock<Option<Bells>>,
 }
@@ -58,8 +58,8 @@ pub struct State {
     pub others: Option<String>,
     pub info: Option<String>,
     pub summary: Option<String>,
-    pub at: Place,
-    /// The text of the code at that place.
+    pub at: CodeLocation,
+    /// The text of the code at that location.
     pub code: Option<String>,
     pub depth: u64,
     pub bytes: u64,
@@ -72,7 +72,7 @@ pub struct State {
     /// Its calls in vain, and the text of the code that makes them.
     pub polls: Option<(Series, Option<String>)>,
     /// What its main thread is in, where, and the text of the code there.
-    pub main: Option<(In, Place, Option<String>)>,
+    pub main: Option<(In, CodeLocation, Option<String>)>,
 }
 
 /// Events with their places in the history, the place of the next, and the texts of their codes.
@@ -82,15 +82,15 @@ pub type Events = (Vec<(u64, Event, Vec<u8>)>, u64, Vec<(u64, String)>);
 #[derive(Debug, PartialEq, Eq)]
 pub struct Damaged;
 
-impl Look {
-    pub fn open(path: &Path) -> io::Result<Look> {
+impl ObservedSegment {
+    pub fn open(path: &Path) -> io::Result<ObservedSegment> {
         let options = libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
         let file = OpenOptions::new().read(true).write(true).custom_flags(options).open(path)?;
         // SAFETY: no preconditions.
         if file.metadata()?.uid() != unsafe { libc::geteuid() } {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
-        Ok(Look { owner: Owner::of_file(file), bells: OnceLock::new() })
+        Ok(ObservedSegment { owner: Owner::of_file(file), bells: OnceLock::new() })
     }
 
     fn file(&self) -> &File {
@@ -143,10 +143,10 @@ impl Look {
                 if state.is_whole() || turn == TRIES {
                     state.code = self.code(copies, code_of(state.at))?;
                     if let Some((series, code)) = &mut state.polls {
-                        *code = self.code(copies, code_of(series.place))?;
+                        *code = self.code(copies, code_of(series.location))?;
                     }
-                    if let Some((_, place, code)) = &mut state.main {
-                        *code = self.code(copies, code_of(*place))?;
+                    if let Some((_, location, code)) = &mut state.main {
+                        *code = self.code(copies, code_of(*location))?;
                     }
                     return Ok(state);
                 }
@@ -161,9 +161,9 @@ impl Look {
         if code == 0 {
             return Ok(None);
         }
-        let range = behind(offset_of!(Shared, places), Places::range_of(code));
+        let range = behind(offset_of!(Shared, codes), CodeTable::range_of(code));
         let [before, copy, after] = self.copy_thrice(copies, range)?;
-        Ok(copy.places.read_between(code, &before.places, &after.places))
+        Ok(copy.codes.read_between(code, &before.codes, &after.codes))
     }
 
     /// The latest events, from the `start`th on.
@@ -176,7 +176,7 @@ impl Look {
             }
             let [before, copy, after] = &*copies;
             let events = copy.trace.read_between(kept, &before.trace, &after.trace);
-            let mut codes: Vec<_> = events.iter().map(|(_, one, _)| code_of(one.place)).collect();
+            let mut codes: Vec<_> = events.iter().map(|(_, one, _)| code_of(one.location)).collect();
             codes.sort_unstable();
             codes.dedup();
             let mut texts = Vec::new();
@@ -333,7 +333,7 @@ fn state_of(before: &Shared, copy: &Shared, after: &Shared) -> Result<State, Dam
         examined,
         peers: peers.collect(),
         polls: copy.polls.read_between(&before.polls, &after.polls).map(|series| (series, None)),
-        main: main.map(|(is_in, place)| (is_in, place, None)),
+        main: main.map(|(is_in, location)| (is_in, location, None)),
     })
 }
 

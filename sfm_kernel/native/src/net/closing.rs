@@ -18,7 +18,7 @@ const BYTES_PER_SECOND: u64 = 2 << 20;
 const LAST_WORDS: u64 = SECOND;
 const LOOK: u64 = SECOND / 20;
 
-pub(super) struct Parting {
+pub(super) struct Closing {
     /// With those to whom something is under way.
     links: Vec<Arc<Link>>,
     until: u64,
@@ -26,17 +26,17 @@ pub(super) struct Parting {
     ending: Option<Vec<Arc<Connection>>>,
 }
 
-impl Parting {
-    pub fn begin(exchange: &Exchange) -> Parting {
+impl Closing {
+    pub fn begin(exchange: &Exchange) -> Closing {
         let links: Vec<_> =
             exchange.links().into_iter().filter(|one| one.lost().is_none()).collect();
-        let under_way = links.iter().map(|one| one.outflow.all_waiting()).max().unwrap_or(0);
+        let under_way = links.iter().map(|one| one.credit.all_waiting()).max().unwrap_or(0);
         let longer = under_way.saturating_mul(SECOND) / BYTES_PER_SECOND;
         for link in &links {
             link.tell_arrived();
         }
         let until = now() + (PATIENCE + longer).min(PATIENCE_AT_MOST);
-        Parting { links, until, ending: None }
+        Closing { links, until, ending: None }
     }
 
     /// When to look again though nothing has come.

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use super::connection::Connection;
 use super::exchange::{Exchange, Who};
 use super::frame::Kind;
-use super::gates::Gate;
-use super::lines::{learn, Warmth};
+use super::gateways::SiteGateway;
+use super::report::{learn, Warmth};
 use super::link::Link;
 use super::now;
 use super::socket::Socket;
@@ -27,7 +27,7 @@ pub(super) const RETRY: u64 = 100 * MILLISECOND;
 const REFUSALS: u32 = 3;
 const REFUSED_FOR: u64 = 300 * MILLISECOND;
 /// Hung up on without a word so often in so long: whoever is there has another key. (Once may be a
-/// mistake: of too many strangers some are turned away, see door.rs.)
+/// mistake: of too many strangers some are turned away, see admission.rs.)
 const UNWELCOME_FOR: u64 = 1500 * MILLISECOND;
 /// A connection that was ended so long after it was made was not looked at in time.
 const PATIENCE: u64 = 1500 * MILLISECOND;
@@ -50,7 +50,7 @@ const BEAT: u64 = 100 * MILLISECOND;
 const BEATS_FOR: f64 = 60.0;
 
 /// One peer, as seen from here.
-pub(super) struct Line {
+pub(super) struct ConnectionMonitor {
     pub link: Arc<Link>,
     /// The attempt that is under way, and since when; also one that probes whether the peer can be
     /// reached again.
@@ -66,15 +66,15 @@ pub(super) struct Line {
 }
 
 /// A gateway of the own site, as seen from here.
-pub(super) struct GateLine {
-    pub gate: Arc<Gate>,
+pub(super) struct GatewayMonitor {
+    pub gate: Arc<SiteGateway>,
     pub attempt: Option<(Arc<Connection>, u64)>,
     pub next: u64,
 }
 
-impl Line {
-    pub fn new(link: &Arc<Link>) -> Line {
-        Line {
+impl ConnectionMonitor {
+    pub fn new(link: &Arc<Link>) -> ConnectionMonitor {
+        ConnectionMonitor {
             link: link.clone(),
             attempt: None,
             next: 0,
@@ -301,7 +301,7 @@ impl Line {
     }
 }
 
-impl GateLine {
+impl GatewayMonitor {
     pub fn dial(&mut self, exchange: &Exchange) {
         self.next = now() + SECOND;
         if let Ok(connection) = exchange.dial_gateway(&self.gate) {
@@ -356,7 +356,7 @@ fn is_quiet(info: &TcpInfo, under_way: bool) -> Option<f64> {
 }
 
 /// Begin a connection. Unless it is to `probe`, messages go on it at once.
-fn dial(exchange: &Exchange, line: &mut Line, probe: bool, said: &mut bool) {
+fn dial(exchange: &Exchange, line: &mut ConnectionMonitor, probe: bool, said: &mut bool) {
     let link = line.link.clone();
     match Socket::connect(&link.address) {
         Ok(socket) => {

@@ -51,10 +51,10 @@ pub fn short(text: String) -> String {
 
 /// One condition of a template as observers are told it: its attribute, the value that is wanted,
 /// and whether that is no value but something that only the process itself can judge.
-pub type Told = (String, String, bool);
+pub type Condition = (String, String, bool);
 
 /// What a receive waits for. `peers`: who can end the wait; None where anybody can.
-pub fn of_receive(peers: Option<&[Name]>, template: &[Told], purpose: &str) -> String {
+pub fn of_receive(peers: Option<&[Name]>, template: &[Condition], purpose: &str) -> String {
     of_wait("recv", peers, false, template, purpose)
 }
 
@@ -67,12 +67,12 @@ fn of_wait(
     kind: &str,
     peers: Option<&[Name]>,
     every: bool,
-    template: &[Told],
+    template: &[Condition],
     purpose: &str,
 ) -> String {
     let facts = json!({
         "kind": kind, "peers": peers, "known": 0.0, "all": every, "template": template,
-        "space": "", "purpose": purpose,
+        "context_id": "", "purpose": purpose,
     });
     facts.to_string()
 }
@@ -91,7 +91,7 @@ pub fn of_judgement(judgement: &str) -> String {
 }
 
 /// The call as it is shown.
-pub fn call(function: &str, template: &[Told]) -> String {
+pub fn call(function: &str, template: &[Condition]) -> String {
     let shown: Vec<_> =
         template.iter().map(|(name, wanted, _)| format!("{name}={wanted}")).collect();
     format!("{function}({})", shown.join(", "))

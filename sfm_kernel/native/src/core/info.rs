@@ -9,22 +9,22 @@ use super::Core;
 const ROOM: usize = 4096;
 
 #[derive(Default)]
-pub(super) struct About(Mutex<(String, String)>);
+pub(super) struct Info(Mutex<(String, String)>);
 
 impl Core {
     /// What the program says: a JSON object.
-    pub fn tell_info(&self, info: &str) {
-        let mut about = self.about.0.lock().unwrap_or_else(PoisonError::into_inner);
-        about.0 = info.to_owned();
-        self.shared().info.write(&joined(&about.0, &about.1));
+    pub fn publish_info(&self, info: &str) {
+        let mut members = self.info.0.lock().unwrap_or_else(PoisonError::into_inner);
+        members.0 = info.to_owned();
+        self.shared().info.write(&joined(&members.0, &members.1));
     }
 
     /// What the network thread says: members of that object, `"lines":[…]`. Written if it is new.
-    pub fn tell_lines(&self, lines: &str) {
-        let mut about = self.about.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if about.1 != lines {
-            about.1 = lines.to_owned();
-            self.shared().info.write(&joined(&about.0, &about.1));
+    pub fn publish_connections(&self, lines: &str) {
+        let mut members = self.info.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if members.1 != lines {
+            members.1 = lines.to_owned();
+            self.shared().info.write(&joined(&members.0, &members.1));
         }
     }
 }

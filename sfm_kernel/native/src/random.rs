@@ -1,16 +1,16 @@
 //! Random damage, for tests: the same each time, unless SFM_LONG is set; then much more of it.
 
-pub struct Chance(u64);
+pub struct Random(u64);
 
-impl Chance {
+impl Random {
     /// With how often to try. The seed is printed, and can be given as SFM_SEED.
-    pub fn new(often: usize, long: usize) -> (Chance, usize) {
+    pub fn new(often: usize, long: usize) -> (Random, usize) {
         let set = |name: &str| std::env::var(name).ok().filter(|one| !one.is_empty());
         let is_long = set("SFM_LONG").is_some();
         let seed = set("SFM_SEED").map(|seed| seed.parse().expect("SFM_SEED is a number"));
         let seed = seed.unwrap_or_else(|| if is_long { crate::clock::now() } else { 7 });
         println!("SFM_SEED={seed}");
-        (Chance(seed), if is_long { long } else { often })
+        (Random(seed), if is_long { long } else { often })
     }
 
     /// splitmix64.

@@ -6,14 +6,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sfm_native::sender::Sender;
+use sfm_native::ring_sender::RingSender;
 
-use crate::directory::{is_alive, Directory, Member, Wish};
+use crate::directory::{is_alive, Directory, Member, JoinRequest};
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Result};
 use crate::route;
 
-pub struct Abroad {
+pub struct Guest {
     directory: Directory,
     /// The second name of our segment.
     link: PathBuf,
@@ -29,20 +29,20 @@ pub fn is_inhabited(folder: &Path) -> bool {
         .any(|one| is_alive(&one))
 }
 
-impl Abroad {
+impl Guest {
     /// Be a guest in a world that is there.
-    pub fn visit(endpoint: &Endpoint, world: &str) -> Result<Abroad> {
+    pub fn visit(endpoint: &Endpoint, world: &str) -> Result<Guest> {
         let (own, directory) = (endpoint.member(), Directory::open(world)?);
-        let link = directory.path().join(format!("{}.abroad", own.uid));
+        let link = directory.path().join(format!("{}.guest", own.uid));
         let entered = fs::hard_link(&own.segment, &link)
             .map_err(|error| Error::system(&link.display().to_string(), &error))
             .and_then(|()| {
                 let name = Some(format!("guest-{}", own.uid));
-                let wish = Wish { name, guest: true, ..Wish::default() };
-                directory.join(endpoint.core().shared().uid(), PathBuf::from(&own.segment), &wish)
+                let request = JoinRequest { name, guest: true, ..JoinRequest::default() };
+                directory.join(endpoint.core().shared().uid(), PathBuf::from(&own.segment), &request)
             });
         match entered {
-            Ok(guest) => Ok(Abroad { directory, link, uid: guest.uid, slot: guest.slot }),
+            Ok(guest) => Ok(Guest { directory, link, uid: guest.uid, slot: guest.slot }),
             Err(failure) => {
                 let _ = fs::remove_file(&link);
                 directory.close();
@@ -63,7 +63,7 @@ impl Abroad {
     }
 
     /// A way to one of its processes.
-    pub fn sender(&self, endpoint: &Endpoint, peer: &Member) -> Result<Arc<Sender>> {
+    pub fn sender(&self, endpoint: &Endpoint, peer: &Member) -> Result<Arc<RingSender>> {
         route::ring(endpoint, peer, self.directory.path(), self.slot)
     }
 

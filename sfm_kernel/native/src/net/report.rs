@@ -80,7 +80,7 @@ impl Warmth {
 }
 
 /// One connection, as it is now.
-pub struct Told {
+pub struct ConnectionReport {
     /// It leads to this gateway of the own site; else to the only one of `peers`.
     pub gateway: Option<u128>,
     pub peers: Vec<u128>,
@@ -105,11 +105,11 @@ fn ago(at: u64) -> Option<f64> {
     (at != 0).then(|| now().saturating_sub(at) as f64 / 1e9)
 }
 
-impl Told {
-    fn of(way: &Connection, gateway: Option<u128>, site: u32, address: &str) -> Told {
+impl ConnectionReport {
+    fn of(way: &Connection, gateway: Option<u128>, site: u32, address: &str) -> ConnectionReport {
         let (past, wrote, refused) = way.past();
         let raw = way.socket.raw();
-        Told {
+        ConnectionReport {
             gateway,
             peers: Vec::new(),
             count: 0,
@@ -132,7 +132,7 @@ impl Told {
 
 impl Exchange {
     /// The connections that lead to other sites or to gateways, and on which messages go.
-    pub fn connections_told(&self) -> Vec<Told> {
+    pub fn connection_reports(&self) -> Vec<ConnectionReport> {
         let links = self.links();
         let mut all = Vec::new();
         for (connection, who) in self.each() {
@@ -141,7 +141,7 @@ impl Exchange {
                 Who::Gateway(gate) => {
                     let listed = &gate.listed;
                     let mut told =
-                        Told::of(&connection, Some(listed.uid), listed.site, &listed.address);
+                        ConnectionReport::of(&connection, Some(listed.uid), listed.site, &listed.address);
                     let through: Vec<_> = links.iter().filter(|link| is_way(link)).collect();
                     told.count = through.len();
                     told.peers = through.iter().take(NAMED).map(|link| link.uid).collect();
@@ -150,9 +150,9 @@ impl Exchange {
                     all.push(told);
                 }
                 Who::Dialed { link, .. } | Who::Peer(link)
-                    if link.site != self.own.site && is_way(&link) =>
+                    if link.site != self.identity.site && is_way(&link) =>
                 {
-                    let mut told = Told::of(&connection, None, link.site, &link.address);
+                    let mut told = ConnectionReport::of(&connection, None, link.site, &link.address);
                     (told.peers, told.count) = (vec![link.uid], 1);
                     told.silent = ago(link.silent_since());
                     all.push(told);
@@ -164,10 +164,10 @@ impl Exchange {
     }
 
     /// Tell observers of the lines to other sites on which messages go directly.
-    pub(super) fn tell_lines(&self) {
+    pub(super) fn report_connections(&self) {
         let mut out = Json(String::new());
         out.list("lines", |out| {
-            let mut sites: Vec<Vec<Told>> = Vec::new();
+            let mut sites: Vec<Vec<ConnectionReport>> = Vec::new();
             for told in self.direct() {
                 match sites.iter_mut().find(|one| one[0].site == told.site) {
                     Some(site) => site.push(told),
@@ -176,24 +176,24 @@ impl Exchange {
             }
             for site in sites {
                 let before = out.0.len();
-                out.object(None, |out| tell_site(&site, out));
+                out.object(None, |out| report_site(&site, out));
                 if out.0.len() > ROOM {
                     return out.0.truncate(before);
                 }
             }
         });
         let nothing = out.0.ends_with("[]");
-        self.core.tell_lines(if nothing { "" } else { &out.0 });
+        self.core.publish_connections(if nothing { "" } else { &out.0 });
     }
 
     /// Direct ways to other sites, and what cannot be reached there.
-    fn direct(&self) -> Vec<Told> {
-        let mut all = self.connections_told();
+    fn direct(&self) -> Vec<ConnectionReport> {
+        let mut all = self.connection_reports();
         all.retain(|one| one.gateway.is_none());
         for link in self.links() {
             let silent = ago(link.silent_since());
-            if link.site != self.own.site && link.way().is_none() && silent.is_some() {
-                all.push(Told {
+            if link.site != self.identity.site && link.way().is_none() && silent.is_some() {
+                all.push(ConnectionReport {
                     gateway: None,
                     peers: vec![link.uid],
                     count: 0,
@@ -214,7 +214,7 @@ impl Exchange {
 }
 
 /// The lines to one other site, as one.
-fn tell_site(lines: &[Told], out: &mut Json) {
+fn report_site(lines: &[ConnectionReport], out: &mut Json) {
     let sum = |field| lines.iter().filter_map(|one| one.number(field)).sum::<u64>();
     let least = |field| lines.iter().filter_map(|one| one.number(field)).min();
     let known = |field| lines.iter().any(|one| one.number(field).is_some());
@@ -241,7 +241,7 @@ fn tell_site(lines: &[Told], out: &mut Json) {
     out.maybe("sent_at", newest.map(when));
     let silent = lines.iter().filter_map(|one| one.silent).reduce(f64::max);
     out.maybe("silent_since", silent.map(when));
-    let lately = |one: &Told| one.info.as_ref().map_or((0, 0.0), |info| one.past.timeouts(info));
+    let lately = |one: &ConnectionReport| one.info.as_ref().map_or((0, 0.0), |info| one.past.timeouts(info));
     let worst = lines.iter().max_by_key(|one| (lately(one).0, one.past.last.map(|last| last.at)));
     let restarts = lines.iter().map(|one| one.past.restarts).sum();
     if let Some(one) = worst {

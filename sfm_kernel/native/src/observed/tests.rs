@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::chance::Chance;
+use crate::random::Random;
 use crate::segment::{self, Segment};
 use crate::trace::What;
 
@@ -27,15 +27,15 @@ impl Fixture {
             segment.peers.of(peer).sent.fetch_add(peer, Ordering::Relaxed);
             segment.record_sent(peer, 1, 100, about.whole().unwrap());
         }
-        let code = crate::places::register("7\tid\t0\tf\tfile.py".into());
-        crate::places::set_here(crate::places::place(code, 3));
+        let code = crate::code_location::register("7\tid\t0\tf\tfile.py".into());
+        crate::code_location::set_here(crate::code_location::location(code, 3));
         segment.begin_call(Doing::Receiving, "recv(tag=1)", "{}", 0);
         segment.summary.write("0\t10\ttag\u{1f}1\n");
         Fixture { segment, folder, path }
     }
 
-    fn look(&self) -> Look {
-        Look::open(&self.path).unwrap()
+    fn look(&self) -> ObservedSegment {
+        ObservedSegment::open(&self.path).unwrap()
     }
 
     fn cut(&self, length: usize) {
@@ -129,7 +129,7 @@ fn a_damaged_segment_is_read_or_refused() {
     let look = fixture.look();
     let mut whole = vec![0; size_of::<Shared>()];
     look.file().read_exact_at(&mut whole, 0).unwrap();
-    let (mut chance, rounds) = Chance::new(100, 23_500);
+    let (mut chance, rounds) = Random::new(100, 23_500);
     let interesting = [HEAD.end, FRONT.end, offset_of!(Shared, trace) + 40 * 128, whole.len()];
     for _ in 0..rounds {
         let mut damaged = whole.clone();

@@ -19,7 +19,7 @@ PROOF = 2.0
 """Seconds for which a deadlock has to stand before it is broken."""
 
 
-class Watch:
+class DeadlockMonitor:
     """Looks at a world again and again, and tells when a deadlock is proven.
 
     Args:
@@ -42,7 +42,7 @@ class Watch:
         self._stuck: dict[str, int] = {}
         self._since = self._looked = 0.0
 
-    def look(self) -> dict[str, Any] | None:
+    def check(self) -> dict[str, Any] | None:
         """The diagnosis, once its deadlock is proven; None before that.
 
         Also one of what would be a deadlock but for a thread or a callback, when that has stood for
@@ -66,7 +66,7 @@ class Watch:
         return diagnosis if due else None
 
 
-class Lookout:
+class DeadlockReporter:
     """Looks at a world now and then, and says once why it does not go on; or ends that.
 
     Args:
@@ -80,7 +80,7 @@ class Lookout:
 
     def __init__(
         self,
-        watch: Watch,
+        watch: DeadlockMonitor,
         tell: Callable[[str], object],
         end: Callable[[dict[str, Any]], list[Any]] | None = None,
         *,
@@ -91,9 +91,9 @@ class Lookout:
         self._quiet, self._of = quiet, of
         self._told: set[str] = set()
 
-    def look(self) -> None:
+    def check(self) -> None:
         """To be called several times a second."""
-        found = self._watch.look()
+        found = self._watch.check()
         if found is None or not self._concerns(found):
             return
         if found["verdict"] == "deadlock" and self._end is not None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sfm_kernel._native import resolve
 
-Place = dict[str, Any]
+CodeLocation = dict[str, Any]
 """See ``schema.json``, "place"."""
 
 
@@ -25,7 +25,7 @@ _MPI4PY = re.compile(r"/mpi4py/[^/]*$")
 """Through which Python calls: its own code says nothing about the program."""
 
 
-def place(code: str | None, line: int) -> Place | None:
+def code_location(code: str | None, line: int) -> CodeLocation | None:
     """The place that a segment describes: the text of its code, and a line.
 
     The text has, between tabs, the cell's number and id (empty where it is no cell), how many lines
@@ -53,7 +53,7 @@ def source(
     build_id: str = "",
     cell: int | None = None,
     cell_id: str | None = None,
-) -> Place | None:
+) -> CodeLocation | None:
     """The line of source that an address in a binary is from.
 
     Args:
@@ -80,7 +80,7 @@ def source(
     }
 
 
-def words(where: Place | None) -> str:
+def words(where: CodeLocation | None) -> str:
     """Where that is, for a sentence: "cell 7, line 3"; "" where nothing is known."""
     if where is None:
         return ""
@@ -90,6 +90,6 @@ def words(where: Place | None) -> str:
     return f"{file if cell is None else f'cell {cell}'}{line}{function}"
 
 
-def in_line(where: Place | None) -> str:
+def in_line(where: CodeLocation | None) -> str:
     """The same where a line is known, with a word before it: " in a.c, line 3"; else ""."""
     return f" in {words(where)}" if where and where["line"] else ""

@@ -9,11 +9,11 @@ use crate::arena::{Arena, Block};
 use crate::bell::Woken;
 use crate::clock::coarse;
 use crate::core::Core;
-use crate::outflow::may_send;
+use crate::send_credit::may_send;
 use crate::packet::{account, context_of, cost, Gather, ACCOUNTS};
 use crate::peers::bump;
 use crate::reentry::Holder;
-use crate::ring::{Refused, Writer, LEAST};
+use crate::ring::{Refused, RingWriter, LEAST};
 use crate::ring_file::RingFile;
 use crate::segment::{Segment, UNSETTLED};
 use crate::shm::{room, ShmError};
@@ -28,7 +28,7 @@ const WARM: Duration = Duration::from_secs(2);
 /// first time, and a page at least.
 const ARENA_FROM: usize = 8 << 10;
 
-pub struct Sender {
+pub struct RingSender {
     pub core: Arc<Core>,
     peer: Segment,
     /// The peer, for observers.
@@ -41,7 +41,7 @@ pub struct Sender {
 }
 
 pub struct Writing {
-    writer: Writer<Arc<RingFile>>,
+    writer: RingWriter<Arc<RingFile>>,
     arena: Option<Arena>,
     used: Instant,
     /// By account, the cost of what was sent, ever; and how many packets that was.
@@ -72,7 +72,7 @@ impl Progress {
     }
 }
 
-/// How far `Sender::step` got.
+/// How far `RingSender::step` got.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Step {
     Done,
@@ -82,7 +82,7 @@ pub enum Step {
     Refused,
 }
 
-impl Sender {
+impl RingSender {
     /// Whether an earlier process of our slot has announced a ring that the peer has not opened:
     /// announcing ours now would hide it, and what is in it. Asks the peer to open it.
     pub fn slot_is_taken(peer: &Segment, folder: &Path, own: u128, slot: usize) -> bool {
@@ -107,13 +107,13 @@ impl Sender {
         slot: usize,
         capacity: usize,
         arena: usize,
-    ) -> Result<Arc<Sender>, ShmError> {
+    ) -> Result<Arc<RingSender>, ShmError> {
         let (own, uid) = (core.shared().uid(), peer.uid());
         let path = folder.join(format!("{own:032x}-{uid:032x}.ring"));
         // Announced first: a ring that nobody will ever write to, since its maker was killed here,
         // is found by its reader.
         peer.announce_ring(slot, own);
-        let writer = Writer::new(Arc::new(RingFile::create(&path, capacity, arena)?));
+        let writer = RingWriter::new(Arc::new(RingFile::create(&path, capacity, arena)?));
         let now = Instant::now();
         let (seen, checked) = (UNSETTLED, coarse());
         let writing = Writing {
@@ -126,7 +126,7 @@ impl Sender {
             checked,
             distrusts: false,
         };
-        let sender = Arc::new(Sender {
+        let sender = Arc::new(RingSender {
             core,
             peer,
             peer_id: uid as u64,

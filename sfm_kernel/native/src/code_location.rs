@@ -20,10 +20,10 @@ use crate::text::Text;
 const KEPT: usize = 256;
 
 /// Code number and line; 0 where nothing is known.
-pub type Place = u64;
+pub type CodeLocation = u64;
 
 thread_local! {
-    static HERE: Cell<Place> = const { Cell::new(0) };
+    static HERE: Cell<CodeLocation> = const { Cell::new(0) };
     /// Whether this thread works for a call of another one, as its helper of this number.
     static HELPING: Cell<u64> = const { Cell::new(0) };
 }
@@ -39,33 +39,33 @@ pub fn set_helping(id: u64) {
 }
 
 /// Tells where the call comes from that this thread is in; 0 where it is in none.
-static FINDER: OnceLock<fn() -> Place> = OnceLock::new();
+static FINDER: OnceLock<fn() -> CodeLocation> = OnceLock::new();
 
 /// Ask this from now on, in all threads. Only the first has an effect.
-pub fn set_finder(finder: fn() -> Place) {
+pub fn set_finder(finder: fn() -> CodeLocation) {
     let _ = FINDER.set(finder);
 }
 
 /// The place of the call that this thread is in.
-pub fn here() -> Place {
+pub fn here() -> CodeLocation {
     FINDER.get().map_or_else(|| HERE.with(Cell::get), |find| find())
 }
 
 /// This thread has entered a call at `place`.
-pub fn set_here(place: Place) {
-    HERE.with(|here| here.set(place));
+pub fn set_here(location: CodeLocation) {
+    HERE.with(|here| here.set(location));
 }
 
-pub fn place(code: u64, line: u32) -> Place {
+pub fn location(code: u64, line: u32) -> CodeLocation {
     code << 32 | u64::from(line)
 }
 
-pub fn code_of(place: Place) -> u64 {
-    place >> 32
+pub fn code_of(location: CodeLocation) -> u64 {
+    location >> 32
 }
 
-pub fn line_of(place: Place) -> u32 {
-    place as u32
+pub fn line_of(location: CodeLocation) -> u32 {
+    location as u32
 }
 
 /// The codes of this process, which may have several segments.
@@ -91,13 +91,13 @@ pub fn register(text: String) -> u64 {
 }
 
 /// Whether the code of a place is kept still.
-pub fn is_kept(place: Place) -> bool {
-    code_of(place) >= FIRST.load(Ordering::Relaxed)
+pub fn is_kept(location: CodeLocation) -> bool {
+    code_of(location) >= FIRST.load(Ordering::Relaxed)
 }
 
 /// The texts of codes, in a segment.
 #[repr(C)]
-pub struct Places([Entry; KEPT]);
+pub struct CodeTable([Entry; KEPT]);
 
 #[repr(C)]
 struct Entry {
@@ -105,10 +105,10 @@ struct Entry {
     text: Text<32>,
 }
 
-impl Places {
+impl CodeTable {
     /// See to it that observers find the text of the code of `place`.
-    pub fn note(&self, place: Place) {
-        let code = code_of(place);
+    pub fn note(&self, location: CodeLocation) {
+        let code = code_of(location);
         if self.entry(code).code.load(Ordering::Relaxed) != code {
             self.write(code);
         }
@@ -138,9 +138,9 @@ impl Places {
 
     /// The text of a code; None where it was never noted, or another one has its place. From a copy
     /// that was made between two others.
-    pub fn read_between(&self, code: u64, before: &Places, after: &Places) -> Option<String> {
-        let is_there = |places: &Places| places.entry(code).code.load(Ordering::Acquire) == code;
-        let entries = [before, self, after].map(|places| &places.entry(code).text);
+    pub fn read_between(&self, code: u64, before: &CodeTable, after: &CodeTable) -> Option<String> {
+        let is_there = |table: &CodeTable| table.entry(code).code.load(Ordering::Acquire) == code;
+        let entries = [before, self, after].map(|table| &table.entry(code).text);
         let text = (code != 0 && is_there(before)).then(|| {
             let [before, text, after] = entries;
             text.read_between(before, after)
@@ -156,17 +156,17 @@ mod tests {
     #[test]
     fn the_latest_codes_are_found_and_others_are_not_mistaken_for_them() {
         // SAFETY: atomics, for which zero is a valid value.
-        let places: Box<Places> = unsafe { Box::new_zeroed().assume_init() };
-        places.note(0);
-        let read = |code| places.read_between(code, &places, &places);
+        let table: Box<CodeTable> = unsafe { Box::new_zeroed().assume_init() };
+        table.note(0);
+        let read = |code| table.read_between(code, &table, &table);
         assert_eq!(read(0), None);
         let codes: Vec<u64> = (0..KEPT + 10).map(|n| register(format!("code {n}"))).collect();
         for code in &codes {
-            places.note(place(*code, 7));
+            table.note(location(*code, 7));
         }
         let last = *codes.last().unwrap();
         assert_eq!(read(last).unwrap(), format!("code {}", KEPT + 9));
         assert_eq!(read(last + KEPT as u64), None);
-        assert_eq!((code_of(place(3, 7)), line_of(place(3, 7))), (3, 7));
+        assert_eq!((code_of(location(3, 7)), line_of(location(3, 7))), (3, 7));
     }
 }

@@ -7,7 +7,7 @@ use crate::core::Core;
 use crate::packet::ACCOUNTS;
 
 /// The accounts of one peer: cost of the packets sent to it, and of those it has received.
-pub struct Outflow {
+pub struct SendCredit {
     core: Arc<Core>,
     /// The peer, for observers.
     peer: u64,
@@ -22,10 +22,10 @@ pub fn may_send(waiting: u64, cost: u64, buffering: u64) -> bool {
     waiting == 0 || waiting + cost <= buffering
 }
 
-impl Outflow {
-    pub fn new(core: Arc<Core>, peer: u128) -> Outflow {
+impl SendCredit {
+    pub fn new(core: Arc<Core>, peer: u128) -> SendCredit {
         let (sent, taken) = Default::default();
-        Outflow { core, peer: peer as u64, sent, taken, count: AtomicU64::new(0) }
+        SendCredit { core, peer: peer as u64, sent, taken, count: AtomicU64::new(0) }
     }
 
     pub fn core(&self) -> &Core {

@@ -1,4 +1,4 @@
-//! Way: where the messages to one peer go, as Python makes it and the core uses it.
+//! Channel: where the messages to one peer go, as Python makes it and the core uses it.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -17,22 +17,22 @@ use super::segment::parse_uid;
 use sfm_native::calls;
 use sfm_native::packet::Gather;
 use sfm_native::segment::{self, SLOTS};
-use sfm_native::sender::Sender;
+use sfm_native::ring_sender::RingSender;
 
 /// How long an earlier process's ring may stay unopened by its reader.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The way to one incarnation of a peer. Thread-safe.
 #[pyclass(module = "sfm_kernel._native", frozen)]
-pub struct Way {
-    way: calls::Way,
+pub struct Channel {
+    channel: calls::Channel,
     peer: PyPeer,
     /// The attributes `dest` and `src` of every message that goes this way, encoded.
     ends: Vec<u8>,
 }
 
 #[pymethods]
-impl Way {
+impl Channel {
     /// The way to a peer that shares memory: makes the ring. Raises ValueError or OSError where the
     /// peer's segment cannot be reached, SegmentFull where there is no room for the ring.
     #[staticmethod]
@@ -49,7 +49,7 @@ impl Way {
         dest: &Bound<'_, PyAny>,
         src: &Bound<'_, PyAny>,
         check: Py<PyAny>,
-    ) -> PyResult<Way> {
+    ) -> PyResult<Channel> {
         let _in_call = InCall::enter(py);
         let inbox = inbox.get();
         if slot >= SLOTS {
@@ -75,7 +75,7 @@ impl Way {
             segment::open(&peer_segment, Some(parse_uid(peer_uid)?)).map_err(failed)?;
         let own = inbox.core.shared().uid();
         let patience = Instant::now() + PATIENCE;
-        while Sender::slot_is_taken(&peer_segment, folder, own, slot) {
+        while RingSender::slot_is_taken(&peer_segment, folder, own, slot) {
             if inbox.core.is_closed() {
                 return Err(closed(py));
             }
@@ -89,8 +89,8 @@ impl Way {
             py.check_signals()?;
         }
         let core = inbox.core.clone();
-        let sender = Sender::create(core, peer_segment, folder, slot, capacity, arena);
-        Way::new(calls::Way::Ring(sender.map_err(failed)?), dest, src, check)
+        let sender = RingSender::create(core, peer_segment, folder, slot, capacity, arena);
+        Channel::new(calls::Channel::Ring(sender.map_err(failed)?), dest, src, check)
     }
 
     /// The way through a link.
@@ -100,8 +100,8 @@ impl Way {
         dest: &Bound<'_, PyAny>,
         src: &Bound<'_, PyAny>,
         check: Py<PyAny>,
-    ) -> PyResult<Way> {
-        Way::new(calls::Way::Link(link.get().link.clone()), dest, src, check)
+    ) -> PyResult<Channel> {
+        Channel::new(calls::Channel::Link(link.get().link.clone()), dest, src, check)
     }
 
     /// The way to another inbox of this process, or to the own one.
@@ -114,16 +114,16 @@ impl Way {
         dest: &Bound<'_, PyAny>,
         src: &Bound<'_, PyAny>,
         check: Py<PyAny>,
-    ) -> PyResult<Way> {
+    ) -> PyResult<Channel> {
         let (own, peer) = (&inbox.get().core, &peer.get().core);
-        let way = calls::Way::local(own, parse_uid(uid)?, peer, parse_uid(peer_uid)?);
-        Way::new(way, dest, src, check)
+        let channel = calls::Channel::local(own, parse_uid(uid)?, peer, parse_uid(peer_uid)?);
+        Channel::new(channel, dest, src, check)
     }
 
     /// "shm", "tcp" or "inproc".
     #[getter]
     fn kind(&self) -> &'static str {
-        self.way.kind()
+        self.channel.kind()
     }
 
     /// Send a packet as it is, with its own ends; see `_native.pyi`.
@@ -135,18 +135,18 @@ impl Way {
     }
 }
 
-impl Way {
+impl Channel {
     fn new(
-        way: calls::Way,
+        channel: calls::Channel,
         dest: &Bound<'_, PyAny>,
         src: &Bound<'_, PyAny>,
         check: Py<PyAny>,
-    ) -> PyResult<Way> {
+    ) -> PyResult<Channel> {
         let mut encoder = Encoder::new();
         encoder.add("dest", dest)?;
         encoder.add("src", src)?;
         let ends = encoder.entries().to_vec();
-        Ok(Way { way, peer: PyPeer::new(dest, check)?, ends })
+        Ok(Channel { channel, peer: PyPeer::new(dest, check)?, ends })
     }
 
     /// The attributes `dest` and `src` of every message that goes this way, two of them.
@@ -155,22 +155,22 @@ impl Way {
     }
 
     /// What a send goes through.
-    pub fn way(&self) -> &calls::Way {
-        &self.way
+    pub fn channel(&self) -> &calls::Channel {
+        &self.channel
     }
 
     /// Whether it is a ring, through which parts go fast.
     pub fn is_ring(&self) -> bool {
-        matches!(self.way, calls::Way::Ring(_))
+        matches!(self.channel, calls::Channel::Ring(_))
     }
 
     /// Whether it leads to an inbox of this process.
     pub fn is_local(&self) -> bool {
-        matches!(self.way, calls::Way::Local { .. })
+        matches!(self.channel, calls::Channel::Local { .. })
     }
 
-    /// See `calls::Way::send`.
+    /// See `calls::Channel::send`.
     pub fn write(&self, py: Python<'_>, packet: &Gather<'_>, buffering: u64) -> PyResult<()> {
-        self.way.send(&PyHost(py), &self.peer, packet, buffering)
+        self.channel.send(&PyHost(py), &self.peer, packet, buffering)
     }
 }
