@@ -13,10 +13,10 @@ from typing import Any, Protocol, Self, final
 from typing_extensions import Buffer, disjoint_base
 
 __all__ = [
-    "Board",
     "Calls",
     "Channel",
     "Collectives",
+    "CombiningTree",
     "Exchange",
     "Gateway",
     "Inbox",
@@ -510,7 +510,7 @@ class Calls:
         """
 
 @final
-class Board:
+class CombiningTree:
     """Memory that the members of a group share, for barriers and small reductions.
 
     A file that the first to come makes and the last to come unlinks.
@@ -519,10 +519,12 @@ class Board:
     room: int
     """Bytes that a member can bring to a round."""
 
-    def __new__(cls, inbox: Inbox, path: _Path, fresh: _Path, members: int, place: int) -> Board:
+    def __new__(
+        cls, inbox: Inbox, path: _Path, fresh: _Path, members: int, place: int
+    ) -> CombiningTree:
         """Map ``path``, made under the name ``fresh`` if there is none; ``place`` is the own one.
 
-        Raises SegmentFull, OSError; ValueError where ``path`` is no board for so many.
+        Raises SegmentFull, OSError; ValueError where ``path`` is no tree for so many.
         """
 
     def meet(
@@ -540,14 +542,14 @@ class Board:
 
         Args:
             call, detail: 64 bits each, equal on all members.
-            op: what is done with numbers, by its code (native/src/board/fold.rs); 0: nothing.
+            op: what is done with numbers, by its code (native/src/combining_tree/fold.rs); 0: nothing.
             value: a float, an int, a contiguous array, None; or what is ``packed``.
             out: where value is an array: one of the same kind for the result.
             text: what observers are told about the wait.
             tick: called with the places of the missing about every 100 ms of a wait. What it
                 raises breaks the round off and is raised here.
         Returns:
-            What it came to, by its code (fold.rs, and those in python/src/board.rs), and the
+            What it came to, by its code (fold.rs, and those in python/src/combining_tree.rs), and the
             result. With code 100 the caller came last and has to ``conclude``; with 102 nothing
             was done, since the value has to be packed.
         """
@@ -570,9 +572,9 @@ class Board:
 
 @final
 class Ledger:
-    """What one member of a group has called so far, and the group's board."""
+    """What one member of a group has called so far, and the group's tree."""
 
-    board: Board | None
+    tree: CombiningTree | None
     def __new__(cls) -> Ledger: ...
     def enter(self) -> None:
         """Begin a call: one at a time. Raises CollectiveError."""
@@ -587,7 +589,7 @@ class Ledger:
         """The latest calls, as they were written down."""
 
     def reset(self) -> None:
-        """Forget all calls, and the board."""
+        """Forget all calls, and the tree."""
 
     @property
     def count(self) -> int: ...
@@ -600,7 +602,7 @@ class Known:
     """What is known of a call before it is made."""
 
     def __new__(cls, number: int, array: int, mark: int, made: tuple[str, str]) -> Known:
-        """``number`` and ``array``: the operation's codes (native/src/board/fold.rs), or 0."""
+        """``number`` and ``array``: the operation's codes (native/src/combining_tree/fold.rs), or 0."""
 
 @disjoint_base
 class Collectives:

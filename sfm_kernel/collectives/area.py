@@ -1,4 +1,4 @@
-"""Places for what is larger than a board's: a file in shared memory that all members map.
+"""Places for what is larger than a tree's: a file in shared memory that all members map.
 
 It is made when it is first needed, as large as that needs, up to ``PIECE`` bytes for each member,
 and kept: fresh memory costs more than a copy. Larger arrays go through it in pieces. Where shared
@@ -24,7 +24,7 @@ PIECE = 1 << 20
 
 LEAST = 1 << 16
 ALIGN = 64
-NOTHING, MIN = 0, 3  # codes of operations: native/src/board/fold.rs
+NOTHING, MIN = 0, 3  # codes of operations: native/src/combining_tree/fold.rs
 
 Meet = Callable[..., tuple[int, Any]]
 

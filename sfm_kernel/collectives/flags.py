@@ -3,7 +3,7 @@
 Every member puts what it brings into its own place and says so; whoever comes last at a node of a
 tree combines the places below and goes up; who completes the top sets the flag for which everybody
 waits. Nobody waits inside the tree. Where there are more processes than cores, each of them sleeps
-and wakes once in a reduction, however deep the tree is (native/src/board/).
+and wakes once in a reduction, however deep the tree is (native/src/combining_tree/).
 
 What is larger than a place (some 2000 bytes) goes through an area of larger places, in pieces:
 every member reduces its own part of the piece over all places, so that all cores work, and copies
@@ -12,7 +12,7 @@ the whole result. A broadcast is written once there, and read by all.
 Messages: none. Depth: ceil(log4 p) combinations; for large arrays two rounds for each MB.
 
 Source: J. Van Iwaarden, J. Steinman, G. Blank, "A Combined Shared Memory and TCP/IP Implementation
-of the SPEEDES Communications Library", section 3.1 and Fig. 1; native/src/board/climb.rs tells
+of the SPEEDES Communications Library", section 3.1 and Fig. 1; native/src/combining_tree/climb.rs tells
 what is done otherwise, and why.
 """
 
@@ -34,14 +34,14 @@ from sfm_kernel.collectives.operations import (
 )
 from sfm_kernel.collectives.team import Team
 from sfm_kernel.errors import CollectiveError, CollectiveMismatch
-from sfm_kernel.transport.shm import Board
+from sfm_kernel.transport.shm import CombiningTree
 
-# What a round came to, and what is in a place: native/src/board/fold.rs, python/src/board.rs.
+# What a round came to, and what is in a place: native/src/combining_tree/fold.rs, python/src/combining_tree.rs.
 NOTHING, INTS, FLOATS, BYTES, LARGE, MIXED, MISMATCH, RESULT, FAILURE = range(9)
 DUTY, BROKEN, STRANGE = 100, 101, 102
 KEEP = 0
 
-ROOM = Board.room
+ROOM = CombiningTree.room
 """Bytes that a member can bring to a round."""
 
 DESCRIBE = (1 << 64) - 1
@@ -91,7 +91,7 @@ def bcast(call: Call, value: Any, root: int) -> Any:
         about = ("value", packed) if len(packed) < 1500 else ("pickle", len(packed))
         flat = np.frombuffer(packed, np.uint8)
     meet(call, KEEP, None, pickle.dumps(about, 5) if own else b"")
-    about = pickle.loads(call.team.board.cells(True)[root])
+    about = pickle.loads(call.team.tree.cells(True)[root])
     if about[0] == "value":
         return value if own else pickle.loads(about[1])
     if not own:
@@ -138,11 +138,11 @@ def meet(
     ``phase`` tells the rounds of a call apart. Raises what has gone wrong elsewhere.
     """
     team = call.team
-    board, chain, tick = team.board, team.ledger.chain, team.tick_at_board
-    code, result = board.meet(chain, phase, op, value, packed, out, call.what, tick)
+    tree, chain, tick = team.tree, team.ledger.chain, team.tick_at_tree
+    code, result = tree.meet(chain, phase, op, value, packed, out, call.what, tick)
     if code == STRANGE:
         packed = _pack(value)
-        code, result = board.meet(chain, phase, op, None, packed, out, call.what, tick)
+        code, result = tree.meet(chain, phase, op, None, packed, out, call.what, tick)
     _raise_if_failed(call, code, result)
     return code, result
 
@@ -158,19 +158,17 @@ def _raise_if_failed(call: Call, code: int, result: Any) -> None:
 
 def _raise_mismatch(call: Call) -> NoReturn:
     """All members are here, and have made different calls: each says which, the last first."""
-    board = call.team.board
+    tree = call.team.tree
     made: dict[int, str] = {}
     for number, what in reversed(call.team.calls.items()):
         made[number] = what[:200]
         said = _pack(made)
         if len(said) > ROOM - 300:
             break
-    code, result = board.meet(
-        DESCRIBE, 0, KEEP, None, said, None, call.what, call.team.tick_at_board
-    )
+    code, result = tree.meet(DESCRIBE, 0, KEEP, None, said, None, call.what, call.team.tick_at_tree)
     if code == BROKEN:
         call.team.raise_failure_of(result)
-    calls = [pickle.loads(one) for one in board.cells(True)]
+    calls = [pickle.loads(one) for one in tree.cells(True)]
     if call.team.outer is None:  # all raise: nobody need be told
         call.team.begin_epoch(call.team.epoch + 1)
     try:
@@ -185,7 +183,7 @@ def _pack(value: Any) -> bytes:
 
 
 def _cells(team: Team) -> list[Any]:
-    return [pickle.loads(one) if type(one) is bytes else one for one in team.board.cells(False)]
+    return [pickle.loads(one) if type(one) is bytes else one for one in team.tree.cells(False)]
 
 
 def _fold(call: Call, value: Any) -> Any:
@@ -193,7 +191,7 @@ def _fold(call: Call, value: Any) -> Any:
 
     What they brought are the bytes of arrays like ``value``, or other objects.
     """
-    board = call.team.board
+    tree = call.team.tree
     try:
         if not call.array or not is_plain(value):
             values = _cells(call.team)
@@ -201,7 +199,7 @@ def _fold(call: Call, value: Any) -> Any:
             import numpy as np
 
             shape = value.shape
-            cells = board.cells(True)
+            cells = tree.cells(True)
             values = [np.frombuffer(one, value.dtype).reshape(shape).copy() for one in cells]
         total = values[0]
         for part in values[1:]:
@@ -210,10 +208,10 @@ def _fold(call: Call, value: Any) -> Any:
     except BaseException as failure:  # noqa: BLE001 - told to all, and raised here
         name = call.team.names[call.rank]
         told = f"{name!r} could not combine in {call.what}: {type(failure).__name__}: {failure}"
-        board.conclude(_pack(told[:1000]), True)
+        tree.conclude(_pack(told[:1000]), True)
         raise call.team.told(failure) from None
-    if not board.conclude(packed, False):
-        call.team.raise_failure_of(board.broken_by or 0)
+    if not tree.conclude(packed, False):
+        call.team.raise_failure_of(tree.broken_by or 0)
     if len(packed) > ROOM:  # the others are told that it found no room
         return doubling.allreduce(call, value)
     return total

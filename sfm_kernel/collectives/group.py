@@ -109,7 +109,7 @@ class Group(Collectives):
         self.name, self.sites = name, len(team.sites)  # at how many sites the members are
         barrier = ("barrier", by("", "flags"))
         known = Known(0, 0, team.mark(describe(*barrier)), barrier)
-        self._wire(team.ledger, team.tick_at_board, known)
+        self._wire(team.ledger, team.tick_at_tree, known)
 
     @property
     def rank(self) -> int:
@@ -309,7 +309,7 @@ class Group(Collectives):
         what = describe(*made)
         team.ledger.enter()
         try:
-            # Shapes and types of small arrays are compared at the board, as the native allreduce,
+            # Shapes and types of small arrays are compared at the tree, as the native allreduce,
             # in which other members may be, does it.
             meets = (algorithm, made[0], len(made)) == ("flags", "allreduce", 4)
             if meets and arguments[0].nbytes <= flags.ROOM and is_plain(arguments[0]):
@@ -337,7 +337,7 @@ class Group(Collectives):
     def _allreduce_otherwise(self, value: Any, op: Op, out: Any, algorithm: str | None) -> Any:
         total = self._reduce("allreduce", value, op, out, algorithm, None)
         if type(total) is float and type(value).__module__ == "numpy":
-            return type(value)(total)  # the board knows numbers, and not whose they were
+            return type(value)(total)  # the tree knows numbers, and not whose they were
         return total
 
     def _learn(self, op: Any) -> Known | None:
@@ -351,7 +351,7 @@ class Group(Collectives):
     def _settle(
         self, code: int, result: Any, value: Any, op: Op | None, made: Made, out: Any
     ) -> Any:
-        """A round at the board has not simply come to its result."""
+        """A round at the tree has not simply come to its result."""
         array = len(made) > 2
         if array and op is not None:
             op = for_arrays(op)
@@ -366,7 +366,7 @@ class Group(Collectives):
             raise
 
     def _failed(self, failure: BaseException) -> None:
-        """A round at the board was broken off."""
+        """A round at the tree was broken off."""
         if isinstance(failure, Told):
             raise failure.failure from None
         self._team.fail(failure)

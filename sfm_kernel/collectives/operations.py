@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Op = Callable[[Any, Any], Any]
 
 NATIVE: dict[Op, int] = {operator.add: 1, operator.mul: 2, min: 3, max: 4}
-"""Operations that the native core does on numbers, and their codes (native/src/board/fold.rs)."""
+"""The native core's operations on numbers, and their codes (native/src/combining_tree/fold.rs)."""
 
 OTHER = 7
 """The code of all others."""

@@ -39,7 +39,7 @@ from sfm_kernel.errors import (
     WouldBlock,
 )
 from sfm_kernel.transport.base import Member, Name
-from sfm_kernel.transport.shm import Board, Ledger
+from sfm_kernel.transport.shm import CombiningTree, Ledger
 
 if TYPE_CHECKING:
     from sfm_kernel.collectives.area import Area
@@ -110,7 +110,7 @@ class Team:
         _teams.add(self)
         self._noted = -1
         self._waits = -1, 0
-        self._looked = time.time()  # nobody has been missing at the board before that
+        self._looked = time.time()  # nobody has been missing at the tree before that
         self._failure: dict[str, Any] | None = None
         self._ahead: list[dict[str, Any]] = []
         self._ticks, self._looks = itertools.count(1), itertools.count(1)
@@ -138,19 +138,19 @@ class Team:
         return {first + nth: describe(*one) for nth, one in enumerate(made)}
 
     @property
-    def board(self) -> Board:
+    def tree(self) -> CombiningTree:
         """The memory that the members share. Raises SegmentFull where there is no room for it."""
-        if self.ledger.board is None:
+        if self.ledger.tree is None:
             if not self.is_local:
                 raise CollectiveError("flags need members that share memory: name another way")
-            path = self.path("board", self.epoch)
-            self.ledger.board = self.sfm.board(path, self.fresh_path(), self.size, self.place)
-        return self.ledger.board
+            path = self.path("tree", self.epoch)
+            self.ledger.tree = self.sfm.tree(path, self.fresh_path(), self.size, self.place)
+        return self.ledger.tree
 
     def path(self, kind: str, number: int) -> str:
         """Where a file of the group is: named after its first member, with which it may go."""
         mark = hashlib.blake2b(f"{self.token} {kind} {number}".encode(), digest_size=16)
-        return os.path.join(self.sfm.folder, f"{self.members[0].uid}-{mark.hexdigest()}.board")
+        return os.path.join(self.sfm.folder, f"{self.members[0].uid}-{mark.hexdigest()}.tree")
 
     def fresh_path(self) -> str:
         """A name for a file that is not whole yet; it may go with its maker."""
@@ -197,15 +197,15 @@ class Team:
         for_all = lost is not None or isinstance(failure, CollectiveMismatch)
         about = {"epoch": self.epoch, "number": 0 if for_all else self.number}
         self._failure = {"failed": told, "lost": lost, "calls": calls, "cycle": cycle, **about}
-        boards = [(self, self.ledger.board)]
-        boards += [(inner, inner.ledger.board) for inner in self.inner.values()]
+        trees = [(self, self.ledger.tree)]
+        trees += [(inner, inner.ledger.tree) for inner in self.inner.values()]
         try:
             self._tell(self._failure)
-            for team, board in boards:
-                if board is not None:
-                    board.abandon()
+            for team, tree in trees:
+                if tree is not None:
+                    tree.abandon()
                     with contextlib.suppress(OSError):  # where not all members have come
-                        os.unlink(team.path("board", team.epoch))
+                        os.unlink(team.path("tree", team.epoch))
         finally:  # Stop may be pressed twice
             self.begin_epoch(self.epoch + 1)
 
@@ -271,12 +271,12 @@ class Team:
             self._noted = self.number
             self._tell({"made": self.calls, "epoch": self.epoch})
 
-    def tick_at_board(self, missing: list[int]) -> str:
-        """Called every 100 ms while this member waits at the board; see ``Board.meet``.
+    def tick_at_tree(self, missing: list[int]) -> str:
+        """Called every 100 ms while this member waits at the tree; see ``CombiningTree.meet``.
 
         Returns what observers are to know: who is missing.
         """
-        # Without a note: members at a board see for themselves who is in another call there, and
+        # Without a note: members at a tree see for themselves who is in another call there, and
         # whoever waits for messages notes.
         self._look_around()
         if next(self._looks) % LOOK_EVERY == 0:

@@ -103,7 +103,7 @@ def sweep(folder: str, keep: Collection[str] = ()) -> list[str]:
         return alive[uid]
 
     def is_left(found: re.Match[str], path: str) -> bool:
-        if found["kind"] == "board":  # made for a group; named after its first member
+        if found["kind"] == "tree":  # made for a group; named after its first member
             return not lives(found["uid"])
         if found["kind"] != "new":
             owner = found["receiver"] or found["uid"]

@@ -30,7 +30,7 @@ from sfm_kernel.errors import (
 )
 from sfm_kernel.message import Message
 from sfm_kernel.transport.base import Directory, Member, Name, Transport
-from sfm_kernel.transport.shm import Board
+from sfm_kernel.transport.shm import CombiningTree
 
 if TYPE_CHECKING:
     from sfm_kernel.c.functions import Functions
@@ -160,9 +160,9 @@ class Endpoint(Messaging):
         """Whether files in ``folder`` can be mapped by both, and messages go through memory."""
         return self._peers.is_near(member)
 
-    def board(self, path: str, fresh: str, members: int, place: int) -> Board:
-        """Memory for the barriers and small reductions of a group; see ``_native.Board``."""
-        return Board(self._inbox, path, fresh, members, place)
+    def tree(self, path: str, fresh: str, members: int, place: int) -> CombiningTree:
+        """Memory for a group's barriers and small reductions; see ``_native.CombiningTree``."""
+        return CombiningTree(self._inbox, path, fresh, members, place)
 
     def members(self) -> list[Member]:
         """Everybody in the world, the dead that nobody replaced among them, as known now."""

@@ -11,9 +11,9 @@ import os
 from collections.abc import Callable
 
 from sfm_kernel._native import (
-    Board,
     Channel,
     Collectives,
+    CombiningTree,
     Inbox,
     Known,
     Ledger,
@@ -23,8 +23,8 @@ from sfm_kernel.errors import PeerLost
 from sfm_kernel.transport.base import Member, Route, Transport
 
 __all__ = [
-    "Board",
     "Collectives",
+    "CombiningTree",
     "Inbox",
     "Known",
     "Ledger",

@@ -120,7 +120,7 @@ def test_an_operation_that_raises(crowd: Crowd, algorithm: str | None) -> None:
     goes_on(crowd)
 
 
-def test_an_operation_that_raises_on_arrays_too_large_for_a_board(crowd: Crowd) -> None:
+def test_an_operation_that_raises_on_arrays_too_large_for_a_tree(crowd: Crowd) -> None:
     def part(group: Group) -> Any:
         return group.allreduce(np.arange(50_000), np.true_divide)  # has no place for its result
 

@@ -125,7 +125,7 @@ def test_memory_of_groups_goes_with_their_world(home: Endpoint, world: str) -> N
 
         for background in [Background(lambda sfm=sfm: part(sfm)) for sfm in members]:
             background.result()
-        assert not [file for file in os.listdir(home.folder) if file.endswith(".board")]
+        assert not [file for file in os.listdir(home.folder) if file.endswith(".tree")]
         # One that never comes leaves a file; it goes when the first member does.
         group = Background(lambda: Group(one, [0, 1]))
         Group(other, [0, 1])

@@ -50,7 +50,7 @@ def test_stop_ends_a_cell_that_waits_and_nothing_is_lost(book: Notebook) -> None
     assert book.run("%%sfm\n" + code).ok().text.count("late") == 2
 
 
-@pytest.mark.parametrize("barriers", [0, 20], ids=["by messages", "at the board"])
+@pytest.mark.parametrize("barriers", [0, 20], ids=["by messages", "at the tree"])
 def test_collectives_go_on_after_stop_found_one_in_a_barrier(book: Notebook, barriers: int) -> None:
     code = f"{BEGINNING}import time\nother = comm.Dup()\n"
     code += f"for _ in range({barriers}): other.Barrier()\n"

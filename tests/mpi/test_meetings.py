@@ -1,4 +1,4 @@
-"""Barriers and small reductions of processes that share memory, which meet at a board and send no
+"""Barriers and small reductions of processes that share memory, which meet at a tree and send no
 messages: what programs see of them is as without."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np, os, signal, sys, threading, time
 comm, rank, size = MPI.COMM_WORLD, MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size
 for _ in range(5): comm.Barrier()
 """
-"""The start of a program whose processes have a board by then."""
+"""The start of a program whose processes have a tree by then."""
 
 ROOM = 2016
 """Bytes that one process can bring to it; more goes by messages."""
@@ -171,7 +171,7 @@ def test_calls_that_differ_are_told(tmp_path: Path, first: str, second: str, tol
 
 
 def test_who_waits_goes_on_with_its_messages() -> None:
-    """A process that waits at the board is still needed for what it has sent."""
+    """A process that waits at the tree is still needed for what it has sent."""
     program = """
 if rank == 0:
     large = np.arange(10**6)
@@ -192,7 +192,7 @@ else:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("call", ["comm.Barrier()", LARGE], ids=["at the board", "by messages"])
+@pytest.mark.parametrize("call", ["comm.Barrier()", LARGE], ids=["at the tree", "by messages"])
 def test_who_leaves_a_call_is_told_to_all_and_the_next_one_works(call: str) -> None:
     """Of those that wait in it, and of those that come later."""
     program = f"""
@@ -229,8 +229,8 @@ for _ in range(40):
     for _ in range(6): other.Barrier()
     other.Free()
 world = os.path.join(os.environ["SFM_DIR"], os.environ["SFM_MPI_WORLD"])
-maps = sum(".board" in line or ".fresh" in line for line in open("/proc/self/maps"))
-print([one for one in os.listdir(world) if "board" in one or "fresh" in one], maps)
+maps = sum(".tree" in line or ".fresh" in line for line in open("/proc/self/maps"))
+print([one for one in os.listdir(world) if "tree" in one or "fresh" in one], maps)
 """
     done = run("-n", "2", "-c", MET + program, timeout=PATIENCE)
     assert (done.stdout, done.stderr) == ("[] 1\n" * 2, "")

@@ -126,7 +126,7 @@ def test_who_is_missing_at_a_board_is_compared_from_the_first_look_on(world: str
     with sfm_kernel.join(world, "A") as sfm:
         group = Group(sfm, ["A"])
         group.barrier()
-        told = json.loads(group._team.tick_at_board([0]))
+        told = json.loads(group._team.tick_at_tree([0]))
     assert 0 < told["known"] <= time.time(), "0 says that there is nothing to compare"
 
 

@@ -8,7 +8,7 @@
 //! polls, main_thread, trace, claims,
 //! segment, look, ring_file         files in shared memory, and what observers find there
 //! core, credit, sender, summary   the two halves of an endpoint
-//! board                            what members of a group share, for collectives
+//! tree                            what members of a group share, for collectives
 //! json, tcp_info, tcp_past         what the kernel knows of a TCP connection, and what it forgets
 //! net                              an endpoint between machines: sealed frames over TCP
 //! gateway                          what forwards them between sites
@@ -18,10 +18,10 @@
 
 pub mod arena;
 pub mod bell;
-pub mod board;
+pub mod combining_tree;
+pub mod packet;
 #[cfg(all(test, not(loom)))]
 mod random;
-pub mod packet;
 pub mod ring;
 pub mod sync;
 pub mod value;
@@ -35,6 +35,8 @@ pub mod claims;
 #[cfg(not(loom))]
 pub mod clock;
 #[cfg(not(loom))]
+pub mod code_location;
+#[cfg(not(loom))]
 pub mod core;
 #[cfg(not(loom))]
 pub mod json;
@@ -43,15 +45,11 @@ pub mod lab;
 #[cfg(not(loom))]
 pub mod life;
 #[cfg(not(loom))]
-pub mod observed;
-#[cfg(not(loom))]
 pub mod main_thread;
 #[cfg(not(loom))]
-pub mod send_credit;
+pub mod observed;
 #[cfg(not(loom))]
 pub mod peers;
-#[cfg(not(loom))]
-pub mod code_location;
 #[cfg(not(loom))]
 pub mod polls;
 #[cfg(not(loom))]
@@ -59,9 +57,11 @@ pub mod reentry;
 #[cfg(not(loom))]
 pub mod ring_file;
 #[cfg(not(loom))]
+pub mod ring_sender;
+#[cfg(not(loom))]
 pub mod segment;
 #[cfg(not(loom))]
-pub mod ring_sender;
+pub mod send_credit;
 #[cfg(not(loom))]
 pub mod shm;
 #[cfg(not(loom))]

@@ -20,8 +20,8 @@ use std::sync::{Mutex, OnceLock};
 
 use crate::bell::Bell;
 use crate::clock::now;
-use crate::main_thread::In;
 use crate::code_location::{code_of, CodeLocation, CodeTable};
+use crate::main_thread::In;
 use crate::polls::Series;
 use crate::segment::{Doing, Shared, UNSETTLED};
 use crate::shm::Owner;
@@ -176,7 +176,8 @@ impl ObservedSegment {
             }
             let [before, copy, after] = &*copies;
             let events = copy.trace.read_between(kept, &before.trace, &after.trace);
-            let mut codes: Vec<_> = events.iter().map(|(_, one, _)| code_of(one.location)).collect();
+            let mut codes: Vec<_> =
+                events.iter().map(|(_, one, _)| code_of(one.location)).collect();
             codes.sort_unstable();
             codes.dedup();
             let mut texts = Vec::new();

@@ -9,13 +9,13 @@ use crate::arena::{Arena, Block};
 use crate::bell::Woken;
 use crate::clock::coarse;
 use crate::core::Core;
-use crate::send_credit::may_send;
 use crate::packet::{account, context_of, cost, Gather, ACCOUNTS};
 use crate::peers::bump;
 use crate::reentry::Holder;
 use crate::ring::{Refused, RingWriter, LEAST};
 use crate::ring_file::RingFile;
 use crate::segment::{Segment, UNSETTLED};
+use crate::send_credit::may_send;
 use crate::shm::{room, ShmError};
 
 mod whole;

@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::bell::Bell;
 use crate::clock::now;
+use crate::code_location::{here, CodeTable};
 use crate::core::is_answer;
 use crate::life::Life;
 use crate::main_thread::MainThread;
 use crate::packet::{context_of, with_entries};
 use crate::peers::{bump, Peers};
-use crate::code_location::{here, CodeTable};
 use crate::polls::Polls;
 use crate::shm::{Mapping, ShmError};
 use crate::sync::Padded;

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, CString};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, Once, PoisonError, RwLock};
 
-use sfm_endpoint::{Endpoint, Name, Program, JoinRequest};
+use sfm_endpoint::{Endpoint, JoinRequest, Name, Program};
 use sfm_native::calls::deadline;
 
 use crate::arguments::{given, limit, name, place, text, text_if_any};

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use sfm_endpoint::receive::{Wanted, Template};
+use sfm_endpoint::receive::{Template, Wanted};
 use sfm_endpoint::{Name, Route};
 use sfm_native::packet::{Builder, Kind, MAX_DIMENSIONS};
 

@@ -317,7 +317,10 @@ mod tests {
             assert_eq!(code_location::line_of(found) as usize, offset);
         }
         let site = sites::get(site()).unwrap();
-        assert!(site.code.contains("\t@") && site.line == code_location::line_of(location()), "{site:?}");
+        assert!(
+            site.code.contains("\t@") && site.line == code_location::line_of(location()),
+            "{site:?}"
+        );
         assert!(told().starts_with("\t\n") && told().contains(" @"), "{}", told());
         set_caller(17); // no code is there
         assert_eq!(location(), 0);

@@ -5,8 +5,8 @@
 
 use serde_json::{json, Value};
 
-use crate::wait_facts;
 use crate::name::Name;
+use crate::wait_facts;
 
 /// A call, as the program has written it.
 pub struct Call {

@@ -13,7 +13,7 @@ use sfm_native::core::Core;
 use sfm_native::segment;
 
 use crate::callers;
-use crate::directory::{Directory, Member, JoinRequest};
+use crate::directory::{Directory, JoinRequest, Member};
 use crate::error::{Error, Kind, Result};
 use crate::host::{Around, Surroundings};
 use crate::joining::{Joined, SOON};

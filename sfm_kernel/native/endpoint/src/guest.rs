@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use sfm_native::ring_sender::RingSender;
 
-use crate::directory::{is_alive, Directory, Member, JoinRequest};
+use crate::directory::{is_alive, Directory, JoinRequest, Member};
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Result};
 use crate::route;
@@ -39,7 +39,11 @@ impl Guest {
             .and_then(|()| {
                 let name = Some(format!("guest-{}", own.uid));
                 let request = JoinRequest { name, guest: true, ..JoinRequest::default() };
-                directory.join(endpoint.core().shared().uid(), PathBuf::from(&own.segment), &request)
+                directory.join(
+                    endpoint.core().shared().uid(),
+                    PathBuf::from(&own.segment),
+                    &request,
+                )
             });
         match entered {
             Ok(guest) => Ok(Guest { directory, link, uid: guest.uid, slot: guest.slot }),

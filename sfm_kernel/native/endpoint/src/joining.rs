@@ -8,9 +8,9 @@ use sfm_native::segment::{Doing, UNSETTLED};
 
 use crate::endpoint::Endpoint;
 use crate::error::Result;
-use crate::wait_facts;
 use crate::host::Around;
 use crate::name::Name;
+use crate::wait_facts;
 
 /// For so long it is looked often, before it is looked as seldom as other blocked calls do.
 pub const SOON: Duration = Duration::from_millis(500);

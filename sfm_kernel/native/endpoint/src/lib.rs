@@ -15,15 +15,14 @@
 //! loaded, crash           what is done before `main`; what has killed the program
 //! ```
 
-pub mod guest;
 pub mod callers;
 pub mod calltext;
 pub mod crash;
 pub mod directory;
 pub mod endpoint;
 pub mod error;
-pub mod wait_facts;
 mod fork;
+pub mod guest;
 pub mod host;
 mod joining;
 pub mod loaded;
@@ -34,8 +33,9 @@ mod peers;
 pub mod receive;
 pub mod route;
 pub mod sites;
+pub mod wait_facts;
 
-pub use directory::{Member, JoinRequest};
+pub use directory::{JoinRequest, Member};
 pub use endpoint::Endpoint;
 pub use error::{Error, Kind, Result};
 pub use host::{Around, Program, Surroundings};

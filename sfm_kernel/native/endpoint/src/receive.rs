@@ -15,9 +15,9 @@ use sfm_native::value::{of_float, text, Native, Scalar};
 use crate::directory::Member;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Kind, Result};
-use crate::wait_facts;
 use crate::host::Around;
 use crate::name::Name;
+use crate::wait_facts;
 
 /// A blocked receive looks up every 100 ms, and so many times less often for the death of whom it
 /// waits for: waiting must cost no CPU.
@@ -145,8 +145,15 @@ pub fn wait(endpoint: &Endpoint, template: &Template, until: Deadline) -> Result
     loop {
         let taken = searching(endpoint, template, |search, src| {
             let passed_on = &passed_on;
-            let watch =
-                Watched { endpoint, template, src, passed_on, awaited: None, ticks: 0, told: false };
+            let watch = Watched {
+                endpoint,
+                template,
+                src,
+                passed_on,
+                awaited: None,
+                ticks: 0,
+                told: false,
+            };
             search.wait(&Around(endpoint), until, watch)
         });
         if passed_on.take() {
@@ -272,7 +279,8 @@ impl Watch<Around<'_>> for Watched<'_> {
     /// has left before, but since this endpoint joined; a name that nobody had is waited for.
     fn tick(&mut self, _host: &Around<'_>) -> Result<Option<String>> {
         self.ticks += 1;
-        if let Some(src) = self.template.src.as_ref().filter(|_| self.ticks.is_multiple_of(LOOK_EVERY))
+        if let Some(src) =
+            self.template.src.as_ref().filter(|_| self.ticks.is_multiple_of(LOOK_EVERY))
         {
             if self.awaited.is_none() {
                 self.awaited = self.endpoint.lookup_now(src)?; // a late joiner

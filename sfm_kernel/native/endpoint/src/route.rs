@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sfm_native::calls::{End, Host, Peer, Channel};
+use sfm_native::calls::{Channel, End, Host, Peer};
 use sfm_native::packet::{Builder, Gather, Kind as Value};
-use sfm_native::segment::{self, Segment};
 use sfm_native::ring_sender::RingSender;
+use sfm_native::segment::{self, Segment};
 
 use crate::directory::Member;
 use crate::endpoint::Endpoint;

@@ -8,7 +8,7 @@ use sfm_native::packet::{u64_at, Builder, Kind as Value};
 
 use sfm_native::calls::{deadline, Deadline};
 
-use crate::receive::{peek, take, wait, Wanted, Template};
+use crate::receive::{peek, take, wait, Template, Wanted};
 use crate::{Endpoint, JoinRequest, Kind, Name, Program};
 
 /// A fresh private folder.

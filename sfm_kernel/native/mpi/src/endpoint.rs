@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{json, Value};
-use sfm_endpoint::guest::{self, Guest};
 use sfm_endpoint::directory::is_alive;
-use sfm_endpoint::{Endpoint as Whole, Kind, Member, Name, Result, Surroundings, JoinRequest};
+use sfm_endpoint::guest::{self, Guest};
+use sfm_endpoint::{Endpoint as Whole, JoinRequest, Kind, Member, Name, Result, Surroundings};
 use sfm_native::calls::Channel;
 use sfm_native::core::Core;
 
@@ -160,7 +160,9 @@ impl Home for Endpoint {
             let launch = process::parts(process).0;
             let (guest, member) = (self.guest(launch), self.member(process));
             let made = guest.zip(member).map(|(guest, one)| guest.sender(&self.whole, &one));
-            return made.and_then(Result::ok).map_or(Found::Lost, |one| Found::Channel(Channel::Ring(one)));
+            return made
+                .and_then(Result::ok)
+                .map_or(Found::Lost, |one| Found::Channel(Channel::Ring(one)));
         }
         let route = self.whole.route(&process::shown(process));
         route.map_or(Found::Lost, |route| Found::Channel(route.channel().clone()))

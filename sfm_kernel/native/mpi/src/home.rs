@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sfm_endpoint::{Error, Name, Result, Surroundings};
-use sfm_native::calls::{End, Host, Channel};
+use sfm_native::calls::{Channel, End, Host};
 use sfm_native::core::Core;
 use sfm_native::segment::{self, segment_of, Segment};
 

@@ -14,6 +14,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyInt, PyList, PyString, PyTuple, PyType};
 use smallvec::SmallVec;
 
+use super::channel::Channel;
 use super::encode::Encoder;
 use super::errors::{self, error};
 use super::fastcall::{add_methods, method, Arguments, Outcome};
@@ -22,7 +23,6 @@ use super::inbox::Inbox;
 use super::message::{queued_message, received_message, Message};
 use super::search::{duration, Search, Waited};
 use super::template::Template;
-use super::channel::Channel;
 use sfm_native::core::Core;
 
 /// What an endpoint inherits its calls from.

@@ -16,8 +16,8 @@ use super::net::Link;
 use super::segment::parse_uid;
 use sfm_native::calls;
 use sfm_native::packet::Gather;
-use sfm_native::segment::{self, SLOTS};
 use sfm_native::ring_sender::RingSender;
+use sfm_native::segment::{self, SLOTS};
 
 /// How long an earlier process's ring may stay unopened by its reader.
 const PATIENCE: Duration = Duration::from_secs(10);

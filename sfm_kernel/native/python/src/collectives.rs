@@ -1,6 +1,6 @@
 //! The calls of a group that are worth it: `barrier` and `allreduce` in shared memory.
 //!
-//! One round at the board takes less time than a few lines of Python around it. What is rare, or
+//! One round at the tree takes less time than a few lines of Python around it. What is rare, or
 //! goes through messages, is left to methods of the Python class that inherits from this one:
 //! `_barrier_otherwise`, `_allreduce_otherwise`, `_learn`, `_settle`, `_failed`.
 
@@ -14,12 +14,12 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-use super::board::{Meeting, PyBoard};
 use super::calls::looked_up;
+use super::combining_tree::{Meeting, PyCombiningTree};
 use super::detached::InCall;
 use super::errors::error;
 use super::here;
-use sfm_native::board::fold::Kind;
+use sfm_native::combining_tree::fold::Kind;
 
 /// Calls that a member remembers, to compare them with those of others.
 const HISTORY: usize = 64;
@@ -39,7 +39,7 @@ struct Counts {
     /// A hash of all calls.
     chain: u64,
     made: VecDeque<Py<PyAny>>,
-    board: Option<Py<PyBoard>>,
+    tree: Option<Py<PyCombiningTree>>,
 }
 
 impl Ledger {
@@ -93,7 +93,7 @@ impl Ledger {
         drop(forgotten); // not under the lock: it may run Python
     }
 
-    /// Forget all calls, and the board.
+    /// Forget all calls, and the tree.
     fn reset(&self) {
         drop(std::mem::take(&mut *self.lock()));
     }
@@ -115,13 +115,13 @@ impl Ledger {
     }
 
     #[getter]
-    fn board(&self, py: Python<'_>) -> Option<Py<PyBoard>> {
-        self.lock().board.as_ref().map(|board| board.clone_ref(py))
+    fn tree(&self, py: Python<'_>) -> Option<Py<PyCombiningTree>> {
+        self.lock().tree.as_ref().map(|tree| tree.clone_ref(py))
     }
 
     #[setter]
-    fn set_board(&self, board: Option<Py<PyBoard>>) {
-        let before = std::mem::replace(&mut self.lock().board, board);
+    fn set_tree(&self, tree: Option<Py<PyCombiningTree>>) {
+        let before = std::mem::replace(&mut self.lock().tree, tree);
         drop(before);
     }
 }
@@ -138,7 +138,7 @@ impl Drop for Inside<'_> {
 /// What is known of a call before it is made.
 #[pyclass(module = "sfm_kernel._native", frozen)]
 pub struct Known {
-    /// The codes of its operation (board/fold.rs) for numbers and for arrays; 0 where there is none.
+    /// The codes of its operation (combining_tree/fold.rs) for numbers and for arrays; 0 where there is none.
     number: u32,
     array: u32,
     mark: u64,
@@ -202,17 +202,17 @@ impl Collectives {
         let _in_call = InCall::enter(py);
         here::mark(py)?;
         let wires = wires(slf)?;
-        let board = match algorithm {
-            None => wires.ledger.get().board(py),
+        let tree = match algorithm {
+            None => wires.ledger.get().tree(py),
             Some(_) => None,
         };
-        let Some(board) = board else {
+        let Some(tree) = tree else {
             return slf.call_method1(intern!(py, "_barrier_otherwise"), (algorithm,));
         };
         let (none, known) = (py.None().into_bound(py), wires.barrier.get());
         let made = known.made.bind(py).as_any();
         let done =
-            quickly(slf, wires, board.get(), (known.mark, 0), &none, &none, (&none, None), made)?;
+            quickly(slf, wires, tree.get(), (known.mark, 0), &none, &none, (&none, None), made)?;
         Ok(done.unwrap_or(none))
     }
 
@@ -231,8 +231,8 @@ impl Collectives {
         let wires = wires(slf)?;
         let op = op.unwrap_or(wires.add.bind(py));
         if algorithm.is_none() {
-            if let Some(board) = wires.ledger.get().board(py) {
-                if let Some(done) = allreduce(slf, wires, board.get(), value, op, out)? {
+            if let Some(tree) = wires.ledger.get().tree(py) {
+                if let Some(done) = allreduce(slf, wires, tree.get(), value, op, out)? {
                     return Ok(done);
                 }
             }
@@ -257,7 +257,7 @@ pub fn is_float64(value: &Bound<'_, PyAny>) -> bool {
 fn allreduce<'py>(
     slf: &Bound<'py, Collectives>,
     wires: &Wires,
-    board: &PyBoard,
+    tree: &PyCombiningTree,
     value: &Bound<'py, PyAny>,
     op: &Bound<'py, PyAny>,
     out: Option<&Bound<'py, PyAny>>,
@@ -294,7 +294,7 @@ fn allreduce<'py>(
     if alone {
         let none = py.None().into_bound(py);
         let ways = (known.mark, code);
-        let done = quickly(slf, wires, board, ways, op, value, (&none, None), made.as_any())?;
+        let done = quickly(slf, wires, tree, ways, op, value, (&none, None), made.as_any())?;
         return match done {
             Some(number) if numpys && number.is_exact_instance_of::<PyFloat>() => {
                 value.get_type().call1((number,)).map(Some)
@@ -313,15 +313,15 @@ fn allreduce<'py>(
         Some(out) => out.clone(),
         None => value.call_method1(intern!(py, "copy"), ("C",))?,
     };
-    quickly(slf, wires, board, (known.mark, code), op, value, (&fresh, out), made.as_any())
+    quickly(slf, wires, tree, (known.mark, code), op, value, (&fresh, out), made.as_any())
 }
 
-/// One round at the board, written down; None where nothing was done.
+/// One round at the tree, written down; None where nothing was done.
 #[expect(clippy::too_many_arguments, reason = "what a call has")]
 fn quickly<'py>(
     slf: &Bound<'py, Collectives>,
     wires: &Wires,
-    board: &PyBoard,
+    tree: &PyCombiningTree,
     (mark, code): (u64, u32),
     op: &Bound<'py, PyAny>,
     value: &Bound<'py, PyAny>,
@@ -336,13 +336,13 @@ fn quickly<'py>(
     ledger.begin(made.clone().unbind(), mark);
     let call = [ledger.chain(), 0];
     let text = || made.get_item(0).and_then(|name| name.extract()).unwrap_or_default();
-    match board.round(py, call, &meeting, out, &text, wires.tick.bind(py)) {
+    match tree.round(py, call, &meeting, out, &text, wires.tick.bind(py)) {
         Ok((kind, result)) if kind <= Kind::Floats as u32 => Ok(Some(result)),
         Ok((kind, result)) => {
             let settle = intern!(py, "_settle");
             let settled = slf.call_method1(settle, (kind, result, value, op, made, given));
             if settled.is_err() {
-                board.break_off(py)?; // Stop may have come before it could; harmless else
+                tree.break_off(py)?; // Stop may have come before it could; harmless else
             }
             settled.map(Some)
         }

@@ -17,9 +17,9 @@ use super::search::duration;
 use super::segment::PySegment;
 use sfm_native::bell::Woken;
 use sfm_native::calls::{self, deadline, Examined, Goal, Host, WaitFacts};
+use sfm_native::code_location::helping;
 use sfm_native::core::Core;
 use sfm_native::matching::Taken;
-use sfm_native::code_location::helping;
 use sfm_native::segment::Doing;
 
 /// How long the network thread sleeps when nobody rings.

@@ -1,9 +1,10 @@
 //! What Python sees of the core: `sfm_kernel._native`, documented in `_native.pyi`.
 
 mod arrays;
-mod board;
 mod calls;
+mod channel;
 mod collectives;
+mod combining_tree;
 mod decode;
 mod detached;
 mod encode;
@@ -27,7 +28,6 @@ mod segment;
 mod tcp;
 mod template;
 mod undisturbed;
-mod channel;
 
 use pyo3::prelude::*;
 
@@ -37,11 +37,13 @@ mod native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::board::PyBoard;
-    #[pymodule_export]
     use super::calls::Calls;
     #[pymodule_export]
+    use super::channel::Channel;
+    #[pymodule_export]
     use super::collectives::{Collectives, Known, Ledger};
+    #[pymodule_export]
+    use super::combining_tree::PyCombiningTree;
     #[pymodule_export]
     use super::decode::{decode, Region};
     #[pymodule_export]
@@ -74,8 +76,6 @@ mod native {
     use super::tcp::{congestion, set_congestion, tcp_info};
     #[pymodule_export]
     use super::template::matches;
-    #[pymodule_export]
-    use super::channel::Channel;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -12,9 +12,9 @@ use pyo3::sync::PyOnceLock;
 
 use super::detached::visit;
 use sfm_native::clock::now;
+use sfm_native::code_location::{location, register};
 use sfm_native::core::Core;
 use sfm_native::main_thread::{In, SystemCall};
-use sfm_native::code_location::{location, register};
 use sfm_native::segment::Doing;
 
 /// Who gets the GIL so soon has had nobody to wait for.

@@ -8,16 +8,16 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use sfm_endpoint::sites::{self, NOWHERE};
 use sfm_endpoint::{Error, Kind, Name, Program, Result, Surroundings};
-use sfm_native::core::Core;
 use sfm_native::code_location;
+use sfm_native::core::Core;
 
+use super::channel::Channel;
 use super::frames;
 use super::here;
 use super::host::bystanders;
 use super::inbox::Inbox;
 use super::segment::parse_uid;
 use super::undisturbed::{check_signals, undisturbed};
-use super::channel::Channel;
 
 /// What `set_mpi` was given.
 struct Hooks {
@@ -115,7 +115,8 @@ impl Surroundings for PythonProgram {
         if code_location::helping() != 0 {
             return;
         }
-        let known = sites::get(site()).map(|site| site.location).filter(|one| code_location::is_kept(*one));
+        let known =
+            sites::get(site()).map(|site| site.location).filter(|one| code_location::is_kept(*one));
         // A long session has more calls than have numbers, and more code than is kept.
         let asked = || Python::try_attach(|py| undisturbed(py, || here::current(py)))?;
         code_location::set_here(known.or_else(asked).unwrap_or(0));

@@ -19,7 +19,7 @@ use sfm_native::net::{
     self,
     frame::site_number,
     seal::{gateway_key, Secret},
-    Listed, Identity, ConnectionReport,
+    ConnectionReport, Identity, Listed,
 };
 
 /// All connections of one endpoint. Raises EndpointClosed when it is closed.

@@ -10,10 +10,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::detached::without_gil;
-use sfm_native::observed::{Damaged, Events, ObservedSegment, State};
-use sfm_native::main_thread::PATIENCE;
-use sfm_native::peers::SHARED;
 use sfm_native::code_location::{code_of, line_of, CodeLocation};
+use sfm_native::main_thread::PATIENCE;
+use sfm_native::observed::{Damaged, Events, ObservedSegment, State};
+use sfm_native::peers::SHARED;
 use sfm_native::segment::Doing;
 use sfm_native::summary::summary_of;
 use sfm_native::trace::What;
@@ -83,7 +83,8 @@ impl Observer {
     ) -> PyResult<Vec<Option<Bound<'py, PyDict>>>> {
         let found: Vec<Option<(bool, Result<State, Damaged>)>> = without_gil(py, || {
             // Who dies now is found alive, not the other way.
-            let with_end = |one: Result<Arc<ObservedSegment>, Damaged>| one.map(|one| (one.is_dead(), one));
+            let with_end =
+                |one: Result<Arc<ObservedSegment>, Damaged>| one.map(|one| (one.is_dead(), one));
             let found: Vec<_> = self.all(&paths).into_iter().map(|one| one.map(with_end)).collect();
             let living = found.iter().flatten().flatten().filter(|(dead, _)| !dead);
             ask(living.map(|(_, one)| &**one));
@@ -193,9 +194,9 @@ fn shown(py: Python<'_>, dead: bool, found: Result<State, Damaged>) -> PyResult<
         (uid, sent, arrived, received, taken)
     });
     shown.set_item("peers", peers.collect::<Vec<_>>())?;
-    let polls = state
-        .polls
-        .map(|(one, code)| (one.count, one.lasted, one.ago, line_of(one.location), code, one.about));
+    let polls = state.polls.map(|(one, code)| {
+        (one.count, one.lasted, one.ago, line_of(one.location), code, one.about)
+    });
     shown.set_item("polls", polls)?;
     let main = state.main.map(|(is_in, location, code)| (is_in.name(), line_of(location), code));
     shown.set_item("main", main)?;
@@ -207,7 +208,8 @@ fn shown(py: Python<'_>, dead: bool, found: Result<State, Damaged>) -> PyResult<
 #[pyfunction]
 #[pyo3(signature = (path, call, judgement, /))]
 pub fn judge(path: PathBuf, call: u64, judgement: &str) -> bool {
-    ObservedSegment::open(&path).is_ok_and(|segment| segment.judge(call, judgement).unwrap_or(false))
+    ObservedSegment::open(&path)
+        .is_ok_and(|segment| segment.judge(call, judgement).unwrap_or(false))
 }
 
 /// Location in the history, seconds since 1970, what, the lower half of the peer's uid, number, bytes,

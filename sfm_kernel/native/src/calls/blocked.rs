@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::{End, Examined, Host, WaitFacts};
 use crate::clock::now;
-use crate::core::Core;
 use crate::code_location::helping;
+use crate::core::Core;
 use crate::segment::UNSETTLED;
 
 /// How often a blocked call looks up: for signals that another thread took, and for dead peers.

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use super::link::send_through_link;
 use super::credit::send_in_process;
+use super::link::send_through_link;
 use super::ring::send_through_ring;
 use super::{Host, Peer};
 use crate::core::Core;
 use crate::net::Link;
-use crate::send_credit::SendCredit;
 use crate::packet::Gather;
 use crate::ring_sender::RingSender;
+use crate::send_credit::SendCredit;
 
 #[derive(Clone)]
 pub enum Channel {

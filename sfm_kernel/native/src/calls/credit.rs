@@ -7,10 +7,10 @@ use super::ring::RELEASE_FROM;
 use super::{wait, End, Examined, Goal, Host, Peer, WaitFacts};
 use crate::bell::Woken;
 use crate::core::Core;
-use crate::send_credit::SendCredit;
 use crate::packet::{cost, Gather};
-use crate::segment::{Doing, UNSETTLED};
 use crate::ring_sender::account_of;
+use crate::segment::{Doing, UNSETTLED};
+use crate::send_credit::SendCredit;
 
 /// What observers are told of a wait for `peer`, as its host writes its name.
 pub fn facts_of_send(peer: &str) -> String {

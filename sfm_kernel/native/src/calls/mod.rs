@@ -8,20 +8,20 @@
 
 mod bare;
 mod blocked;
+mod channel;
+mod credit;
 mod end;
 mod link;
-mod credit;
 mod receive;
 mod ring;
 mod waiting;
-mod channel;
 
 pub use bare::Bare;
 pub use blocked::{Blocked, TICK};
+pub use channel::Channel;
 pub use end::End;
 pub use receive::{Matcher, Receive, Search, Watch};
 pub use waiting::{deadline, wait, Deadline};
-pub use channel::Channel;
 
 use std::time::Duration;
 

@@ -6,8 +6,8 @@ use super::credit::facts_of_send;
 use super::{wait, End, Examined, Goal, Host, Peer, WaitFacts};
 use crate::bell::Woken;
 use crate::packet::Gather;
-use crate::segment::Doing;
 use crate::ring_sender::{account_of, Progress, RingSender, Step, Writing};
+use crate::segment::Doing;
 
 /// How long a peer may take to end, once its segment says that it has died: its memory goes first,
 /// then its lock. Who holds the lock for longer lives, and its segment is damaged.

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::{Blocked, End, Examined, Goal, Host, TICK};
 use crate::bell::Woken;
-use crate::core::Core;
 use crate::code_location::helping;
+use crate::core::Core;
 
 /// Looks that a call takes before it is seen to wait. Not for ever: where other messages stream in,
 /// nobody here looks for signals and for the dead.

@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use super::posted::give;
 use super::queues::is_news;
-use super::{Core, Via, State, Trouble, NO_INBOUND};
+use super::{Core, State, Trouble, Via, NO_INBOUND};
 use crate::clock::coarse;
 use crate::matching::{Taken, Ticket};
-use crate::send_credit::SendCredit;
 use crate::packet::Packet;
 use crate::peers::bump;
 use crate::ring::{wants_wake, Arrival, RingReader};
 use crate::ring_file::RingFile;
 use crate::segment::{self, segment_of, SLOTS};
+use crate::send_credit::SendCredit;
 use crate::shm::{is_dead, ShmError};
 
 /// How often the slots of all senders are looked at, in nanoseconds: they fill 8 kB.
@@ -187,7 +187,8 @@ impl Core {
         // Both sides have it mapped: without a name it vanishes with them, however they end.
         let _ = std::fs::remove_file(&path);
         self.release_dead(state, folder);
-        let inbound = self.add_inbound(state, uid, Via::Ring { reader: RingReader::new(file), sender });
+        let inbound =
+            self.add_inbound(state, uid, Via::Ring { reader: RingReader::new(file), sender });
         if state.by_slot.len() <= slot {
             state.by_slot.resize(slot + 1, NO_INBOUND);
         }
@@ -332,7 +333,8 @@ impl Core {
 impl State {
     /// The ring that `slot` announced is about to be read: fetch what will be wanted first.
     fn expect(&self, slot: usize) {
-        let inbound = self.by_slot.get(slot).and_then(|inbound| self.inbounds.get(*inbound as usize));
+        let inbound =
+            self.by_slot.get(slot).and_then(|inbound| self.inbounds.get(*inbound as usize));
         if let Some(Via::Ring { reader, .. }) = inbound.map(|inbound| &inbound.via) {
             reader.expect();
         }

@@ -4,10 +4,10 @@
 //! Locks: `state` is the only one, held for moves of memory and never while waiting or while
 //! Python runs. Whoever holds Python's GIL may wait for it, so its holder never waits for the GIL.
 
-mod info;
 mod arrivals;
 mod driving;
 mod helpers;
+mod info;
 mod network;
 mod posted;
 mod queues;
@@ -25,16 +25,16 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use self::info::Info;
 use self::helpers::Helpers;
+use self::info::Info;
 use self::posted::Posted;
 use crate::matching::Taken;
-use crate::send_credit::SendCredit;
 use crate::packet::{Body, Packet, ACCOUNTS};
 use crate::ring::RingReader;
 use crate::ring_file::RingFile;
-use crate::segment::{Doing, Segment, Shared, SLOTS};
 use crate::ring_sender::RingSender;
+use crate::segment::{Doing, Segment, Shared, SLOTS};
+use crate::send_credit::SendCredit;
 use crate::spin::Spin;
 use crate::summary::Wanted;
 
@@ -193,8 +193,7 @@ impl Core {
         let decoded: Vec<_> = state.queue.iter().map(Packet::forget_decoded).collect();
         // An account of one's own process holds its sender, which may be this endpoint itself.
         let local = state.inbounds.iter_mut().filter(|one| matches!(one.via, Via::Local(_)));
-        let local: Vec<_> =
-            local.map(|one| std::mem::replace(&mut one.via, Via::Gone)).collect();
+        let local: Vec<_> = local.map(|one| std::mem::replace(&mut one.via, Via::Gone)).collect();
         drop(state);
         drop((decoded, local)); // not under the lock: it may run Python
         let shared = self.shared();
@@ -295,7 +294,8 @@ impl Core {
 impl Core {
     fn add_inbound(&self, state: &mut State, uid: u128, via: Via) -> u32 {
         let (taken, acknowledged) = Default::default();
-        let inbound = Inbound { uid, via, arrived: 0, taken, acknowledged, due: false, asked: false };
+        let inbound =
+            Inbound { uid, via, arrived: 0, taken, acknowledged, due: false, asked: false };
         state.inbounds.push(inbound);
         self.senders_ever.store(state.inbounds.len() as u64, Ordering::Relaxed);
         (state.inbounds.len() - 1) as u32

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use super::{Core, Found, Via, State};
+use super::{Core, Found, State, Via};
 use crate::matching::{Numbers, Taken, Template, Ticket};
 use crate::packet::{cost, Envelope, Packet};
 use crate::peers::bump;

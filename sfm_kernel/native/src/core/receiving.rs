@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::driving::AT_ONCE;
-use super::{Core, Via, State, Trouble};
+use super::{Core, State, Trouble, Via};
 use crate::bell::{Bell, Woken};
 use crate::matching::{Candidate, Taken, Template, Ticket};
 use crate::packet::{account, Packet};
@@ -211,7 +211,8 @@ impl Core {
             }
             Via::Local(credit) => credit.credit(account, taken),
             Via::Remote => {
-                if ticket.ack || inbound.asked || taken - inbound.acknowledged[account] >= ACK_EVERY {
+                if ticket.ack || inbound.asked || taken - inbound.acknowledged[account] >= ACK_EVERY
+                {
                     self.owe(state, nth);
                 }
             }

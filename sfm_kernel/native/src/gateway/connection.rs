@@ -9,8 +9,8 @@ use super::flow::Frame;
 use super::poll::Id;
 use super::sockets;
 use super::wide::Wide;
-use crate::net::frame::{Header, HEADER};
 use crate::net::control::LARGEST_HELLO;
+use crate::net::frame::{Header, HEADER};
 
 /// Bytes of frames that are out of their scheduler's hands, beyond the first.
 pub const BATCH: usize = 64 << 10;

@@ -18,8 +18,8 @@ use super::schedule::Weights;
 use super::sockets;
 use super::strangers::{most, Strangers};
 use super::FOR_PROCESS;
+use crate::net::control::{ControlVoice, Counters};
 use crate::net::frame::{site_number, Kind, FRAME};
-use crate::net::control::{Counters, ControlVoice};
 
 /// Between two looks at the clock, while there are other gateways; and without.
 const TICK: Duration = Duration::from_millis(50);

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use super::poll::Id;
-use crate::net::frame::{Class, Header, HEADER};
 pub use crate::net::control::Pair;
 use crate::net::control::Reason;
+use crate::net::frame::{Class, Header, HEADER};
 
 /// How long a flow that says nothing is remembered; one that has lost something much longer, so that
 /// its sender can be told when the way is open again.

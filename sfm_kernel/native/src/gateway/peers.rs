@@ -15,8 +15,8 @@ use super::handle::{Listed, MOST_CONNECTIONS};
 use super::poll::Id;
 use super::sockets;
 use super::wide::Wide;
+use crate::net::control::{ControlFrame, Reason, Role};
 use crate::net::frame::{site_number, Header, Kind};
-use crate::net::control::{Reason, Role, ControlFrame};
 
 const ALONE: Duration = Duration::from_secs(2);
 const DIAL_EVERY: Duration = Duration::from_secs(1);

@@ -8,8 +8,8 @@ use super::flow::{Flow, Frame, Pair};
 use super::poll::Id;
 use super::sockets;
 use super::{FOR_GATEWAY, FOR_PROCESS, HELD, HELD_OF_ONE};
+use crate::net::control::{role_of, ControlFrame, Reason, Role};
 use crate::net::frame::{Class, Kind};
-use crate::net::control::{role_of, Reason, Role, ControlFrame};
 
 /// What has happened so far.
 #[derive(Default)]

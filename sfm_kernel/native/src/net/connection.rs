@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::frame::Header;
-use super::report::Warmth;
 use super::now;
+use super::report::Warmth;
 use super::socket::Socket;
 use crate::tcp_info::TcpInfo;
 use crate::tcp_past::Past;

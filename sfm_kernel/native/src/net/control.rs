@@ -113,7 +113,14 @@ impl ControlVoice {
         self.counter
     }
 
-    pub fn say(&mut self, kind: Kind, to: u128, to_site: u32, number: u64, body: &[u8]) -> ControlFrame {
+    pub fn say(
+        &mut self,
+        kind: Kind,
+        to: u128,
+        to_site: u32,
+        number: u64,
+        body: &[u8],
+    ) -> ControlFrame {
         let header = Header {
             length: 0,
             hops: HOPS,
@@ -225,7 +232,8 @@ mod tests {
         let mut beat = other.say(Kind::Beat, 7, 70, 0, b"");
         let (inner, body) = gateway.open(&beat.header, &mut beat.bytes).unwrap();
         assert_eq!(role_of(&inner, body), None);
-        let mut foreign = ControlVoice::new(b"another world's", 8, 80).hello(Role::Process, 7, 70, 1);
+        let mut foreign =
+            ControlVoice::new(b"another world's", 8, 80).hello(Role::Process, 7, 70, 1);
         assert!(gateway.open(&foreign.header, &mut foreign.bytes).is_none());
         let mut elsewhere = other.hello(Role::Process, 9, 70, 1);
         assert!(gateway.open(&elsewhere.header, &mut elsewhere.bytes).is_none());

@@ -7,10 +7,12 @@ use std::sync::Arc;
 use super::connection::Connection;
 use super::exchange::{Event, Exchange, Who};
 use super::gateways::SiteGateway;
-use super::monitor::{GatewayMonitor, ConnectionMonitor, BURIED, LOOK, LOOK_SELDOM, RETRY, RETURN, SECOND};
-use super::report::TELL_EVERY;
 use super::link::Link;
+use super::monitor::{
+    ConnectionMonitor, GatewayMonitor, BURIED, LOOK, LOOK_SELDOM, RETRY, RETURN, SECOND,
+};
 use super::now;
+use super::report::TELL_EVERY;
 
 /// The network thread's.
 #[derive(Default)]

@@ -6,15 +6,15 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::connection::Connection;
 use super::admission::Admission;
+use super::connection::Connection;
+use super::control::ControlVoice;
 use super::frame::{Class, Header, Inner, Kind, HOPS};
 use super::gateways::{voice, SiteGateway, SiteGateways};
-use super::link::{Link, Identity};
+use super::link::{Identity, Link};
 use super::now;
 use super::seal::Secret;
 use super::socket::Socket;
-use super::control::ControlVoice;
 use crate::core::Core;
 
 /// Of events: the listening socket's, and the one that wakes a thread that drives.

@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::connection::Connection;
+use super::control::{dropped_of, ControlVoice, Reason, Role};
 use super::exchange::{lock, Event, Exchange, Who};
 use super::frame::{Header, Inner, Kind};
 use super::link::Link;
 use super::now;
-use super::control::{dropped_of, Reason, Role, ControlVoice};
 
 /// Bytes that wait in the kernel for a gateway that does not read: what waits here something can pass.
 const UNSENT: i32 = 128 << 10;

@@ -12,15 +12,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::connection::Connection;
+use super::control::Reason;
 use super::frame::{Inner, Kind};
 use super::now;
-use super::seal::{Opener, Sealer, Secret};
 use super::reassembly::{Outcome, Reassembly};
-use super::control::Reason;
+use super::seal::{Opener, Sealer, Secret};
 use super::window::Window;
 use crate::core::Core;
-use crate::send_credit::SendCredit;
 use crate::reentry::Holder;
+use crate::send_credit::SendCredit;
 
 /// After so many bytes the sender is told how far they have come, though nothing else goes there.
 const SAY_EVERY: usize = 128 << 10;
@@ -103,7 +103,13 @@ pub(super) struct Kept {
 }
 
 impl Link {
-    pub fn new(core: Arc<Core>, identity: Arc<Identity>, uid: u128, site: u32, address: &str) -> Link {
+    pub fn new(
+        core: Arc<Core>,
+        identity: Arc<Identity>,
+        uid: u128,
+        site: u32,
+        address: &str,
+    ) -> Link {
         let sealer = identity.secret.sealer(identity.uid, uid);
         let out = Outgoing {
             sealer,

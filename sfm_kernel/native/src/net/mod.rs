@@ -26,31 +26,31 @@
 //! No lock is held while a host's lock (Python's GIL) is waited for. Order: role, connections,
 //! reading, links, reassembly, outgoing, a connection's queue; the inbox's own lock comes last.
 
+mod admission;
+mod closing;
 mod coming;
 mod connection;
+pub mod control;
 mod dialing;
-mod admission;
 mod exchange;
 pub mod frame;
 mod gateways;
 mod going;
-mod monitor;
-mod report;
 mod link;
-mod closing;
+mod monitor;
+mod reassembly;
+mod report;
 mod resuming;
 pub mod seal;
 mod socket;
-mod reassembly;
 mod tending;
-pub mod control;
 mod window;
 
 pub use exchange::{knock, Exchange};
 pub use gateways::Listed;
 pub use going::WHOLE;
+pub use link::{Identity, Link};
 pub use report::ConnectionReport;
-pub use link::{Link, Identity};
 pub use socket::{abandon_all, Socket};
 
 /// Nanoseconds of the monotonic clock, the same as Python's `time.monotonic`.

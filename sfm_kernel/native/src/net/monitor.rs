@@ -13,9 +13,9 @@ use super::connection::Connection;
 use super::exchange::{Exchange, Who};
 use super::frame::Kind;
 use super::gateways::SiteGateway;
-use super::report::{learn, Warmth};
 use super::link::Link;
 use super::now;
+use super::report::{learn, Warmth};
 use super::socket::Socket;
 use crate::tcp_info::{self, TcpInfo};
 

@@ -140,8 +140,12 @@ impl Exchange {
             match who {
                 Who::Gateway(gate) => {
                     let listed = &gate.listed;
-                    let mut told =
-                        ConnectionReport::of(&connection, Some(listed.uid), listed.site, &listed.address);
+                    let mut told = ConnectionReport::of(
+                        &connection,
+                        Some(listed.uid),
+                        listed.site,
+                        &listed.address,
+                    );
                     let through: Vec<_> = links.iter().filter(|link| is_way(link)).collect();
                     told.count = through.len();
                     told.peers = through.iter().take(NAMED).map(|link| link.uid).collect();
@@ -152,7 +156,8 @@ impl Exchange {
                 Who::Dialed { link, .. } | Who::Peer(link)
                     if link.site != self.identity.site && is_way(&link) =>
                 {
-                    let mut told = ConnectionReport::of(&connection, None, link.site, &link.address);
+                    let mut told =
+                        ConnectionReport::of(&connection, None, link.site, &link.address);
                     (told.peers, told.count) = (vec![link.uid], 1);
                     told.silent = ago(link.silent_since());
                     all.push(told);
@@ -241,7 +246,8 @@ fn report_site(lines: &[ConnectionReport], out: &mut Json) {
     out.maybe("sent_at", newest.map(when));
     let silent = lines.iter().filter_map(|one| one.silent).reduce(f64::max);
     out.maybe("silent_since", silent.map(when));
-    let lately = |one: &ConnectionReport| one.info.as_ref().map_or((0, 0.0), |info| one.past.timeouts(info));
+    let lately =
+        |one: &ConnectionReport| one.info.as_ref().map_or((0, 0.0), |info| one.past.timeouts(info));
     let worst = lines.iter().max_by_key(|one| (lately(one).0, one.past.last.map(|last| last.at)));
     let restarts = lines.iter().map(|one| one.past.restarts).sum();
     if let Some(one) = worst {

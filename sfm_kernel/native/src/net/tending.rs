@@ -14,10 +14,10 @@ use std::sync::{Arc, TryLockError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::closing::Closing;
 use super::dialing::Dialing;
 use super::exchange::{lock, Exchange};
 use super::now;
-use super::closing::Closing;
 use crate::bell::Woken;
 use crate::core::Driver;
 

@@ -1,6 +1,6 @@
 use super::*;
-use crate::random::Random;
 use crate::packet::{Builder, Envelope, Kind, Packet};
+use crate::random::Random;
 use crate::ring::{Arrival, RingReader, RingWriter};
 
 #[test]

@@ -1,12 +1,12 @@
 //! Model checking: every interleaving that the memory model allows, of the code that ships.
 //!
 //! `make loom` runs this with `--cfg loom`; without it the file is empty. Bound: two threads, three
-//! at a board, at most LOOM_MAX_PREEMPTIONS involuntary switches in each execution (3 by default
+//! at a tree, at most LOOM_MAX_PREEMPTIONS involuntary switches in each execution (3 by default
 //! here; loom's own authors find 2 to 3 enough for nearly all bugs). Each model counts its executions: a model
 //! that ran only once has explored nothing, and fails.
 #![cfg(loom)]
 
-mod board;
+mod combining_tree;
 
 use std::sync::atomic::{AtomicUsize, Ordering as Plain};
 use std::sync::Arc as Plainly;

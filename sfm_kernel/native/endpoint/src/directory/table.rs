@@ -219,7 +219,9 @@ mod tests {
         assert_eq!((first.slot, first.rank, first.name), (0, Some(0), Name::Rank(0)));
         let second = enter(&mut table, "b", named("B"), &[]).unwrap();
         assert_eq!((second.slot, second.rank), (1, Some(1)));
-        let guest = enter(&mut table, "c", JoinRequest { guest: true, ..JoinRequest::default() }, &[]).unwrap();
+        let guest =
+            enter(&mut table, "c", JoinRequest { guest: true, ..JoinRequest::default() }, &[])
+                .unwrap();
         assert_eq!((guest.rank, guest.name), (None, "home".into()));
         // A dead process's name brings its rank; its slot is not used again at once.
         let again = enter(&mut table, "d", named("B"), &["b"]).unwrap();
@@ -243,7 +245,9 @@ mod tests {
         }
         assert!(named("Zoë the 3rd").check().is_ok());
         assert!(JoinRequest { rank: Some(-1), ..JoinRequest::default() }.check().is_err());
-        assert!(JoinRequest { rank: Some(1), guest: true, ..JoinRequest::default() }.check().is_err());
+        assert!(JoinRequest { rank: Some(1), guest: true, ..JoinRequest::default() }
+            .check()
+            .is_err());
     }
 
     #[test]

@@ -1,15 +1,15 @@
-//! Barriers and small reductions of processes that share memory: they meet at a board (core:
-//! board/). Each writes what it has, whoever comes last at a node of a tree combines, and the last of
+//! Barriers and small reductions of processes that share memory: they meet at a tree (core:
+//! combining_tree/). Each writes what it has, whoever comes last at a node of a tree combines, and the last of
 //! all wakes the others. Nobody sends a message, and where processes are more than cores each of
 //! them sleeps and wakes once.
 //!
-//! A communicator gets its board in one of its first such calls, in which its processes agree by
+//! A communicator gets its tree in one of its first such calls, in which its processes agree by
 //! messages whether all of them could open it. Who leaves a meeting before its end (Stop, a
-//! process that died, a deadlock that was ended) breaks the board off for good; all others go on
-//! by messages, in the same call, and the next ones make another board.
+//! process that died, a deadlock that was ended) breaks the tree off for good; all others go on
+//! by messages, in the same call, and the next ones make another tree.
 //!
-//! Calls that differ are told here as they are where messages go: who waits at the board looks for
-//! messages of the same number, and who waits for messages looks at the board.
+//! Calls that differ are told here as they are where messages go: who waits at the tree looks for
+//! messages of the same number, and who waits for messages looks at the tree.
 
 use std::cell::Cell;
 use std::future::{poll_fn, Future};
@@ -19,8 +19,8 @@ use std::sync::{Mutex, TryLockError};
 use std::task::Poll;
 
 use sfm_endpoint::calltext::Call as Told;
-use sfm_native::board::fold::{Kind, ROOM};
-use sfm_native::board::Board;
+use sfm_native::combining_tree::fold::{Kind, ROOM};
+use sfm_native::combining_tree::CombiningTree;
 use sfm_native::segment::Segment;
 
 use super::calls::Call;
@@ -34,13 +34,13 @@ use crate::handles::*;
 use crate::op::{self, Kernel, Op};
 use crate::process;
 
-/// The processes agree on a board in a call whose number leaves this rest when divided by `EVERY`: the
+/// The processes agree on a tree in a call whose number leaves this rest when divided by `EVERY`: the
 /// number is the same at all of them, whatever calls ended early. Before, few calls go by messages,
 /// which is enough for most communicators; and `EVERY` has no factor in common with usual patterns.
 const AGREEING: u64 = 3;
 const EVERY: u64 = 7;
 
-/// What a communicator knows of its board. Locked while this process is in a meeting.
+/// What a communicator knows of its tree. Locked while this process is in a meeting.
 #[derive(Default)]
 pub struct Meetings(Mutex<State>);
 
@@ -54,7 +54,7 @@ enum State {
 }
 
 struct Place {
-    board: Board,
+    tree: CombiningTree,
     others: Vec<Segment>,
 }
 
@@ -94,14 +94,14 @@ impl Brought {
         Some(Brought { bytes, reduction: Some(Reduction { from, into, count, kernel }) })
     }
 
-    /// Come to the board with it; true for the last.
-    fn enter(&self, board: &mut Board, call: [u64; 2]) -> bool {
+    /// Come to the tree with it; true for the last.
+    fn enter(&self, tree: &mut CombiningTree, call: [u64; 2]) -> bool {
         let Some(Reduction { from, count, kernel, .. }) = &self.reduction else {
-            return board.enter_with(call, &[], |_, _| {});
+            return tree.enter_with(call, &[], |_, _| {});
         };
         // SAFETY: the user leaves the memory to the collective until it has ended.
         let own = unsafe { std::slice::from_raw_parts(*from, self.bytes) };
-        board.enter_with(call, own, |into, from| {
+        tree.enter_with(call, own, |into, from| {
             if [into.len(), from.len()] == [self.bytes; 2] {
                 // SAFETY: so many items each; cells are aligned to 32 bytes. What has a loop commutes.
                 unsafe { kernel(from.as_ptr().cast(), into.as_mut_ptr().cast(), *count) };
@@ -133,7 +133,7 @@ pub fn meet(comm: &Comm, team: &Team, call: &Call) -> Option<Answer> {
             return Some(Err(fail(MPI_ERR_OTHER, text)));
         }
     };
-    if matches!(&*state, State::At(place) if place.board.is_over()) {
+    if matches!(&*state, State::At(place) if place.tree.is_over()) {
         *state = State::None;
     }
     if matches!(&*state, State::None) && team.number() % EVERY == AGREEING {
@@ -144,25 +144,25 @@ pub fn meet(comm: &Comm, team: &Team, call: &Call) -> Option<Answer> {
     }
     let State::At(place) = &mut *state else { return None };
     let about = [team.number(), team.what as u64 | (brought.bytes as u64) << 8];
-    if brought.enter(&mut place.board, about) {
-        place.board.conclude();
+    if brought.enter(&mut place.tree, about) {
+        place.tree.conclude();
         place.wake_others();
     } else if let Err(failure) = place.wait(team, brought.bytes) {
         team.leave(&failure);
         return Some(Err(failure));
     }
-    if place.board.broken_by().is_some() {
+    if place.tree.broken_by().is_some() {
         return None;
     }
-    let result = place.board.result();
+    let result = place.tree.result();
     if result.kind() == Kind::Raw {
         brought.take(result.bytes());
         return Some(Ok(()));
     }
-    Some(Err(differing(&place.board, team, about)))
+    Some(Err(differing(&place.tree, team, about)))
 }
 
-/// Run a collective that goes by messages; whoever it waits for may be at the board.
+/// Run a collective that goes by messages; whoever it waits for may be at the tree.
 pub fn by_messages(comm: &Comm, team: &Team, algorithm: impl Future<Output = Answer>) -> Answer {
     let slept = Cell::new(false);
     let call = || -> Told {
@@ -181,14 +181,14 @@ pub fn by_messages(comm: &Comm, team: &Team, algorithm: impl Future<Output = Ans
 }
 
 impl Meetings {
-    /// Somebody waits at the board in another call of this number.
+    /// Somebody waits at the tree in another call of this number.
     fn other_call(&self, team: &Team) -> Option<Failure> {
         let state = self.0.try_lock().ok()?;
-        let State::At(Place { board, .. }) = &*state else { return None };
-        let waiting = (0..team.size).filter_map(|rank| Some((rank, board.waits(rank)?)));
+        let State::At(Place { tree, .. }) = &*state else { return None };
+        let waiting = (0..team.size).filter_map(|rank| Some((rank, tree.waits(rank)?)));
         let mut same = waiting.filter(|(_, [number, _])| *number == team.number());
         let (rank, call) = same.next()?;
-        (!board.is_over()).then(|| different(team, rank, call))
+        (!tree.is_over()).then(|| different(team, rank, call))
     }
 }
 
@@ -199,33 +199,33 @@ impl Place {
 
     /// Wait until all have come, or somebody has broken the meeting off.
     fn wait(&self, team: &Team, bytes: usize) -> Answer {
-        let board = &self.board;
+        let tree = &self.tree;
         let slept = Cell::new(false);
         let mut wrong = Ok(());
         let call = || {
             slept.set(true);
-            let missing = board.missing().into_iter().map(|rank| team.process(rank));
+            let missing = tree.missing().into_iter().map(|rank| team.process(rank));
             told::collective_of(missing)
         };
         let members = team.members();
         let about = About { call: Some(&call), ..About::collective(&members.members) };
         let waited = engine().wait(about, || {
-            let is_decided = board.is_decided();
+            let is_decided = tree.is_decided();
             if !is_decided {
                 let messages = || if slept.take() { other_message(team, bytes) } else { Ok(()) };
                 wrong = team.is_whole().and_then(|()| messages());
             }
             is_decided || wrong.is_err()
         });
-        let ended = waited.and(if board.is_decided() { Ok(()) } else { wrong });
-        if ended.is_err() && board.break_off() {
+        let ended = waited.and(if tree.is_decided() { Ok(()) } else { wrong });
+        if ended.is_err() && tree.break_off() {
             self.wake_others();
         }
         ended
     }
 }
 
-/// Open the board, and hear whether all have.
+/// Open the tree, and hear whether all have.
 fn agree(comm: &Comm, team: &Team) -> Answer<State> {
     let path = path(comm, team);
     let opened = open(team, &path);
@@ -238,7 +238,7 @@ fn agree(comm: &Comm, team: &Team) -> Answer<State> {
         (Some(place), Ok(())) if least == 1 => Ok(State::At(place)),
         (opened, all) => {
             if let Some(mut place) = opened {
-                place.board.abandon(); // others may have agreed
+                place.tree.abandon(); // others may have agreed
                 place.wake_others();
             }
             let _ = std::fs::remove_file(path);
@@ -254,13 +254,16 @@ fn open(team: &Team, path: &Path) -> Option<Place> {
     let others: Option<Vec<_>> = others.map(|rank| home.segment(team.process(rank))).collect();
     let (others, core, own) = (others?, home.core().clone(), home.uid(engine().rank));
     let fresh = path.with_extension(format!("{own:032x}.fresh"));
-    Some(Place { board: Board::open(core, path, &fresh, team.size, team.rank).ok()?, others })
+    Some(Place {
+        tree: CombiningTree::open(core, path, &fresh, team.size, team.rank).ok()?,
+        others,
+    })
 }
 
 fn path(comm: &Comm, team: &Team) -> PathBuf {
     let home = &*engine().endpoint;
     let first = home.uid(team.process(0));
-    home.folder().join(format!("{first:032x}-{:x}-{}.board", comm.context, team.number()))
+    home.folder().join(format!("{first:032x}-{:x}-{}.tree", comm.context, team.number()))
 }
 
 /// Err where another process has sent what this call of its number does not take.
@@ -273,16 +276,16 @@ fn other_message(team: &Team, bytes: usize) -> Answer {
 }
 
 /// All have come, and made calls that differ.
-fn differing(board: &Board, team: &Team, own: [u64; 2]) -> Failure {
+fn differing(tree: &CombiningTree, team: &Team, own: [u64; 2]) -> Failure {
     if let Err(failure) = other_message(team, (own[1] >> 8) as usize) {
         return failure;
     }
-    let differs = |rank: &usize| board.cell(*rank).call != own;
+    let differs = |rank: &usize| tree.cell(*rank).call != own;
     let rank = (0..team.size).find(differs).unwrap_or(team.rank);
-    different(team, rank, board.cell(rank).call)
+    different(team, rank, tree.cell(rank).call)
 }
 
-/// A process has come to the board with this call, which is not the one of this process.
+/// A process has come to the tree with this call, which is not the one of this process.
 fn different(team: &Team, rank: usize, [number, about]: [u64; 2]) -> Failure {
     let (process, what) = (team.process(rank), What::of(about as u8));
     let who = process::named(process);

@@ -59,7 +59,9 @@ impl Path {
     /// Whether that has changed.
     pub fn has_news(&self, pulse: u64) -> bool {
         match &self.0 {
-            Channel::Ring(ring) => ring.try_lock().is_none_or(|writing| ring.pulse(&writing) != pulse),
+            Channel::Ring(ring) => {
+                ring.try_lock().is_none_or(|writing| ring.pulse(&writing) != pulse)
+            }
             Channel::Link(link) => link.credit.all_taken() != pulse || link.lost().is_some(),
             Channel::Local { .. } => false,
         }

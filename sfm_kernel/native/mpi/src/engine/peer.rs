@@ -106,7 +106,15 @@ impl Peer {
     pub fn new(rank: usize) -> Peer {
         let queues = Default::default();
         let (channel, lost, claims) = (OnceLock::new(), AtomicBool::new(false), Mutex::new(0));
-        Peer { rank, channel, making: Mutex::new(()), queues, lost, claims, readable: OnceLock::new() }
+        Peer {
+            rank,
+            channel,
+            making: Mutex::new(()),
+            queues,
+            lost,
+            claims,
+            readable: OnceLock::new(),
+        }
     }
 
     fn has_queued(&self) -> bool {

@@ -4,8 +4,8 @@ use std::sync::Mutex;
 
 use super::*;
 use crate::random::Random;
-use crate::segment;
 use crate::ring_sender::{RingSender, Step};
+use crate::segment;
 
 /// Keeps what it was given.
 #[derive(Default)]

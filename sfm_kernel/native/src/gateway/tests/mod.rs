@@ -15,9 +15,9 @@ use std::time::Duration;
 use super::flow::Pair;
 use super::handle::{Gateway, Listed, Options};
 use super::schedule::Scheduler;
+use crate::net::control::{dropped_of, ControlVoice, Reason, Role};
 use crate::net::frame::{site_number, Class, Header, Inner, Kind, HEADER, HOPS};
 use crate::net::seal::Secret;
-use crate::net::control::{dropped_of, Reason, Role, ControlVoice};
 
 const KEY: &[u8] = b"the gateway key of a test";
 /// A test that waits longer for something has failed: it will never come.

@@ -1,4 +1,4 @@
-//! Board: barriers and small reductions in memory that the members of a group share.
+//! CombiningTree: barriers and small reductions in memory that the members of a group share.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, TryLockError};
@@ -16,16 +16,16 @@ use super::errors::{closed, error, shm_error};
 use super::host::PyHost;
 use super::inbox::Inbox;
 use sfm_native::bell::Woken;
-use sfm_native::board::fold::{Cell, Kind, Op, ROOM};
-use sfm_native::board::Board;
 use sfm_native::calls::{self, Examined, Goal, Host, WaitFacts};
+use sfm_native::combining_tree::fold::{Cell, Kind, Op, ROOM};
+use sfm_native::combining_tree::CombiningTree;
 use sfm_native::core::WHATEVER;
 use sfm_native::segment::Doing;
 
-/// One member's end of a board.
-#[pyclass(name = "Board", module = "sfm_kernel._native", frozen)]
-pub struct PyBoard {
-    board: Mutex<Board>,
+/// One member's end of a tree.
+#[pyclass(name = "CombiningTree", module = "sfm_kernel._native", frozen)]
+pub struct PyCombiningTree {
+    tree: Mutex<CombiningTree>,
 }
 
 /// The last to come has to combine what all have brought.
@@ -39,7 +39,7 @@ const STRANGE: u32 = 102;
 const AT_ONCE: Duration = Duration::from_millis(1);
 
 #[pymethods]
-impl PyBoard {
+impl PyCombiningTree {
     #[new]
     fn new(
         py: Python<'_>,
@@ -48,15 +48,15 @@ impl PyBoard {
         fresh: PathBuf,
         members: usize,
         place: usize,
-    ) -> PyResult<PyBoard> {
+    ) -> PyResult<PyCombiningTree> {
         if members == 0 || members > sfm_native::segment::SLOTS || place >= members {
             return Err(PyValueError::new_err(format!("no place {place} among {members} members")));
         }
         let folder = path.parent().unwrap_or(&path).to_string_lossy().into_owned();
         let core = inbox.get().core.clone();
-        let board = Board::open(core, &path, &fresh, members, place);
-        let board = board.map_err(|failure| shm_error(py, failure, &folder))?;
-        Ok(PyBoard { board: Mutex::new(board) })
+        let tree = CombiningTree::open(core, &path, &fresh, members, place);
+        let tree = tree.map_err(|failure| shm_error(py, failure, &folder))?;
+        Ok(PyCombiningTree { tree: Mutex::new(tree) })
     }
 
     /// One round: what is brought, and what it came to. See `_native.pyi`.
@@ -91,17 +91,17 @@ impl PyBoard {
         result: &Bound<'py, PyBytes>,
         failed: bool,
     ) -> PyResult<bool> {
-        let board = self.lock(py)?;
+        let tree = self.lock(py)?;
         let kind = if failed { Kind::Failure } else { Kind::Result };
-        board.set_result(kind, result.as_bytes());
-        Ok(board.conclude())
+        tree.set_result(kind, result.as_bytes());
+        Ok(tree.conclude())
     }
 
     /// What each member has brought; for the last, and for all once the round is decided.
     #[pyo3(signature = (raw))]
     fn cells<'py>(&self, py: Python<'py>, raw: bool) -> PyResult<Bound<'py, PyList>> {
-        let board = self.lock(py)?;
-        let cells = (0..board.members()).map(|member| match board.cell(member) {
+        let tree = self.lock(py)?;
+        let cells = (0..tree.members()).map(|member| match tree.cell(member) {
             cell if raw => Ok(PyBytes::new(py, cell.bytes()).into_any()),
             cell => content(py, cell),
         });
@@ -156,7 +156,7 @@ impl<'a> Meeting<'a> {
     }
 }
 
-impl PyBoard {
+impl PyCombiningTree {
     /// One round.
     pub fn round<'py>(
         &self,
@@ -169,26 +169,26 @@ impl PyBoard {
     ) -> PyResult<(u32, Bound<'py, PyAny>)> {
         let Meeting { brought, op } = meeting;
         let mut guard = self.lock(py)?;
-        let board = &mut *guard;
-        if board.core().is_closed() {
+        let tree = &mut *guard;
+        if tree.core().is_closed() {
             return Err(closed(py));
         }
         let wraps = matches!(brought, Brought::Array(..));
         let (kind, bytes) = brought.parts();
-        if board.enter([call, detail ^ brought.mark()], *op, wraps, kind, bytes) {
-            if *op != Op::Keep && matches!(board.result().kind(), Kind::Bytes | Kind::Mixed) {
+        if tree.enter([call, detail ^ brought.mark()], *op, wraps, kind, bytes) {
+            if *op != Op::Keep && matches!(tree.result().kind(), Kind::Bytes | Kind::Mixed) {
                 return Ok((DUTY, py.None().into_bound(py)));
             }
-            board.conclude();
-        } else if !board.glance() {
-            wait(py, board, text, tick)?;
+            tree.conclude();
+        } else if !tree.glance() {
+            wait(py, tree, text, tick)?;
         }
-        outcome(py, board, brought, out)
+        outcome(py, tree, brought, out)
     }
 
     /// A member does one thing at a time.
-    fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Board>> {
-        match self.board.try_lock() {
+    fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, CombiningTree>> {
+        match self.tree.try_lock() {
             Ok(guard) => Ok(guard),
             Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => {
@@ -269,18 +269,16 @@ fn fits(out: &Bound<'_, PyAny>, found: &Numbers) -> bool {
 /// Wait until the round is decided. What ends the wait breaks the round off, for all.
 fn wait(
     py: Python<'_>,
-    board: &Board,
+    tree: &CombiningTree,
     text: &dyn Fn() -> String,
     tick: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
-    let waited = calls::wait(&PyHost(py), board.core(), &mut Decided { board, text, tick }, None);
+    let waited = calls::wait(&PyHost(py), tree.core(), &mut Decided { tree, text, tick }, None);
     match waited {
         Ok(_) => Ok(()),
-        Err(failure) if board.break_off() => Err(failure),
+        Err(failure) if tree.break_off() => Err(failure),
         // It was complete in that moment. What asked to stop is heard all the same.
-        Err(failure)
-            if failure.is_instance_of::<PyException>(py) && board.broken_by().is_none() =>
-        {
+        Err(failure) if failure.is_instance_of::<PyException>(py) && tree.broken_by().is_none() => {
             Ok(())
         }
         Err(failure) => Err(failure),
@@ -289,7 +287,7 @@ fn wait(
 
 /// A round is decided.
 struct Decided<'a, 'py> {
-    board: &'a Board,
+    tree: &'a CombiningTree,
     text: &'a dyn Fn() -> String,
     tick: &'a Bound<'py, PyAny>,
 }
@@ -298,7 +296,7 @@ impl<'py> Goal<PyHost<'py>> for Decided<'_, 'py> {
     type Out = ();
 
     fn poll(&mut self, _host: &PyHost<'py>, _all: bool) -> PyResult<Option<()>> {
-        Ok(self.board.is_decided().then_some(()))
+        Ok(self.tree.is_decided().then_some(()))
     }
 
     fn spin(&mut self, host: &PyHost<'py>) -> bool {
@@ -306,8 +304,8 @@ impl<'py> Goal<PyHost<'py>> for Decided<'_, 'py> {
     }
 
     fn sleep(&mut self, host: &PyHost<'py>, limit: Duration) -> Woken {
-        let board = self.board;
-        host.release(|| board.wait(limit))
+        let tree = self.tree;
+        host.release(|| tree.wait(limit))
     }
 
     /// Who is missing decides by coming: nothing that arrives here does.
@@ -321,26 +319,26 @@ impl<'py> Goal<PyHost<'py>> for Decided<'_, 'py> {
     }
 
     fn tick(&mut self, _host: &PyHost<'py>) -> PyResult<Option<String>> {
-        self.tick.call1((self.board.missing(),))?.extract()
+        self.tick.call1((self.tree.missing(),))?.extract()
     }
 
     /// Somebody else who is stuck, too, may have been faster.
     fn was_broken(&self) -> bool {
-        self.board.broken_by().is_some()
+        self.tree.broken_by().is_some()
     }
 }
 
 /// The result of a round that is decided, as Python has it.
 fn outcome<'py>(
     py: Python<'py>,
-    board: &Board,
+    tree: &CombiningTree,
     brought: &Brought<'_>,
     out: &Bound<'py, PyAny>,
 ) -> PyResult<(u32, Bound<'py, PyAny>)> {
-    if let Some(who) = board.broken_by() {
+    if let Some(who) = tree.broken_by() {
         return Ok((BROKEN, who.into_pyobject(py)?.into_any()));
     }
-    let result = board.result();
+    let result = tree.result();
     let kind = result.kind();
     let value = match (kind, brought) {
         (Kind::Ints | Kind::Floats, Brought::Array(..)) => match numbers(out) {

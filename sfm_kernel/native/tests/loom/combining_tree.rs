@@ -1,4 +1,4 @@
-//! The combining tree of a board, and the decision of a round.
+//! The combining tree of a tree, and the decision of a round.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 use sfm_native::bell::Bell;
-use sfm_native::board::climb::{arrive, Count, Decision, Node, Shape};
+use sfm_native::combining_tree::climb::{arrive, Count, Decision, Node, Shape};
 
 use super::check;
 
-/// A board in loom's memory: two cells for each member and node.
-struct Board {
+/// A tree in loom's memory: two cells for each member and node.
+struct CombiningTree {
     shape: Shape,
     counts: Vec<Count>,
     cells: Vec<[UnsafeCell<u64>; 2]>,
@@ -20,15 +20,15 @@ struct Board {
     members: usize,
 }
 
-impl Board {
-    fn new(members: usize) -> Arc<Board> {
+impl CombiningTree {
+    fn new(members: usize) -> Arc<CombiningTree> {
         let shape = Shape::new(members);
         let counts = (0..shape.nodes()).map(|_| Count::default()).collect();
         let cells = (0..members + shape.nodes())
             .map(|_| [UnsafeCell::new(0), UnsafeCell::new(0)])
             .collect();
         let (decision, bell) = (Decision::default(), Bell::default());
-        Arc::new(Board { shape, counts, cells, decision, bell, members })
+        Arc::new(CombiningTree { shape, counts, cells, decision, bell, members })
     }
 
     fn read(&self, index: usize, round: u64) -> u64 {
@@ -63,27 +63,27 @@ impl Board {
 #[test]
 fn all_members_of_a_board_find_the_whole_sum() {
     check(|| {
-        let board = Board::new(3);
-        let member = |member: usize, board: Arc<Board>| {
+        let tree = CombiningTree::new(3);
+        let member = |member: usize, tree: Arc<CombiningTree>| {
             for round in 1..=2 {
-                if board.enter(member, round, 10 * round + member as u64) {
-                    board.bell.ring();
+                if tree.enter(member, round, 10 * round + member as u64) {
+                    tree.bell.ring();
                 } else {
-                    board.wait(round);
+                    tree.wait(round);
                 }
-                let top = board.cells.len() - 1;
-                assert_eq!(board.read(top, round), 30 * round + 3);
+                let top = tree.cells.len() - 1;
+                assert_eq!(tree.read(top, round), 30 * round + 3);
                 // What another has brought can be read, too, as long as nobody is two rounds on.
-                assert_eq!(board.read((member + 1) % 3, round) / 10, round);
+                assert_eq!(tree.read((member + 1) % 3, round) / 10, round);
             }
         };
         let others: Vec<_> = (1..3)
             .map(|nth| {
-                let board = board.clone();
-                thread::spawn(move || member(nth, board))
+                let tree = tree.clone();
+                thread::spawn(move || member(nth, tree))
             })
             .collect();
-        member(0, board);
+        member(0, tree);
         others.into_iter().for_each(|other| other.join().unwrap());
     });
 }
@@ -91,27 +91,27 @@ fn all_members_of_a_board_find_the_whole_sum() {
 #[test]
 fn a_round_is_completed_for_all_or_broken_off_for_all() {
     check(|| {
-        let board = Board::new(2);
+        let tree = CombiningTree::new(2);
         let other = {
-            let board = board.clone();
+            let tree = tree.clone();
             thread::spawn(move || {
-                if !board.enter(1, 1, 1) {
+                if !tree.enter(1, 1, 1) {
                     // It has waited long enough, and gives up.
-                    board.decision.break_off(1, 1);
+                    tree.decision.break_off(1, 1);
                 }
-                board.bell.ring();
-                board.decision.broken_by(1)
+                tree.bell.ring();
+                tree.decision.broken_by(1)
             })
         };
-        if board.enter(0, 1, 1) {
-            board.bell.ring();
+        if tree.enter(0, 1, 1) {
+            tree.bell.ring();
         } else {
-            board.wait(1);
+            tree.wait(1);
         }
-        let seen = board.decision.broken_by(1);
+        let seen = tree.decision.broken_by(1);
         assert!(seen.is_none() || seen == Some(1));
         if seen.is_none() {
-            assert_eq!(board.read(board.cells.len() - 1, 1), 2);
+            assert_eq!(tree.read(tree.cells.len() - 1, 1), 2);
         }
         assert_eq!(other.join().unwrap(), seen);
     });

@@ -1,4 +1,4 @@
-//! The board: memory that the members of a group share, for barriers and small reductions.
+//! The tree: memory that the members of a group share, for barriers and small reductions.
 //!
 //! A file in the world's folder, made by whoever comes first and unlinked when all have it. In
 //! each round every member writes its own cell and arrives (`climb`); when the round is decided,
@@ -14,7 +14,7 @@
 //! that round before everybody has arrived in the one between, having read what it wanted.
 //!
 //! A member that dies leaves its round undecided for ever; the others find out and break it off.
-//! A board whose round was broken off is not used any more.
+//! A tree whose round was broken off is not used any more.
 
 pub mod climb;
 #[cfg(not(loom))]
@@ -23,4 +23,4 @@ pub mod fold;
 #[cfg(not(loom))]
 mod shared;
 #[cfg(not(loom))]
-pub use shared::Board;
+pub use shared::CombiningTree;

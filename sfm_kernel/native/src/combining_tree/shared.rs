@@ -1,4 +1,4 @@
-//! The board in shared memory.
+//! The tree in shared memory.
 
 use std::mem::size_of;
 use std::path::Path;
@@ -25,8 +25,8 @@ struct Header {
     bell: Padded<Bell>,
 }
 
-/// One member's view of a board.
-pub struct Board {
+/// One member's view of a tree.
+pub struct CombiningTree {
     core: Arc<Core>,
     mapping: Mapping<Header>,
     shape: Shape,
@@ -36,18 +36,18 @@ pub struct Board {
     round: u64,
 }
 
-impl Board {
-    /// The board at `path` for so many members, made if there is none; `place` is the own one.
+impl CombiningTree {
+    /// The tree at `path` for so many members, made if there is none; `place` is the own one.
     pub fn open(
         core: Arc<Core>,
         path: &Path,
         fresh: &Path,
         members: usize,
         place: usize,
-    ) -> Result<Board, ShmError> {
+    ) -> Result<CombiningTree, ShmError> {
         let shape = Shape::new(members);
         let cells = 2 * (members + shape.nodes());
-        let length = Board::first_cell(&shape) + cells * size_of::<Cell>();
+        let length = CombiningTree::first_cell(&shape) + cells * size_of::<Cell>();
         let mapping: Mapping<Header> = Mapping::create_or_open(path, fresh, length, |header| {
             let header: &Header = header;
             header.members.store(members as u32, Ordering::Relaxed);
@@ -57,13 +57,13 @@ impl Board {
             && mapping.members.load(Ordering::Relaxed) == members as u32
             && mapping.len() >= length;
         if !fits {
-            return Err(ShmError::Invalid(format!("{} is no such board", path.display())));
+            return Err(ShmError::Invalid(format!("{} is no such tree", path.display())));
         }
         if mapping.attached.fetch_add(1, Ordering::AcqRel) as usize + 1 == members {
             // Without a name it vanishes with its members, however they end.
             let _ = std::fs::remove_file(path);
         }
-        Ok(Board { core, mapping, shape, members, place, round: 0 })
+        Ok(CombiningTree { core, mapping, shape, members, place, round: 0 })
     }
 
     fn first_cell(shape: &Shape) -> usize {
@@ -94,7 +94,13 @@ impl Board {
         assert!(index < self.members + self.shape.nodes());
         let nth = 2 * index + (round % 2) as usize;
         // SAFETY: inside the mapping, whose length was checked.
-        unsafe { self.mapping.as_ptr().add(Board::first_cell(&self.shape)).cast::<Cell>().add(nth) }
+        unsafe {
+            self.mapping
+                .as_ptr()
+                .add(CombiningTree::first_cell(&self.shape))
+                .cast::<Cell>()
+                .add(nth)
+        }
     }
 
     /// Begin the next round with this in the own cell. True: this member is the last, and has to
@@ -126,7 +132,7 @@ impl Board {
         unsafe {
             let own = self.at(self.place);
             (*own).write(call, kind, bytes);
-            // SYNC POINT board/came: with the Acquire in `waits`.
+            // SYNC POINT combining_tree/came: with the Acquire in `waits`.
             (*own).round.store(self.round, Ordering::Release);
         }
         arrive(self.counts(), &self.shape, self.place, self.round, |node| {
@@ -178,7 +184,7 @@ impl Board {
         broken
     }
 
-    /// End the board for all: this round, or if that is decided, the next one cannot be completed.
+    /// End the tree for all: this round, or if that is decided, the next one cannot be completed.
     pub fn abandon(&mut self) -> bool {
         if self.is_decided() {
             self.round += 1;
@@ -191,7 +197,7 @@ impl Board {
         self.mapping.decision.broken_by(self.round)
     }
 
-    /// Whether somebody has broken off any round: the board is not used any more.
+    /// Whether somebody has broken off any round: the tree is not used any more.
     pub fn is_over(&self) -> bool {
         self.mapping.decision.broken_by(u64::MAX).is_some()
     }

@@ -89,7 +89,7 @@ pub fn arrive(
     mut combine: impl FnMut(Node),
 ) -> bool {
     for node in shape.path(member) {
-        // SYNC POINT board/climb: Release for what this member (or the node below) has written,
+        // SYNC POINT combining_tree/climb: Release for what this member (or the node below) has written,
         // Acquire for what the other children have.
         let before = counts[node.index].0 .0.fetch_add(1, Ordering::AcqRel);
         if before + 1 != round * node.children as u64 {
@@ -120,7 +120,7 @@ impl Decision {
         word / (WHO + 1) >= round || word & WHO != 0
     }
 
-    /// Who has broken off `round` or an earlier one. Such a board is not used any more.
+    /// Who has broken off `round` or an earlier one. Such a tree is not used any more.
     pub fn broken_by(&self, round: u64) -> Option<usize> {
         let word = self.word();
         // A later round that was broken off says that this one was completed.
@@ -139,12 +139,12 @@ impl Decision {
 
     fn make(&self, round: u64, who: u64) -> bool {
         let (open, made) = ((round - 1) * (WHO + 1), round * (WHO + 1) + who);
-        // SYNC POINT board/decision: Release for the result, with the Acquire in `word`.
+        // SYNC POINT combining_tree/decision: Release for the result, with the Acquire in `word`.
         self.0 .0.compare_exchange(open, made, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
     fn word(&self) -> u64 {
-        // SYNC POINT board/decision: with `make`.
+        // SYNC POINT combining_tree/decision: with `make`.
         self.0 .0.load(Ordering::Acquire)
     }
 }
