@@ -9,10 +9,9 @@
 In a notebook: ``%load_ext sfm_kernel``, then ``%sfm start 4``.
 
 The import rule (checked by import-linter, see pyproject.toml): each layer uses only those to its
-left, ``errors, states <- c <- message <- transport <- directory <- endpoint <- world, launch <-
+left, ``errors <- c <- message <- transport <- directory <- endpoint <- world, launch <-
 collectives, serving, records <- mpi, speedes, farm, mapreduce, remote <- bench, plots, lessons <-
-jupyter``. ``observe`` reads segments from outside and imports only ``errors``, ``states`` and
-``_native``.
+jupyter``. ``observe`` reads segments from outside and imports only ``errors`` and ``_native``.
 """
 
 from __future__ import annotations
@@ -116,7 +115,7 @@ _PLACES = {
 """Where names come from that are no errors."""
 
 _PLACE = {name: module for module, names in _PLACES.items() for name in names}
-_PARTS = ("collectives", "directory", "endpoint", "errors", "launch", "message", "states",
+_PARTS = ("collectives", "directory", "endpoint", "errors", "launch", "message",
           "transport", "watching", "world")  # fmt: skip
 """Modules that are there after ``import sfm_kernel``."""
 

@@ -542,15 +542,14 @@ class CombiningTree:
 
         Args:
             call, detail: 64 bits each, equal on all members.
-            op: what is done with numbers, by its code (native/src/combining_tree/fold.rs); 0: nothing.
+            op: the code of the operation on numbers (native/src/combining_tree/fold.rs); 0: none.
             value: a float, an int, a contiguous array, None; or what is ``packed``.
             out: where value is an array: one of the same kind for the result.
             text: what observers are told about the wait.
             tick: called with the places of the missing about every 100 ms of a wait. What it
                 raises breaks the round off and is raised here.
         Returns:
-            What it came to, by its code (fold.rs, and those in python/src/combining_tree.rs), and the
-            result. With code 100 the caller came last and has to ``conclude``; with 102 nothing
+            The outcome's code (fold.rs, and python/src/combining_tree.rs), and the result. With code 100 the caller came last and has to ``conclude``; with 102 nothing
             was done, since the value has to be packed.
         """
 
@@ -602,7 +601,7 @@ class Known:
     """What is known of a call before it is made."""
 
     def __new__(cls, number: int, array: int, mark: int, made: tuple[str, str]) -> Known:
-        """``number`` and ``array``: the operation's codes (native/src/combining_tree/fold.rs), or 0."""
+        """``number``, ``array``: the operation's codes (native/src/combining_tree/fold.rs), or 0."""
 
 @disjoint_base
 class Collectives:

@@ -19,7 +19,7 @@ from sfm_kernel.classroom.picture import LINES, encoded, sent
 from sfm_kernel.errors import SFMError
 from sfm_kernel.observe.explain import explain
 from sfm_kernel.observe.record.listing import key_of
-from sfm_kernel.observe.snapshot import Elsewhere, Observer, folder_of, pulse, snapshot
+from sfm_kernel.observe.snapshot import Observer, Remote, folder_of, pulse, snapshot
 
 EVERY = 1.0
 """Seconds between two looks."""
@@ -56,7 +56,7 @@ class Share:
         name: how it is called there.
         code: where lines of code are shown as well.
         told: what was said about deadlocks of late; each has ``time`` and ``text``.
-        elsewhere: gives the processes on other machines, see ``explain``.
+        remote: gives the processes on other machines, see ``explain``.
     Attributes:
         problem: why the class does not hear of this world now; empty while it does.
     Raises:
@@ -71,12 +71,12 @@ class Share:
         *,
         code: Code | None = None,
         told: Sequence[Any] = (),
-        elsewhere: Elsewhere | None = None,
+        remote: Remote | None = None,
     ) -> None:
         self._folder = folder_of(world)
         self.url, self.name, self.problem = url, name, ""
         self._line = _Line(url)
-        self._code, self._told, self._elsewhere = code, told, elsewhere
+        self._code, self._told, self._remote = code, told, remote
         self._observer = Observer()
         self._pulse: int | None = None
         self._sent: Any = None
@@ -107,7 +107,7 @@ class Share:
 
     def _run(self) -> None:
         # Processes on other machines are asked, which costs more than a look at memory.
-        every = pause = EVERY if self._elsewhere is None else 2 * EVERY
+        every = pause = EVERY if self._remote is None else 2 * EVERY
         while not self._over.wait(pause):
             try:
                 self._look()
@@ -128,7 +128,7 @@ class Share:
         if beat != self._pulse:
             self._pulse, self._moved = beat, now
         is_calm, is_due = now > self._moved + CALM, now >= self._due
-        if is_calm and not is_due and self._elsewhere is None:
+        if is_calm and not is_due and self._remote is None:
             return
         picture = self._picture()
         essence = _essence(picture)
@@ -141,11 +141,9 @@ class Share:
         self._sent, self._due = essence, now + SAID
 
     def _picture(self) -> dict[str, Any]:
-        told = self._elsewhere(False) if self._elsewhere else ()
+        told = self._remote(False) if self._remote else ()
         seen = snapshot(self._folder, told, self._observer)
-        said = explain(
-            self._folder, elsewhere=self._elsewhere, observer=self._observer, history=False
-        )
+        said = explain(self._folder, remote=self._remote, observer=self._observer, history=False)
         deadlocks = [{"time": one.time, "text": one.text} for one in list(self._told)[-3:]]
         lines = _listings(seen["processes"], self._code) if self._code else []
         return sent(self.name, seen, said, deadlocks, lines)

@@ -12,8 +12,8 @@ the whole result. A broadcast is written once there, and read by all.
 Messages: none. Depth: ceil(log4 p) combinations; for large arrays two rounds for each MB.
 
 Source: J. Van Iwaarden, J. Steinman, G. Blank, "A Combined Shared Memory and TCP/IP Implementation
-of the SPEEDES Communications Library", section 3.1 and Fig. 1; native/src/combining_tree/climb.rs tells
-what is done otherwise, and why.
+of the SPEEDES Communications Library", section 3.1 and Fig. 1. native/src/combining_tree/climb.rs
+says what is done otherwise, and why.
 """
 
 from __future__ import annotations

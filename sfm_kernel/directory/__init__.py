@@ -13,7 +13,7 @@ they go on when it is gone.
     cleaning  removes what the dead left
     server, watch, client, remote    the directory between machines
     gateways  those that the server knows, and their key
-    relays, pictures, elsewhere      what observers see of processes on other machines
+    carrier   takes what relays and observers say to each other as bytes, and reads none of it
     signals   ends or interrupts a process of this machine, and never a stranger
 
 Only ``server`` and ``client`` import zmq.
@@ -31,7 +31,6 @@ from sfm_kernel.errors import WorldError
 if TYPE_CHECKING:
     from sfm_kernel.directory.cleaning import clean, remove_world, worlds
     from sfm_kernel.directory.client import Client
-    from sfm_kernel.directory.elsewhere import Elsewhere
     from sfm_kernel.directory.local import LocalDirectory
     from sfm_kernel.directory.remote import RemoteDirectory
     from sfm_kernel.directory.server import DirectoryServer
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Client",
     "DirectoryServer",
-    "Elsewhere",
     "LocalDirectory",
     "RemoteDirectory",
     "clean",
@@ -97,7 +95,6 @@ def __getattr__(name: str) -> Any:
 _PLACE = {
     "Client": "client",
     "DirectoryServer": "server",
-    "Elsewhere": "elsewhere",
     "LocalDirectory": "local",
     "RemoteDirectory": "remote",
     "clean": "cleaning",

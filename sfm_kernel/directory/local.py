@@ -13,7 +13,7 @@ from typing import Any
 from sfm_kernel.directory.cleaning import remove_unused, sweep
 from sfm_kernel.directory.folders import WorldFolder, is_alive
 from sfm_kernel.directory.table import JoinRequest, Table
-from sfm_kernel.errors import EndpointClosed, WorldAccess, WorldError, WorldGone
+from sfm_kernel.errors import EndpointClosed, WorldAccess, WorldGone
 from sfm_kernel.transport.base import Gateway, Member, Name
 
 KEY_BYTES = 32
@@ -63,6 +63,10 @@ class LocalDirectory:
     @property
     def key(self) -> bytes:
         return self._key
+
+    @property
+    def client(self) -> None:
+        return None
 
     def join(
         self,
@@ -135,24 +139,6 @@ class LocalDirectory:
             # The stamp is older than the table or as old: a newer one is noticed next time.
             self._seen = stamp, uids
         return uids
-
-    # ---- for observers: all processes are on this machine, where they see them themselves ----
-
-    def pictures(self, fresh: bool = False) -> list[dict[str, Any]]:
-        """What processes on other machines do, see ``Elsewhere``: there are none."""
-        return []
-
-    def pulse(self) -> int:
-        """A number that changes whenever ``pictures`` does."""
-        return 0
-
-    def judge(self, uid: str, call: int, judgement: str) -> bool:
-        """End a blocked call on another machine: False, there is none."""
-        return False
-
-    def interrupt(self, uid: str) -> None:
-        """Interrupt a process on another machine. Raises WorldError, since there is none."""
-        raise WorldError(f"process {uid!r} is not on another machine: this world has only one")
 
     def close(self) -> None:
         """Let go of the folder. Idempotent; does not leave.

@@ -10,11 +10,9 @@ from typing import Any
 
 from sfm_kernel.directory.cleaning import sweep
 from sfm_kernel.directory.client import ANSWER_SECONDS, Client
-from sfm_kernel.directory.elsewhere import Elsewhere
 from sfm_kernel.directory.folders import WorldFolder, is_alive
 from sfm_kernel.directory.table import JoinRequest
 from sfm_kernel.errors import EndpointClosed, WorldGone
-from sfm_kernel.states import Pictures
 from sfm_kernel.transport.address import check_key
 from sfm_kernel.transport.base import Gateway, Member, Name
 
@@ -58,7 +56,6 @@ class RemoteDirectory:
         except BaseException:
             self._folder.close()
             raise
-        self._elsewhere = Elsewhere(self._client)
         self._is_told = False
         self._watcher: Callable[[list[Gateway], list[str]], None] | None = None
 
@@ -73,6 +70,10 @@ class RemoteDirectory:
     @property
     def key(self) -> bytes:
         return self._client.key
+
+    @property
+    def client(self) -> Client:
+        return self._client
 
     def join(
         self,
@@ -191,24 +192,6 @@ class RemoteDirectory:
         gone = (were | {one.uid for one in self._departed}) - had_left - self._living
         if self._watcher is not None and (gone or gateways != before):
             self._watcher(list(gateways), list(gone))
-
-    # ---- for observers: processes of other machines, see ``Elsewhere`` ----
-
-    def pictures(self, fresh: bool = False) -> Pictures:
-        """What the world's processes do; see ``Elsewhere.pictures``. Raises nothing."""
-        return self._elsewhere.pictures(fresh)
-
-    def pulse(self) -> int:
-        """A number that changes whenever ``pictures`` does."""
-        return self._elsewhere.pulse()
-
-    def judge(self, uid: str, call: int, judgement: str) -> bool:
-        """End a blocked call of a process; see ``Elsewhere.judge``."""
-        return self._elsewhere.judge(uid, call, judgement)
-
-    def interrupt(self, uid: str) -> None:
-        """Send SIGINT to a process; see ``Elsewhere.interrupt``."""
-        self._elsewhere.interrupt(uid)
 
     def close(self) -> None:
         """Release the connection and the folder. Idempotent; does not leave."""

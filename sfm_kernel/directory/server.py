@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import zmq
 
+from sfm_kernel.directory.carrier import Carrier
 from sfm_kernel.directory.folders import check_world
 from sfm_kernel.directory.gateways import (
     GATEWAYS_PURPOSE,
@@ -22,7 +23,6 @@ from sfm_kernel.directory.gateways import (
     Gateways,
 )
 from sfm_kernel.directory.liveness import LivenessMonitor
-from sfm_kernel.directory.relays import Relays
 from sfm_kernel.directory.table import UID, JoinRequest, Table
 from sfm_kernel.directory.zmq.admission import Admission
 from sfm_kernel.directory.zmq.curve import GATEWAY, Keys, gateway_key
@@ -49,10 +49,11 @@ class DirectoryServer:
     """Keeps the table of ``world`` and serves it from a thread until ``close``.
 
     A request is one JSON object, {"number", "ask": "hello" | "join" | "leave" | "state" | "relay" |
-    "pictures" | "order" | "enlist" | "reports", ...}; its answer has the same number, and "server",
-    which differs for each server that ever ran. Pictures go with it as they are. Only who knows
-    the key can ask; gateways, with theirs, enlist, and are told of gateways, and of members no more
-    than uid, name and site. What members say about files is stored and never opened.
+    "snapshots" | "order" | "answer" | "enlist" | "reports", ...}; its answer has the same number,
+    and "server", which differs for each server that ever ran. What relays and observers say to each
+    other goes with it as bytes, which the server does not read. Only who knows the key can ask;
+    gateways, with theirs, enlist, and are told of gateways, and of members no more than uid, name
+    and site. What members say about files is stored and never opened.
 
     Args:
         world: its name, which clients must give as well.
@@ -72,7 +73,7 @@ class DirectoryServer:
         self._version = 0
         self._watches: dict[str, LivenessMonitor] = {}
         self._gateways = Gateways()
-        self._relays = Relays()
+        self._carrier = Carrier()
         self._subscribers: dict[bytes, int] = {}
         self._closing = False
         keys = Keys(key, MEMBERS_PURPOSE)
@@ -132,7 +133,7 @@ class DirectoryServer:
                     client, request, *rest = (frame.bytes for frame in frames)
                     self._serve_one(client, user, request, rest[0] if rest else b"")
                 # What has come while something was sent is told by no descriptor.
-                if not self._tell_subscribers() and not self._relays.release():
+                if not self._tell_subscribers() and not self._carrier.release():
                     self._wait()  # the last look at each ZeroMQ socket found nothing
         finally:
             for watch in self._all_watches():
@@ -152,7 +153,7 @@ class DirectoryServer:
             if watch.fileno() >= 0:
                 poller.register(watch, select.POLLIN | (0 if watch.settled else select.POLLOUT))
         restless = not all(watch.settled for watch in watches)
-        due = [self._relays.next(), *(watch.due for watch in watches)]
+        due = [self._carrier.next(), *(watch.due for watch in watches)]
         limits = [TICK_MS] if restless else []
         limits += [math.ceil(1000 * one) for one in due if one is not None]
         poller.poll(min(limits, default=None))
@@ -175,7 +176,7 @@ class DirectoryServer:
             self._version += 1
 
     def _bury(self, uids: Sequence[str]) -> None:
-        """Their machine's relay has seen that these are dead. It knows also who is not listed."""
+        """The relay of their machine has seen that these are dead; some may not be listed."""
         if not all(UID.fullmatch(uid) for uid in uids):
             raise ValueError("a process's uid has 32 hexadecimal digits")
         for uid in uids:
@@ -201,15 +202,18 @@ class DirectoryServer:
                     return reply(self._state_for_gateways(asked))
             if asked["ask"] == "relay":
                 self._bury(asked["dead"])
-                self._relays.hear(asked, body, reply)
+                self._carrier.serve_relay(asked, body, reply)
             elif asked["ask"] == "order":
-                self._relays.order(asked, reply)
+                self._carrier.order(asked["uid"], body, reply)
+            elif asked["ask"] == "answer":
+                self._carrier.answer(int(asked["order"]), body)
+                reply({})
             elif asked["ask"] == "subscribe":
                 self._subscribe(client, -1)
-            elif asked["ask"] == "pictures":
+            elif asked["ask"] == "snapshots":
                 listed = frozenset(one.uid for one in self._table.members)
-                shown, bodies = self._relays.show(asked, listed)
-                reply(shown | self._state(asked), bodies)
+                answer, bodies = self._carrier.serve_observer(asked, listed)
+                reply(answer | self._state(asked), bodies)
             else:
                 reply(self._handlers[asked["ask"]](self, asked))
                 if asked["ask"] == "join":

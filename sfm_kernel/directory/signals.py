@@ -14,7 +14,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from sfm_kernel.directory.folders import is_alive
-from sfm_kernel.states import is_pid
+
+MOST_PID = 1 << 22
+"""No process of Linux has a larger number (PID_MAX_LIMIT)."""
 
 
 class NotReached(Exception):
@@ -68,7 +70,7 @@ def _hold(segment: str, pid: Any, who: str = "it") -> int:
     """A descriptor of the living process that has this segment; raises NotReached."""
     if not os.path.exists(segment) or not is_alive(segment):
         raise NotReached(f"{who} has ended")
-    if not is_pid(pid):
+    if type(pid) is not int or not 0 < pid <= MOST_PID:
         raise NotReached(f"{who} cannot be reached: its segment does not say which process it is")
     try:
         descriptor = os.pidfd_open(pid)

@@ -133,6 +133,11 @@ class Endpoint(Messaging):
         """The world's folder in shared memory, for observers."""
         return self._directory.folder
 
+    @property
+    def directory(self) -> Directory:
+        """Where the world's members are listed."""
+        return self._directory
+
     def context(self, name: str) -> Context:
         """The space of messages of this name, always the same; see ``Context``."""
         if not isinstance(name, str) or not name:
@@ -167,18 +172,6 @@ class Endpoint(Messaging):
     def members(self) -> list[Member]:
         """Everybody in the world, the dead that nobody replaced among them, as known now."""
         return self._peers.members()
-
-    def pictures(self, fresh: bool = False) -> Sequence[dict[str, Any]]:
-        """What other machines' processes do, and what gateways tell: for ``observe``.
-
-        ``observe.snapshot(sfm, sfm.pictures())`` shows the whole world, as does
-        ``observe.explain(sfm, elsewhere=sfm.pictures)``; without, they show this machine's part.
-        Other machines begin to tell with the first call, and are shown by one of the next.
-
-        Args:
-            fresh: for proofs: what is not known to be so now is shown so that it proves nothing.
-        """
-        return self._directory.pictures(fresh)
 
     def alive(self, member: Member) -> bool:
         """Whether this member still runs and has not left."""

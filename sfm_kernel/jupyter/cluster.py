@@ -34,6 +34,7 @@ from sfm_kernel.jupyter.places import (
 )
 from sfm_kernel.jupyter.settings import Settings
 from sfm_kernel.jupyter.sites import TOLD, Gateways, Sites
+from sfm_kernel.relay.view import RemoteView
 from sfm_kernel.transport.base import Member
 
 PATIENCE = 60.0
@@ -131,7 +132,7 @@ class Engines:
     Attributes:
         cluster, client: ipyparallel's.
         names: the engines' names by rank; empty if somebody else started them.
-        directory: who is in the world.
+        directory: who is in the world. view: what is known here of other machines.
         world, key, url: the world's name and secret, and where its directory is served, if it is.
         connection: what the clients' connection file says.
         settings: the administrator's limits.
@@ -152,6 +153,7 @@ class Engines:
         self.connection: dict[str, Any] = {}
         self.client: Any = None
         self.directory: Any = None
+        self.view = RemoteView(None)
         self.world, self.key = "", b""
         self.url: str | None = None
         self._launcher: Any = None
@@ -210,6 +212,7 @@ class Engines:
         if self.sites and not self.url:
             raise WorldError("the controller could not start the directory server that sites need")
         self.directory = open_directory(self.world, create=True, url=self.url, key=self.key)
+        self.view = RemoteView.of(self.directory)
 
     def settle(self) -> None:
         """Return when all engines are in the world.

@@ -23,6 +23,7 @@ from sfm_kernel.jupyter.places import notebook_site, running_clusters
 from sfm_kernel.jupyter.settings import Settings
 from sfm_kernel.jupyter.sites import LOOPBACK, Sites
 from sfm_kernel.observe.record import Told
+from sfm_kernel.relay.view import RemoteView
 from sfm_kernel.transport.base import Member, Name
 
 _KEPT = 20
@@ -185,14 +186,11 @@ class Home:
         """Have that many engines; see ``cluster.Engines.rescale``."""
         self._engines.rescale(count)
 
-    def pictures(self, fresh: bool = False) -> Sequence[dict[str, Any]]:
-        """What the world's processes on other machines do, for observers; see ``Elsewhere``."""
-        told: Sequence[dict[str, Any]] = self._engines.directory.pictures(fresh)
-        return told
-
-    def judge(self, uid: str, call: int, judgement: str) -> bool:
-        """End a blocked call on another machine; see ``observe.deadlocks.end_calls``."""
-        return bool(self._engines.directory.judge(uid, call, judgement))
+    @property
+    def view(self) -> RemoteView:
+        """What is known here of the world's processes on other machines."""
+        view: RemoteView = self._engines.view
+        return view
 
     @contextmanager
     def waiting(self) -> Iterator[None]:

@@ -136,7 +136,7 @@ class IdleWatch:
 
         try:
             folder = os.path.join(root(), self._engines.world)
-            seen = snapshot(folder, self._engines.directory.pictures(False))["processes"]
+            seen = snapshot(folder, self._engines.view.states())["processes"]
         except (OSError, SFMError):  # the world has just ended
             return None
         living = [one for one in seen if one["alive"]]

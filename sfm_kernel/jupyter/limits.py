@@ -20,7 +20,7 @@ from sfm_kernel.directory.folders import make_root
 from sfm_kernel.errors import LimitReached
 from sfm_kernel.jupyter.settings import Settings, size, size_in_words
 from sfm_kernel.observe.snapshot import states
-from sfm_kernel.states import parse
+from sfm_kernel.observe.states import parse
 
 MEMORY = "SFM_MEMORY_LIMIT"
 """The environment variable with the bytes that an engine may take for itself."""

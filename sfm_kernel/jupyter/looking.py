@@ -39,11 +39,11 @@ def _queues(home: Home, words: Sequence[str]) -> None:
 
 
 def _sites(home: Home, words: Sequence[str]) -> None:
-    display(SitesView(snapshot(home.sfm, home.pictures())))
+    display(SitesView(snapshot(home.sfm, home.view.states())))
 
 
 def _why(home: Home, words: Sequence[str]) -> None:
-    display(Diagnosis(explain(home.sfm, JUDGE, home.pictures, at_work=home.at_work)))
+    display(Diagnosis(explain(home.sfm, JUDGE, home.view.states, at_work=home.at_work)))
 
 
 def _timeline(home: Home, words: Sequence[str]) -> None:
@@ -72,7 +72,7 @@ LOOKS: dict[str, Look] = {
 
 
 def _processes(home: Home) -> list[dict[str, Any]]:
-    processes: list[dict[str, Any]] = snapshot(home.sfm, home.pictures())["processes"]
+    processes: list[dict[str, Any]] = snapshot(home.sfm, home.view.states())["processes"]
     return processes
 
 

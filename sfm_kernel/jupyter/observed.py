@@ -71,7 +71,7 @@ class Watcher:
         sfm, over = self._home.sfm, self._over
         if self._own and over.wait(_PATIENCE):
             return
-        watch = DeadlockMonitor(sfm, elsewhere=self._home.pictures)
+        watch = DeadlockMonitor(sfm, remote=self._home.view.states)
         own = sfm.uid if self._own else ""
         lookout = DeadlockReporter(watch, self._tell, self._end if self._ends else None, of=own)
         while not over.wait(_LOOK_EVERY):
@@ -87,7 +87,7 @@ class Watcher:
         print("\n".join(filter(None, (text, hint))), file=sys.stderr)
 
     def _end(self, found: dict[str, Any]) -> list[Any]:
-        return end_calls(self._home.sfm, found, brief=True, elsewhere=self._home.judge)
+        return end_calls(self._home.sfm, found, brief=True, remote=self._home.view.judge)
 
     def stop(self) -> None:
         """It tells and ends nothing any more."""
@@ -105,7 +105,7 @@ class _Left:
     """What is in a world's inboxes, and what was lost with the dead."""
 
     def __init__(self, home: Home) -> None:
-        seen = snapshot(home.sfm, home.pictures(True))["processes"]
+        seen = snapshot(home.sfm, home.view.states(True))["processes"]
         self._processes = {one["uid"]: one for one in seen}
 
     def since(self, before: _Left) -> str:

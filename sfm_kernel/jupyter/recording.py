@@ -104,7 +104,7 @@ def write(
             sources=sources(lines),
             cells=_ran(home, since=found.data["begin"]),
             facts=machine(),
-            elsewhere=home.pictures,
+            remote=home.view.states,
             run=found,
             patience=JUDGE,
         )

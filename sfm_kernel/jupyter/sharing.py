@@ -46,9 +46,9 @@ def start(home: Home, lines: Lines, words: Sequence[str]) -> Share:
     name = values["--name"] or _user()
     told = home.told
     code = sources(lines) if shows_code else None
-    pictures = home.pictures if home.url else None
+    remote = home.view.states if home.url else None
     try:
-        share = Share(home.sfm, url, name, code=code, told=told, elsewhere=pictures)
+        share = Share(home.sfm, url, name, code=code, told=told, remote=remote)
     except NotShared as problem:
         raise UsageError(f"%sfm share: nothing is shared: {problem}") from None
     parts = urlsplit(url)

@@ -70,7 +70,7 @@ class Picture:
     def draw(self, remark: str = "") -> None:
         """Show what is now. Raises OSError or SFMError where the world is gone."""
         sfm = self._home.sfm
-        processes = snapshot(sfm, self._home.pictures())["processes"]
+        processes = snapshot(sfm, self._home.view.states())["processes"]
         others = [one for one in processes if one["alive"] and one["uid"] != sfm.uid]
         rest = all(one["state"] == "idle" for one in others)
         self._rests_since = (self._rests_since or time.monotonic()) if rest else None
@@ -88,7 +88,7 @@ class Picture:
         if acts or not blocked or now - max(one["since"] for one in blocked) < _STANDS:
             self._said = None
         elif self._said is None or time.monotonic() >= self._due:
-            self._said = explain(self._home.sfm, elsewhere=self._home.pictures)
+            self._said = explain(self._home.sfm, remote=self._home.view.states)
             self._due = time.monotonic() + _STANDS
         return self._said
 

@@ -7,7 +7,8 @@
     record      all of it as one file, for who has no Jupyter
     events      the traces that the timeline is made of
     places      lines of programs
-    schema.json the shape of it all
+    states      what a segment says, and whether that makes sense
+    schema.json the shape of it all, the one source of it
 
 A world is given by its folder in shared memory (``Endpoint.folder``) or by an endpoint in it.
 """

@@ -13,7 +13,8 @@ from typing import Any
 
 from sfm_kernel import _native
 from sfm_kernel.observe.explain import explain
-from sfm_kernel.observe.snapshot import Elsewhere, calls, folder_of, segments
+from sfm_kernel.observe.snapshot import Remote, calls, folder_of, segments
+from sfm_kernel.observe.states import LONGEST_JUDGEMENT
 
 PROOF = 2.0
 """Seconds for which a deadlock has to stand before it is broken."""
@@ -26,7 +27,7 @@ class DeadlockMonitor:
         world: its folder on this machine, or an endpoint in it.
         proof: seconds for which the same calls must have been stuck.
         clock: for tests.
-        elsewhere: gives the processes on other machines, see ``explain``.
+        remote: gives the processes on other machines, see ``explain``.
     """
 
     def __init__(
@@ -34,10 +35,10 @@ class DeadlockMonitor:
         world: Any,
         proof: float = PROOF,
         clock: Callable[[], float] = time.monotonic,
-        elsewhere: Elsewhere | None = None,
+        remote: Remote | None = None,
     ) -> None:
         self._folder, self._proof, self._clock = folder_of(world), proof, clock
-        self._elsewhere = elsewhere
+        self._remote = remote
         self._blocked: frozenset[tuple[str, int]] = frozenset()
         self._stuck: dict[str, int] = {}
         self._since = self._looked = 0.0
@@ -49,7 +50,7 @@ class DeadlockMonitor:
         as long; its verdict is another one, and nobody is stuck. To be called several times a
         second; a longer pause begins the proof anew.
         """
-        before, self._blocked = self._blocked, _blocked(self._folder, self._elsewhere)
+        before, self._blocked = self._blocked, _blocked(self._folder, self._remote)
         looked, self._looked = self._looked, self._clock()
         if self._looked - looked > self._proof / 2:
             self._stuck = {}
@@ -57,7 +58,7 @@ class DeadlockMonitor:
             self._stuck = {}
             return None
         due = bool(self._stuck) and self._clock() - self._since >= self._proof
-        diagnosis = explain(self._folder, elsewhere=self._elsewhere, history=due)
+        diagnosis = explain(self._folder, remote=self._remote, history=due)
         names = (diagnosis["but_for"] or diagnosis)["stuck"]
         stuck = {one["uid"]: one["call"] for one in diagnosis["processes"] if one["name"] in names}
         if not stuck or stuck != self._stuck:
@@ -114,9 +115,9 @@ def explanation(diagnosis: dict[str, Any]) -> str:
     return "\n".join([f"{diagnosis['title']}.", *diagnosis["sentences"]])
 
 
-def _blocked(folder: str, elsewhere: Elsewhere | None) -> frozenset[tuple[str, int]]:
+def _blocked(folder: str, remote: Remote | None) -> frozenset[tuple[str, int]]:
     """Processes that are in a blocked call, each with its number."""
-    known = calls(folder, elsewhere(False) if elsewhere else ()).items()
+    known = calls(folder, remote(False) if remote else ()).items()
     return frozenset((uid, call) for uid, (call, state) in known if state.startswith("blocked"))
 
 
@@ -125,18 +126,19 @@ Judge = Callable[[str, int, str], bool]
 
 
 def end_calls(
-    world: Any, diagnosis: dict[str, Any], brief: bool = False, elsewhere: Judge | None = None
+    world: Any, diagnosis: dict[str, Any], brief: bool = False, remote: Judge | None = None
 ) -> list[Any]:
     """End the blocked calls of a deadlock with DeadlockDetected.
 
     Args:
         brief: the errors tell of their own process only, not the whole diagnosis.
-        elsewhere: ends the calls of processes that are not on this machine.
+        remote: ends the calls of processes that are not on this machine.
     Returns:
         The names of the processes whose calls it was. A message that a call was to send or receive
         is where it was: in the inbox, or not sent.
     """
-    here = segments(folder_of(world))
+    folder = folder_of(world)
+    here = segments(folder)
     ended = []
     for one in diagnosis["processes"]:
         if one["verdict"] != "stuck":
@@ -144,9 +146,9 @@ def end_calls(
         uid, call = one["uid"], one["call"]
         judgement = _judgement(diagnosis, [one["text"]] if brief else diagnosis["sentences"])
         if uid in here:
-            is_ended = _native.judge(here[uid], call, judgement)
+            is_ended = judge(folder, uid, call, judgement)
         else:
-            is_ended = elsewhere is not None and elsewhere(uid, call, judgement)
+            is_ended = remote is not None and remote(uid, call, judgement)
         if is_ended:
             ended.append(one["name"])
     return ended
@@ -155,24 +157,39 @@ def end_calls(
 def judge(folder: str, uid: str, call: int, judgement: str) -> bool:
     """End the blocked call number ``call`` of a process that has its segment here.
 
-    False if that call is over. ``judgement``: JSON, with "cycle" and "why".
+    False if that call is over. ``judgement``: JSON, with "cycle" and "why"; where it is too long
+    for a segment it is shortened.
     """
     path = segments(folder).get(uid)
-    return path is not None and _native.judge(path, call, judgement)
+    return path is not None and _native.judge(path, call, shortened(judgement))
 
 
-def _judgement(diagnosis: dict[str, Any], told: list[str]) -> str:
+def _judgement(diagnosis: dict[str, Any], sentences: list[str]) -> str:
     """The cycle, and why, as JSON that fits into a segment."""
-    cycle = diagnosis["cycle"] or diagnosis["stuck"]
-    for length in range(len(told), -1, -1):
-        rest = [] if length == len(told) else [f"… and {len(told) - length} lines more"]
-        why = "\n".join([diagnosis["title"] + ".", *told[:length], *rest])
+    why = "\n".join([diagnosis["title"] + ".", *sentences])
+    found = {"cycle": diagnosis["cycle"] or diagnosis["stuck"], "why": why}
+    return shortened(json.dumps(found, ensure_ascii=False))
+
+
+def shortened(judgement: str) -> str:
+    """The same judgement with as many of its first lines as a segment has room for."""
+    if _fits(judgement):
+        return judgement
+    found = json.loads(judgement)
+    cycle, (title, *told) = found["cycle"], found["why"].split("\n")
+    for length in range(len(told) - 1, -1, -1):
+        why = "\n".join([title, *told[:length], f"… and {len(told) - length} lines more"])
         judgement = json.dumps({"cycle": cycle, "why": why}, ensure_ascii=False)
-        if len(judgement.encode()) <= _LONGEST:
+        if _fits(judgement):
             return judgement
-    short = {"cycle": cycle[:5], "why": diagnosis["title"][:200]}  # very long names
-    return json.dumps(short, ensure_ascii=False)
+    # Very long names, or very many of them.
+    names = [one[:_NAME] if isinstance(one, str) else one for one in cycle[:5]]
+    return json.dumps({"cycle": names, "why": title[:_TITLE]}, ensure_ascii=False)
 
 
-_LONGEST = 8192
-"""Bytes of the text that a segment has room for (``judgement`` in native/src/segment.rs)."""
+_NAME, _TITLE = 64, 200
+"""Characters of a name, and of a title, that are left where everything else was not enough."""
+
+
+def _fits(judgement: str) -> bool:
+    return len(judgement.encode()) <= LONGEST_JUDGEMENT

@@ -19,7 +19,14 @@ from sfm_kernel._native import Observer as Observer  # for who looks often
 from sfm_kernel.observe.code_locations import code_location
 from sfm_kernel.observe.links import links_of, sites_of
 from sfm_kernel.observe.literals import literal
-from sfm_kernel.states import UNSETTLED, are_sound, damaged, parse, parse_others
+from sfm_kernel.observe.states import (
+    UNSETTLED,
+    State,
+    are_sound,
+    damaged,
+    parse,
+    parse_others,
+)
 
 WHATEVER = UNSETTLED - 1
 """Nothing that arrives decides a call (``WHATEVER`` in native/src/core/helpers.rs)."""
@@ -27,10 +34,7 @@ WHATEVER = UNSETTLED - 1
 SHARED = ""
 """The uid of peers that are not told apart, since there were too many."""
 
-State = Mapping[str, Any]
-"""What a segment says, see ``states``."""
-
-Elsewhere = Callable[[bool], Sequence[State]]
+Remote = Callable[[bool], Sequence[State]]
 """Gives the states of processes on other machines, with "here": False. Called with True it shows
 what is not known to have been so after the call began in such a way that it proves nothing."""
 
@@ -50,14 +54,14 @@ _SEGMENT = re.compile(r"[0-9a-f]{32}\.seg")
 
 
 def snapshot(
-    world: Any, elsewhere: Iterable[State] = (), observer: Observer | None = None
+    world: Any, remote: Iterable[State] = (), observer: Observer | None = None
 ) -> dict[str, Any]:
     """What the processes of a world are doing now.
 
     Args:
         world: its folder on this machine, ``Endpoint.folder``, or an endpoint in it.
-        elsewhere: states of processes on other machines; one that is here as well is left out. As
-            ``Pictures`` it tells of gateways, too.
+        remote: states of processes on other machines; one that is here as well is left out. As
+            ``RemoteStates`` it tells of gateways, too.
         observer: for who looks often: what it has seen it need not open again.
     Returns:
         As ``schema.json`` has it, "snapshot": ``world``, ``time`` and ``processes``, by rank, those
@@ -68,8 +72,8 @@ def snapshot(
         stopped, or is in a C function that holds the GIL.
     """
     folder = folder_of(world)
-    gateways = getattr(elsewhere, "gateways", ())
-    read = [_Process(one) for one in _all(states(folder, observer), elsewhere)]
+    gateways = getattr(remote, "gateways", ())
+    read = [_Process(one) for one in _all(states(folder, observer), remote)]
     names = {one.uid[16:]: one.name for one in read}
     taken = {(one.uid[16:], peer): count for one in read for peer, count in one.taken()}
     since = {one.uid[16:]: one.state["since"] for one in read if one.state["alive"]}
@@ -111,12 +115,12 @@ def states(folder: str, observer: Observer | None = None) -> list[dict[str, Any]
 
 
 def calls(
-    folder: str, elsewhere: Iterable[State] = (), observer: Observer | None = None
+    folder: str, remote: Iterable[State] = (), observer: Observer | None = None
 ) -> dict[str, tuple[int, str]]:
     """The number of each process's latest blocked call, and its state, by uid; asks nobody."""
     paths = segments(folder)
     read = (observer or Observer()).calls(list(paths.values()))
-    found = {one["uid"]: (one["call"], one["state"]) for one in elsewhere}
+    found = {one["uid"]: (one["call"], one["state"]) for one in remote}
     return found | {uid: one[::-1] for uid, one in zip(paths, read, strict=True) if one}
 
 
@@ -126,9 +130,9 @@ def _checked(uid: str, state: dict[str, Any]) -> dict[str, Any]:
     return damaged(uid, state["alive"])
 
 
-def _all(here: Iterable[State], elsewhere: Iterable[State]) -> Iterable[State]:
+def _all(here: Iterable[State], remote: Iterable[State]) -> Iterable[State]:
     """Each process once: what is seen here goes before what is told."""
-    return ({one["uid"]: one for one in elsewhere} | {one["uid"]: one for one in here}).values()
+    return ({one["uid"]: one for one in remote} | {one["uid"]: one for one in here}).values()
 
 
 def folder_of(world: Any) -> str:

@@ -1,19 +1,22 @@
-"""Shows the processes of one machine to observers on others.
+"""The processes of one machine as observers on other machines see them.
 
-A process of its own, one for each world on a machine: it reads the segments in the world's folder
-as every observer does, so that the picture stays true while a process holds its GIL, is stopped, or
-has died. It is no member of the world. It tells the directory server who has died, since the server
-may have no way to that process. As long as somebody looks it shows what it sees, and carries out
-what an observer there wants: to end a blocked call that is part of a deadlock, to interrupt a
-process.
+A relay is a process of its own, one for each world on a machine: it reads the segments in the
+world's folder as every observer does, so that its snapshots stay true while a process holds its
+GIL, is stopped, or has died. It is no member of the world. It tells the directory server who has
+died, since the server may have no route to that process. While somebody observes the world it sends
+snapshots, and does what an observer wants: it ends a blocked call that is part of a deadlock, or
+interrupts a process. An observer has a ``view.RemoteView``. The directory server carries what the
+two say to each other, and does not read it.
 
     python -m sfm_kernel.relay      by hand: the world from SFM_WORLD, SFM_DIRECTORY and SFM_KEY
 
 Engines that join through a directory server call ``start``. A relay ends when no process of the
 world lives on its machine any more, or the server is gone; it leaves no file.
 
-    lock      that there is one
-    watching  what it does
+    lock      no second relay of a world runs on a machine
+    process   what a relay does
+    wire      what relays and observers send each other
+    view      what an observer knows of other machines
 """
 
 from __future__ import annotations
@@ -32,7 +35,8 @@ DETACHED = "--detached"
 def start(world: str, url: str, key: bytes, folder: str) -> None:
     """See to it that a relay runs on this machine; returns at once.
 
-    To be called after this process has joined: a relay that is about to end looks again.
+    To be called after this process has joined: a relay that is about to end checks once more
+    whether a process lives here.
 
     Args:
         url, key: of the world's directory server.

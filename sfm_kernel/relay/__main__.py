@@ -17,7 +17,7 @@ from sfm_kernel.directory.client import Client
 from sfm_kernel.directory.folders import WorldFolder
 from sfm_kernel.errors import SFMError
 from sfm_kernel.relay import DETACHED
-from sfm_kernel.relay.watching import relay
+from sfm_kernel.relay.process import relay
 from sfm_kernel.transport.address import raise_descriptors
 
 FIRST_SECONDS = 60.0

@@ -1,7 +1,7 @@
-"""That there is one relay of a world on a machine: a lock on a file in the world's folder.
+"""One relay of a world on a machine: the one that has the lock on a file in the world's folder.
 
-The kernel drops it with the process. The file goes with the relay; one that a killed relay has left
-is taken over by the next.
+The kernel drops the lock with the process. A relay that ends removes the file; the next relay takes
+over a file that a killed one has left.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 from sfm_kernel.directory.folders import is_alive
 
 FILE = "relay"
-"""Its name; ``directory.cleaning`` knows it as a part of a world's folder."""
+"""The file's name; ``directory.cleaning`` knows that it belongs into a world's folder."""
 
 _ATTEMPTS = 20
 _PAUSE = 0.005
@@ -33,7 +33,7 @@ class Lock:
         Raises FileNotFoundError where there is no such folder.
         """
         path = os.path.join(folder, FILE)
-        for _ in range(_ATTEMPTS):  # who looks whether it is held, holds it for a moment
+        for _ in range(_ATTEMPTS):  # ``is_held`` holds it for a moment
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             lock = cls(path, fd)
             try:
@@ -46,7 +46,7 @@ class Lock:
         return None
 
     def is_valid(self) -> bool:
-        """Whether the file is still the folder's: somebody may have removed the world."""
+        """Whether the file is still in the folder: somebody may have removed the world."""
         with contextlib.suppress(OSError):
             return os.path.samestat(os.fstat(self._fd), os.lstat(self._path))
         return False

@@ -8,7 +8,7 @@ endpoint sends. ``tests/contract`` holds one suite that every transport passes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -98,6 +98,19 @@ class Gateway:
         return cls(**record)
 
 
+class DirectoryClient(Protocol):
+    """Asks the directory server of a world of several machines."""
+
+    def exchange(
+        self, what: str, body: bytes = b"", limit: float = ..., **details: Any
+    ) -> tuple[dict[str, Any], list[bytes]]:
+        """The answer to a request, and the bytes that came with it.
+
+        Raises:
+            WorldGone: there is none within ``limit`` seconds.
+        """
+
+
 @runtime_checkable
 class Directory(Protocol):
     """Who is in a world. Implemented by ``sfm_kernel.directory``."""
@@ -111,6 +124,10 @@ class Directory(Protocol):
     @property
     def key(self) -> bytes:
         """The world's 32-byte secret; all other keys are derived from it."""
+
+    @property
+    def client(self) -> DirectoryClient | None:
+        """What asks the world's directory server; None in a world of one machine."""
 
     def join(
         self,
@@ -162,9 +179,6 @@ class Directory(Protocol):
 
         Raises: as ``join``.
         """
-
-    def pictures(self, fresh: bool = False) -> Sequence[dict[str, Any]]:
-        """What the processes of other machines do, for observers."""
 
     def alive(self, member: Member) -> bool:
         """Whether this incarnation still runs and has not left; cheap enough for every 100 ms."""

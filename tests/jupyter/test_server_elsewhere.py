@@ -174,7 +174,7 @@ def test_an_interrupt_reaches_both_machines(
 def test_an_interrupt_needs_nobody_who_watches(
     machines: Machines, stuck: dict[str, subprocess.Popen[str]], tmp_path: Path
 ) -> None:
-    wait_until(lambda: blocked("B")(machines.picture()))
+    wait_until(lambda: blocked("B")(machines.snapshot()))
     there = machines.seen("B")["uid"]
     with server(tmp_path) as one:
         one.done(f"sfm/worlds/{machines.world}/interrupt", {"uids": [there]})
@@ -296,7 +296,7 @@ def test_the_server_is_asked_only_for_who_watches(
             assert not asked
             for _ in range(2):
                 one.watch(first, Wish(cluster.world, 20, frozenset({"snapshot"})))
-                await until(lambda: "pictures" in asked)
+                await until(lambda: "snapshots" in asked)
                 one.watch(first, Wish(None, 20, frozenset({"snapshot"})))
                 await asyncio.sleep(0.3)
                 asked.clear()

@@ -1,4 +1,6 @@
-"""What observers are told of real worlds is valid by the schema, whatever is in them."""
+"""What observers are told of real worlds is valid by the schema, whatever is in them; and each of
+the places that make, check or add to one of its shapes knows the fields that the schema has.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,29 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfm_kernel import _native
 from sfm_kernel.observe import explain, snapshot
+from sfm_kernel.observe.snapshot import segments, states
+from sfm_kernel.observe.states import (
+    FIELDS,
+    SCHEMA,
+    are_sound,
+    damaged,
+    made_of,
+    parse,
+    parse_others,
+)
+from sfm_kernel.observe.states import check as check_state
 from sfm_kernel.observe.timeline import Recorder
 from tests.observe.harness import Run, running
 from tests.observe.pictures import Dict, check
 from tests.observe.states import HTML, STATES, nasty, occupied
+from tests.unit.states import state
 from tests.waiting import wait_until
 
 
@@ -69,6 +89,81 @@ def test_all_processes_are_in_the_picture_whatever_they_do() -> None:
             *shown, rest = receives["others"]
             assert shown[0]["name"].startswith("0 <img") and shown[0]["kind"] == "thread"
             assert rest["kind"] == "more" and len(shown) + int(rest["name"]) == 21
+            check_segments(run)
             guest.kill()
         see(run, STATES | {"guest": "dead"})
         assert "guest has died." in explain(run.folder)["sentences"]
+
+
+# ---- one source --------------------------------------------------------------------------------
+
+
+def same_fields(place: str, there: Any, schema: str) -> None:
+    """Fail, and say in which place a field is missing."""
+    ours, wanted = set(there), set(SCHEMA["$defs"][schema]["properties"])
+    assert not ours - wanted, f'schema.json, "{schema}", lacks what {place} has: {ours - wanted}'
+    assert not wanted - ours, f'{place} lacks what schema.json, "{schema}", has: {wanted - ours}'
+
+
+def test_the_core_gives_the_fields_of_the_schema() -> None:
+    with running(nasty, 2) as run:
+        wait_until(lambda: explain(run.folder)["verdict"] == "deadlock")
+        paths = list(segments(run.folder).values())
+        for one in _native.Observer().segments(paths):
+            assert one is not None
+            same_fields("native/python/src/observer.rs", one, "segment")
+        check_segments(run)
+        (shown, *_) = snapshot(run.folder)["processes"]
+        same_fields("_Process.shown in observe/snapshot.py", shown, "process")
+
+
+def check_segments(run: Run) -> None:
+    """What the segments say is valid, and so is what their texts hold, as jsonschema reads that."""
+    fields = SCHEMA["$defs"]["segment"]["properties"]
+    for one in states(run.folder):
+        as_sent = json.loads(json.dumps(one))
+        check_state(as_sent)
+        check("segment", as_sent)
+        facts, info = parse(one["facts"]), parse(one["info"])
+        others = parse_others(one["others"])
+        contents = [(SCHEMA["$defs"]["info"], info), (fields["others"], others)]
+        contents += [(SCHEMA["$defs"]["facts"], facts)] if facts else []
+        for schema, content in contents:
+            whole = {**SCHEMA, **schema["contentSchema"]}
+            jsonschema.Draft202012Validator(whole).validate(content)
+
+
+def test_states_that_are_made_here_have_the_fields_of_the_schema() -> None:
+    one = damaged("a" * 32, alive=True)
+    same_fields("unknown in observe/states.py", one, "segment")
+    as_sent = json.loads(json.dumps(one))
+    check_state(as_sent)
+    check("segment", as_sent)
+    assert set(SCHEMA["$defs"]["segment"]["required"]) == set(FIELDS)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=9) | st.sampled_from(["a" * 16, "a" * 32, "recv", "computes", "{}", "\t\t"]),
+    lambda inner: st.lists(inner, max_size=6),
+    max_leaves=8,
+)  # fmt: skip
+
+
+@pytest.mark.property
+@given(st.sampled_from(sorted(FIELDS)), JSON | st.dictionaries(st.text(max_size=5), JSON))
+def test_the_checks_refuse_what_the_schema_refuses(field: str, value: Any) -> None:
+    """They are stricter where JSON Schema leaves a choice: 1.0 is no integer to them."""
+    one = {**state(), field: value}
+    schema = {**SCHEMA, "$ref": "#/$defs/segment"}
+    if not jsonschema.Draft202012Validator(schema).is_valid(one):
+        with pytest.raises(ValueError, match=field):
+            check_state(one)
+    are_sound({**state(), field: value})
+
+
+def test_a_keyword_that_would_be_passed_over_is_an_error() -> None:
+    with pytest.raises(ValueError, match="uniqueItems"):
+        made_of({"type": "array", "uniqueItems": True})
+    with pytest.raises(ValueError, match="minimum"):
+        made_of({"$ref": "#/$defs/text", "minimum": 0})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -13,11 +14,12 @@ from typing import Any
 import pytest
 
 import sfm_kernel
-from sfm_kernel import DeadlockDetected, Endpoint
+from sfm_kernel import DeadlockDetected, Endpoint, _native
 from sfm_kernel.observe import deadlocks as watching
 from sfm_kernel.observe import snapshot
-from sfm_kernel.observe.deadlocks import DeadlockMonitor, DeadlockReporter, end_calls
+from sfm_kernel.observe.deadlocks import DeadlockMonitor, DeadlockReporter, end_calls, shortened
 from sfm_kernel.observe.explain import Graph, diagnose
+from sfm_kernel.observe.states import LONGEST_JUDGEMENT
 from tests.contract.conftest import Background
 from tests.observe.pictures import NOW, Dict, idle, other, picture, process, recv, uid
 from tests.waiting import wait_until
@@ -339,3 +341,35 @@ def test_a_long_cycle_is_told(alone: Endpoint) -> None:
         call.result()
     assert str(failure.value).startswith(f"Deadlock: {cycle[0]}")
     assert failure.value.cycle[0] == cycle[0]
+
+
+# ---- how long a judgement may be ----
+
+
+def test_a_segment_has_room_for_the_longest_judgement(alone: Endpoint) -> None:
+    """The limit is the core's: a byte more is cut there, and what is left is no JSON."""
+    path = str(Path(alone.folder) / f"{alone.uid}.seg")
+    for more in (0, 1):
+        call, process = blocked(alone, lambda: alone.recv(tag=1))
+        judgement = json.dumps({"cycle": ["A"], "why": ""})
+        judgement = judgement[:-2] + "x" * (LONGEST_JUDGEMENT - len(judgement) + more) + '"}'
+        assert _native.judge(path, process["call"], judgement)
+        with pytest.raises(DeadlockDetected) as failure:
+            call.result()
+        assert failure.value.cycle == ([] if more else ["A"])
+
+
+@pytest.mark.parametrize(
+    "cycle", [["A", 1], ["\x00" * 64] * 60, ["é" * 5000] * 3], ids=["short", "many", "long"]
+)
+def test_a_judgement_that_is_too_long_is_shortened(cycle: list[Any]) -> None:
+    for count, length in ((0, 10), (1, 20_000), (500, 30), (3, 3000)):
+        why = "\n".join(["title" * 100, *["é" * length] * count])
+        judgement = json.dumps({"cycle": cycle, "why": why}, ensure_ascii=False)
+        short = shortened(judgement)
+        assert len(short.encode()) <= LONGEST_JUDGEMENT
+        found = json.loads(short)
+        assert found["why"].startswith("title") and str(found["cycle"][0]) in str(cycle[0])
+        if len(judgement.encode()) <= LONGEST_JUDGEMENT:
+            assert short == judgement
+        assert shortened(short) == short

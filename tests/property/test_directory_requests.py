@@ -28,15 +28,16 @@ ANYTHING = st.recursive(
     max_leaves=6,
 )
 FIELDS = st.sampled_from(
-    ["wish", "uid", "version", "relay", "picture", "clock", "seen", "watched", "hold", "done"]
-) | st.sampled_from(["bye", "known", "order", "do", "call", "judgement", "dead"])
+    ["wish", "uid", "uids", "version", "relay", "snapshot", "clock", "request", "watched"]
+) | st.sampled_from(["hold", "bye", "known", "fresh", "order", "dead"])
 WISH = st.dictionaries(
     st.sampled_from(("uid", "pid", "host", "segment", "address", "name", "rank", "guest", "info")),
     ANYTHING,
 )
 REQUESTS = st.builds(
     lambda what, more, wish: {"number": 1, "ask": what, **more, **({"wish": wish} if wish else {})},
-    st.sampled_from(["hello", "join", "leave", "state", "relay", "pictures", "order"]) | ANYTHING,
+    st.sampled_from(["hello", "join", "leave", "state", "relay", "snapshots", "order", "answer"])
+    | ANYTHING,
     st.dictionaries(FIELDS, ANYTHING),
     WISH,
 )

@@ -98,7 +98,7 @@ def test_gateways_are_told_little_and_may_do_little(
     state = client.ask("state")
     assert state["members"] == [{"uid": member.uid, "name": "A", "site": "here"}]
     assert client.ask("state", version=state["version"]).keys() == {"version", "number", "server"}
-    for ask in ("join", "leave", "relay", "order", "pictures", "reports"):
+    for ask in ("join", "leave", "relay", "order", "answer", "snapshots", "reports"):
         with pytest.raises(WorldAccess, match=ask):
             client.ask(ask, uid=member.uid)
     assert directory.members() == [member]

@@ -23,9 +23,11 @@ WAITS_FOR = """
 import sys, time
 import sfm_kernel
 from sfm_kernel.observe import snapshot
+from sfm_kernel.relay.view import RemoteView
 with sfm_kernel.join("lab", "A") as sfm:
+    view = RemoteView.of(sfm)
     while True:
-        for site in snapshot(sfm, sfm.pictures())["sites"]:
+        for site in snapshot(sfm, view.states())["sites"]:
             if all(word in site["sentence"] for word in sys.argv[1:]):
                 print(site["sentence"])
                 sys.exit()

@@ -69,8 +69,8 @@ def test_a_direct_line_is_told_of(machines: Machines) -> None:
         assert told["idle_restarts"] == 0, "the window was never larger than at first"
         wait_until(lambda: tcp.exchange.connections()[0]["unsent_s"] > told["unsent_s"] + 0.1)
 
-        wait_until(lambda: len(machines.picture()["links"]) == 2)  # B's picture comes by its relay
-        seen = machines.picture()
+        wait_until(lambda: len(machines.snapshot()["links"]) == 2)  # B's picture comes by its relay
+        seen = machines.snapshot()
         here, there = "site-of-here", "site-of-there"
         ways = [(one["from"], one["to"], one["via"]) for one in seen["links"]]
         assert ways == [(here, there, "direct"), (there, here, "direct")]
@@ -90,8 +90,8 @@ def test_a_line_between_gateways_is_told_of(machines: Machines) -> None:
             told = [one for one in tcp.exchange.connections() if one["gateway"]]
             uids = {one.name: one.uid for one in sfm.members()}
             assert [one["peers"] for one in told] == [[uids["B"]]]
-            wait_until(lambda: len(machines.picture()["links"]) == 2)
-            seen = machines.picture()
+            wait_until(lambda: len(machines.snapshot()["links"]) == 2)
+            seen = machines.snapshot()
             assert all(one["via"] == "gateway" and one["emulated"] for one in seen["links"])
             assert all("emulated" in one["sentence"] for one in seen["links"])
             assert [len(one["gateways"]) for one in seen["sites"]] == [1, 1]

@@ -24,7 +24,9 @@ import json, os, sys, time
 import sfm_kernel
 from sfm_kernel import relay
 from sfm_kernel.observe import snapshot
+from sfm_kernel.relay.view import RemoteView
 sfm = sfm_kernel.join("lab", sys.argv[1])
+view = RemoteView.of(sfm)
 (tcp,) = [one for one in sfm._transports if one.kind == "tcp"]
 
 def say(size):
@@ -36,7 +38,7 @@ def line():
     return one
 
 def links():
-    return snapshot(sfm, sfm.pictures())["links"]
+    return snapshot(sfm, view.states())["links"]
 
 print(json.dumps("joined"), flush=True)
 if sys.argv[1] == "B":  # it is seen at A, too

@@ -23,6 +23,7 @@ import sfm_kernel
 from sfm_kernel import Endpoint
 from sfm_kernel.directory import DirectoryServer, RemoteDirectory
 from sfm_kernel.observe import explain, snapshot
+from sfm_kernel.relay.view import RemoteView
 from tests.waiting import wait_until
 
 SCHEMA = json.loads(files("sfm_kernel.observe").joinpath("schema.json").read_text())
@@ -48,6 +49,7 @@ class Machines:
 
     Attributes:
         observer: the directory as it is seen on the machine "here".
+        view: what is known there of other machines.
         transport: what processes may use. Each machine is a site.
     """
 
@@ -57,6 +59,7 @@ class Machines:
         self.server = DirectoryServer(world, os.urandom(32), "tcp://127.0.0.1:0")
         os.environ["SFM_DIR"] = str(self._root / "here")
         self.observer = RemoteDirectory(world, self.server.url, self.server.key)
+        self.view = RemoteView.of(self.observer)
 
     def environment(self, machine: str) -> dict[str, str]:
         about = {"SFM_WORLD": self.world, "SFM_DIRECTORY": self.server.url}
@@ -98,20 +101,20 @@ class Machines:
 
     def known_relays(self) -> list[Any]:
         """What the server knows of each."""
-        return list(self.server._relays._relays.values())
+        return list(self.server._carrier._relays.values())
 
-    def picture(self) -> dict[str, Any]:
-        picture = snapshot(self.observer.folder, self.observer.pictures())
-        check("snapshot", picture)
-        return picture
+    def snapshot(self) -> dict[str, Any]:
+        found = snapshot(self.observer.folder, self.view.states())
+        check("snapshot", found)
+        return found
 
     def seen(self, name: str) -> dict[str, Any]:
         """A process, as the observer sees it now; empty if he does not."""
-        found = [one for one in self.picture()["processes"] if one["name"] == name]
+        found = [one for one in self.snapshot()["processes"] if one["name"] == name]
         return found[0] if found else {}
 
     def diagnosis(self) -> dict[str, Any]:
-        diagnosis = explain(self.observer.folder, elsewhere=self.observer.pictures)
+        diagnosis = explain(self.observer.folder, remote=self.view.states)
         check("diagnosis", diagnosis)
         return diagnosis
 

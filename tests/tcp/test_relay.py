@@ -5,6 +5,7 @@ Machines are folders. A is on the observer's own one, B is not, and the observer
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -17,11 +18,12 @@ from typing import Any
 import psutil
 import pytest
 
-from sfm_kernel.directory import relays, server
+from sfm_kernel.directory import carrier, server
 from sfm_kernel.directory.liveness import ATTEMPT_SECONDS
 from sfm_kernel.errors import WorldError
 from sfm_kernel.observe import DeadlockMonitor
 from sfm_kernel.observe.deadlocks import end_calls
+from sfm_kernel.observe.states import LONGEST_JUDGEMENT
 from tests.tcp.machines import Machines, two_machines
 from tests.waiting import wait_until
 
@@ -53,7 +55,7 @@ def is_stuck(machines: Machines, *names: str) -> bool:
     return machines.diagnosis()["stuck"] == list(names)
 
 
-# ---- the picture -----------------------------------------------------------------------------
+# ---- the snapshot ----------------------------------------------------------------------------
 
 
 def test_state_inbox_and_wait_on_another_machine(machines: Machines) -> None:
@@ -98,7 +100,7 @@ def test_while_it_is_stopped_and_after_its_death(machines: Machines) -> None:
     wait_until(lambda: machines.seen("B").get("wait"))
     b.send_signal(signal.SIGSTOP)
     machines.process("A", "here", "sfm.recv()")
-    time.sleep(relays.SILENT_SECONDS)  # it is the relay that must not be silent
+    time.sleep(carrier.SILENT_SECONDS)  # it is the relay that must not be silent
     assert machines.seen("B")["alive"] and machines.seen("B")["waits"] == "recv(src='A', tag=1)"
     b.kill()
     wait_until(lambda: machines.seen("B")["state"] == "dead")
@@ -149,13 +151,46 @@ def test_crossed_receives_end_on_both_machines(machines: Machines) -> None:
         machines.process("A", "here", TELLS.format(call="sfm.recv(src='B', tag=1)")),
         machines.process("B", "there", TELLS.format(call="sfm.recv(src='A', tag=2)")),
     ]
-    watch = DeadlockMonitor(machines.observer.folder, elsewhere=machines.observer.pictures)
+    watch = DeadlockMonitor(machines.observer.folder, remote=machines.view.states)
     while (proof := watch.check()) is None:
         time.sleep(0.05)
     assert proof["title"] == "Deadlock: A → B → A" and proof["cycle"] == ["A", "B"]
-    assert end_calls(machines.observer, proof, elsewhere=machines.observer.judge) == ["A", "B"]
+    assert end_calls(machines.observer, proof, remote=machines.view.judge) == ["A", "B"]
     assert [line(one) for one in processes] == ["A B", "A B"]
-    assert not machines.observer.judge("0" * 32, 1, "{}")  # nobody's
+    assert not machines.view.judge("0" * 32, 1, "{}")  # nobody's
+
+
+SAYS_WHY = """
+try:
+    sfm.recv(src="A")
+except sfm_kernel.DeadlockDetected as error:
+    print(len(str(error).encode()), *error.cycle, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("size", [5000, 7900, 20_000])
+def test_a_long_judgement_ends_a_call_on_another_machine(machines: Machines, size: int) -> None:
+    """One that is longer than a segment has room for is shortened."""
+    machines.process("A", "here", "sfm.recv(src='B')")
+    b = machines.process("B", "there", SAYS_WHY)
+    wait_until(lambda: is_stuck(machines, "A", "B"))
+    found = machines.diagnosis()
+    found["sentences"] = ["é" * 49] * (size // 99)
+    assert end_calls(machines.observer, found, remote=machines.view.judge) == ["A", "B"]
+    told, *cycle = line(b).split()
+    assert cycle == ["A", "B"] and min(size, 7900) - 200 < int(told) < LONGEST_JUDGEMENT
+
+
+def test_an_observer_may_give_a_judgement_of_any_length(machines: Machines) -> None:
+    b = machines.process("B", "there", SAYS_WHY)
+    wait_until(lambda: machines.seen("B").get("wait"))
+    one = machines.seen("B")
+    judgement = json.dumps({"cycle": ["B"], "why": "\n".join(["A line."] * 5000)})
+    assert machines.view.judge(one["uid"], one["call"], judgement)
+    told, *cycle = line(b).split()
+    assert cycle == ["B"] and 7000 < int(told) < LONGEST_JUDGEMENT
+    assert not machines.view.judge(one["uid"], one["call"], judgement)  # that call is over
 
 
 def test_sends_that_wait_for_each_other(machines: Machines) -> None:
@@ -213,7 +248,7 @@ def stuck(machines: Machines) -> psutil.Process:
 
 def test_nothing_is_proven_without_the_relay(machines: Machines, stuck: psutil.Process) -> None:
     stuck.suspend()
-    assert machines.diagnosis()["stuck"] == []  # at once: it does not look again
+    assert machines.diagnosis()["stuck"] == []  # at once: the relay does not read again
     wait_until(lambda: not machines.seen("B")["settled"])
     assert machines.seen("B")["waits"] == "recv(src='A')"  # the last that was seen
     stuck.resume()
@@ -224,7 +259,7 @@ def test_nothing_is_proven_without_the_relay(machines: Machines, stuck: psutil.P
     assert one["alive"] and one["state"] == "blocked in recv" and not one["here"]
     assert machines.diagnosis()["verdict"] == "waiting"
     with pytest.raises(WorldError, match="no relay sees"):
-        machines.observer.interrupt(one["uid"])
+        machines.view.interrupt(one["uid"])
 
 
 def test_nothing_is_proven_without_the_server(machines: Machines, stuck: psutil.Process) -> None:
@@ -241,27 +276,27 @@ def test_nothing_is_sent_while_nobody_looks(
     machines: Machines, stuck: psutil.Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard: list[bytes] = []
-    hear = relays.Relays.hear
+    serve = carrier.Carrier.serve_relay
 
-    def count(self: relays.Relays, asked: Any, body: bytes, reply: Any) -> None:
+    def count(self: carrier.Carrier, asked: Any, body: bytes, reply: Any) -> None:
         heard.append(body)
-        hear(self, asked, body, reply)
+        serve(self, asked, body, reply)
 
-    monkeypatch.setattr(relays.Relays, "hear", count)
+    monkeypatch.setattr(carrier.Carrier, "serve_relay", count)
     there = machines.seen("B")["site"]
     # A connection is told of up to two seconds after it was made.
-    wait_until(lambda: there in [one["from"] for one in machines.picture()["links"]])
+    wait_until(lambda: there in [one["from"] for one in machines.snapshot()["links"]])
     heard.clear()
     for _ in range(30):
         time.sleep(0.05)
-        machines.picture()
-    assert len(heard) > 5 and not any(heard)  # they are looked at, and nothing happens
-    time.sleep(relays.WATCHED_SECONDS + relays.HELD_SECONDS)
+        machines.snapshot()
+    assert len(heard) > 5 and not any(heard)  # they are observed, and nothing happens
+    time.sleep(carrier.WATCHED_SECONDS + carrier.HELD_SECONDS)
     heard.clear()
     begun = time.monotonic()
     extra = machines.process("C", "there", "sfm.send(dest='B', n=1)\nsfm.recv()")  # much happens
-    time.sleep(2 * relays.HELD_SECONDS)
-    held = (time.monotonic() - begun) / relays.HELD_SECONDS
+    time.sleep(2 * carrier.HELD_SECONDS)
+    held = (time.monotonic() - begun) / carrier.HELD_SECONDS
     assert 1 <= len(heard) <= 2 * held + 1 and not any(heard)
     wait_until(lambda: machines.seen("C") and machines.seen("B")["depth"] == 1)
     assert any(heard)
@@ -271,9 +306,9 @@ def test_nothing_is_sent_while_nobody_looks(
 def test_the_first_look_shows_how_it_is_now(machines: Machines) -> None:
     a, _ = (machines.process(name, "there", "sfm.recv()") for name in ("A", "B"))
     wait_until(machines.known_relays)
-    time.sleep(1)  # nobody has looked, and A is in its call
+    time.sleep(1)  # nobody has observed them, and A is in its call
     assert machines.seen("A")["state"] == "blocked in recv"
-    time.sleep(relays.WATCHED_SECONDS + relays.HELD_SECONDS)
+    time.sleep(carrier.WATCHED_SECONDS + carrier.HELD_SECONDS)
     a.kill()
     a.wait()
     assert machines.seen("A")["state"] == "dead"
@@ -293,7 +328,7 @@ def test_one_relay_for_a_machine_which_ends_with_its_processes(machines: Machine
     second.communicate("x")
     wait_until(lambda: not machines.relays("there"))
     assert not machines.folder("there").exists()
-    assert machines.picture()["processes"] == []
+    assert machines.snapshot()["processes"] == []
 
 
 def test_who_comes_later_is_seen(machines: Machines) -> None:
@@ -315,12 +350,12 @@ def test_interrupt(machines: Machines) -> None:
     )
     b = machines.process("B", "there", code)
     wait_until(lambda: machines.seen("B").get("wait"))
-    machines.observer.interrupt(machines.seen("B")["uid"])
+    machines.view.interrupt(machines.seen("B")["uid"])
     assert line(b) == "stopped"
     b.kill()
     wait_until(lambda: machines.seen("B")["state"] == "dead")
     with pytest.raises(WorldError, match="it has ended"):
-        machines.observer.interrupt(machines.seen("B")["uid"])
+        machines.view.interrupt(machines.seen("B")["uid"])
 
 
 def test_the_command(machines: Machines) -> None:

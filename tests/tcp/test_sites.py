@@ -260,5 +260,5 @@ def test_a_deadlock_between_sites_is_told_in_the_words_of_the_program(
         told = machines.diagnosis()
         assert told["title"] == "Deadlock: A → C → D → A"
         assert "C is in barrier() and waits for D" in " ".join(told["sentences"])
-        waits = [one["wait"] for one in machines.picture()["processes"]]
+        waits = [one["wait"] for one in machines.snapshot()["processes"]]
         assert len({tuple(one["group"]) for one in waits if one["group"]}) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sfm_kernel.states import State
+from sfm_kernel.observe.states import State
 
 END = {"until": 0.0, "peers": [], "polls": None, "main": None}
 RELAY, UID = "1" * 32, "a" * 32

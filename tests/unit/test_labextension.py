@@ -6,6 +6,8 @@ import importlib.util
 import json
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,15 +17,19 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def tool() -> ModuleType:
-    """tools/labextension_hash.py."""
-    path = ROOT / "tools/labextension_hash.py"
-    spec = importlib.util.spec_from_file_location("labextension_hash", path)
+def tool_named(name: str) -> ModuleType:
+    """A module of tools/."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"tools/{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def tool() -> ModuleType:
+    """tools/labextension_hash.py."""
+    return tool_named("labextension_hash")
 
 
 def test_build_is_of_these_sources(tool: ModuleType) -> None:
@@ -81,24 +87,23 @@ def test_no_download_address(tool: ModuleType) -> None:
         assert not addresses, f"{path} names {addresses}"
 
 
-def test_types_are_those_of_the_schema(tool: ModuleType) -> None:
-    schema = json.loads((ROOT / "sfm_kernel/observe/schema.json").read_text())["$defs"]
-    text = (tool.SOURCES / "src/model/types.ts").read_text()
-    interfaces = dict(re.findall(r"export interface (\w+) \{(.*?)\n\}", text, re.S))
-    for name, definition in schema.items():
-        if definition.get("type") == "object":
-            there = interfaces[name.capitalize()]
-            fields = set(re.findall(r"^  readonly (\w+)\??:", there, re.M))
-            assert fields == set(definition["properties"]), name
+def test_types_are_those_of_the_schema() -> None:
+    command = [sys.executable, str(ROOT / "tools/schema_types.py"), "--check"]
+    checked = subprocess.run(command, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-def test_states_are_those_of_the_schema(tool: ModuleType) -> None:
+def test_a_new_field_of_the_schema_becomes_one_of_the_types() -> None:
+    types = tool_named("schema_types")
     schema: Any = json.loads((ROOT / "sfm_kernel/observe/schema.json").read_text())["$defs"]
-    text = (tool.SOURCES / "src/model/types.ts").read_text()
-    live = re.search(r"type LiveState =(.*?);", text, re.S)
-    more = re.search(r"type State = LiveState(.*?);", text, re.S)
-    assert live is not None and more is not None
-    states = re.findall(r"'(.*?)'", live[1])
-    assert set(states) == set(schema["span"]["properties"]["state"]["enum"])
-    both = set(states) | set(re.findall(r"'(.*?)'", more[1]))
-    assert both == set(schema["process"]["properties"]["state"]["enum"])
+    before = types.page(schema)
+    for name, shape, made in (
+        ("text", {"type": ["string", "null"]}, "string | null"),
+        ("ways", {"type": "array", "items": {"enum": ["a", None]}}, "ReadonlyArray<'a' | null>"),
+        ("near", {"$ref": "#/$defs/live_state"}, "LiveState"),
+    ):
+        schema["process"]["properties"][name] = shape
+        after = types.page(schema)
+        assert f"readonly {name}?: {made};" in after and after != before
+        before = after
+    assert "Segment" not in before, "what only the core and relays know is none of the panel's"

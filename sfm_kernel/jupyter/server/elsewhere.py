@@ -25,8 +25,8 @@ from sfm_kernel.errors import SFMError, WorldGone
 from sfm_kernel.jupyter.server.origin import Cluster, Clusters
 
 if TYPE_CHECKING:
-    from sfm_kernel.directory.elsewhere import Elsewhere
     from sfm_kernel.jupyter.server.line import Line
+    from sfm_kernel.relay.view import RemoteView
 
 RETRY_SECONDS = 5.0
 """After a directory server has not answered, or refused us, it is left alone for so long."""
@@ -80,7 +80,7 @@ class Door:
         """Have the server asked; returns when it has answered, or after so many seconds."""
         await asyncio.wait({asyncio.wrap_future(self.ask())}, timeout=seconds)
 
-    def reach(self) -> Elsewhere | None:
+    def reach(self) -> RemoteView | None:
         """What is seen through the server; None if it was never reached. For ``executor``.
 
         Blocks: up to ``line.OPEN_SECONDS`` for the first answer, once in ``RETRY_SECONDS``.
@@ -94,7 +94,7 @@ class Door:
                     self.problem = ""
                 except SFMError as problem:
                     self._give_up(problem)
-            return self._line.elsewhere if self._line is not None else None
+            return self._line.view if self._line is not None else None
 
     def interrupt(self, uid: str) -> None:
         """Send SIGINT to a process, as a notebook's Stop button does. For ``executor``.
@@ -103,11 +103,11 @@ class Door:
             WorldError: it did not get it; the message says why.
             WorldGone: the directory server does not answer.
         """
-        elsewhere = self.reach()
-        if elsewhere is None or time.monotonic() < self._retry_at:  # it will be silent once more
+        view = self.reach()
+        if view is None or time.monotonic() < self._retry_at:  # it will be silent once more
             raise WorldGone(self.problem or f"world {self._world!r} has no directory server")
         try:
-            elsewhere.interrupt(uid)
+            view.interrupt(uid)
         except WorldGone as problem:
             self._give_up(problem)
             raise
@@ -126,12 +126,12 @@ class Door:
 
     def _look(self) -> None:
         try:
-            elsewhere = self.reach()
-            if elsewhere is None:
+            view = self.reach()
+            if view is None:
                 return
-            pulse = elsewhere.pulse()
+            pulse = view.pulse()
             if pulse != self._pulse:
-                self._pulse, self.states = pulse, elsewhere.pictures()
+                self._pulse, self.states = pulse, view.states()
                 self.version += 1
         except Exception:  # noqa: BLE001 - the next answer may be one
             self._log.warning("sfm: no answer of %s's directory", self._world, exc_info=True)

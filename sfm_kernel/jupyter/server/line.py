@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from sfm_kernel.directory.client import Client
-from sfm_kernel.directory.elsewhere import Elsewhere
+from sfm_kernel.relay.view import RemoteView
 
 OPEN_SECONDS = 2.0
 """How long a directory server may take to answer for the first time."""
@@ -19,12 +19,12 @@ class Line(Client):
     """A ``Client`` that gives up after ``OPEN_SECONDS`` where no other limit is given.
 
     Attributes:
-        elsewhere: what is seen through it.
+        view: what is seen through it.
     """
 
     def __init__(self, world: str, url: str, key: bytes) -> None:
         super().__init__(world, url, key)
-        self.elsewhere = Elsewhere(self)
+        self.view = RemoteView(self)
 
     def ask(self, what: str, limit: float | None = None, **details: Any) -> dict[str, Any]:
         """The answer to one request; see ``Client.ask``."""

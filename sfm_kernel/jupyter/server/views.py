@@ -141,10 +141,10 @@ class Diagnosis:
         door = self._door()
         if door is None:
             return explain(self._folder, observer=observer)
-        elsewhere = door.reach()
-        if elsewhere is None:
+        view = door.reach()
+        if view is None:
             return _unknown(self._folder, door.problem)
-        return explain(self._folder, elsewhere=elsewhere.pictures, observer=observer)
+        return explain(self._folder, remote=view.states, observer=observer)
 
 
 def _unknown(folder: str, why: str) -> dict[str, Any]:

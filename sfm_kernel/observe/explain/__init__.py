@@ -19,7 +19,7 @@ from sfm_kernel.observe.explain import but_for, outside, polls, words
 from sfm_kernel.observe.explain.graph import YOUNG, Graph, Node
 from sfm_kernel.observe.explain.near import near_misses
 from sfm_kernel.observe.explain.taken import Traces, taken
-from sfm_kernel.observe.snapshot import Elsewhere, Observer, calls, folder_of, snapshot
+from sfm_kernel.observe.snapshot import Observer, Remote, calls, folder_of, snapshot
 
 __all__ = ["Graph", "diagnose", "explain"]
 
@@ -27,7 +27,7 @@ __all__ = ["Graph", "diagnose", "explain"]
 def explain(
     world: Any,
     patience: float = 0.0,
-    elsewhere: Elsewhere | None = None,
+    remote: Remote | None = None,
     at_work: Callable[[], Collection[object]] = tuple,
     observer: Observer | None = None,
     history: bool = True,
@@ -50,7 +50,7 @@ def explain(
         patience: seconds to wait until what has begun just now can be judged.
         at_work: gives the names of processes that have been given something to do: with patience,
             it is awaited that they begin.
-        elsewhere: gives the processes on other machines. What it is asked for a second time is
+        remote: gives the processes on other machines. What it is asked for a second time is
             fresh: between the two looks at each process, here or there, lies one moment, at which
             those that were in the same call in both looks were in it all together.
         observer: as for ``snapshot``.
@@ -65,8 +65,8 @@ def explain(
     asker = getattr(world, "uid", "")
     deadline = time.monotonic() + patience
     while True:
-        before = calls(folder, elsewhere(False) if elsewhere else (), observer)
-        seen = snapshot(folder, elsewhere(True) if elsewhere else (), observer)
+        before = calls(folder, remote(False) if remote else (), observer)
+        seen = snapshot(folder, remote(True) if remote else (), observer)
         graph = Graph(seen, before, asker)
         if graph.stuck or time.monotonic() >= deadline or not _is_early(graph, at_work()):
             return diagnose(graph, folder, Traces(folder) if history else None)

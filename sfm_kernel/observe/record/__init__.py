@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from sfm_kernel.observe.explain import Graph, diagnose, explain
 from sfm_kernel.observe.record.listing import Sources, lines_of_files, listings
 from sfm_kernel.observe.record.pack import cut, packed
-from sfm_kernel.observe.snapshot import Elsewhere, folder_of, snapshot
+from sfm_kernel.observe.snapshot import Remote, folder_of, snapshot
 from sfm_kernel.observe.timeline import Timeline, timeline
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def record(
     sources: Sources = lines_of_files,
     cells: Sequence[Mapping[str, Any]] = (),
     facts: Facts | None = None,
-    elsewhere: Elsewhere | None = None,
+    remote: Remote | None = None,
     run: Timeline | None = None,
     patience: float = 0.0,
 ) -> list[str]:
@@ -62,7 +62,7 @@ def record(
         sources: gives the code of a place, see ``listing``.
         cells: places (line 0 will do) whose code is shown although no event names it.
         facts: about the machine, see ``page``.
-        elsewhere: gives the processes on other machines, see ``explain``.
+        remote: gives the processes on other machines, see ``explain``.
         run: the timeline to show, from a recorder that has followed the run; without it, what the
             processes still know. With it the world may be gone.
         patience: as for ``explain``.
@@ -76,8 +76,8 @@ def record(
 
     folder = folder_of(world)
     try:
-        diagnosis = explain(world, patience, elsewhere)
-        seen = snapshot(folder, elsewhere(False) if elsewhere else ())
+        diagnosis = explain(world, patience, remote)
+        seen = snapshot(folder, remote(False) if remote else ())
     except FileNotFoundError:
         if run is None:
             raise

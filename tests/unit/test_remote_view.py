@@ -1,10 +1,11 @@
-"""What an observer makes of what a directory server tells him, and who is interrupted."""
+"""What an observer knows of other machines, and which processes are interrupted."""
 
 from __future__ import annotations
 
 import os
 import signal
 import time
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,17 @@ from typing import Any
 import pytest
 
 import sfm_kernel
-from sfm_kernel.directory import Elsewhere, LocalDirectory, elsewhere
-from sfm_kernel.directory.pictures import pack
+from sfm_kernel.directory import LocalDirectory
 from sfm_kernel.directory.signals import interrupt
 from sfm_kernel.errors import WorldError, WorldGone
 from sfm_kernel.observe.snapshot import snapshot
-from sfm_kernel.states import UNSETTLED, State
+from sfm_kernel.observe.states import SCHEMA, UNSETTLED, State
+from sfm_kernel.observe.states import check as check_state
+from sfm_kernel.relay import view
+from sfm_kernel.relay.view import RemoteView
+from sfm_kernel.relay.wire import pack
 from sfm_kernel.transport.base import Member
+from tests.observe.pictures import check
 from tests.unit.states import RELAY, UID, state
 
 pytestmark = pytest.mark.tcp
@@ -32,22 +37,26 @@ class FakeServer:
         self.bodies: list[bytes] = []
         self.members: list[Member] = []
         self.dead: list[str] = []
-        self.wish = 0
+        self.request = 0
         self.gone = False
 
-    def exchange(self, what: str, **asked: Any) -> tuple[dict[str, Any], list[bytes]]:
-        assert what == "pictures"
+    def exchange(
+        self, what: str, body: bytes = b"", limit: float = 1.0, **asked: Any
+    ) -> tuple[dict[str, Any], list[bytes]]:
+        assert what == "snapshots"
         if self.gone:
             raise WorldGone("gone")
-        self.wish += asked["wish"]
+        self.request += asked["fresh"]
         members = [one.to_json() for one in self.members]
-        answer = {"wish": self.wish, "version": 1, "members": members, "dead": self.dead}
+        answer = {"request": self.request, "version": 1, "members": members, "dead": self.dead}
         answer["unreachable"] = {}
         return answer | {"relays": self.rows}, self.bodies
 
-    def tell(self, *told: State, seen: int = 0, silent: bool = False, clock: float = 0.0) -> None:
+    def tell(
+        self, *told: State, request: int = 0, silent: bool = False, clock: float = 0.0
+    ) -> None:
         number = self.rows[0][1] + 1 if self.rows else 1
-        self.rows = [[RELAY, number, seen, clock or time.time(), 0.0, silent, True]]
+        self.rows = [[RELAY, number, request, clock or time.time(), 0.0, silent, True]]
         self.bodies = [pack(told)]
 
 
@@ -58,28 +67,28 @@ def server() -> FakeServer:
 
 @pytest.fixture
 def seen(server: FakeServer) -> Callable[..., dict[str, Any]]:
-    observer = Elsewhere(server)  # type: ignore[arg-type]
+    observer = RemoteView(server)
 
-    def look(fresh: bool = False) -> dict[str, Any]:
-        (one,) = observer.pictures(fresh)
+    def show(fresh: bool = False) -> dict[str, Any]:
+        (one,) = observer.states(fresh)
         return one
 
-    return look
+    return show
 
 
-def test_only_what_was_seen_after_the_wish_proves_anything(
+def test_only_what_was_read_after_the_request_proves_anything(
     server: FakeServer, seen: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(elsewhere, "FRESH_SECONDS", 0.01)
+    monkeypatch.setattr(view, "FRESH_SECONDS", 0.01)
     server.tell(state())
     assert seen()["examined"] == 0 and seen(True)["examined"] == UNSETTLED
-    server.tell(state(), seen=server.wish + 1)
+    server.tell(state(), request=server.request + 1)
     assert seen(True)["examined"] == 0
     for what in ("idle", "blocked in cell"):
-        server.tell(state(state=what), seen=server.wish)
+        server.tell(state(state=what), request=server.request)
         assert seen()["state"] == what and seen(True)["state"] == "running"
     server.members = [Member(UID, 0, 1, "B", 7, "there", "", "")]
-    server.tell(state(), seen=server.wish + 9, silent=True)
+    server.tell(state(), request=server.request + 9, silent=True)
     assert seen()["examined"] == UNSETTLED and seen()["alive"]
     server.dead = [UID]
     assert not seen()["alive"]
@@ -89,7 +98,7 @@ def test_the_last_that_was_seen_is_shown_when_the_server_is_gone(
     server: FakeServer, seen: Callable[..., dict[str, Any]]
 ) -> None:
     server.members = [Member(UID, 0, 1, "B", 7, "there", "", "")]
-    server.tell(state(), seen=9)
+    server.tell(state(), request=9)
     assert seen(True)["examined"] == 0
     server.gone = True
     for fresh in (False, True):
@@ -99,15 +108,15 @@ def test_the_last_that_was_seen_is_shown_when_the_server_is_gone(
 def test_times_are_of_this_machines_clock(
     server: FakeServer, seen: Callable[..., dict[str, Any]]
 ) -> None:
-    theirs = 5000.0  # when it looked, as its clock shows
-    server.tell(state(since=theirs - 60, until=theirs + 30), seen=9, clock=theirs)
+    theirs = 5000.0  # when the relay read it, by its clock
+    server.tell(state(since=theirs - 60, until=theirs + 30), request=9, clock=theirs)
     for fresh in (False, True):
         one = seen(fresh)
         assert one["clock"] == pytest.approx(time.time() - theirs, abs=30)
         assert 59 < time.time() - one["since"] < 90 and 29 < one["until"] - one["since"] - 60 < 31
-    # A wait that had just begun when the relay looked is young, however late we hear of it.
+    # A wait that had just begun when the relay read it is young, however late that comes here.
     server.rows[0][4] = 0.9
-    server.tell(state(since=theirs), seen=9, clock=theirs)
+    server.tell(state(since=theirs), request=9, clock=theirs)
     assert time.time() - seen(True)["since"] < 0.2
 
 
@@ -124,11 +133,37 @@ def test_a_member_that_nobody_shows_computes(
     assert not seen()["alive"]
 
 
-def test_a_world_of_one_machine_has_nobody_elsewhere(world: str) -> None:
-    with LocalDirectory(world) as here:
-        assert (here.pictures(), here.pulse(), here.judge(UID, 1, "{}")) == ([], 0, False)
+def test_it_adds_what_the_schema_says(
+    server: FakeServer, seen: Callable[..., dict[str, Any]]
+) -> None:
+    fields = {name: set(SCHEMA["$defs"][name]["properties"]) for name in ("segment", "remote")}
+    server.members = [Member(UID, 0, 1, "B", 7, "there", "", "")]
+    unseen = seen()
+    server.tell(state(), request=9)
+    for one in (unseen, seen(), seen(True)):
+        assert set(one) == fields["segment"] | fields["remote"], "see schema.json, remote"
+        check_state({name: value for name, value in one.items() if name in fields["segment"]})
+        check("remote", {name: value for name, value in one.items() if name in fields["remote"]})
+
+
+def test_a_world_of_one_machine_has_nobody_on_another(world: str) -> None:
+    with LocalDirectory(world) as directory:
+        here = RemoteView.of(directory)
+        assert (here.states(), here.pulse(), here.judge(UID, 1, "{}")) == ([], 0, False)
         with pytest.raises(WorldError, match="only one"):
             here.interrupt(UID)
+
+
+def test_a_snapshot_that_is_not_valid_shows_nothing(
+    server: FakeServer, seen: Callable[..., dict[str, Any]]
+) -> None:
+    server.members = [Member(UID, 0, 1, "B", 7, "there", "", "")]
+    server.tell(state(), request=9)
+    assert seen()["state"] == "blocked in recv"
+    for bad in (b"x", pack([state()])[:-1], zlib.compress(b"[1]")):
+        server.tell(request=9)
+        server.bodies = [bad]
+        assert seen()["state"] == "running" and seen(True)["examined"] == UNSETTLED
 
 
 # ---- interrupting ----------------------------------------------------------------------------

@@ -1,0 +1,270 @@
+"""Carries what relays and observers say to each other through the directory server.
+
+The server reads none of it. A relay (``sfm_kernel.relay``) brings the snapshot of its machine as
+bytes, with its number and the uids of the processes in it, and asks again and again, "relay". The
+answer is held until the relay has something to do: an observer has begun to watch or wants a fresh
+snapshot, an order has come, or the time is up. An observer asks for "snapshots", and sends an
+"order" for one process, again as bytes; it goes to the relay that has this process in its snapshot,
+and what the relay gives back ("answer") goes to the observer.
+
+Each request for a fresh snapshot gets a number, which only grows. A relay says which number it knew
+before it read its machine. So a snapshot whose ``request`` is at least the number of a request was
+read after that request was made, whatever any clock says; see ``sfm_kernel.relay.view``.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sfm_kernel.directory.table import UID
+from sfm_kernel.errors import WorldError
+
+WATCHED_SECONDS = 2.0
+"""Relays go on sending for this long after an observer's last question."""
+SILENT_SECONDS = 2.0
+"""A relay that has not asked for this long is silent: nobody knows what its processes do."""
+HELD_SECONDS = 1.0
+"""An answer to a relay is held for this long at most."""
+ORDER_SECONDS = 2.0
+"""After this long an observer learns that a relay has not answered its order."""
+
+MOST_RELAYS = 256
+MOST_ORDERS = 64
+MOST_SNAPSHOTS = 20
+"""Snapshots that one relay may send in a second; it keeps to half of that."""
+LARGEST_SNAPSHOT = 1 << 20
+LARGEST_ORDER = 1 << 16
+"""Bytes of a snapshot, and of an order or the answer to one."""
+
+Reply = Callable[[dict[str, Any], Sequence[bytes]], None]
+"""Sends the answer to a request, and the bytes that go with it."""
+
+
+@dataclass
+class _Held:
+    """A relay's request that was not answered yet, and what the relay knew when it asked."""
+
+    reply: Reply
+    until: float
+    request: int
+    watched: bool
+
+
+@dataclass
+class _Relay:
+    """One relay.
+
+    Attributes:
+        snapshot, number: the latest one, and the relay's number for it; 0 before the first.
+        uids: the processes in it.
+        request: the latest request after which it was, or would have been, read.
+        clock: the relay's clock then, seconds since 1970. confirmed: the server's clock then.
+        heard: when the relay last asked.
+        orders: those that the relay has not received yet, with their numbers.
+    """
+
+    heard: float
+    snapshot: bytes = b""
+    number: int = 0
+    uids: frozenset[str] = frozenset()
+    request: int = -1
+    clock: float = 0.0
+    confirmed: float = -math.inf
+    held: _Held | None = None
+    orders: list[tuple[int, bytes]] = field(default_factory=list)
+    second: float = 0.0
+    count: int = 0
+
+
+class Carrier:
+    """What is under way between relays and observers. For the server's thread; has no sockets."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._relays: dict[str, _Relay] = {}
+        self._watched_until = -math.inf
+        self._request = 0
+        self._order = 0
+        self._ordered: dict[int, tuple[Reply, float]] = {}
+
+    # ---- relays ----
+
+    def serve_relay(self, asked: Mapping[str, Any], body: bytes, reply: Reply) -> None:
+        """Take in what a relay says, perhaps with a new snapshot (``body``); answer it later.
+
+        The answer: "watched", whether anybody observes the world; "request", the number of the
+        latest request; "snapshot", the number of the relay's snapshot that the server has;
+        "orders", the numbers of orders, whose bytes come with it.
+
+        Args:
+            asked: "relay": its uid; "snapshot": the number of its newest snapshot; "uids": the
+                processes in ``body``, if there is one; "clock": the relay's clock when it found
+                that the snapshot is still true, None if it has not read since its last question;
+                "request": the latest request that it knew before it read, -1 if none; "watched":
+                what it believes; "hold": seconds that it would wait; "bye": it ends.
+        Raises:
+            ValueError, TypeError, KeyError: malformed; the snapshot is not kept.
+            WorldError: there are too many relays, or too many snapshots in a second.
+        """
+        now = self._clock()
+        uid = _uid(asked["relay"])
+        number, request = int(asked["snapshot"]), int(asked["request"])
+        hold = float(asked["hold"])
+        clock = None if asked["clock"] is None else float(asked["clock"])
+        if clock is not None and not 0 <= clock < math.inf:
+            raise ValueError("a clock shows seconds since 1970")
+        if not 0 <= hold <= HELD_SECONDS:
+            raise ValueError(f"an answer is held for 0 to {HELD_SECONDS} s")
+        if asked.get("bye"):
+            self._relays.pop(uid, None)
+            reply({}, ())
+            return
+        relay = self._known(uid, now)
+        relay.heard = now
+        if body:
+            self._keep(relay, number, body, frozenset(map(_uid, asked["uids"])), now)
+        if clock is not None and relay.snapshot and number == relay.number:
+            relay.request, relay.clock, relay.confirmed = min(request, self._request), clock, now
+        relay.held = _Held(reply, now + hold, request, bool(asked["watched"]))
+        self._answer_relay(relay, now)
+
+    def _known(self, uid: str, now: float) -> _Relay:
+        if uid not in self._relays:
+            if len(self._relays) >= MOST_RELAYS:
+                oldest = min(self._relays, key=lambda one: self._relays[one].heard)
+                if now - self._relays[oldest].heard < SILENT_SECONDS:
+                    raise WorldError(f"this world has {MOST_RELAYS} relays, which is its limit")
+                del self._relays[oldest]
+            self._relays[uid] = _Relay(heard=now)
+        return self._relays[uid]
+
+    def _keep(
+        self, relay: _Relay, number: int, snapshot: bytes, uids: frozenset[str], now: float
+    ) -> None:
+        if len(snapshot) > LARGEST_SNAPSHOT:
+            raise ValueError(f"a snapshot has at most {LARGEST_SNAPSHOT} bytes")
+        if now - relay.second >= 1:
+            relay.second, relay.count = now, 0
+        relay.count += 1
+        if relay.count > MOST_SNAPSHOTS:
+            raise WorldError(f"more than {MOST_SNAPSHOTS} snapshots in a second")
+        relay.snapshot, relay.number, relay.uids, relay.request = snapshot, number, uids, -1
+        for uid, other in list(self._relays.items()):  # a relay that this one has replaced
+            if now - other.heard > SILENT_SECONDS and other.uids & uids:
+                del self._relays[uid]
+
+    def _answer_relay(self, relay: _Relay, now: float) -> None:
+        """Answer a relay that waits, if it has something to do."""
+        held, watched = relay.held, now < self._watched_until
+        if held is None:
+            return
+        is_news = watched and (not held.watched or held.request < self._request)
+        if relay.orders or is_news or now >= held.until:
+            orders, relay.orders, relay.held = relay.orders, [], None
+            known = {"watched": watched, "request": self._request, "snapshot": relay.number}
+            numbers = [number for number, _ in orders]
+            held.reply(known | {"orders": numbers}, [order for _, order in orders])
+
+    # ---- observers ----
+
+    def serve_observer(
+        self, asked: Mapping[str, Any], listed: frozenset[str]
+    ) -> tuple[dict[str, Any], list[bytes]]:
+        """The answer to an observer, and the snapshots that it does not have.
+
+        Args:
+            asked: "known": the number of the snapshot that it has of each relay; "fresh": whether
+                it requests snapshots that are read from now on.
+            listed: the world's members. A silent relay that has none of them is forgotten.
+        Returns:
+            "request": the latest one's number; "relays": for each its uid, the number of its
+            snapshot, its ``request``, its clock then, how long ago that was (s; None before its
+            first snapshot), whether it is silent, and whether its snapshot comes with the answer,
+            in this order.
+        """
+        now = self._clock()
+        known = dict(asked["known"])
+        self._watched_until = now + WATCHED_SECONDS
+        self._request += bool(asked["fresh"])
+        self._relays = {
+            uid: relay
+            for uid, relay in self._relays.items()
+            if now - relay.heard <= SILENT_SECONDS or relay.uids & listed
+        }
+        rows, bodies = [], []
+        for uid, relay in self._relays.items():
+            self._answer_relay(relay, now)
+            is_new = bool(relay.snapshot) and known.get(uid) != relay.number
+            if is_new:
+                bodies.append(relay.snapshot)
+            age = now - relay.confirmed if relay.snapshot else None
+            silent = now - relay.heard > SILENT_SECONDS
+            rows.append([uid, relay.number, relay.request, relay.clock, age, silent, is_new])
+        return {"request": self._request, "relays": rows}, bodies
+
+    def order(self, uid: Any, body: bytes, reply: Reply) -> None:
+        """Send an order to the relay that has a process in its snapshot.
+
+        The reply comes with the bytes that the relay gives back, or says after ``ORDER_SECONDS``
+        that it gave none.
+
+        Raises:
+            WorldError: no relay that asks has this process, or it has too many orders.
+            ValueError, TypeError: malformed.
+        """
+        now = self._clock()
+        _check_order(body)
+        uid = _uid(uid)
+        for relay in self._relays.values():
+            if uid in relay.uids and now - relay.heard <= SILENT_SECONDS:
+                break
+        else:
+            raise WorldError(f"no relay sees process {uid!r} now: it has ended, or its relay has")
+        if len(relay.orders) >= MOST_ORDERS:
+            raise WorldError("the relay of this process does not keep up with its orders")
+        self._order += 1
+        relay.orders.append((self._order, body))
+        self._ordered[self._order] = reply, now + ORDER_SECONDS
+        self._answer_relay(relay, now)
+
+    def answer(self, order: int, body: bytes) -> None:
+        """Give the observer what the relay has answered to an order; nothing if nobody waits."""
+        _check_order(body)
+        if order in self._ordered:
+            reply, _ = self._ordered.pop(order)
+            reply({}, [body])
+
+    # ---- time ----
+
+    def release(self) -> bool:
+        """Answer those whose time is up; whether there were any."""
+        now = self._clock()
+        late = [order for order, (_, until) in self._ordered.items() if now >= until]
+        due = [one for one in self._relays.values() if one.held and now >= one.held.until]
+        for relay in due:
+            self._answer_relay(relay, now)
+        for order in late:
+            reply, _ = self._ordered.pop(order)
+            reply({"error": "WorldError", "message": "the relay of this process is silent"}, ())
+        return bool(due or late)
+
+    def next(self) -> float | None:
+        """Seconds until ``release`` has something to do; None if nothing is held."""
+        times = [until for _, until in self._ordered.values()]
+        times += [one.held.until for one in self._relays.values() if one.held]
+        return max(0.0, min(times) - self._clock()) if times else None
+
+
+def _uid(value: Any) -> str:
+    if not isinstance(value, str) or not UID.fullmatch(value):
+        raise ValueError("a uid has 32 hexadecimal digits")
+    return value
+
+
+def _check_order(body: bytes) -> None:
+    if len(body) > LARGEST_ORDER:
+        raise ValueError(f"an order, and its answer, have at most {LARGEST_ORDER} bytes")

@@ -1,0 +1,259 @@
+"""What the segment of a process says: its fields, and whether they make sense.
+
+The fields and their types are in ``schema.json``, "segment". An observer that reads a segment
+checks it, since any program of its user may have written there; and one that receives a segment's
+state from another machine checks that. The checks are made of the schema, so that a field which is
+added there is checked, and sent to other machines, without more.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+State = dict[str, Any]
+"""What one process's segment says; its fields are in ``FIELDS``."""
+
+SCHEMA: dict[str, Any] = json.loads(
+    Path(__file__).with_name("schema.json").read_text(encoding="utf-8")
+)
+
+
+class RemoteStates(list[State]):
+    """The states of processes on other machines.
+
+    Attributes:
+        gateways: those of their world; "uid", "site", "address", "name" of each, and its last
+            "report" of itself.
+    """
+
+    gateways: Sequence[Mapping[str, Any]] = ()
+
+
+UNSETTLED = (1 << 64) - 1
+"""In ``examined``: a blocked call has not examined what has arrived, or the other side can end it
+by itself."""
+
+LONGEST_JUDGEMENT = 8192
+"""Bytes of the text that a segment has room for (``judgement`` in native/src/segment.rs)."""
+
+
+def unknown(uid: str, **known: Any) -> State:
+    """The state of a process of which only this much is known."""
+    texts = dict.fromkeys(("waits", "facts", "others", "info", "summary", "code"))
+    counts = dict.fromkeys(("call", "line", "depth", "bytes", "sent", "received", "arrived"), 0)
+    times = {"since": 0.0, "until": 0.0}
+    rest: State = {"uid": uid, "examined": UNSETTLED, "peers": [], "polls": None, "main": None}
+    return {**texts, **counts, **times, **rest, **known}
+
+
+def damaged(uid: str, alive: bool) -> State:
+    """The state of a process whose segment cannot be read."""
+    # What it counts for all its peers together says nothing of any of them.
+    peers = [("", 0, 0, 0, 0)]
+    return unknown(uid, alive=alive, state="damaged", others="", peers=peers)
+
+
+def are_sound(state: State) -> bool:
+    """Whether the texts in a segment are what a process writes there.
+
+    The other fields are numbers, which the core has read, and are of the right type.
+    """
+    return all(
+        FIELDS[field](state[field])
+        for field in ("info", "facts", "others", "code", "summary", "polls", "main")
+    )
+
+
+def check(state: Any) -> None:
+    """Raise ValueError unless it has the fields of a state, and each its type."""
+    if not isinstance(state, dict) or state.keys() != FIELDS.keys():
+        raise ValueError(f"a state has {', '.join(FIELDS)}")
+    for field, is_right in FIELDS.items():
+        if not is_right(state[field]):
+            raise ValueError(f"a state's {field} cannot be {str(state[field])[:40]!r}")
+
+
+def parse(text: str | None) -> dict[str, Any]:
+    """What a segment's text holds; empty where it was being written, or cut. Not to be changed."""
+    found = _loaded(text)
+    return found if isinstance(found, dict) else {}
+
+
+def parse_others(text: str | None) -> list[Any] | None:
+    """The same of ``others``: None where it was being written, or cut."""
+    found = _loaded(text) if text else []
+    return found if isinstance(found, list) else None
+
+
+@lru_cache(1024)
+def _loaded(text: str | None) -> Any:
+    try:
+        found = json.loads(text or "{}")
+        json.dumps(found, ensure_ascii=False).encode()  # no halves of characters
+    except (ValueError, RecursionError):
+        return {}
+    return found
+
+
+# ---- checks that are made of the schema: of JSON Schema, what the segment's fields need ----
+
+_Check = Callable[[Any], bool]
+
+
+def made_of(schema: Mapping[str, Any]) -> _Check:
+    """The check whether a value is valid by a schema, whose references are to ``schema.json``.
+
+    Raises ValueError on a keyword that would be passed over.
+    """
+    types = schema.get("type", [])
+    types = [types] if isinstance(types, str) else types
+    words = set().union(*(_WORDS_OF[one] for one in types))
+    if unknown := schema.keys() - words - _KEYWORDS.keys() - {"type", *_REMARKS}:
+        raise ValueError(f"no check is made of {', '.join(unknown)} in {schema}")
+    checks = [_either([_KINDS[one](schema) for one in types])] if types else []
+    checks += [make(schema) for word, make in _KEYWORDS.items() if word in schema]
+    return _both(checks)
+
+
+_REMARKS = ("description", "contentMediaType")
+
+
+def _both(checks: Sequence[_Check]) -> _Check:
+    if len(checks) == 1:
+        return checks[0]
+    if len(checks) == 2:
+        first, second = checks
+        return lambda value: first(value) and second(value)
+    return lambda value: all(is_right(value) for is_right in checks)
+
+
+def _either(checks: Sequence[_Check]) -> _Check:
+    if len(checks) == 1:
+        return checks[0]
+    if len(checks) == 2:
+        first, second = checks
+        return lambda value: first(value) or second(value)
+    return lambda value: any(is_right(value) for is_right in checks)
+
+
+def _integer(schema: Mapping[str, Any]) -> _Check:
+    least, most = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
+    return lambda value: type(value) is int and least <= value <= most
+
+
+def _number(schema: Mapping[str, Any]) -> _Check:
+    least, most = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
+    return lambda value: (
+        type(value) in (int, float) and math.isfinite(value) and least <= value <= most
+    )
+
+
+def _string(schema: Mapping[str, Any]) -> _Check:
+    most = schema.get("maxLength", math.inf)
+    return lambda value: isinstance(value, str) and len(value) <= most
+
+
+def _array(schema: Mapping[str, Any]) -> _Check:
+    """By "prefixItems" for the first, and "items" for the rest."""
+    least, most = schema.get("minItems", 0), schema.get("maxItems", math.inf)
+    first = [made_of(one) for one in schema.get("prefixItems", ())]
+    start, rest = len(first), made_of(schema["items"]) if "items" in schema else None
+
+    def is_right(value: Any) -> bool:
+        if not isinstance(value, (list, tuple)) or not least <= len(value) <= most:
+            return False
+        for is_item, item in zip(first, value, strict=False):
+            if not is_item(item):
+                return False
+        return rest is None or all(rest(item) for item in value[start:])
+
+    return is_right
+
+
+def _object(schema: Mapping[str, Any]) -> _Check:
+    fields = {name: made_of(one) for name, one in schema.get("properties", {}).items()}
+    required, more = set(schema.get("required", ())), schema.get("additionalProperties", True)
+    others = made_of(more) if isinstance(more, dict) else lambda value: bool(more)
+
+    def is_right(value: Any) -> bool:
+        return (
+            isinstance(value, dict)
+            and required <= value.keys()
+            and all(fields.get(name, others)(one) for name, one in value.items())
+        )
+
+    return is_right
+
+
+_KINDS: dict[str, Callable[[Mapping[str, Any]], _Check]] = {
+    "null": lambda schema: lambda value: value is None,
+    "boolean": lambda schema: lambda value: type(value) is bool,
+    "integer": _integer,
+    "number": _number,
+    "string": _string,
+    "array": _array,
+    "object": _object,
+}
+_WORDS_OF: dict[str, set[str]] = {
+    "null": set(),
+    "boolean": set(),
+    "integer": {"minimum", "maximum"},
+    "number": {"minimum", "maximum"},
+    "string": {"maxLength"},
+    "array": {"prefixItems", "items", "minItems", "maxItems"},
+    "object": {"properties", "required", "additionalProperties"},
+}
+"""Keywords that concern values of one type, and are part of its check."""
+
+
+def _of_reference(schema: Mapping[str, Any]) -> _Check:
+    return made_of(SCHEMA["$defs"][schema["$ref"].removeprefix("#/$defs/")])
+
+
+def _of_values(schema: Mapping[str, Any]) -> _Check:
+    values = schema["enum"]
+    return lambda value: isinstance(value, str | None) and value in values
+
+
+def _of_one(schema: Mapping[str, Any]) -> _Check:
+    return _either([made_of(one) for one in schema["oneOf"]])  # no value is valid by two
+
+
+def _of_pattern(schema: Mapping[str, Any]) -> _Check:
+    pattern = re.compile(schema["pattern"])
+    fits = lru_cache(1024)(lambda text: bool(pattern.fullmatch(text)))
+    return lambda value: not isinstance(value, str) or fits(value)
+
+
+def _of_content(schema: Mapping[str, Any]) -> _Check:
+    """What a text holds as JSON. A text that was being written, or is cut, holds nothing."""
+    content = schema["contentSchema"]
+    container: type = {"array": list, "object": dict}[content["type"]]
+    is_right = made_of(content)
+
+    def holds(text: str) -> bool:
+        found = _loaded(text)
+        return not found or not isinstance(found, container) or is_right(found)
+
+    known = lru_cache(1024)(holds)
+    return lambda value: not isinstance(value, str) or known(value)
+
+
+_KEYWORDS: dict[str, Callable[[Mapping[str, Any]], _Check]] = {
+    "$ref": _of_reference,
+    "enum": _of_values,
+    "oneOf": _of_one,
+    "pattern": _of_pattern,
+    "contentSchema": _of_content,
+}
+
+FIELDS: dict[str, _Check] = {
+    field: made_of(schema) for field, schema in SCHEMA["$defs"]["segment"]["properties"].items()
+}
+"""For each field of a segment's state whether it can hold a value."""

@@ -1,0 +1,210 @@
+"""What a relay does: it tells the directory server who has died, and sends snapshots while somebody
+observes.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+import time
+from typing import Any
+
+from sfm_kernel.directory.carrier import HELD_SECONDS
+from sfm_kernel.directory.cleaning import remove_unused
+from sfm_kernel.directory.client import ANSWER_SECONDS, Client
+from sfm_kernel.directory.folders import is_alive
+from sfm_kernel.directory.signals import interrupt
+from sfm_kernel.errors import WorldAccess, WorldError, WorldGone
+from sfm_kernel.observe.deadlocks import judge
+from sfm_kernel.observe.snapshot import Observer, pulse, segments, states
+from sfm_kernel.observe.states import parse
+from sfm_kernel.relay.lock import Lock
+from sfm_kernel.relay.wire import pack, unpack_order
+
+PERIOD = 0.1
+"""Seconds between two snapshots at least, unless an observer requests a fresh one."""
+HEARTBEAT = 1.0
+"""Seconds after which the segments are read again although nothing seems to have moved."""
+BREATH = 0.005
+"""Seconds between two questions to the server at least."""
+
+
+def relay(client: Client, folder: str, stop: threading.Event, patience: float = 0.0) -> bool:
+    """Be the relay of a folder until nobody lives there, the server is gone, or ``stop`` is set.
+
+    Returns whether there was none before; at once if there was. Removes what is left of a world in
+    which nobody lives.
+
+    Args:
+        patience: seconds to wait for the first process.
+    """
+    served = False
+    deadline = time.monotonic() + patience
+    try:
+        while (lock := Lock.acquire(folder)) is not None:
+            served = True
+            try:
+                one = Relay(client, folder)
+                while one.goes_on() and lock.is_valid() and not stop.is_set():
+                    if inhabited(folder):
+                        deadline = 0.0  # the first has come
+                    elif time.monotonic() > deadline:
+                        break
+                one.bye()
+            finally:
+                lock.release()
+            # A process that joined meanwhile may have seen the lock, and started no other relay.
+            if stop.is_set() or one.over or not inhabited(folder):
+                break
+    except FileNotFoundError:  # somebody has removed the world
+        pass
+    if served:
+        remove_unused(folder)
+    return served
+
+
+def inhabited(folder: str) -> bool:
+    """Whether a process of the world lives on this machine."""
+    return any(is_alive(path) for path in segments(folder).values())
+
+
+def dead(folder: str) -> list[str]:
+    """The uids of processes that died on this machine without leaving the world.
+
+    Their segments are still there, and nobody holds the locks; see ``cleaning``. The server may
+    have no route to these processes.
+    """
+    return [
+        uid
+        for uid, path in segments(folder).items()
+        if not is_alive(path) and os.path.exists(path)  # a process that leaves removes its segment
+    ]
+
+
+class Relay:
+    """One relay. Each call of ``goes_on`` asks the server once.
+
+    Attributes:
+        over: the server is gone.
+    """
+
+    def __init__(self, client: Client, folder: str) -> None:
+        self.over = False
+        self._client, self._folder = client, folder
+        self._uid = secrets.token_hex(16)
+        self._watched = False
+        self._observer: Observer | None = None  # while somebody observes
+        self._request = -1  # the latest one for a fresh snapshot
+        self._number = 0  # of the newest snapshot
+        self._snapshot = b""  # which the server has; empty if it has to get one
+        self._uids: list[str] = []  # the processes in it
+        self._pulse: int | None = None
+        self._read_at = self._sent_at = 0.0
+        self._counters = b""  # the same without the lines of those that compute
+        self._moves = True  # the last reading has found something new there
+        self._pids: dict[str, int | None] = {}
+
+    def goes_on(self) -> bool:
+        """Tell the server what is new, and do what it says; False if it is gone.
+
+        Raises FileNotFoundError when the folder is gone.
+        """
+        body, request, clock, hold = b"", self._request, None, HELD_SECONDS
+        if self._watched:
+            clock, hold = time.time(), PERIOD
+            body = self._fresh_snapshot()
+        try:
+            answer, orders = self._ask(body, request=request, clock=clock, hold=hold)
+        except (WorldGone, WorldAccess):
+            self.over = True
+            return False
+        except WorldError:  # it refuses this snapshot, and shows the one before as out of date
+            self._snapshot = b""
+            time.sleep(PERIOD)
+            return True
+        self._watched, self._request = answer["watched"], answer["request"]
+        self._observer = self._observer or Observer() if self._watched else None
+        if answer["snapshot"] != self._number:  # it had forgotten this relay
+            self._snapshot = b""
+        try:
+            for number, order in zip(answer["orders"], orders, strict=True):
+                self._client.exchange("answer", self._carry_out(order).encode(), order=number)
+        except WorldError:
+            self.over = True
+            return False
+        time.sleep(BREATH)
+        return True
+
+    def bye(self) -> None:
+        """Have the server forget this relay."""
+        if not self.over:
+            try:
+                self._ask(b"", HELD_SECONDS, request=-1, clock=None, hold=0, bye=True)
+            except WorldError:
+                self.over = True
+
+    def _ask(
+        self, body: bytes, limit: float = ANSWER_SECONDS, **details: Any
+    ) -> tuple[dict[str, Any], list[bytes]]:
+        return self._client.exchange(
+            "relay",
+            body,
+            limit,
+            relay=self._uid,
+            snapshot=self._number,
+            uids=self._uids if body else [],
+            watched=self._watched,
+            dead=dead(self._folder),
+            **details,
+        )
+
+    def _fresh_snapshot(self) -> bytes:
+        """The snapshot, if it is not the one that the server has."""
+        if not self._is_due():
+            return b""
+        before, snapshot = self._counters, self._read()
+        wait = self._sent_at + PERIOD - time.monotonic()
+        if snapshot != self._snapshot and wait > 0:
+            time.sleep(wait)
+            snapshot = self._read()
+        self._moves = self._counters != before
+        if snapshot == self._snapshot:
+            return b""
+        self._number += 1
+        self._snapshot, self._sent_at = snapshot, time.monotonic()
+        return snapshot
+
+    def _read(self) -> bytes:
+        self._read_at = time.monotonic()
+        # First: what changes meanwhile is read again.
+        self._pulse = pulse(self._folder, self._observer)
+        read = states(self._folder, self._observer)
+        self._uids = [one["uid"] for one in read]
+        self._pids = {one["uid"]: parse(one["info"]).get("pid") for one in read}
+        self._counters = pack([one | {"main": None} for one in read])
+        return pack(read)
+
+    def _is_due(self) -> bool:
+        """Whether the snapshot may have changed.
+
+        Reading a snapshot wakes the processes, reading their counters does not. After a change it
+        is read once more in any case: a message may have been between two processes for a moment.
+        """
+        if self._moves or not self._snapshot or pulse(self._folder, self._observer) != self._pulse:
+            return True
+        return time.monotonic() > self._read_at + HEARTBEAT
+
+    def _carry_out(self, packed: bytes) -> str:
+        """Do what an observer wants; "" if it was done, else why not."""
+        try:
+            order = unpack_order(packed)
+        except (ValueError, RecursionError) as error:
+            return f"its relay does not understand the order: {error}"
+        uid = order["uid"]
+        if order["do"] == "judge":
+            is_ended = judge(self._folder, uid, order["call"], order["judgement"])
+            return "" if is_ended else "the call is over"
+        if uid not in self._pids:
+            return "it has ended"
+        return interrupt(os.path.join(self._folder, f"{uid}.seg"), self._pids[uid])

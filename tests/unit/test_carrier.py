@@ -1,0 +1,201 @@
+"""What a directory server carries between relays and observers. No relay runs here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from sfm_kernel.directory import Client, DirectoryServer, carrier
+from sfm_kernel.directory.carrier import Carrier
+from sfm_kernel.errors import WorldError, WorldGone
+from tests.unit.states import RELAY, UID
+
+pytestmark = pytest.mark.tcp
+
+KEY = bytes(range(32))
+OTHER = "2" * 32
+SNAPSHOT = b"bytes that the server does not read"
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Played:
+    """``Carrier`` with a relay and an observer, and a clock that others move."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.carrier = Carrier(self.clock)
+        self.told: list[dict[str, Any]] = []
+        self.orders: list[bytes] = []
+
+    def ask(self, body: bytes = b"", relay: str = RELAY, **changes: Any) -> None:
+        """The relay asks; its answer, now or later, comes to ``told``, with ``orders``."""
+        asked = {"relay": relay, "snapshot": 0, "request": -1, "clock": None, "hold": 1}
+        asked |= {"watched": False, "uids": [UID]}
+        self.carrier.serve_relay(asked | changes, body, self._reply)
+
+    def _reply(self, answer: dict[str, Any], bodies: Sequence[bytes]) -> None:
+        self.told.append(answer)
+        self.orders = list(bodies)
+
+    def show(self, fresh: bool = False, **known: int) -> tuple[list[list[Any]], list[bytes], int]:
+        """The observer asks."""
+        asked = {"known": known, "fresh": fresh}
+        answer, bodies = self.carrier.serve_observer(asked, frozenset())
+        return answer["relays"], bodies, answer["request"]
+
+
+@pytest.fixture
+def played() -> Played:
+    return Played()
+
+
+def test_an_answer_is_held_until_there_is_news(played: Played) -> None:
+    played.ask()
+    assert not played.told and played.carrier.next() == 1.0 and not played.carrier.release()
+    played.clock.now += 1
+    assert played.carrier.release() and played.carrier.next() is None
+    assert played.told.pop() == {"watched": False, "request": 0, "snapshot": 0, "orders": []}
+    played.ask()
+    played.show()
+    assert played.told.pop()["watched"]
+    played.ask(watched=True, request=0, hold=0.1)
+    played.show()
+    assert not played.told  # it knows that it is watched
+    played.show(fresh=True)
+    assert played.told.pop()["request"] == 1
+    played.clock.now += carrier.WATCHED_SECONDS
+    played.ask(watched=True, request=1, hold=0)
+    assert not played.told.pop()["watched"]
+
+
+def test_what_was_read_before_a_request_is_not_fresh(played: Played) -> None:
+    *_, request = played.show(fresh=True)
+    played.ask(SNAPSHOT, snapshot=1, request=request - 1, clock=5.0, watched=True)
+    (row,), bodies, _ = played.show()
+    assert row == [RELAY, 1, request - 1, 5.0, 0.0, False, True] and bodies == [SNAPSHOT]
+    played.ask(snapshot=1, request=request, clock=6.0, watched=True)
+    played.clock.now += 0.5
+    (row,), bodies, _ = played.show(**{RELAY: 1})
+    assert row == [RELAY, 1, request, 6.0, 0.5, False, False] and bodies == []
+    played.ask(snapshot=1, request=request + 1, clock=None, watched=True)  # it has not read
+    played.ask(snapshot=2, request=request + 1, clock=7.0, watched=True)  # the server has it not
+    assert played.show()[0][0][2] == request
+    played.ask(snapshot=1, request=request + 100, clock=7.0, watched=True)  # nobody requested that
+    assert played.show()[0][0][2] == request
+
+
+def test_silent_relays_are_shown_until_nobody_misses_them(played: Played) -> None:
+    played.ask(SNAPSHOT, snapshot=1)
+    played.clock.now += carrier.SILENT_SECONDS + 0.1
+    asked = {"known": {}, "fresh": False}
+    answer, bodies = played.carrier.serve_observer(asked, frozenset([UID]))
+    assert answer["relays"][0][5] and len(bodies) == 1
+    played.ask(SNAPSHOT, relay=OTHER, snapshot=1)  # one that has taken its place
+    assert [row[0] for row in played.show()[0]] == [OTHER]
+    played.clock.now += carrier.SILENT_SECONDS + 0.1
+    assert played.show()[0] == []
+    played.ask(SNAPSHOT, snapshot=1)
+    played.ask(bye=True)
+    assert played.show()[0] == [] and played.told[-1] == {}
+
+
+def test_the_answer_to_an_order_comes_back(played: Played) -> None:
+    played.ask(SNAPSHOT, snapshot=1)
+    replies: list[tuple[dict[str, Any], Sequence[bytes]]] = []
+
+    def reply(answer: dict[str, Any], bodies: Sequence[bytes]) -> None:
+        replies.append((answer, bodies))
+
+    played.carrier.order(UID, b"an order", reply)
+    (order,) = played.told.pop()["orders"]
+    assert played.orders == [b"an order"] and not replies
+    played.carrier.answer(order, b"done")
+    assert replies.pop() == ({}, [b"done"])
+    played.carrier.answer(order, b"done")  # once more
+    played.carrier.answer(99, b"done")  # nobody's
+    played.carrier.order(UID, b"an order", reply)
+    played.clock.now += carrier.ORDER_SECONDS
+    assert played.carrier.next() == 0 and played.carrier.release()
+    ((answer, bodies),) = replies
+    assert answer["error"] == "WorldError" and "is silent" in answer["message"] and not bodies
+
+
+def test_orders_that_cannot_be_given(played: Played) -> None:
+    with pytest.raises(WorldError, match="no relay sees"):
+        played.carrier.order(UID, b"", played._reply)
+    played.ask(SNAPSHOT, snapshot=1)
+    for uid, body in (([], b""), ("x", b""), (UID, bytes(carrier.LARGEST_ORDER + 1))):
+        with pytest.raises(ValueError, match=r"uid|order"):
+            played.carrier.order(uid, body, played._reply)
+    with pytest.raises(ValueError, match="answer"):
+        played.carrier.answer(1, bytes(carrier.LARGEST_ORDER + 1))
+    for _ in range(1 + carrier.MOST_ORDERS):  # the first one goes with the answer that was held
+        played.carrier.order(UID, b"", played._reply)
+    with pytest.raises(WorldError, match="keep up"):
+        played.carrier.order(UID, b"", played._reply)
+
+
+def test_limits_of_relays_and_snapshots(played: Played) -> None:
+    for number in range(carrier.MOST_SNAPSHOTS):
+        played.ask(SNAPSHOT, snapshot=number)
+    with pytest.raises(WorldError, match="in a second"):
+        played.ask(SNAPSHOT, snapshot=99)
+    played.clock.now += 1
+    played.ask(SNAPSHOT, snapshot=99)
+    with pytest.raises(ValueError, match="at most"):
+        played.ask(bytes(carrier.LARGEST_SNAPSHOT + 1), snapshot=100)
+    for number in range(carrier.MOST_RELAYS - 1):
+        played.ask(relay=f"{number:032x}")
+    with pytest.raises(WorldError, match="its limit"):
+        played.ask(relay="f" * 32)
+    played.clock.now += carrier.SILENT_SECONDS
+    played.ask(relay="f" * 32)
+
+
+BAD: list[dict[str, Any]] = [
+    {"ask": "relay"},
+    {"ask": "snapshots"},
+    {"ask": "order"},
+    {"ask": "answer"},
+    {"ask": "answer", "order": []},
+    {"ask": "snapshots", "known": 7, "fresh": True},
+    {"ask": "order", "uid": {}},
+]
+COMPLETE = {"ask": "relay", "relay": RELAY, "snapshot": 1, "request": 1, "clock": 1.0, "hold": 0}
+COMPLETE |= {"watched": True, "uids": [UID], "dead": []}
+BAD += [
+    COMPLETE | {field: value}
+    for field in COMPLETE
+    for value in (float("inf"), float("nan"), [[]], "x")
+    if field != "watched"
+]
+
+
+def test_the_server_outlives_nonsense(world: str) -> None:
+    with DirectoryServer(world, KEY, "tcp://127.0.0.1:0") as server:
+        client = Client(world, server.url, KEY)
+        try:
+            for bad in BAD:
+                ask = bad["ask"] if isinstance(bad["ask"], str) else "x"
+                rest = {field: value for field, value in bad.items() if field != "ask"}
+                with pytest.raises(WorldError):
+                    client.exchange(ask, b"x", **rest)
+            rest = {field: value for field, value in COMPLETE.items() if field != "ask"}
+            assert client.exchange("relay", SNAPSHOT, **rest)[0]["snapshot"] == 1
+            _, bodies = client.exchange("snapshots", known={}, fresh=False)
+            assert bodies == [SNAPSHOT]
+            with pytest.raises(WorldGone):  # it hangs up on whoever sends too much
+                client.exchange("relay", bytes(4 << 20), 2.0, **rest)
+        finally:
+            client.close()
+        other = Client(world, server.url, KEY)
+        assert other.ask("hello")["world"] == world
+        other.close()
