@@ -36,7 +36,7 @@ from sfm_kernel.collectives.team import Team
 from sfm_kernel.errors import CollectiveError, CollectiveMismatch
 from sfm_kernel.transport.shm import CombiningTree
 
-# What a round came to, and what is in a place: native/src/combining_tree/fold.rs, python/src/combining_tree.rs.
+# What a round came to, and what is in a place: native/src/combining_tree/fold.rs.
 NOTHING, INTS, FLOATS, BYTES, LARGE, MIXED, MISMATCH, RESULT, FAILURE = range(9)
 DUTY, BROKEN, STRANGE = 100, 101, 102
 KEEP = 0
