@@ -549,8 +549,9 @@ class CombiningTree:
             tick: called with the places of the missing about every 100 ms of a wait. What it
                 raises breaks the round off and is raised here.
         Returns:
-            The outcome's code (fold.rs, and python/src/combining_tree.rs), and the result. With code 100 the caller came last and has to ``conclude``; with 102 nothing
-            was done, since the value has to be packed.
+            The outcome's code (fold.rs, and python/src/combining_tree.rs), and the result. With
+            code 100 the caller came last and has to ``conclude``; with 102 nothing was done,
+            since the value has to be packed.
         """
 
     def conclude(self, result: bytes, failed: bool) -> bool:
@@ -601,7 +602,7 @@ class Known:
     """What is known of a call before it is made."""
 
     def __new__(cls, number: int, array: int, mark: int, made: tuple[str, str]) -> Known:
-        """``number``, ``array``: the operation's codes (native/src/combining_tree/fold.rs), or 0."""
+        """``number``, ``array``: codes of the operation (native/src/combining_tree/fold.rs) or 0."""
 
 @disjoint_base
 class Collectives:

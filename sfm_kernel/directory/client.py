@@ -37,6 +37,7 @@ class Client:
 
     Args:
         key: the world's; or a gateway's, which may ask for less.
+        patience: seconds for the first answer.
     Attributes:
         world, url, key: of the server, and proven to be its own.
     Raises:
@@ -45,7 +46,9 @@ class Client:
         WorldError: the url is none.
     """
 
-    def __init__(self, world: str, url: str, key: bytes | GatewayKey) -> None:
+    def __init__(
+        self, world: str, url: str, key: bytes | GatewayKey, patience: float = ANSWER_SECONDS
+    ) -> None:
         self.world, self.url = world, url
         server = None
         if isinstance(key, GatewayKey):
@@ -73,7 +76,7 @@ class Client:
                 self._dealer.connect(url)
             except zmq.ZMQError as error:
                 raise WorldError(f"{url!r} is no address of a directory server: {error}") from None
-            theirs = self.ask("hello")["world"]
+            theirs = self.ask("hello", patience)["world"]
             if theirs != world:
                 raise WorldGone(
                     f"the directory server at {url} keeps world {theirs!r}, not {world!r}"

@@ -6,8 +6,9 @@ not idle, for hours if need be: a program that runs is never ended here. (A cell
 costs memory and no CPU; it ends with its kernel, when the hub culls the server.)
 
 Whoever started the engines ends them, as ``%sfm stop`` does: a thread of the notebook, or of the
-panel's keeper. It counts the time that it has seen pass between two looks, by the monotonic clock:
-a laptop that slept, or a container that was frozen, has not used that time up.
+process that holds a cluster of the panel's. It counts the time that it has seen pass between two
+looks, by the monotonic clock: a laptop that slept, or a container that was frozen, has not used
+that time up.
 """
 
 from __future__ import annotations

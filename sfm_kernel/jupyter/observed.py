@@ -1,4 +1,4 @@
-"""What is seen while a cell runs on engines: deadlocks, and messages that nobody received."""
+"""Observes a world while a cell runs: deadlocks, and messages that nobody received."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -20,9 +20,6 @@ from sfm_kernel.observe.deadlocks import DeadlockReporter, end_calls
 from sfm_kernel.observe.record import Told
 from sfm_kernel.observe.snapshot import calls
 from sfm_kernel.transport.base import Member
-
-_LOOK_EVERY = 0.25
-"""Seconds between two looks at a world in which a cell runs."""
 
 _PATIENCE = 1.0
 """Seconds for which a cell has to have run before its own calls are looked at."""
@@ -53,33 +50,49 @@ def observed(home: Home, members: Sequence[Member], *, detect: bool) -> Iterator
                 display(Note(note))
 
 
-class Watcher:
-    """A thread that looks for deadlocks, tells of them below the cell that runs, and ends them.
+class Repeated:
+    """A thread that observes a world again and again, until ``stop`` or until the world is gone.
 
     Args:
-        end: whether they are ended.
-        own: only of what this notebook's own calls are part of, once they have lasted a while.
+        observe: raises OSError or SFMError where the world is gone.
+        pause: seconds before each call.
     """
 
-    def __init__(self, home: Home, *, end: bool, own: bool = False) -> None:
-        self._home, self._ends, self._own = home, end, own
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="sfm-watch", daemon=True)
+    def __init__(self, observe: Callable[[], object], pause: float = 0.25) -> None:
+        self._observe, self._pause, self._over = observe, pause, threading.Event()
+        self._thread = threading.Thread(target=self._run, name="sfm-observe", daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
-        sfm, over = self._home.sfm, self._over
-        if self._own and over.wait(_PATIENCE):
-            return
-        watch = DeadlockMonitor(sfm, remote=self._home.view.states)
-        own = sfm.uid if self._own else ""
-        lookout = DeadlockReporter(watch, self._tell, self._end if self._ends else None, of=own)
-        while not over.wait(_LOOK_EVERY):
-            try:
-                if not self._own or _is_in_a_call(sfm):
-                    lookout.check()
-            except (OSError, SFMError):  # the world is gone
-                return
+        with suppress(OSError, SFMError):
+            while not self._over.wait(self._pause):
+                self._observe()
+
+    def stop(self) -> None:
+        """It observes no more; waits until an observation that has begun is over."""
+        self._over.set()
+        self._thread.join()
+
+
+class Watcher(Repeated):
+    """Watches for deadlocks, reports them below the cell that runs, and ends them.
+
+    Args:
+        end: whether they are ended.
+        own: only those that this notebook's own calls are part of, once they have lasted a while.
+    """
+
+    def __init__(self, home: Home, *, end: bool, own: bool = False) -> None:
+        self._home, self._ends = home, end
+        begin, of = time.monotonic() + (_PATIENCE if own else 0), home.sfm.uid if own else ""
+        watch = DeadlockMonitor(home.sfm, remote=home.view.states)
+        lookout = DeadlockReporter(watch, self._tell, self._end if end else None, of=of)
+
+        def observe() -> None:
+            if not own or (time.monotonic() >= begin and _is_in_a_call(home.sfm)):
+                lookout.check()
+
+        super().__init__(observe)
 
     def _tell(self, text: str) -> None:
         self._home.told.append(Told(time.time(), text))
@@ -88,11 +101,6 @@ class Watcher:
 
     def _end(self, found: dict[str, Any]) -> list[Any]:
         return end_calls(self._home.sfm, found, brief=True, remote=self._home.view.judge)
-
-    def stop(self) -> None:
-        """It tells and ends nothing any more."""
-        self._over.set()
-        self._thread.join()
 
 
 def _is_in_a_call(sfm: Any) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -15,6 +14,7 @@ from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.jupyter.looking import JUDGE
 from sfm_kernel.jupyter.names import take_options
+from sfm_kernel.jupyter.observed import Repeated
 from sfm_kernel.observe import record, timeline
 from sfm_kernel.observe.record.listing import lines_of_files
 from sfm_kernel.observe.timeline import Recorder, Timeline
@@ -58,21 +58,13 @@ def recorded(home: Home, lines: Lines, path: str) -> Iterator[None]:
     Raises UsageError: before anything is done where the file is none, later where it cannot be
     written.
     """
-    path, recorder, over = _checked(path), Recorder(home.sfm), threading.Event()
-
-    def follow() -> None:
-        with suppress(OSError):  # the world is gone
-            while not over.wait(_FOLLOW):
-                recorder.read()
-
-    thread = threading.Thread(target=follow, name="sfm-record", daemon=True)
-    thread.start()
+    path, recorder = _checked(path), Recorder(home.sfm)
+    following = Repeated(recorder.read, _FOLLOW)
     try:
         yield
-    finally:  # also of what has failed, or was stopped
-        over.set()
-        thread.join()
-        with suppress(OSError):
+    finally:  # also where the cell has failed, or was stopped
+        following.stop()
+        with suppress(OSError):  # the world is gone
             recorder.read()
         write(home, lines, path, run=recorder.timeline())
 

@@ -6,10 +6,9 @@ output draws it: JupyterLab, the classic notebook, VS Code, Colab; nbconvert kee
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -17,6 +16,7 @@ from IPython.display import DisplayHandle, display
 
 from sfm_kernel.errors import SFMError
 from sfm_kernel.jupyter.home import Home
+from sfm_kernel.jupyter.observed import Repeated
 from sfm_kernel.jupyter.settings import NEVER, seconds
 from sfm_kernel.jupyter.tables import Diagnosis, Note, status_table
 from sfm_kernel.observe import explain, snapshot
@@ -125,24 +125,12 @@ def watched(home: Home, wanted: bool) -> Iterator[None]:
     if not wanted:
         yield
         return
-    picture, over = Picture(home), threading.Event()
+    picture = Picture(home)
     picture.draw("live")
-
-    def run() -> None:
-        try:
-            while not over.wait(_PAUSE):
-                picture.draw("live")
-        except (OSError, SFMError):  # the world is gone
-            pass
-
-    thread = threading.Thread(target=run, name="sfm-watch", daemon=True)
-    thread.start()
+    drawing = Repeated(lambda: picture.draw("live"), _PAUSE)
     try:
         yield
     finally:
-        over.set()
-        thread.join()
-        try:
+        drawing.stop()
+        with suppress(OSError, SFMError):  # the world is gone
             picture.draw("as it was when the cell ended")
-        except (OSError, SFMError):
-            pass

@@ -11,7 +11,7 @@ import yaml
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
-from sfm_kernel.jupyter.server.service import SFMPanel
+from sfm_kernel.jupyter.server.handlers import SFMPanel
 from sfm_kernel.jupyter.settings import SFM, Settings
 from tests.jupyter.notebook import notebook
 from tests.jupyter.server import server

@@ -85,7 +85,7 @@ SEEN = """
 import glob, json, os, sys
 from sfm_kernel import directory
 from sfm_kernel.jupyter.places import running_clusters
-from sfm_kernel.jupyter.server.worlds import Worlds
+from sfm_kernel.jupyter.server.sampler import Worlds
 from tests.jupyter.notebook import notebook
 from tests.jupyter.test_many_notebooks import meet_nobody
 

@@ -28,8 +28,8 @@ from traitlets.config import Config
 
 import sfm_kernel
 from sfm_kernel.jupyter.server import kernels
-from sfm_kernel.jupyter.server.client import PARTS, BadWish, Wish
-from sfm_kernel.jupyter.server.worlds import UnknownWorld, Worlds
+from sfm_kernel.jupyter.server.sampler import UnknownWorld, Worlds
+from sfm_kernel.jupyter.server.stream import PARTS, BadSubscription, Subscription
 from tests.jupyter.notebook import PATIENCE, descendants
 from tests.jupyter.server import TOKEN, Server, Stream, programs, server
 
@@ -147,10 +147,10 @@ def test_requests_that_mean_nothing_are_refused(one: Server, effort: int) -> Non
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lists))
-def test_whatever_is_sent_to_the_stream_is_a_wish_or_none(sent: object) -> None:
+def test_whatever_is_sent_to_the_stream_is_a_subscription_or_none(sent: object) -> None:
     for text in (json.dumps(sent), json.dumps({"type": "watch", "world": None, "parts": sent})):
-        with contextlib.suppress(BadWish):
-            assert Wish.parse(text).parts <= set(PARTS)
+        with contextlib.suppress(BadSubscription):
+            assert Subscription.parse(text).parts <= set(PARTS)
 
 
 @pytest.mark.parametrize(

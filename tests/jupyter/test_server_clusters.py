@@ -22,7 +22,7 @@ from tests.jupyter.server import Server, processes, server
 
 pytestmark = [pytest.mark.keeps("one server for some of them"), pytest.mark.fault]
 
-KEEPER = "sfm_kernel.jupyter.server.keeper"
+HOLDER = "sfm_kernel.jupyter.server.engines"
 
 
 def names(one: Server, world: str) -> dict[str | int, str]:
@@ -137,7 +137,7 @@ def test_the_end_of_the_server_ends_its_clusters(
     with server(tmp_path) as one:
         one.done("sfm/worlds", {"engines": 2})
         found = descendants(one.process.pid)
-        # keeper, controller, heart monitor, supervisor, two engines
+        # holder, controller, heart monitor, supervisor, two engines
         assert len(found) >= 6 and len(files(sfm_dir)) >= 4
         end(one)
         goes_away(found, sfm_dir)
@@ -153,7 +153,7 @@ def test_the_server_is_killed_while_engines_start(tmp_path: Path, sfm_dir: Path)
     with server(tmp_path) as one:
         ask = threading.Thread(target=lambda: suppressed(one), name="asks")
         ask.start()
-        wait_for(lambda: len(descendants(one.process.pid)) >= 2, "the keeper starts a controller")
+        wait_for(lambda: len(descendants(one.process.pid)) >= 2, "the holder starts a controller")
         found = descendants(one.process.pid)
         one.process.kill()
         goes_away(found, sfm_dir)
@@ -166,27 +166,27 @@ def suppressed(one: Server) -> None:
         one.post("sfm/worlds", {"engines": 2})
 
 
-def test_a_keeper_is_killed(shared: Server, sfm_dir: Path) -> None:
+def test_the_process_that_holds_a_cluster_is_killed(shared: Server, sfm_dir: Path) -> None:
     world = shared.done("sfm/worlds", {"engines": 1})["world"]
     found = descendants(shared.process.pid)
-    (keeper,) = [one for one in found if KEEPER in one.cmdline()]
-    keeper.kill()
+    (holder,) = [one for one in found if HOLDER in one.cmdline()]
+    holder.kill()
     goes_away(found, sfm_dir)
     wait_for(lambda: world not in shared.worlds(), "the list has heard of it")
     assert shared.post(f"sfm/worlds/{world}/restart", {"uids": None})[0] == 404
 
 
-def test_a_keeper_that_nobody_tells_to_start() -> None:
-    command = [sys.executable, "-m", KEEPER]
+def test_a_holder_that_nobody_tells_to_start() -> None:
+    command = [sys.executable, "-m", HOLDER]
     lines = [{"do": "restart"}, {"do": "start", "engines": "four"}, {"do": "dance"}]
     text = "".join(json.dumps(line) + "\n" for line in lines)
-    with subprocess.Popen(command, text=True, stdin=-1, stdout=-1) as keeper:
-        assert keeper.stdin is not None and keeper.stdout is not None
-        keeper.stdin.write(text)
-        keeper.stdin.flush()
-        answers = [json.loads(keeper.stdout.readline()) for _ in lines]
-        keeper.stdin.close()
-        assert keeper.wait(PATIENCE) == 0
+    with subprocess.Popen(command, text=True, stdin=-1, stdout=-1) as holder:
+        assert holder.stdin is not None and holder.stdout is not None
+        holder.stdin.write(text)
+        holder.stdin.flush()
+        answers = [json.loads(holder.stdout.readline()) for _ in lines]
+        holder.stdin.close()
+        assert holder.wait(PATIENCE) == 0
     assert all("error" in answer for answer in answers)
     assert "comes before 'start'" in answers[0]["error"]
 

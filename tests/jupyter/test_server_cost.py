@@ -9,17 +9,18 @@ from pathlib import Path
 import pytest
 
 import sfm_kernel
-from sfm_kernel.jupyter.server import views
+from sfm_kernel.jupyter.server import sampler
+from sfm_kernel.jupyter.server.sampler import World
 from sfm_kernel.observe import snapshot as take
 from sfm_kernel.observe.snapshot import SETTLED_SECONDS, segments
-from tests.jupyter.test_server_hub import touch
+from tests.jupyter.test_server_sampling import touch
 
 
 @pytest.fixture
 def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The time, for the views; to be changed."""
+    """The time, for the sampler; to be changed."""
     clock = [0.0]
-    monkeypatch.setattr("sfm_kernel.jupyter.server.views.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("sfm_kernel.jupyter.server.sampler.time.monotonic", lambda: clock[0])
     return clock
 
 
@@ -69,36 +70,31 @@ def test_who_joins_an_old_world_is_in_the_next_snapshot(world: str) -> None:
         assert [one["name"] for one in take(a)["processes"] if one["alive"]] == ["A"]
 
 
-def test_a_look_of_somebody_else_will_do(world: str, now: list[float]) -> None:
+def test_a_reading_for_somebody_else_will_do(world: str, now: list[float]) -> None:
     with sfm_kernel.join(world, "A") as sfm:
-        picture = views.Picture(sfm.folder)
-        picture.look(1.0)
-        version = picture.version
+        snapshots = World(world, sfm.folder).snapshots
+        before = snapshots.read(1.0)
         sfm.send(dest="A", n=1)
         now[0] += 0.5
-        picture.look(1.0)
-        assert picture.version == version
-        picture.look()
-        assert picture.version > version
+        assert snapshots.read(1.0) is before
+        assert snapshots.read() is not before
 
 
 def test_traces_are_read_in_time(world: str, now: list[float]) -> None:
     with sfm_kernel.join(world, "A") as sfm:
-        picture = views.Picture(sfm.folder)
-        timeline = views.Timeline(sfm.folder, picture)
+        one = World(world, sfm.folder)
 
-        def told() -> int:
-            """How many messages have arrived, as far as is news."""
-            picture.look()
-            new, _ = timeline.follow(whole=False)
-            return len([one for one in new["flights"] if one["received"]]) if new else 0
+        def news() -> int:
+            """How many messages have arrived since the last call, as far as it was reported."""
+            new, _ = one.sample(follow=True, whole=False)
+            return len([it for it in new["flights"] if it["received"]]) if new else 0
 
         touch(sfm)
-        assert told() == 1
+        assert news() == 1
         touch(sfm)
-        assert told() == 0
-        now[0] += views.TRACE_PAUSE
-        assert told() == 1 and told() == 0
-        for _ in range(views.HASTE):
+        assert news() == 0
+        now[0] += sampler.TRACE_PAUSE
+        assert news() == 1 and news() == 0
+        for _ in range(sampler.HASTE):
             touch(sfm)
-        assert told() == views.HASTE
+        assert news() == sampler.HASTE

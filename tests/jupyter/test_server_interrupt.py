@@ -15,8 +15,8 @@ import pytest
 from sfm_kernel import directory
 from sfm_kernel.directory import signals
 from sfm_kernel.jupyter.cluster import end_engines
-from sfm_kernel.jupyter.server.signals import NotInterrupted, interrupt
-from sfm_kernel.jupyter.server.views import Picture
+from sfm_kernel.jupyter.server.clusters import NotInterrupted, interrupt
+from sfm_kernel.observe import snapshot
 from tests.jupyter.notebook import PATIENCE, wait_for
 from tests.jupyter.server import Server, processes, programs, server
 
@@ -38,18 +38,15 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
-def look(world: str) -> dict[str, dict[str, Any]]:
-    """What the processes of a world do, by name."""
-    picture = Picture(os.path.join(directory.root(), world))
-    picture.look()
-    assert picture.newest is not None
-    return processes(picture.newest)
+def seen(world: str) -> dict[str, dict[str, Any]]:
+    """The processes of a world as a snapshot shows them now, by name."""
+    return processes(snapshot(os.path.join(directory.root(), world)))
 
 
 def wait_until_blocked(world: str, count: int) -> None:
     """Until so many of its processes are blocked in recv."""
     wait_for(
-        lambda: [p["state"] for p in look(world).values()].count("blocked in recv") == count,
+        lambda: [p["state"] for p in seen(world).values()].count("blocked in recv") == count,
         f"{count} blocked processes",
     )
 
@@ -57,7 +54,7 @@ def wait_until_blocked(world: str, count: int) -> None:
 def test_one_then_all(one: Server, world: str) -> None:
     with programs(world, A=WAITS, B=WAITS) as running:
         wait_until_blocked(world, 2)
-        uids = {name: process["uid"] for name, process in look(world).items()}
+        uids = {name: process["uid"] for name, process in seen(world).items()}
         answer = one.done(f"sfm/worlds/{world}/interrupt", {"uids": [uids["A"]]})
         assert answer == {"interrupted": [uids["A"]]}
         assert [running["A"].line() for _ in range(3)] == ["waits", "interrupted", "waits"]
@@ -72,7 +69,7 @@ def test_one_then_all(one: Server, world: str) -> None:
 def test_the_others_are_interrupted_although_one_cannot_be(one: Server, world: str) -> None:
     with programs(world, A=WAITS, B=WAITS) as running:
         wait_until_blocked(world, 2)
-        uids = {name: process["uid"] for name, process in look(world).items()}
+        uids = {name: process["uid"] for name, process in seen(world).items()}
         running["A"].close()
         body = {"uids": [*uids.values(), "f" * 32]}
         status, answer = one.post(f"sfm/worlds/{world}/interrupt", body)
@@ -106,12 +103,12 @@ def test_a_number_that_a_stranger_has_now(
     with programs(world, A=WAITS) as running:
         wait_until_blocked(world, 1)
         folder = os.path.join(directory.root(), world)
-        process = look(world)["A"]
+        process = seen(world)["A"]
         wrong = {**process, "pid": stranger.pid}
         with pytest.raises(NotInterrupted, match=f"A is not process {stranger.pid}"):
             interrupt(folder, [wrong], None)
         running["A"].close()
-        # It died, and its number went to somebody else; an old picture still says that it lives.
+        # It died, and its number went to somebody else; an old snapshot still says that it lives.
         with pytest.raises(NotInterrupted, match="A has ended"):
             interrupt(folder, [wrong], None)
         assert not sent
@@ -122,7 +119,7 @@ def test_engines_are_ended_and_nobody_who_has_their_number(
 ) -> None:
     cluster, client = SimpleNamespace(engines={}), SimpleNamespace(ids=[])
     with programs(world, A=WAITS, B=WAITS) as running:
-        segments = {name: look(world)[name]["uid"] for name in running}
+        segments = {name: seen(world)[name]["uid"] for name in running}
         one = {
             name: SimpleNamespace(
                 segment=os.path.join(directory.root(), world, f"{uid}.seg"),
@@ -142,7 +139,7 @@ def test_engines_are_ended_and_nobody_who_has_their_number(
 def test_another_machine_cannot_be_reached(world: str) -> None:
     with programs(world, A=WAITS):
         wait_until_blocked(world, 1)
-        there = {**look(world)["A"], "here": False, "host": "far"}
+        there = {**seen(world)["A"], "here": False, "host": "far"}
         with pytest.raises(NotInterrupted, match="A runs on far, which cannot be reached"):
             interrupt(os.path.join(directory.root(), world), [there], [there["uid"]])
 
@@ -150,7 +147,7 @@ def test_another_machine_cannot_be_reached(world: str) -> None:
 def test_all_leaves_the_idle_and_the_notebooks_that_wait_for_cells(world: str) -> None:
     with programs(world, A=WAITS) as running:
         wait_until_blocked(world, 1)
-        folder, process = os.path.join(directory.root(), world), look(world)["A"]
+        folder, process = os.path.join(directory.root(), world), seen(world)["A"]
         idle = {**process, "state": "idle"}
         notebook = {**process, "kind": "notebook", "state": "blocked in cell"}
         assert interrupt(folder, [idle, notebook], None) == []

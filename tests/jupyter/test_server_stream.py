@@ -120,7 +120,7 @@ def test_a_world_that_ends_is_told_once(one: Server, world: str) -> None:
      200_000 * "[", 100_000 * '{"type":'],
     ids=range(11),
 )  # fmt: skip
-def test_what_is_no_wish_is_answered_with_an_error(one: Server, text: str) -> None:
+def test_what_is_no_subscription_is_answered_with_an_error(one: Server, text: str) -> None:
     with one.stream() as stream:
         for _ in range(2):  # and the stream stays
             stream.socket.send(text)

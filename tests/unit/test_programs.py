@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sfm_kernel.jupyter.server.programs import NoProgram, line
+from sfm_kernel.jupyter.server.clusters import BadProgram, command
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def root(tmp_path: Path) -> Path:
 
 def words(root: Path, path: str, arguments: str = "", ranks: int = 4) -> list[str]:
     wanted = {"path": path, "ranks": ranks, "arguments": arguments}
-    return shlex.split(line(str(root), wanted))
+    return shlex.split(command(str(root), wanted))
 
 
 def test_names_mean_themselves_and_arguments_what_a_shell_makes_of_them(root: Path) -> None:
@@ -52,5 +52,5 @@ def test_names_mean_themselves_and_arguments_what_a_shell_makes_of_them(root: Pa
     ],
 )
 def test_what_cannot_be_run_is_refused_with_the_reason(root: Path, wanted: dict[str, Any]) -> None:
-    with pytest.raises(NoProgram):
-        line(str(root), wanted)
+    with pytest.raises(BadProgram):
+        command(str(root), wanted)

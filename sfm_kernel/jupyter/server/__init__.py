@@ -1,28 +1,23 @@
-"""The Jupyter server's extension: it shows this user's worlds while their processes are blocked.
+"""The Jupyter server's extension, which feeds the panel, also while all processes are blocked.
 
-It reads the segments in shared memory itself and asks neither kernels nor engines, so that the
-picture stays live whatever they do. Of processes on other machines their relays tell, through the
-world's directory server, while somebody watches that world. Authenticated REST calls and a
-websocket, ``sfm/stream``, lead here; ``observe/schema.json`` says what the websocket's texts look
-like.
+It reads the segments in shared memory itself, and asks neither kernels nor engines. The path of a
+snapshot to the panel:
 
-    handlers    the REST calls
-    stream      the websocket
-    service     puts together what follows
-    hub         who watches what; one reader for each world that is watched
-    reader      reads one world for all who watch it
-    client      what one websocket still has to send
-    worlds      the worlds of this user, each with its newest picture
-    listing     the list of worlds: whose they are, and how many run
-    origin      which cluster or kernel a world belongs to
-    elsewhere   processes on other machines, which directory servers tell of
-    line        the connection to one of those
-    programs    the line that runs a program of the file browser
-    classroom   a class's page, behind this server's authentication
-    signals     interrupts processes, and never a stranger
-    kernels     how this server's kernels are reached
-    keepers     the clusters that were started from here
-    keeper      the process that holds one of them
+    segments     each process publishes there what it does; ``observe.snapshot`` reads them
+    sampler      ``World.sample`` takes a snapshot, in a thread, if something may have moved
+    remote       adds what the world's directory server last reported of other machines
+    stream       the world's ``Feed`` samples it as often as its fastest subscriber wants, and posts
+                 what has changed; each ``Subscriber`` keeps the newest until that can be sent
+    handlers     the websocket ``sfm/stream`` sends it to the panel, which has sent a
+                 ``Subscription`` on it before
+
+Diagnoses and timelines take the same path; ``observe/schema.json`` says what is sent. Besides:
+
+    handlers     also the REST calls
+    clusters     which cluster and which notebook a world belongs to; interrupting; programs
+    engines      the clusters that were started from the panel, each in a process of its own
+    classroom    a class's page, behind this server's authentication
+    kernels      protects the sockets of this server's kernels
 """
 
 from __future__ import annotations
@@ -32,16 +27,16 @@ from typing import Any
 
 
 def _jupyter_server_extension_points() -> list[dict[str, str]]:
-    """What jupyter_server asks a package for."""
+    """The modules that are extensions; jupyter_server asks for them."""
     return [{"module": __name__}]
 
 
 def _load_jupyter_server_extension(app: Any) -> None:
     """Add the handlers to a server that starts."""
-    from sfm_kernel.jupyter.server import classroom, handlers, kernels, service, stream
+    from sfm_kernel.jupyter.server import classroom, handlers, kernels
 
-    one = service.Service(app)
-    atexit.register(one.close)  # an extension without an app is not told that the server ends
-    routes = [*handlers.routes(app.base_url, one), *classroom.routes(app.base_url, one)]
-    app.web_app.add_handlers(".*$", [*routes, stream.route(app.base_url, one)])
+    service = handlers.Service(app)
+    atexit.register(service.close)  # an extension without an app does not hear of the server's end
+    routes = [*handlers.routes(app.base_url, service), *classroom.routes(app.base_url, service)]
+    app.web_app.add_handlers(".*$", routes)
     kernels.protect(app.kernel_manager)

@@ -1,9 +1,9 @@
 """A class's page in a Jupyter server: ``sfm/classroom``, with no port and no key of its own.
 
-Who may use this server sees the page, and opens the class with it. Students' notebooks send to
-``sfm/classroom/share``, for which the class's join token is asked and nothing else: they have no
-account here. So it works where all that is reached of the teacher's machine is its Jupyter server,
-behind the proxy of a JupyterHub or of Binder.
+A user of this server sees the page, and opens the class with it. Students' notebooks send to
+``sfm/classroom/share``, which asks for the class's join token and for nothing else: students have
+no account here. So a class works where only the Jupyter server of the teacher's machine can be
+reached, behind the proxy of a JupyterHub or of Binder.
 """
 
 from __future__ import annotations
@@ -17,36 +17,35 @@ from tornado import web
 
 from sfm_kernel.classroom.board import Board
 from sfm_kernel.classroom.web import FILES, POLICY, WORLDS, Share, answer, file
-from sfm_kernel.jupyter.server.handlers import require
-from sfm_kernel.jupyter.server.service import Service
+from sfm_kernel.jupyter.server.handlers import Service, require
 
 
 class ShareHandler(Share):
-    """What students send: needs the join token of the class that is open here."""
+    """Takes what students send, with the join token of the class that is open here."""
 
     def initialize(self, service: Service) -> None:  # type: ignore[override]
-        """What tornado calls for each request."""
+        """Take the shared parts; tornado calls it for each request."""
         super().initialize(service.board)
 
     @allow_unauthenticated
     def post(self) -> None:
-        """A picture."""
+        """A student's notebook shows its world, or that nothing has changed."""
         super().post()
 
     @allow_unauthenticated
     def delete(self) -> None:
-        """No more of them."""
+        """A student's notebook shows its world no more."""
         super().delete()
 
 
 class _Teacher(JupyterHandler):
     def initialize(self, service: Service) -> None:
-        """What tornado calls for each request."""
+        """Take the shared parts; tornado calls it for each request."""
         self.service = service
 
     @property
     def board(self) -> Board:
-        """Of the class, which opens with its page."""
+        """The board of the class, which opens with its page."""
         if self.service.board is None:
             self.service.board = Board()
         return self.service.board
@@ -57,7 +56,7 @@ class PageHandler(_Teacher):
 
     @property
     def content_security_policy(self) -> str:
-        """That of the page."""
+        """The page's own policy."""
         return POLICY
 
     @web.authenticated
@@ -69,7 +68,7 @@ class PageHandler(_Teacher):
 
 
 class WorldsHandler(_Teacher, APIHandler):
-    """What the page asks for; 403 for others, and no login."""
+    """Answers the page's requests; 403 for others, and no login."""
 
     @web.authenticated
     async def get(self, what: str, one: str | None = None) -> None:
@@ -87,7 +86,7 @@ class _Slash(_Teacher):
 
 
 def routes(base_url: str, service: Service) -> list[tuple[str, type[Any], dict[str, Service]]]:
-    """The handlers with their places."""
+    """The handlers with their paths."""
     base = url_path_join(base_url, "sfm/classroom")
     places = {
         "": _Slash,

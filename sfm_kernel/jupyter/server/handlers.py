@@ -1,29 +1,99 @@
-"""The REST calls."""
+"""The entries to this extension: the REST calls, and the websocket."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Callable
-from concurrent.futures import Executor
-from functools import partial
-from typing import Any
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from jupyter_server.auth.decorator import authorized
+from jupyter_server.auth.decorator import authorized, ws_authenticated
 from jupyter_server.base.handlers import APIHandler, JupyterHandler
+from jupyter_server.base.websocket import WebSocketMixin
 from jupyter_server.utils import ensure_async, url_path_join
 from tornado import web
+from tornado.websocket import WebSocketClosedError, WebSocketHandler
+from traitlets import Bool, Float
+from traitlets.config import Configurable
 
 from sfm_kernel.errors import BadName
+from sfm_kernel.jupyter.idle import notes
 from sfm_kernel.jupyter.names import engine_names
-from sfm_kernel.jupyter.server.keepers import KeeperFailed
-from sfm_kernel.jupyter.server.programs import NoProgram, line
-from sfm_kernel.jupyter.server.service import Service
-from sfm_kernel.jupyter.server.signals import NotInterrupted, interrupt
-from sfm_kernel.jupyter.server.worlds import UnknownWorld, World
+from sfm_kernel.jupyter.server.clusters import (
+    BadProgram,
+    NotInterrupted,
+    command,
+    interrupt,
+    kernels,
+)
+from sfm_kernel.jupyter.server.engines import ClusterFailed, StartedClusters
+from sfm_kernel.jupyter.server.sampler import UnknownWorld, World, Worlds
+from sfm_kernel.jupyter.server.stream import (
+    BadSubscription,
+    Publisher,
+    Subscriber,
+    Subscription,
+    message_text,
+)
+from sfm_kernel.jupyter.settings import Settings
+
+if TYPE_CHECKING:
+    from sfm_kernel.classroom.board import Board
 
 _PATIENCE = 3.0
-"""Seconds for a world's directory server; without an answer, what it told before counts."""
+"""Seconds for a world's directory server; without an answer, its last one counts."""
+
+_THREADS = 4
+"""Some worlds may make their reader wait: those with processes that are stopped."""
+
+
+class SFMPanel(Configurable):
+    """The panel in JupyterLab. The limits of engines that it starts are those of ``SFM``."""
+
+    starts = Bool(True, help="Whether engines can be started in the panel.").tag(config=True)
+    rate = Float(20.0, min=1.0, help="Updates a second that a browser gets at most.").tag(
+        config=True
+    )
+
+
+class Service:
+    """The parts that the handlers of one server share. To be closed when the server ends.
+
+    Attributes:
+        panel: what the server's configuration says of the panel.
+        board: of the class that is open here.
+    """
+
+    def __init__(self, app: Any) -> None:
+        self.panel = SFMPanel(parent=app)
+        self.board: Board | None = None
+        self.executor = ThreadPoolExecutor(_THREADS, "sfm-read")  # no thread before it is needed
+        self.worlds = Worlds()
+        self.started = StartedClusters(lambda: Settings(app.config).environment())
+        self.publisher = Publisher(self.worlds, self.entries, self.executor, notes)
+        self._app = app
+
+    async def entries(self) -> list[dict[str, Any]]:
+        """The worlds that there are now, by title; each as the schema's ``world``."""
+        pids, started = kernels(self._app.kernel_manager), self.started.by_world()
+        loop = asyncio.get_running_loop()
+        found = await loop.run_in_executor(self.executor, self.worlds.entries, pids, started)
+        sessions: list[dict[str, Any]] = []
+        if any(one["kernels"] for one in found):
+            sessions = await self._app.session_manager.list_sessions()
+        paths = {one["kernel"]["id"]: one.get("path") or "" for one in sessions if one["kernel"]}
+        for one in found:
+            notebook = os.path.basename(paths.get(one.pop("starter"), ""))
+            one["title"] = notebook or one["cluster"] or one["world"]
+        return sorted(found, key=lambda one: (one["title"], one["world"]))
+
+    def close(self) -> None:
+        """Let go of directory servers. The rest ends with the process."""
+        self.worlds.close()
+        self.started.close()
 
 
 class Refused(web.HTTPError):
@@ -43,16 +113,16 @@ async def require(handler: JupyterHandler, action: str) -> None:
 
 
 class Handler(APIHandler):
-    """What all have in common. Reading worlds needs the rights of reading kernels, and so on."""
+    """The base of all REST calls. To read worlds needs the right to read kernels, and so on."""
 
     auth_resource = "kernels"
 
     def initialize(self, service: Service) -> None:
-        """What tornado calls for each request."""
+        """Take the shared parts; tornado calls it for each request."""
         self.service = service
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
-        """Errors that tell all are shown as they are."""
+        """A ``Refused`` is answered with its text, which says everything."""
         error = kwargs.get("exc_info", (None, None))[1]
         if isinstance(error, Refused):
             self.finish(json.dumps({"message": error.text}))
@@ -67,7 +137,7 @@ class Handler(APIHandler):
             raise Refused(404, str(problem)) from None
 
     def body(self) -> dict[str, Any]:
-        """What came with the request, a JSON object or nothing; 400 where it is something else."""
+        """The request's body, a JSON object or nothing; 400 where it is something else."""
         sent: object = self.get_json_body()
         if not isinstance(sent, dict | None):
             raise Refused(400, "send a JSON object")
@@ -91,12 +161,12 @@ class Handler(APIHandler):
             raise Refused(404, "the world has just ended") from None
 
     async def processes(self, world: World) -> list[dict[str, Any]]:
-        """What the processes of a world do now."""
-        await self.read(world.learn)
-        if world.door is not None:
-            await world.door.answer(_PATIENCE)
-        await self.read(world.picture.look)
-        return list(world.picture.newest["processes"]) if world.picture.newest else []
+        """The processes of a world, as they are now."""
+        await self.read(self.service.worlds.refresh)
+        if world.remote is not None:
+            await world.remote.refresh(_PATIENCE)
+        snapshot = await self.read(world.snapshots.read)
+        return list(snapshot["processes"])
 
 
 class WorldsHandler(Handler):
@@ -106,14 +176,13 @@ class WorldsHandler(Handler):
     @authorized
     async def get(self) -> None:
         """All of them."""
-        self._track_activity = False  # who looks at them does nothing
-        self.finish(json.dumps({"worlds": await self.service.listing.entries()}))
+        self._track_activity = False  # a panel that is open is nobody at work
+        self.finish(json.dumps({"worlds": await self.service.entries()}))
 
     @web.authenticated
     @authorized
     async def post(self) -> None:
         """Start engines: a number of them, or some with names."""
-        wanted = self.body()
         if not self.service.panel.starts:
             raise Refused(
                 403,
@@ -121,17 +190,17 @@ class WorldsHandler(Handler):
                 "(c.SFMPanel.starts in the server's configuration)",
             )
         try:
-            names = engine_names(_wanted(wanted))
-            world, cluster = await self.service.keepers.start(names)
+            names = engine_names(_engines(self.body()))
+            world, cluster = await self.service.started.start(names)
         except (BadName, TypeError) as problem:
             raise Refused(400, f"nothing started: {problem}") from None
-        except KeeperFailed as problem:
+        except ClusterFailed as problem:
             raise Refused(500, str(problem)) from None
         self.set_status(201)
         self.finish(json.dumps({"world": world, "cluster": cluster}))
 
 
-def _wanted(body: dict[str, Any]) -> int | list[str]:
+def _engines(body: dict[str, Any]) -> int | list[str]:
     count, names = body.get("engines"), body.get("names")
     if type(count) is int and names is None:
         return count
@@ -141,38 +210,33 @@ def _wanted(body: dict[str, Any]) -> int | list[str]:
 
 
 class InterruptHandler(Handler):
-    """Processes of a world get what a notebook's Stop button sends."""
+    """Sends processes of a world what a notebook's Stop button sends."""
 
     @web.authenticated
     @authorized
     async def post(self, name: str) -> None:
         """Interrupt one, some or all."""
         world, uids = self.world(name), self.uids()
-        processes = await self.processes(world)
+        processes, remote = await self.processes(world), world.remote
+        order, executor = (remote.interrupt, remote.executor) if remote else (None, None)
         try:
-            done = await self._interrupt(world, processes, uids)
+            done = await self.read(
+                lambda: interrupt(world.folder, processes, uids, order), executor
+            )
         except NotInterrupted as problem:
             raise Refused(409, str(problem)) from None
         self.finish(json.dumps({"interrupted": done}))
 
-    async def _interrupt(
-        self, world: World, processes: list[dict[str, Any]], uids: list[str] | None
-    ) -> Any:
-        if (door := world.door) is None:
-            return await self.read(lambda: interrupt(world.folder, processes, uids))
-        call = partial(interrupt, world.folder, processes, uids, door.interrupt)
-        return await self.read(call, door.executor)
-
 
 class ClusterHandler(Handler):
-    """What changes a cluster that was started from the panel."""
+    """Changes a cluster that was started from the panel."""
 
     @web.authenticated
     @authorized
     async def post(self, name: str, action: str) -> None:
         """Stop, restart or rescale; the body says which engines, or how many."""
-        keepers = self.service.keepers
-        if name not in keepers.clusters():
+        started = self.service.started
+        if name not in started.by_world():
             self.world(name)
             raise Refused(
                 409,
@@ -181,16 +245,16 @@ class ClusterHandler(Handler):
             )
         try:
             if action == "rescale":
-                await keepers.ask(name, do="rescale", engines=self._count())
+                await started.ask(name, do="rescale", engines=self._count())
             elif (uids := self.uids()) is not None:
                 ranks = await self._ranks(name, uids)
                 do = "end" if action == "stop" else action
-                await keepers.ask(name, do=do, ranks=ranks)
+                await started.ask(name, do=do, ranks=ranks)
             elif action == "restart":
-                await keepers.ask(name, do="restart", ranks=None)
+                await started.ask(name, do="restart", ranks=None)
             else:
-                await keepers.stop(name)
-        except KeeperFailed as problem:
+                await started.stop(name)
+        except ClusterFailed as problem:
             raise Refused(500, str(problem)) from None
         self.finish(json.dumps({}))
 
@@ -225,30 +289,95 @@ class TraceHandler(Handler):
 
 
 class ProgramHandler(Handler):
-    """How a terminal runs a program of the file browser."""
+    """Says how a terminal runs a program of the file browser."""
 
     @web.authenticated
     async def post(self) -> None:
         """The line to type. Nothing is run here: that needs the right to use terminals."""
         await require(self, "execute")
         try:
-            text = line(self.settings["server_root_dir"], self.body())
-        except NoProgram as problem:
+            line = command(self.settings["server_root_dir"], self.body())
+        except BadProgram as problem:
             raise Refused(400, str(problem)) from None
-        self.finish(json.dumps({"line": text}))
+        self.finish(json.dumps({"line": line}))
 
 
-def routes(base_url: str, service: Service) -> list[tuple[str, type[Handler], dict[str, Service]]]:
-    """The handlers with their places."""
+class StreamHandler(WebSocketMixin, WebSocketHandler, JupyterHandler):
+    """The websocket ``sfm/stream``: a panel says what it subscribes to, and is sent what changes.
+
+    Authentication, authorisation and origin are those of kernels' websockets. It does not count as
+    activity: a server on which nothing else happens is culled as always.
+    """
+
+    auth_resource = "kernels"
+
+    def initialize(self, service: Service) -> None:
+        """Take the shared parts; tornado calls it for each request."""
+        self._publisher, self._rate = service.publisher, float(service.panel.rate)
+        self._subscriber = Subscriber(self._send)
+        self._sending: asyncio.Task[None] | None = None
+
+    def set_default_headers(self) -> None:
+        """None: JupyterHandler's make no sense for a websocket."""
+
+    def get_compression_options(self) -> dict[str, Any] | None:
+        """As the server's configuration says."""
+        options: dict[str, Any] | None = self.settings.get("websocket_compression_options")
+        return options
+
+    @ws_authenticated
+    async def get(self, *args: Any, **kwargs: Any) -> None:
+        """The handshake."""
+        await require(self, "execute")  # messages are shown
+        await super().get(*args, **kwargs)
+
+    def open(self, *args: str, **kwargs: str) -> None:
+        """The handshake succeeded."""
+        super().open(*args, **kwargs)
+        self._sending = asyncio.create_task(self._serve())
+        self._publisher.join(self._subscriber)
+
+    def on_message(self, message: str | bytes) -> None:
+        """The panel subscribes to something else."""
+        try:
+            asked = Subscription.parse(message)
+            asked = replace(asked, rate=min(asked.rate, self._rate))
+            self._publisher.subscribe(self._subscriber, asked)
+        except BadSubscription as problem:
+            self._subscriber.post("error", message_text("error", text=str(problem)))
+
+    def on_close(self) -> None:
+        """The websocket has closed, whoever did it."""
+        self._publisher.leave(self._subscriber)
+        if self._sending is not None:
+            self._sending.cancel()
+
+    async def _serve(self) -> None:
+        try:
+            await self._subscriber.run()
+        except Exception:  # or it would be a stream that has fallen silent
+            self.log.warning("sfm: the stream to a panel has failed", exc_info=True)
+            self.close(1011, "the server's log says why")
+
+    async def _send(self, text: str) -> None:
+        try:
+            await self.write_message(text)
+        except WebSocketClosedError:  # on_close comes
+            pass
+
+
+def routes(base_url: str, service: Service) -> list[tuple[str, type[Any], dict[str, Service]]]:
+    """The handlers with their paths."""
     world = r"([A-Za-z0-9_-][A-Za-z0-9._-]*)"
-    places = {
+    paths = {
         ("worlds",): WorldsHandler,
         ("worlds", world, "interrupt"): InterruptHandler,
         ("worlds", world, "(stop|restart|rescale)"): ClusterHandler,
         ("worlds", world, "trace"): TraceHandler,
         ("programs",): ProgramHandler,
+        ("stream",): StreamHandler,
     }
     return [
-        (url_path_join(base_url, "sfm", *place), handler, {"service": service})
-        for place, handler in places.items()
+        (url_path_join(base_url, "sfm", *path), handler, {"service": service})
+        for path, handler in paths.items()
     ]

@@ -1,7 +1,7 @@
-"""How this server's kernels are reached: over Unix sockets, and encrypted.
+"""Makes this server's kernels listen on Unix sockets, and encrypt what they send.
 
-A notebook shows what its engines print. Over plain TCP, a kernel tells its cells and outputs to
-whoever on the machine connects to its port.
+A notebook shows what its engines print. Over plain TCP, a kernel sends its cells and outputs to
+anybody on the machine who connects to its port.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _HERE = "local-provisioner"
 def protect(manager: Any) -> None:
     """Have the kernels that start from now on do both, unless the user's configuration says else.
 
-    Those that cannot speak CURVE are not encrypted. Only Python's kernels of this machine get
-    sockets: others may not know them, or run in a container. So may the folder of the connection
-    files: its path may be too long, or others can enter it.
+    Kernels that cannot speak CURVE are not encrypted. Only Python's kernels on this machine get
+    Unix sockets: others may not know them, or run in a container. They stay with TCP where the
+    folder of the connection files has too long a path, or is open to other users.
     """
     if _unsaid(manager, type(manager), "transport_encryption"):
         manager.transport_encryption = "auto"
@@ -30,7 +30,7 @@ def protect(manager: Any) -> None:
 
 
 def _with_sockets(make: Any) -> Any:
-    """What makes kernel managers, of which those that can use sockets."""
+    """As ``make``, which makes kernel managers, with Unix sockets for those that can use them."""
 
     def make_one(*arguments: Any, owns_kernel: bool = True, **options: Any) -> Any:
         if not owns_kernel:  # somebody else has started it
@@ -61,6 +61,6 @@ def _is_python(kernel: Any) -> bool:
     except NoSuchKernel:  # whoever starts it says so
         return False
     usual = KernelProvisionerFactory.instance(parent=kernel.parent).default_provisioner_name
-    told = spec.metadata.get("kernel_provisioner", {}).get("provisioner_name", usual)
+    provisioner = spec.metadata.get("kernel_provisioner", {}).get("provisioner_name", usual)
     started = [os.path.basename(word) for word in spec.argv]
-    return told == _HERE and started[0].startswith("python") and _PYTHON in started
+    return provisioner == _HERE and started[0].startswith("python") and _PYTHON in started

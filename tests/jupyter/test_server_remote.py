@@ -17,14 +17,14 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel.directory import DirectoryServer
+from sfm_kernel.directory.client import Client
 from sfm_kernel.jupyter.places import DIRECTORY, world_key, world_name
-from sfm_kernel.jupyter.server import line
-from sfm_kernel.jupyter.server.client import Wish
-from sfm_kernel.jupyter.server.origin import Clusters
-from sfm_kernel.jupyter.server.signals import NotInterrupted, interrupt
-from sfm_kernel.jupyter.server.worlds import Worlds
+from sfm_kernel.jupyter.server import remote
+from sfm_kernel.jupyter.server.clusters import Clusters, NotInterrupted, interrupt
+from sfm_kernel.jupyter.server.sampler import Worlds
+from sfm_kernel.jupyter.server.stream import Subscription
 from tests.jupyter.server import Server, check, processes, programs, server
-from tests.jupyter.test_server_hub import client, hub, touch, until
+from tests.jupyter.test_server_sampling import publisher, subscriber, touch, until
 from tests.tcp import machines as simulated
 from tests.tcp.machines import Machines, two_machines
 from tests.waiting import wait_until
@@ -224,25 +224,30 @@ def silent(cluster: Cluster) -> Iterator[str]:
 def test_a_silent_server_keeps_nobody_waiting(
     silent: str, world: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(line, "OPEN_SECONDS", 30.0)  # as good as for ever
+    monkeypatch.setattr(remote, "OPEN_SECONDS", 30.0)  # as good as for ever
     parts = frozenset({"snapshot", "diagnosis", "timeline"})
 
     async def story() -> None:
-        async with hub() as one, client(one) as (first, ours), client(one) as (second, theirs):
+        async with (
+            publisher() as one,
+            subscriber(one) as (first, ours),
+            subscriber(one) as (second, theirs),
+        ):
 
             def came(sent: list[dict[str, Any]], kind: str) -> int:
                 return [message["type"] for message in sent].count(kind)
 
-            one.watch(first, Wish(silent, 20, parts))
-            one.watch(second, Wish(world, 20, parts))
+            one.subscribe(first, Subscription(silent, 20, parts))
+            one.subscribe(second, Subscription(world, 20, parts))
             while came(ours, "snapshot") < 5 or came(theirs, "snapshot") < 5:
                 touch(a)
                 touch(b)
                 await asyncio.sleep(0.05)
             await until(lambda: came(theirs, "diagnosis"))
-            door = one._worlds.find(silent).door
-            assert door is not None and not door.ask().done() and not came(ours, "diagnosis")
-            door.close()
+            there = one._worlds.find(silent).remote
+            assert there is not None and (asked := there.ask()) is not None
+            assert not asked.done() and not came(ours, "diagnosis")
+            there.close()
 
     with sfm_kernel.join(silent, "A") as a, sfm_kernel.join(world, "B") as b:
         asyncio.run(story())
@@ -252,59 +257,57 @@ def test_a_silent_server_keeps_nobody_waiting(
 def test_nobody_is_called_stuck_while_the_server_is_not_reached(
     cluster: Cluster, silent: str, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(line, "OPEN_SECONDS", 0.5)
+    monkeypatch.setattr(remote, "OPEN_SECONDS", 0.5)
     if url != "silent":
         cluster.write(url)
     with sfm_kernel.join(cluster.world, "A") as sfm:
         sfm.describe(kind="engine")
         worlds = Worlds()
-        worlds.learn()
+        worlds.refresh()
         one = worlds.find(cluster.world)
-        one.diagnosis.look()
-        told = check("diagnosis", one.diagnosis.newest)
+        told = check("diagnosis", one.diagnoses.read())
         assert (
             told["verdict"] == "waiting" and not told["stuck"] and "other machines" in told["title"]
         )
         (why,) = told["sentences"]
         assert "directory server" in why and cluster.key.hex() not in why
-        one.picture.look()
-        assert one.picture.newest is not None and "A" in processes(one.picture.newest)
-        assert one.door is not None
+        assert "A" in processes(one.snapshots.read())
+        assert one.remote is not None
         there = {"uid": "b" * 32, "name": "B", "pid": 1, "host": "far", "here": False}
         with pytest.raises(NotInterrupted, match=r"B on far: .*directory server"):
-            interrupt(one.folder, [there], ["b" * 32], one.door.interrupt)
-        one.door.close()
+            interrupt(one.folder, [there], ["b" * 32], one.remote.interrupt)
+        one.remote.close()
 
 
 def test_the_server_is_asked_only_for_who_watches(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    exchange = line.Line.exchange
+    exchange = Client.exchange
 
-    def count(self: line.Line, what: str, *args: Any, **details: Any) -> Any:
+    def count(self: Client, what: str, *args: Any, **details: Any) -> Any:
         asked.append(what)
         return exchange(self, what, *args, **details)
 
-    monkeypatch.setattr(line.Line, "exchange", count)
+    monkeypatch.setattr(Client, "exchange", count)
 
     async def story() -> None:
-        async with hub() as one, client(one) as (first, _):
+        async with publisher() as one, subscriber(one) as (first, _):
             worlds = one._worlds
-            worlds.learn()
-            worlds.find(cluster.world).picture.look()  # as for the list of worlds
+            worlds.refresh()
+            worlds.find(cluster.world).snapshots.read()  # as for the list of worlds
             assert not asked
             for _ in range(2):
-                one.watch(first, Wish(cluster.world, 20, frozenset({"snapshot"})))
+                one.subscribe(first, Subscription(cluster.world, 20, frozenset({"snapshot"})))
                 await until(lambda: "snapshots" in asked)
-                one.watch(first, Wish(None, 20, frozenset({"snapshot"})))
+                one.subscribe(first, Subscription(None, 20, frozenset({"snapshot"})))
                 await asyncio.sleep(0.3)
                 asked.clear()
                 await asyncio.sleep(0.3)
                 assert not asked
-            door = worlds.find(cluster.world).door
-            assert door is not None
-            door.close()
+            there = worlds.find(cluster.world).remote
+            assert there is not None
+            there.close()
 
     with DirectoryServer(cluster.world, cluster.key, "tcp://127.0.0.1:0") as served:
         cluster.write(served.url)
@@ -312,25 +315,25 @@ def test_the_server_is_asked_only_for_who_watches(
             asyncio.run(story())
 
 
-def test_a_door_is_kept_while_its_cluster_is_there(cluster: Cluster) -> None:
+def test_a_directory_server_is_kept_while_its_cluster_is_there(cluster: Cluster) -> None:
     worlds = Worlds()
     cluster.write()
     with sfm_kernel.join(cluster.world, "A"):
         find = partial(worlds.find, cluster.world)
-        worlds.learn()
-        assert find().door is None, "all its processes are on this machine"
+        worlds.refresh()
+        assert find().remote is None, "all its processes are on this machine"
         with DirectoryServer(cluster.world, cluster.key, "tcp://127.0.0.1:0") as served:
             cluster.write(served.url)
             (known,) = (one for name, one in Clusters().by_world().items() if name == cluster.world)
             assert known.directory == served.url and known.key == cluster.key
             assert str(cluster.key) not in str(known) and cluster.key.hex() not in str(known)
-            worlds.learn()
-            door = find().door
-            assert door is not None and door.reach() is not None
-            worlds.learn()
-            assert find().door is door and door.reach() is door.reach()
+            worlds.refresh()
+            there = find().remote
+            assert there is not None and there.view() is not None
+            worlds.refresh()
+            assert find().remote is there and there.view() is there.view()
             cluster.remove()
-            worlds.learn()
-            assert find().door is None and door.executor is None
-            wait_until(lambda: door.reach() is None)
-            assert door.ask().done() and not door.states
+            worlds.refresh()
+            assert find().remote is None and there.executor is None
+            wait_until(lambda: there.view() is None)
+            assert there.ask() is None and not there.states

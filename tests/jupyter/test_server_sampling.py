@@ -1,4 +1,4 @@
-"""What the extension reads, when, and for whom; without a server."""
+"""When the extension reads a world, and for which panels; without a server."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import importlib
 import json
-import logging
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -15,10 +14,15 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint
-from sfm_kernel.jupyter.server import views
-from sfm_kernel.jupyter.server.client import BadWish, Client, Wish, timeline_text
-from sfm_kernel.jupyter.server.hub import Hub
-from sfm_kernel.jupyter.server.worlds import Worlds
+from sfm_kernel.jupyter.server import sampler
+from sfm_kernel.jupyter.server.sampler import Snapshots, World, Worlds
+from sfm_kernel.jupyter.server.stream import (
+    BadSubscription,
+    Publisher,
+    Subscriber,
+    Subscription,
+    timeline_text,
+)
 from tests.jupyter.server import check
 
 explaining = importlib.import_module("sfm_kernel.observe.explain")  # the package has functions of
@@ -28,31 +32,31 @@ Sent = list[dict[str, Any]]
 
 
 @contextlib.asynccontextmanager
-async def hub() -> AsyncIterator[Hub]:
-    """A hub that lists no worlds."""
+async def publisher() -> AsyncIterator[Publisher]:
+    """A publisher that lists no worlds."""
 
     async def entries() -> list[dict[str, Any]]:
         return []
 
     with ThreadPoolExecutor(2, "sfm-read") as executor:
-        yield Hub(Worlds(), entries, executor, logging.getLogger("test"))
+        yield Publisher(Worlds(), entries, executor)
 
 
 @contextlib.asynccontextmanager
-async def client(hub: Hub) -> AsyncIterator[tuple[Client, Sent]]:
-    """A client, and what it is sent."""
+async def subscriber(publisher: Publisher) -> AsyncIterator[tuple[Subscriber, Sent]]:
+    """A panel, and what it is sent."""
     sent: Sent = []
 
     async def write(text: str) -> None:
         sent.append(json.loads(text))
 
-    one = Client(write)
+    one = Subscriber(write)
     task = asyncio.create_task(one.run())
-    hub.join(one)
+    publisher.join(one)
     try:
         yield one, sent
     finally:
-        hub.leave(one)
+        publisher.leave(one)
         task.cancel()
 
 
@@ -62,15 +66,15 @@ async def until(done: Callable[[], object]) -> None:
         await asyncio.sleep(0.01)
 
 
-def readers() -> int:
-    """How many tasks read worlds."""
+def loops() -> int:
+    """How many tasks have worlds read."""
     names = [getattr(task.get_coro(), "__qualname__", "") for task in asyncio.all_tasks()]
-    return names.count("Reader._run")
+    return names.count("Feed._run")
 
 
 @pytest.fixture
-def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The folders that were looked at, one entry for each look."""
+def readings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The folders that were read, one entry for each reading."""
     found: list[str] = []
     real = snapshots.pulse
 
@@ -82,27 +86,30 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def test_one_reader_for_all_and_none_for_nobody(world: str, looks: list[str]) -> None:
+def test_one_feed_for_all_and_none_for_nobody(world: str, readings: list[str]) -> None:
     async def story() -> None:
-        async with hub() as one, client(one) as (first, ours), client(one) as (second, theirs):
+        async with (
+            publisher() as one,
+            subscriber(one) as (first, ours),
+            subscriber(one) as (second, theirs),
+        ):
             await asyncio.sleep(0.2)
-            assert readers() == 0 and not looks
-            first.shown["snapshot"] = -1
-            one.watch(first, Wish(world, 20, frozenset({"snapshot"})))
+            assert loops() == 0 and not readings
+            one.subscribe(first, Subscription(world, 20, frozenset({"snapshot"})))
             await until(lambda: "snapshot" in [it["type"] for it in ours])
-            alone = readers()
-            one.watch(second, Wish(world, 20, frozenset({"snapshot"})))
+            alone = loops()
+            one.subscribe(second, Subscription(world, 20, frozenset({"snapshot"})))
             await until(lambda: "snapshot" in [it["type"] for it in theirs])
-            assert alone == readers() > 0
+            assert alone == loops() > 0
 
-            one.watch(first, Wish(world, 20, frozenset()))
-            one.watch(second, Wish(None, 20, frozenset({"snapshot"})))
-            await until(lambda: readers() == 0)
-            looks.clear()
+            one.subscribe(first, Subscription(world, 20, frozenset()))
+            one.subscribe(second, Subscription(None, 20, frozenset({"snapshot"})))
+            await until(lambda: loops() == 0)
+            readings.clear()
             await asyncio.sleep(0.3)
-            assert not looks
+            assert not readings
 
-            one.watch(first, Wish(world, 20, frozenset({"snapshot"})))
+            one.subscribe(first, Subscription(world, 20, frozenset({"snapshot"})))
             await until(lambda: [it["type"] for it in ours].count("snapshot") == 2)
 
     with sfm_kernel.join(world, "A"):
@@ -117,49 +124,45 @@ def test_nothing_is_mapped_for_nobody(world: str) -> None:
             return sum(uid in line for line in lines)
 
     async def story(uid: str) -> None:
-        async with hub() as one, client(one) as (first, sent):
+        async with publisher() as one, subscriber(one) as (first, sent):
             own = mapped(uid)
-            one.watch(first, Wish(world, 20, frozenset({"snapshot", "diagnosis", "timeline"})))
+            one.subscribe(
+                first, Subscription(world, 20, frozenset({"snapshot", "diagnosis", "timeline"}))
+            )
             await until(lambda: "diagnosis" in [it["type"] for it in sent])
             assert mapped(uid) > own
-            one.watch(first, Wish(None, 20, frozenset()))
-            await until(lambda: readers() == 0)
+            one.subscribe(first, Subscription(None, 20, frozenset()))
+            await until(lambda: loops() == 0)
             assert mapped(uid) == own
 
     with sfm_kernel.join(world, "A") as sfm:
         asyncio.run(story(sfm.uid))
 
 
-def test_a_picture_is_not_taken_again_while_nothing_moves(
+def test_a_snapshot_is_not_taken_again_while_nothing_moves(
     world: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken, real, now = [], snapshots.snapshot, [0.0]
     monkeypatch.setattr(snapshots, "snapshot", lambda *world: taken.append(1) or real(*world))
-    monkeypatch.setattr(views.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(sampler.time, "monotonic", lambda: now[0])
     with sfm_kernel.join(world, "A") as sfm:
-        picture = views.Picture(sfm.folder)
-        settle(picture)
-        version, count = picture.version, len(taken)
-        for _ in range(100):
-            picture.look()
-        assert len(taken) == count and picture.version == version
-        now[0] += views.HEARTBEAT  # what pulses do not tell is seen now
-        picture.look()
-        assert len(taken) == count + 1 and picture.version == version
+        shown = World(world, sfm.folder).snapshots
+        before = settle(shown)
+        count, moves = len(taken), shown.moves
+        assert all(shown.read() is before for _ in range(100)) and len(taken) == count
+        now[0] += sampler.HEARTBEAT  # what pulses do not tell is seen now
+        shown.read()  # in which another line of this test may be seen, which is no move
+        assert len(taken) == count + 1 and shown.moves == moves
         sfm.send(dest="A", n=1)
-        picture.look()
-        assert picture.version > version
-        newest = check("snapshot", picture.newest)
-        assert newest["processes"][0]["depth"] == 1
+        assert check("snapshot", shown.read())["processes"][0]["depth"] == 1
 
 
-def settle(picture: views.Picture) -> None:
-    """Look until the picture stays the same, and once more for the pulse that it has then."""
-    version = -1
-    while version != picture.version:
-        version = picture.version
-        picture.look()
-    picture.look()
+def settle(snapshots: Snapshots) -> dict[str, Any]:
+    """Read until the snapshot stays the same, and once more for the pulse that it has then."""
+    before = snapshots.read()
+    while before is not (before := snapshots.read()):
+        pass
+    return snapshots.read()
 
 
 def test_a_diagnosis_is_made_at_most_so_often(world: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,29 +176,28 @@ def test_a_diagnosis_is_made_at_most_so_often(world: str, monkeypatch: pytest.Mo
         return {"time": now[0], "verdict": verdict[0], "processes": [judgement], **texts}
 
     monkeypatch.setattr(explaining, "explain", explain)
-    monkeypatch.setattr(views.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(sampler.time, "monotonic", lambda: now[0])
     with sfm_kernel.join(world, "A") as sfm:
-        picture = views.Picture(sfm.folder)
-        diagnosis = views.Diagnosis(sfm.folder, picture)
+        one = World(world, sfm.folder)
 
         def during(seconds: float, act: Callable[[], object]) -> int:
             made.clear()
             for _ in range(round(seconds * 100)):
                 now[0] += 0.01
                 act()
-                diagnosis.look()
+                one.diagnoses.read()
             return len(made)
 
-        settle(picture)
-        assert during(10, lambda: touch(sfm)) <= 10 / views.PAUSE + 1
-        during(views.CALM + views.PAUSE, lambda: None)
-        assert 1 <= during(10, lambda: None) <= 10 / views.SECOND_THOUGHT + 1
-        version = diagnosis.version
+        settle(one.snapshots)
+        assert during(10, lambda: touch(sfm)) <= 10 / sampler.PAUSE + 1
+        during(sampler.CALM + sampler.PAUSE, lambda: None)
+        assert 1 <= during(10, lambda: None) <= 10 / sampler.SECOND_THOUGHT + 1
+        before = one.diagnoses.newest
         during(10, lambda: None)
-        assert diagnosis.version == version, "that it takes longer is no news"
+        assert one.diagnoses.newest is before, "that it takes longer is no news"
         verdict[0] = "deadlock"
         during(10, lambda: None)
-        assert diagnosis.version == version + 1
+        assert one.diagnoses.newest is not before
 
 
 def touch(sfm: Endpoint) -> None:
@@ -212,8 +214,8 @@ def test_who_reads_slowly_gets_the_newest(world: str) -> None:
             sent.append(text)
             await free.wait()
 
-        one = Client(write)
-        one.want(Wish(world, 20, frozenset({"snapshot"})))
+        one = Subscriber(write)
+        one.subscribe(Subscription(world, 20, frozenset({"snapshot"})))
         task = asyncio.create_task(one.run())
         for number in range(5):
             one.post("snapshot", lambda number=number: f"snapshot {number}")  # type: ignore[misc]
@@ -222,7 +224,7 @@ def test_who_reads_slowly_gets_the_newest(world: str) -> None:
         await until(lambda: len(sent) == 2)
         assert sent == ["snapshot 0", "snapshot 4"]
         one.post("snapshot", lambda: "of another world")
-        one.want(Wish("other", 20, frozenset({"snapshot"})))
+        one.subscribe(Subscription("other", 20, frozenset({"snapshot"})))
         one.post("gone", lambda: "last")
         await until(lambda: "last" in sent)
         assert "of another world" not in sent
@@ -267,11 +269,11 @@ def test_who_falls_behind_gets_all_of_the_timeline_anew() -> None:
     async def nothing(text: str) -> None: ...
 
     async def story() -> None:
-        one = Client(nothing)
-        one.shown["timeline"] = 1
+        one = Subscriber(nothing)
+        one.follows = True
         for _ in range(1000):
             one.post_timeline(timeline(0))
-            if "timeline" not in one.shown:
+            if not one.follows:
                 return
         pytest.fail("it piles up")
 
@@ -281,16 +283,16 @@ def test_who_falls_behind_gets_all_of_the_timeline_anew() -> None:
 @pytest.mark.parametrize(("asked", "given"), [(0.001, 1.0), (5, 5.0), (10**9, 20.0)])
 def test_the_rate_has_limits(asked: float, given: float) -> None:
     text = json.dumps({"type": "watch", "world": "w", "rate": asked, "parts": ["snapshot"]})
-    assert Wish.parse(text) == Wish("w", given, frozenset({"snapshot"}))
+    assert Subscription.parse(text) == Subscription("w", given, frozenset({"snapshot"}))
 
 
 @pytest.mark.parametrize("rate", ["NaN", "Infinity", "true", '"5"', "null"])
 def test_what_is_no_rate(rate: str) -> None:
-    with pytest.raises(BadWish):
-        Wish.parse('{"type": "watch", "world": null, "parts": [], "rate": ' + rate + "}")
+    with pytest.raises(BadSubscription):
+        Subscription.parse('{"type": "watch", "world": null, "parts": [], "rate": ' + rate + "}")
 
 
-def test_a_reader_outlives_what_it_cannot_read(world: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_feed_outlives_what_it_cannot_read(world: str, monkeypatch: pytest.MonkeyPatch) -> None:
     real, broken = snapshots.snapshot, [True]
 
     def snapshot(*world: Any) -> dict[str, Any]:
@@ -301,8 +303,8 @@ def test_a_reader_outlives_what_it_cannot_read(world: str, monkeypatch: pytest.M
     monkeypatch.setattr(snapshots, "snapshot", snapshot)
 
     async def story() -> None:
-        async with hub() as one, client(one) as (first, sent):
-            one.watch(first, Wish(world, 20, frozenset({"snapshot"})))
+        async with publisher() as one, subscriber(one) as (first, sent):
+            one.subscribe(first, Subscription(world, 20, frozenset({"snapshot"})))
             await until(lambda: "error" in [it["type"] for it in sent])
             assert "a damaged segment" in next(it["text"] for it in sent if it["type"] == "error")
             broken.clear()

@@ -1,0 +1,251 @@
+"""Which cluster and which notebook a world belongs to; interrupting it; running a program.
+
+Read from files and from /proc; ipyparallel, which takes half a second to import, is not needed.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sfm_kernel.directory import signals
+from sfm_kernel.errors import SFMError, WorldAccess
+from sfm_kernel.jupyter.places import DIRECTORY, world_key, world_name
+from sfm_kernel.mpi.launch.crew import MOST_RANKS
+
+Processes = Sequence[Mapping[str, Any]]
+"""The processes of a snapshot."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster of this user.
+
+    Attributes:
+        identity: its id.
+        controller: the process of its controller on this machine.
+        directory, key: the url of its world's directory server, and the world's secret, which never
+            leaves this process; None and empty where all its processes are on one machine.
+    """
+
+    identity: str
+    controller: int | None = None
+    directory: str | None = None
+    key: bytes = field(default=b"", repr=False)
+
+
+class Clusters:
+    """The clusters of all IPython profiles; files that have not changed are not read again.
+
+    A world's name is derived from the key that its connection file holds, so that no file can name
+    a world of which it has not got the key.
+    """
+
+    def __init__(self) -> None:
+        self._read: dict[tuple[object, ...], tuple[str, Cluster] | None] = {}
+
+    def by_world(self) -> dict[str, Cluster]:
+        """The clusters that have not ended, by the names of their worlds."""
+        fresh: dict[tuple[object, ...], tuple[str, Cluster] | None] = {}
+        for path in glob.glob(os.path.join(_ipython_dir(), "profile_*/security/cluster-*.json")):
+            folder, name = os.path.split(path)
+            identity = name.removeprefix("cluster-").removesuffix(".json")
+            prefix = f"ipcontroller-{identity}" if identity else "ipcontroller"
+            paths = path, os.path.join(folder, f"{prefix}-client.json")
+            try:
+                key = tuple((one, os.stat(one).st_ino, os.stat(one).st_mtime_ns) for one in paths)
+            except OSError:  # the controller is starting, or has just ended
+                continue
+            fresh[key] = self._read[key] if key in self._read else _read(*paths, identity)
+        self._read = fresh
+        return dict(pair for pair in fresh.values() if pair)
+
+
+def _read(path: str, connection: str, identity: str) -> tuple[str, Cluster] | None:
+    """The world's name and the cluster; None where the files do not say."""
+    try:
+        with open(connection) as file:
+            known = json.load(file)
+        with open(path) as file:
+            state = (json.load(file).get("controller") or {}).get("state") or {}
+        pid = state.get("pid")
+        url = known.get(DIRECTORY)
+        served = (str(url), world_key(known)) if url else (None, b"")
+        return world_name(known), Cluster(identity, pid if isinstance(pid, int) else None, *served)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, WorldAccess):
+        return None
+
+
+def _ipython_dir() -> str:
+    chosen = os.environ.get("IPYTHONDIR")
+    return glob.escape(os.path.expanduser(chosen or os.path.join("~", ".ipython")))
+
+
+# ---- the list of worlds ----
+
+
+def kernels(manager: Any) -> dict[int, str]:
+    """The kernels of this server that run on this machine: pid -> id."""
+    found = {}
+    for identity in manager.list_kernel_ids():
+        provisioner = getattr(manager.get_kernel(identity), "provisioner", None)
+        if isinstance(pid := getattr(provisioner, "pid", None), int):
+            found[pid] = identity
+    return found
+
+
+def entry(
+    world: str,
+    processes: Processes,
+    cluster: Cluster | None,
+    kernels: Mapping[int, str],
+    is_started: bool,
+) -> dict[str, Any]:
+    """A world in the list of worlds, as the schema's ``world``; "starter" in the place of a title.
+
+    Args:
+        kernels: of this server.
+        is_started: whether its cluster was started from the panel.
+    """
+    starter = _kernel(cluster.controller, kernels) if cluster else ""
+    here = [one for one in processes if one["alive"] and one["here"]]
+    users = {kernels[one["pid"]] for one in here if one["pid"] in kernels}
+    # A kernel may run below the process that the server has started for it.
+    users |= {_kernel(one["pid"], kernels) for one in here if one["kind"] == "notebook"} - {""}
+    others = [one for one in processes if one["kind"] != "notebook" and one["state"] != "left"]
+    states = [one["state"] if one["alive"] else "dead" for one in others]
+    return {
+        "world": world,
+        "cluster": cluster.identity if cluster else None,
+        "owner": "server" if is_started else "notebook" if starter else "other",
+        "starter": starter,
+        "kernels": sorted(users),
+        "engines": len(states),
+        "running": states.count("running"),
+        "blocked": sum(state.startswith("blocked") for state in states),
+        "dead": states.count("dead"),
+    }
+
+
+def _kernel(pid: int | None, kernels: Mapping[int, str]) -> str:
+    """The kernel of this server that the process is, or descends from; "" if there is none."""
+    seen: set[int] = set()
+    while pid and pid not in seen:
+        if pid in kernels:
+            return kernels[pid]
+        seen.add(pid)
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                pid = int(file.read().rpartition(b")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            break
+    return ""
+
+
+# ---- interrupting ----
+
+
+class NotInterrupted(Exception):
+    """Some processes could not be interrupted; the message says which, and why."""
+
+
+def interrupt(
+    folder: str,
+    processes: Processes,
+    uids: Collection[str] | None,
+    remote: Callable[[str], None] | None = None,
+) -> list[str]:
+    """Send SIGINT, as a notebook's Stop button does; returns the uids of who got it.
+
+    Args:
+        folder: the world's folder.
+        processes: those of the world's snapshot.
+        uids: of the processes to interrupt. None: all that compute or are blocked, but for
+            notebooks, whose cells end with those of their engines.
+        remote: interrupts a process of another machine, by its uid; raises SFMError.
+    Raises:
+        NotInterrupted: some did not get it. All others did.
+    """
+    if uids is None:
+        busy = [one for one in processes if one["alive"] and one["state"] != "idle"]
+        chosen = [one for one in busy if one["kind"] != "notebook" or one["state"] in _CALLS]
+        problems = []
+    else:
+        chosen = [one for one in processes if one["uid"] in uids]
+        unknown = set(uids) - {one["uid"] for one in chosen}
+        problems = [f"{uid} is no process of this world (any more)" for uid in sorted(unknown)]
+    done = []
+    for one in chosen:
+        if problem := _interrupt(folder, one, remote):
+            problems.append(problem)
+        else:
+            done.append(one)
+    if problems:
+        names = ", ".join(str(one["name"]) for one in done)
+        raise NotInterrupted("; ".join(problems) + (f". Interrupted: {names}" if names else ""))
+    return [one["uid"] for one in done]
+
+
+_CALLS = ("blocked in recv", "blocked in send", "blocked in collective")
+"""The states in which a notebook is blocked in a call that it made itself."""
+
+
+def _interrupt(
+    folder: str, process: Mapping[str, Any], remote: Callable[[str], None] | None
+) -> str:
+    """Why it did not get the signal; empty if it did."""
+    name, host = str(process["name"]), process["host"]
+    if process["here"]:
+        segment = os.path.join(folder, f"{process['uid']}.seg")
+        return signals.interrupt(segment, process["pid"] if process["alive"] else None, name)
+    if remote is None:
+        return (
+            f"{name} runs on {host}, which cannot be reached from here: "
+            f"press Stop in the notebook that uses it"
+        )
+    try:
+        remote(process["uid"])
+    except SFMError as problem:
+        return f"{name} on {host}: {problem}"
+    return ""
+
+
+# ---- programs ----
+
+
+class BadProgram(SFMError):
+    """The program cannot be run; the text says why."""
+
+
+def command(root: str, request: Mapping[str, Any]) -> str:
+    """The shell's words with which a terminal runs a program of the file browser.
+
+    Args:
+        root: the folder that the server shows.
+        request: ``path``, relative to it, whose folder the terminal will be in; ``ranks``; and
+            ``arguments``, as one types them in a shell.
+    Raises:
+        BadProgram: there is no such program, or the numbers make no sense.
+    """
+    path, ranks, arguments = (request.get(name) for name in ("path", "ranks", "arguments"))
+    if not isinstance(path, str) or type(ranks) is not int or not isinstance(arguments, str):
+        raise BadProgram('send {"path": "ring.c", "ranks": 4, "arguments": ""}')
+    if not 1 <= ranks <= MOST_RANKS:
+        raise BadProgram(f"{ranks} processes: choose a number from 1 to {MOST_RANKS}")
+    if not arguments.isprintable():
+        raise BadProgram("the arguments are one line of printable characters")
+    top = Path(root).resolve()
+    program = Path(os.path.normpath(top / path.lstrip("/")))
+    if not program.is_relative_to(top) or not program.exists() or program == top:
+        raise BadProgram(f"there is no {path} in the folder that this server shows")
+    name = program.name if not program.name.startswith("-") else f"./{program.name}"
+    # -P: a file of the folder that is called like a module of Python's is not taken for it.
+    words = [sys.executable, "-P", "-m", "sfm_kernel.mpi", "-n", str(ranks), name]
+    return f"{shlex.join(words)} {arguments.strip()}".rstrip()

@@ -1,0 +1,292 @@
+"""The engines that were started from the panel: a process of its own holds each cluster of them.
+
+    python -m sfm_kernel.jupyter.server.engines
+
+is that process. It takes commands as JSON objects on its standard input, one a line, and answers
+each with one on its standard output. The first command is "start":
+
+    {"do": "start", "names": ["A", "B"]}     {"world": "ipp-...", "cluster": "sfm-..."}
+    {"do": "restart", "ranks": [0] or null}  {}
+    {"do": "end", "ranks": [0]}              {}
+    {"do": "rescale", "engines": 6}          {}
+                                             {"error": "what happened and what to do"}
+
+The administrator's limits are in its environment. Where these say that idle engines end, they do,
+and it with them, unless it is obeying a command.
+
+When its standard input closes, however the server has ended, it ends its engines, removes their
+files and exits, also in the middle of a command. If it is killed itself, ``supervisor`` and
+``controller`` notice.
+
+It is no member of the world: a process that waits there for a message from anybody must not be told
+that one which never sends might still send. A notebook joins with ``%sfm connect CLUSTER``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from traitlets.log import get_logger
+
+from sfm_kernel.errors import BadSetting, SFMError
+from sfm_kernel.jupyter.idle import IdleWatch, farewell, leave_note, take_note
+
+if TYPE_CHECKING:
+    from sfm_kernel.jupyter.cluster import Engines
+
+_PATIENCE = 180.0
+"""Seconds for an answer. The engines are given less to start, and the answer says so."""
+
+_END = 20.0
+"""Seconds for the engines of a cluster to end."""
+
+_ENDED = "the cluster has ended: start another"
+
+
+class ClusterFailed(Exception):
+    """A cluster did not do what it was asked to; the message says why."""
+
+
+# ---- in the server ----
+
+
+class StartedClusters:
+    """The clusters that were started from this server's panels, by world. They end with it.
+
+    Args:
+        limits: gives the administrator's limits as an environment, or raises BadSetting.
+    """
+
+    def __init__(self, limits: Callable[[], Mapping[str, str]]) -> None:
+        self._limits = limits
+        self._holders: dict[str, _Holder] = {}
+
+    def by_world(self) -> dict[str, str]:
+        """World -> cluster id."""
+        return {world: one.cluster for world, one in self._holders.items() if one.runs}
+
+    async def start(self, names: Sequence[str]) -> tuple[str, str]:
+        """Start engines with these names; returns their world and cluster when all are there.
+
+        Raises ClusterFailed; nothing runs then.
+        """
+        try:
+            limits = self._limits()
+        except BadSetting as problem:
+            raise ClusterFailed(f"nothing started: {problem}") from None
+        holder = await _Holder.open(limits)
+        try:
+            answer = await holder.ask(do="start", names=list(names))
+        except BaseException:
+            await holder.close()
+            raise
+        for world in [world for world, one in self._holders.items() if not one.runs]:
+            del self._holders[world]
+            take_note(world)
+        holder.cluster = answer["cluster"]
+        self._holders[answer["world"]] = holder
+        return answer["world"], holder.cluster
+
+    def close(self) -> None:
+        """The server ends; its clusters notice, and nobody is left who should be told of that."""
+        for world in self._holders:
+            take_note(world)
+
+    async def ask(self, world: str, **command: Any) -> None:
+        """Have a cluster obey a command. Raises ClusterFailed."""
+        if world not in self._holders:
+            raise ClusterFailed(_ENDED)
+        await self._holders[world].ask(**command)
+
+    async def stop(self, world: str) -> None:
+        """End a cluster, whatever it is doing."""
+        if holder := self._holders.pop(world, None):
+            await holder.close()
+
+
+class _Holder:
+    """The process that holds a cluster, as the server sees it."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.cluster = ""
+        self._process = process
+        self._turn = asyncio.Lock()
+
+    @classmethod
+    async def open(cls, limits: Mapping[str, str]) -> _Holder:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            # -P: or a file in the server's folder could take the place of one of Python's modules.
+            *("-P", "-m", __name__),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            env={**os.environ, **limits},
+            start_new_session=True,  # Ctrl-C in the server's terminal is not meant for it
+        )
+        return cls(process)
+
+    @property
+    def runs(self) -> bool:
+        return self._process.returncode is None
+
+    async def ask(self, **command: Any) -> dict[str, Any]:
+        """The answer to a command. One at a time; raises ClusterFailed."""
+        async with self._turn:
+            try:
+                answer = await asyncio.wait_for(self._ask(command), _PATIENCE)
+            except (OSError, ValueError):  # it has ended: a broken pipe, or no answer
+                raise ClusterFailed(_ENDED) from None
+            except TimeoutError:
+                self._process.kill()  # its children notice
+                raise ClusterFailed(
+                    f"the cluster has not answered for {_PATIENCE:.0f} s, and was "
+                    "ended: start another"
+                ) from None
+        if "error" in answer:
+            raise ClusterFailed(answer["error"])
+        return answer
+
+    async def _ask(self, command: dict[str, Any]) -> dict[str, Any]:
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None and stdout is not None
+        stdin.write(json.dumps(command).encode() + b"\n")
+        await stdin.drain()
+        answer: dict[str, Any] = json.loads(await stdout.readline())
+        return answer
+
+    async def close(self) -> None:
+        """End it, and with it its engines; returns when it has ended."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            await asyncio.wait_for(self._process.wait(), _END)
+        except TimeoutError:
+            get_logger().warning("sfm: cluster %s does not end: killed", self.cluster)
+            self._process.kill()  # its children notice
+            await self._process.wait()
+
+
+# ---- in the process that holds a cluster ----
+
+
+def main() -> None:
+    """Serve until the standard input closes."""
+    # Anything else that this process prints, or one that inherits the descriptor, is no answer.
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    held = _HeldCluster()
+    signal.signal(signal.SIGTERM, held.end)
+    commands: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    listener = threading.Thread(target=_listen, args=(commands,), name="sfm-stdin", daemon=True)
+    listener.start()
+    try:
+        while True:
+            print(json.dumps(held.answer(commands.get())), file=answers)
+    except BrokenPipeError:  # the server has ended
+        pass
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # nothing ends this half-way
+        held.close()
+        if not listener.is_alive():  # nor is the server, which would tell of idle engines
+            held.forget()
+
+
+class _HeldCluster:
+    def __init__(self) -> None:
+        self._engines: Engines | None = None
+        self._watch: IdleWatch | None = None
+        self._turn = threading.Lock()  # of a command, or of idle engines to end
+        self._starting = self._ending = False
+
+    def answer(self, command: dict[str, Any]) -> dict[str, Any]:
+        """Obey a command; the answer to it."""
+        try:
+            with self._turn:
+                return self._obey(**command)
+        except SFMError as problem:
+            return {"error": str(problem)}
+        except Exception as problem:  # noqa: BLE001 - the panel shows it, and its user decides
+            return {"error": f"{type(problem).__name__}: {problem}"}
+
+    def _obey(
+        self,
+        do: str,
+        names: Sequence[str] = (),
+        ranks: Sequence[int] | None = None,
+        engines: int = 0,
+    ) -> dict[str, Any]:
+        held = self._engines
+        if do == "start" and held is None and names:
+            return self._start(names)
+        if held is None:
+            raise ValueError(f"{do!r} comes before 'start' with names")
+        if do == "restart":
+            held.restart(range(len(held.names)) if ranks is None else ranks)
+        elif do == "end":
+            held.end(ranks or ())
+        elif do == "rescale":
+            held.rescale(engines)
+        else:
+            raise ValueError(f"{do!r} is unknown")
+        return {}
+
+    def _start(self, names: Sequence[str]) -> dict[str, Any]:
+        # Not in the server, which needs neither this nor ipyparallel.
+        from sfm_kernel.jupyter.cluster import Engines
+
+        self._starting = True
+        try:
+            held = self._engines = Engines.starting(names)
+        finally:
+            self._starting = False
+            if self._ending:
+                raise SystemExit
+        held.open()
+        held.settle()
+        self._watch = IdleWatch(held, held.settings.idle, self._turn, self._end_idle)
+        return {"world": held.world, "cluster": held.cluster.cluster_id}
+
+    def _end_idle(self) -> None:
+        assert self._engines is not None
+        idle = self._engines.settings.idle
+        leave_note(self._engines.world, farewell(self._engines.names, idle, "start others here"))
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def end(self, number: int, frame: object) -> None:
+        """End the process: at once, but for the moment in which a cluster is half begun."""
+        self._ending = True
+        if not self._starting:
+            raise SystemExit
+
+    def forget(self) -> None:
+        """Nobody is left to be told that idle engines have ended."""
+        if self._engines is not None:
+            take_note(self._engines.world)
+
+    def close(self) -> None:
+        """End the engines."""
+        if self._watch is not None:
+            self._watch.stop()
+        if self._engines is not None:
+            self._engines.close()
+
+
+def _listen(commands: queue.SimpleQueue[dict[str, Any]]) -> None:
+    try:
+        for text in sys.stdin:
+            commands.put(json.loads(text))
+    finally:
+        # The main thread may be in the middle of a command: a signal ends that.
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    main()
