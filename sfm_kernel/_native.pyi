@@ -602,7 +602,7 @@ class Known:
     """What is known of a call before it is made."""
 
     def __new__(cls, number: int, array: int, mark: int, made: tuple[str, str]) -> Known:
-        """``number``, ``array``: codes of the operation (native/src/combining_tree/fold.rs) or 0."""
+        """``number``, ``array``: codes of operations (native/src/combining_tree/fold.rs) or 0."""
 
 @disjoint_base
 class Collectives:
