@@ -1,7 +1,7 @@
 """mpi4py, on the MPI whose launcher has started it: what benchmarks measure beside SFM.
 
 Run as ``mpiexec -n N python -m benchmarks.ranks SOCKET``, or with SFM's launcher; see
-``sfm_kernel.lessons.measure.crew``.
+``sfm_kernel.lessons.measure.crew``. mpi4py comes first, as in ``sfm_kernel.lessons.ranks``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from benchmarks import collectives, communicator
 from benchmarks.patterns import PATTERNS, WORK, Talk
 from sfm_kernel.lessons.measure.crew import Answer, serve
 from sfm_kernel.lessons.pingpong.mechanisms import from_dict
-from sfm_kernel.lessons.pingpong.mpi import COMM, LIBRARY, RANK
+from sfm_kernel.lessons.ranks import COMM, LIBRARY, RANK
 
 WORK_TAG, ANSWER_TAG, REST_TAG = range(3)
 

@@ -3,6 +3,7 @@
 cpi, pingpong, dot, chunks, reductions, speedes, c, sites
           programs that notebooks run, each a generator of rows; their plots are beside them
 mpi       the plot of notebook 07
+ranks     mpi4py's side of pingpong, in ranks of an MPI
 measure   what these programs stand on: engines that serve them, rows, the machine's facts
 examine   tries a student's attempt: %sfm check
 checks    what the exercises of the notebooks ask for, a file for each notebook

@@ -30,7 +30,7 @@ BETWEEN_ENGINES = [one for one in MECHANISMS if one not in CREWS]
 SMALL = (THREE, "bytes 128 B", "array 8 B", "array 64 kB")
 
 needs_mpi = pytest.mark.skipif(find_spec("mpi4py") is None, reason="mpi4py is not installed")
-RANKS = "sfm_kernel.lessons.pingpong.mpi"
+RANKS = "sfm_kernel.lessons.ranks"
 
 
 def test_every_mechanism_between_engines_carries_every_kind_of_message() -> None:
@@ -252,7 +252,7 @@ def test_the_quick_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
 DRIVER = """
 from sfm_kernel.lessons.measure.crew import ranks
 
-with ranks("mpi4py", 2, "sfm_kernel.lessons.pingpong.mpi") as both:
+with ranks("mpi4py", 2, "sfm_kernel.lessons.ranks") as both:
     print(both._stderr.parent, flush=True)
     mechanism, message = "mpi4py pickled", "bytes 8 B"
     both.ask("pingpong", mechanism=mechanism, message=message, count=10**9, warm_up=0)

@@ -3,8 +3,7 @@
 Two vectors are shared between the engines; each multiplies its own part, and an allreduce adds up
 what they found. First the product alone is measured, then a solver (``cg``) that takes two of them
 in each iteration: how long until it converges, and how much of that is communication. The same is
-done with the paper's own allreduce and with those of ``sfm_kernel.collectives`` that take a number;
-the other two share an array's elements out.
+done with the paper's own allreduce and with those of ``sfm_kernel.collectives`` that take a number.
 
 Source: Fedosov and Benson, "Communication with Super Flexible Messaging", section 3, Example 2.
 """

@@ -74,7 +74,7 @@ def built(check: Check, attempt: Attempt) -> str:
 
 
 def trial(check: Check, attempt: Attempt, size: int, seed: int) -> Trial:
-    """As ``lessons.trial.trial``, of a function in C. Nobody begins late.
+    """As ``examine.trial.trial``, of a function in C. Nobody begins late.
 
     Raises:
         Unready: see ``built``.

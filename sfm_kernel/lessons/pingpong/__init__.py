@@ -49,7 +49,7 @@ CREWS = {"mpi4py pickled": "mpi4py", "mpi4py buffers": "mpi4py", "ipyparallel": 
 """Mechanisms that bring their own processes, and the package that they need."""
 
 _STARTING: dict[str, Callable[[], Crew]] = {
-    "mpi4py": lambda: ranks("mpi4py", 2, f"{__name__}.mpi"),
+    "mpi4py": lambda: ranks("mpi4py", 2, "sfm_kernel.lessons.ranks"),
     "ipyparallel": lambda: Crew(
         "ipyparallel", 1, [sys.executable, "-m", f"{__name__}.ipyparallel"]
     ),

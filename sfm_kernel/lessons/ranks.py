@@ -1,6 +1,7 @@
 """mpi4py, on the MPI whose launcher has started it: ping-pong between ranks 0 and 1.
 
-Run as ``mpiexec -n 2 python -m sfm_kernel.lessons.pingpong.mpi SOCKET``; see ``measure.crew``.
+Run as ``mpiexec -n 2 python -m sfm_kernel.lessons.ranks SOCKET``; see ``measure.crew``. mpi4py is
+imported before anything that loads the compiled core, where it would find the MPI of SFM.
 """
 
 from __future__ import annotations
