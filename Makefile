@@ -58,7 +58,7 @@ lab: $(VENV)/.sfm-base
 	PATH="$(BIN):$$PATH" exec $(BIN)/python -m jupyterlab $${root:-} notebooks/00-first-steps.ipynb $(ARGS)
 
 demo: $(VENV)/.sfm-base
-	@PATH="$(BIN):$$PATH" $(BIN)/python -m sfm_kernel.bench demo --output build/demo $(ARGS)
+	@PATH="$(BIN):$$PATH" $(BIN)/python tools/demo.py --output build/demo $(ARGS)
 
 # For a class: the notebooks without their solutions, and (nbgrader's source, for teachers) with them.
 STUDENTS ?= build/students
@@ -107,10 +107,11 @@ loom:
 	    --target-dir $(CRATE)/target/loom -- $(LOOM_ARGS) | tee $(CRATE)/target/loom.txt
 	@grep -Eq '^test result: ok\. [1-9]' $(CRATE)/target/loom.txt || { echo "no loom model ran" >&2; exit 1; }
 
-# $(VENV)/.sfm-bench adds mpi4py and an MPI, the peers we compare with.
+# The programs of the notebooks, then comparisons. $(VENV)/.sfm-bench adds MPICH and Dask for these.
 bench: $(VENV)/.sfm-bench
-	@PATH="$(BIN):$$PATH"; for name in cpi pingpong queue peers dot chunks reductions speedes collectives mpi c sites targets; do \
-	    printf '\n== %s ==\n' $$name; $(BIN)/python -m sfm_kernel.bench $$name $(ARGS); done
+	@PATH="$(BIN):$$PATH"; run() { printf '\n== %s ==\n' "$$2"; $(BIN)/python -m "$$@" $(ARGS); }; \
+	for name in cpi pingpong dot chunks reductions speedes; do run sfm_kernel.lessons $$name; done; \
+	for name in inbox peers collectives farm mpi c sites targets; do run benchmarks $$name; done
 
 # Hours rather than minutes: many hypothesis examples, long stress and kill tests, deeper models,
 # and millions of damaged packets, rings and segments, by chance.
@@ -156,7 +157,7 @@ clean:
 	rm -rf build dist $(CRATE)/target .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -rf labextension/{lib,node_modules,.yarn,tsconfig.tsbuildinfo}
 	rm -rf sfm_kernel/_native*.so sfm_kernel/c/lib $(VENV)/.sfm-*
-	find sfm_kernel tests tools notebooks -name __pycache__ -prune -exec rm -rf {} +
+	find sfm_kernel benchmarks tests tools notebooks -name __pycache__ -prune -exec rm -rf {} +
 
 # Only what make made itself: never a conda environment.
 distclean: clean

@@ -7,8 +7,8 @@ import argparse
 import sys
 
 from sfm_kernel import directory
-from sfm_kernel.bench.machine import machine
 from sfm_kernel.errors import SFMError
+from sfm_kernel.lessons.measure.machine import machine
 from sfm_kernel.observe import record
 from sfm_kernel.observe.explain import explain
 from sfm_kernel.observe.snapshot import message_text, snapshot

@@ -146,8 +146,8 @@ def caller() -> tuple[str, str]:
 
 
 def is_own(filename: str) -> bool:
-    """Whether a file is this package's; its benchmarks count as programs."""
-    return filename.startswith(OWN) and not filename.startswith(OWN + "bench")
+    """Whether a file is this package's; what notebooks run of its lessons counts as programs."""
+    return filename.startswith(OWN) and not filename.startswith(OWN + "lessons")
 
 
 def locate(filename: str, name: str, *, always: bool = False) -> str | None:

@@ -128,7 +128,7 @@ def _value_follows(given: Sequence[str]) -> bool:
 
 def _checks(given: Sequence[str]) -> list[str]:
     from sfm_kernel.lessons import CheckFailed
-    from sfm_kernel.lessons.check import checks, of_file
+    from sfm_kernel.lessons.examine.check import checks, of_file
 
     if [one for one in given[1:] if not one.startswith("-")]:  # one is named already
         return []

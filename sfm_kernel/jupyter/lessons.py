@@ -12,10 +12,10 @@ from IPython.core.error import UsageError
 
 from sfm_kernel.jupyter.cell import CellInterrupted
 from sfm_kernel.lessons import CheckFailed
-from sfm_kernel.lessons.cell import Unready, find, ready
-from sfm_kernel.lessons.check import Check, checks, of_file
-from sfm_kernel.lessons.check import find as find_check
-from sfm_kernel.lessons.examiner import Examiner, Request, Verdict
+from sfm_kernel.lessons.examine.cell import Unready, find, ready
+from sfm_kernel.lessons.examine.check import Check, checks, of_file
+from sfm_kernel.lessons.examine.check import find as find_check
+from sfm_kernel.lessons.examine.examiner import Examiner, Request, Verdict
 
 _GRADES = "NBGRADER_EXECUTION"
 """nbgrader sets it where it grades or validates a notebook: there a check that fails raises."""

@@ -9,12 +9,12 @@ from typing import Any
 
 from IPython.core.error import UsageError
 
-from sfm_kernel.bench.machine import machine
 from sfm_kernel.jupyter.home import Home
 from sfm_kernel.jupyter.lines import Lines
 from sfm_kernel.jupyter.looking import JUDGE
 from sfm_kernel.jupyter.names import take_options
 from sfm_kernel.jupyter.observed import Repeated
+from sfm_kernel.lessons.measure.machine import machine
 from sfm_kernel.observe import record, timeline
 from sfm_kernel.observe.record.listing import lines_of_files
 from sfm_kernel.observe.timeline import Recorder, Timeline

@@ -3,7 +3,7 @@
 Engines of different sites share no memory, as if each site were a machine: they have folders of
 their own for their segments. A gateway each leads to the others, over TCP of the loopback;
 ``--delay`` and ``--limit`` have the gateways play a long and narrow way. What such a way does to
-TCP's congestion control they cannot show: ``python -m sfm_kernel.bench sites`` can.
+TCP's congestion control they cannot show: ``python -m sfm_kernel.lessons sites`` can.
 """
 
 from __future__ import annotations

@@ -1,21 +1,24 @@
-"""What notebooks teach with: exercises, and what looks at a student's attempt.
+"""What notebooks teach with: programs that measure, and exercises with their checks.
 
-check     what an exercise asks for: arguments, right results, allowed messages
-checks/   those of the notebooks, a file for each
-cell      the student's cell: found, read, and what of it is run
-rank      one process of a trial: runs the cell, calls the function
-trial     one call of the function by several processes
-c         the same for a function in C
-words     what is said of a trial
-examiner  a process that tries an attempt with several sizes and seeds, apart from the notebook
+cpi, pingpong, dot, chunks, reductions, speedes, c, sites
+          programs that notebooks run, each a generator of rows; their plots are beside them
+mpi       the plot of notebook 07
+ranks     mpi4py's side of pingpong, in ranks of an MPI
+measure   what these programs stand on: engines that serve them, rows, the machine's facts
+examine   tries a student's attempt: %sfm check
+checks    what the exercises of the notebooks ask for, a file for each notebook
 students  notebooks without solutions, and with them
 
-An exercise asks for a function of its name. ``%sfm check ring`` takes the last cell that defines
-``ring``, and has it called by 1, 2, 3, 5 and 8 fresh processes.
+A row is a dict of plain values that describes one measurement. Because a program yields rows as it
+measures, one run feeds a printed table (``table``), a pandas DataFrame (``frame``), a JSON file and
+a live plot (``sfm_kernel.plots``). ``python -m sfm_kernel.lessons`` lists the programs that can
+also be run without a notebook.
 """
 
 from __future__ import annotations
 
-from sfm_kernel.lessons.check import Check, CheckFailed, same
+from sfm_kernel.lessons.examine.check import Check, CheckFailed, same
+from sfm_kernel.lessons.measure.machine import machine, usable_cores
+from sfm_kernel.lessons.measure.rows import Row, frame, table
 
-__all__ = ["Check", "CheckFailed", "same"]
+__all__ = ["Check", "CheckFailed", "Row", "frame", "machine", "same", "table", "usable_cores"]

@@ -1,39 +1,61 @@
-"""Copies notebooks for a class: ``python -m sfm_kernel.lessons students DIR``, ``solved DIR``."""
+"""``python -m sfm_kernel.lessons``: runs a program of the notebooks, or copies notebooks.
+
+python -m sfm_kernel.lessons pingpong --quick    measures, prints a table
+python -m sfm_kernel.lessons students DIR        copies the notebooks without their solutions
+python -m sfm_kernel.lessons solved DIR          writes them with the solutions, for teachers
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 
-from sfm_kernel.lessons.students import NotebookError, solved, students
+from sfm_kernel.errors import SFMError
+from sfm_kernel.lessons.measure.command import add_program, run
+from sfm_kernel.lessons.students import solved, students
 
-_HELP = """\
-students  copies the notebooks without their solutions
-solved    writes them with the solutions, for teachers: nbgrader's source/ folder
-"""
+PROGRAMS = ("cpi", "pingpong", "dot", "chunks", "reductions", "speedes", "sites")
+COPIES = {
+    "students": (students, "copy the notebooks without their solutions"),
+    "solved": (solved, "write them with the solutions, for teachers: nbgrader's source/ folder"),
+}
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """Do what the command line says; the exit status."""
+    words = sys.argv[1:] if words is None else words
     parser = argparse.ArgumentParser(
         "python -m sfm_kernel.lessons",
-        description=_HELP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Run a program of the notebooks, or copy the notebooks for a class.",
     )
-    parser.add_argument("what", choices=["students", "solved"])
-    parser.add_argument("folder", type=Path, help="where to; it may exist")
-    parser.add_argument(
-        "--notebooks", type=Path, default=Path("notebooks"), help="where they are (./notebooks)"
-    )
-    given = parser.parse_args()
-    write = students if given.what == "students" else solved
+    commands = parser.add_subparsers(dest="command", metavar="NAME", title="commands")
+    for name in PROGRAMS:
+        add_program(commands, name, import_module(f"sfm_kernel.lessons.{name}"))
+    for name, (write, title) in COPIES.items():
+        one = commands.add_parser(name, help=title, description=title)
+        one.add_argument("folder", type=Path, help="where to; it may exist")
+        one.add_argument(
+            "--notebooks", type=Path, default=Path("notebooks"), help="where they are (./notebooks)"
+        )
+        one.set_defaults(run=partial(_copy, write))
+    if words and not words[0].startswith("-") and words[0] not in commands.choices:
+        parser.error(
+            f"there is no {words[0]!r}, but {', '.join(commands.choices)}. Comparisons with other "
+            f"libraries are run in a checkout of sfm-kernel: `python -m benchmarks` lists them"
+        )
+    return run(parser, words)
+
+
+def _copy(write: Callable[[Path, Path], Sequence[Path]], options: argparse.Namespace) -> int:
     try:
-        written = write(given.notebooks, given.folder)
-    except (NotebookError, OSError) as problem:
-        print(f"lessons: {problem}", file=sys.stderr)
-        return 1
-    print(f"{len(written)} notebooks in {given.folder}")
+        written = write(options.notebooks, options.folder)
+    except OSError as problem:
+        raise SFMError(str(problem)) from None
+    print(f"{len(written)} notebooks in {options.folder}")
     return 0
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sfm_kernel.errors import SFMError
-from sfm_kernel.lessons.cell import STUB
+from sfm_kernel.lessons.examine.cell import STUB
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 

@@ -20,8 +20,8 @@ _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 def is_own(file: str) -> bool:
-    """Whether code of this file is this package's; its benchmarks count as programs."""
-    return file.startswith(_OWN) and not file.startswith(_OWN + "bench")
+    """Whether code of this file is this package's; what notebooks run of its lessons is not."""
+    return file.startswith(_OWN) and not file.startswith(_OWN + "lessons")
 
 
 def dumps(value: Any, buffers: list[Any] | None = None) -> bytes:

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from sfm_kernel.lessons import CheckFailed, same
-from sfm_kernel.lessons.cell import Attempt, Unready, definitions, find, ready
-from sfm_kernel.lessons.check import checks, of_file
-from sfm_kernel.lessons.check import find as find_check
-from sfm_kernel.lessons.examiner import Examiner, Request, Verdict
+from sfm_kernel.lessons.examine.cell import Attempt, Unready, definitions, find, ready
+from sfm_kernel.lessons.examine.check import checks, of_file
+from sfm_kernel.lessons.examine.check import find as find_check
+from sfm_kernel.lessons.examine.examiner import Examiner, Request, Verdict
 
 GOOD = """\
 def ring(word):

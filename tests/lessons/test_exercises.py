@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sfm_kernel.lessons.cell import Attempt
-from sfm_kernel.lessons.check import checks
-from sfm_kernel.lessons.examiner import Examiner, Request, Verdict
+from sfm_kernel.lessons.examine.cell import Attempt
+from sfm_kernel.lessons.examine.check import checks
+from sfm_kernel.lessons.examine.examiner import Examiner, Request, Verdict
 from sfm_kernel.lessons.students import cleared
 from tests.lessons.wrong import MISTAKES, Mistake
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from sfm_kernel.bench.demo import run_demo
-from sfm_kernel.lessons.check import checks
+from sfm_kernel.lessons.examine.check import checks
 from sfm_kernel.lessons.students import (
     BEGIN,
     NotebookError,
@@ -21,6 +20,7 @@ from sfm_kernel.lessons.students import (
     solved,
     students,
 )
+from tools.demo import run_demo
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("[0-9][0-9]-*.ipynb"))

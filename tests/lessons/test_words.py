@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfm_kernel.lessons import Check, words
-from sfm_kernel.lessons.trial import Trial
+from sfm_kernel.lessons import Check
+from sfm_kernel.lessons.examine import words
+from sfm_kernel.lessons.examine.trial import Trial
 
 CHECK = Check(
     "f",

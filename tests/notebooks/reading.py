@@ -12,7 +12,7 @@ import nbformat
 import pytest
 from PIL import Image
 
-from sfm_kernel.bench.demo import run_demo
+from tools.demo import run_demo
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 

@@ -11,8 +11,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from sfm_kernel.bench.demo import run_demo
 from tests.notebooks.reading import FOLDER, kind, text
+from tools.demo import run_demo
 
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 CELL_SECONDS = 100

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sfm_kernel.bench.sites.lab import Lab, LabRefused
+from sfm_kernel.lessons.sites.lab import Lab, LabRefused
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from sfm_kernel.bench.sites.lab import Lab
-from sfm_kernel.bench.sites.world import LabWorld
+from sfm_kernel.lessons.sites.lab import Lab
+from sfm_kernel.lessons.sites.world import LabWorld
 from tests.tcp.sockets import place
 
 pytestmark = [pytest.mark.tcp, pytest.mark.fault]

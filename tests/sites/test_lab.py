@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from sfm_kernel.bench.sites.lab import Lab, LabRefused
 from sfm_kernel.errors import SFMError
+from sfm_kernel.lessons.sites.lab import Lab, LabRefused
 from sfm_kernel.transport.tcp_info import choosable
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.tcp  # in CI a lab that is refused is a failure
-RAW = [sys.executable, "-m", "sfm_kernel.bench.sites.raw"]
+RAW = [sys.executable, "-m", "sfm_kernel.lessons.sites.raw"]
 MakeLab = Callable[..., Lab]
 
 ECHO = """
@@ -230,7 +230,7 @@ def test_its_processes_and_what_they_started_end_with_it(make_lab: MakeLab) -> N
 def test_everything_ends_with_the_process_that_made_it(make_lab: MakeLab) -> None:
     make_lab(rtt=0)  # or skip
     code = (
-        "import sys; from sfm_kernel.bench.sites.lab import Lab; lab = Lab(rtt=0); "
+        "import sys; from sfm_kernel.lessons.sites.lab import Lab; lab = Lab(rtt=0); "
         "one = lab.run('A', ['sleep', '1000']); print(lab._holder.pid, one.pid, flush=True); "
         "sys.stdin.read()"
     )

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from sfm_kernel.bench.sites.lab import Lab
-from sfm_kernel.bench.sites.world import LabWorld
 from sfm_kernel.directory import DirectoryServer
 from sfm_kernel.directory.gateways import LARGEST_REQUEST, GatewayKey
 from sfm_kernel.errors import BadName, SFMError
 from sfm_kernel.gateway.service import Service
+from sfm_kernel.lessons.sites.lab import Lab
+from sfm_kernel.lessons.sites.world import LabWorld
 
 pytestmark = pytest.mark.tcp
 KEY = bytes(range(32))

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from sfm_kernel.bench.sites.lab import Lab
-from sfm_kernel.bench.sites.world import LabWorld
+from sfm_kernel.lessons.sites.lab import Lab
+from sfm_kernel.lessons.sites.world import LabWorld
 from sfm_kernel.transport.tcp_info import choosable
 from tests.waiting import wait_until
 

@@ -17,21 +17,14 @@ MODULES = [
     module.name
     for module in pkgutil.walk_packages(sfm_kernel.__path__, "sfm_kernel.")
     # Importing them runs a command, or begins MPI.
-    if not module.name.endswith(("__main__", "bench.others.mpi"))
+    if not module.name.endswith(("__main__", "lessons.ranks"))
 ]
-# What the benchmarks measure beside us comes with the extra ``bench``, which tests do not need.
-MEASURED_BESIDE = {"ipyparallel"}
 
 
 @pytest.mark.parametrize("name", ["sfm_kernel", *MODULES])
 def test_docstring_examples(name: str) -> None:
     names = {"sfm_kernel": sfm_kernel}  # as a reader who has imported it
-    try:
-        module = importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name not in MEASURED_BESIDE:
-            raise
-        pytest.skip(f"{error.name} is not installed")
+    module = importlib.import_module(name)
     failed, _ = doctest.testmod(module, extraglobs=names, optionflags=FLAGS)
     assert failed == 0, "see the captured output"
 

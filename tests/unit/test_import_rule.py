@@ -15,11 +15,12 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "sfm_kernel"
+BENCHMARKS = PACKAGE.with_name("benchmarks")
 
 NATIVE = {
-    "sfm_kernel.bench.sites.enter",
-    "sfm_kernel.bench.sites.hold",
-    "sfm_kernel.bench.sites.namespaces",
+    "sfm_kernel.lessons.sites.enter",
+    "sfm_kernel.lessons.sites.hold",
+    "sfm_kernel.lessons.sites.namespaces",
     "sfm_kernel.transport.inproc",
     "sfm_kernel.transport.shm",
     "sfm_kernel.transport.tcp_info",
@@ -38,16 +39,23 @@ NATIVE = {
 }
 """Who may import the compiled core."""
 
-USERS = ("sfm_kernel.bench", "sfm_kernel.jupyter", "sfm_kernel.plots", "sfm_kernel.__main__",
-         "sfm_kernel.collectives", "sfm_kernel.mpi", "sfm_kernel.speedes")  # fmt: skip
+USERS = ("benchmarks", "sfm_kernel.lessons", "sfm_kernel.jupyter", "sfm_kernel.plots",
+         "sfm_kernel.__main__", "sfm_kernel.collectives", "sfm_kernel.mpi",
+         "sfm_kernel.speedes")  # fmt: skip
 """Who may import the package's public names, as its users do; all others are what it is made of."""
 
 FRONT_END = re.compile(r"IPython|ipy\w+|jupyter\w*|traitlets|comm")
 """Only ``jupyter`` imports these; import-linter takes a name only once something imports it."""
 
 
+MEASURED = (
+    "sfm_kernel.lessons.c.kernel", "sfm_kernel.lessons.pingpong.ipyparallel", "benchmarks.pools",
+)  # fmt: skip
+"""But for these, which measure the front end itself."""
+
+
 def modules() -> Iterator[tuple[str, Path]]:
-    for path in sorted(PACKAGE.rglob("*.py")):
+    for path in sorted([*PACKAGE.rglob("*.py"), *BENCHMARKS.rglob("*.py")]):
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
         if parts[1] not in ("install", "native"):
             yield ".".join(parts).removesuffix(".__init__"), path
@@ -91,8 +99,7 @@ def test_import_rule(module: str, path: Path) -> None:
     targets = reaches(module, path)
     if module not in NATIVE:
         assert "sfm_kernel._native" not in targets, f"only {sorted(NATIVE)} import the core"
-    measured = tuple(f"sfm_kernel.bench.others.{one}" for one in ("ipyparallel", "kernel", "pools"))
-    if not module.startswith(("sfm_kernel.jupyter", *measured)):
+    if not module.startswith(("sfm_kernel.jupyter", *MEASURED)):
         front_end = {target for target in targets if FRONT_END.fullmatch(target.partition(".")[0])}
         assert front_end == set(), "only jupyter imports the front end"
     if module != "sfm_kernel" and not module.startswith(USERS):

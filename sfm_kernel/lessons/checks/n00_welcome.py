@@ -5,8 +5,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from sfm_kernel.lessons.check import Arguments, Check
 from sfm_kernel.lessons.checks.n00_first_steps import a_word_each
+from sfm_kernel.lessons.examine.check import Arguments, Check
 
 
 def _all_at_rank_0(given: Arguments) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from sfm_kernel.lessons.check import Arguments, Check
+from sfm_kernel.lessons.examine.check import Arguments, Check
 
 
 def _n_at_rank_0(size: int, random: Random) -> Arguments:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sfm_kernel.lessons.check import Arguments, Check
+from sfm_kernel.lessons.examine.check import Arguments, Check
 
 
 def _parts(size: int, random: Random) -> Arguments:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sfm_kernel.lessons.check import Arguments, Check
+from sfm_kernel.lessons.examine.check import Arguments, Check
 
 _LENGTH, _CHUNK = 950, 100
 _CHUNKS = -(-_LENGTH // _CHUNK)

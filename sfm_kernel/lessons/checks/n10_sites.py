@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-from sfm_kernel.lessons.check import Arguments, Check
+from sfm_kernel.lessons.examine.check import Arguments, Check
 
 
 def _numbers(size: int, random: Random) -> Arguments:

@@ -6,7 +6,7 @@ from collections import Counter
 from random import Random
 from typing import Any
 
-from sfm_kernel.lessons.check import Arguments, Check
+from sfm_kernel.lessons.examine.check import Arguments, Check
 
 _WORDS = ("a", "an", "oak", "pine", "birch", "willow", "juniper", "sycamore", "jacaranda")
 

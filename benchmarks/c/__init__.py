@@ -1,0 +1,110 @@
+"""C on the queue: programs and cells in C, beside MPICH, Python and compiled loops.
+
+The programs of notebook 09, calls of more ranks than there are cores, and how long a cell takes in
+a notebook. Everything is measured in turn, in one run; the last table compares with what SFM wants
+to reach.
+
+Source: Chou, Nestinger and Cheng, "Ch MPI: Interpretive Parallel Computing in C" (2010).
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from benchmarks.c import parts
+from benchmarks.c.verdicts import summary, tables
+from sfm_kernel.lessons import c
+from sfm_kernel.lessons.c import programs
+from sfm_kernel.lessons.c.plots import drawn as plot
+from sfm_kernel.lessons.measure.arguments import chosen, names
+from sfm_kernel.lessons.measure.crew import left_out
+from sfm_kernel.lessons.measure.rows import Row
+
+PARTS = ("messages", "crowds", "loops", "matrices", "farm", "cells")
+QUICK_SIZES = ("8 B", "64 kB", "1 MB")
+
+
+def rows(
+    *,
+    some: Sequence[str] = PARTS,
+    mpich: bool = True,
+    repeat: int = 5,
+    seconds: float = 0.1,
+    quick: bool = False,
+) -> Iterator[Row]:
+    """Measure parts of this benchmark; each row says in ``part`` where it comes from.
+
+    Args:
+        some: of ``PARTS``; their columns are described at the functions of these names.
+        mpich: whether MPICH and mpi4py are measured, where they are installed.
+        repeat: rounds. seconds: for one measurement of a message or call.
+        quick: few and small, to see that it works.
+    Raises:
+        ValueError: an argument is out of range; nothing was started.
+        SFMError: there is no compiler, or a program failed.
+    """
+    if repeat < 1 or not seconds > 0:
+        raise ValueError(f"repeat {repeat}: at least 1; seconds {seconds}: more than 0")
+    wanted = chosen(some, PARTS, "part")
+    small: dict[str, dict[str, Any]] = {
+        "messages": {"sizes": QUICK_SIZES},
+        "crowds": {"ranks": 3, "pairs": 1},
+        "loops": {"n": 10_000, "processes": (1, 2)},
+        "matrices": {"sizes": (60, 50, 40), "workers": (1, 2)},
+        "farm": {"tasks": 4, "particles": 100, "workers": (1, 2)},
+    }
+    timed = {"mpich": mpich, "repeat": repeat, "seconds": seconds}
+    given: dict[str, dict[str, Any]] = {
+        "messages": timed,
+        "crowds": timed | {"seconds": 3 * seconds},
+        "loops": {"repeat": repeat},
+        "matrices": {"mpich": mpich, "repeat": repeat},
+        "farm": {"mpich": mpich, "repeat": repeat},
+        "cells": {"repeat": 2 * repeat},
+    }
+    measuring: dict[str, Callable[..., Iterator[Row]]] = {
+        "messages": c.messages, "crowds": parts.crowds, "loops": c.loops,
+        "matrices": c.matrices, "farm": c.farm, "cells": parts.cells,
+    }  # fmt: skip
+    for part in wanted:
+        options = given[part] | (small.get(part, {}) if quick else {})
+        for row in measuring[part](**options):
+            yield {"part": part} | row
+
+
+# The command line
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of ``python -m benchmarks c``."""
+    parser.add_argument(
+        "--only",
+        type=names(PARTS, "part"),
+        default=PARTS,
+        metavar="PART,…",
+        help=f"some of {', '.join(PARTS)}",
+    )
+
+
+def notes(options: argparse.Namespace) -> list[str]:
+    """What is left out here, and how to get it; otherwise which compiler is used."""
+    lines = [programs.absent(one) for one in (programs.SFM, programs.MPICH)]
+    found = [line for line in lines if line is not None]
+    command = programs.compiler()
+    said = [f"compiler: {' '.join(command)} {' '.join(programs.FLAGS)}"] if command else []
+    return [*said, *dict.fromkeys(found), *left_out(["mpi4py"])]
+
+
+def measure(options: argparse.Namespace) -> Iterator[Row]:
+    """The rows that the command line asks for."""
+    return rows(
+        some=options.only,
+        repeat=options.repeat or (2 if options.quick else 5),
+        seconds=0.02 if options.quick else 0.1,
+        quick=options.quick,
+    )
+
+
+__all__ = ["PARTS", "add_arguments", "measure", "notes", "plot", "rows", "summary", "tables"]

@@ -1,0 +1,74 @@
+"""What ``c`` measures beside the programs of notebook 09: crowds of ranks, and cells."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from sfm_kernel.lessons.c import libraries
+from sfm_kernel.lessons.c.kernel import notebook
+from sfm_kernel.lessons.c.programs import Programs
+from sfm_kernel.lessons.measure.rows import Row
+
+SOURCES = Path(__file__).with_name("sources")
+
+PAIRS = "pairs"
+TOGETHER = ("barrier", "allreduce 8 B", "token hop")
+CHANGED, UNCHANGED = "cell changed", "cell unchanged"
+
+
+def crowds(
+    *, ranks: int = 8, pairs: int = 2, mpich: bool = True, repeat: int = 5, seconds: float = 0.3
+) -> Iterator[Row]:
+    """More ranks than cores: calls of all, a token that goes round, and ping-pong of pairs.
+
+    Columns: what, mechanism, processes, bytes, round, count, mean_us (of all calls or messages:
+    rare long waits count). Pairs do what OSU's osu_multi_lat does.
+    """
+    with Programs(SOURCES) as compiled:
+        for number in range(repeat):
+            for name, library in libraries(mpich).items():
+                for program, n, sizes in (
+                    ("together", ranks, ()),
+                    ("pairs", 2 * pairs, (8, 1 << 10)),
+                ):
+                    for row in compiled.run(program, library, n, seconds, *sizes):
+                        about: Row = {"what": row["what"], "mechanism": name, "processes": n}
+                        about |= {"bytes": row["bytes"], "round": number, "count": row["count"]}
+                        yield about | {"mean_us": row["mean_us"]}
+
+
+HELLO = """#include <mpi.h>
+#include <stdio.h>
+
+int main(int argc, char *argv[])
+{
+    int rank;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    printf("hello %d from %d\\n", EDITION, rank);
+    MPI_Finalize();
+    return 0;
+}
+"""
+
+
+def cells(*, ranks: int = 4, repeat: int = 5) -> Iterator[Row]:
+    """How long a cell takes in a notebook's kernel, from Shift-Enter to the last rank's output.
+
+    Columns: what ("cell changed", "cell unchanged"), processes, round, seconds. The first cell of
+    all, which warms the compiler, is not counted.
+    """
+
+    def seconds(edition: int) -> float:
+        cell = f"%%sfm c -n {ranks}\n{HELLO.replace('EDITION', str(edition))}"
+        return one.run(cell, lambda text: text.count(f"hello {edition} from") == ranks)[1]
+
+    with notebook() as one:
+        seconds(time.time_ns() % 10**6)
+        for number in range(repeat):
+            edition = time.time_ns() % 10**6  # no cache knows it from another day
+            for what in (CHANGED, UNCHANGED):
+                about: Row = {"what": what, "processes": ranks, "round": number}
+                yield about | {"seconds": seconds(edition)}

@@ -1,0 +1,162 @@
+"""What SFM wants to be in C, beside what it is on this machine now; and the tables before that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from benchmarks.c import parts
+from benchmarks.verdict import Pair, verdict
+from sfm_kernel.lessons import c
+from sfm_kernel.lessons.c.tables import loops, medians, shared_out
+from sfm_kernel.lessons.measure.rows import Row
+from sfm_kernel.lessons.pingpong.messages import SIZES
+
+SECONDS = {parts.CHANGED: 0.4, parts.UNCHANGED: 0.2}
+"""What a cell of four ranks may take."""
+
+LIMITS = {"8 B": 1.2, "64 kB": 1.0, "1 MB": 1.0, "64 MB": 1.0}
+"""Size -> what a message in C may take one way, in what it takes on MPICH."""
+
+CROWDED = 0.1
+
+
+def summary(measured: Sequence[Row]) -> list[Row]:
+    """A row for each target: what, target, where it is furthest from it, figures, verdict.
+
+    ``ratio`` compares medians over all rounds, ``by_fastest`` the fastest times of the same two.
+    """
+    return [
+        *_of_cells(part(measured, "cells")),
+        *_of_loops(part(measured, "loops")),
+        *_of_messages(part(measured, "messages")),
+        *_of_crowds(part(measured, "crowds")),
+    ]
+
+
+def part(measured: Sequence[Row], name: str) -> list[Row]:
+    """The rows of one part, as it made them."""
+    return [
+        {column: value for column, value in row.items() if column != "part"}
+        for row in measured
+        if row["part"] == name
+    ]
+
+
+Times = dict[tuple[Any, ...], tuple[float, float]]
+
+
+def _pair(at: str, times: Times, one: tuple[Any, ...], other: tuple[Any, ...]) -> list[Pair]:
+    if one not in times or other not in times:
+        return []
+    (mine, mine_fastest), (theirs, theirs_fastest) = times[one], times[other]
+    return [Pair(at, mine, theirs, mine_fastest, theirs_fastest)]
+
+
+def _of_cells(measured: Sequence[Row]) -> list[Row]:
+    times = medians(measured, ("what", "processes"), "seconds")
+    found = []
+    for what, limit in SECONDS.items():
+        pairs = [
+            Pair(f"{n} processes", seconds * 1e6, limit * 1e6, fastest * 1e6, limit * 1e6)
+            for (one, n), (seconds, fastest) in times.items()
+            if one == what
+        ]
+        found.append(verdict(f"{what}: hello", 1.0, f"{limit:g} s", pairs))
+    return found
+
+
+def _of_loops(measured: Sequence[Row]) -> list[Row]:
+    times = medians(
+        [row | {"us": row["seconds"] * 1e6} for row in measured], ("processes", "mechanism"), "us"
+    )
+    counts = sorted({n for n, _ in times})
+    found = []
+    for mechanism, limit in ((c.FAST, 1.1), (c.CELL, 1.3), *((one, None) for one in
+                             (c.PLAIN, c.NUMPY))):  # fmt: skip
+        pairs = [
+            pair
+            for n in counts
+            for pair in _pair(f"{n} processes", times, (n, mechanism), (n, c.GCC))
+        ]
+        found.append(verdict(f"loop of cpi, {mechanism}", limit, c.GCC, pairs))
+    return found
+
+
+def _of_messages(measured: Sequence[Row]) -> list[Row]:
+    times = medians(measured, ("what", "mechanism", "bytes"), "latency_us", "fastest_us")
+
+    def compared(what: str, size: str) -> list[Pair]:
+        both = [(what, mechanism, SIZES[size]) for mechanism in (c.C, c.C_MPICH)]
+        return _pair(size, times, *both)
+
+    return [
+        *(
+            verdict(f"C, {size} one way", limit, "MPICH", compared(c.ONE_WAY, size))
+            for size, limit in LIMITS.items()
+        ),
+        verdict(
+            "C, bandwidth", None, "MPICH",
+            [pair for size in SIZES for pair in compared(c.STREAM, size)],
+        ),
+    ]  # fmt: skip
+
+
+def _of_crowds(measured: Sequence[Row]) -> list[Row]:
+    times = medians(measured, ("what", "mechanism", "processes", "bytes"), "mean_us")
+    found = []
+    for what, limit in (*((what, CROWDED) for what in parts.TOGETHER), (parts.PAIRS, 1.0)):
+        pairs = [
+            pair
+            for one, mechanism, n, nbytes in times
+            if one == what and mechanism == c.C
+            for pair in _pair(
+                f"{n} processes" + (f", {nbytes:,} B" if what == parts.PAIRS else ""), times,
+                (what, c.C, n, nbytes), (what, c.C_MPICH, n, nbytes),
+            )
+        ]  # fmt: skip
+        found.append(verdict(f"C, {what}, crowded", limit, "MPICH", pairs))
+    return found
+
+
+# The tables before the targets
+
+
+def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
+    """Title -> table: one for each part that was measured, then the targets."""
+    found = {
+        "One way (µs)": _beside(part(measured, "messages"), c.ONE_WAY, "latency_us"),
+        "Bandwidth (Mbit/s)": _beside(part(measured, "messages"), c.STREAM, "bandwidth_mbit_s"),
+        "Crowded (µs, means)": crowded(part(measured, "crowds")),
+        "pi, as in Tables 1 and 2": loops(part(measured, "loops")),
+        "Matrix product": shared_out(part(measured, "matrices"), "all_seconds"),
+        "Task farm": shared_out([row for row in part(measured, "farm") if row["what"] == c.FARM]),
+        "Cells (s)": [
+            {"what": what, "processes": n, "seconds": seconds, "fastest": fastest}
+            for (what, n), (seconds, fastest) in medians(
+                part(measured, "cells"), ("what", "processes"), "seconds"
+            ).items()
+        ],
+        "Targets (times in µs)": summary(measured),
+    }
+    return {title: table for title, table in found.items() if table}
+
+
+def _beside(measured: Sequence[Row], what: str, value: str) -> list[Row]:
+    names = {nbytes: size for size, nbytes in SIZES.items()}
+    some = [row for row in measured if row["what"] == what]
+    listed: dict[int, Row] = {}
+    for (nbytes, mechanism), (middle, _) in medians(some, ("bytes", "mechanism"), value).items():
+        row = listed.setdefault(nbytes, {"size": names.get(nbytes, f"{nbytes} B")})
+        row[mechanism] = middle
+    return [listed[nbytes] for nbytes in sorted(listed)]
+
+
+def crowded(measured: Sequence[Row]) -> list[Row]:
+    """A row for each call of many ranks: the means of all libraries."""
+    listed: dict[tuple[Any, ...], Row] = {}
+    keys = ("what", "processes", "bytes", "mechanism")
+    for (*about, mechanism), (mean, _) in medians(measured, keys, "mean_us").items():
+        row = listed.setdefault(tuple(about), dict(zip(keys, about, strict=False)))
+        row[mechanism] = mean
+    return list(listed.values())

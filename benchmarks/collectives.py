@@ -1,0 +1,207 @@
+"""Collectives beside mpi4py's: barrier, allreduce, broadcast, on 2 to 16 processes.
+
+SFM's processes and MPI's take turns; those that are not measured are parked. With more processes
+than cores the time is that of switching between them. The last table compares with what SFM wants
+to reach.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import product
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from benchmarks import RANKS
+from benchmarks.verdict import Pair, verdict
+from sfm_kernel.collectives import Group
+from sfm_kernel.lessons.measure.arguments import numbers
+from sfm_kernel.lessons.measure.crew import absent, left_out, ranks
+from sfm_kernel.lessons.measure.engines import driving, rank_of, serve_jobs
+from sfm_kernel.lessons.measure.rows import Row, grouped
+
+if TYPE_CHECKING:
+    from sfm_kernel.endpoint import Endpoint
+    from sfm_kernel.message import Message
+
+PROCESSES = (2, 4, 8, 16)
+SFM, MPI = "SFM", "mpi4py"
+LARGE = 1 << 20
+
+BARRIER, SMALL, OBJECT, ARRAY, BCAST = (
+    "barrier",
+    "allreduce 8 B",
+    "allreduce of a float",
+    "allreduce 1 MB",
+    "bcast 1 MB",
+)
+CALLS = (BARRIER, SMALL, OBJECT, ARRAY, BCAST)
+"""``allreduce 8 B`` and ``1 MB`` reduce arrays into arrays that were made before (mpi4py's
+``Allreduce``), ``allreduce of a float`` an object (its ``allreduce``)."""
+
+MOST, FEWEST = 20_000, 2
+
+
+# The work of one process
+
+
+def serve(sfm: Endpoint, home: str = "home") -> None:
+    """Measure as home tells, until it says stop. Runs on every engine."""
+    rank_of(sfm)
+    groups: dict[int, Group] = {}
+
+    def work(job: Message) -> Mapping[str, Any]:
+        if job.engines not in groups:
+            groups[job.engines] = Group(sfm, range(job.engines))
+        group = groups[job.engines]
+        return {"seconds": timed(calls_of(group)[job.call], group.barrier, job.count)}
+
+    serve_jobs(sfm, "collectives", work, home)
+
+
+def calls_of(group: Group) -> dict[str, Callable[[], object]]:
+    """What is measured, as calls without arguments."""
+    import numpy as np
+
+    one, one_out = np.ones(1), np.empty(1)
+    many, many_out = np.ones(LARGE // 8), np.empty(LARGE // 8)
+    return {
+        BARRIER: group.barrier,
+        SMALL: lambda: group.allreduce(one, np.add, out=one_out),
+        OBJECT: lambda: group.allreduce(1.5),
+        ARRAY: lambda: group.allreduce(many, np.add, out=many_out),
+        BCAST: lambda: group.bcast(many, 0),
+    }
+
+
+def timed(call: Callable[[], object], barrier: Callable[[], object], count: int) -> float:
+    """Seconds of one of ``count`` calls; the first few are not counted."""
+    for _ in range(min(count, 5)):
+        call()
+    barrier()
+    started = time.perf_counter()
+    for _ in range(count):
+        call()
+    return (time.perf_counter() - started) / count
+
+
+# The measurement
+
+
+def rows(
+    *,
+    processes: Sequence[int] = PROCESSES,
+    calls: Sequence[str] = CALLS,
+    mpi: bool = True,
+    repeat: int = 5,
+    seconds: float = 0.1,
+) -> Iterator[Row]:
+    """Measure on 2, 4, … local processes; yield a row after each measurement.
+
+    Each of ``repeat`` rounds makes every call through SFM and mpi4py (if it is installed and
+    ``mpi`` is true), for about ``seconds`` each.
+
+    Columns: call, processes, mechanism, round, us (one call, on rank 0).
+
+    Raises:
+        ValueError: an argument is out of range; nothing was started.
+        SFMError: a process failed.
+    """
+    if repeat < 1 or not processes or min(processes) < 1 or not seconds > 0:
+        raise ValueError(
+            f"repeat {repeat} and processes {list(processes)}: at least 1; seconds {seconds}: more "
+            f"than 0"
+        )
+    unknown = [call for call in calls if call not in CALLS]
+    if unknown:
+        raise ValueError(f"no call {unknown[0]!r}; there are {', '.join(CALLS)}")
+    mpi = mpi and absent("mpi4py") is None
+    for n in processes:
+        with ExitStack() as stack:
+            stop = {"stop": True, "engines": n}
+            engines = stack.enter_context(driving("collectives", serve, n, None, stop=stop))
+            asking: dict[str, Callable[[str, int], float]] = {
+                SFM: lambda call, count, n=n, ask=engines: (  # type: ignore[misc]
+                    ask(engines=n, call=call, count=count).seconds
+                )
+            }
+            if mpi:
+                crew = stack.enter_context(ranks("mpi4py", n, RANKS))
+                asking[MPI] = lambda call, count, crew=crew: float(  # type: ignore[misc]
+                    crew.ask("collective", call=call, count=count)["seconds"]
+                )
+            counts: dict[tuple[str, str], int] = {}
+            for number, call, mechanism in product(range(repeat), calls, asking):
+                ask, cell = asking[mechanism], (call, mechanism)
+                if cell not in counts:  # the first opens the ways; the second says how many fit
+                    ask(call, 1)
+                    counts[cell] = max(FEWEST, min(MOST, int(seconds / ask(call, 10))))
+                us = ask(call, counts[cell]) * 1e6
+                about: Row = {"call": call, "processes": n, "mechanism": mechanism}
+                yield about | {"round": number, "us": us}
+
+
+def summary(measured: Sequence[Row]) -> list[Row]:
+    """A row for each call and number of processes: medians, fastest, and how they compare."""
+    listed = []
+    for (call, n), group in grouped(measured, ("call", "processes")).items():
+        row: Row = {"call": call, "processes": n}
+        for (mechanism,), times in grouped(group, ("mechanism",)).items():
+            row[f"{mechanism} us"] = median(one["us"] for one in times)
+            row[f"{mechanism} fastest"] = min(one["us"] for one in times)
+        if f"{MPI} us" in row:
+            row["SFM / mpi4py"] = row[f"{SFM} us"] / row[f"{MPI} us"]
+        listed.append(row)
+    return listed
+
+
+def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
+    """Title -> table: all calls, then the targets."""
+    listed = summary(measured)
+    targets = []
+    for what, calls, few, limit in (
+        ("barrier, 2 processes", (BARRIER,), True, 1.0),
+        ("allreduce 8 B, 2 processes", (SMALL,), True, 1.0),
+        ("barrier, more processes", (BARRIER,), False, 0.5),
+        ("allreduce 8 B, more processes", (SMALL,), False, 0.5),
+        ("allreduce 1 MB", (ARRAY,), None, 1.0),
+    ):
+        pairs = [
+            Pair(
+                f"{row['processes']} processes",
+                row[f"{SFM} us"],
+                row[f"{MPI} us"],
+                row[f"{SFM} fastest"],
+                row[f"{MPI} fastest"],
+            )
+            for row in listed
+            if row["call"] in calls
+            and f"{MPI} us" in row
+            and (few is None or few == (row["processes"] <= 2))
+        ]
+        targets.append(verdict(what, limit, "mpi4py", pairs))
+    return {"Collectives (times in µs)": listed, "Targets (times in µs)": targets}
+
+
+# The command line
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of ``python -m benchmarks collectives``."""
+    parser.add_argument("--processes", type=numbers, metavar="n,n,…", help="how many")
+
+
+def notes(options: argparse.Namespace) -> list[str]:
+    """What is left out here, and how to get it."""
+    return left_out(["mpi4py"])
+
+
+def measure(options: argparse.Namespace) -> Iterator[Row]:
+    """The rows that the command line asks for."""
+    processes = options.processes or (PROCESSES[:2] if options.quick else PROCESSES)
+    seconds = 0.02 if options.quick else 0.1
+    return rows(processes=processes, repeat=options.repeat or 2 + 3 * (not options.quick),
+                seconds=seconds)  # fmt: skip

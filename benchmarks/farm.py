@@ -1,0 +1,148 @@
+"""Many tasks for few workers: SFM's farm beside other pools; the time that one task costs.
+
+Tasks sleep for 0, 1 or 100 ms: on a machine with fewer cores than workers, tasks that compute would
+measure the cores. Each pool is driven as its users do, ``map`` over a list, once with its own
+defaults, and, where it has an option for that, with chunks of 1/16 of the tasks. All pools are
+there at the same time, and take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from itertools import product
+from statistics import median
+
+from benchmarks.pools import POOLS, SFM, absent, command
+from benchmarks.verdict import Pair, verdict
+from sfm_kernel.lessons.measure.arguments import at_least, names, numbers
+from sfm_kernel.lessons.measure.crew import Crew
+from sfm_kernel.lessons.measure.rows import Row, grouped
+
+TASKS = (0, 1, 100)
+"""Milliseconds that a task sleeps."""
+
+WORKERS = 4
+OWN, CHUNKS = "its own", "1/16 of all"
+"""Who chooses how many tasks travel together: the pool, or whoever knows how many there will be."""
+
+LIMITS = {(0, OWN): 1.0, (1, OWN): 1.0}
+"""What a task may cost, in another pool's; longer tasks, and chunks that a user has found out to be
+good ones, are stated."""
+
+MOST = 20_000
+
+
+def rows(
+    *,
+    tasks: Sequence[int] = TASKS,
+    pools: Sequence[str] = tuple(POOLS),
+    workers: int = WORKERS,
+    repeat: int = 5,
+    seconds: float = 0.5,
+) -> Iterator[Row]:
+    """Measure pools of so many workers; yield a row after each measurement.
+
+    Each of ``repeat`` rounds takes every kind of tasks through every pool that is installed, as
+    many as take about ``seconds``.
+
+    Columns: task_ms, pool, chunk (who has chosen how many tasks travel together), workers, tasks,
+    round, us (for each task; ``task_ms`` / ``workers`` of it is the task's own).
+
+    Raises:
+        ValueError: an argument is out of range; nothing was started.
+        SFMError: a pool failed.
+    """
+    if repeat < 1 or workers < 1 or not seconds > 0 or not tasks or min(tasks) < 0:
+        raise ValueError("repeat and workers are at least 1, seconds above 0, tasks 0 ms or more")
+    with ExitStack() as stack:
+        there = [pool for pool in pools if absent(pool) is None]
+        crews = {pool: stack.enter_context(Crew(pool, 1, command(pool, workers))) for pool in there}
+        counts: dict[tuple[int, str, str], int] = {}
+        for number, ms, pool, chunk in product(range(repeat), tasks, there, (OWN, CHUNKS)):
+            if pool == SFM and chunk == CHUNKS:
+                continue  # it chooses well
+            crew, cell = crews[pool], (ms, pool, chunk)
+            if cell not in counts:
+                counts[cell] = _count(crew, ms, workers, seconds, chunk)
+            count = counts[cell]
+            took = _seconds(crew, count, ms, chunk)
+            about: Row = {"task_ms": ms, "pool": pool, "chunk": chunk, "workers": workers}
+            yield about | {"tasks": count, "round": number, "us": 1e6 * took / count}
+
+
+def _seconds(crew: Crew, count: int, ms: int, chunk: str) -> float:
+    size = 0 if chunk == OWN else max(1, count // 16)
+    return float(crew.ask("tasks", count=count, ms=ms, chunk=size)["seconds"])
+
+
+def _count(crew: Crew, ms: int, workers: int, seconds: float, chunk: str) -> int:
+    """How many tasks take about so long; what the first ones have to open is open then."""
+    count = few = 4 * workers
+    _seconds(crew, count, 0, chunk)
+    while True:
+        took = _seconds(crew, count, ms, chunk)
+        # More than ten times as many are not foretold: pools learn, and machines have bursts.
+        more = max(few, min(MOST, 10 * count, int(seconds / took * count)) // few * few)
+        if more < 2 * count or count >= MOST // few * few:
+            return max(count, more)
+        count = more
+
+
+# What is shown of it
+
+
+def summary(measured: Sequence[Row]) -> list[Row]:
+    """A row for each kind of task and pool: the median, the fastest, and SFM's farm in them."""
+    listed: list[Row] = []
+    for (ms, pool, chunk), group in grouped(measured, ("task_ms", "pool", "chunk")).items():
+        times = [one["us"] for one in group]
+        row: Row = {"task_ms": ms, "pool": pool, "chunk": chunk, "tasks": group[0]["tasks"]}
+        listed.append(row | {"us": median(times), "fastest": min(times)})
+    ours = {one["task_ms"]: one["us"] for one in listed if one["pool"] == SFM}
+    for row in listed:
+        if row["task_ms"] in ours:
+            row["farm / it"] = ours[row["task_ms"]] / row["us"]
+    return sorted(listed, key=lambda row: row["task_ms"])
+
+
+def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
+    """Title -> table: all pools, then the targets."""
+    listed = summary(measured)
+    targets = []
+    for row in listed:
+        ours = [one for one in listed if one["task_ms"] == row["task_ms"] and one["pool"] == SFM]
+        if row["pool"].startswith("SFM") or not ours:
+            continue
+        pair = Pair("", ours[0]["us"], row["us"], ours[0]["fastest"], row["fastest"])
+        limit = LIMITS.get((row["task_ms"], row["chunk"]))
+        beside = row["pool"] if row["chunk"] == OWN else f"{row['pool']}, chunks of {row['chunk']}"
+        targets.append(verdict(f"tasks of {row['task_ms']} ms", limit, beside, [pair]))
+    return {"Time a task (µs)": listed, "Targets (times in µs)": targets}
+
+
+# The command line
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of ``python -m benchmarks farm``."""
+    parser.add_argument("--workers", type=at_least(1), metavar="N", help=f"default {WORKERS}")
+    parser.add_argument("--tasks", type=numbers, metavar="MS,…", help="of 1, 100, … ms alone")
+    parser.add_argument("--only", type=names(tuple(POOLS), "pool"), metavar="POOL,…", help="*, ?")
+
+
+def notes(options: argparse.Namespace) -> list[str]:
+    """What is left out here, and how to get it."""
+    return [why for pool in options.only or POOLS if (why := absent(pool))]
+
+
+def measure(options: argparse.Namespace) -> Iterator[Row]:
+    """The rows that the command line asks for."""
+    return rows(
+        tasks=options.tasks or (TASKS[:2] if options.quick else TASKS),
+        pools=options.only or tuple(POOLS),
+        workers=options.workers or (2 if options.quick else WORKERS),
+        repeat=options.repeat or (1 if options.quick else 5),
+        seconds=0.05 if options.quick else 0.5,
+    )

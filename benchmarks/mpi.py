@@ -1,0 +1,177 @@
+"""mpi4py on SFM's MPI beside mpi4py on MPICH: messages, collectives, windows, and the start.
+
+One program of measurement, in ranks of ``python -m sfm_kernel.mpi`` and in ranks of MPICH's
+``mpiexec``; the ones are parked while the others measure. The last table compares with what SFM
+wants to reach. What SFM's own calls cost beside mpi4py's: ``pingpong`` and ``collectives``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from itertools import product
+from statistics import median
+
+from benchmarks import RANKS
+from benchmarks.communicator import ALLREDUCE, BARRIER, CALLS, cells
+from benchmarks.verdict import Pair, verdict
+from sfm_kernel.errors import SFMError
+from sfm_kernel.lessons import usable_cores
+from sfm_kernel.lessons.measure.arguments import chosen, names, numbers
+from sfm_kernel.lessons.measure.crew import OURS, absent, launcher, left_out, ranks
+from sfm_kernel.lessons.measure.rows import Row, grouped
+from sfm_kernel.lessons.pingpong.messages import THREE
+
+SFM, MPICH = "SFM", "MPICH"
+KINDS = {SFM: OURS, MPICH: "mpi4py"}
+"""Whose library -> which crew."""
+
+START, PROGRAM = "start", "from mpi4py import MPI"
+PROCESSES = (2, 4, 8)
+QUICK = (THREE, "8 B", "1 MB", "", PROGRAM)
+"""What a quick run sends."""
+
+CROWD = {True: (0.1, ", crowded"), False: (0.6, "")}
+"""What a barrier and a small allreduce may cost, in MPICH's: in a crowd, which is more than two
+processes a core, MPICH's ranks take the cores from those that they wait for."""
+
+MOST, FEWEST = 20_000, 2
+
+
+def rows(
+    *,
+    processes: Sequence[int] = PROCESSES,
+    calls: Sequence[str] = (*CALLS, START),
+    messages: Sequence[str] | None = None,
+    mpich: bool = True,
+    repeat: int = 9,
+    seconds: float = 0.06,
+) -> Iterator[Row]:
+    """Measure on 2, 4, … local processes; yield a row after each measurement.
+
+    Each of ``repeat`` rounds takes every call through both libraries, one after the other, for
+    about ``seconds`` each; ``start`` starts 4 processes that import MPI. MPICH is measured if it
+    is installed and ``mpich`` is true; ``messages``: these alone.
+
+    Columns: call, message, processes, crowded (more than two processes a core), mechanism, library
+    (what it calls itself), round, us (a call, both ways of a ping-pong, or a whole window).
+
+    Raises:
+        ValueError: an argument is out of range; nothing was started.
+        SFMError: a process failed.
+    """
+    if repeat < 1 or not processes or min(processes) < 2 or not seconds > 0:
+        raise ValueError(
+            f"repeat {repeat}: at least 1; processes {list(processes)}: at least 2; seconds "
+            f"{seconds}: more than 0"
+        )
+    calls = chosen(calls, (*CALLS, START), "call")
+    kinds = [SFM, *([MPICH] if mpich and absent("mpi4py") is None else [])]
+    for n in processes:
+        wanted = [
+            (call, message)
+            for call, message in cells(n)
+            if call in calls and (messages is None or message in messages)
+        ]
+        if wanted:
+            yield from _calls(n, wanted, kinds, repeat, seconds)
+    if START in calls:
+        for number, kind in product(range(repeat), kinds):
+            about: Row = {"call": START, "message": PROGRAM, "processes": 4, "crowded": False}
+            about |= {"mechanism": kind, "library": "", "round": number}
+            yield about | {"us": 1e6 * _start(KINDS[kind])}
+
+
+def _calls(
+    n: int, wanted: Sequence[tuple[str, str]], kinds: Sequence[str], repeat: int, seconds: float
+) -> Iterator[Row]:
+    with ExitStack() as stack:
+        crews = {kind: stack.enter_context(ranks(KINDS[kind], n, RANKS)) for kind in kinds}
+        counts: dict[tuple[str, str, str], int] = {}
+        for number, (call, message), kind in product(range(repeat), wanted, kinds):
+            crew, cell = crews[kind], (call, message, kind)
+            if cell not in counts:  # the first opens the ways; the second says how many fit
+                crew.ask("measure", call=call, message=message, count=1)
+                one = crew.ask("measure", call=call, message=message, count=5)["seconds"]
+                counts[cell] = max(FEWEST, min(MOST, int(seconds / one)))
+            found = crew.ask("measure", call=call, message=message, count=counts[cell])
+            about: Row = {"call": call, "message": message, "processes": n}
+            about |= {"crowded": n > 2 * usable_cores(), "mechanism": kind}
+            about |= {"library": found["route"], "round": number}
+            yield about | {"us": 1e6 * found["seconds"]}
+
+
+def _start(kind: str) -> float:
+    """Seconds in which 4 processes start, import MPI, and end."""
+    started = time.perf_counter()
+    done = subprocess.run([*launcher(kind, 4), "-c", PROGRAM], capture_output=True, text=True)
+    seconds = time.perf_counter() - started
+    if done.returncode:
+        raise SFMError(f"{kind} did not start; it said:\n{done.stderr[-2000:]}")
+    return seconds
+
+
+# What is shown of it
+
+
+def summary(measured: Sequence[Row]) -> list[Row]:
+    """A row for each call: medians and fastest of both libraries, and their ratio."""
+    listed = []
+    keys = ("call", "message", "processes", "crowded")
+    for key, group in grouped(measured, keys).items():
+        row: Row = dict(zip(keys, key, strict=True))
+        for (kind,), times in grouped(group, ("mechanism",)).items():
+            row[f"{kind} us"] = median(one["us"] for one in times)
+            row[f"{kind} fastest"] = min(one["us"] for one in times)
+        if f"{MPICH} us" in row:
+            row["SFM / MPICH"] = row[f"{SFM} us"] / row[f"{MPICH} us"]
+        listed.append(row)
+    return listed
+
+
+def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
+    """Title -> table: all calls, then the targets."""
+    listed = summary(measured)
+    targets = []
+    for (call, crowded), group in grouped(listed, ("call", "crowded")).items():
+        limit, which = CROWD[crowded] if call in (BARRIER, ALLREDUCE) else (1.0, "")
+        pairs = [
+            Pair(
+                ", ".join(filter(None, (row["message"], f"{row['processes']} processes"))),
+                *(row[f"{kind} {what}"] for what in ("us", "fastest") for kind in KINDS),
+            )
+            for row in group
+            if f"{MPICH} us" in row
+        ]
+        targets.append(verdict(call + which, limit, MPICH, pairs))
+    shown = [{name: row[name] for name in row if name != "crowded"} for row in listed]
+    return {"mpi4py on both libraries (µs)": shown, "Targets (times in µs)": targets}
+
+
+# The command line
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of ``python -m benchmarks mpi``."""
+    parser.add_argument("--processes", type=numbers, metavar="n,n,…", help="how many")
+    known = (*CALLS, START)
+    parser.add_argument("--only", type=names(known, "call"), metavar="CALL,…", help="*, ? fit any")
+
+
+def notes(options: argparse.Namespace) -> list[str]:
+    """What is left out here, and how to get it."""
+    return left_out(["mpi4py"])
+
+
+def measure(options: argparse.Namespace) -> Iterator[Row]:
+    """The rows that the command line asks for."""
+    return rows(
+        processes=options.processes or (PROCESSES[:1] if options.quick else PROCESSES),
+        calls=options.only or (*CALLS, START),
+        messages=QUICK if options.quick else None,
+        repeat=options.repeat or (2 if options.quick else 9),
+        seconds=0.02 if options.quick else 0.06,
+    )

@@ -1,0 +1,174 @@
+"""Sites far from each other, in a lab on this machine, and what SFM wants to be there.
+
+Makes the experiments of notebook 10 and shows their tables; the last one compares with targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from statistics import median
+from typing import NamedTuple
+
+from sfm_kernel.lessons import sites
+from sfm_kernel.lessons.measure.rows import Row
+from sfm_kernel.lessons.sites import add_arguments, measure, notes, summary
+
+FLOWING = 2.0
+"""Seconds after which messages flow again when a way is back."""
+REPLACED = 1.0
+"""Seconds after which another gateway does what a killed one did."""
+
+
+class Target(NamedTuple):
+    """``measured(rows, way)`` is a number of an experiment; it is met with at most ``limit``.
+
+    With ``at_least``, at least that.
+    """
+
+    what: str
+    measure: str
+    way: str
+    limit: float
+    unit: str
+    measured: Callable[[Sequence[Row], str], float | None]
+    at_least: bool = False
+
+
+def _of(rows: Sequence[Row], way: str, what: str, column: str = "seconds") -> float | None:
+    """The median of a column, over the rows of one way whose ``what`` has that text."""
+    found = [
+        row[column] for row in rows
+        if row["way"] == way and what in row["what"] and row.get(column) is not None
+    ]  # fmt: skip
+    return median(found) if found else None
+
+
+def beside(other: str, what: str, column: str = "seconds") -> Callable[..., float | None]:
+    """How many times as much as on another way."""
+
+    def ratio(rows: Sequence[Row], way: str) -> float | None:
+        one, its = _of(rows, way, what, column), _of(rows, other, what, column)
+        return None if one is None or not its else one / its
+
+    return ratio
+
+
+def within(what: str, than: str, column: str = "seconds") -> Callable[..., float | None]:
+    """How many times as much as something else on the same way."""
+
+    def ratio(rows: Sequence[Row], way: str) -> float | None:
+        one, its = _of(rows, way, what, column), _of(rows, way, than, column)
+        return None if one is None or not its else one / its
+
+    return ratio
+
+
+def of(what: str, column: str = "seconds") -> Callable[..., float | None]:
+    """The number itself."""
+    return lambda rows, way: _of(rows, way, what, column)
+
+
+def _more(rows: Sequence[Row], way: str) -> float | None:
+    one, its = (_of(rows, name, "1 kB there") for name in (way, "direct bbr"))
+    return None if one is None or its is None else (one - its) * 1e6
+
+
+def _wrong(rows: Sequence[Row], way: str) -> float | None:
+    """How many messages were lost, came twice or out of order; errors count as well.
+
+    An answer that was never heard is lost, too: ``beat`` takes in those that come late, and asks
+    on for seconds after the way is back. A question that was lost has no answer: it counts once.
+    """
+    some = [row for row in rows if row["way"] == way]
+    if not some:
+        return None
+    return float(
+        sum(max(row.get("lost", 0), row.get("unheard", 0)) for row in some)
+        + sum(row.get("doubled", 0) + row.get("late", 0) for row in some)
+        + sum(row["ended"] != "went on" for row in some)
+    )
+
+
+GATEWAYS = ("gateway", "gateway cubic")
+BROKEN = ("cut 5", "cut 15", "cut 60", "reset")
+
+
+def targets() -> Iterator[Target]:
+    """All of them."""
+    for way in GATEWAYS:
+        yield Target("8 pairs, each silent for 1.4 s, 160 kB: times direct", "pairs 8", way, 0.3,
+                     "×", beside("direct", "8 pairs"))  # fmt: skip
+    yield Target("first message", "start", "gateway", 1.5, "RTT", of("first message", "rtts"))
+    for way in ("direct", "direct bbr"):
+        yield Target("first message", "start", way, 2.0, "RTT", of("first message", "rtts"))
+    yield Target("two gateways on a short way: added to a round trip", "short", "gateway", 100.0,
+                 "µs", _more)  # fmt: skip
+    yield Target("two gateways on a short way: rate, times direct bbr", "short", "gateway", 0.95,
+                 "×", beside("direct bbr", "4 MB", "mbit_s"), at_least=True)  # fmt: skip
+    for way in ("direct", "direct bbr", "gateway", "gateway cubic"):
+        yield Target("RTT 100 ms: rate of 4 MB, times that of 1 MB", "sizes", way, 0.9, "×",
+                     within("of 4.1", "of 1.0", "mbit_s"), at_least=True)  # fmt: skip
+    for what, name in (("4 MB", "loss 4 MB"), ("1 kB, mostly", "loss small")):
+        for way in ("gateway", "gateway cubic", "gateway cubic x4"):
+            yield Target(f"loss 1e-3, {what}: times direct bbr", name, way, 1.0, "×",
+                         beside("direct bbr", "median"))  # fmt: skip
+    for name in BROKEN:
+        for way in ("direct", "direct bbr", "gateway"):
+            yield Target(f"{name}: lost, doubled, errors", name, way, 0, "", _wrong)
+            yield Target(f"{name}: flowing again after", name, way, FLOWING, "s", of(""))
+    for name in ("killed", "killed of two"):
+        yield Target(f"gateway {name}: lost, doubled, errors", name, "gateway", 0, "", _wrong)
+        yield Target(f"gateway {name}: replaced after", name, "gateway", REPLACED, "s", of(""))
+    for way in ("direct", "direct bbr", "gateway"):
+        yield Target("barrier, 4 + 4 ranks: interleaved, times contiguous", "barrier", way, 1.2,
+                     "×", within("interleaved", "contiguous"))  # fmt: skip
+    for name in ("requests", "requests 3"):
+        for way in GATEWAYS:
+            yield Target(f"{name}, p90: round robin, times first in first out", name, way,
+                         0.2, "×", within("round-robin, p90", "fifo, p90"))  # fmt: skip
+
+
+def verdicts(measured: Sequence[Row]) -> list[Row]:
+    """A row for each target whose experiment was made: target, measured, met or by how much not.
+
+    Runs that were disturbed do not count: where there are no others, the verdict is "disturbed".
+    But a late lab is no excuse for what was lost.
+    """
+    listed = []
+    for one in targets():
+        rows = [row for row in measured if row["measure"] == one.measure]
+        if any(row["way"] == one.way for row in rows):
+            found = one.measured(rows, one.way)
+            sound = one.measured([row for row in rows if not row["disturbed"]], one.way)
+            if found and one.limit == 0:
+                sound = found
+            disturbed = found is not None and sound is None
+            sign = "≥" if one.at_least else "≤"
+            listed.append({
+                "what": one.what,
+                "way": one.way,
+                "target": f"{sign} {one.limit:g} {one.unit}".strip(),
+                "measured": found if disturbed else sound,
+                "verdict": "disturbed" if disturbed else _verdict(one, sound),
+                **({"played": "yes"} if any(row.get("played") for row in rows) else {}),
+            })  # fmt: skip
+    return listed
+
+
+def _verdict(target: Target, found: float | None) -> str:
+    if found is None:
+        return "not measured"
+    if found >= target.limit if target.at_least else found <= target.limit:
+        return "met"
+    if not target.limit:
+        return "missed"
+    return f"missed by {abs(found / target.limit - 1):.0%}"
+
+
+def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
+    """Title -> table: those of the experiments, then targets beside what was measured."""
+    listed = verdicts(measured)
+    return sites.tables(measured) | ({"Targets": listed} if listed else {})
+
+
+__all__ = ["add_arguments", "measure", "notes", "summary", "tables", "targets", "verdicts"]

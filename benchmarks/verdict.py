@@ -1,0 +1,44 @@
+"""How far something measured is from its target: one line of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sfm_kernel.lessons.measure.rows import Row
+
+
+class Pair(NamedTuple):
+    """Two medians that are compared, and two fastest times; ``at`` says what of."""
+
+    at: str
+    measured: float
+    beside: float
+    fastest: float | None = None
+    fastest_beside: float | None = None
+
+
+def verdict(what: str, limit: float | None, beside: str, pairs: Sequence[Pair]) -> Row:
+    """A line of the table, for the pair with the largest ratio; without a limit it only states."""
+    row: Row = {
+        "what": what,
+        "target": f"≤ {limit:g} × {beside}" if limit is not None else f"stated, × {beside}",
+        "at": "",
+        "measured": None,
+        "beside": None,
+        "ratio": None,
+        "by_fastest": None,
+        "verdict": "not measured",
+    }
+    if not pairs:
+        return row
+    worst = max(pairs, key=lambda pair: pair.measured / pair.beside)
+    ratio = worst.measured / worst.beside
+    row |= {"at": worst.at, "measured": worst.measured, "beside": worst.beside, "ratio": ratio}
+    if worst.fastest is not None and worst.fastest_beside is not None:
+        row["by_fastest"] = worst.fastest / worst.fastest_beside
+    if limit is None:
+        return row | {"verdict": ""}
+    if ratio <= limit:
+        return row | {"verdict": "met"}
+    return row | {"verdict": f"missed by {ratio / limit - 1:.0%}"}

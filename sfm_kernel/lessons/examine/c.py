@@ -1,0 +1,138 @@
+"""A trial of a function in C: a program is made around it, and launched as MPI's are."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+from sfm_kernel.c import compiler
+from sfm_kernel.c.compiler import CELL, Source
+from sfm_kernel.c.text import declared, defines_main
+from sfm_kernel.errors import CompileError
+from sfm_kernel.lessons.examine.cell import Attempt, Unready
+from sfm_kernel.lessons.examine.check import Check
+from sfm_kernel.lessons.examine.trial import Trial, arguments
+
+_LINES = 20
+"""Lines of a launcher's report that are shown."""
+
+_READ = {"int": "atoi({})", "long": "atol({})", "double": "atof({})"}
+_WRITE = {"int": "%d", "long": "%ld", "double": "%.17g"}
+
+_MAIN = """\
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(int argc, char **argv)
+{{
+    int rank;
+    char path[4096];
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    char **given = argv + 2 + {count} * rank;
+    {kind} result = {name}({arguments});
+    snprintf(path, sizeof path, "%s/%d", argv[1], rank);
+    FILE *file = fopen(path, "w");
+    fprintf(file, "{format}", result);
+    fclose(file);
+    MPI_Finalize();
+    return 0;
+}}
+"""
+
+
+def built(check: Check, attempt: Attempt) -> str:
+    """The program around an attempt.
+
+    Raises:
+        Unready: it does not compile, or is not the function that is asked for.
+    """
+    place = f"cell {attempt.number}"
+    if defines_main(attempt.text):
+        raise Unready(
+            f"{place} has a `main`: leave it to a cell of its own, below. "
+            f"The check has one itself, which calls {check.name}"
+        )
+    kind, kinds = _kinds(check)
+    functions = declared(attempt.text, "c").functions
+    if check.name in functions and _types(functions[check.name]) != (kind, kinds):
+        raise Unready(f"{place} defines `{functions[check.name]}`; asked for: `{check.signature}`")
+    main = _MAIN.format(
+        count=len(kinds), name=check.name, kind=kind, format=_WRITE[kind],
+        arguments=", ".join(_READ[one].format(f"given[{nth}]") for nth, one in enumerate(kinds)),
+    )  # fmt: skip
+    cell = Source(CELL, "\n" * attempt.before + attempt.text, "c", place)
+    try:
+        return compiler.build([Source("the check", main)], before=[cell]).path
+    except CompileError as problem:
+        raise Unready(f"your cell does not compile:\n{problem}") from None
+
+
+def trial(check: Check, attempt: Attempt, size: int, seed: int) -> Trial:
+    """As ``examine.trial.trial``, of a function in C. Nobody begins late.
+
+    Raises:
+        Unready: see ``built``.
+    """
+    program = built(check, attempt)
+    given, _ = arguments(check, size, seed)
+    found = Trial(size, seed, given)
+    words = [str(one) for rank in given for one in rank]
+    launcher = [sys.executable, "-P", "-m", "sfm_kernel.mpi", "-n", str(size), "--label"]
+    launcher += ["--detect", "--timeout", str(check.seconds)]
+    with tempfile.TemporaryDirectory(prefix="sfm-check-") as folder:
+        ended = subprocess.run(
+            [*launcher, program, folder, *words], stdin=subprocess.DEVNULL, capture_output=True,
+            text=True, errors="replace", env={**os.environ, "SFM_CELL": f"{attempt.number}\t"},
+        )  # fmt: skip
+        if ended.returncode == 0:
+            found.values = [_value(os.path.join(folder, str(rank)), check) for rank in range(size)]
+    found.printed = [_of_rank(ended.stdout, rank) for rank in range(size)]
+    if ended.returncode != 0:
+        text = _said(ended.stderr)
+        if "Deadlock" in text:
+            found.hangs = text
+        elif "not ended after" in text or "--timeout" in text or ended.returncode == 124:
+            found.slow = text
+        else:
+            found.failed = -1, f"failed:\n{text or f'exit status {ended.returncode}'}"
+    return found
+
+
+def _said(report: str) -> str:
+    """What a launcher has told, without who tells it."""
+    lines = [re.sub(r"^(\[\d+\] )?(sfm: )?", "", line) for line in report.strip().splitlines()]
+    return "\n".join(line for line in lines[:_LINES] if line != "the other ranks were ended")
+
+
+def _value(path: str, check: Check) -> Any:
+    with open(path) as file:
+        text = file.read()
+    return float(text) if _kinds(check)[0] == "double" else int(text)
+
+
+def _kinds(check: Check) -> tuple[str, list[str]]:
+    return _types(check.signature)
+
+
+def _types(signature: str) -> tuple[str, list[str]]:
+    """The types of a result and of arguments, without their names."""
+    head, _, rest = signature.partition("(")
+    kinds = [one.strip() for one in rest.rpartition(")")[0].split(",") if one.strip() != "void"]
+    return _type(head), [_type(one) for one in kinds if one]
+
+
+def _type(words: str) -> str:
+    found = re.findall(r"\w+|\*", words)
+    return " ".join(found[:-1]) if len(found) > 1 else "".join(found)
+
+
+def _of_rank(text: str, rank: int) -> str:
+    label = f"[{rank}] "
+    lines = [one.removeprefix(label) for one in text.splitlines() if one.startswith(label)]
+    return "\n".join(lines)

@@ -1,0 +1,164 @@
+"""A process that tries attempts, apart from the notebook and its engines. Run as a module.
+
+It reads requests from stdin and writes answers to stdout, both JSON, one a line; it ends with
+stdin. Its trials are forks of it, so that what they import is imported once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn
+
+from sfm_kernel.lessons.examine import c, words
+from sfm_kernel.lessons.examine.cell import Attempt, Unready, ready
+from sfm_kernel.lessons.examine.check import Check, CheckFailed, checks, find, of_file
+from sfm_kernel.lessons.examine.trial import trial
+
+_GRACE = 3.0
+"""Seconds that an examiner gets to end its processes when it is stopped."""
+
+
+class Verdict(NamedTuple):
+    """What has come of an attempt: ``passed``, and that in words. ``begun`` is False where the
+    student has not begun."""
+
+    passed: bool
+    text: str
+    begun: bool = True
+
+
+class Request(NamedTuple):
+    """What is to be tried.
+
+    Attributes:
+        name: of the check.
+        attempt: the cell.
+        file: the teacher's file with the check; "" for those of the notebooks.
+        size, seed: of the only trial that is wanted; 0 for all.
+        path: the notebook's ``sys.path``.
+    """
+
+    name: str
+    attempt: Attempt
+    file: str = ""
+    size: int = 0
+    seed: int = 0
+    path: Sequence[str] = ()
+
+
+def judged(request: Request) -> Verdict:
+    """Try an attempt with several numbers of processes, until one trial fails.
+
+    Raises:
+        CheckFailed: there is no such check.
+    """
+    check = find(request.name, of_file(request.file) if request.file else checks())
+    try:
+        attempt = request.attempt._replace(text=ready(request.attempt, check.name))
+        return _tried(check, attempt, request)
+    except Unready as problem:
+        mark = "✗ " if problem.begun else ""
+        return Verdict(False, f"{mark}{check.name}: {problem}", problem.begun)
+
+
+def _tried(check: Check, attempt: Attempt, request: Request) -> Verdict:
+    if check.mpi:  # once, for all forks; not mpi4py.MPI, which begins with the one that imports it
+        importlib.import_module("mpi4py")
+        importlib.import_module("sfm_kernel.mpi.engines")
+    # What is special about one process is told last: it shows least of what messages do.
+    sizes = (
+        [request.size] if request.size else sorted(check.sizes, key=lambda size: (size == 1, size))
+    )
+    seeds = [request.seed] if request.seed else range(1, check.seeds + 1)
+    one_trial = c.trial if check.language == "c" else trial
+    for place, size in enumerate(sizes):
+        for seed in seeds:
+            found = one_trial(check, attempt, size, seed)
+            try:
+                what = words.verdict(check, found)
+            except Exception as problem:  # noqa: BLE001 - the teacher's functions, a student's values
+                what = f"the result cannot be compared: {type(problem).__name__}: {problem}"
+            if what:
+                return Verdict(False, words.wrong(check, found, sorted(sizes[:place]), what))
+    return Verdict(True, words.right(check, sorted(sizes)))
+
+
+class Examiner:
+    """The process, seen from the one that asks. A context manager."""
+
+    def __init__(self) -> None:
+        environment = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **os.environ}
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "sfm_kernel.lessons.examine.examiner"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+            start_new_session=True,  # Stop is for this process, which ends all others
+        )
+
+    def judged(self, request: Request) -> Verdict:
+        """As ``judged``. Stop (KeyboardInterrupt) ends it; the examiner is of no use then."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            print(json.dumps(request), file=self._process.stdin, flush=True)
+        line = self._process.stdout.readline()
+        if not line:
+            raise CheckFailed(f"the check ended with exit status {self._process.wait()}: try again")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise CheckFailed(answer["error"])
+        return Verdict(**answer)
+
+    def close(self) -> None:
+        """End it, and all that it has started."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(_GRACE)
+            except subprocess.TimeoutExpired:
+                os.killpg(self._process.pid, signal.SIGKILL)
+                self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+
+    def __enter__(self) -> Examiner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _stop(number: int, frame: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def main() -> None:
+    """Answer requests until there are no more."""
+    signal.signal(signal.SIGTERM, _stop)
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what is printed by mistake is no answer
+    for line in sys.stdin:
+        given: list[Any] = json.loads(line)
+        request = Request(*given)
+        request = request._replace(attempt=Attempt(*request.attempt))
+        sys.path[:] = [*request.path] or sys.path
+        try:
+            answer: dict[str, Any] = judged(request)._asdict()
+        except CheckFailed as problem:
+            answer = {"error": str(problem)}
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        main()

@@ -1,0 +1,179 @@
+"""One process of a trial: it runs the student's cell, and calls the function."""
+
+from __future__ import annotations
+
+import builtins
+import linecache
+import os
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, NamedTuple, NoReturn
+
+import cloudpickle
+
+from sfm_kernel.endpoint import seen
+from sfm_kernel.lessons.examine.cell import Attempt, definitions
+
+_ROOM = 4000
+"""Characters of what a process prints that are kept."""
+
+NAMES = ("send", "recv", "recv_nb", "peek", "regcb")
+"""What an engine's cells call by name."""
+
+
+class Work(NamedTuple):
+    """What one rank has to do.
+
+    Attributes:
+        attempt: the student's cell.
+        name: the function.
+        arguments: its arguments.
+        late: seconds after which it begins.
+        buffering: of the endpoint; None: as usual.
+        mpi: whether the cell uses mpi4py.
+        output: the file that what it prints goes to.
+    """
+
+    attempt: Attempt
+    name: str
+    arguments: tuple[Any, ...]
+    late: float
+    buffering: int | None
+    mpi: bool
+    output: str
+
+
+class Outcome(NamedTuple):
+    """How one rank has ended.
+
+    Attributes:
+        value: what the function returned.
+        error: what it raised, with its place; "" if it returned.
+    """
+
+    value: Any = None
+    error: str = ""
+
+
+def call(sfm: Any, works: list[Work]) -> Outcome:
+    """Run the cell and call the function, as this rank."""
+    work = works[sfm.rank]
+    file = f"<cell {work.attempt.number}>"
+    place = work.attempt.number, None, work.attempt.before
+    seen.find_cell = {file: place}.get
+    sys.stdout = sys.stderr = _Output(work.output)
+    builtins.input = _no_input
+    try:
+        function = _defined(sfm, work, file)
+        time.sleep(work.late)
+        return _returned(function(*work.arguments))
+    except BaseException as problem:  # noqa: BLE001 - whatever the student's code raises is told
+        return Outcome(error=_told(problem, work, file, sfm.world))
+
+
+def _returned(value: Any) -> Outcome:
+    try:
+        cloudpickle.dumps(value)
+    except Exception:  # noqa: BLE001 - whatever refuses to be copied
+        return Outcome(error=f"returned {value!r:.80}, which cannot be compared with anything")
+    return Outcome(value)
+
+
+def _defined(sfm: Any, work: Work, file: str) -> Callable[..., Any]:
+    if work.buffering is not None:
+        sfm.buffering = work.buffering
+    if work.mpi:
+        _use_mpi(sfm, work.buffering)
+    names = {name: getattr(sfm, name) for name in NAMES}
+    space: dict[str, Any] = {
+        "__name__": "__main__", "sfm": sfm, "rank": sfm.rank, "size": sfm.size, **names
+    }  # fmt: skip
+    lines = work.attempt.text.splitlines(keepends=True)
+    linecache.cache[file] = len(work.attempt.text), None, lines, file  # who explains looks there
+    exec(compile(definitions(work.attempt.text), file, "exec"), space)
+    function: Callable[..., Any] = space[work.name]
+    return function
+
+
+def _use_mpi(sfm: Any, buffering: int | None) -> None:
+    from sfm_kernel import mpi
+
+    mpi.use(sfm)
+    if buffering is not None:
+        from mpi4py import MPI  # noqa: F401 - buffering is that of a library that is loaded
+
+        mpi.buffering(buffering)
+
+
+def _told(problem: BaseException, work: Work, file: str, world: str) -> str:
+    """What was raised, and in which line of the cell."""
+    where = _line(problem.__traceback__, file)
+    lines = work.attempt.text.splitlines()
+    shown = lines[where - 1].strip() if 0 < where <= len(lines) else ""
+    at = f" in {work.attempt.place(where)}" if where else ""
+    at += f", `{shown}`" if shown else ""
+    if isinstance(problem, SystemExit):
+        return f"ended itself{at}: a function ends with `return`"
+    text = str(problem).replace(f" in world {world!r}", "").strip()
+    hint = ""
+    if isinstance(problem, NameError) and problem.name:
+        hint = (
+            f"\nThe check runs that cell alone: what it needs, such as an import or "
+            f"{problem.name}, has to stand in it."
+        )
+    if isinstance(problem, TypeError) and not where:
+        hint = f"\nIt was called with {len(work.arguments)} arguments."
+    kind = type(problem).__name__
+    if type(problem).__module__ == "mpi4py.MPI":
+        kind = f"MPI.{kind}"
+    return f"raised {kind}{at}{text and f': {text}'}{hint}"
+
+
+def _line(trace: TracebackType | None, file: str) -> int:
+    """The innermost line of the cell; 0 where there is none."""
+    found = 0
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == file:
+            found = trace.tb_lineno
+        trace = trace.tb_next
+    return found
+
+
+def _no_input(prompt: object = "") -> NoReturn:
+    raise EOFError(
+        "input() asks nobody in a check: take what you need from the function's arguments"
+    )
+
+
+class _Output:
+    """What is printed, up to a limit: an endless loop that prints fills no disk."""
+
+    encoding = "utf-8"
+    errors = "replace"
+
+    def __init__(self, path: str) -> None:
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._room = _ROOM
+
+    def write(self, text: str) -> int:
+        if self._room > 0:
+            os.write(self._fd, text[: self._room].encode(errors="replace"))
+            self._room -= len(text)
+            if self._room <= 0:
+                os.write(self._fd, "… (more was printed)\n".encode())
+        return len(text)
+
+    def writelines(self, lines: Any) -> None:
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        """Nothing waits here."""
+
+    def isatty(self) -> bool:
+        return False
+
+    def fileno(self) -> int:
+        return self._fd

@@ -1,0 +1,267 @@
+"""One trial: several processes, forks of this one, call the student's function together."""
+
+from __future__ import annotations
+
+import os
+import resource
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import cloudpickle
+
+from sfm_kernel import launched
+from sfm_kernel.directory import root
+from sfm_kernel.errors import CollectiveMismatch, ProcessFailed, RecvTimeout
+from sfm_kernel.launch import Crew, remove
+from sfm_kernel.lessons.examine.cell import Attempt
+from sfm_kernel.lessons.examine.check import Arguments, Check
+from sfm_kernel.lessons.examine.rank import Outcome, Work, call
+from sfm_kernel.observe.deadlocks import explanation
+from sfm_kernel.observe.explain import explain
+from sfm_kernel.observe.snapshot import snapshot
+from sfm_kernel.watching import Watching
+
+LATE = 0.03
+"""Seconds that a late rank begins after the others."""
+
+_PROOF, _LOOK = 0.8, 0.1
+"""Seconds for which a deadlock stands before it is told, and between two looks."""
+
+_MEMORY = 2 << 30
+"""Bytes that one process may have for its data: an endless list ends with MemoryError."""
+
+_SETTLING = 1.0
+"""Seconds that messages get to arrive which were sent before all had returned."""
+
+
+@dataclass
+class Trial:
+    """What has come of it.
+
+    Attributes:
+        size, seed: the number of processes; what the arguments were made of.
+        given: the arguments of each rank.
+        late: the rank that began late; None if none did.
+        values: what each rank has returned; None if they have not come so far.
+        failed: the rank that raised or died, and what is told of it.
+        hangs: why the processes do not go on; "" if they do.
+        slow: what they did when the time was over; "" if it was not.
+        sent, between: messages in all, and between sites.
+        received: by each rank.
+        left: messages that nobody has received, in words.
+        printed: by each rank.
+    """
+
+    size: int
+    seed: int
+    given: Arguments
+    late: int | None = None
+    values: list[Any] | None = None
+    failed: tuple[int, str] | None = None
+    hangs: str = ""
+    slow: str = ""
+    sent: int = 0
+    between: int = 0
+    received: list[int] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    printed: list[str] = field(default_factory=list)
+
+
+def arguments(check: Check, size: int, seed: int) -> tuple[Arguments, int | None]:
+    """Those of each rank, and which one begins late."""
+    given = check.given(size, Random(f"{check.name} {size} {seed}"))
+    late = Random(seed * 1000 + size).randrange(size) if check.late and seed > 1 else None
+    return given, late
+
+
+def trial(check: Check, attempt: Attempt, size: int, seed: int) -> Trial:
+    """Have ``size`` processes call the function.
+
+    Blocks: until all have returned, one has failed, they hang, or the check's time is over.
+    No process is left in any case.
+    """
+    given, late = arguments(check, size, seed)
+    found = Trial(size, seed, given, late)
+    with tempfile.TemporaryDirectory(prefix="sfm-check-") as folder:
+        outputs = [os.path.join(folder, str(rank)) for rank in range(size)]
+        works = [
+            Work(
+                attempt, check.name, tuple(given[rank]), LATE if rank == late else 0.0,
+                check.buffering, check.mpi, outputs[rank],
+            )
+            for rank in range(size)
+        ]  # fmt: skip
+        _run(found, check, works)
+        found.printed = [_read(path) for path in outputs]
+    return found
+
+
+def _run(found: Trial, check: Check, works: Sequence[Work]) -> None:
+    size = found.size
+    world = f"check-{os.getpid()}-{secrets.token_hex(4)}"
+    folder = os.path.join(root(), world)
+    crew = _Forks(folder, check.sites(size) if check.sites else [])
+    watching = Watching(world, crew.pids, _hangs, proof=_PROOF, every=_LOOK)
+    work = cloudpickle.dumps((call, (list(works),), {}))
+    try:
+        for rank in range(size):
+            crew.start(world, rank, size, None, work)
+        outcomes = crew.results(size, check.seconds, watching)
+        found.values = [one.value for one in outcomes]
+        crew.count(found)
+        crew.end()
+    except _Hangs as problem:
+        found.hangs = str(problem)
+    except RecvTimeout:
+        _judge(found, folder)
+    except ProcessFailed as problem:
+        text = str(problem).partition("; the other processes")[0]
+        found.failed = problem.rank, text.partition(f"rank {problem.rank} ")[2]
+    except CollectiveMismatch as problem:
+        found.failed = 0, f"made calls of a group that do not fit together: {problem}"
+    finally:
+        crew.stop()
+        remove(world)
+
+
+def _judge(found: Trial, folder: str) -> None:
+    """Why processes have not come to their end."""
+    try:
+        diagnosis = explain(folder)
+    except OSError:
+        found.slow = "No process has said what it does."
+        return
+    if diagnosis["verdict"] == "deadlock":  # this machine was too busy to look often enough
+        found.hangs = explanation(diagnosis)
+    else:
+        found.slow = explanation(diagnosis)
+
+
+class _Hangs(Exception):
+    """The processes wait for each other for ever."""
+
+
+def _hangs(why: str) -> None:
+    raise _Hangs(why)
+
+
+class _Forks(Crew):
+    """Processes of a run that are forks of this one, which has imported what they need."""
+
+    def __init__(self, folder: str, sites: Sequence[str]) -> None:
+        super().__init__()
+        self._folder, self._sites = folder, sites
+
+    def _spawn(self, report: int) -> Any:
+        site = self._sites[len(self._processes)] if self._sites else ""
+        return _Fork(report, site, [one.stdin.fileno() for one in self._processes])
+
+    def _result(self, rank: int, report: bytes) -> Any:
+        outcome: Outcome = super()._result(rank, report)
+        if outcome.error:  # or the others would wait for it, and that would be told
+            raise ProcessFailed(rank, outcome.error)
+        return outcome
+
+    def count(self, found: Trial) -> None:
+        """Messages of a trial in which all have returned, and none has left the world yet."""
+        ones = sorted(self._settled(), key=lambda one: one["rank"])
+        site = {one["name"]: one["site"] for one in ones}
+        for one in ones:
+            found.sent += one["sent"]
+            found.received.append(one["received"])
+            found.between += sum(
+                peer["sent"] for peer in one["peers"] if site.get(peer["name"]) != one["site"]
+            )
+            for message in one["messages"]:
+                if not message["context_id"]:  # what a library has left is its own affair
+                    what = ", ".join(
+                        f"{name}={value}"
+                        for name, value in message["attributes"]
+                        if name not in ("src", "dest")
+                    )
+                    route = f"from {message['src']} to {one['name']}"
+                    found.left.append(f"{route} ({what})" if what else route)
+
+    def _settled(self) -> list[dict[str, Any]]:
+        """The processes, once nothing is on its way any more."""
+        deadline = time.monotonic() + _SETTLING
+        while True:
+            ones: list[dict[str, Any]] = snapshot(self._folder)["processes"]
+            peers = [peer for one in ones for peer in one["peers"]]
+            on_the_way = sum(one["sent"] for one in peers) - sum(one["arrived"] for one in peers)
+            if on_the_way <= 0 or time.monotonic() >= deadline:
+                return ones
+            time.sleep(0.01)
+
+
+class _Fork:
+    """What ``subprocess.Popen`` is for ``Crew``."""
+
+    def __init__(self, report: int, site: str, others: Sequence[int]) -> None:
+        read, write = os.pipe()
+        self.returncode: int | None = None
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                for fd in (write, *others):  # or nobody would see their end
+                    os.close(fd)
+                _become(read, report, site)
+            finally:
+                os._exit(1)
+        os.close(read)
+        self.stdin = os.fdopen(write, "wb")
+
+    def poll(self) -> int | None:
+        if self.returncode is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while self.poll() is None:
+            if deadline is not None and time.monotonic() >= deadline:
+                raise subprocess.TimeoutExpired("a fork", timeout or 0.0)
+            time.sleep(0.001)
+        assert self.returncode is not None
+        return self.returncode
+
+    def terminate(self) -> None:
+        os.kill(self.pid, signal.SIGTERM)
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+
+
+def _become(work: int, report: int, site: str) -> None:
+    """Be what ``python -m sfm_kernel.launched`` is; does not return."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.dup2(work, 0)
+    os.close(work)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+    sys.stdin = open(null)  # noqa: SIM115 - as long as the process lives
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, most))
+    if site:
+        os.environ["SFM_SITE"] = site
+    launched.main(report)
+    os._exit(0)
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except FileNotFoundError:  # it has not come so far
+        return ""

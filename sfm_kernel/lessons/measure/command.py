@@ -1,0 +1,95 @@
+"""Runs a program that measures from the command line, prints its table and keeps its rows.
+
+Such a program is a module: ``measure(options)`` yields rows, ``summary(rows)`` makes the table, and
+``add_arguments(parser)`` declares its options. It may have ``tables(rows)`` instead of one table,
+``notes(options)``, which are printed first, and ``plot(rows)``. The tables and the machine's facts
+go to standard output, progress to standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from sfm_kernel.errors import SFMError
+from sfm_kernel.lessons.measure.arguments import at_least
+from sfm_kernel.lessons.measure.machine import machine
+from sfm_kernel.lessons.measure.rows import Row, table, write_json
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+def add_program(commands: Commands, name: str, module: ModuleType) -> None:
+    """Add a program that measures to the commands of a parser, for ``run``."""
+    title = str(module.__doc__).partition("\n")[0]
+    one = commands.add_parser(name, help=title, description=title)
+    one.add_argument("--repeat", type=at_least(1), metavar="R", help="rounds to measure")
+    one.add_argument("--quick", action="store_true", help="few and small: does it work?")
+    one.add_argument("--json", type=Path, metavar="FILE", help="write facts and rows there")
+    if hasattr(module, "plot"):
+        one.add_argument("--plot", type=Path, metavar="FILE", help="draw the rows (.png, .svg)")
+    module.add_arguments(one)
+    one.set_defaults(run=partial(_measure, name, module))
+
+
+def run(parser: argparse.ArgumentParser, words: Sequence[str] | None = None) -> int:
+    """Run the command that the words (``sys.argv`` without them) ask for; its exit status."""
+    options = parser.parse_args(words)
+    if "run" not in options:
+        parser.print_help()
+        return 0
+    name = options.command
+    try:
+        status: int = options.run(options)
+        return status
+    except SFMError as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"{name}: interrupted", file=sys.stderr)
+        return 130
+
+
+def _measure(name: str, module: ModuleType, options: argparse.Namespace) -> int:
+    plot_file = getattr(options, "plot", None)
+    for file in (options.json, plot_file):  # not after minutes of measuring
+        if file is not None and not file.parent.is_dir():
+            raise SFMError(f"there is no folder {str(file.parent)!r} for {file.name!r}: make it")
+    facts = machine()
+    print("\n".join(f"{fact}: {value}" for fact, value in facts.items()))
+    for line in module.notes(options) if hasattr(module, "notes") else ():
+        print(line)
+    print(flush=True)
+
+    measured = list(_progress(module.measure(options)))
+    summary = module.summary(measured)
+    if hasattr(module, "tables"):
+        shown = [f"{title}\n{table(rows)}" for title, rows in module.tables(measured).items()]
+    else:
+        shown = [table(summary)]
+    print("\n\n".join(shown))
+
+    if options.json is not None:
+        contents = {"benchmark": name, "machine": facts, "rows": measured}
+        write_json(options.json, contents | {"summary": summary})
+        print(f"\nrows written to {options.json}")
+    if plot_file is not None:
+        module.plot(measured).savefig(plot_file)
+        print(f"\nplot written to {plot_file}")
+    return 0
+
+
+def _progress(rows: Iterator[Row]) -> Iterator[Row]:
+    watched = sys.stderr.isatty()
+    for number, row in enumerate(rows, start=1):
+        if watched:
+            print(f"\r{number} measured", end="", file=sys.stderr, flush=True)
+        yield row
+    if watched:
+        print("\r" + " " * 24 + "\r", end="", file=sys.stderr)

@@ -1,0 +1,61 @@
+"""Facts about the machine, without which no measured time means anything."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from pathlib import Path
+
+from sfm_kernel.lessons.measure.rows import Row
+
+
+def machine() -> Row:
+    """What the times depend on: processor, cores, versions and the load at this moment."""
+    return {
+        "cpu": _cpu_model(),
+        "cores": os.cpu_count(),
+        "usable_cores": usable_cores(),
+        "memory_gib": round(_memory_bytes() / 2**30, 1),
+        "system": platform.platform(),
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "sfm_kernel": _version("sfm-kernel"),
+        "numpy": _version("numpy"),
+        "pyzmq": _version("pyzmq"),
+        "transport": os.environ.get("SFM_TRANSPORT", "automatic"),
+        "load_1_min": round(os.getloadavg()[0], 2),
+        "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+    }
+
+
+def usable_cores() -> float:
+    """Cores that this process may use: fewer than the machine's in a container or job."""
+    allowed = float(len(os.sched_getaffinity(0)))
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        return allowed if quota == "max" else min(allowed, round(int(quota) / int(period), 2))
+    except (OSError, ValueError):  # no such limit here
+        return allowed
+
+
+def _cpu_model() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _memory_bytes() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _version(distribution: str) -> str:
+    from importlib import metadata  # 0.1 s, which most programs need not wait for
+
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,177 @@
+"""Connections between engines 0 and 1 for the mechanisms of ``pingpong``.
+
+Each is opened when it is first asked for, by both engines at once. Pickles are opened that come
+through them, so only who knows a token, which travels through SFM, may connect.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
+from multiprocessing.connection import Client, Listener
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import sfm_kernel
+from sfm_kernel.directory import remove_world
+from sfm_kernel.lessons.pingpong.mechanisms import (
+    Mechanism,
+    Packets,
+    Pickle,
+    Pipe,
+    Queue,
+    Sockets,
+    whole,
+)
+from sfm_kernel.lessons.pingpong.pyzmq import paired
+
+if TYPE_CHECKING:
+    from sfm_kernel.endpoint import Endpoint
+
+Opening = Callable[["Endpoint", int], AbstractContextManager[Mechanism]]
+"""Given this engine's endpoint and the rank of the other: opens one end of a mechanism."""
+
+
+class Links:
+    """This engine's ends of the connections with its peer; a context manager that closes them."""
+
+    def __init__(self, sfm: Endpoint, peer: int) -> None:
+        self._sfm, self._peer = sfm, peer
+        self._stack = ExitStack()
+        self._opened: dict[str, Mechanism] = {}
+
+    def __getitem__(self, name: str) -> Mechanism:
+        if name not in self._opened:
+            opening = OPENINGS[name](self._sfm, self._peer)
+            self._opened[name] = self._stack.enter_context(opening)
+        return self._opened[name]
+
+    def __enter__(self) -> Links:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    """A short-lived folder that only this user can enter, for Unix sockets."""
+    with tempfile.TemporaryDirectory(prefix="sfm-bench-") as path:
+        yield Path(path)
+
+
+@contextmanager
+def _socket(sfm: Endpoint, peer: int, family: socket.AddressFamily) -> Iterator[socket.socket]:
+    """A connected socket; with TCP, without Nagle's delay."""
+    with ExitStack() as stack:
+        if sfm.rank == 0:
+            token = secrets.token_bytes(16)
+            server = stack.enter_context(socket.socket(family))
+            if family == socket.AF_UNIX:
+                server.bind(str(stack.enter_context(folder()) / "s"))
+            else:
+                server.bind(("127.0.0.1", 0))
+            server.listen(1)
+            sfm.send(dest=peer, tag="bench link", address=server.getsockname(), token=token)
+            link = stack.enter_context(server.accept()[0])
+            if not secrets.compare_digest(whole(link, len(token)), token):
+                raise ConnectionRefusedError("a stranger connected to the benchmark")
+        else:
+            invitation = sfm.recv(src=peer, tag="bench link")
+            link = stack.enter_context(socket.socket(family))
+            link.connect(invitation.address)
+            link.sendall(invitation.token)
+        if family != socket.AF_UNIX:
+            link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        yield link
+
+
+def _over(kind: Callable[[socket.socket], Mechanism], family: socket.AddressFamily) -> Opening:
+    @contextmanager
+    def opening(sfm: Endpoint, peer: int) -> Iterator[Mechanism]:
+        with _socket(sfm, peer, family) as link:
+            yield kind(link)
+
+    return opening
+
+
+@contextmanager
+def _pipe(sfm: Endpoint, peer: int) -> Iterator[Mechanism]:
+    """The connection that ``multiprocessing.Pipe`` makes, between processes that are no kin."""
+    if sfm.rank == 0:
+        token = secrets.token_bytes(16)
+        with folder() as place, Listener(str(place / "s"), "AF_UNIX", authkey=token) as listener:
+            sfm.send(dest=peer, tag="bench link", address=listener.address, token=token)
+            link = listener.accept()
+    else:
+        invitation = sfm.recv(src=peer, tag="bench link")
+        link = Client(invitation.address, "AF_UNIX", authkey=invitation.token)
+    with link:
+        yield Pipe(link)
+
+
+def _queue(**environment: str) -> Opening:
+    """SFM in a second world of the same processes, joined with these environment variables."""
+
+    @contextmanager
+    def opening(sfm: Endpoint, peer: int) -> Iterator[Mechanism]:
+        world = "-".join([sfm.world, *environment.values()])[-64:].lstrip(".-_")
+        try:
+            with _environment(environment):
+                endpoint = sfm_kernel.join(world, rank=sfm.rank)
+            with endpoint:
+                endpoint.wait_for(peer)
+                yield Queue(endpoint, peer)
+        finally:
+            remove_world(world)  # what the last to leave does
+
+    return opening
+
+
+@contextmanager
+def _environment(wanted: dict[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def _own(sfm: Endpoint, peer: int) -> Iterator[Mechanism]:
+    """SFM in the engines' own world."""
+    yield Queue(sfm, peer)
+
+
+@contextmanager
+def _pyzmq(sfm: Endpoint, peer: int, address: str, *, curve: bool = False) -> Iterator[Mechanism]:
+    with folder() as place, paired(sfm, peer, address.format(folder=place), curve=curve) as pair:
+        yield pair
+
+
+OPENINGS: dict[str, Opening] = {
+    "sockets": _over(Sockets, socket.AF_INET),
+    "pickle": _over(Pickle, socket.AF_INET),
+    "SFM": _over(Packets, socket.AF_INET),
+    "SFM w/Q": _own,
+    "SFM w/Q untraced": _queue(SFM_TRACE="0"),
+    "SFM w/Q tcp": _queue(SFM_TRANSPORT="tcp"),
+    "pyzmq tcp": partial(_pyzmq, address="tcp://127.0.0.1:*"),
+    "pyzmq tcp curve": partial(_pyzmq, address="tcp://127.0.0.1:*", curve=True),
+    "pyzmq ipc": partial(_pyzmq, address="ipc://{folder}/s"),
+    "unix sockets": _over(Sockets, socket.AF_UNIX),
+    "unix pickle": _over(Pickle, socket.AF_UNIX),
+    "Pipe": _pipe,
+}
+"""The mechanisms between two engines. The first four are the rows of the paper's Table 2. "SFM w/Q
+tcp" goes over TCP, encrypted, as between machines."""

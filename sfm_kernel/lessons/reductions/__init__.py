@@ -1,0 +1,356 @@
+"""Reductions: how their time grows with the number of processes, for every algorithm.
+
+Each process gives an array and gets the sum of all (``allreduce``), through shared memory and over
+TCP. With more processes than cores the processes take turns, and what a reduction costs all of
+them together decides its time; so the processor time and the switches between processes are
+measured beside it.
+
+Source: Van Iwaarden, Steinman and Blank, "A Combined Shared Memory and TCP/IP Implementation of the
+SPEEDES Communications Library", section 5, Figures 7 and 8.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from itertools import product
+from statistics import median
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sfm_kernel.collectives import ALGORITHMS
+from sfm_kernel.errors import SFMError
+from sfm_kernel.lessons.measure.arguments import above_zero, at_least, names, numbers
+from sfm_kernel.lessons.measure.engines import START_SECONDS, driving
+from sfm_kernel.lessons.measure.machine import usable_cores
+from sfm_kernel.lessons.measure.rows import Row, grouped
+from sfm_kernel.lessons.pingpong.messages import SIZES as NAMED
+from sfm_kernel.lessons.reductions.fit import BACK_TO_BACK, LogGP, growth, messages, prices
+from sfm_kernel.lessons.reductions.work import UNIT, serve
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from sfm_kernel.endpoint import Endpoint
+
+TREE = ("two-level", "flags")
+"""What meets in shared memory, whatever carries messages: measured there alone."""
+
+_BY_MESSAGES = [one for one in ALGORITHMS["allreduce"] if one not in TREE]
+
+USING = {
+    "shm": (*_BY_MESSAGES, *TREE),  # in this order a line has the same colour in both plots
+    "tcp": tuple(_BY_MESSAGES),
+}
+"""Transport -> the algorithms that are measured with it."""
+
+TRANSPORTS = tuple(USING)
+PROCESSES = (2, 4, 6, 8, 12, 16)
+SIZES = (8,)
+MODEL_SIZES = (8, 1 << 10, 64 << 10, 1 << 20)
+"""Bytes, for the model: what each byte costs is seen in large reductions only."""
+
+MOST, FEWEST = 2000, 3
+"""Reductions in one measurement."""
+
+# The measurement
+
+
+def rows(
+    *,
+    home: Endpoint | None = None,
+    transports: Sequence[str] = TRANSPORTS,
+    algorithms: Sequence[str] = ALGORITHMS["allreduce"],
+    processes: Sequence[int] = PROCESSES,
+    sizes: Sequence[int] = SIZES,
+    model_sizes: Sequence[int] = (),
+    cores: int | None = None,
+    repeat: int = 3,
+    seconds: float = 0.03,
+) -> Iterator[Row]:
+    """Measure every algorithm on 2, 4, … processes; yield a row after each measurement.
+
+    Each of ``repeat`` rounds takes every cell in turn, for about ``seconds`` each, so that a slow
+    moment of the machine touches all of them. The processes that take no part wait in ``recv``.
+    Without ``home``, as many local processes are started as the largest group needs; with it (the
+    endpoint of a notebook), all engines of its world must run ``serve(sfm)``.
+
+    Args:
+        transports: "shm", and "tcp": all messages over TCP, though between processes of one
+            machine, and not encrypted. "flags" and "two-level" are not measured with it.
+        sizes: bytes that each process gives, multiples of 8.
+        model_sizes: what ``reductions_fit.prices`` needs: these sizes as well, on no more processes
+            than cores, and messages of these sizes back to back.
+        cores: the local processes share only so many of the cores that this process may use.
+
+    Columns: algorithm, transport, processes, cores (that they may use), bytes, round, count,
+    us (one reduction, on rank 0), cpu_us (processor time of all processes for one reduction),
+    switches (of all processes in one reduction). The rows of the algorithm "back to back" are one
+    message each, and have no cpu_us and switches.
+
+    Raises:
+        ValueError: an argument is out of range; nothing was started.
+        SFMError: the engines do not serve, or a process failed.
+    """
+    _check(transports, algorithms, processes, [*sizes, *model_sizes], repeat, seconds)
+    _check_place(home, max(processes), cores)
+    here = usable_cores()
+    shared = cores or (int(here) if here.is_integer() else here)
+    n = max(processes) if home is None else home.size
+    cells = list(_cells(transports, algorithms, processes, sizes, model_sizes, shared))
+    counts: dict[_Cell, int] = {}
+    with ExitStack() as stack:
+        with _only(cores):  # the processes keep it, this one does not
+            stop = {"stop": True, "engines": n}
+            ask = stack.enter_context(driving("reductions", serve, n, home, stop=stop))
+        for number, cell in product(range(repeat), cells):
+            asked = partial(ask, engines=cell.processes, **cell.job())
+            if cell not in counts:  # the first opens the ways; the second says how many fit
+                asked(timeout=START_SECONDS, count=1)
+                counts[cell] = int(seconds / asked(count=FEWEST).seconds)
+            count = max(FEWEST, min(MOST, counts[cell]))
+            done = asked(count=count)
+            row = cell.row() | {"cores": shared, "round": number, "count": count}
+            row["us"] = done.seconds * 1e6
+            if "cpu" in done:
+                row |= {"cpu_us": done.cpu * 1e6, "switches": done.switches}
+            yield row
+
+
+class _Cell(NamedTuple):
+    """What is measured once in each round."""
+
+    transport: str
+    algorithm: str
+    processes: int
+    nbytes: int
+
+    def job(self) -> dict[str, Any]:
+        work = "flood" if self.algorithm == BACK_TO_BACK else "reduce"
+        return {"work": work} | self._asdict()
+
+    def row(self) -> Row:
+        return {
+            "algorithm": self.algorithm,
+            "transport": self.transport,
+            "processes": self.processes,
+            "bytes": self.nbytes,
+        }
+
+
+def _cells(
+    transports: Sequence[str],
+    algorithms: Sequence[str],
+    processes: Sequence[int],
+    sizes: Sequence[int],
+    model_sizes: Sequence[int],
+    cores: float,
+) -> Iterator[_Cell]:
+    for nbytes in dict.fromkeys([*sizes, *model_sizes]):
+        for n in processes:
+            if nbytes not in sizes and n > max(cores, 2):  # what ``prices`` can use
+                continue
+            for transport in transports:
+                for one in USING[transport]:
+                    if one in algorithms:
+                        yield _Cell(transport, one, n, nbytes)
+    for nbytes, transport in product(model_sizes, transports):
+        yield _Cell(transport, BACK_TO_BACK, 2, nbytes)
+
+
+def _check(
+    transports: Sequence[str],
+    algorithms: Sequence[str],
+    processes: Sequence[int],
+    sizes: Sequence[int],
+    repeat: int,
+    seconds: float,
+) -> None:
+    for given, known, what in (
+        (transports, TRANSPORTS, "transport"),
+        (algorithms, ALGORITHMS["allreduce"], "algorithm"),
+    ):
+        for one in given:
+            if one not in known:
+                raise ValueError(f"no {what} {one!r}; there are {', '.join(known)}")
+    if not any(one in USING[transport] for one in algorithms for transport in transports):
+        raise ValueError(
+            f"{', '.join(algorithms)} through {', '.join(transports)}: nothing to measure, since "
+            f"{' and '.join(TREE)} are measured with shm alone"
+        )
+    if repeat < 1 or not seconds > 0:
+        raise ValueError(f"repeat {repeat}: at least 1; seconds {seconds}: above 0")
+    if not processes or min(processes) < 2:
+        raise ValueError(f"processes {list(processes)}: at least 2 each")
+    if not sizes or any(size < UNIT or size % UNIT for size in sizes):
+        raise ValueError(f"sizes {list(sizes)}: at least {UNIT} bytes each, and whole floats")
+
+
+def _check_place(home: Endpoint | None, processes: int, cores: int | None) -> None:
+    if home is not None and processes > home.size:
+        raise ValueError(
+            f"{processes} processes are more than the {home.size} engines of {home.world!r}: "
+            f"give processes=… up to {home.size}"
+        )
+    here = max(usable_cores(), 1)
+    if cores is not None and (home is not None or not 1 <= cores <= here):
+        raise ValueError(
+            f"cores {cores}: 1 to {here:g}, and only for local processes (without home)"
+        )
+
+
+@contextmanager
+def _only(cores: int | None) -> Iterator[None]:
+    """Processes that are started meanwhile share so many of this process's cores.
+
+    Which is left to chance: on a hub, others may be measuring as well.
+    """
+    before = os.sched_getaffinity(0)
+    if cores is not None and cores < len(before):
+        os.sched_setaffinity(0, random.sample(sorted(before), cores))
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+# What is shown of it
+
+
+def summary(measured: Sequence[Row]) -> list[Row]:
+    """A row for each cell, over all rounds: medians, the fastest time, and how many cores worked.
+
+    ``busy`` is processor time divided by time. ``messages`` counts those of all processes in one
+    reduction.
+    """
+    keys = ("transport", "cores", "bytes", "algorithm", "processes")
+    listed = []
+    for key, group in grouped(measured, keys).items():
+        row: Row = dict(zip(keys, key, strict=True))
+        row["us"] = median(one["us"] for one in group)
+        row["fastest_us"] = min(one["us"] for one in group)
+        if "cpu_us" in group[0]:
+            row["cpu_us"] = median(one["cpu_us"] for one in group)
+            row["busy"] = median(one["cpu_us"] / one["us"] for one in group)
+            row["switches"] = median(one["switches"] for one in group)
+            row["messages"] = messages(row["algorithm"], row["processes"])
+        listed.append(row)
+    return listed
+
+
+def model(measured: Sequence[Row]) -> LogGP:
+    """The model of messages over TCP, and of trees of flags in shared memory.
+
+    Raises:
+        SFMError: nothing that it can be fitted to was measured; see ``rows(model_sizes=...)``.
+    """
+    listed = summary(measured)
+    over_tcp = [row for row in listed if row["transport"] == "tcp"]
+    trees = [row for row in listed if row["algorithm"] == "flags"]
+    return LogGP(prices(over_tcp), prices(trees) if trees else None)
+
+
+def tables(measured: Sequence[Row]) -> dict[str, list[Row]]:
+    """Title -> table: times, what the processes did, laws with their residuals, the model."""
+    listed = summary(measured)
+    found: dict[str, list[Row]] = {}
+    reduced = [row for row in listed if row["algorithm"] != BACK_TO_BACK]
+    for (transport, nbytes), group in grouped(reduced, ("transport", "bytes")).items():
+        pivot = [
+            {"algorithm": key[0]} | {f"p = {row['processes']}": row["us"] for row in line}
+            for key, line in grouped(group, ("algorithm",)).items()
+        ]
+        found[f"An allreduce of {size_of(nbytes)} through {transport}, µs (medians)"] = pivot
+    spent = ("transport", "algorithm", "processes", "us", "cpu_us", "busy", "switches", "messages")
+    found["Processor time and switches of all processes"] = [
+        {name: row[name] for name in spent} for row in reduced if "busy" in row
+    ]
+    found["What the times follow"] = growth(listed)
+    found["Prices of the model"] = _prices(measured)
+    return {title: table for title, table in found.items() if table}
+
+
+def _prices(measured: Sequence[Row]) -> list[Row]:
+    try:
+        found = model(measured)
+    except SFMError:  # nothing was measured that it can be fitted to
+        return []
+    return [
+        {
+            "prices of": what,
+            "L + 2o, µs": one.step,
+            "max(o, g), µs": None if one is found.flags else one.gap,  # a tree has none
+            "G, µs/kB": one.byte * 1024,
+            "points": one.points,
+            "residual_%": 100 * one.relative,
+        }
+        for what, one in (("messages over tcp", found.message), ("flags", found.flags))
+        if one is not None
+    ]
+
+
+def size_of(nbytes: int) -> str:
+    """Bytes as people say them: "8 B", "1 MB"."""
+    return {size: name for name, size in NAMED.items()}.get(nbytes, f"{nbytes:,} B")
+
+
+def plot(measured: Sequence[Row]) -> Figure:
+    """Time against processes for each transport; beside them the model.
+
+    Of the size that was asked for first: ``rows`` measures it first, and ``model_sizes`` last.
+    """
+    from sfm_kernel.lessons.reductions.plots import Growth, Model
+    from sfm_kernel.plots import Panel, still
+
+    cores = measured[0]["cores"]
+    nbytes = measured[0]["bytes"]
+    processes = {row["processes"] for row in measured}
+    panels: list[Panel] = [
+        Growth(transport, processes, nbytes=nbytes, cores=cores)
+        for transport in dict.fromkeys(row["transport"] for row in measured)
+    ]
+    try:
+        panels.append(Model(model(measured), nbytes=nbytes, cores=cores))
+    except SFMError:  # nothing was measured that it can be fitted to
+        pass
+    return still(measured, *panels)
+
+
+# The command line
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of ``python -m sfm_kernel.lessons reductions``."""
+    parser.add_argument("--processes", type=numbers, metavar="p,p,…", help="how many")
+    parser.add_argument(
+        "--bytes", type=numbers, metavar="n,n,…", help="that each process gives; --plot: the first"
+    )
+    parser.add_argument(
+        "--only", type=names(ALGORITHMS["allreduce"], "algorithm"), metavar="NAME,…",
+        help=f"algorithms, with * and ?: {', '.join(ALGORITHMS['allreduce'])}",
+    )  # fmt: skip
+    parser.add_argument("--transport", choices=[*TRANSPORTS, "all"], default="all")
+    parser.add_argument("--cores", type=at_least(1), metavar="N", help="let all share N cores")
+    parser.add_argument("--seconds", type=above_zero, metavar="S", help="for each measurement")
+
+
+def measure(options: argparse.Namespace) -> Iterator[Row]:
+    """The rows that the command line asks for."""
+    wanted: dict[str, Any] = {
+        "transports": TRANSPORTS if options.transport == "all" else (options.transport,),
+        "algorithms": options.only or ALGORITHMS["allreduce"],
+        "processes": options.processes or (PROCESSES[:3] if options.quick else PROCESSES),
+        "sizes": options.bytes or SIZES,
+        "repeat": options.repeat or (2 if options.quick else 5),
+        "seconds": options.seconds or (0.01 if options.quick else 0.03),
+    }
+    try:
+        _check(**wanted)
+        _check_place(None, max(wanted["processes"]), options.cores)
+    except ValueError as error:  # of the command line, so no traceback
+        raise SFMError(str(error)) from None
+    model_sizes = MODEL_SIZES[:3] if options.quick else MODEL_SIZES
+    return rows(**wanted, model_sizes=model_sizes, cores=options.cores)

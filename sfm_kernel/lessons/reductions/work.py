@@ -1,0 +1,146 @@
+"""What each process does to have reductions measured: open its ways, reduce, and account for it."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sfm_kernel.collectives import Group
+from sfm_kernel.errors import SFMError
+from sfm_kernel.lessons.measure.engines import START_SECONDS, rank_of, serve_jobs
+from sfm_kernel.lessons.pingpong.links import OPENINGS
+from sfm_kernel.lessons.pingpong.mechanisms import Queue
+
+if TYPE_CHECKING:
+    from sfm_kernel.endpoint import Endpoint
+    from sfm_kernel.message import Message
+
+TCP = "SFM w/Q tcp"
+"""Of ``OPENINGS``: every message over TCP, encrypted as between machines."""
+
+UNIT = 8
+"""Bytes of a float: arrays have whole ones."""
+
+
+def serve(sfm: Endpoint, home: str = "home") -> None:
+    """Reduce as home tells, until it says stop. Runs on every engine."""
+    rank_of(sfm)
+    with _Worlds(sfm) as worlds:
+        works = {"reduce": _reduce, "flood": _flood}
+        serve_jobs(sfm, "reductions", lambda job: works[job.work](sfm, worlds, job), home)
+
+
+class _Worlds:
+    """This process's endpoints, one for each transport, and its groups; closes what it opened."""
+
+    def __init__(self, sfm: Endpoint) -> None:
+        self._stack = ExitStack()
+        self._endpoints = {"shm": sfm}
+        self._groups: dict[tuple[str, int], Group] = {}
+
+    def endpoint(self, transport: str, processes: int) -> Endpoint:
+        """The one with this transport, once the first ``processes`` ranks are there.
+
+        Raises:
+            SFMError: messages to one of them would go another way.
+        """
+        if transport not in self._endpoints:
+            sfm = self._endpoints["shm"]
+            queue = self._stack.enter_context(OPENINGS[TCP](sfm, 0))
+            assert isinstance(queue, Queue)
+            self._endpoints[transport] = queue.sfm
+        sfm = self._endpoints[transport]
+        sfm.wait_for(*range(processes), timeout=START_SECONDS)
+        for other in range(processes):
+            kind = sfm.route_kind(other)
+            if other != sfm.rank and (kind == "tcp") != (transport == "tcp"):
+                raise SFMError(
+                    f"{sfm.name!r} reaches {other!r} through {kind}, not {transport}: run all on "
+                    f"one machine, without SFM_TRANSPORT"
+                )
+        return sfm
+
+    def group(self, transport: str, processes: int) -> Group:
+        """Ranks 0 … processes-1."""
+        key = (transport, processes)
+        if key not in self._groups:
+            self._groups[key] = Group(self.endpoint(*key), range(processes))
+        return self._groups[key]
+
+    def __enter__(self) -> _Worlds:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+
+class _Spent(NamedTuple):
+    """What this process has used up so far."""
+
+    cpu: float
+    """Seconds of processor time, of all its threads."""
+    switches: int
+    """How often the system gave its core to another, or to nobody."""
+
+    @classmethod
+    def now(cls) -> _Spent:
+        use = resource.getrusage(resource.RUSAGE_SELF)
+        return cls(time.process_time(), use.ru_nvcsw + use.ru_nivcsw)
+
+
+def _reduce(sfm: Endpoint, worlds: _Worlds, job: Message) -> Mapping[str, Any] | None:
+    """``count`` reductions, one after the other; on rank 0 what they took, and all together."""
+    import numpy as np
+
+    group = worlds.group(job.transport, job.processes)
+    mine = np.full(job.nbytes // UNIT, group.rank + 1.0)
+    total, expected = np.empty_like(mine), group.size * (group.size + 1) / 2
+    reduce = partial(group.allreduce, mine, np.add, out=total, algorithm=job.algorithm)
+    for _ in range(1 + job.count // 10):  # also the start: who has its result knows of all others
+        total.fill(0)
+        reduce()
+        if not (total == expected).all():
+            raise SFMError(
+                f"{job.algorithm} with {group.size} processes added {expected} up to {total}"
+            )
+    before = _Spent.now()
+    started = time.perf_counter()
+    for _ in range(job.count):
+        reduce()
+    seconds = time.perf_counter() - started
+    after = _Spent.now()
+    mine_spent = {"cpu": after.cpu - before.cpu, "switches": after.switches - before.switches}
+    if group.rank != 0:
+        sfm.send(dest=0, tag="reductions spent", number=job.number, **mine_spent)
+        return None
+    others = [
+        sfm.recv(src=rank, tag="reductions spent", number=job.number)
+        for rank in range(1, group.size)
+    ]
+    spent = {key: sum((one[key] for one in others), mine_spent[key]) for key in mine_spent}
+    return {key: value / job.count for key, value in spent.items()} | {
+        "seconds": seconds / job.count
+    }
+
+
+def _flood(sfm: Endpoint, worlds: _Worlds, job: Message) -> Mapping[str, Any] | None:
+    """``count`` messages from process 0 to process 1 as fast as both can; on rank 0 their time."""
+    import numpy as np
+
+    queue = worlds.endpoint(job.transport, job.processes)
+    data = np.ones(job.nbytes // UNIT)
+    if sfm.rank == 1:
+        for _ in range(job.count):
+            queue.recv(src=0, tag="flood").data  # noqa: B018 - decodes it
+        queue.send(dest=0, tag="flood end")
+        return None
+    started = time.perf_counter()
+    for _ in range(job.count):
+        queue.send(dest=1, tag="flood", data=data)
+    queue.recv(src=1, tag="flood end")
+    seconds = time.perf_counter() - started
+    return {"seconds": seconds / job.count}

@@ -1,0 +1,107 @@
+"""Sites on a machine that allows no lab: the gateways themselves play the long way between them.
+
+Routes, forwarding, schedulers, delay and rate are real. TCP knows nothing of the way, since it only
+ever crosses this machine's loopback: idle restarts, losses and congestion cannot be seen, and what
+goes directly takes no time at all.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from sfm_kernel.lessons.sites.enter import COMMAND
+from sfm_kernel.lessons.sites.lab import LATE_SECONDS, Disturbed, Lab, refusal
+
+CANNOT_SHOW = (
+    "This machine allows no network namespaces. The gateways play the way between the sites: "
+    "delay, rate and schedulers are real, but TCP does not see them, so that idle restarts, "
+    "losses and congestion cannot be shown, nor direct connections."
+)
+
+
+def usual_algorithm() -> str:
+    """TCP's congestion control on this machine, which every user may choose."""
+    with open("/proc/sys/net/ipv4/tcp_congestion_control") as file:
+        return file.read().strip()
+
+
+class Emulated:
+    """Stands in for ``Lab`` where there are gateways. Each host is an address of the loopback.
+
+    Args:
+        sites, rtt, rate: as of ``Lab``.
+    """
+
+    def __init__(
+        self, sites: Mapping[str, int] | None = None, *, rtt: float = 0.02, rate: float = 200e6
+    ) -> None:
+        self.sites = dict(sites or {"A": 1, "B": 1})
+        self.rtt, self.rate = rtt, rate
+        way = ("--delay", f"{rtt / 2 * 1e6:.0f}us", "--limit", f"{rate:.0f}")
+        # The last one counts: others may be root's to choose, and TCP does not see the way anyhow.
+        self.gateway_options = (*way, "--algorithm", usual_algorithm())
+        self._started: list[subprocess.Popen[Any]] = []
+        self._late = 0.0
+
+    def address(self, site: str, host: int = 1) -> str:
+        """The address of a host, which no other has."""
+        return f"127.{list(self.sites).index(site) + 1}.0.{host}"
+
+    def run(
+        self,
+        site: str,
+        command: Sequence[str],
+        env: Mapping[str, str] | None = None,
+        *,
+        host: int = 1,
+        **options: Any,
+    ) -> subprocess.Popen[Any]:
+        """Start a program; it ends with ``close`` at the latest."""
+        enter = [*COMMAND, str(os.getpid()), "-", "-"]
+        one: subprocess.Popen[Any] = subprocess.Popen(
+            [*enter, *command], env={**os.environ, **(env or {})},
+            **{"start_new_session": True, **options},
+        )  # fmt: skip
+        self._started.append(one)
+        return one
+
+    def hear(self, reports: Iterable[Mapping[str, Any]]) -> None:
+        """Gateways tell this of the way that they have played."""
+        told = [one["emulation"]["late"]["mean_s"] for one in reports if one["emulation"]]
+        self._late = max([self._late, *told])
+
+    def report(self) -> dict[str, float]:
+        """How late the way was, as gateways have measured: ``late_mean_s``, of the worst one."""
+        return {"late_mean_s": self._late}
+
+    def check(self) -> None:
+        """Raises Disturbed where ``Lab.check`` does: it was later than a millisecond on average."""
+        if self._late > LATE_SECONDS:
+            raise Disturbed(f"gateways played the way {self._late * 1e3:.2f} ms late on average")
+
+    def close(self) -> None:
+        """End all programs. Again: no effect."""
+        for one in self._started:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(one.pid, signal.SIGKILL)
+            one.wait()
+            for stream in (one.stdin, one.stdout, one.stderr):
+                if stream is not None:
+                    stream.close()
+        self._started = []
+
+    def __enter__(self) -> Emulated:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def open_lab(sites: Mapping[str, int] | None = None, **about: Any) -> Lab | Emulated:
+    """A lab, or, where this machine allows none, what stands in for it."""
+    return Emulated(sites, **about) if refusal() else Lab(sites, **about)

@@ -1,0 +1,332 @@
+"""A wide area network on one machine: sites with real TCP, and long ways between them.
+
+    with Lab({"A": 2, "B": 1}, rtt=0.1, rate=100e6, loss=1e-4) as lab:
+        server = lab.run("A", [sys.executable, "server.py", lab.address("A")])
+        client = lab.run("B", [sys.executable, "client.py", lab.address("A")])
+        client.wait()
+        lab.check()  # or nothing that was measured counts
+
+Each host is a network namespace with the kernel's own TCP; hosts of a site are on one switch. The
+way between two sites delays, limits, queues, loses and cuts (``native/src/lab``). It takes
+processor time that the programs do not get, and the other way round: ``check`` tells whether it
+was late. Good for 500 Mbit/s on two processors, and 1 Gbit/s for short.
+
+Needs Linux with user namespaces, or root, and /dev/net/tun: ``LabRefused`` says what is missing.
+A file system is shared by all sites, so is the time; and shared memory: give programs of different
+hosts an ``SFM_DIR`` each.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+from sfm_kernel.errors import SFMError
+from sfm_kernel.lessons.sites.enter import COMMAND
+
+MTU = 1500
+LATE_SECONDS = 1e-3
+"""A link that delivers later than this on average has disturbed what was measured."""
+
+_END_SECONDS = 10.0
+Pair = tuple[str, str]
+
+
+class LabRefused(SFMError):
+    """This machine does not allow what a lab needs: the text says what to do. Nothing is left."""
+
+
+class Disturbed(SFMError):
+    """The lab did not keep up: what was measured says something about this machine's load."""
+
+
+def refusal() -> str:
+    """Why this machine allows no lab, what to do; empty if it does. Asked once."""
+    if not _REFUSAL:
+        try:
+            Lab(rtt=0).close()
+            _REFUSAL.append("")
+        except LabRefused as refused:
+            _REFUSAL.append(str(refused))
+    return _REFUSAL[0]
+
+
+_REFUSAL: list[str] = []
+
+
+class Lab:
+    """Sites with hosts, and a way between any two of them. Ends with ``close``, or its process.
+
+    Args:
+        sites: hosts of each site, by name.
+        rtt: seconds from one site to another and back, with empty queues.
+        rate: bits a second of each direction, of whole IP packets; ``math.inf``: no limit.
+        loss: share of the packets of each direction that get lost.
+        queue: bytes that may wait before a way, in each direction; what comes then is dropped.
+            None: as much as is on its way in one ``rtt``, and at least 64 packets.
+        cross: bits a second of other people's packets, in each direction, which come by chance.
+        algorithm: congestion control of connections between sites; None: this system's own.
+            It is set by route, and read back from a connection.
+        sysctls: of net.ipv4, in each host: ``{"tcp_slow_start_after_idle": 0}``, say.
+        seed: of what happens by chance.
+    Raises:
+        LabRefused: see above.
+        SFMError: the kernel does not give connections that ``algorithm``.
+    """
+
+    gateway_options: tuple[str, ...] = ()
+    """What gateways in it are told, which have nothing to play here: see ``Emulated``."""
+
+    def __init__(
+        self,
+        sites: Mapping[str, int] | None = None,
+        *,
+        rtt: float = 0.02,
+        rate: float = 200e6,
+        loss: float = 0.0,
+        queue: int | None = None,
+        cross: float = 0.0,
+        algorithm: str | None = None,
+        sysctls: Mapping[str, str | int] | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.sites = dict(sites or {"A": 1, "B": 1})
+        if not 2 <= len(self.sites) <= 99 or not all(0 < n < 250 for n in self.sites.values()):
+            raise ValueError(f"2 to 99 sites, each with 1 to 249 hosts, not {self.sites}")
+        self.rtt, self.rate = rtt, rate
+        self._started: list[subprocess.Popen[Any]] = []
+        self._fds: list[int] = []
+        ours, its = socket.socketpair()
+        with its:
+            self._holder = subprocess.Popen(
+                [sys.executable, "-m", "sfm_kernel.lessons.sites.hold", str(its.fileno())],
+                pass_fds=[its.fileno()],
+                stdin=subprocess.DEVNULL,
+            )
+        self._socket, self._lines = ours, ours.makefile("r", encoding="utf-8")
+        wanted = {"sites": self.sites, "algorithm": algorithm, "sysctls": dict(sysctls or {})}
+        try:
+            ours.sendall(json.dumps({**wanted, "seed": seed}).encode() + b"\n")
+            hello = self._hello()
+            self.algorithms: dict[str, str] = hello["algorithms"]
+            if algorithm not in (None, *self.algorithms.values()):
+                raise SFMError(
+                    f"connections of the lab use {self.algorithms}, although its routes ask for "
+                    f"{algorithm!r}: modprobe tcp_{algorithm}"
+                )
+            self.settings(rtt=rtt, rate=rate, loss=loss, queue=queue, cross=cross)
+        except BaseException:
+            self.close()
+            raise
+
+    def _hello(self) -> dict[str, Any]:
+        room = sum(self.sites.values()) + 1
+        try:
+            text, fds, *_ = socket.recv_fds(self._socket, 65536, room)
+        except ConnectionError:
+            text, fds = b"", []
+        for fd in fds:
+            os.set_inheritable(fd, False)
+        self._fds = fds
+        if not text:
+            raise LabRefused(f"the lab's helper has ended: status {self._holder.wait()}")
+        hello: dict[str, Any] = json.loads(text)
+        if "refused" in hello:
+            raise LabRefused(hello["refused"])
+        names = [(site, n) for site, count in self.sites.items() for n in range(1, count + 1)]
+        self._user = None if hello["root"] else fds[0]
+        self._hosts = dict(zip(names, fds if hello["root"] else fds[1:], strict=True))
+        return hello
+
+    def __enter__(self) -> Lab:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # What runs in it
+
+    def address(self, site: str, host: int = 1) -> str:
+        """The IPv4 address of a host."""
+        self._host(site, host)
+        return f"10.{list(self.sites).index(site) + 1}.0.{host}"
+
+    def run(
+        self,
+        site: str,
+        command: Sequence[str],
+        env: Mapping[str, str] | None = None,
+        *,
+        host: int = 1,
+        **options: Any,
+    ) -> subprocess.Popen[Any]:
+        """Start a program in a host; it, and what it has started, ends with the lab at the latest.
+
+        Args:
+            command: the program and its arguments.
+            env: what differs from this process's environment.
+            options: of ``subprocess.Popen``.
+        Cost: some 50 ms until the program begins.
+        """
+        network = self._host(site, host)
+        user = "-" if self._user is None else str(self._user)
+        inherited = [network] + ([] if self._user is None else [self._user])
+        enter = [*COMMAND, str(os.getpid())]
+        one: subprocess.Popen[Any] = subprocess.Popen(
+            [*enter, user, str(network), *command],
+            env={**os.environ, **(env or {})},
+            pass_fds=[*inherited, *options.pop("pass_fds", ())],
+            **{"start_new_session": True, **options},
+        )
+        self._started.append(one)
+        return one
+
+    def _host(self, site: str, host: int) -> int:
+        if (site, host) not in self._hosts:
+            there = ", ".join(f"{site} (1 to {count})" for site, count in self.sites.items())
+            raise SFMError(f"the lab has no host {host} of site {site!r}. There: {there}")
+        return self._hosts[site, host]
+
+    # The ways between sites
+
+    def settings(
+        self,
+        *,
+        rtt: float | None = None,
+        rate: float | None = None,
+        loss: float | None = None,
+        queue: int | None = None,
+        cross: float | None = None,
+        down: bool | None = None,
+        between: Pair | None = None,
+        one_way: bool = False,
+    ) -> None:
+        """Change ways while they are used, for packets that come from now on; None: as it was.
+
+        Args:
+            rtt, rate, loss, queue, cross: as of ``Lab``. A rate or rtt without a queue sets that
+                anew, too.
+            down: everything disappears without a word, also what is on its way.
+            between: only between these two sites.
+            one_way: only from the first of them to the second, which then takes all of ``rtt / 2``.
+        Raises:
+            ValueError: one of them is out of range; it, and what follows it, is as it was.
+        """
+        if one_way and between is None:
+            raise ValueError("one_way needs between=(from, to)")
+        if rtt is not None or rate is not None:
+            self.rtt, self.rate = rtt or self.rtt, rate or self.rate
+            if queue is None and self.rate < math.inf:
+                queue = max(int(self.rate / 8 * self.rtt), 64 * MTU)
+        settings = {
+            "delay_s": None if rtt is None else rtt / 2,
+            "rate_bits_per_s": "inf" if rate == math.inf else rate,
+            "queue_bytes": queue,
+            "loss": loss,
+            "cross_bits_per_s": cross,
+            "down": down,
+        }
+        back = False if one_way else None
+        self._ask("set", pair=between and list(between), back=back, settings=settings)
+
+    def cut(self, seconds: float, between: Pair | None = None) -> None:
+        """Nothing passes for so long: returns when it does again."""
+        self.settings(down=True, between=between)
+        try:
+            time.sleep(seconds)
+        finally:
+            self.settings(down=False, between=between)
+
+    def reset_connections(self) -> None:
+        """Connections between sites are reset when one of their ends next sends something.
+
+        It is what a firewall does that was restarted. New connections are not concerned.
+        """
+        self._ask("forget")
+
+    # What became of it
+
+    def clear(self) -> None:
+        """``report`` counts from 0 again."""
+        self._ask("clear")
+
+    def report(self) -> dict[str, Any]:
+        """What has happened since the start, or ``clear``; see ``LabLink.report``.
+
+        ``ways`` maps "A-B" to the report of that link, in which ``there`` is from A to B;
+        ``late_mean_s``, ``late_p99_s``, ``late_max_s`` are the worst of all links; ``missed`` are
+        packets that were dropped before a link saw them, since it did not get to it.
+        """
+        links, missed = self._ask("report")
+        ways = {"-".join(pair): report for pair, report in links}
+        late = ("late_mean_s", "late_p99_s", "late_max_s")
+        worst = {name: max(report[name] for report in ways.values()) for name in late}
+        return {**worst, "missed": missed, "ways": ways}
+
+    def check(self) -> dict[str, Any]:
+        """The report, if the lab has kept up since the start, or ``clear``.
+
+        Raises:
+            Disturbed: a link was later than a millisecond on average, did not get to packets at
+                all, or has ended.
+        """
+        report = self.report()
+        failures = [way["failure"] for way in report["ways"].values() if way["failure"]]
+        if failures:
+            raise Disturbed(f"a way of the lab has ended ({failures[0]}): measure again")
+        if report["late_mean_s"] > LATE_SECONDS or report["missed"]:
+            raise Disturbed(
+                f"the lab delivered {report['late_mean_s'] * 1e3:.2f} ms late on average, and "
+                f"missed {report['missed']} packets: measure again with a lower rate or fewer "
+                f"processes, on a machine that does nothing else"
+            )
+        return report
+
+    def _ask(self, what: str, **details: Any) -> Any:
+        try:
+            self._socket.sendall(json.dumps({"what": what, **details}).encode() + b"\n")
+            line = self._lines.readline()
+        except OSError as error:
+            raise Disturbed(f"the lab's helper is gone ({error}): make a new lab") from error
+        if not line:
+            raise Disturbed("the lab's helper is gone: make a new lab")
+        answer = json.loads(line)
+        if isinstance(answer, dict) and "error" in answer:
+            raise ValueError(answer["error"])
+        return answer
+
+    def close(self) -> None:
+        """End all programs, and remove everything. Again: no effect."""
+        for one in self._started:
+            try:
+                os.killpg(one.pid, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):  # it leads no group, or has ended
+                one.kill()
+        self._lines.close()
+        self._socket.close()  # the helper ends what is left
+        for one in (*self._started, self._holder):
+            try:
+                one.wait(_END_SECONDS)
+            except subprocess.TimeoutExpired:
+                one.kill()
+                one.wait()
+            for stream in (one.stdin, one.stdout, one.stderr):
+                if stream is not None:
+                    stream.close()
+        for fd in self._fds:
+            os.close(fd)
+        self._started, self._fds = [], []

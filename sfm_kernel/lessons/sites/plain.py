@@ -1,0 +1,62 @@
+"""What bare TCP does between two sites: what any way of sending messages has to live with."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from sfm_kernel.errors import SFMError
+from sfm_kernel.lessons.measure.rows import Row
+from sfm_kernel.lessons.sites.lab import Lab
+
+PORT = 7098
+MESSAGE = 160_000
+"""Bytes of most of the messages of BT and SP between sites, in the paper's Table 2."""
+
+
+def ask(lab: Lab, **job: Any) -> dict[str, Any]:
+    """Have ``raw`` do a job between the first hosts of the first two sites."""
+    here, there, *_ = lab.sites
+    raw = [sys.executable, "-m", "sfm_kernel.lessons.sites.raw"]
+    address, pipe = lab.address(there), subprocess.PIPE
+    with lab.run(there, [*raw, "serve", address, str(PORT)], stdout=pipe, text=True) as server:
+        assert server.stdout is not None
+        try:
+            server.stdout.readline()
+            lab.clear()  # what the programs' start has delayed
+            command = [*raw, "ask", address, str(PORT), json.dumps(job)]
+            told, _ = lab.run(here, command, stdout=pipe, text=True).communicate()
+        finally:
+            server.kill()
+    if not told:
+        raise SFMError("the lab's TCP client has failed: its reason is above")
+    answer: dict[str, Any] = json.loads(told)
+    return answer
+
+
+def silence(lab: Lab, silences: tuple[float, ...], count: int = 3) -> Iterator[Row]:
+    """160 kB after a silence: the round trips that they take, and the window before."""
+    told = ask(lab, job="after_silence", length=MESSAGE, silences=silences, count=count)
+    for one in told["rows"]:
+        yield {
+            "what": f"160 kB after {one['silence_s']:g} s of silence",
+            "silence_s": one["silence_s"],
+            "seconds": one["seconds"],
+            "rtts": one["seconds"] / lab.rtt,
+            "cwnd": one["cwnd_before"],
+        }
+
+
+def bulk(lab: Lab, length: int, count: int = 3) -> Iterator[Row]:
+    """``length`` bytes again and again over one connection."""
+    told = ask(lab, job="bulk", length=length, count=count)
+    for number, seconds in enumerate(told["seconds"], start=1):
+        yield {
+            "what": f"{length / 1e6:g} MB, time {number}",
+            "seconds": seconds,
+            "mbit_s": length * 8e-6 / seconds,
+            "retransmitted": told["total_retrans"],
+        }

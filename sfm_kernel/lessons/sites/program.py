@@ -1,0 +1,352 @@
+"""A process of a world in the lab, which does what it is told, one thing after the other.
+
+    python -m sfm_kernel.lessons.sites.program NAME      with SFM_WORLD, SFM_DIRECTORY and SFM_KEY
+
+``world`` starts it, gives it lines of JSON, and gets one back for each. Times of different programs
+can be compared: they are of one machine's clock.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import sfm_kernel
+from sfm_kernel.directory import RemoteDirectory
+from sfm_kernel.errors import SFMError
+from sfm_kernel.lessons.sites.counts import TOLD_AFTER, of_lines, of_reports
+from sfm_kernel.transport.tcp import TcpTransport
+
+if TYPE_CHECKING:
+    from sfm_kernel.endpoint import Endpoint
+
+WARM_BYTES = 4 << 20
+"""What opens the window before a silence."""
+SILENCE = 0.05
+"""Seconds without a message that are worth telling."""
+
+
+class Numbers:
+    """Whether numbered messages of each sender came once, and in order."""
+
+    def __init__(self) -> None:
+        self._next: dict[str, int] = {}
+        self._skipped: dict[str, set[int]] = {}
+        self._doubled = self._late = 0
+
+    def add(self, src: str, number: int) -> None:
+        """One has come."""
+        due, skipped = self._next.get(src, 0), self._skipped.setdefault(src, set())
+        if number >= due:
+            skipped.update(range(due, number))
+            self._next[src] = number + 1
+        elif number in skipped:
+            skipped.remove(number)
+            self._late += 1
+        else:
+            self._doubled += 1
+
+    def told(self) -> dict[str, int]:
+        """How many are missing, came again, or after a later one."""
+        lost = sum(map(len, self._skipped.values()))
+        return {"lost": lost, "doubled": self._doubled, "late": self._late}
+
+
+class Program:
+    """What it can be told: each public method."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._sfm = name, None
+
+    @property
+    def sfm(self) -> Endpoint:
+        """The endpoint, once joined."""
+        assert self._sfm is not None, "join first"
+        return self._sfm
+
+    _sfm: Endpoint | None
+
+    def join(self) -> dict[str, Any]:
+        """Join the world; seconds until it has."""
+        start = time.monotonic()
+        self._sfm = sfm_kernel.join(os.environ["SFM_WORLD"], self._name)
+        return {"join_s": time.monotonic() - start}
+
+    def know(self, names: list[str], seconds: float = 30.0) -> None:
+        """All of these have joined, as far as this process has heard."""
+        end = time.monotonic() + seconds
+        while missing := set(names) - {one.name for one in self.sfm.members()}:
+            if time.monotonic() > end:
+                raise SFMError(f"{sorted(missing)} have not joined in {seconds:g} s")
+            time.sleep(0.02)
+
+    def settle(self, to: str, kind: str, seconds: float = 20.0) -> dict[str, Any]:
+        """Messages to ``to`` go by the way of that kind; which kind they go in the end."""
+        end = time.monotonic() + seconds
+        while (found := self.sfm.route_kind(to)) != kind and time.monotonic() < end:
+            time.sleep(0.02)
+        if found != kind:
+            raise SFMError(f"messages to {to!r} go by {found!r}, not by {kind!r}")
+        return {"kind": found}
+
+    def kind(self, to: str) -> dict[str, Any]:
+        """By which kind of way messages go."""
+        return {"kind": self.sfm.route_kind(to)}
+
+    def see_gateways(self, count: int, seconds: float = 20.0) -> None:
+        """So many gateways tell that each is connected to those of other sites."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            reports = self._reports()
+            others = {one["uid"]: one["site"] for one in reports}
+            if len(reports) == count and all(
+                {to["uid"] for to in one["gateways"] if to["connections"]}
+                >= {uid for uid, site in others.items() if site != one["site"]}
+                for one in reports
+            ):
+                return
+            time.sleep(0.05)
+        raise SFMError(f"{count} gateways should have met in {seconds:g} s, and have not")
+
+    def gateways_count(self) -> dict[str, int]:
+        """What the kernels have counted of connections between gateways."""
+        time.sleep(TOLD_AFTER)
+        return of_reports(self._reports())
+
+    def count(self) -> dict[str, int]:
+        """What the kernel has counted of this process's direct lines to other sites."""
+        (tcp,) = (one for one in self.sfm._transports if isinstance(one, TcpTransport))
+        return of_lines(tcp.exchange.connections())
+
+    def _reports(self) -> list[dict[str, Any]]:
+        key = bytes.fromhex(os.environ["SFM_KEY"])
+        with RemoteDirectory(os.environ["SFM_WORLD"], os.environ["SFM_DIRECTORY"], key) as one:
+            return [{"uid": uid, **told} for uid, told in one.reports().items()]
+
+    def serve(self, idle: float = 120.0) -> dict[str, Any]:
+        """Answer questions until a message says stop, or none comes for so long.
+
+        Returns: how many questions were answered, and numbered ones heard; "lost",
+        "doubled" and "late": numbers of questions that were skipped, came again, or after a later
+        one; when the first came and, in "silences", when nothing came for longer than
+        ``SILENCE``: from, until.
+        """
+        numbers, silences = Numbers(), list[tuple[float, float]]()
+        answered = heard = 0
+        first = last = None
+        ended = ""
+        while not ended:
+            try:
+                question = self.sfm.recv(idle, tag="question")
+            except SFMError as error:
+                ended = type(error).__name__
+                continue
+            if "stop" in question:
+                ended = "stop"
+                continue
+            now = time.monotonic()
+            first = first or now
+            if last and now - last > SILENCE:
+                silences.append((last, now))
+            last = now
+            if "counted" in question:
+                heard += 1
+                numbers.add(question.src, question.number)
+            if question.wanted:
+                answered += 1
+                self.sfm.send(dest=question.src, tag="answer", number=question.number)
+        return {
+            "answered": answered,
+            "heard": heard,
+            "first_at": first,
+            "silences": silences,
+            "ended": ended,
+            **numbers.told(),
+        }
+
+    def stop(self, to: str) -> None:
+        """Have ``to`` stop serving."""
+        self.sfm.send(dest=to, tag="question", stop=True)
+
+    def meet(self, to: str) -> dict[str, Any]:
+        """The first message to ``to``, and round trips after it: when sent, seconds each."""
+        sent_at = time.monotonic()
+        trips = list(self._asked(to, 8, 5))
+        return {"sent_at": sent_at, "round_trips_s": trips}
+
+    def ask(
+        self, to: str, length: int, count: int, silence: float = 0.0, warm: int = 0
+    ) -> dict[str, Any]:
+        """Round trips with ``length`` bytes there; before each a silence, and before that traffic.
+
+        Args:
+            silence: seconds.
+            warm: how often ``WARM_BYTES`` are sent, each with its answer.
+        """
+        seconds: list[float] = []
+        for _ in range(count):
+            list(self._asked(to, WARM_BYTES, warm))
+            time.sleep(silence)
+            seconds += self._asked(to, length, 1)
+        return {"seconds": seconds}
+
+    def ask_silently(self, to: str, length: int, silences: list[float], warm: int = 3) -> Any:
+        """Round trips with ``length`` bytes there, one after each of these silences."""
+        seconds = list[float]()
+        for silence in silences:
+            list(self._asked(to, WARM_BYTES, warm))
+            time.sleep(silence)
+            seconds += self._asked(to, length, 1)
+        return {"seconds": seconds}
+
+    def flood(self, to: str, length: int, seconds: float, patience: float) -> dict[str, Any]:
+        """Send numbered messages as fast as they go, for so long; until the last one is answered.
+
+        ``patience``: seconds for that answer.
+        """
+        data, start, number = np.zeros(length, np.uint8), time.monotonic(), 0
+        while time.monotonic() < start + seconds:
+            self._say(to, number, data=data)
+            number += 1
+        self._say(to, number, wanted=True)
+        self.sfm.recv(patience, tag="answer", number=number)
+        return {"sent": number + 1, "seconds": time.monotonic() - start}
+
+    def _say(self, to: str, number: int, wanted: bool = False, **more: Any) -> None:
+        self.sfm.send(
+            dest=to, tag="question", number=number, counted=True, wanted=wanted, **more
+        )  # fmt: skip
+
+    def request(self, to: str, length: int, seconds: float, pause: float) -> dict[str, Any]:
+        """Ask small questions for so long; seconds that each took."""
+        took, end = list[float](), time.monotonic() + seconds
+        while time.monotonic() < end:
+            took += self._asked(to, length, 1)
+            time.sleep(pause)
+        return {"seconds": took}
+
+    def bulk(self, to: str, length: int, seconds: float) -> dict[str, Any]:
+        """Send large messages for so long, two under way; how many arrived, in which time."""
+        data, start, number = np.zeros(length, np.uint8), time.monotonic(), 0
+        while time.monotonic() < start + seconds:
+            self.sfm.send(dest=to, tag="question", data=data, number=number, wanted=True)
+            if number > 0:
+                self.sfm.recv(tag="answer", number=number - 1)
+            number += 1
+        self.sfm.recv(tag="answer", number=number - 1)
+        return {"messages": number, "seconds": time.monotonic() - start}
+
+    def barriers(self, members: list[str], count: int) -> dict[str, Any]:
+        """Seconds of each of some barriers of these members, in this order, after a first one."""
+        from sfm_kernel.collectives import Group  # 0.1 s, which other jobs need not wait for
+
+        group = Group(self.sfm, members)
+        seconds = []
+        for _ in range(count + 1):
+            start = time.monotonic()
+            group.barrier()
+            seconds.append(time.monotonic() - start)
+        return {"seconds": seconds[1:]}
+
+    def play(self, steps: list[Any], iterations: int) -> dict[str, Any]:
+        """Compute and exchange, as ``patterns`` describes; seconds of each iteration.
+
+        A number is for how long to compute; two lists are to whom to send how many bytes, and from
+        whom to receive.
+        """
+        seconds = []
+        room = np.zeros(max([1, *(n for one in steps if isinstance(one, list)
+                                  for _, n in one[0])]), np.uint8)  # fmt: skip
+        for _ in range(iterations):
+            start = time.monotonic()
+            for step in steps:
+                if isinstance(step, list):
+                    for to, length in step[0]:
+                        self.sfm.send(dest=to, tag="step", data=room[:length])
+                    for src in step[1]:
+                        self.sfm.recv(src=src, tag="step")
+                else:
+                    time.sleep(step)
+            seconds.append(time.monotonic() - start)
+        return {"seconds": seconds}
+
+    def stream(self, to: str, length: int, count: int) -> dict[str, Any]:
+        """Seconds until ``count`` messages, sent one after the other, are all there."""
+        data = np.zeros(length, np.uint8)
+        start = time.monotonic()
+        for number in range(count):
+            last = number == count - 1
+            self.sfm.send(dest=to, tag="question", data=data, number=number, wanted=last)
+        self.sfm.recv(tag="answer", number=count - 1)
+        return {"seconds": time.monotonic() - start}
+
+    def beat(self, to: str, seconds: float, pause: float = 0.1, patience: float = 1.0) -> Any:
+        """Ask again and again, for so long; when each was sent and heard, or what it ended with.
+
+        ``patience``: seconds for an answer, after which the next question goes out, too; answers
+        that come later are counted.
+        """
+        beats: list[list[float | None]] = []
+        start, ended = time.monotonic(), ""
+        while time.monotonic() < start + seconds and not ended:
+            beats.append([time.monotonic(), None])
+            try:
+                number = len(beats) - 1
+                self._say(to, number, wanted=True)
+                self._hear(beats, patience, number)
+            except SFMError as error:
+                ended = f"{type(error).__name__} after {time.monotonic() - start:.1f} s"
+            time.sleep(pause)
+        try:
+            self._hear(beats, patience, -1)
+        except SFMError:
+            pass  # told already
+        return {"beats": beats, "ended": ended}
+
+    def _hear(self, beats: list[list[float | None]], patience: float, until: int) -> None:
+        deadline = time.monotonic() + patience
+        while (left := deadline - time.monotonic()) > 0:
+            try:
+                number = self.sfm.recv(left, tag="answer").number
+            except sfm_kernel.RecvTimeout:
+                return
+            beats[number][1] = time.monotonic()
+            if number == until:
+                return
+
+    def _asked(self, to: str, length: int, count: int) -> Iterator[float]:
+        data = np.zeros(length, np.uint8)
+        for number in range(count):
+            start = time.monotonic()
+            self.sfm.send(dest=to, tag="question", data=data, number=number, wanted=True)
+            self.sfm.recv(tag="answer", number=number)
+            yield time.monotonic() - start
+
+
+def main(arguments: list[str]) -> int:
+    """Do what the lines say until there are no more."""
+    faulthandler.register(signal.SIGUSR1)
+    program = Program(*arguments)
+    for line in sys.stdin:
+        job = json.loads(line)
+        method: Callable[..., Any] = getattr(program, job.pop("job"))
+        try:
+            answer = method(**job)
+        except SFMError as error:
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), flush=True)
+    if program._sfm is not None:
+        program.sfm.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

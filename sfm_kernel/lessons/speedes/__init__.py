@@ -1,0 +1,263 @@
+"""The fuzzy barrier: how much of an imbalance it hides, against a barrier that blocks.
+
+Engines work in steps, and none may begin a step before all have done the last one. In each step
+another engine has more to do than the rest. Besides, every engine has other work, on which nobody
+depends. With a blocking barrier an engine does it afterwards; with a fuzzy barrier, between saying
+that it is there and asking whether all are. So it costs no time where there is waiting to fill.
+
+An engine's work is a sleep, so that each behaves as if it had a core of its own.
+
+Source: Van Iwaarden, Steinman, Blank, "A Combined Shared Memory and TCP/IP Implementation of the
+SPEEDES Communications Library", section 2.2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import product
+from statistics import median
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sfm_kernel.lessons.measure.arguments import above_zero, at_least
+from sfm_kernel.lessons.measure.engines import START_SECONDS, driving, rank_of, serve_jobs
+from sfm_kernel.lessons.measure.rows import Row, grouped
+from sfm_kernel.speedes import SpeedesComm, start_up
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from sfm_kernel.endpoint import Endpoint
+    from sfm_kernel.message import Message
+
+LONG_MS, SHORT_MS = 12.0, 4.0
+"""What a step's busiest engine, and every other, has to do before the barrier."""
+
+OTHERS_MS = (0.0, 2.0, 4.0, 8.0, 12.0, 16.0)
+"""How much other work there is in a step."""
+
+STEPS = 12
+GROUP = 1 << 20
+"""The group of the benchmark's nodes: not one that a user has in the same world."""
+
+SLICE = 2e-3
+"""Seconds of other work between two looks at the fuzzy barrier."""
+
+PAUSE = 1e-4
+"""Seconds between two looks of an engine that has nothing else to do."""
+
+# For pictures
+
+
+class Span(NamedTuple):
+    """What a node did for some time, in seconds: "work", "other work" or "waiting"."""
+
+    node: int
+    what: str
+    start: float
+    stop: float
+
+
+class Flight(NamedTuple):
+    """A message: from whom, when, to whom, when it was received; seconds by one clock."""
+
+    src: int
+    sent: float
+    dest: int
+    received: float
+
+
+# What one engine does in a step; each returns the seconds for which it only waited
+
+
+def blocking(comm: SpeedesComm, own: float, other: float) -> float:
+    """Work, wait for all, do the other work."""
+    time.sleep(own)
+    started = time.perf_counter()
+    comm.barrier_sync()
+    waited = time.perf_counter() - started
+    time.sleep(other)
+    return waited
+
+
+def fuzzy(comm: SpeedesComm, own: float, other: float) -> float:
+    """Work, say so, do the other work; then, if need be, wait for all."""
+    time.sleep(own)
+    comm.enter_fuzzy_barrier()
+    done = False
+    for part in slices(other):
+        time.sleep(part)
+        done = done or comm.exit_fuzzy_barrier()
+    started = time.perf_counter()
+    while not (done or comm.exit_fuzzy_barrier()):
+        time.sleep(PAUSE)
+    return time.perf_counter() - started
+
+
+def slices(seconds: float) -> list[float]:
+    """Equal parts of about ``SLICE``; none of nothing."""
+    count = max(1, round(seconds / SLICE))
+    return [seconds / count] * count if seconds else []
+
+
+STEP: dict[str, Callable[[SpeedesComm, float, float], float]] = {
+    "barrier": blocking,
+    "fuzzy barrier": fuzzy,
+}
+
+
+def share(step: int, node: int, nodes: int, long: float, short: float) -> float:
+    """What a node has to do before the barrier of this step: the busiest changes."""
+    return long if step % nodes == node else short
+
+
+def predicted(how: str, nodes: int, steps: int, long: float, short: float, other: float) -> float:
+    """The time of one step if messages cost nothing, in the unit of the others."""
+    ready = [0.0] * nodes  # when each begins its next step
+    for step in range(steps):
+        there = [ready[node] + share(step, node, nodes, long, short) for node in range(nodes)]
+        if how == "barrier":
+            ready = [max(there) + other] * nodes
+        else:
+            ready = [max(*there, one + other) for one in there]
+    return max(ready) / steps
+
+
+# The program that every engine runs
+
+
+def serve(sfm: Endpoint, home: str = "home") -> None:
+    """Take the steps that home asks for, until it says stop. Runs on every engine."""
+    rank_of(sfm)
+    with ExitStack() as stack:
+        groups: dict[int, SpeedesComm] = {}
+
+        def take(job: Message) -> Mapping[str, Any]:
+            if job.engines not in groups:
+                nodes = range(job.engines)
+                comm = start_up(sfm, group_id=GROUP + job.engines, nodes=nodes)
+                groups[job.engines] = stack.enter_context(comm)
+            return take_steps(groups[job.engines], job)
+
+        serve_jobs(sfm, "speedes", take, home)
+
+
+def take_steps(comm: SpeedesComm, job: Message) -> Mapping[str, Any]:
+    """All steps of a job; the time that the slowest needed, and how long all together waited."""
+    me, nodes, waited = comm.get_node_id(), comm.get_num_nodes(), 0.0
+    comm.barrier_sync()
+    started = time.perf_counter()
+    for step in range(job.steps):
+        own = share(step, me, nodes, job.long, job.short)
+        waited += STEP[job.how](comm, own, job.other)
+    seconds = comm.global_max(time.perf_counter() - started)
+    return {"seconds": seconds, "waited": comm.global_sum(waited)}
+
+
+# The measurement, driven from home
+
+
+def rows(
+    engines: int | None = None,
+    *,
+    home: Endpoint | None = None,
+    others_ms: Sequence[float] = OTHERS_MS,
+    long_ms: float = LONG_MS,
+    short_ms: float = SHORT_MS,
+    steps: int = STEPS,
+    repeat: int = 3,
+) -> Iterator[Row]:
+    """Measure both barriers with growing amounts of other work; yield a row after each.
+
+    Without ``home``, local processes are started (4 unless told). With it (the endpoint of a
+    notebook), the engines of its world are used (all unless told), which must run ``serve(sfm)``.
+    Repeats are interleaved: each round measures everything once.
+
+    Columns: how ("barrier", "fuzzy barrier"), engines, other_ms, round, step_ms (the time of a
+    step), predicted_ms (if messages cost nothing), waiting_percent (of the engines' time).
+
+    Raises:
+        ValueError: an argument is out of range; nothing was started.
+        SFMError: the engines do not serve, or one of them failed.
+    """
+    if engines is None:
+        engines = home.size if home is not None else 4
+    there = home.size if home is not None else engines
+    if not 1 <= engines <= there:
+        raise ValueError(f"speedes cannot run on {engines} engines: choose 1 to {max(there, 1)}")
+    if steps < 1 or repeat < 1 or not others_ms or min(others_ms) < 0:
+        raise ValueError(
+            f"steps {steps}, repeat {repeat}: 1 at least; others_ms {list(others_ms)}: 0 or more"
+        )
+    if not 0 <= short_ms <= long_ms or long_ms == 0:
+        raise ValueError(f"short_ms {short_ms} is 0 or more and at most long_ms {long_ms}")
+    stop = {"stop": True, "engines": there}
+    with driving("speedes", serve, engines, home, stop=stop) as ask:
+        work = {"long": long_ms / 1e3, "short": short_ms / 1e3, "engines": engines}
+        for how in STEP:  # not measured: the first messages open the ways
+            ask(timeout=START_SECONDS, how=how, steps=1, other=0.0, **work)
+        for number in range(repeat):
+            for other_ms, how in product(others_ms, STEP):
+                done = ask(how=how, steps=steps, other=other_ms / 1e3, **work)
+                yield {
+                    "how": how,
+                    "engines": engines,
+                    "other_ms": other_ms,
+                    "round": number,
+                    "step_ms": done.seconds / steps * 1e3,
+                    "predicted_ms": predicted(how, engines, steps, long_ms, short_ms, other_ms),
+                    "waiting_percent": 100 * done.waited / (done.seconds * engines),
+                }
+
+
+def summary(measured: Sequence[Row]) -> list[Row]:
+    """A row for each amount of other work and barrier: medians over the rounds."""
+    table = []
+    for (other_ms, how, engines), group in grouped(
+        measured, ("other_ms", "how", "engines")
+    ).items():
+        table.append(
+            {
+                "other_ms": other_ms,
+                "how": how,
+                "engines": engines,
+                "step_ms": median(row["step_ms"] for row in group),
+                "predicted_ms": group[0]["predicted_ms"],
+                "waiting_percent": median(row["waiting_percent"] for row in group),
+            }
+        )
+    return table
+
+
+# The command line
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of ``python -m sfm_kernel.lessons speedes``."""
+    parser.add_argument("--engines", type=at_least(1), default=4, metavar="N")
+    parser.add_argument("--steps", type=at_least(1), metavar="S", help="steps of a measurement")
+    parser.add_argument("--long", type=above_zero, default=LONG_MS, metavar="MS")
+    parser.add_argument("--short", type=above_zero, default=SHORT_MS, metavar="MS")
+
+
+def measure(options: argparse.Namespace) -> Iterator[Row]:
+    """The rows that the command line asks for."""
+    return rows(
+        options.engines,
+        others_ms=OTHERS_MS[::2] if options.quick else OTHERS_MS,
+        long_ms=max(options.long, options.short),
+        short_ms=min(options.long, options.short),
+        steps=options.steps or (4 if options.quick else STEPS),
+        repeat=options.repeat or (1 if options.quick else 3),
+    )
+
+
+def plot(measured: Sequence[Row]) -> Figure:
+    """Against the other work in a step: its time, and how much of that is waiting."""
+    from sfm_kernel.lessons.speedes.plots import StepTime, Waiting
+    from sfm_kernel.plots import still
+
+    others_ms = {row["other_ms"] for row in measured}
+    return still(measured, StepTime.of(measured), Waiting(others_ms))

@@ -1,0 +1,110 @@
+"""Sites: experiments, patterns and counts, without a lab."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from sfm_kernel.lessons import sites
+from sfm_kernel.lessons.sites import counts, nas, patterns
+from sfm_kernel.lessons.sites.patterns import PATTERNS, RANKS, between_sites, played
+from sfm_kernel.lessons.sites.program import Numbers
+from sfm_kernel.lessons.sites.ways import WAYS
+
+GIGABYTES = {"BT": 2.8, "CG": 2.37, "IS": 0.74, "LU": 0.62, "MG": 0.19, "SP": 5.1}
+"""Between the sites, in all of class B: the paper's Table 2."""
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_a_pattern_ends_and_all_ranks_take_part(name: str) -> None:
+    received = played(PATTERNS[name], 3)
+    assert len(received) == RANKS and min(received) > 0
+
+
+def test_what_would_wait_for_ever_is_noticed() -> None:
+    def wrong(rank: int) -> list[patterns.Step]:
+        return [([], [(rank + 1) % RANKS])]
+
+    with pytest.raises(ValueError, match="wait for ever"):
+        played(patterns.Pattern(wrong, 1, 1, ""))
+
+
+@pytest.mark.parametrize(("name", "gigabytes"), GIGABYTES.items())
+def test_as_much_goes_between_the_sites_as_in_the_paper(name: str, gigabytes: float) -> None:
+    pattern = PATTERNS[name]
+    total = sum(between_sites(pattern)) * pattern.iterations / 1e9
+    assert total == pytest.approx(gigabytes, rel=0.08)
+
+
+def test_messages_between_the_sites_are_those_of_the_paper() -> None:
+    found = {name: Counter(between_sites(one)) for name, one in PATTERNS.items()}
+    # Table 2 counts writes of a whole run: 9648 and 16112 of BT's 200 iterations (and one before).
+    assert found["BT"] == {26_000: 9648 // 201, 160_000: 16112 // 201}
+    assert sum(found["SP"].values()) == (19248 + 32112) // 401
+    assert found["CG"] == {150_000: 8}  # 15800 in 1950
+    assert found["LU"] == {1000: 200_000 // 250, 200_000: 2000 // 250}
+    assert found["FT"][1 << 19] == 2816 // 22 and found["IS"][525_000] == 1400 // 11 + 1
+    assert max(found["MG"]) == pytest.approx(135_000, rel=0.01)
+    assert sum(found["EP"].elements()) < 2000
+
+
+def connection(restarts: int, **tcp: Any) -> dict[str, Any]:
+    known = {"total_rto": None, "total_retrans": 2, "rcv_ooopack": 1}
+    return {"gateway": None, "idle_restarts": restarts, "tcp": {**known, **tcp}}
+
+
+def test_counts_of_processes_and_of_gateways_are_added_up_alike() -> None:
+    one, other = connection(1, total_rto=3), connection(0)
+    added = {"connections": 2, "restarts": 1, "rto": 3, "retransmitted": 4, "dup_acks": 2}
+    assert counts.of_lines([one, other, {**one, "gateway": "its uid"}]) == added
+    peer = {"connections": [one, other]}
+    reports: list[dict[str, Any]] = [{"gateways": [peer]}, {"gateways": []}]
+    assert counts.of_reports(reports) == added
+    assert counts.of_lines([{**one, "tcp": None}])["restarts"] == 1  # it has just ended
+    assert counts.total([added, added])["rto"] == 6
+    assert set(counts.of_reports([])) == set(counts.of_lines([])) == set(added)
+
+
+def test_numbers_that_are_missing_late_or_doubled_are_told() -> None:
+    numbers = Numbers()
+    for src, number in (("a", 0), ("b", 0), ("a", 1), ("a", 4), ("a", 2), ("a", 4), ("b", 1)):
+        numbers.add(src, number)
+    assert numbers.told() == {"lost": 1, "doubled": 1, "late": 1}
+
+
+def row(measure: str, way: str, what: str, **more: Any) -> dict[str, Any]:
+    return {"measure": measure, "way": way, "what": what, "disturbed": False, "rtt_ms": 20.0,
+            "late_ms": 0.1, **more}  # fmt: skip
+
+
+def test_experiments_that_need_no_lab() -> None:
+    known = sites.measures(quick=True)
+    playable = {name for name, one in known.items() if one.playable}
+    assert {"start", "pairs 8", "requests", "barrier", "killed", "killed of two"} <= playable
+    assert not playable & {"tcp silence", "loss", "cut 5", "reset", *sites.NAS}
+
+
+def test_all_experiments_are_of_ways_that_there_are() -> None:
+    known = sites.measures(quick=True)
+    assert list(known) == [*sites.MEASURES, *sites.NAS]
+    assert set(sites.QUICK) <= set(known)
+    for one in known.values():
+        assert set(one.ways) <= set(WAYS)
+    assert WAYS["gateway"].kind == "gateway" and WAYS["direct bbr"].kind == "tcp"
+    assert WAYS["direct"].with_gateways(2).gateways == 0
+    assert WAYS["gateway"].with_gateways(2).gateways == 2
+
+
+def test_the_nas_tables_say_where_a_gateway_hurts() -> None:
+    common = {"pattern": "FT", "computing_s": 1.2, "iterations": 2, "connections": 2}
+    measured = [
+        row("nas FT", way, "FT", seconds=seconds, **common, **dict.fromkeys(counts.COUNTED, 3))
+        for way, seconds in (("direct", 2.0), ("gateway", 3.0), ("direct bbr", 1.0))
+    ]
+    (line,) = nas.table(measured)
+    assert (line["direct, s"], line["gateway"], line["direct bbr"]) == (2.0, 1.5, 0.5)
+    assert line["a gateway"] == "hurts"
+    assert nas.counts(measured)[0]["restarts"] == 1.5
+    assert "NAS: an iteration direct, and times that" in sites.tables(measured)
