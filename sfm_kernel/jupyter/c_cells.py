@@ -25,7 +25,7 @@ from sfm_kernel.c.functions import functions, problem
 from sfm_kernel.c.text import Declared, declared, defines_main
 from sfm_kernel.jupyter import programs
 from sfm_kernel.jupyter.lines import Lines
-from sfm_kernel.mpi.launch.crew import MOST_RANKS
+from sfm_kernel.mpi.launch.job import MOST_RANKS
 from sfm_kernel.mpi.launch.mpiexec import DEFAULT_SIZE
 
 LANGUAGES = ("c", "c++")

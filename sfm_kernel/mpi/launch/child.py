@@ -1,7 +1,8 @@
 """A rank as the launcher sees it: its process, its pipes, what it reported.
 
 Ranks are forks of the launcher, which imports once what all of them need. It has one thread, and
-runs nothing of a program. A new rank leaves all that the launcher was about by raising ``Forked``.
+runs nothing of a program. A new rank leaves everything that the launcher was doing by raising
+``Forked``.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.mpi.launch import reports
 from sfm_kernel.mpi.launch.native import Native, execute
-from sfm_kernel.mpi.launch.relay import Input, Output, Stream
 from sfm_kernel.mpi.launch.reports import Report
-from sfm_kernel.mpi.launch.surroundings import fork
+from sfm_kernel.spawn.forked import fork
+from sfm_kernel.spawn.output import Input, OutputMux, Stream
 
 if TYPE_CHECKING:
     from sfm_kernel.mpi.launch.worlds import World
@@ -53,14 +54,14 @@ class Child:
         label: whether each of its lines says which rank it is from.
         heard: called with this and each report.
     Attributes:
-        place: which rank of which world it is.
+        rank: which rank of which world it is.
         program: if it is one of its own.
         ready: it can be interrupted.
         joined: it has come to MPI_Init.
         finished: its program has ended, and it waits for the others.
         report: how it failed, if it did and could tell.
-        status: of its end, once it has been reaped.
-        killed_by: the name of the signal that killed it; empty if none did.
+        status: its exit status as a shell has it, once it has been reaped.
+        code: the same as ``subprocess`` has it: -n if signal n has killed it.
     Raises:
         OSError: it could not be started.
         Forked: in the new rank.
@@ -71,24 +72,24 @@ class Child:
         world: World,
         program: Sequence[str] | Native,
         environment: Mapping[str, str],
-        outputs: tuple[Output, Output],
+        outputs: tuple[OutputMux, OutputMux],
         label: bool,
         selector: selectors.BaseSelector,
         heard: Callable[[Child, Report], None],
     ) -> None:
-        self.world, self.place = world, world.place()
-        self.prefix = self.place.label.encode() if label else b""
+        self.world, self.rank = world, world.next_rank()
+        self.prefix = self.rank.label.encode() if label else b""
         self.program = program if isinstance(program, Native) else None
         self.ready = self.program is not None
         self.joined = self.finished = False
         self.report: Report | None = None
         self.status: int | None = None
-        self.killed_by = ""
+        self.code = 0
         self._selector, self._heard = selector, heard
         self._socket, theirs = reports.pair()
         out, err = os.pipe(), os.pipe()
-        keyboard = self.place.nth == 0 and _is_terminal(0)
-        stdin, typed = os.pipe() if keyboard else (_stdin(self.place.nth), -1)
+        keyboard = self.rank.nth == 0 and _is_terminal(0)
+        stdin, typed = os.pipe() if keyboard else (_stdin(self.rank.nth), -1)
         launcher = os.getpid()
         try:
             self.pid = fork()
@@ -106,7 +107,7 @@ class Child:
             _close(out[1], err[1], stdin)
         self._socket.setblocking(False)
         pairs = zip((out[0], err[0]), outputs, strict=True)
-        about = self.prefix, selector, self.place.world > 0  # no spawned program is run by `rank`
+        about = self.prefix, selector, self.rank.world > 0  # no spawned program is run by `rank`
         self._streams = [Stream(fd, output, *about) for fd, output in pairs]
         self._input = Input(0, typed, selector) if keyboard else None
         selector.register(self._socket, selectors.EVENT_READ, self._hear)
@@ -122,22 +123,23 @@ class Child:
             self._socket.shutdown(1)
 
     def answer(self, words: Mapping[str, Any]) -> None:
-        """Tell it what it has asked for."""
+        """Answer its request for processes."""
         with contextlib.suppress(OSError):
             self._socket.send(json.dumps(words).encode())
 
     def reap(self) -> bool:
-        """Whether the process has ended now, and had not before. All it said has been passed on."""
+        """Whether it has ended since the last call; all its output has been passed on then."""
         if self.status is not None:
             return False
         if not os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
             return False
-        self.signal(signal.SIGTERM)  # what it left; until it is reaped, its number is its own
-        code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        self.signal(
+            signal.SIGTERM
+        )  # what it started; its number is its until reaped
+        self.code = code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         self.drain()
         while self._hear():
             pass
-        self.killed_by = _name(-code) if code < 0 else ""
         self.status = code if code >= 0 else 128 - code
         return True
 
@@ -150,7 +152,7 @@ class Child:
         return True
 
     def drain(self) -> None:
-        """Pass on what it has said and written."""
+        """Pass on what it has written."""
         for stream in self._streams:
             stream.drain()
 
@@ -196,13 +198,6 @@ class Child:
             self._socket.close()
 
 
-def _name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:  # a realtime signal
-        return f"signal {number}"
-
-
 def _is_terminal(fd: int) -> bool:
     try:
         return os.isatty(fd) and os.tcgetpgrp(fd) == os.getpgrp()
@@ -211,12 +206,12 @@ def _is_terminal(fd: int) -> bool:
 
 
 def _stdin(nth: int) -> int:
-    """The first has the launcher's own (-1), which is no terminal; the others read a file's end."""
+    """The launcher's stdin (-1) for the first rank, if that is no terminal; an empty one else."""
     return os.open(os.devnull, os.O_RDWR) if nth or os.isatty(0) else -1
 
 
 def _take_streams(*given: int) -> None:
-    """Let these descriptors be stdin, stdout and stderr; -1: what it is."""
+    """Make these descriptors stdin, stdout and stderr; -1 leaves one as it is."""
     for number, fd in enumerate(given):
         if fd >= 0:
             os.dup2(fd, number)

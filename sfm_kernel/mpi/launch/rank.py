@@ -7,7 +7,6 @@ when the program imports ``mpi4py.MPI``, and leaves it when all ranks are done.
 from __future__ import annotations
 
 import atexit
-import ctypes
 import gc
 import importlib
 import io
@@ -24,12 +23,11 @@ from typing import NoReturn
 from sfm_kernel.mpi import library
 from sfm_kernel.mpi.launch import native, program, reports
 from sfm_kernel.mpi.launch.reports import Report
-from sfm_kernel.mpi.launch.surroundings import SIGNALS
+from sfm_kernel.spawn.forked import take_signals
+from sfm_kernel.spawn.lifeline import die_with
 
 _SHARED = ("sfm_kernel.endpoint.bystanders", "sfm_kernel.endpoint.seen", "mpi4py", "pickle")
 """What MPI imports, but for ``mpi4py.MPI``: that begins MPI."""
-
-_PR_SET_PDEATHSIG = 1
 
 _launcher: socket.socket | None = None
 
@@ -60,15 +58,12 @@ def main(
         reports_fd: the descriptor of the socket to report on.
     """
     global _launcher
-    _die_with(launcher)
+    die_with(launcher)
     os.environ.clear()
     os.environ.update(environment)
     os.environ["SFM_MPI_PID"] = str(os.getpid())  # what it starts is no rank
     _launcher = socket.socket(fileno=reports_fd)
-    for number in SIGNALS:
-        signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # until the program runs
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    take_signals(ignored=[signal.SIGINT])  # until the program runs
     _set_up_streams()
     if "numpy.random" in sys.modules:  # something has imported it: or all draw the same numbers
         sys.modules["numpy.random"].seed()
@@ -187,13 +182,6 @@ def _has_ended(seconds: float | None) -> bool:
             except TimeoutError:
                 return False
     return True
-
-
-def _die_with(parent: int) -> None:
-    """Have the system kill this process when the launcher dies, even one that holds the GIL."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before the call
-        os._exit(1)
 
 
 def report(error: BaseException) -> Report:
