@@ -21,7 +21,8 @@ from sfm_kernel.directory.cleaning import remove_sites, sites_folder
 from sfm_kernel.jupyter import gateway
 from sfm_kernel.jupyter.places import world_name
 from sfm_kernel.jupyter.sites import LOOPBACK, TOLD, Sites
-from sfm_kernel.jupyter.supervisor import die_with, wait_for_connection
+from sfm_kernel.jupyter.supervisor import wait_for_connection
+from sfm_kernel.spawn.lifeline import die_with
 
 _LOOK = 0.25
 _SIGNALS = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT}

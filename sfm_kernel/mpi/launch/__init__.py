@@ -9,7 +9,7 @@ job       its processes: when they end, and what the exit status is
 worlds    which of them have one MPI_COMM_WORLD, and what they find in their environment
 child     one of them, as the launcher sees it
 native    one that is a program of its own
-singleton one that the launcher has not started, and that asks for processes
+lone      one that the launcher has not started, and that asks for processes
 spawning  programs that a rank asks for
 wording   what ranks have done, and left unfinished, in words
 rank      a process of the program, a fork of the launcher

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 from sfm_kernel.directory import remove_world
 from sfm_kernel.mpi.launch import reports, spawning
 from sfm_kernel.mpi.launch.child import Child
+from sfm_kernel.mpi.launch.lone import Singleton
 from sfm_kernel.mpi.launch.native import Native
 from sfm_kernel.mpi.launch.reports import Report
-from sfm_kernel.mpi.launch.singleton import Singleton
 from sfm_kernel.mpi.launch.wording import (
     ABSENT,
     DIED,

@@ -91,7 +91,7 @@ class World:
         return False
 
     def absent(self) -> Child | None:
-        """A rank that has ended without MPI_Init, in which others wait for it; None: no such rank."""
+        """A rank that has ended without MPI_Init, in which others wait for it; None: no such."""
         if any(child.joined for child in self.children):
             for child in self.children:
                 if not child.joined and (child.finished or child.status == 0):

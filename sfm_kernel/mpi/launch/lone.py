@@ -1,6 +1,7 @@
 """A process that no launcher has started (MPI: a singleton) and that calls MPI_Comm_spawn.
 
-It has started this launcher for that, and holds the other end of a pair of sockets.
+It has started this launcher for that, and holds the other end of a pair of sockets. The library
+(native/mpi/src/starting.rs) looks for this module to find a Python that has the launcher.
 """
 
 from __future__ import annotations
