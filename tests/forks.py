@@ -19,8 +19,8 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["sfm_kernel.spawn.worker", "sfm_kernel.mpi.engines", "mpi4py"])
 
 
-class _Fork:
-    """A ``spawn.process.Process`` that the fork server has started."""
+class Fork:
+    """What ``spawn.job.fresh`` starts, as a fork of the fork server."""
 
     def __init__(self, orders: int, report: int) -> None:
         given = [DupFd(fd) for fd in (orders, 1, 2, report)]
@@ -38,11 +38,6 @@ class _Fork:
     def send_signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, number)
-
-
-def start(orders: int, report: int, others: Sequence[int]) -> _Fork:
-    """What ``spawn.job.fresh`` does, with a fork, which inherits nothing else either."""
-    return _Fork(orders, report)
 
 
 def _become(given: Sequence[Any], environment: Mapping[str, str], folder: str) -> None:

@@ -17,10 +17,9 @@ Then it waits, and
 If it is killed itself, the engines are killed by the system (PR_SET_PDEATHSIG).
 It never runs a user's code and has one thread, so nothing a cell does can stop it.
 
-It stands apart from ``sfm_kernel.spawn``, from which it has the lifeline alone: ipyparallel's
-launcher starts it and signals it, engines lead a group but no session of their own, and their end
-goes to the controller, not to their owner. Once ``watch`` has begun, all it needs is signals and
-``waitid``: the forks of a job report on pipes, for which their owner has a loop.
+It stands apart from ``sfm_kernel.spawn``, but for the lifeline: ipyparallel's launchers start it
+and signal it, and the end of an engine is reported to the controller. A job's owner listens to
+pipes; this one waits for signals alone.
 """
 
 from __future__ import annotations

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-
-import cloudpickle
+from contextlib import ExitStack
 
 from sfm_kernel.endpoint import Endpoint
-from sfm_kernel.errors import WorldError
 from sfm_kernel.serving.owner import Attachment, Service
 from sfm_kernel.serving.process import serve
 from sfm_kernel.spawn.job import Job
-from sfm_kernel.spawn.report import GO
 from sfm_kernel.world import join
 
 
@@ -25,29 +21,14 @@ class LocalProcesses:
     def __init__(self, n: int) -> None:
         if type(n) is not int or n < 1:
             raise ValueError(f"a number of processes is 1 or more, not {n!r}")
-        self._job = Job("own", n, cloudpickle.dumps((serve, (), {})))
-        self._hold: Attachment | None = None
-        self.sfm: Endpoint = join(self._job.world, name="owner", guest=True)
-        try:
-            self._job.start()
-            self._job.order(GO)
-            while not self._are_there(n):
-                if self._job.ended():
-                    raise WorldError("a process ended before it could serve; stderr says why")
-            self._hold = Attachment(self.sfm, range(n), Service, "")  # or they end with the first
-        except BaseException:
-            self.close()
-            raise
-
-    def _are_there(self, n: int) -> bool:
-        with contextlib.suppress(TimeoutError):
-            self.sfm.wait_for(*range(n), timeout=0.5)
-            return True
-        return False
+        with ExitStack() as stack:
+            job = stack.enter_context(Job("own", n, serve))
+            self.sfm: Endpoint = stack.enter_context(join(job.world, name="owner", guest=True))
+            job.gather(self.sfm)
+            held = Attachment(self.sfm, range(n), Service, "")  # or they end with the first farm
+            stack.callback(held.release)
+            self._stack = stack.pop_all()
 
     def close(self) -> None:
         """End them. Harmless when repeated."""
-        if self._hold is not None:
-            self._hold.release()
-        self.sfm.close()
-        self._job.stop()
+        self._stack.close()

@@ -51,16 +51,12 @@ def fork() -> int:
             pid = os.fork()  # which are prepared for that
         if not pid:
             os.setsid()  # Ctrl-C is for the owner
-        else:
-            os.close(begins)
-            begins = -1
-            os.read(began, 1)  # its end: the fork has a group that signals can be sent to
     finally:
-        for fd in (began, begins):
-            if fd >= 0:
-                os.close(fd)
+        os.close(begins)
         if pid:
+            os.read(began, 1)  # its end: the fork has a group that signals can be sent to
             signal.pthread_sigmask(signal.SIG_SETMASK, former)
+        os.close(began)
     return pid
 
 

@@ -62,27 +62,23 @@ def guardian(world: str) -> Iterator[Callable[[str], None]]:
 
 
 def _main(world: str, noted: int) -> NoReturn:
-    """Be the guardian: end when the owner has ended well, or after cleaning up after it."""
+    """Be the guardian, which keeps nothing of the owner's but the pipe."""
     try:
-        _let_go(noted)
+        null = os.open(os.devnull, os.O_RDWR)
+        for number in range(3):
+            os.dup2(null, number)
+        for fd in map(int, os.listdir("/proc/self/fd")):
+            if fd > 2 and fd != noted:
+                with contextlib.suppress(OSError):  # the one that has read this list
+                    os.close(fd)
+        take_signals()
         _guard(world, noted)
     finally:
         os._exit(1)
 
 
-def _let_go(noted: int) -> None:
-    """Keep nothing of the owner's but the pipe: no stream, no descriptor, no handler of signals."""
-    null = os.open(os.devnull, os.O_RDWR)
-    for number in range(3):
-        os.dup2(null, number)
-    for fd in map(int, os.listdir("/proc/self/fd")):
-        if fd > 2 and fd != noted:
-            with contextlib.suppress(OSError):  # the one that has read this list
-                os.close(fd)
-    take_signals()
-
-
 def _guard(world: str, noted: int) -> None:
+    """End when the owner has ended well, or after cleaning up after it."""
     living: set[int] = set()
     folders = []
     with open(noted) as lines:

@@ -9,8 +9,9 @@ import secrets
 import selectors
 import sys
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, BinaryIO, Self
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 import cloudpickle
 
@@ -21,6 +22,9 @@ from sfm_kernel.spawn import process
 from sfm_kernel.spawn.process import Process
 from sfm_kernel.spawn.report import END, GO, JOINED, Result, died
 from sfm_kernel.watching import Watching
+
+if TYPE_CHECKING:
+    from sfm_kernel.endpoint import Endpoint
 
 GRACE = 2.0
 """Seconds between asking a process to stop and killing it."""
@@ -64,7 +68,7 @@ def run(
         raise ValueError(f"n is a number of processes, 1 or more, not {n!r}")
     if names is not None and len(names) != n:
         raise ValueError(f"{n} processes need {n} names, not {len(names)}: {list(names)}")
-    job = Job("run", n, cloudpickle.dumps((function, args, kwargs)), names)
+    job = Job("run", n, function, args, kwargs, names)
     path = os.fspath(record) if record else ""
     script = getattr(getattr(function, "__code__", None), "co_filename", "") if record else ""
     about: dict[str, Any] = {"end": detect, "hint": _HINT, "record": path, "script": script}
@@ -85,8 +89,8 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def fresh(orders: int, report: int, others: Sequence[int]) -> Process:
-    """Start a worker as a fresh Python, which inherits no other descriptor."""
+def fresh(orders: int, report: int) -> Process:
+    """Start a worker as a fresh Python: one pipe brings its orders, another takes its report."""
     words = process.python("sfm_kernel.spawn.worker", str(report))
     return process.start(words, stdin=orders, pass_fds=(report,))
 
@@ -98,55 +102,48 @@ class Job:
 
     Args:
         kind: the first word of the world's name.
-        size: how many processes.
-        work: ``(function, args, kwargs)``, pickled: each calls ``function(sfm, *args, **kwargs)``.
+        size: how many processes. Each calls ``function(sfm, *args, **kwargs)``.
         names: of the ranks; None: their numbers.
-        start: starts a worker, whose orders come from one pipe and whose report goes to another. A
-            fork has to close the rest, which are this process's ends of other workers' pipes, or
-            these would not see it end. None: ``fresh``.
     """
 
     def __init__(
         self,
         kind: str,
         size: int,
-        work: bytes,
+        function: Callable[..., Any],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] = MappingProxyType({}),
         names: Sequence[str] | None = None,
-        start: Callable[[int, int, Sequence[int]], Process] | None = None,
     ) -> None:
         self.world = f"{kind}-{os.getpid()}-{secrets.token_hex(4)}"
-        self._size, self._work, self._names = size, work, names
-        self._start = start or fresh
+        self._size, self._names = size, names
+        self._work = cloudpickle.dumps((function, args, dict(kwargs)))
         self._processes: list[Process] = []
         self._orders: list[BinaryIO] = []
         self._reports: list[int] = []
         self._accounts: list[Account] = []
 
-    def start(self) -> None:
-        """Start them. If one cannot be started, none is left."""
+    def __enter__(self) -> Self:
         try:
             for rank in range(self._size):
                 self._begin(rank)
         except BaseException:
-            self.stop()
+            self.__exit__()
             raise
-
-    def __enter__(self) -> Self:
-        self.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.stop()
+    def _start(self, orders: int, report: int) -> Process:
+        """Start the next worker. A fork has to close ``_orders``, or others would not see it end
+        with this process."""
+        return fresh(orders, report)
 
     def _begin(self, rank: int) -> None:
-        """Start the next process."""
         theirs, orders = os.pipe()
         self._orders.append(os.fdopen(orders, "wb"))
         report, reports = os.pipe()
         self._reports.append(report)
         try:
-            others = [one.fileno() for one in self._orders]
-            self._processes.append(self._start(theirs, reports, others))
+            self._processes.append(self._start(theirs, reports))
         finally:
             os.close(theirs)
             os.close(reports)
@@ -160,8 +157,25 @@ class Job:
         """The processes that were started, by rank."""
         return [one.pid for one in self._processes]
 
-    def results(self, timeout: float | None, watching: Watching) -> list[Any]:
-        """What the function returned in each process, by rank; see ``run``."""
+    def gather(self, guest: Endpoint, timeout: float = 120.0) -> None:
+        """Have the processes begin; returns when all of them are in the world, where ``guest`` is.
+
+        Raises:
+            ProcessFailed: one has ended instead. RecvTimeout: not all are there in time.
+        """
+        self.order(GO)
+        deadline = time.monotonic() + timeout
+        while True:
+            try:
+                return guest.wait_for(*range(self._size), timeout=0.2)
+            except RecvTimeout:
+                if any(one.poll() is not None for one in self._processes):
+                    self.results(GRACE)
+                if time.monotonic() > deadline:
+                    raise
+
+    def results(self, timeout: float | None, watching: Watching | None = None) -> list[Any]:
+        """What the function returned in each process, by rank; raises as ``run`` does."""
         deadline = None if timeout is None else time.monotonic() + timeout
         results: dict[int, Any] = {}
         reports = [bytearray() for _ in range(self._size)]
@@ -173,9 +187,11 @@ class Job:
                 if rest is not None and rest <= 0:
                     missing = [rank for rank in range(self._size) if rank not in results]
                     raise RecvTimeout(f"ranks {missing} had not returned within {timeout} s")
-                watching.check()
-                pause = max(0.0, watching.due - time.monotonic())
-                for event, _ in selector.select(pause if rest is None else min(rest, pause)):
+                if watching is not None:
+                    watching.check()
+                    pause = max(0.0, watching.due - time.monotonic())
+                    rest = pause if rest is None else min(rest, pause)
+                for event, _ in selector.select(rest):
                     report = reports[event.data]
                     data = os.read(event.fd, 1 << 20)
                     is_first = bool(data and not report)
@@ -196,10 +212,6 @@ class Job:
         process.wait(self._processes, GRACE)
         if mismatch := disagreement(self._accounts):
             raise mismatch
-
-    def ended(self) -> bool:
-        """Whether one of them has ended."""
-        return any(one.poll() is not None for one in self._processes)
 
     def order(self, word: bytes) -> None:
         """Give all of them an order: ``GO`` or ``END``."""
@@ -222,7 +234,7 @@ class Job:
             self._accounts.append(result.account)
         return pickle.loads(result.value)
 
-    def stop(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """End what still runs, within about ``GRACE`` seconds, and remove the world."""
         process.end(self._processes, GRACE)
         while self._orders:

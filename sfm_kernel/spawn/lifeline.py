@@ -1,10 +1,8 @@
 """How a process learns that its owner has ended, however that happened.
 
-A pipe or a socket whose other end only the owner holds: the kernel closes that with the owner. It
-carries the owner's orders, too; ``follow`` reads it.
-
-``die_with``: the kernel sends a signal. It needs no thread, and reaches a process that holds the
-GIL; only the parent can be such an owner.
+Only the owner holds the other end of a pipe or a socket, which the kernel closes with it; this also
+carries its orders (``follow``). Or the kernel sends a signal, which reaches a process that holds
+the GIL, too; only a parent can be such an owner (``die_with``).
 """
 
 from __future__ import annotations

@@ -19,11 +19,9 @@ class Process(Protocol):
     def pid(self) -> int: ...
 
     @property
-    def returncode(self) -> int | None:
-        """None until the process has ended, and ``poll`` has seen that."""
+    def returncode(self) -> int | None: ...
 
-    def poll(self) -> int | None:
-        """The return code, as ``subprocess`` has it: -n if signal n has killed the process."""
+    def poll(self) -> int | None: ...
 
     def send_signal(self, sig: int, /) -> None: ...
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -29,9 +29,9 @@ def run_at(monkeypatch: pytest.MonkeyPatch) -> Run:
     def run(layout: str, function: Callable[..., Any], *args: Any, **options: Any) -> list[Any]:
         sites = iter(layout)
 
-        def start(orders: int, report: int, others: Sequence[int]) -> Process:
+        def start(orders: int, report: int) -> Process:
             os.environ["SFM_SITE"] = next(sites)  # processes are started by rank
-            return forks.start(orders, report, others)
+            return forks.Fork(orders, report)
 
         monkeypatch.setattr("sfm_kernel.spawn.job.fresh", start)
         options = {"timeout": PATIENCE} | options

@@ -158,14 +158,8 @@ def rows_of(command: Sequence[str], what: str, folder: Path) -> Iterator[Row]:
     It is ended when the caller wants no more rows.
     """
     with tempfile.TemporaryFile("w+", dir=folder) as stderr:
-        process = start(
-            command,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            text=True,
-        )
+        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": stderr}
+        process = start(command, cwd=folder, text=True, **streams)
         said = []
         late = threading.Timer(LONGEST, end, [[process], _GRACE])
         late.daemon = True

@@ -97,13 +97,9 @@ class Examiner:
 
     def __init__(self) -> None:
         environment = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **os.environ}
-        self._process = process.start(
-            process.python("sfm_kernel.lessons.examine.examiner"),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
+        command = process.python("sfm_kernel.lessons.examine.examiner")
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self._process = process.start(command, text=True, env=environment, **pipes)
 
     def judged(self, request: Request) -> Verdict:
         """As ``judged``. Stop (KeyboardInterrupt) ends it; the examiner is of no use then."""

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-import cloudpickle
-
 from sfm_kernel.directory import root
 from sfm_kernel.errors import CollectiveMismatch, ProcessFailed, RecvTimeout
 from sfm_kernel.lessons.examine.cell import Attempt
@@ -105,15 +103,16 @@ def trial(check: Check, attempt: Attempt, size: int, seed: int) -> Trial:
 
 
 def _run(found: Trial, check: Check, works: Sequence[Work]) -> None:
-    sites = check.sites(found.size) if check.sites else []
-    job = _Forks(found.size, cloudpickle.dumps((call, (list(works),), {})), sites)
+    job = _Forks("check", found.size, call, [list(works)])
+    if check.sites:
+        job.sites = check.sites(found.size)
     watching = Watching(job.world, job.pids, _hangs, proof=_PROOF, every=_LOOK)
     try:
         with job:
             try:
                 outcomes = job.results(check.seconds, watching)
             except RecvTimeout:
-                _judge(found, job.folder)
+                _judge(found, os.path.join(root(), job.world))
                 return
             found.values = [one.value for one in outcomes]
             job.count(found)
@@ -151,12 +150,11 @@ def _hangs(why: str) -> None:
 class _Forks(Job):
     """Workers that are forks of this process, which has imported what they need."""
 
-    def __init__(self, size: int, work: bytes, sites: Sequence[str]) -> None:
-        super().__init__("check", size, work, start=self._fork)
-        self.folder, self._sites = os.path.join(root(), self.world), sites
+    sites: Sequence[str] = ()
 
-    def _fork(self, orders: int, report: int, others: Sequence[int]) -> Process:
-        site = self._sites[len(self.pids())] if self._sites else ""
+    def _start(self, orders: int, report: int) -> Process:
+        site = self.sites[len(self.pids())] if self.sites else ""
+        others = [one.fileno() for one in self._orders]
         return Fork(lambda: _work(orders, report, others, site))
 
     def _result(self, rank: int, report: bytes) -> Any:
@@ -187,9 +185,9 @@ class _Forks(Job):
 
     def _settled(self) -> list[dict[str, Any]]:
         """The processes, once nothing is on its way any more."""
-        deadline = time.monotonic() + _SETTLING
+        deadline, folder = time.monotonic() + _SETTLING, os.path.join(root(), self.world)
         while True:
-            ones: list[dict[str, Any]] = snapshot(self.folder)["processes"]
+            ones: list[dict[str, Any]] = snapshot(folder)["processes"]
             peers = [peer for one in ones for peer in one["peers"]]
             on_the_way = sum(one["sent"] for one in peers) - sum(one["arrived"] for one in peers)
             if on_the_way <= 0 or time.monotonic() >= deadline:

@@ -26,21 +26,8 @@ if TYPE_CHECKING:
 
 
 class Forked(BaseException):
-    """This process is a new rank: raised up to the launcher's first line, which runs the program.
-
-    Attributes:
-        words: the program.
-        environment: all of it.
-        launcher: the number of the launcher's process.
-        reports: the descriptor of the socket on which to report.
-    """
-
-    def __init__(
-        self, words: Sequence[str], environment: Mapping[str, str], launcher: int, reports: int
-    ) -> None:
-        super().__init__()
-        self.words, self.environment = words, environment
-        self.launcher, self.reports = launcher, reports
+    """This process is a new rank: raised up to the launcher's first line, which calls ``rank.main``
+    with the arguments of this exception."""
 
 
 class Child:
@@ -67,6 +54,16 @@ class Child:
         Forked: in the new rank.
     """
 
+    pid: int
+    prefix = b""
+    program: Native | None = None
+    ready = joined = finished = False
+    report: Report | None = None
+    status: int | None = None
+    code = 0
+    streams: Sequence[Stream] = ()
+    _input: Input | None = None
+
     def __init__(
         self,
         world: World,
@@ -77,16 +74,11 @@ class Child:
         selector: selectors.BaseSelector,
         heard: Callable[[Child, Report], None],
     ) -> None:
-        self.world, self.rank = world, world.next_rank()
+        self.socket, theirs = reports.pair()
+        self._attend(world, selector, heard)
         self.prefix = self.rank.label.encode() if label else b""
         self.program = program if isinstance(program, Native) else None
         self.ready = self.program is not None
-        self.joined = self.finished = False
-        self.report: Report | None = None
-        self.status: int | None = None
-        self.code = 0
-        self._selector, self._heard = selector, heard
-        self._socket, theirs = reports.pair()
         out, err = os.pipe(), os.pipe()
         keyboard = self.rank.nth == 0 and _is_terminal(0)
         stdin, typed = os.pipe() if keyboard else (_stdin(self.rank.nth), -1)
@@ -99,18 +91,28 @@ class Child:
                     execute(program, environment, launcher, theirs.detach())
                 raise Forked(program, environment, launcher, theirs.detach())
         except (OSError, Forked):
-            self._socket.close()
+            self._close_socket()
             _close(out[0], err[0], typed)
             raise
         finally:
             theirs.close()
             _close(out[1], err[1], stdin)
-        self._socket.setblocking(False)
         pairs = zip((out[0], err[0]), outputs, strict=True)
         about = self.prefix, selector, self.rank.world > 0  # no spawned program is run by `rank`
-        self._streams = [Stream(fd, output, *about) for fd, output in pairs]
+        self.streams = [Stream(fd, output, *about) for fd, output in pairs]
         self._input = Input(0, typed, selector) if keyboard else None
-        selector.register(self._socket, selectors.EVENT_READ, self._hear)
+
+    def _attend(
+        self,
+        world: World,
+        selector: selectors.BaseSelector,
+        heard: Callable[[Child, Report], None],
+    ) -> None:
+        """Be the world's next rank, whose reports come from ``socket``."""
+        self.world, self.rank = world, world.next_rank()
+        self._selector, self._heard = selector, heard
+        self.socket.setblocking(False)
+        selector.register(self.socket, selectors.EVENT_READ, self._hear)
 
     def signal(self, number: int) -> None:
         """Send a signal to the process and to what it has started."""
@@ -120,12 +122,12 @@ class Child:
     def release(self) -> None:
         """Let it leave the world and end."""
         with contextlib.suppress(OSError):
-            self._socket.shutdown(1)
+            self.socket.shutdown(1)
 
     def answer(self, words: Mapping[str, Any]) -> None:
         """Answer its request for processes."""
         with contextlib.suppress(OSError):
-            self._socket.send(json.dumps(words).encode())
+            self.socket.send(json.dumps(words).encode())
 
     def reap(self) -> bool:
         """Whether it has ended since the last call; all its output has been passed on then."""
@@ -133,9 +135,7 @@ class Child:
             return False
         if not os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
             return False
-        self.signal(
-            signal.SIGTERM
-        )  # what it started; its number is its until reaped
+        self.signal(signal.SIGTERM)  # what it started; its number is its own until it is reaped
         self.code = code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         self.drain()
         while self._hear():
@@ -153,27 +153,12 @@ class Child:
 
     def drain(self) -> None:
         """Pass on what it has written."""
-        for stream in self._streams:
+        for stream in self.streams:
             stream.drain()
-
-    def watch(self) -> None:
-        """Read its output as long as there is room for it."""
-        for stream in self._streams:
-            stream.watch()
-
-    def due(self) -> float | None:
-        """When ``show`` should be called next."""
-        return min(filter(None, (stream.due() for stream in self._streams)), default=None)
-
-    def show(self, now: float) -> None:
-        """Show starts of lines that have waited long enough."""
-        for stream in self._streams:
-            if (due := stream.due()) and due <= now:
-                stream.show()
 
     def close(self) -> None:
         """Close all pipes; it has ended."""
-        for stream in self._streams:
+        for stream in self.streams:
             stream.close()
         if self._input is not None:
             self._input.close()
@@ -182,7 +167,7 @@ class Child:
     def _hear(self) -> bool:
         """Take a report; whether there was one."""
         try:
-            report = reports.receive(self._socket) if self._socket.fileno() >= 0 else None
+            report = reports.receive(self.socket) if self.socket.fileno() >= 0 else None
         except BlockingIOError:
             return False
         if report is None:
@@ -193,9 +178,9 @@ class Child:
         return True
 
     def _close_socket(self) -> None:
-        if self._socket.fileno() >= 0:
-            self._selector.unregister(self._socket)
-            self._socket.close()
+        if self.socket.fileno() >= 0:
+            self._selector.unregister(self.socket)
+            self.socket.close()
 
 
 def _is_terminal(fd: int) -> bool:

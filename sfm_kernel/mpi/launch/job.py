@@ -20,20 +20,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sfm_kernel.directory import remove_world
-from sfm_kernel.mpi.launch import reports, spawning
+from sfm_kernel.mpi.launch import reports, spawning, wording
 from sfm_kernel.mpi.launch.child import Child
 from sfm_kernel.mpi.launch.lone import Singleton
 from sfm_kernel.mpi.launch.native import Native
 from sfm_kernel.mpi.launch.reports import Report
-from sfm_kernel.mpi.launch.wording import (
-    ABSENT,
-    DIED,
-    IN_WORDS,
-    UNFINISHED,
-    deed,
-    too_soon,
-    unfinished,
-)  # fmt: skip
 from sfm_kernel.mpi.launch.worlds import MOST, World, claim, environment
 from sfm_kernel.spawn.forked import signals
 from sfm_kernel.spawn.guardian import guardian
@@ -126,7 +117,7 @@ class Job:
                     self._step()
                 self._end_others()  # there are none: it shows what failed
                 if self._stopped is None and self._failure is None:
-                    self._say("\n".join(unfinished(self._children, self._unfinished)))
+                    self._say("\n".join(wording.unfinished(self._children, self._unfinished)))
                 self._write_all()
             finally:
                 if os.getpid() == self._pid:
@@ -159,9 +150,7 @@ class Job:
             rank.prepare()
         if self._serve is not None:
             fd, world = self._serve[0], self._worlds[0]
-            singleton = Singleton(world, fd, self._selector, self._heard, self._ended)
-            self._children.append(singleton)
-            world.children.append(singleton)
+            self._add(Singleton(world, fd, self._selector, self._heard, self._ended))
         for number, (size, program) in enumerate(self._programs):
             own = {"SFM_MPI_APPNUM": str(number)} if len(self._programs) > 1 else {}
             if isinstance(program, Native) and program.temporary:
@@ -174,9 +163,12 @@ class Job:
         whole = {**self._environment, **own, **world.environment()}
         outputs, selector = (self._out, self._err), self._selector
         child = Child(world, program, whole, outputs, self._label, selector, self._heard)
-        self._children.append(child)
-        world.children.append(child)
+        self._add(child)
         self._note(f"+{child.pid}")
+
+    def _add(self, child: Child) -> None:
+        self._children.append(child)
+        child.world.children.append(child)
 
     def _spawn(self, asker: Child, asked: str) -> None:
         """Start what a rank asks for."""
@@ -187,15 +179,17 @@ class Job:
         return [child for child in self._children if child.status is None]
 
     def _step(self) -> None:
-        for child in self._children:
-            child.watch()
-        due = [*self._timers.values(), *filter(None, (one.due() for one in self._children))]
+        streams = [stream for child in self._children for stream in child.streams]
+        for stream in streams:
+            stream.watch()
+        due = [*self._timers.values(), *filter(None, (stream.due() for stream in streams))]
         rest = max(0.0, min(due) - time.monotonic()) if due else None
         for key, _ in self._selector.select(rest):
             key.data()
         now = time.monotonic()
-        for child in self._children:
-            child.show(now)
+        for stream in streams:
+            if (at := stream.due()) and at <= now:
+                stream.show()
         for action in [action for action, at in self._timers.items() if at <= now]:
             del self._timers[action]
             action()
@@ -248,7 +242,7 @@ class Job:
             self._unfinished.append((child, report.text))
         elif report.kind == reports.SPAWN:
             self._spawn(child, report.text)
-        elif child.world.refuse(too_soon(child, report)):
+        elif child.world.refuse(wording.too_soon(child, report)):
             pass
         elif report.kind == reports.FINISHED:
             child.finished = True
@@ -285,13 +279,13 @@ class Job:
         self._ending = True
         failed, report = self._failure
         others = [one for one in self._running() if one is not failed]
-        text = "" if report.kind in IN_WORDS else report.text
+        text = "" if report.kind in wording.IN_WORDS else report.text
         if len(self._children) > 1:
-            done = deed(failed, report)
+            done = wording.deed(failed, report)
             rest = "\nsfm:" if "\n" in done else ";"
             text += f"sfm: {failed.rank} {done}{rest} the other ranks were ended\n"
         elif report.kind not in (reports.RAISED, reports.EXITED):
-            text += f"sfm: the program {deed(failed, report)}\n"
+            text += f"sfm: the program {wording.deed(failed, report)}\n"
         self._err.say(text, failed.prefix)
         for child in others if report.kind != reports.ABORTED else self._running():
             child.signal(signal.SIGTERM)
@@ -310,16 +304,16 @@ class Job:
     def _ended(self, child: Child) -> None:
         if not child.has_left_processes():
             self._note(f"-{child.pid}")
-        if self._stopped is not None or child.report or child.world.refuse(too_soon(child)):
+        if self._stopped is not None or child.report or child.world.refuse(wording.too_soon(child)):
             pass
         elif child.status:
-            report = Report(DIED, child.status)
+            report = Report(wording.DIED, child.status)
             if child.finished and child.code >= 0:
                 self._has_returned(child, report)
             else:
                 self._failed(child, report)
         elif child.joined and not child.finished:
-            self._failed(child, Report(UNFINISHED, 1))
+            self._failed(child, Report(wording.UNFINISHED, 1))
         self._end_vain_waits()
         self._release_if_done()
 
@@ -328,13 +322,13 @@ class Job:
         if not self._returned and not self._ending:
             self._returned = report.status
             who = str(child.rank) if len(self._children) > 1 else "the program"
-            self._err.say(f"sfm: {who} {deed(child, report)}\n", child.prefix)
+            self._err.say(f"sfm: {who} {wording.deed(child, report)}\n", child.prefix)
 
     def _end_vain_waits(self) -> None:
         """End all if a rank has ended without MPI_Init, in which others wait for it."""
         for world in self._worlds:
             if absent := world.absent():
-                self._failed(absent, Report(ABSENT, 1))
+                self._failed(absent, Report(wording.ABSENT, 1))
 
     def _release_if_done(self) -> None:
         for world in self._worlds:

@@ -33,17 +33,11 @@ class Singleton(Child):
         heard: Callable[[Child, Report], None],
         ended: Callable[[Child], None],
     ) -> None:
-        self.world, self.rank = world, world.next_rank()
-        self.prefix, self.program = b"", None
         self.ready = self.joined = True
-        self.finished = False
-        self.report, self.status, self.code = None, None, 0
-        self._selector, self._heard, self._ended = selector, heard, ended
-        self._socket = socket.socket(fileno=reports)
-        self._streams, self._input = [], None
-        self.pid = _peer(self._socket)
-        self._socket.setblocking(False)
-        selector.register(self._socket, selectors.EVENT_READ, self._hear)
+        self._ended = ended
+        self.socket = socket.socket(fileno=reports)
+        self.pid = _peer(self.socket)
+        self._attend(world, selector, heard)
         self.answer({"ready": True})
 
     def signal(self, number: int) -> None:
@@ -60,7 +54,7 @@ class Singleton(Child):
 
     def _hear(self) -> bool:
         heard = super()._hear()
-        if self.status is None and self._socket.fileno() < 0:
+        if self.status is None and self.socket.fileno() < 0:
             self.status = 0
             self._ended(self)
         return heard

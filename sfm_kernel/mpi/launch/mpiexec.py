@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _launch(sys.argv[1:] if arguments is None else arguments)
     except Forked as new:
-        given = new.words, new.environment, new.launcher, new.reports
+        given = new.args
     from sfm_kernel.mpi.launch import rank
 
     return rank.main(*given)  # here, where nothing of the launcher is left on the stack
@@ -79,7 +79,7 @@ def _launch(arguments: Sequence[str]) -> int:
             detach()  # the process waits for its own children, and not for this one
             return Job([], serve=(int(arguments[1]), arguments[2])).run()
         if arguments[:1] == ["--words"]:
-            arguments = [*arguments[2:], *_told(int(arguments[1]))]
+            arguments = [*arguments[2:], *_words_from(int(arguments[1]))]
         about = parse(arguments)._asdict()
         with sources.prepared(about.pop("programs"), about.pop("fast")) as programs:
             return Job(programs, **about).run()
@@ -94,7 +94,7 @@ def _launch(arguments: Sequence[str]) -> int:
         return 1
 
 
-def _told(fd: int) -> list[str]:
+def _words_from(fd: int) -> list[str]:
     """The rest of the command line, which a notebook writes into a pipe once it is known.
 
     Raises:

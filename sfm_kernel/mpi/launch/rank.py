@@ -1,7 +1,7 @@
 """A process of an MPI program: a fork of the launcher.
 
-Who it is stands in the environment: SFM_MPI_WORLD, SFM_MPI_RANK, SFM_MPI_SIZE. It joins the world
-when the program imports ``mpi4py.MPI``, and leaves it when all ranks are done.
+SFM_MPI_WORLD, SFM_MPI_RANK and SFM_MPI_SIZE say which rank it is. It joins the world when the
+program imports ``mpi4py.MPI``, and leaves it when all ranks are done.
 """
 
 from __future__ import annotations
@@ -73,19 +73,19 @@ def main(
     os.environ.update(native.with_library())  # for what it starts
     library.install()
     error = _ended_by(words)
-    told = Report(reports.FINISHED) if error is None else report(error)
+    end = Report(reports.FINISHED) if error is None else report(error)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # from here on there is nothing to interrupt
-    if told.status:
+    if end.status:
         flush()
-        _tell(told)
+        _send(end)
         if library.is_running():  # without MPI_Finalize, which would wait for all
             atexit._run_exitfuncs()
-            os._exit(told.status)
-    sys.exit(told.status)
+            os._exit(end.status)
+    sys.exit(end.status)
 
 
 def _ended_by(words: Sequence[str]) -> BaseException | None:
-    """Run the program; what has ended it, if it has not come to its end."""
+    """Run the program; the exception that has ended it, or None."""
     runs = True
 
     def interrupt(number: int, frame: object) -> None:
@@ -95,7 +95,7 @@ def _ended_by(words: Sequence[str]) -> BaseException | None:
     signal.signal(signal.SIGINT, interrupt)
     try:
         try:
-            _tell(Report(reports.READY))
+            _send(Report(reports.READY))
             program.run(words)
         except BaseException as error:  # noqa: BLE001 - whatever it is, the launcher shows it
             runs = False
@@ -110,7 +110,7 @@ def _ended_by(words: Sequence[str]) -> BaseException | None:
 
 @atexit.register  # early, so that it runs late: what else is registered may still use MPI
 def _leave() -> None:
-    """Nobody leaves before all are done, also who has not used MPI."""
+    """Stay until all ranks are done, even if this one has not used MPI."""
     if _launcher is not None:
         flush()
         if library.is_running():
@@ -120,13 +120,13 @@ def _leave() -> None:
 
 
 def _finish() -> None:
-    """Tell the launcher that this rank needs nobody any more; it stays for those that send to it.
+    """Report that this rank needs no other any more; it stays for those that send to it.
 
     Blocks: until all ranks have said so, or ended.
     """
     from sfm_kernel.endpoint.seen import account
 
-    _tell(Report(reports.FINISHED, 0, json.dumps(account())))
+    _send(Report(reports.FINISHED, 0, json.dumps(account())))
     if "sfm_kernel.endpoint.endpoint" in sys.modules:  # else there is nothing to observe
         from sfm_kernel.endpoint.bystanders import rest
         from sfm_kernel.endpoint.endpoint import open_endpoints
@@ -167,7 +167,7 @@ def flush() -> None:
             stream.flush()
 
 
-def _tell(report: Report) -> None:
+def _send(report: Report) -> None:
     if _launcher is not None:
         reports.send(_launcher, report)
 
@@ -185,16 +185,16 @@ def _has_ended(seconds: float | None) -> bool:
 
 
 def report(error: BaseException) -> Report:
-    """What the launcher learns about what ended the program."""
+    """The report about the exception that has ended the program."""
     if isinstance(error, SystemExit):
         status = exit_status(error.code)
         text = "" if isinstance(error.code, int) else f"{error.code}\n"
         return Report(reports.EXITED if status else reports.FINISHED, status, text)
     if error.__traceback__ is not None:
-        error.__traceback__ = error.__traceback__.tb_next  # that of who has run the program
+        error.__traceback__ = error.__traceback__.tb_next  # without `_ended_by`
     if isinstance(error, KeyboardInterrupt):
         status = 128 + signal.SIGINT
-        return Report(reports.INTERRUPTED, status, program.place(error))
+        return Report(reports.INTERRUPTED, status, program.location(error))
     is_lost = reports.is_lost(error) or library.is_lost(error)
     kind = reports.LOST if is_lost else reports.RAISED
     return Report(kind, 1, _traceback(error))
