@@ -145,11 +145,10 @@ class Child:
 
     def has_left_processes(self) -> bool:
         """Whether something that it has started lives on."""
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, 0)
-        except ProcessLookupError:
-            return False
-        return True
+            return True
+        return False
 
     def drain(self) -> None:
         """Pass on what it has written."""

@@ -196,7 +196,7 @@ def _parser(command: str) -> argparse.ArgumentParser:
     )
     size = f"how many processes, 1 to {MOST_RANKS}; default {DEFAULT_SIZE}"
     parser.add_argument(
-        "-n", "-np", "--np", dest="size", type=_size, default=DEFAULT_SIZE, help=size
+        "-n", "-np", "--np", dest="size", type=ranks, default=DEFAULT_SIZE, help=size
     )
     parser.add_argument("-l", "--label", action="store_true", help="begin each line with its rank")
     limit = "end all after so many seconds, and tell where they were"
@@ -212,7 +212,8 @@ def _parser(command: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _size(text: str) -> int:
+def ranks(text: str) -> int:
+    """A number of ranks in a command line, for argparse."""
     if not text.isdigit() or not 1 <= int(text) <= MOST_RANKS:
         raise argparse.ArgumentTypeError(f"a number from 1 to {MOST_RANKS}, not {text!r}")
     return int(text)
