@@ -55,9 +55,9 @@ def command(pool: str, workers: int) -> list[str]:
 @contextlib.contextmanager
 def _farm(workers: int) -> Iterator[Run]:
     from sfm_kernel import farm
-    from sfm_kernel.serving import OwnProcesses
+    from sfm_kernel.serving import LocalProcesses
 
-    own = OwnProcesses(workers)
+    own = LocalProcesses(workers)
     try:
         with farm.connect(own.sfm) as pool:
             yield lambda count, ms, chunk: list(pool.map(task, [ms] * count, chunk=chunk))

@@ -9,7 +9,7 @@
 In a notebook: ``%load_ext sfm_kernel``, then ``%sfm start 4``.
 
 The import rule (checked by import-linter, see pyproject.toml): each layer uses only those to its
-left, ``errors <- c <- message <- transport <- directory <- endpoint <- world, launch <-
+left, ``errors <- c <- message <- transport <- directory <- endpoint <- world, spawn <-
 collectives, serving, records <- mpi, speedes, farm, mapreduce, remote <- plots <- lessons <-
 jupyter``. ``observe`` reads segments from outside and imports only ``errors`` and ``_native``.
 """
@@ -57,8 +57,8 @@ if TYPE_CHECKING:
         WorldGone,
         WouldBlock,
     )
-    from sfm_kernel.launch import run
     from sfm_kernel.message import Message, decode, encode
+    from sfm_kernel.spawn.job import run
     from sfm_kernel.world import join
 
 __all__ = [
@@ -108,14 +108,14 @@ __all__ = [
 _PLACES = {
     "sfm_kernel.collectives": ["Group"],
     "sfm_kernel.endpoint": ["Callback", "Context", "Endpoint"],
-    "sfm_kernel.launch": ["run"],
     "sfm_kernel.message": ["Message", "decode", "encode"],
+    "sfm_kernel.spawn.job": ["run"],
     "sfm_kernel.world": ["join"],
 }
 """Where names come from that are no errors."""
 
 _PLACE = {name: module for module, names in _PLACES.items() for name in names}
-_PARTS = ("collectives", "directory", "endpoint", "errors", "launch", "message",
+_PARTS = ("collectives", "directory", "endpoint", "errors", "message", "spawn",
           "transport", "watching", "world")  # fmt: skip
 """Modules that are there after ``import sfm_kernel``."""
 

@@ -266,7 +266,7 @@ class Executor(futures.Executor):
     one), or on so many processes of its own, which end with it."""
 
     def __init__(self, workers: Farm | Endpoint | int | None = None) -> None:
-        own = serving.OwnProcesses(workers) if isinstance(workers, int) else None
+        own = serving.LocalProcesses(workers) if isinstance(workers, int) else None
         given = (workers.sfm, workers.workers) if isinstance(workers, Farm) else (workers, None)
         self._farm = connect(*((own.sfm, None) if own else given))
         self._tasks = _Futures(self._farm)

@@ -217,7 +217,7 @@ def sfm_dir() -> Path:
 @pytest.fixture
 def forked(monkeypatch: pytest.MonkeyPatch) -> None:
     """``sfm_kernel.run`` starts forks of one process: see ``tests.forks``."""
-    monkeypatch.setattr("sfm_kernel.launch.subprocess", forks.POPEN)
+    monkeypatch.setattr("sfm_kernel.spawn.job.fresh", forks.Fork)
 
 
 _numbers = itertools.count()

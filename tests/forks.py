@@ -2,7 +2,7 @@
 
 A fresh Python spends most of a short test's time on imports. Folders whose tests are about what
 processes say to each other use these; that ``run`` starts fresh ones is tested in
-``unit/test_run.py``. What they do is the same, from ``launched.main`` on.
+``unit/test_run.py``. From ``worker.main`` on, both do the same.
 """
 
 from __future__ import annotations
@@ -11,55 +11,37 @@ import contextlib
 import multiprocessing
 import os
 import signal
-import subprocess
 from collections.abc import Mapping, Sequence
 from multiprocessing.reduction import DupFd
-from types import SimpleNamespace
 from typing import Any
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["sfm_kernel.launched", "sfm_kernel.mpi.engines", "mpi4py"])
+_CONTEXT.set_forkserver_preload(["sfm_kernel.spawn.worker", "sfm_kernel.mpi.engines", "mpi4py"])
 
 
-class _Fork:
-    """What ``subprocess.Popen`` is for ``sfm_kernel.launch``."""
+class Fork:
+    """What ``spawn.job.fresh`` starts, as a fork of the fork server."""
 
-    def __init__(
-        self, command: Sequence[str], *, stdin: int, pass_fds: tuple[int], start_new_session: bool
-    ) -> None:
-        assert "sfm_kernel.launched" in command and stdin == subprocess.PIPE
-        read, write = os.pipe()
-        given = [DupFd(fd) for fd in (read, 1, 2, *pass_fds)]
-        self._process = _CONTEXT.Process(
-            target=_become, args=(given, dict(os.environ), os.getcwd()), daemon=False
-        )
-        self.stdin = os.fdopen(write, "wb")
-        try:
-            self._process.start()
-        finally:
-            os.close(read)
+    def __init__(self, orders: int, report: int) -> None:
+        given = [DupFd(fd) for fd in (orders, 1, 2, report)]
+        arguments = given, dict(os.environ), os.getcwd()
+        self._process = _CONTEXT.Process(target=_become, args=arguments, daemon=False)
+        self._process.start()
         assert self._process.pid is not None
         self.pid: int = self._process.pid
 
     def poll(self) -> int | None:
         return self._process.exitcode
 
-    def wait(self, timeout: float | None = None) -> int:
-        self._process.join(timeout)
-        code = self.poll()
-        if code is None:
-            raise subprocess.TimeoutExpired("a fork", timeout or 0.0)
-        return code
+    returncode = property(poll)
 
-    def terminate(self) -> None:
-        self._process.terminate()
-
-    def kill(self) -> None:
-        self._process.kill()
+    def send_signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, number)
 
 
 def _become(given: Sequence[Any], environment: Mapping[str, str], folder: str) -> None:
-    """Be what ``python -m sfm_kernel.launched`` is."""
+    """Be what ``python -m sfm_kernel.spawn.worker`` is."""
     os.setsid()
     with contextlib.suppress(FileNotFoundError):
         os.chdir(folder)
@@ -70,10 +52,6 @@ def _become(given: Sequence[Any], environment: Mapping[str, str], folder: str) -
         os.dup2(fd, number)
         os.close(fd)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    from sfm_kernel import launched
+    from sfm_kernel.spawn import worker
 
-    launched.main(report)
-
-
-POPEN = SimpleNamespace(Popen=_Fork, PIPE=subprocess.PIPE, TimeoutExpired=subprocess.TimeoutExpired)
-"""What ``sfm_kernel.launch`` takes for ``subprocess``."""
+    worker.main(report)

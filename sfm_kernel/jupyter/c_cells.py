@@ -25,8 +25,7 @@ from sfm_kernel.c.functions import functions, problem
 from sfm_kernel.c.text import Declared, declared, defines_main
 from sfm_kernel.jupyter import programs
 from sfm_kernel.jupyter.lines import Lines
-from sfm_kernel.mpi.launch.crew import MOST_RANKS
-from sfm_kernel.mpi.launch.mpiexec import DEFAULT_SIZE
+from sfm_kernel.mpi.launch.mpiexec import DEFAULT_SIZE, ranks
 
 LANGUAGES = ("c", "c++")
 
@@ -166,7 +165,7 @@ class _Parser(argparse.ArgumentParser):
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:
     parser = _Parser(prog=f"%%sfm {words[0]}", usage=_USAGE, add_help=False, allow_abbrev=False)
-    parser.add_argument("-n", "-np", dest="size", type=_ranks)
+    parser.add_argument("-n", "-np", dest="size", type=ranks)
     parser.add_argument("--fast", action="store_true")
     parser.add_argument("--stdin")
     parser.add_argument("--timeout")
@@ -179,12 +178,6 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     found = parser.parse_args(options)
     found.words = rest
     return found
-
-
-def _ranks(text: str) -> int:
-    if not text.isdigit() or not 1 <= int(text) <= MOST_RANKS:
-        raise argparse.ArgumentTypeError(f"a number from 1 to {MOST_RANKS}, not {text!r}")
-    return int(text)
 
 
 def _size(words: list[str], engines: _Engines) -> tuple[int, list[str]]:

@@ -26,7 +26,7 @@ from jupyter_client.session import DELIM
 from sfm_kernel.directory.sites import SITE as TOLD_SITE
 from sfm_kernel.jupyter.places import DIRECTORY, SITE, forget_keys, world_key, world_name
 from sfm_kernel.jupyter.sites import TOLD
-from sfm_kernel.jupyter.supervisor import die_with
+from sfm_kernel.spawn.lifeline import die_with
 
 PARENT = "SFM_PARENT"
 """The environment variable with the process to end with."""

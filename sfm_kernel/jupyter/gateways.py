@@ -14,14 +14,17 @@ import os
 import signal
 import sys
 import time
-from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from sfm_kernel.directory.cleaning import remove_sites, sites_folder
-from sfm_kernel.jupyter import gateway
+from sfm_kernel.jupyter.gateway import run
 from sfm_kernel.jupyter.places import world_name
 from sfm_kernel.jupyter.sites import LOOPBACK, TOLD, Sites
-from sfm_kernel.jupyter.supervisor import die_with, wait_for_connection
+from sfm_kernel.jupyter.supervisor import wait_for_connection
+from sfm_kernel.spawn.forked import Fork
+from sfm_kernel.spawn.lifeline import die_with
+from sfm_kernel.spawn.process import end
 
 _LOOK = 0.25
 _SIGNALS = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT}
@@ -39,38 +42,31 @@ def main(arguments: list[str]) -> None:
     os.umask(0o077)
     connection = wait_for_connection(path, parent)
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-    running: dict[int, tuple[str, float]] = {}  # pid -> site, and when it was started
+    running: dict[Fork, tuple[str, float]] = {}  # to its site, and when it was started
     waiting = dict.fromkeys(sites.names, 0.0)  # site -> when to start it
     while os.getppid() == parent:
         for name in [name for name, at in waiting.items() if time.monotonic() >= at]:
             del waiting[name]
-            running[_start(name, connection, sites)] = name, time.monotonic()
+            gateway = Fork(partial(_serve, name, connection, sites, os.getpid()))
+            running[gateway] = name, time.monotonic()
         got = signal.sigtimedwait(_SIGNALS, _LOOK)
         if got is not None and got.si_signo == signal.SIGTERM:
             break
-        for pid in [pid for pid in running if os.waitpid(pid, os.WNOHANG)[0]]:
-            name, began = running.pop(pid)
+        for ended in [one for one in running if one.poll() is not None]:
+            name, began = running.pop(ended)
             waiting[name] = max(time.monotonic(), began + _PAUSE)
-    for pid in running:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)  # it has nothing that anybody would miss
-    for pid in running:
-        os.waitpid(pid, 0)
+    end(list(running), 0)  # they hold nothing that anybody would miss
     _remove(world_name(connection))
 
 
-def _start(name: str, connection: dict[str, Any], sites: Sites) -> int:
-    own = os.getpid()
-    if pid := os.fork():
-        return pid
+def _serve(name: str, connection: dict[str, Any], sites: Sites, parent: int) -> None:
+    """Be the gateway of a site, in a fork."""
+    die_with(parent)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     try:
-        die_with(own)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-        gateway.run(connection, ["--site", name, "--bind", LOOPBACK, *sites.options])
-    except BaseException as problem:  # noqa: BLE001 - a fork never returns into its parent's code
+        run(connection, ["--site", name, "--bind", LOOPBACK, *sites.options])
+    except BaseException as problem:  # noqa: BLE001 - whatever it is, it is shown
         print(f"sfm: the gateway of {name}: {problem}", file=sys.stderr, flush=True)
-    finally:
-        os._exit(0)
 
 
 def _remove(world: str) -> None:

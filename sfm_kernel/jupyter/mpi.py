@@ -55,10 +55,10 @@ def run(words: Sequence[str], engines: int) -> None:
     """
     words = [*(["-n", str(engines)] if engines else []), *words]
     try:
-        wish = mpiexec.parse(words, "%sfm run")
+        command = mpiexec.parse(words, "%sfm run")
     except mpiexec.WrongUsage as problem:
         raise UsageError(f"%sfm run: {problem}") from None
     except SystemExit:  # -h
         return
-    ranks = sum(size for size, _ in wish.programs)
+    ranks = sum(size for size, _ in command.programs)
     programs.run([*(["--label"] if ranks > 1 else []), *words])

@@ -17,6 +17,7 @@ from typing import Any
 
 from sfm_kernel.jupyter.cell import CellFailed, CellInterrupted
 from sfm_kernel.jupyter.keyboard import END, Keyboard
+from sfm_kernel.spawn.process import start as start_process
 
 # `python -m sfm_kernel.mpi`, but for the first folder of sys.path, the current one: a file there
 # could take the place of one of Python's own modules. -P would be the program's, too.
@@ -64,14 +65,13 @@ def launcher(
     told, tells = os.pipe()
     options = ["--words", str(told), "--lifeline", str(lifeline)]
     try:
-        process = subprocess.Popen(
+        process = start_process(  # in its own session: Stop signals this kernel's group
             [sys.executable, "-c", _LAUNCHER, *options],
+            env={**os.environ, **(environment or {})},
+            pass_fds=(lifeline, told),
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, **(environment or {})},
-            pass_fds=(lifeline, told),
-            start_new_session=True,  # Stop signals this kernel's group, and the launcher but once
         )
     except BaseException:
         os.close(held)

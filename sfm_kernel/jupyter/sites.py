@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +23,7 @@ from sfm_kernel.errors import BadName
 from sfm_kernel.gateway.options import bytes_per_second, seconds
 from sfm_kernel.jupyter.names import MOST_ENGINES, take_options
 from sfm_kernel.jupyter.places import make_private
+from sfm_kernel.spawn import process
 
 TOLD = "SFM_SITES"
 """The environment variable with the sites of a cluster that was started with some."""
@@ -101,26 +101,14 @@ class Gateways:
         log = os.path.join(cluster.profile_dir, "log", f"gateways-{cluster.cluster_id}.log")
         make_private(log)
         path = cluster.controller.connection_files["engine"]
-        # -P: as for engines, see ``cluster``.
-        command = [sys.executable, "-P", "-m", "sfm_kernel.jupyter.gateways"]
-        command += [str(os.getpid()), path, told]
+        words = process.python("sfm_kernel.jupyter.gateways", str(os.getpid()), path, told)
         with open(log, "ab") as output:
-            self._running = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
+            streams = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": output}
+            self._running = process.start(words, **streams)
 
     def end(self) -> None:
         """End them, after all engines; returns when the folders of their sites are gone, too."""
-        self._running.terminate()
-        try:
-            self._running.wait(_PATIENCE)
-        except subprocess.TimeoutExpired:
-            self._running.kill()
-            self._running.wait()
+        process.end([self._running], _PATIENCE)
 
 
 def take_sites(words: Sequence[str]) -> tuple[list[str], Sites | None]:

@@ -10,18 +10,21 @@ engine (numpy loaded), against 40 MB and a nanny of 30 MB.
 Then it waits, and
 - ends the engines when its parent has died, however that happened, or on SIGTERM. An engine that
   ignores SIGTERM, or holds the GIL, is killed after ``GRACE``; so are processes it had started.
-- tells the controller about an engine that ended, so that whoever waits for its reply gets an
+- reports the end of an engine to the controller, so that a client that waits for its reply gets an
   error at once. This, and signals, are what ipyparallel's nannies do.
 - after the death of its parent removes the world and the files, since nobody else will.
 
 If it is killed itself, the engines are killed by the system (PR_SET_PDEATHSIG).
 It never runs a user's code and has one thread, so nothing a cell does can stop it.
+
+It stands apart from ``sfm_kernel.spawn``, but for the lifeline: ipyparallel's launchers start it
+and signal it, and the end of an engine is reported to the controller. A job's owner listens to
+pipes; this one waits for signals alone.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import importlib
 import json
@@ -34,6 +37,7 @@ from typing import Any
 
 from sfm_kernel.jupyter.places import remove_files, world_name
 from sfm_kernel.jupyter.sites import settle
+from sfm_kernel.spawn.lifeline import die_with
 
 GRACE = 1.0
 """Seconds between an engine's SIGTERM and its SIGKILL."""
@@ -44,7 +48,6 @@ _LOOK = 0.25
 _PATIENCE = 20
 """Seconds that the controller gets to take the news of an engine's end."""
 
-_PR_SET_PDEATHSIG = 1
 _SIGNALS = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT}
 
 _PRELOADED = (
@@ -209,13 +212,6 @@ def _become_engine(rank: int, connection: dict[str, Any], arguments: list[str]) 
     own.append("--IPEngine.max_heartbeat_misses=0")
     # Not through IPP_CONNECTION_INFO: it holds the cluster's keys, and cells see the environment.
     IPEngine.launch_instance([*own, *arguments], connection_info_env=json.dumps(connection))
-
-
-def die_with(parent: int) -> None:
-    """Have the system kill this process, a child of ``parent``, when that dies."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before the call
-        os._exit(1)
 
 
 def _kill_groups(groups: Iterable[int], number: int) -> None:

@@ -23,10 +23,10 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import threading
 
 from sfm_kernel.relay.lock import is_held
+from sfm_kernel.spawn import process
 
 DETACHED = "--detached"
 """The argument with which the world comes through stdin, and the process leaves its parent."""
@@ -51,9 +51,8 @@ def start(world: str, url: str, key: bytes, folder: str) -> None:
 
 def _start(about: str) -> None:
     """Run what starts the relay, which is then no child of this process."""
-    # -P: or a file in the current folder could take the place of one of Python's own modules.
     subprocess.run(
-        [sys.executable, "-P", "-m", "sfm_kernel.relay", DETACHED],
+        process.python("sfm_kernel.relay", DETACHED),
         input=about.encode(),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

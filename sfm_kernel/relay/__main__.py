@@ -18,6 +18,7 @@ from sfm_kernel.directory.folders import WorldFolder
 from sfm_kernel.errors import SFMError
 from sfm_kernel.relay import DETACHED
 from sfm_kernel.relay.process import relay
+from sfm_kernel.spawn.forked import detach
 from sfm_kernel.transport.address import raise_descriptors
 
 FIRST_SECONDS = 60.0
@@ -54,8 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _detach() -> None:
     """Go on in a process that is nobody's child, in no folder, and that holds nobody's pipe."""
-    if os.fork():
-        os._exit(0)
+    detach()
     os.chdir("/")
     os.umask(0o077)
     null = os.open(os.devnull, os.O_RDWR)

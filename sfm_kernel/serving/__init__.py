@@ -11,7 +11,7 @@ serve in slices on their event loop (``between_cells``), so that cells go on bei
 
     owner      who attaches to others
     process    a process that serves
-    own        processes of one's own that do
+    local      processes that do, started for one owner
     asking     questions to one process, and their answers
     references what others refer to in a process, and what they do with it
     offers     what a process offers by name
@@ -27,7 +27,7 @@ from sfm_kernel.serving.callee import Callee, Group, Part
 from sfm_kernel.serving.caller import Caller
 from sfm_kernel.serving.calls import Call, Calls
 from sfm_kernel.serving.functions import Functions, Namespace, Which, name_of
-from sfm_kernel.serving.own import OwnProcesses
+from sfm_kernel.serving.local import LocalProcesses
 from sfm_kernel.serving.owner import (
     CONTEXT,
     Attachment,
@@ -53,8 +53,8 @@ __all__ = [
     "Failure",
     "Functions",
     "Group",
+    "LocalProcesses",
     "Namespace",
-    "OwnProcesses",
     "Part",
     "Question",
     "Service",

@@ -67,9 +67,9 @@ def test_what_a_program_in_c_does_not_need_is_not_imported(folder: Path) -> None
     words = [sys.executable, "-X", "importtime", "-m", "sfm_kernel.mpi", "-n", "2", "a.c"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    heavy = ("asyncio", "dataclasses", "inspect", "numpy", "tarfile", "zipfile")
+    heavy = ("asyncio", "dataclasses", "inspect", "numpy", "subprocess", "tarfile", "zipfile")
     heavy += ("zmq", "IPython", "sfm_kernel.endpoint", "sfm_kernel.mpi.launch.rank")
-    assert "sfm_kernel.mpi.launch.crew" in imported
+    assert "sfm_kernel.mpi.launch.job" in imported
     assert sorted(imported.intersection(heavy)) == []
 
 

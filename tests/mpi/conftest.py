@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import sfm_kernel
+from sfm_kernel.spawn.process import Process
 from tests import forks
 from tests.mpi.launching import PATIENCE
 from tests.mpi.sites import Run
@@ -29,12 +29,11 @@ def run_at(monkeypatch: pytest.MonkeyPatch) -> Run:
     def run(layout: str, function: Callable[..., Any], *args: Any, **options: Any) -> list[Any]:
         sites = iter(layout)
 
-        def start(*words: Any, **how: Any) -> Any:
+        def start(orders: int, report: int) -> Process:
             os.environ["SFM_SITE"] = next(sites)  # processes are started by rank
-            return forks.POPEN.Popen(*words, **how)
+            return forks.Fork(orders, report)
 
-        popen = SimpleNamespace(**vars(forks.POPEN) | {"Popen": start})
-        monkeypatch.setattr("sfm_kernel.launch.subprocess", popen)
+        monkeypatch.setattr("sfm_kernel.spawn.job.fresh", start)
         options = {"timeout": PATIENCE} | options
         return sfm_kernel.run(function, len(layout), *args, **options)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sfm_kernel.mpi.launch.mpiexec import DEFAULT_SIZE, MOST_RANKS, Wish, WrongUsage, parse
+from sfm_kernel.mpi.launch.mpiexec import DEFAULT_SIZE, MOST_RANKS, Command, WrongUsage, parse
 from tests.mpi.launching import LAUNCHER, RANK, launched, run, status, wait_for
 
 SHOW = RANK + "import sys; print(rank, __name__, sys.argv, sys.path[0])\n"
@@ -280,12 +280,12 @@ def test_keys_that_stop_and_end_in_a_terminal(terminals: list[Terminal]) -> None
 
 
 def test_the_words_of_a_command_line() -> None:
-    assert parse(["-c", "1", "-n", "2"]) == Wish([(DEFAULT_SIZE, ["-c", "1", "-n", "2"])])
+    assert parse(["-c", "1", "-n", "2"]) == Command([(DEFAULT_SIZE, ["-c", "1", "-n", "2"])])
     assert parse(["-np", "2", "-c", "1"]).programs == [(2, ["-c", "1"])]
     assert parse(["-n3", "--", "-c", "1"]).programs == [(3, ["-c", "1"])]
-    wish = parse(["--timeout=2.5", "-l", "-m", "a.b", ":", "--np", "1", "python3", "-c", "1"])
-    assert wish.programs == [(DEFAULT_SIZE, ["-m", "a.b"]), (1, ["-c", "1"])]
-    assert (wish.timeout, wish.label) == (2.5, True)
+    command = parse(["--timeout=2.5", "-l", "-m", "a.b", ":", "--np", "1", "python3", "-c", "1"])
+    assert command.programs == [(DEFAULT_SIZE, ["-m", "a.b"]), (1, ["-c", "1"])]
+    assert (command.timeout, command.label) == (2.5, True)
     assert parse(["-usize", "8", "-c", "1"]).universe == 8
 
 

@@ -10,15 +10,15 @@ from sfm_kernel import farm, serving
 
 
 @pytest.fixture(scope="module")
-def three() -> Iterator[serving.OwnProcesses]:
+def three() -> Iterator[serving.LocalProcesses]:
     """Processes that serve one farm after the other."""
-    own = serving.OwnProcesses(3)
+    own = serving.LocalProcesses(3)
     yield own
     own.close()
 
 
 @pytest.fixture
-def workers(three: serving.OwnProcesses) -> Iterator[farm.Farm]:
+def workers(three: serving.LocalProcesses) -> Iterator[farm.Farm]:
     """A farm of theirs."""
     with farm.connect(three.sfm) as found:
         yield found
@@ -27,7 +27,7 @@ def workers(three: serving.OwnProcesses) -> Iterator[farm.Farm]:
 @pytest.fixture
 def mortals() -> Iterator[farm.Farm]:
     """A farm of three that may die."""
-    own = serving.OwnProcesses(3)
+    own = serving.LocalProcesses(3)
     try:
         with farm.connect(own.sfm) as found:
             yield found

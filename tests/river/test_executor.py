@@ -25,14 +25,14 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def two() -> Iterator[serving.OwnProcesses]:
-    own = serving.OwnProcesses(2)
+def two() -> Iterator[serving.LocalProcesses]:
+    own = serving.LocalProcesses(2)
     yield own
     own.close()
 
 
 @pytest.fixture
-def pool(two: serving.OwnProcesses) -> Iterator[farm.Executor]:
+def pool(two: serving.LocalProcesses) -> Iterator[farm.Executor]:
     with farm.Executor(two.sfm) as found:
         yield found
 
@@ -141,7 +141,7 @@ def test_many_threads_submit(pool: farm.Executor) -> None:
     assert sorted(found) == sorted([x * x for x in range(50)] * 4)
 
 
-def test_shutdown_awaits_what_was_submitted(two: serving.OwnProcesses) -> None:
+def test_shutdown_awaits_what_was_submitted(two: serving.LocalProcesses) -> None:
     pool = farm.Executor(two.sfm)
     some = [pool.submit(nap, 0.02) for _ in range(8)]
     pool.shutdown()
@@ -151,14 +151,14 @@ def test_shutdown_awaits_what_was_submitted(two: serving.OwnProcesses) -> None:
         pool.submit(square, 1)
 
 
-def test_shutdown_that_does_not_wait(two: serving.OwnProcesses) -> None:
+def test_shutdown_that_does_not_wait(two: serving.LocalProcesses) -> None:
     pool = farm.Executor(two.sfm)
     some = [pool.submit(nap, 0.1) for _ in range(3)]
     pool.shutdown(wait=False)
     assert [one.result() for one in some] == [0.1] * 3
 
 
-def test_shutdown_that_cancels(two: serving.OwnProcesses) -> None:
+def test_shutdown_that_cancels(two: serving.LocalProcesses) -> None:
     pool = farm.Executor(two.sfm)
     some = [pool.submit(nap, 0.3) for _ in range(20)]
     wait_until(some[0].running)
@@ -167,7 +167,7 @@ def test_shutdown_that_cancels(two: serving.OwnProcesses) -> None:
     assert some[-1].cancelled()
 
 
-def test_a_farm_and_its_executor(two: serving.OwnProcesses) -> None:
+def test_a_farm_and_its_executor(two: serving.LocalProcesses) -> None:
     with farm.connect(two.sfm, [1]) as one, farm.Executor(one) as pool:
         assert (
             pool.submit(lambda: sfm_kernel.join and os.getpid()).result()

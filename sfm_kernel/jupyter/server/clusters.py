@@ -18,7 +18,7 @@ from typing import Any
 from sfm_kernel.directory import signals
 from sfm_kernel.errors import SFMError, WorldAccess
 from sfm_kernel.jupyter.places import DIRECTORY, world_key, world_name
-from sfm_kernel.mpi.launch.crew import MOST_RANKS
+from sfm_kernel.mpi.launch.job import MOST_RANKS
 
 Processes = Sequence[Mapping[str, Any]]
 """The processes of a snapshot."""

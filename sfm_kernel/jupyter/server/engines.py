@@ -32,12 +32,16 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from traitlets.log import get_logger
 
 from sfm_kernel.errors import BadSetting, SFMError
 from sfm_kernel.jupyter.idle import IdleWatch, farewell, leave_note, take_note
+from sfm_kernel.spawn.lifeline import follow
+from sfm_kernel.spawn.process import python
+from sfm_kernel.spawn.report import answers
 
 if TYPE_CHECKING:
     from sfm_kernel.jupyter.cluster import Engines
@@ -123,9 +127,7 @@ class _Holder:
     @classmethod
     async def open(cls, limits: Mapping[str, str]) -> _Holder:
         process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            # -P: or a file in the server's folder could take the place of one of Python's modules.
-            *("-P", "-m", __name__),
+            *python(__name__),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             env={**os.environ, **limits},
@@ -179,17 +181,16 @@ class _Holder:
 
 def main() -> None:
     """Serve until the standard input closes."""
-    # Anything else that this process prints, or one that inherits the descriptor, is no answer.
-    answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)
+    pipe = answers()
     held = _HeldCluster()
     signal.signal(signal.SIGTERM, held.end)
     commands: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-    listener = threading.Thread(target=_listen, args=(commands,), name="sfm-stdin", daemon=True)
-    listener.start()
+    # The main thread may be in the middle of a command when the server ends: a signal ends that.
+    end = partial(os.kill, os.getpid(), signal.SIGTERM)
+    listener = follow(sys.stdin.readline, lambda line: commands.put(json.loads(line)), end)
     try:
         while True:
-            print(json.dumps(held.answer(commands.get())), file=answers)
+            print(json.dumps(held.answer(commands.get())), file=pipe)
     except BrokenPipeError:  # the server has ended
         pass
     finally:
@@ -277,15 +278,6 @@ class _HeldCluster:
             self._watch.stop()
         if self._engines is not None:
             self._engines.close()
-
-
-def _listen(commands: queue.SimpleQueue[dict[str, Any]]) -> None:
-    try:
-        for text in sys.stdin:
-            commands.put(json.loads(text))
-    finally:
-        # The main thread may be in the middle of a command: a signal ends that.
-        os.kill(os.getpid(), signal.SIGTERM)
 
 
 if __name__ == "__main__":

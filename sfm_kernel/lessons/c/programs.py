@@ -9,19 +9,19 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons.measure.rows import Row
+from sfm_kernel.spawn.process import end, start
 
 SOURCES = Path(__file__).with_name("sources")
 FLAGS = ("-O2", "-std=gnu11", "-Wall")
@@ -31,6 +31,9 @@ SFM, MPICH = "SFM", "MPICH"
 
 LONGEST = 300.0
 """Seconds after which a program is ended: one that has taken so long hangs."""
+
+_GRACE = 5.0
+"""Seconds between asking a program to end and killing it."""
 
 
 def beside(tool: str) -> str | None:
@@ -155,17 +158,10 @@ def rows_of(command: Sequence[str], what: str, folder: Path) -> Iterator[Row]:
     It is ended when the caller wants no more rows.
     """
     with tempfile.TemporaryFile("w+", dir=folder) as stderr:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            text=True,
-            start_new_session=True,  # Ctrl-C is for this process, which ends the others
-        )
+        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": stderr}
+        process = start(command, cwd=folder, text=True, **streams)
         said = []
-        late = threading.Timer(LONGEST, _end, [process])
+        late = threading.Timer(LONGEST, end, [[process], _GRACE])
         late.daemon = True
         late.start()
         try:
@@ -179,7 +175,7 @@ def rows_of(command: Sequence[str], what: str, folder: Path) -> Iterator[Row]:
             status = process.wait()
         finally:
             late.cancel()
-            _end(process)
+            end([process], _GRACE)
         if status != 0:
             stderr.seek(0)
             words = "".join([*said, stderr.read()]).strip()[-2000:]
@@ -200,17 +196,3 @@ def _row(line: str) -> Row | None:
     except ValueError:
         return None
     return found if isinstance(found, dict) else None
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    """End it and its ranks, by force if need be. Harmless when it has ended."""
-    for force in (signal.SIGTERM, signal.SIGKILL):
-        if process.poll() is not None:
-            break
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, force)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(5)
-    if process.stdout is not None and not process.stdout.closed:
-        with suppress(ValueError):
-            process.stdout.close()

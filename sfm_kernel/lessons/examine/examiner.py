@@ -20,6 +20,8 @@ from sfm_kernel.lessons.examine import c, words
 from sfm_kernel.lessons.examine.cell import Attempt, Unready, ready
 from sfm_kernel.lessons.examine.check import Check, CheckFailed, checks, find, of_file
 from sfm_kernel.lessons.examine.trial import trial
+from sfm_kernel.spawn import process
+from sfm_kernel.spawn.report import answers
 
 _GRACE = 3.0
 """Seconds that an examiner gets to end its processes when it is stopped."""
@@ -95,14 +97,9 @@ class Examiner:
 
     def __init__(self) -> None:
         environment = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", **os.environ}
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "sfm_kernel.lessons.examine.examiner"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=environment,
-            start_new_session=True,  # Stop is for this process, which ends all others
-        )
+        command = process.python("sfm_kernel.lessons.examine.examiner")
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self._process = process.start(command, text=True, env=environment, **pipes)
 
     def judged(self, request: Request) -> Verdict:
         """As ``judged``. Stop (KeyboardInterrupt) ends it; the examiner is of no use then."""
@@ -119,17 +116,7 @@ class Examiner:
 
     def close(self) -> None:
         """End it, and all that it has started."""
-        if self._process.poll() is None:
-            self._process.terminate()
-            try:
-                self._process.wait(_GRACE)
-            except subprocess.TimeoutExpired:
-                os.killpg(self._process.pid, signal.SIGKILL)
-                self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(BrokenPipeError):
-                    pipe.close()
+        process.end([self._process], _GRACE)
 
     def __enter__(self) -> Examiner:
         return self
@@ -145,8 +132,7 @@ def _stop(number: int, frame: object) -> NoReturn:
 def main() -> None:
     """Answer requests until there are no more."""
     signal.signal(signal.SIGTERM, _stop)
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what is printed by mistake is no answer
+    pipe = answers()
     for line in sys.stdin:
         given: list[Any] = json.loads(line)
         request = Request(*given)
@@ -156,7 +142,7 @@ def main() -> None:
             answer: dict[str, Any] = judged(request)._asdict()
         except CheckFailed as problem:
             answer = {"error": str(problem)}
-        print(json.dumps(answer), file=answers, flush=True)
+        print(json.dumps(answer), file=pipe)
 
 
 if __name__ == "__main__":

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
-import secrets
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -15,18 +13,18 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-import cloudpickle
-
-from sfm_kernel import launched
 from sfm_kernel.directory import root
 from sfm_kernel.errors import CollectiveMismatch, ProcessFailed, RecvTimeout
-from sfm_kernel.launch import Crew, remove
 from sfm_kernel.lessons.examine.cell import Attempt
 from sfm_kernel.lessons.examine.check import Arguments, Check
 from sfm_kernel.lessons.examine.rank import Outcome, Work, call
 from sfm_kernel.observe.deadlocks import explanation
 from sfm_kernel.observe.explain import explain
 from sfm_kernel.observe.snapshot import snapshot
+from sfm_kernel.spawn import worker
+from sfm_kernel.spawn.forked import Fork
+from sfm_kernel.spawn.job import Job
+from sfm_kernel.spawn.process import Process
 from sfm_kernel.watching import Watching
 
 LATE = 0.03
@@ -105,31 +103,27 @@ def trial(check: Check, attempt: Attempt, size: int, seed: int) -> Trial:
 
 
 def _run(found: Trial, check: Check, works: Sequence[Work]) -> None:
-    size = found.size
-    world = f"check-{os.getpid()}-{secrets.token_hex(4)}"
-    folder = os.path.join(root(), world)
-    crew = _Forks(folder, check.sites(size) if check.sites else [])
-    watching = Watching(world, crew.pids, _hangs, proof=_PROOF, every=_LOOK)
-    work = cloudpickle.dumps((call, (list(works),), {}))
+    job = _Forks("check", found.size, call, [list(works)])
+    if check.sites:
+        job.sites = check.sites(found.size)
+    watching = Watching(job.world, job.pids, _hangs, proof=_PROOF, every=_LOOK)
     try:
-        for rank in range(size):
-            crew.start(world, rank, size, None, work)
-        outcomes = crew.results(size, check.seconds, watching)
-        found.values = [one.value for one in outcomes]
-        crew.count(found)
-        crew.end()
+        with job:
+            try:
+                outcomes = job.results(check.seconds, watching)
+            except RecvTimeout:
+                _judge(found, os.path.join(root(), job.world))
+                return
+            found.values = [one.value for one in outcomes]
+            job.count(found)
+            job.end()
     except _Hangs as problem:
         found.hangs = str(problem)
-    except RecvTimeout:
-        _judge(found, folder)
     except ProcessFailed as problem:
         text = str(problem).partition("; the other processes")[0]
         found.failed = problem.rank, text.partition(f"rank {problem.rank} ")[2]
     except CollectiveMismatch as problem:
         found.failed = 0, f"made calls of a group that do not fit together: {problem}"
-    finally:
-        crew.stop()
-        remove(world)
 
 
 def _judge(found: Trial, folder: str) -> None:
@@ -153,16 +147,15 @@ def _hangs(why: str) -> None:
     raise _Hangs(why)
 
 
-class _Forks(Crew):
-    """Processes of a run that are forks of this one, which has imported what they need."""
+class _Forks(Job):
+    """Workers that are forks of this process, which has imported what they need."""
 
-    def __init__(self, folder: str, sites: Sequence[str]) -> None:
-        super().__init__()
-        self._folder, self._sites = folder, sites
+    sites: Sequence[str] = ()
 
-    def _spawn(self, report: int) -> Any:
-        site = self._sites[len(self._processes)] if self._sites else ""
-        return _Fork(report, site, [one.stdin.fileno() for one in self._processes])
+    def _start(self, orders: int, report: int) -> Process:
+        site = self.sites[len(self.pids())] if self.sites else ""
+        others = [one.fileno() for one in self._orders]
+        return Fork(lambda: _work(orders, report, others, site))
 
     def _result(self, rank: int, report: bytes) -> Any:
         outcome: Outcome = super()._result(rank, report)
@@ -192,9 +185,9 @@ class _Forks(Crew):
 
     def _settled(self) -> list[dict[str, Any]]:
         """The processes, once nothing is on its way any more."""
-        deadline = time.monotonic() + _SETTLING
+        deadline, folder = time.monotonic() + _SETTLING, os.path.join(root(), self.world)
         while True:
-            ones: list[dict[str, Any]] = snapshot(self._folder)["processes"]
+            ones: list[dict[str, Any]] = snapshot(folder)["processes"]
             peers = [peer for one in ones for peer in one["peers"]]
             on_the_way = sum(one["sent"] for one in peers) - sum(one["arrived"] for one in peers)
             if on_the_way <= 0 or time.monotonic() >= deadline:
@@ -202,51 +195,13 @@ class _Forks(Crew):
             time.sleep(0.01)
 
 
-class _Fork:
-    """What ``subprocess.Popen`` is for ``Crew``."""
-
-    def __init__(self, report: int, site: str, others: Sequence[int]) -> None:
-        read, write = os.pipe()
-        self.returncode: int | None = None
-        self.pid = os.fork()
-        if self.pid == 0:
-            try:
-                for fd in (write, *others):  # or nobody would see their end
-                    os.close(fd)
-                _become(read, report, site)
-            finally:
-                os._exit(1)
-        os.close(read)
-        self.stdin = os.fdopen(write, "wb")
-
-    def poll(self) -> int | None:
-        if self.returncode is None:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                self.returncode = os.waitstatus_to_exitcode(status)
-        return self.returncode
-
-    def wait(self, timeout: float | None = None) -> int:
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while self.poll() is None:
-            if deadline is not None and time.monotonic() >= deadline:
-                raise subprocess.TimeoutExpired("a fork", timeout or 0.0)
-            time.sleep(0.001)
-        assert self.returncode is not None
-        return self.returncode
-
-    def terminate(self) -> None:
-        os.kill(self.pid, signal.SIGTERM)
-
-    def kill(self) -> None:
-        os.kill(self.pid, signal.SIGKILL)
-
-
-def _become(work: int, report: int, site: str) -> None:
-    """Be what ``python -m sfm_kernel.launched`` is; does not return."""
+def _work(orders: int, report: int, others: Sequence[int], site: str) -> None:
+    """Be what ``python -m sfm_kernel.spawn.worker`` is."""
+    for fd in others:
+        os.close(fd)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    os.dup2(work, 0)
-    os.close(work)
+    os.dup2(orders, 0)
+    os.close(orders)
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 1)
     os.dup2(null, 2)
@@ -255,8 +210,7 @@ def _become(work: int, report: int, site: str) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, most))
     if site:
         os.environ["SFM_SITE"] = site
-    launched.main(report)
-    os._exit(0)
+    worker.main(report)
 
 
 def _read(path: str) -> str:

@@ -1,17 +1,15 @@
 """Processes that are no engines (MPI ranks, an ipyparallel client), and who drives them.
 
-MPI ranks that wait for a message keep a core busy. Between two jobs every process of a crew is
-therefore parked in a blocking read of a socket, where it costs nothing; when whoever drives it
-dies, that read ends, and so does the process.
+MPI ranks that wait for a message keep a core busy. Between two jobs every process therefore waits
+for a thread that reads a socket, which costs nothing. The socket is its lifeline, too: the process
+ends with its driver.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import select
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -19,14 +17,16 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from importlib.util import find_spec
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons.measure.engines import START_SECONDS
+from sfm_kernel.spawn import lifeline, process
 
 Answer = dict[str, Any]
 OURS = "SFM's MPI"
@@ -88,13 +88,9 @@ class Crew:
             server.bind(f"{folder}/socket")
             server.listen(n)
             server.settimeout(0.2)
-            self._process = subprocess.Popen(
-                [*command, f"{folder}/socket"],
-                stdin=subprocess.DEVNULL,
-                stdout=stderr,
-                stderr=stderr,
-                start_new_session=True,  # Ctrl-C is for this process, which ends the others
-            )
+            words = [*command, f"{folder}/socket"]
+            streams = {"stdin": subprocess.DEVNULL, "stdout": stderr, "stderr": stderr}
+            self._process = process.start(words, **streams)
             try:
                 self._accept(server, n)
             except BaseException:
@@ -141,15 +137,9 @@ class Crew:
         """End the processes: first by themselves, then by force. Harmless when repeated."""
         for link in self._links.values():
             link.close()
-        try:
-            self._process.wait(GRACE if self._links else 0)
-        except subprocess.TimeoutExpired:
-            # mpiexec takes its ranks along when it is asked to end, and cannot when it is killed.
-            for force in (signal.SIGTERM, signal.SIGKILL):
-                with suppress(ProcessLookupError):
-                    os.killpg(self._process.pid, force)
-                with suppress(subprocess.TimeoutExpired):
-                    self._process.wait(GRACE)
+        process.wait([self._process], GRACE if self._links else 0)
+        # mpiexec takes its ranks along when it is asked to end, and cannot when it is killed.
+        process.end([self._process], GRACE)
         self._stack.close()
 
     def __enter__(self) -> Crew:
@@ -166,15 +156,19 @@ def serve(path: str, rank: int, jobs: Mapping[str, Callable[..., Answer | None]]
         connection: Connection[Any, Any] = Connection(link.detach())
     with connection:
         connection.send_bytes(json.dumps(rank).encode())
+        orders: SimpleQueue[bytes | None] = SimpleQueue()
         idle = threading.Event()
-        args = (connection.fileno(), idle)
-        threading.Thread(target=_end_after, args=args, daemon=True).start()
+
+        def ended() -> None:
+            """The driver has gone: end this process, also when its job does not come to an end."""
+            orders.put(None)
+            if not idle.wait(1.0):
+                os._exit(1)
+
+        lifeline.follow(connection.recv_bytes, orders.put, ended)
         try:
-            while True:
-                try:
-                    what, job = json.loads(connection.recv_bytes())
-                except (EOFError, OSError):  # the driver has gone
-                    return
+            while order := orders.get():
+                what, job = json.loads(order)
                 try:
                     answer = jobs[what](**job)
                 except Exception as error:
@@ -183,16 +177,7 @@ def serve(path: str, rank: int, jobs: Mapping[str, Callable[..., Answer | None]]
                 if rank == 0:
                     connection.send_bytes(json.dumps(answer or {}).encode())
         finally:
-            idle.set()  # whoever ends what it has started itself (a cluster) gets the time
-
-
-def _end_after(descriptor: int, idle: threading.Event) -> None:
-    """When the driver has gone and a job does not come to its end, end this process."""
-    poll = select.poll()
-    poll.register(descriptor, 0)  # nothing but the end of the connection
-    poll.poll()
-    if not idle.wait(1.0):
-        os._exit(1)
+            idle.set()  # there is time to end what it has started itself (a cluster)
 
 
 def left_out(kinds: Sequence[str]) -> list[str]:

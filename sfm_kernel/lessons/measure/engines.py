@@ -7,17 +7,15 @@ world are driven just as local processes are, and nothing is measured between tw
 
 from __future__ import annotations
 
-import threading
-import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import sfm_kernel
-from sfm_kernel.directory import remove_world
 from sfm_kernel.errors import RecvTimeout, SFMError
+from sfm_kernel.spawn.job import Job
+from sfm_kernel.world import join
 
 if TYPE_CHECKING:
     from sfm_kernel.endpoint import Endpoint
@@ -38,50 +36,23 @@ def local_engines(n: int, serve: Callable[[Endpoint], object]) -> Iterator[Endpo
     Raises:
         ProcessFailed: a process raised or died; the others were stopped.
     """
-    world = f"bench-{uuid.uuid4().hex[:12]}"
-    failure: list[BaseException] = []
-
-    def start() -> None:
-        try:
-            sfm_kernel.run(_enter, n, world, n, serve)
-        except BaseException as error:  # noqa: BLE001 - handed to the thread that waits for it
-            failure.append(error)
-
-    home = sfm_kernel.join(world, name="home", guest=True)
-    starter = threading.Thread(target=start, name="sfm-bench", daemon=True)
-    starter.start()
-    try:
-        _wait_for(home, n, failure)
-        yield home
-    except SFMError as symptom:  # of what happened in a process; run knows what that was
-        starter.join(timeout=5)
-        if failure:
-            raise failure[0] from symptom
-        raise
-    finally:
-        home.close()  # engines that still wait for home end with PeerLost
-        starter.join(timeout=START_SECONDS)
-        remove_world(world)
-    if failure:
-        raise failure[0]
-
-
-def _wait_for(home: Endpoint, n: int, failure: Sequence[BaseException]) -> None:
-    """Return when all engines are there; raise RecvTimeout when they will not come."""
-    deadline = time.monotonic() + START_SECONDS
-    while True:
-        try:
-            return home.wait_for(*range(n), timeout=0.2)
-        except RecvTimeout:
-            if failure or time.monotonic() > deadline:
+    with Job("bench", n, _enter, (n, serve)) as job:
+        with join(job.world, name="home", guest=True) as home:
+            try:
+                job.gather(home)
+                yield home
+            except SFMError:  # the symptom of a failure in a process, which tells more
+                with suppress(RecvTimeout):
+                    job.results(5.0)
                 raise
+        # Home has left: engines that still wait for it end with PeerLost.
+        job.results(START_SECONDS)
+        job.end()
 
 
-def _enter(own: Endpoint, world: str, n: int, serve: Callable[[Endpoint], object]) -> None:
-    """What each process does: join home's world, wait until all are there, serve."""
-    with sfm_kernel.join(world, rank=own.rank, create=False) as sfm:
-        sfm.wait_for(*range(n), timeout=START_SECONDS)
-        serve(sfm)
+def _enter(sfm: Endpoint, n: int, serve: Callable[[Endpoint], object]) -> None:
+    sfm.wait_for(*range(n), timeout=START_SECONDS)
+    serve(sfm)
 
 
 @contextmanager

@@ -8,14 +8,13 @@ goes directly takes no time at all.
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from sfm_kernel.lessons.sites.enter import COMMAND
 from sfm_kernel.lessons.sites.lab import LATE_SECONDS, Disturbed, Lab, refusal
+from sfm_kernel.spawn import process
 
 CANNOT_SHOW = (
     "This machine allows no network namespaces. The gateways play the way between the sites: "
@@ -63,10 +62,7 @@ class Emulated:
     ) -> subprocess.Popen[Any]:
         """Start a program; it ends with ``close`` at the latest."""
         enter = [*COMMAND, str(os.getpid()), "-", "-"]
-        one: subprocess.Popen[Any] = subprocess.Popen(
-            [*enter, *command], env={**os.environ, **(env or {})},
-            **{"start_new_session": True, **options},
-        )  # fmt: skip
+        one = process.start([*enter, *command], env={**os.environ, **(env or {})}, **options)
         self._started.append(one)
         return one
 
@@ -86,13 +82,7 @@ class Emulated:
 
     def close(self) -> None:
         """End all programs. Again: no effect."""
-        for one in self._started:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(one.pid, signal.SIGKILL)
-            one.wait()
-            for stream in (one.stdin, one.stdout, one.stderr):
-                if stream is not None:
-                    stream.close()
+        process.end(self._started, 0)
         self._started = []
 
     def __enter__(self) -> Emulated:

@@ -11,7 +11,6 @@ namespaces and devices, since nobody holds them.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import math
 import os
@@ -23,20 +22,21 @@ from typing import Any
 
 from sfm_kernel._native import LabLink
 from sfm_kernel.lessons.sites.namespaces import Namespaces, Refused, enter_root
+from sfm_kernel.spawn.lifeline import die_with
 
-_PR_SET_PDEATHSIG = 1
 _PATIENCE = 5.0
 """Seconds that processes get to be gone after SIGKILL."""
 
 
 def main(arguments: list[str]) -> int:
     """Serve one lab; returns when its owner has closed the socket, or died."""
+    parent = os.getppid()
     for number in (signal.SIGINT, signal.SIGHUP):  # Ctrl-C is for the owner, who closes the socket
         signal.signal(number, signal.SIG_IGN)
     with socket.socket(fileno=int(arguments[0])) as owner, owner.makefile("r") as lines:
         # As if the owner had closed it: an exception could strike in the middle of `end`.
         def hang_up(*_: object) -> None:
-            with contextlib.suppress(OSError):  # he has
+            with contextlib.suppress(OSError):  # it has
                 owner.shutdown(socket.SHUT_RDWR)
 
         signal.signal(signal.SIGTERM, hang_up)
@@ -45,9 +45,9 @@ def main(arguments: list[str]) -> int:
             return 0
         try:
             user = enter_root()
-            # After enter_root: whoever gets other rights loses it. The socket says the same,
-            # unless a fork of the owner has inherited it.
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+            # After enter_root, since new rights would undo it. The socket says the same, unless a
+            # fork of the owner has inherited it.
+            die_with(parent, signal.SIGTERM)
             held = _Held(wanted)
         except (Refused, OSError) as error:
             owner.sendall(json.dumps({"refused": str(error)}).encode())

@@ -32,6 +32,7 @@ from typing import Any
 
 from sfm_kernel.errors import SFMError
 from sfm_kernel.lessons.sites.enter import COMMAND
+from sfm_kernel.spawn import process
 
 MTU = 1500
 LATE_SECONDS = 1e-3
@@ -186,11 +187,11 @@ class Lab:
         user = "-" if self._user is None else str(self._user)
         inherited = [network] + ([] if self._user is None else [self._user])
         enter = [*COMMAND, str(os.getpid())]
-        one: subprocess.Popen[Any] = subprocess.Popen(
+        one = process.start(
             [*enter, user, str(network), *command],
             env={**os.environ, **(env or {})},
             pass_fds=[*inherited, *options.pop("pass_fds", ())],
-            **{"start_new_session": True, **options},
+            **options,
         )
         self._started.append(one)
         return one
@@ -311,22 +312,11 @@ class Lab:
 
     def close(self) -> None:
         """End all programs, and remove everything. Again: no effect."""
-        for one in self._started:
-            try:
-                os.killpg(one.pid, signal.SIGKILL)
-            except (ProcessLookupError, PermissionError):  # it leads no group, or has ended
-                one.kill()
+        process.send(self._started, signal.SIGKILL)
         self._lines.close()
         self._socket.close()  # the helper ends what is left
-        for one in (*self._started, self._holder):
-            try:
-                one.wait(_END_SECONDS)
-            except subprocess.TimeoutExpired:
-                one.kill()
-                one.wait()
-            for stream in (one.stdin, one.stdout, one.stderr):
-                if stream is not None:
-                    stream.close()
+        process.wait([*self._started, self._holder], _END_SECONDS)
+        process.end([*self._started, self._holder], 0)
         for fd in self._fds:
             os.close(fd)
         self._started, self._fds = [], []

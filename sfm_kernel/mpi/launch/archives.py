@@ -110,15 +110,15 @@ def _take(path: str, members: Iterator[tuple[_Member, IO[bytes] | None]], folder
                 f"{path} holds more than {MOST_FILES} files or {MOST_BYTES >> 30} GB: unpack it "
                 f"yourself, and name the folder"
             )
-        place = os.path.join(folder, *_parts(member.name))
+        target = os.path.join(folder, *_parts(member.name))
         if member.folder:
-            os.makedirs(place, exist_ok=True)
+            os.makedirs(target, exist_ok=True)
             continue
-        os.makedirs(os.path.dirname(place), exist_ok=True)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
         assert data is not None
-        with data, open(place, "wb") as file:
+        with data, open(target, "wb") as file:
             shutil.copyfileobj(data, file)
-        os.chmod(place, 0o700 if member.run else 0o600)
+        os.chmod(target, 0o700 if member.run else 0o600)
 
 
 def _parts(name: str) -> list[str]:

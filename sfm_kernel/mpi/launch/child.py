@@ -1,7 +1,8 @@
 """A rank as the launcher sees it: its process, its pipes, what it reported.
 
 Ranks are forks of the launcher, which imports once what all of them need. It has one thread, and
-runs nothing of a program. A new rank leaves all that the launcher was about by raising ``Forked``.
+runs nothing of a program. A new rank leaves everything that the launcher was doing by raising
+``Forked``.
 """
 
 from __future__ import annotations
@@ -16,30 +17,17 @@ from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.mpi.launch import reports
 from sfm_kernel.mpi.launch.native import Native, execute
-from sfm_kernel.mpi.launch.relay import Input, Output, Stream
 from sfm_kernel.mpi.launch.reports import Report
-from sfm_kernel.mpi.launch.surroundings import fork
+from sfm_kernel.spawn.forked import fork
+from sfm_kernel.spawn.output import Input, OutputMux, Stream
 
 if TYPE_CHECKING:
     from sfm_kernel.mpi.launch.worlds import World
 
 
 class Forked(BaseException):
-    """This process is a new rank: raised up to the launcher's first line, which runs the program.
-
-    Attributes:
-        words: the program.
-        environment: all of it.
-        launcher: the number of the launcher's process.
-        reports: the descriptor of the socket on which to report.
-    """
-
-    def __init__(
-        self, words: Sequence[str], environment: Mapping[str, str], launcher: int, reports: int
-    ) -> None:
-        super().__init__()
-        self.words, self.environment = words, environment
-        self.launcher, self.reports = launcher, reports
+    """This process is a new rank: raised up to the launcher's first line, which calls ``rank.main``
+    with the arguments of this exception."""
 
 
 class Child:
@@ -53,42 +41,47 @@ class Child:
         label: whether each of its lines says which rank it is from.
         heard: called with this and each report.
     Attributes:
-        place: which rank of which world it is.
+        rank: which rank of which world it is.
         program: if it is one of its own.
         ready: it can be interrupted.
         joined: it has come to MPI_Init.
         finished: its program has ended, and it waits for the others.
         report: how it failed, if it did and could tell.
-        status: of its end, once it has been reaped.
-        killed_by: the name of the signal that killed it; empty if none did.
+        status: its exit status as a shell has it, once it has been reaped.
+        code: the same as ``subprocess`` has it: -n if signal n has killed it.
     Raises:
         OSError: it could not be started.
         Forked: in the new rank.
     """
+
+    pid: int
+    prefix = b""
+    program: Native | None = None
+    ready = joined = finished = False
+    report: Report | None = None
+    status: int | None = None
+    code = 0
+    streams: Sequence[Stream] = ()
+    _input: Input | None = None
 
     def __init__(
         self,
         world: World,
         program: Sequence[str] | Native,
         environment: Mapping[str, str],
-        outputs: tuple[Output, Output],
+        outputs: tuple[OutputMux, OutputMux],
         label: bool,
         selector: selectors.BaseSelector,
         heard: Callable[[Child, Report], None],
     ) -> None:
-        self.world, self.place = world, world.place()
-        self.prefix = self.place.label.encode() if label else b""
+        self.socket, theirs = reports.pair()
+        self._attend(world, selector, heard)
+        self.prefix = self.rank.label.encode() if label else b""
         self.program = program if isinstance(program, Native) else None
         self.ready = self.program is not None
-        self.joined = self.finished = False
-        self.report: Report | None = None
-        self.status: int | None = None
-        self.killed_by = ""
-        self._selector, self._heard = selector, heard
-        self._socket, theirs = reports.pair()
         out, err = os.pipe(), os.pipe()
-        keyboard = self.place.nth == 0 and _is_terminal(0)
-        stdin, typed = os.pipe() if keyboard else (_stdin(self.place.nth), -1)
+        keyboard = self.rank.nth == 0 and _is_terminal(0)
+        stdin, typed = os.pipe() if keyboard else (_stdin(self.rank.nth), -1)
         launcher = os.getpid()
         try:
             self.pid = fork()
@@ -98,18 +91,28 @@ class Child:
                     execute(program, environment, launcher, theirs.detach())
                 raise Forked(program, environment, launcher, theirs.detach())
         except (OSError, Forked):
-            self._socket.close()
+            self._close_socket()
             _close(out[0], err[0], typed)
             raise
         finally:
             theirs.close()
             _close(out[1], err[1], stdin)
-        self._socket.setblocking(False)
         pairs = zip((out[0], err[0]), outputs, strict=True)
-        about = self.prefix, selector, self.place.world > 0  # no spawned program is run by `rank`
-        self._streams = [Stream(fd, output, *about) for fd, output in pairs]
+        about = self.prefix, selector, self.rank.world > 0  # no spawned program is run by `rank`
+        self.streams = [Stream(fd, output, *about) for fd, output in pairs]
         self._input = Input(0, typed, selector) if keyboard else None
-        selector.register(self._socket, selectors.EVENT_READ, self._hear)
+
+    def _attend(
+        self,
+        world: World,
+        selector: selectors.BaseSelector,
+        heard: Callable[[Child, Report], None],
+    ) -> None:
+        """Be the world's next rank, whose reports come from ``socket``."""
+        self.world, self.rank = world, world.next_rank()
+        self._selector, self._heard = selector, heard
+        self.socket.setblocking(False)
+        selector.register(self.socket, selectors.EVENT_READ, self._hear)
 
     def signal(self, number: int) -> None:
         """Send a signal to the process and to what it has started."""
@@ -119,59 +122,42 @@ class Child:
     def release(self) -> None:
         """Let it leave the world and end."""
         with contextlib.suppress(OSError):
-            self._socket.shutdown(1)
+            self.socket.shutdown(1)
 
     def answer(self, words: Mapping[str, Any]) -> None:
-        """Tell it what it has asked for."""
+        """Answer its request for processes."""
         with contextlib.suppress(OSError):
-            self._socket.send(json.dumps(words).encode())
+            self.socket.send(json.dumps(words).encode())
 
     def reap(self) -> bool:
-        """Whether the process has ended now, and had not before. All it said has been passed on."""
+        """Whether it has ended since the last call; all its output has been passed on then."""
         if self.status is not None:
             return False
         if not os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
             return False
-        self.signal(signal.SIGTERM)  # what it left; until it is reaped, its number is its own
-        code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        self.signal(signal.SIGTERM)  # what it started; its number is its own until it is reaped
+        self.code = code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         self.drain()
         while self._hear():
             pass
-        self.killed_by = _name(-code) if code < 0 else ""
         self.status = code if code >= 0 else 128 - code
         return True
 
     def has_left_processes(self) -> bool:
         """Whether something that it has started lives on."""
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, 0)
-        except ProcessLookupError:
-            return False
-        return True
+            return True
+        return False
 
     def drain(self) -> None:
-        """Pass on what it has said and written."""
-        for stream in self._streams:
+        """Pass on what it has written."""
+        for stream in self.streams:
             stream.drain()
-
-    def watch(self) -> None:
-        """Read its output as long as there is room for it."""
-        for stream in self._streams:
-            stream.watch()
-
-    def due(self) -> float | None:
-        """When ``show`` should be called next."""
-        return min(filter(None, (stream.due() for stream in self._streams)), default=None)
-
-    def show(self, now: float) -> None:
-        """Show starts of lines that have waited long enough."""
-        for stream in self._streams:
-            if (due := stream.due()) and due <= now:
-                stream.show()
 
     def close(self) -> None:
         """Close all pipes; it has ended."""
-        for stream in self._streams:
+        for stream in self.streams:
             stream.close()
         if self._input is not None:
             self._input.close()
@@ -180,7 +166,7 @@ class Child:
     def _hear(self) -> bool:
         """Take a report; whether there was one."""
         try:
-            report = reports.receive(self._socket) if self._socket.fileno() >= 0 else None
+            report = reports.receive(self.socket) if self.socket.fileno() >= 0 else None
         except BlockingIOError:
             return False
         if report is None:
@@ -191,16 +177,9 @@ class Child:
         return True
 
     def _close_socket(self) -> None:
-        if self._socket.fileno() >= 0:
-            self._selector.unregister(self._socket)
-            self._socket.close()
-
-
-def _name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:  # a realtime signal
-        return f"signal {number}"
+        if self.socket.fileno() >= 0:
+            self._selector.unregister(self.socket)
+            self.socket.close()
 
 
 def _is_terminal(fd: int) -> bool:
@@ -211,12 +190,12 @@ def _is_terminal(fd: int) -> bool:
 
 
 def _stdin(nth: int) -> int:
-    """The first has the launcher's own (-1), which is no terminal; the others read a file's end."""
+    """The launcher's stdin (-1) for the first rank, if that is no terminal; an empty one else."""
     return os.open(os.devnull, os.O_RDWR) if nth or os.isatty(0) else -1
 
 
 def _take_streams(*given: int) -> None:
-    """Let these descriptors be stdin, stdout and stderr; -1: what it is."""
+    """Make these descriptors stdin, stdout and stderr; -1 leaves one as it is."""
     for number, fd in enumerate(given):
         if fd >= 0:
             os.dup2(fd, number)

@@ -93,24 +93,24 @@ class _Reader:
         return about._replace(needed=needed, old_path=old, name=own)
 
     def _parts(self) -> list[tuple[int, int, int, int]]:
-        """Kind, place in the file, address and size of each part that is loaded or told of."""
+        """Kind, offset in the file, address and size of each part that is loaded or told of."""
         if self._wide:
             (at,) = self._words("Q", 32)
             size, count = self._words("HH", 54)
             rows = [self._words("IIQQQQ", at + number * size) for number in range(count)]
-            return [(kind, place, address, length) for kind, _, place, address, _, length in rows]
+            return [(kind, offset, address, length) for kind, _, offset, address, _, length in rows]
         (at,) = self._words("I", 28)
         size, count = self._words("HH", 42)
         rows = [self._words("IIIII", at + number * size) for number in range(count)]
-        return [(kind, place, address, length) for kind, place, address, _, length in rows]
+        return [(kind, offset, address, length) for kind, offset, address, _, length in rows]
 
     def _dynamic(self, parts: list[tuple[int, int, int, int]]) -> list[tuple[int, int]]:
         found = [part for part in parts if part[0] == _DYNAMIC]
         if not found:
             return []
-        _, place, _, length = found[0]
+        _, offset, _, length = found[0]
         form = "qQ" if self._wide else "iI"
-        data = self._at(place, length)
+        data = self._at(offset, length)
         size = struct.calcsize(self._order + form)
         whole = data[: len(data) // size * size]
         pairs = list(struct.iter_unpack(self._order + form, whole))
@@ -122,19 +122,19 @@ class _Reader:
     ) -> bytes:
         tags = dict(dynamic)
         address, size = tags.get(_STRINGS, 0), tags.get(_SIZE_OF_STRINGS, 0)
-        for kind, place, begins, length in parts:
+        for kind, offset, begins, length in parts:
             if kind == _LOADED and begins <= address < begins + length:
-                return self._at(place + address - begins, size)
+                return self._at(offset + address - begins, size)
         raise ValueError("it is damaged: its names are missing")
 
     def _words(self, form: str, at: int) -> tuple[int, ...]:
         size = struct.calcsize(self._order + form)
         return struct.unpack(self._order + form, self._at(at, size))
 
-    def _at(self, place: int, size: int) -> bytes:
-        if size > _MOST or place > self._length:
+    def _at(self, offset: int, size: int) -> bytes:
+        if size > _MOST or offset > self._length:
             raise ValueError("it is damaged: a table in it has an impossible size")
-        self._file.seek(place)
+        self._file.seek(offset)
         return self._file.read(size)
 
 

@@ -1,10 +1,11 @@
-"""A process that nothing has launched, and that asks for processes (MPI_Comm_spawn): it has started
-this launcher for that, with one end of a pair of sockets.
+"""A process that no launcher has started (MPI: a singleton) and that calls MPI_Comm_spawn.
+
+It has started this launcher for that, and holds the other end of a pair of sockets. The library
+(native/mpi/src/starting.rs) looks for this module to find a Python that has the launcher.
 """
 
 from __future__ import annotations
 
-import os
 import selectors
 import socket
 from collections.abc import Callable
@@ -14,13 +15,13 @@ from sfm_kernel.mpi.launch.reports import Report
 from sfm_kernel.mpi.launch.worlds import World
 
 
-class Lone(Child):
-    """That process, as the launcher sees it: the only rank of the first world.
+class Singleton(Child):
+    """That process as the launcher sees it: the only rank of the first world.
 
     Args:
         world: its world.
         reports: the descriptor of the socket.
-        heard: as a ``Child`` has it.
+        heard: called with this and each report.
         ended: called when it has ended.
     """
 
@@ -32,49 +33,37 @@ class Lone(Child):
         heard: Callable[[Child, Report], None],
         ended: Callable[[Child], None],
     ) -> None:
-        self.world, self.place = world, world.place()
-        self.prefix, self.program = b"", None
         self.ready = self.joined = True
-        self.finished = False
-        self.report, self.status, self.killed_by = None, None, ""
-        self._selector, self._heard, self._ended = selector, heard, ended
-        self._socket = socket.socket(fileno=reports)
-        self._streams, self._input = [], None
-        self.pid = _peer(self._socket)
-        self._socket.setblocking(False)
-        selector.register(self._socket, selectors.EVENT_READ, self._hear)
+        self._ended = ended
+        self.socket = socket.socket(fileno=reports)
+        self.pid = _peer(self.socket)
+        self._attend(world, selector, heard)
         self.answer({"ready": True})
 
     def signal(self, number: int) -> None:
-        """It is not ours to end; should it wait for us, it goes on."""
+        """It is not the launcher's to end; if it waits for the launcher, it goes on."""
         self.release()
 
     def has_left_processes(self) -> bool:
-        """Whatever it has started is its own."""
+        """Nothing that it has started is the launcher's."""
         return False
 
     def reap(self) -> bool:
-        """Its end is seen at the socket alone."""
+        """Only the socket shows its end."""
         return False
 
     def _hear(self) -> bool:
         heard = super()._hear()
-        if self.status is None and self._socket.fileno() < 0:
+        if self.status is None and self.socket.fileno() < 0:
             self.status = 0
             self._ended(self)
         return heard
 
     def close(self) -> None:
-        """It may live on, and finds out."""
+        """Close the socket; the process may live on."""
         self.status = 0
         super().close()
 
 
 def _peer(end: socket.socket) -> int:
     return int.from_bytes(end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 4), "little")
-
-
-def part() -> None:
-    """Be nobody's child: the process waits for its own, and not for this one."""
-    if os.fork():
-        os._exit(0)

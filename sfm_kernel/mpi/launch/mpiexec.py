@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from typing import NamedTuple, NoReturn
 
 from sfm_kernel.errors import CompileError, SFMError
-from sfm_kernel.mpi.launch import archives, lone, named, native, sources
+from sfm_kernel.mpi.launch import archives, named, native, sources
 from sfm_kernel.mpi.launch.child import Forked
-from sfm_kernel.mpi.launch.crew import MOST_RANKS, Crew
+from sfm_kernel.mpi.launch.job import MOST_RANKS, Job
+from sfm_kernel.spawn.forked import detach
 
 DEFAULT_SIZE = 4
 COMMAND = "python -m sfm_kernel.mpi"
@@ -38,7 +39,7 @@ signal n killed it. A rank that fails ends the others. Ctrl-C ends all; twice, a
 """
 
 
-class Wish(NamedTuple):
+class Command(NamedTuple):
     """What a command line asks for."""
 
     programs: list[tuple[int, list[str]]]
@@ -66,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _launch(sys.argv[1:] if arguments is None else arguments)
     except Forked as new:
-        given = new.words, new.environment, new.launcher, new.reports
+        given = new.args
     from sfm_kernel.mpi.launch import rank
 
     return rank.main(*given)  # here, where nothing of the launcher is left on the stack
@@ -75,14 +76,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _launch(arguments: Sequence[str]) -> int:
     try:
         if arguments[:1] == ["--serve"]:
-            lone.part()
-            return Crew([], serve=(int(arguments[1]), arguments[2])).run()
+            detach()  # the process waits for its own children, and not for this one
+            return Job([], serve=(int(arguments[1]), arguments[2])).run()
         if arguments[:1] == ["--words"]:
-            arguments = [*arguments[2:], *_told(int(arguments[1]))]
-        wish = parse(arguments)
-        about = wish._asdict()
+            arguments = [*arguments[2:], *_words_from(int(arguments[1]))]
+        about = parse(arguments)._asdict()
         with sources.prepared(about.pop("programs"), about.pop("fast")) as programs:
-            return Crew(programs, **about).run()
+            return Job(programs, **about).run()
     except _NOT_PROGRAMS as problem:
         print(problem, file=sys.stderr)
         return 1
@@ -94,7 +94,7 @@ def _launch(arguments: Sequence[str]) -> int:
         return 1
 
 
-def _told(fd: int) -> list[str]:
+def _words_from(fd: int) -> list[str]:
     """The rest of the command line, which a notebook writes into a pipe once it is known.
 
     Raises:
@@ -117,7 +117,7 @@ def _open_standard_streams() -> None:
             os.open(os.devnull, os.O_RDWR)
 
 
-def parse(arguments: Sequence[str], command: str = COMMAND) -> Wish:
+def parse(arguments: Sequence[str], command: str = COMMAND) -> Command:
     """What the words of a command line mean; ``-h`` prints the help and raises SystemExit.
 
     Args:
@@ -139,7 +139,7 @@ def parse(arguments: Sequence[str], command: str = COMMAND) -> Wish:
     if (size := sum(size for size, _ in programs)) > MOST_RANKS:
         parser.error(f"{size} ranks are too many: a world holds {MOST_RANKS}")
     given = options.label, options.timeout, options.lifeline, options.detect
-    return Wish(programs, *given, options.universe, options.fast)
+    return Command(programs, *given, options.universe, options.fast)
 
 
 def _split(arguments: Sequence[str]) -> list[list[str]]:
@@ -196,7 +196,7 @@ def _parser(command: str) -> argparse.ArgumentParser:
     )
     size = f"how many processes, 1 to {MOST_RANKS}; default {DEFAULT_SIZE}"
     parser.add_argument(
-        "-n", "-np", "--np", dest="size", type=_size, default=DEFAULT_SIZE, help=size
+        "-n", "-np", "--np", dest="size", type=ranks, default=DEFAULT_SIZE, help=size
     )
     parser.add_argument("-l", "--label", action="store_true", help="begin each line with its rank")
     limit = "end all after so many seconds, and tell where they were"
@@ -208,11 +208,12 @@ def _parser(command: str) -> argparse.ArgumentParser:
         "--usize", "-usize", dest="universe", type=_universe, metavar="N", help=room
     )
     parser.add_argument("--fast", action="store_true", help="compile without checks of C's errors")
-    parser.add_argument("--lifeline", type=int, help=argparse.SUPPRESS)  # see Crew
+    parser.add_argument("--lifeline", type=int, help=argparse.SUPPRESS)  # see Job
     return parser
 
 
-def _size(text: str) -> int:
+def ranks(text: str) -> int:
+    """A number of ranks in a command line, for argparse."""
     if not text.isdigit() or not 1 <= int(text) <= MOST_RANKS:
         raise argparse.ArgumentTypeError(f"a number from 1 to {MOST_RANKS}, not {text!r}")
     return int(text)

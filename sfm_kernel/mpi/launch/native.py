@@ -7,7 +7,6 @@ SFM_MPI_REPORTS, as ``rank`` does for Python.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import signal
@@ -18,10 +17,9 @@ from typing import NamedTuple, NoReturn
 from sfm_kernel.c import LIB, LIBMPI, LIBMPI_ABI
 from sfm_kernel.errors import SFMError
 from sfm_kernel.mpi.launch import elf, reports
-from sfm_kernel.mpi.launch.surroundings import SIGNALS
+from sfm_kernel.spawn.forked import take_signals
+from sfm_kernel.spawn.lifeline import die_with
 
-_libc = ctypes.CDLL(None)  # here, once: not in each rank
-_PR_SET_PDEATHSIG = 1
 _NOT_STARTED = 127
 """The exit status of a process that could not become its program, as shells have it."""
 
@@ -70,14 +68,11 @@ def execute(program: Native, environment: Mapping[str, str], launcher: int, fd: 
         fd: the descriptor of the socket for reports.
     """
     try:
-        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != launcher:  # it died before the call
-            os._exit(1)
+        die_with(launcher)
         os.set_inheritable(fd, True)
-        for number in (*SIGNALS, signal.SIGPIPE, signal.SIGXFSZ):
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them
             signal.signal(number, signal.SIG_DFL)
-        signal.set_wakeup_fd(-1)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+        take_signals()
         if program.folder:
             os.chdir(program.folder)
         own = {**environment, **program.environment, "SFM_MPI_REPORTS": str(fd)}

@@ -59,7 +59,7 @@ def without_frames(trace: TracebackType | None) -> TracebackType | None:
     return trace
 
 
-def place(error: BaseException) -> str:
+def location(error: BaseException) -> str:
     """The line of the program, not of a library, in which it was raised."""
     libraries = (_PACKAGE, sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), "<frozen")
     frames = traceback.extract_tb(without_frames(error.__traceback__))

@@ -1,13 +1,12 @@
 """A process of an MPI program: a fork of the launcher.
 
-Who it is stands in the environment: SFM_MPI_WORLD, SFM_MPI_RANK, SFM_MPI_SIZE. It joins the world
-when the program imports ``mpi4py.MPI``, and leaves it when all ranks are done.
+SFM_MPI_WORLD, SFM_MPI_RANK and SFM_MPI_SIZE say which rank it is. It joins the world when the
+program imports ``mpi4py.MPI``, and leaves it when all ranks are done.
 """
 
 from __future__ import annotations
 
 import atexit
-import ctypes
 import gc
 import importlib
 import io
@@ -24,12 +23,11 @@ from typing import NoReturn
 from sfm_kernel.mpi import library
 from sfm_kernel.mpi.launch import native, program, reports
 from sfm_kernel.mpi.launch.reports import Report
-from sfm_kernel.mpi.launch.surroundings import SIGNALS
+from sfm_kernel.spawn.forked import take_signals
+from sfm_kernel.spawn.lifeline import die_with
 
 _SHARED = ("sfm_kernel.endpoint.bystanders", "sfm_kernel.endpoint.seen", "mpi4py", "pickle")
 """What MPI imports, but for ``mpi4py.MPI``: that begins MPI."""
-
-_PR_SET_PDEATHSIG = 1
 
 _launcher: socket.socket | None = None
 
@@ -60,15 +58,12 @@ def main(
         reports_fd: the descriptor of the socket to report on.
     """
     global _launcher
-    _die_with(launcher)
+    die_with(launcher)
     os.environ.clear()
     os.environ.update(environment)
     os.environ["SFM_MPI_PID"] = str(os.getpid())  # what it starts is no rank
     _launcher = socket.socket(fileno=reports_fd)
-    for number in SIGNALS:
-        signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # until the program runs
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    take_signals(ignored=[signal.SIGINT])  # until the program runs
     _set_up_streams()
     if "numpy.random" in sys.modules:  # something has imported it: or all draw the same numbers
         sys.modules["numpy.random"].seed()
@@ -78,19 +73,19 @@ def main(
     os.environ.update(native.with_library())  # for what it starts
     library.install()
     error = _ended_by(words)
-    told = Report(reports.FINISHED) if error is None else report(error)
+    end = Report(reports.FINISHED) if error is None else report(error)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # from here on there is nothing to interrupt
-    if told.status:
+    if end.status:
         flush()
-        _tell(told)
+        _send(end)
         if library.is_running():  # without MPI_Finalize, which would wait for all
             atexit._run_exitfuncs()
-            os._exit(told.status)
-    sys.exit(told.status)
+            os._exit(end.status)
+    sys.exit(end.status)
 
 
 def _ended_by(words: Sequence[str]) -> BaseException | None:
-    """Run the program; what has ended it, if it has not come to its end."""
+    """Run the program; the exception that has ended it, or None."""
     runs = True
 
     def interrupt(number: int, frame: object) -> None:
@@ -100,7 +95,7 @@ def _ended_by(words: Sequence[str]) -> BaseException | None:
     signal.signal(signal.SIGINT, interrupt)
     try:
         try:
-            _tell(Report(reports.READY))
+            _send(Report(reports.READY))
             program.run(words)
         except BaseException as error:  # noqa: BLE001 - whatever it is, the launcher shows it
             runs = False
@@ -115,7 +110,7 @@ def _ended_by(words: Sequence[str]) -> BaseException | None:
 
 @atexit.register  # early, so that it runs late: what else is registered may still use MPI
 def _leave() -> None:
-    """Nobody leaves before all are done, also who has not used MPI."""
+    """Stay until all ranks are done, even if this one has not used MPI."""
     if _launcher is not None:
         flush()
         if library.is_running():
@@ -125,13 +120,13 @@ def _leave() -> None:
 
 
 def _finish() -> None:
-    """Tell the launcher that this rank needs nobody any more; it stays for those that send to it.
+    """Report that this rank needs no other any more; it stays for those that send to it.
 
     Blocks: until all ranks have said so, or ended.
     """
     from sfm_kernel.endpoint.seen import account
 
-    _tell(Report(reports.FINISHED, 0, json.dumps(account())))
+    _send(Report(reports.FINISHED, 0, json.dumps(account())))
     if "sfm_kernel.endpoint.endpoint" in sys.modules:  # else there is nothing to observe
         from sfm_kernel.endpoint.bystanders import rest
         from sfm_kernel.endpoint.endpoint import open_endpoints
@@ -172,7 +167,7 @@ def flush() -> None:
             stream.flush()
 
 
-def _tell(report: Report) -> None:
+def _send(report: Report) -> None:
     if _launcher is not None:
         reports.send(_launcher, report)
 
@@ -189,24 +184,17 @@ def _has_ended(seconds: float | None) -> bool:
     return True
 
 
-def _die_with(parent: int) -> None:
-    """Have the system kill this process when the launcher dies, even one that holds the GIL."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before the call
-        os._exit(1)
-
-
 def report(error: BaseException) -> Report:
-    """What the launcher learns about what ended the program."""
+    """The report about the exception that has ended the program."""
     if isinstance(error, SystemExit):
         status = exit_status(error.code)
         text = "" if isinstance(error.code, int) else f"{error.code}\n"
         return Report(reports.EXITED if status else reports.FINISHED, status, text)
     if error.__traceback__ is not None:
-        error.__traceback__ = error.__traceback__.tb_next  # that of who has run the program
+        error.__traceback__ = error.__traceback__.tb_next  # without `_ended_by`
     if isinstance(error, KeyboardInterrupt):
         status = 128 + signal.SIGINT
-        return Report(reports.INTERRUPTED, status, program.place(error))
+        return Report(reports.INTERRUPTED, status, program.location(error))
     is_lost = reports.is_lost(error) or library.is_lost(error)
     kind = reports.LOST if is_lost else reports.RAISED
     return Report(kind, 1, _traceback(error))

@@ -1,8 +1,8 @@
-"""What a rank tells the launcher, and the launcher a rank.
+"""What a rank reports to the launcher, and what the launcher answers.
 
-They share a pair of sockets that keeps messages whole. A rank reports; the launcher answers if it
-is asked for processes, and shuts down its side, which means: all are done, leave the world. A rank
-that sees it while it runs has lost its launcher, and is about to be killed.
+They share a pair of sockets that keeps messages whole. The launcher answers a rank that asks for
+processes, and shuts down its side when all ranks are done: then they leave the world. A rank that
+sees this end while its program runs has lost its launcher, and is about to be killed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Report(NamedTuple):
             in which it was; for CHECKED, the line and what is wrong there; for CRASHED, what
             ``watching.crash`` reads; of a C program's FAILED, CUT_OFF and ABORTED, what
             ``watching.call`` reads; for FINISHED, its ``Account`` (endpoint/seen.py) as JSON; for
-            LEFT, what ``left.lines`` reads, and for SPAWN, what ``spawning.read`` reads as JSON.
+            LEFT, what ``wording.unfinished`` reads; for SPAWN, what ``spawning.read`` does as JSON.
     """
 
     kind: str
@@ -56,7 +56,7 @@ def pair() -> tuple[socket.socket, socket.socket]:
 
 
 def send(end: socket.socket, report: Report) -> None:
-    """Tell the launcher; if it has died, nobody needs to know."""
+    """Report to the launcher; without effect if it has died."""
     if len(report.text) > _LONGEST and report.kind == FINISHED:
         report = report._replace(text="{}")
     if len(report.text) > _LONGEST:
@@ -79,7 +79,7 @@ def receive(end: socket.socket) -> Report | None:
 
 
 def is_lost(error: BaseException | None) -> bool:
-    """Whether an error came of another process's end."""
+    """Whether an error was caused by another process's end."""
     while error is not None:
         if isinstance(error, PeerLost):
             return True

@@ -116,9 +116,9 @@ class _Folders:
 
 def _files(folder: str) -> dict[str, tuple[int, int]]:
     found = {}
-    for place, _, names in os.walk(folder):
+    for where, _, names in os.walk(folder):
         for name in names:
-            path = os.path.join(place, name)
+            path = os.path.join(where, name)
             about = os.lstat(path)
             found[os.path.relpath(path, folder)] = about.st_size, about.st_mtime_ns
     return found
@@ -138,15 +138,15 @@ def _built(words: list[str], fast: bool, folders: _Folders) -> Native:
         folder = folders.unpacked(first) if private else first
         names, beside = _program_of(first, folder)
         arguments = words[1:]
-    places = [compiler.file(name) for name in names]
+    files = [compiler.file(name) for name in names]
     built = compiler.build(
-        places, fast=fast, folder=folder, beside=beside if private else (), headers=beside
+        files, fast=fast, folder=folder, beside=beside if private else (), headers=beside
     )
     if built.compiled and built.warnings:
         print(built.warnings, end="", file=sys.stderr, flush=True)
     called = os.path.splitext(names[0] if not folder else os.path.basename(names[0]))[0]
-    place = os.path.abspath(folder) if folder else ""
-    return Native(built.path, (called, *arguments), folder=place, temporary=folders.newest)
+    runs_in = os.path.abspath(folder) if folder else ""
+    return Native(built.path, (called, *arguments), folder=runs_in, temporary=folders.newest)
 
 
 def _program_of(name: str, folder: str) -> tuple[list[str], list[str]]:
@@ -171,10 +171,10 @@ def _program_of(name: str, folder: str) -> tuple[list[str], list[str]]:
 def _walk(folder: str) -> list[str]:
     """The sources and headers below a folder, relative to it."""
     found = []
-    for place, below, names in os.walk(folder):
+    for where, below, names in os.walk(folder):
         below[:] = sorted(name for name in below if name[0] != "." and name not in _SKIPPED)
-        wanted = [name for name in names if name.endswith((*SUFFIXES, *_HEADERS))]
-        found += [os.path.relpath(os.path.join(place, name), folder) for name in sorted(wanted)]
+        sources = [name for name in names if name.endswith((*SUFFIXES, *_HEADERS))]
+        found += [os.path.relpath(os.path.join(where, name), folder) for name in sorted(sources)]
     return found
 
 

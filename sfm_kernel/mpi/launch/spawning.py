@@ -6,7 +6,7 @@ import os
 import shutil
 import socket
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from sfm_kernel.errors import SFMError
 from sfm_kernel.mpi.launch import native
@@ -19,18 +19,6 @@ class Refused(SFMError):
     """What is asked for cannot be started; the text says why."""
 
 
-class Asked(NamedTuple):
-    """What a rank asks for.
-
-    Attributes:
-        programs: what is to be run, and in how many processes.
-        parent: by which the new processes know whoever has asked: the library's own words.
-    """
-
-    programs: list[tuple[int, Native]]
-    parent: str
-
-
 def spawn(
     asker: Child,
     asked: Mapping[str, Any],
@@ -38,7 +26,7 @@ def spawn(
     room: int,
     begin: Callable[[World, Native, Mapping[str, str]], None],
 ) -> None:
-    """Start a world; who asks for it is answered when all have come to MPI_Init, or cannot.
+    """Start a world; the asker is answered when all have come to MPI_Init, or cannot.
 
     Args:
         asked: what ``read`` reads.
@@ -47,7 +35,7 @@ def spawn(
         begin: starts the next rank of a world, with a part of its environment.
     """
     try:
-        programs, parent = read(asked, room, asker.program)
+        programs = read(asked, room, asker.program)
     except (Refused, OSError) as problem:
         asker.answer({"error": str(problem)})
         return
@@ -57,7 +45,7 @@ def spawn(
     for number, (size, program) in enumerate(programs):
         for _ in range(size):
             try:
-                own = {"SFM_MPI_APPNUM": str(number), "SFM_MPI_PARENT": parent}
+                own = {"SFM_MPI_APPNUM": str(number), "SFM_MPI_PARENT": asked["parent"]}
                 begin(world, program, own)
             except OSError as problem:
                 world.refuse(f"no process can be started: {problem}")
@@ -65,12 +53,13 @@ def spawn(
     world.joined()  # should none be asked for
 
 
-def read(asked: Mapping[str, Any], room: int, own: Native | None) -> Asked:
-    """What is asked for, as the library has written it (native/mpi/src/spawning.rs).
+def read(asked: Mapping[str, Any], room: int, own: Native | None) -> list[tuple[int, Native]]:
+    """What is to be run, and in how many processes.
 
     Args:
-        asked: ``parent``, and for each of ``programs`` its ``command``, ``argv``, ``maxprocs`` and
-            ``info``.
+        asked: as the library has written it (native/mpi/src/spawning.rs): for each of ``programs``
+            its ``command``, ``argv``, ``maxprocs`` and ``info``; and ``parent``, by which the new
+            processes know the asker.
         room: for how many processes.
         own: the program that asks.
     Raises:
@@ -84,7 +73,7 @@ def read(asked: Mapping[str, Any], room: int, own: Native | None) -> Asked:
         size = _size(one["maxprocs"], info.get("soft", ""), room)
         room -= size
         programs.append((size, program))
-    return Asked(programs, asked["parent"])
+    return programs
 
 
 def _program(

@@ -1,7 +1,7 @@
 """The worlds of a launch: ranks that have one MPI_COMM_WORLD, and the spawned ones among them.
 
-All of a launch's processes share one folder (``SFM_MPI_WORLD``), in which each is known by its
-number in the launch. A spawned world's ranks count from 0 again; the numbers go on.
+All processes of a launch share one folder (``SFM_MPI_WORLD``), in which each is known by its
+number in the launch. The ranks of a spawned world count from 0 again; the numbers go on.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import signal
 import socket
 from typing import Any, NamedTuple
 
+from sfm_kernel.directory import root
 from sfm_kernel.mpi.launch.child import Child
 
 _LAUNCHES = 1024
@@ -22,9 +23,15 @@ MOST = 1 << 14
 _RANK, _SIZE = ("PMI_RANK", "MPI_LOCALRANKID"), ("PMI_SIZE", "MPI_LOCALNRANKS")
 """What MPICH's launcher calls them, as scripts read them that call no MPI."""
 
+_OF_OTHERS = (
+    "SFM_DIRECTORY", "SFM_KEY", "SFM_MPI_APPNUM", "SFM_MPI_FIRST", "SFM_MPI_PARENT",
+    "SFM_MPI_UNIVERSE",
+)  # fmt: skip
+"""Variables that no rank inherits: of a world between machines, and of an outer launcher."""
 
-class Place(NamedTuple):
-    """Which rank of which world a process is, and which of all that the launcher has started."""
+
+class RankId(NamedTuple):
+    """The number of a process in the launch; its world; its rank there."""
 
     nth: int
     world: int
@@ -35,7 +42,7 @@ class Place(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What its lines begin with."""
+        """The start of its lines of output."""
         return f"[{self.world}:{self.rank}] " if self.world else f"[{self.rank}] "
 
 
@@ -52,39 +59,39 @@ class World:
         self.number, self.first, self.size = number, first, size
         self.children: list[Child] = []
 
-    def place(self) -> Place:
-        """That of the next rank."""
+    def next_rank(self) -> RankId:
+        """The rank that is started next."""
         rank = len(self.children)
-        return Place(self.first + rank, self.number, rank)
+        return RankId(self.first + rank, self.number, rank)
 
     def environment(self) -> dict[str, str]:
-        """By which the next rank knows its place."""
+        """What tells the next rank which one it is."""
         rank, size = str(len(self.children)), str(self.size)
         told = dict.fromkeys(("SFM_MPI_RANK", *_RANK), rank)
         told |= dict.fromkeys(("SFM_MPI_SIZE", *_SIZE), size)
         return told | ({"SFM_MPI_FIRST": str(self.first)} if self.first else {})
 
     def is_done(self) -> bool:
-        """Whether nobody of it needs anybody any more."""
+        """Whether no rank needs another any more."""
         done = all(child.finished or child.status is not None for child in self.children)
         return done and len(self.children) == self.size
 
     def release_if_done(self) -> None:
-        """Nobody leaves while another may still send to it. Connected worlds have parted, or end
-        together."""
+        """Let the ranks leave once none may be sent to any more. Connected worlds have parted, or
+        end together."""
         if self.is_done():
             for child in self.children:
                 child.release()
 
     def joined(self) -> None:
-        """Somebody has come to MPI_Init."""
+        """Called when a rank has come to MPI_Init."""
 
     def refuse(self, why: str) -> bool:
-        """Whether it has not been started as it was asked for, and now will not be."""
+        """Whether its start has failed, which this call says of one that is not complete."""
         return False
 
     def absent(self) -> Child | None:
-        """One that has ended without MPI_Init, in which others wait for it."""
+        """A rank that has ended without MPI_Init, in which others wait for it; None: no such."""
         if any(child.joined for child in self.children):
             for child in self.children:
                 if not child.joined and (child.finished or child.status == 0):
@@ -93,10 +100,10 @@ class World:
 
 
 class Spawned(World):
-    """One that a rank has asked for, and waits for.
+    """A world that a rank has asked for, and waits for.
 
     Attributes:
-        refused: it could not be started, and is nobody's concern any more.
+        refused: it could not be started, and the rank has been told why.
     """
 
     def __init__(self, number: int, first: int, sizes: list[int], asker: Child) -> None:
@@ -105,7 +112,7 @@ class Spawned(World):
         self._answered = self.refused = False
 
     def joined(self) -> None:
-        """Tell who has asked, should all have come to MPI_Init."""
+        """Answer the rank that has asked, once all have come to MPI_Init."""
         joined = [child for child in self.children if child.joined]
         if not self._answered and len(joined) == self.size:
             self._answer(first=self.first, sizes=self._sizes)
@@ -123,6 +130,18 @@ class Spawned(World):
     def _answer(self, **words: Any) -> None:
         self._answered = True
         self._asker.answer(words)
+
+
+def environment(world: str, launch: int, universe: int | None) -> dict[str, str]:
+    """The environment that all ranks of a launch share.
+
+    Args:
+        world, launch: the name and the number of this launch.
+        universe: what MPI_UNIVERSE_SIZE says, if it is set.
+    """
+    shared = {name: os.environ[name] for name in os.environ if name not in _OF_OTHERS}
+    shared |= {"SFM_MPI_WORLD": world, "SFM_MPI_LAUNCH": str(launch), "SFM_DIR": root()}
+    return shared | ({"SFM_MPI_UNIVERSE": str(universe)} if universe is not None else {})
 
 
 def claim() -> tuple[socket.socket, int]:

@@ -1,4 +1,4 @@
-"""What the launcher makes of what ranks write: whole lines, and whole tracebacks."""
+"""How the output of many processes is forwarded: in whole lines, and in whole tracebacks."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import selectors
 
 import pytest
 
-from sfm_kernel.mpi.launch import relay
-from sfm_kernel.mpi.launch.relay import Output, Stream
+from sfm_kernel.spawn import output as forwarding
+from sfm_kernel.spawn.output import OutputMux, Stream
 
 TRACEBACK = (
     b"Traceback (most recent call last):\n",
@@ -20,9 +20,9 @@ TRACEBACK = (
 class Rank:
     """A rank that writes, and its stream."""
 
-    def __init__(self, output: Output, selector: selectors.BaseSelector, tells: bool) -> None:
+    def __init__(self, output: OutputMux, selector: selectors.BaseSelector, gathers: bool) -> None:
         read, self.fd = os.pipe()
-        self.stream = Stream(read, output, b"", selector, tells)
+        self.stream = Stream(read, output, b"", selector, gathers)
 
     def writes(self, *pieces: bytes) -> None:
         for piece in pieces:
@@ -34,12 +34,12 @@ class Rank:
         self.stream.drain()
 
 
-def shown(*, tells: bool) -> bytes:
+def shown(*, gathers: bool) -> bytes:
     """What two ranks show that write the same traceback at the same time."""
     read, write = os.pipe()
     with selectors.PollSelector() as selector:
-        output = Output(write, selector)
-        ranks = [Rank(output, selector, tells) for _ in range(2)]
+        output = OutputMux(write, selector)
+        ranks = [Rank(output, selector, gathers) for _ in range(2)]
         ranks[0].writes(b"a line\n")
         for piece in TRACEBACK:
             for rank in ranks:
@@ -54,19 +54,19 @@ def shown(*, tells: bool) -> bytes:
 
 
 def test_a_traceback_is_shown_as_a_whole_and_once() -> None:
-    assert shown(tells=True) == b"a line\n" + b"".join(TRACEBACK)
+    assert shown(gathers=True) == b"a line\n" + b"".join(TRACEBACK)
 
 
 def test_lines_of_others_come_as_they_are_written() -> None:
     pieces = b"".join(2 * piece for piece in TRACEBACK)
-    assert shown(tells=False) == b"a line\n" + pieces
+    assert shown(gathers=False) == b"a line\n" + pieces
 
 
 def test_what_is_said_again_later_is_shown_again(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
-    monkeypatch.setattr(relay.time, "monotonic", lambda: now)
+    monkeypatch.setattr(forwarding.time, "monotonic", lambda: now)
     with selectors.PollSelector() as selector:
-        output = Output(1, selector)
+        output = OutputMux(1, selector)
         assert [output.is_repeated(b"a"), output.is_repeated(b"b")] == [False, False]
         now += 0.9
         assert output.is_repeated(b"a")

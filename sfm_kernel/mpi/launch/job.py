@@ -1,11 +1,11 @@
 """The ranks of one launch: started, watched, ended; and the exit status they make.
 
 One thread and one loop. A rank ends in one of these ways:
-- it finishes, and waits until all have: nobody leaves while another may still send to it;
-- it raises, exits with a status, or aborts: it says so, and the others are ended;
+- it finishes, and waits until all have: no rank leaves while another may still send to it;
+- it raises, exits with a status, or aborts: it reports that, and the others are ended;
 - it dies: the others are ended;
-- it raises since it lost another rank: that one's failure is looked for first, for a moment.
-What failed first is shown, and gives the exit status.
+- it raises because it has lost another rank: the launcher waits a moment for that rank's failure.
+The first failure is shown, and gives the exit status.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sfm_kernel.directory import remove_world
-from sfm_kernel.mpi.launch import left, reports, spawning
+from sfm_kernel.mpi.launch import reports, spawning, wording
 from sfm_kernel.mpi.launch.child import Child
-from sfm_kernel.mpi.launch.deeds import ABSENT, DIED, TOLD, UNFINISHED, deed, too_soon
-from sfm_kernel.mpi.launch.lone import Lone
+from sfm_kernel.mpi.launch.lone import Singleton
 from sfm_kernel.mpi.launch.native import Native
-from sfm_kernel.mpi.launch.relay import Output
 from sfm_kernel.mpi.launch.reports import Report
-from sfm_kernel.mpi.launch.surroundings import environment, guardian_of, same_file, signals
-from sfm_kernel.mpi.launch.worlds import MOST, World, claim
+from sfm_kernel.mpi.launch.worlds import MOST, World, claim, environment
+from sfm_kernel.spawn.forked import signals
+from sfm_kernel.spawn.guardian import guardian
+from sfm_kernel.spawn.output import standard_outputs
 from sfm_kernel.watching import Watching
 
 if TYPE_CHECKING:
@@ -38,10 +38,10 @@ GRACE = 5.0
 """Seconds between asking a rank to end and killing it."""
 
 MOST_RANKS = 512
-"""A world's folder holds no more living processes."""
+"""The folder of a world holds no more living processes."""
 
 _DOUBT = 1.0
-"""Seconds in which the reason for a lost rank may come to light."""
+"""Seconds in which a rank that others have lost may report why it has failed."""
 
 _HINT = "The ranks go on waiting. Ctrl-C (Stop) ends them; so does the option --detect by itself."
 
@@ -49,7 +49,7 @@ _STATUS_OF_TIMEOUT = 124
 _LOSSES = (reports.LOST, reports.CUT_OFF)
 
 
-class Crew:
+class Job:
     """The ranks of one program, or of several.
 
     Args:
@@ -61,8 +61,8 @@ class Crew:
         universe: how many processes there is room for, as MPI_UNIVERSE_SIZE tells programs.
         serve: instead of programs: the descriptor of a socket to a process that asks for some, and
             its world.
-        detect: whether calls that wait for each other for ever end with DeadlockDetected; else it
-            is told, once.
+        detect: whether calls that wait for each other for ever end with DeadlockDetected; if not,
+            stderr says once why they wait.
     """
 
     def __init__(
@@ -89,25 +89,19 @@ class Crew:
             self._launch = int(self._world.rpartition("-")[2])
         self._worlds = [World(0, 0, sum(size for size, _ in programs) or 1)]
         self._selector = selectors.PollSelector()  # epoll knows no files
-        self._out = Output(1, self._selector)
-        self._err = self._out if same_file(1, 2) else Output(2, self._selector)
+        self._out, self._err = standard_outputs(self._selector)
         self._children: list[Child] = []
         self._timers: dict[Callable[[], None], float] = {}
         self._failure: tuple[Child, Report] | None = None  # what failed first
         self._returned = 0  # what the first one that is not 0 has returned after MPI_Finalize
         self._stopped: int | None = None  # the status, once all are ended from outside
         self._accounts: dict[int, Account] = {}
-        self._left: list[tuple[Child, str]] = []  # what ranks have begun and not ended
+        self._unfinished: list[tuple[Child, str]] = []  # what ranks have begun and not ended
         self._mismatched = False  # calls that do not fit together have all returned
         self._ending = False
         self._note: Callable[[str], None]
-        self._watching = Watching(
-            self._world,
-            lambda: [one.pid for one in self._running()],
-            self._tell,
-            end=detect,
-            hint=_HINT,
-        )
+        pids = lambda: [one.pid for one in self._running()]  # noqa: E731
+        self._watching = Watching(self._world, pids, self._say, end=detect, hint=_HINT)
 
     def run(self) -> int:
         """Run the program to its end; the exit status. No process and no file is left.
@@ -116,14 +110,14 @@ class Crew:
             OSError: a process could not be started; none is left.
             Forked: in each rank.
         """
-        with signals(self._selector, self._on_signal), guardian_of(self._world) as self._note:
+        with signals(self._selector, self._on_signal), guardian(self._world) as self._note:
             try:
                 self._start()
                 while self._running():
                     self._step()
                 self._end_others()  # there are none: it shows what failed
                 if self._stopped is None and self._failure is None:
-                    self._tell("\n".join(left.lines(self._children, self._left)))
+                    self._say("\n".join(wording.unfinished(self._children, self._unfinished)))
                 self._write_all()
             finally:
                 if os.getpid() == self._pid:
@@ -156,9 +150,7 @@ class Crew:
             rank.prepare()
         if self._serve is not None:
             fd, world = self._serve[0], self._worlds[0]
-            lone = Lone(world, fd, self._selector, self._heard, self._ended)
-            self._children.append(lone)
-            world.children.append(lone)
+            self._add(Singleton(world, fd, self._selector, self._heard, self._ended))
         for number, (size, program) in enumerate(self._programs):
             own = {"SFM_MPI_APPNUM": str(number)} if len(self._programs) > 1 else {}
             if isinstance(program, Native) and program.temporary:
@@ -171,9 +163,12 @@ class Crew:
         whole = {**self._environment, **own, **world.environment()}
         outputs, selector = (self._out, self._err), self._selector
         child = Child(world, program, whole, outputs, self._label, selector, self._heard)
-        self._children.append(child)
-        world.children.append(child)
+        self._add(child)
         self._note(f"+{child.pid}")
+
+    def _add(self, child: Child) -> None:
+        self._children.append(child)
+        child.world.children.append(child)
 
     def _spawn(self, asker: Child, asked: str) -> None:
         """Start what a rank asks for."""
@@ -184,15 +179,17 @@ class Crew:
         return [child for child in self._children if child.status is None]
 
     def _step(self) -> None:
-        for child in self._children:
-            child.watch()
-        due = [*self._timers.values(), *filter(None, (one.due() for one in self._children))]
+        streams = [stream for child in self._children for stream in child.streams]
+        for stream in streams:
+            stream.watch()
+        due = [*self._timers.values(), *filter(None, (stream.due() for stream in streams))]
         rest = max(0.0, min(due) - time.monotonic()) if due else None
         for key, _ in self._selector.select(rest):
             key.data()
         now = time.monotonic()
-        for child in self._children:
-            child.show(now)
+        for stream in streams:
+            if (at := stream.due()) and at <= now:
+                stream.show()
         for action in [action for action, at in self._timers.items() if at <= now]:
             del self._timers[action]
             action()
@@ -216,9 +213,9 @@ class Crew:
         deadline = time.monotonic() + GRACE
         while any(child.status is None and not child.reap() for child in self._children):
             time.sleep(0.01)
-        while left := [child for child in self._children if child.has_left_processes()]:
+        while orphaned := [child for child in self._children if child.has_left_processes()]:
             if time.monotonic() > deadline:
-                for child in left:
+                for child in orphaned:
                     child.signal(signal.SIGKILL)
                 break
             time.sleep(0.01)
@@ -226,7 +223,7 @@ class Crew:
             child.close()
 
     def _let_go(self) -> None:
-        """In a new rank: what the launcher holds is none of its business."""
+        """Close what the launcher holds, in a new rank."""
         for child in self._children:
             child.close()
         if self._lifeline is not None:
@@ -242,22 +239,22 @@ class Crew:
             child.world.joined()
             self._end_vain_waits()
         elif report.kind == reports.LEFT:
-            self._left.append((child, report.text))
+            self._unfinished.append((child, report.text))
         elif report.kind == reports.SPAWN:
             self._spawn(child, report.text)
-        elif child.world.refuse(too_soon(child, report)):
+        elif child.world.refuse(wording.too_soon(child, report)):
             pass
         elif report.kind == reports.FINISHED:
             child.finished = True
             if report.text:
-                self._accounts[child.place.nth] = json.loads(report.text)
+                self._accounts[child.rank.nth] = json.loads(report.text)
             self._end_vain_waits()
             self._release_if_done()
         elif report.kind == reports.ABORTED and (self._ending or self._stopped is not None):
             child.release()  # all are being ended anyway: it need not wait for that
         elif self._stopped is not None:
             if report.kind == reports.INTERRUPTED:
-                self._err.say(f"sfm: {child.place} was in {report.text}\n", child.prefix)
+                self._err.say(f"sfm: {child.rank} was in {report.text}\n", child.prefix)
             elif report.kind in (reports.RAISED, reports.EXITED):
                 self._err.say(report.text, child.prefix)
         else:
@@ -282,13 +279,13 @@ class Crew:
         self._ending = True
         failed, report = self._failure
         others = [one for one in self._running() if one is not failed]
-        text = "" if report.kind in TOLD else report.text
+        text = "" if report.kind in wording.IN_WORDS else report.text
         if len(self._children) > 1:
-            done = deed(failed, report)
+            done = wording.deed(failed, report)
             rest = "\nsfm:" if "\n" in done else ";"
-            text += f"sfm: {failed.place} {done}{rest} the other ranks were ended\n"
+            text += f"sfm: {failed.rank} {done}{rest} the other ranks were ended\n"
         elif report.kind not in (reports.RAISED, reports.EXITED):
-            text += f"sfm: the program {deed(failed, report)}\n"
+            text += f"sfm: the program {wording.deed(failed, report)}\n"
         self._err.say(text, failed.prefix)
         for child in others if report.kind != reports.ABORTED else self._running():
             child.signal(signal.SIGTERM)
@@ -307,31 +304,31 @@ class Crew:
     def _ended(self, child: Child) -> None:
         if not child.has_left_processes():
             self._note(f"-{child.pid}")
-        if self._stopped is not None or child.report or child.world.refuse(too_soon(child)):
+        if self._stopped is not None or child.report or child.world.refuse(wording.too_soon(child)):
             pass
         elif child.status:
-            report = Report(DIED, child.status)
-            if child.finished and not child.killed_by:
+            report = Report(wording.DIED, child.status)
+            if child.finished and child.code >= 0:
                 self._has_returned(child, report)
             else:
                 self._failed(child, report)
         elif child.joined and not child.finished:
-            self._failed(child, Report(UNFINISHED, 1))
+            self._failed(child, Report(wording.UNFINISHED, 1))
         self._end_vain_waits()
         self._release_if_done()
 
     def _has_returned(self, child: Child, report: Report) -> None:
-        """After MPI_Finalize, in which all were: the others come to their own ends, too."""
+        """A rank has ended with a status after MPI_Finalize: the others end by themselves, too."""
         if not self._returned and not self._ending:
             self._returned = report.status
-            who = str(child.place) if len(self._children) > 1 else "the program"
-            self._err.say(f"sfm: {who} {deed(child, report)}\n", child.prefix)
+            who = str(child.rank) if len(self._children) > 1 else "the program"
+            self._err.say(f"sfm: {who} {wording.deed(child, report)}\n", child.prefix)
 
     def _end_vain_waits(self) -> None:
-        """Say who has ended without MPI_Init, should others wait there for it."""
+        """End all if a rank has ended without MPI_Init, in which others wait for it."""
         for world in self._worlds:
             if absent := world.absent():
-                self._failed(absent, Report(ABSENT, 1))
+                self._failed(absent, Report(wording.ABSENT, 1))
 
     def _release_if_done(self) -> None:
         for world in self._worlds:
@@ -340,9 +337,9 @@ class Crew:
             self._compare_accounts()
 
     def _compare_accounts(self) -> None:
-        """Say which collective calls did not fit together, should all have returned."""
-        told = any(self._accounts.values())  # programs in C, and what has no groups, tell nothing
-        if told and not self._failure and not self._mismatched:
+        """Say which collective calls did not fit together, if all have returned."""
+        # Programs in C, and those that have no groups, account for nothing.
+        if any(self._accounts.values()) and not self._failure and not self._mismatched:
             from sfm_kernel.endpoint.seen import disagreement
 
             accounts = [self._accounts[rank] for rank in sorted(self._accounts)]
@@ -366,12 +363,12 @@ class Crew:
             child.signal(signal.SIGKILL)
 
     def _watch(self) -> None:
-        """Look whether the ranks wait for each other for ever."""
+        """Check whether the ranks wait for each other for ever."""
         if self._stopped is None and not self._ending:
             self._watching.check()
             self._timers[self._watch] = self._watching.due
 
-    def _tell(self, text: str) -> None:
+    def _say(self, text: str) -> None:
         self._err.say("".join(f"sfm: {line}\n" for line in text.splitlines()))
 
     def _time_is_up(self) -> None:

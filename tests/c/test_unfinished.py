@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from sfm_kernel.c import LIBMPI
-from sfm_kernel.mpi.launch import left
-from sfm_kernel.mpi.launch.worlds import Place
+from sfm_kernel.mpi.launch.wording import unfinished
+from sfm_kernel.mpi.launch.worlds import RankId
 from tests.c.building import PROGRAMS
 from tests.mpi.launching import PATIENCE, run
 
@@ -125,9 +125,9 @@ int main(int argc, char **argv) {
 
 
 def test_a_few_lines_are_enough() -> None:
-    ranks: Any = [SimpleNamespace(place=Place(nth, 0, nth)) for nth in range(12)]
+    ranks: Any = [SimpleNamespace(rank=RankId(nth, 0, nth)) for nth in range(12)]
     report = [0, "never received 1 message", True, "MPI_Send(dest=0)", "", 0]
-    told = left.lines(ranks, [(rank, json.dumps(report)) for rank in ranks])
+    told = unfinished(ranks, [(rank, json.dumps(report)) for rank in ranks])
     assert told[0] == "rank 0 never received 1 message from itself: MPI_Send(dest=0)"
     assert told[9:] == [
         "rank 0 never received 1 message from rank 9: MPI_Send(dest=0)",

@@ -1,7 +1,7 @@
-"""The ranks' output and input, passed on by the launcher.
+"""The output of many processes, forwarded into their owner's; the owner's terminal, read for one.
 
-Nothing here blocks: the launcher must notice signals and dead ranks while nobody reads its output.
-What is registered with the selector has as data the function to call when it is ready.
+Nothing here blocks: the owner must notice signals and deaths while nobody reads its output. Each
+descriptor is registered with the selector together with the function to call when it is ready.
 """
 
 from __future__ import annotations
@@ -13,43 +13,43 @@ import selectors
 import time
 
 _MOST = 1 << 16
-"""Bytes that wait to be written before reading from ranks pauses."""
+"""Bytes that wait to be written before reading from the processes pauses."""
 
 _ATOM = 4096
-"""Bytes that do not block where something can be written: PIPE_BUF."""
+"""Bytes that can be written without blocking to what is ready for writing: PIPE_BUF."""
 
 _PAUSE, _LONGEST_PAUSE = 0.05, 1.0
-"""Seconds until the start of a line is shown whose end does not come: a question, say. The first
-where all ranks are silent, since the line may go on; the other where only its own is."""
+"""Seconds after which the start of a line is shown although its end has not come: it may be a
+question. The first counts while all processes are silent, the second while only the writer is."""
 
 _TRACEBACK = re.compile(rb"^Traceback \(most recent call last\):$", re.MULTILINE)
 _TOGETHER = 1.0
 """Seconds in which processes that fail for the same reason write the same traceback."""
 
 
-class Output:
-    """The launcher's stdout or stderr, to which all ranks write.
+class OutputMux:
+    """The owner's stdout or stderr, into which the output of all processes is forwarded.
 
     Attributes:
-        broken: its reader has gone, and what comes is dropped.
+        broken: its reader has gone; further output is dropped.
         since: when something was added last, in ``time.monotonic()``.
     """
 
     def __init__(self, fd: int, selector: selectors.BaseSelector) -> None:
         self._fd, self._selector = fd, selector
         self._pending = bytearray()
-        self._begun_by: object = None  # who has written the start of a line
+        self._begun_by: object = None  # the source that has written the start of a line
         self._tracebacks: dict[bytes, float] = {}  # those that were shown last, and when
         self.broken = False
         self.since = 0.0
 
     @property
     def full(self) -> bool:
-        """Whether the ranks have to wait."""
+        """Whether the processes have to wait."""
         return len(self._pending) >= _MOST
 
     def put(self, data: bytes, source: object, prefix: bytes = b"") -> None:
-        """Add what one source says; every line gets the prefix."""
+        """Add the output of one source; every line gets the prefix."""
         if not data or self.broken:
             return
         if self._begun_by is not source and prefix:
@@ -63,14 +63,14 @@ class Output:
         self._watch(True)
 
     def is_repeated(self, traceback: bytes) -> bool:
-        """Whether another process has just said the same; from now on this one has."""
+        """Whether the same traceback was shown a moment ago; it is noted as shown now."""
         now = time.monotonic()
         recent = {one: at for one, at in self._tracebacks.items() if now - at < _TOGETHER}
         self._tracebacks = {traceback: now} | recent
         return traceback in recent
 
     def say(self, text: str, prefix: bytes = b"") -> None:
-        """Add whole lines of the launcher's own."""
+        """Add whole lines of the owner's."""
         self._end_line()
         self.put(text.encode(errors="backslashreplace"), self, prefix)
 
@@ -103,23 +103,33 @@ class Output:
             self._selector.unregister(self._fd)
 
 
-class Stream:
-    """The stdout or stderr of one rank: a pipe, which is read as long as ``output`` has room.
+def standard_outputs(selector: selectors.BaseSelector) -> tuple[OutputMux, OutputMux]:
+    """Those of this process's stdout and stderr: one for both, if they are the same file."""
+    out = OutputMux(1, selector)
+    with contextlib.suppress(OSError):
+        if os.path.samestat(os.fstat(1), os.fstat(2)):
+            return out, out
+    return out, OutputMux(2, selector)
 
-    ``tells``: the rank itself writes the traceback of what ends it, in pieces. That is shown as a
-    whole, and but once where several do so together. Who does not, reports to the launcher.
+
+class Stream:
+    """The stdout or stderr of one process: a pipe, which is read as long as ``output`` has room.
+
+    Args:
+        gathers: whether the process writes the traceback of its end itself, in pieces. Such a
+            traceback is shown as a whole, and only once where several processes write it together.
     """
 
     def __init__(
         self,
         fd: int,
-        output: Output,
+        output: OutputMux,
         prefix: bytes,
         selector: selectors.BaseSelector,
-        tells: bool = False,
+        gathers: bool = False,
     ) -> None:
         os.set_blocking(fd, False)
-        self._tells = tells
+        self._gathers = gathers
         self._fd, self._output, self._prefix, self._selector = fd, output, prefix, selector
         self._begun = b""  # the start of a line, or of a traceback
         self._since = 0.0
@@ -147,8 +157,8 @@ class Stream:
             return False
         self._begun += data
         end = self._begun.rfind(b"\n") + 1
-        if self._tells and (found := _TRACEBACK.search(self._begun, 0, end)):
-            end = found.start()  # its end is not known: what else comes soon is a part of it
+        if self._gathers and (found := _TRACEBACK.search(self._begun, 0, end)):
+            end = found.start()  # its end is not known: what comes soon belongs to it
         self._output.put(self._begun[:end], self, self._prefix)
         self._begun = self._begun[end:]
         self._since = time.monotonic()
@@ -166,12 +176,12 @@ class Stream:
     def show(self) -> None:
         """Show the start of a line, or a traceback."""
         begun, self._begun = self._begun, b""
-        if not (self._tells and _TRACEBACK.match(begun) and self._output.is_repeated(begun)):
+        if not (self._gathers and _TRACEBACK.match(begun) and self._output.is_repeated(begun)):
             self._output.put(begun, self, self._prefix)
 
     def drain(self) -> None:
-        """Pass on all that the rank has written."""
-        for _ in range(64):  # 4 MB: more than a pipe holds. A process it left may go on writing
+        """Pass on all that the process has written."""
+        for _ in range(64):  # 4 MB, more than a pipe holds: a child of it may go on writing
             if not self.read():
                 self.show()
                 break
@@ -187,7 +197,7 @@ class Stream:
 
 
 class Input:
-    """The launcher's terminal, read for rank 0, which has a pipe: it is in another session."""
+    """The owner's terminal, read for one process, which has a pipe: it is in another session."""
 
     def __init__(self, terminal: int, pipe: int, selector: selectors.BaseSelector) -> None:
         os.set_blocking(pipe, False)
@@ -196,7 +206,7 @@ class Input:
         selector.register(terminal, selectors.EVENT_READ, self._read)
 
     def close(self) -> None:
-        """Rank 0 reads the end of its input. Harmless when repeated."""
+        """The process reads the end of its input. Harmless when repeated."""
         if self._pipe >= 0:
             for fd in (self._terminal, self._pipe):
                 with contextlib.suppress(KeyError):
@@ -220,7 +230,7 @@ class Input:
             self._pending = self._pending[os.write(self._pipe, self._pending) :]
         except BlockingIOError:
             return
-        except OSError:  # rank 0 has closed its end
+        except OSError:  # the process has closed its end
             self.close()
             return
         if not self._pending:

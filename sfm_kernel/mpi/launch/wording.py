@@ -1,0 +1,93 @@
+"""What ranks have done that ends the program, and what they have left unfinished, in words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from sfm_kernel.mpi.launch import reports
+from sfm_kernel.mpi.launch.child import Child
+from sfm_kernel.mpi.launch.reports import Report
+from sfm_kernel.spawn.report import died
+from sfm_kernel.watching import call, crash, line_of
+
+DIED = "died"
+UNFINISHED = "unfinished"  # it ended after MPI_Init, and has not called MPI_Finalize
+ABSENT = "absent"  # it ended without MPI_Init, in which others wait for it
+"""Kinds of reports that no rank can make."""
+
+IN_WORDS = (
+    reports.INTERRUPTED, reports.CHECKED, reports.CRASHED, reports.FAILED, reports.CUT_OFF,
+    reports.ABORTED,
+)  # fmt: skip
+"""Kinds whose text is not shown as it is, but put into words by ``deed``."""
+
+_MOST = 10
+"""Unfinished operations that are shown."""
+
+
+def deed(child: Child, report: Report) -> str:
+    """What a rank has done: the words after "rank 3"."""
+    if report.kind == reports.ABORTED:
+        where, code = call(report.text) if report.text else ("", str(report.status))
+        return f"called {'MPI_' if where else ''}Abort({code}){where}"
+    if report.kind in (reports.FAILED, reports.CUT_OFF):
+        where, why = call(report.text)
+        return f"was stopped{where}: {why}"
+    if report.kind == reports.INTERRUPTED:
+        return f"was interrupted in {report.text}"
+    if report.kind == UNFINISHED:
+        return "ended without MPI_Finalize, which every rank calls at its end"
+    if report.kind == ABSENT:
+        return "ended without MPI_Init, in which others wait for it: every rank calls that"
+    if report.kind == reports.CHECKED:
+        return f"was stopped in {report.text}"
+    if report.kind == reports.CRASHED:
+        return f"was killed by {crash(report.text)}"
+    if report.kind in (DIED, reports.EXITED):
+        return died(child.code if report.kind == DIED else report.status)
+    return "raised this"
+
+
+def too_soon(child: Child, report: Report | None = None) -> str:
+    """Why a program was not spawned: it has ended before MPI_Init, or has reported why it ends."""
+    if report is None:
+        return f"{child.rank} {died(child.code)} before MPI_Init"
+    if report.kind == reports.EXITED and report.text:  # it could not become its program
+        return report.text.strip()
+    return f"{child.rank} {deed(child, report)}"
+
+
+def unfinished(children: Sequence[Child], reported: Sequence[tuple[Child, str]]) -> list[str]:
+    """What ranks had begun and not ended when they came to MPI_Finalize: requests, messages that
+    nobody has received, epochs of windows.
+
+    native/mpi/src/left.rs finds it out. It is shown when the program has ended well in every other
+    respect, and changes nothing about that.
+
+    Args:
+        children: all processes of the launch.
+        reported: each reporter, and the text of its report: the number of the process that is
+            concerned, what has become of it, whether the reporter has sent it something, and the
+            call that has begun it, with its code and its line.
+    """
+    read = [(json.loads(text), child) for child, text in reported]
+    read.sort(key=lambda one: (one[0][0], one[1].rank, one[0][-1]))
+    shown = [_operation(children, child, *report) for report, child in read[:_MOST]]
+    return shown + ([f"and {len(read) - _MOST} more"] if len(read) > _MOST else [])
+
+
+def _operation(
+    children: Sequence[Child],
+    reporter: Child,
+    nth: int,
+    what: str,
+    sent: bool,
+    call: str,
+    code: str,
+    line: int,
+) -> str:
+    who = str(children[nth].rank) if len(children) > 1 else "the program"
+    sender = "itself" if reporter is children[nth] else str(reporter.rank)
+    sender = f" from {sender}" if sent else ""
+    return f"{who} {what}{sender}: {call}{line_of(code, line)}"

@@ -1,0 +1,96 @@
+"""Kills a job's processes, and what they started, if their owner was killed; removes their world.
+
+The owner forks the guardian before anything else, and writes lines into a pipe: "+PID" for each
+process that it has started, "-PID" for one that has ended with all that it had started, the path of
+a folder that is there for this job only, and "done". If the pipe ends before "done", the owner has
+died. The guardian then imports what it needs of the package in a new Python: it uses nothing of the
+owner's that a kill may have left half done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+from sfm_kernel.spawn.forked import fork, take_signals
+
+_REMOVE = """\
+import shutil, sys, time
+from sfm_kernel.directory import remove_world
+deadline = time.monotonic() + 10
+while not remove_world(sys.argv[1]) and time.monotonic() < deadline:
+    time.sleep(0.01)  # the killed are not dead yet
+for folder in sys.argv[2:]:
+    shutil.rmtree(folder, ignore_errors=True)
+"""
+
+
+@contextmanager
+def guardian(world: str) -> Iterator[Callable[[str], None]]:
+    """A guardian for the processes of a world; yields the function that writes it a line.
+
+    It is a fork: a Python of its own would take as long to start as all ranks together.
+    """
+    noted, notes = os.pipe()
+    try:
+        pid = fork()
+        if not pid:
+            _main(world, noted)
+    except OSError:
+        os.close(notes)
+        raise
+    finally:
+        os.close(noted)
+    owner = os.getpid()
+
+    def note(line: str) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            os.write(notes, f"{line}\n".encode())
+
+    try:
+        yield note
+    finally:
+        os.close(notes)
+        if os.getpid() == owner:  # else this is a fork of the owner
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+
+
+def _main(world: str, noted: int) -> NoReturn:
+    """Be the guardian, which keeps nothing of the owner's but the pipe."""
+    try:
+        null = os.open(os.devnull, os.O_RDWR)
+        for number in range(3):
+            os.dup2(null, number)
+        for fd in map(int, os.listdir("/proc/self/fd")):
+            if fd > 2 and fd != noted:
+                with contextlib.suppress(OSError):  # the one that has read this list
+                    os.close(fd)
+        take_signals()
+        _guard(world, noted)
+    finally:
+        os._exit(1)
+
+
+def _guard(world: str, noted: int) -> None:
+    """End when the owner has ended well, or after cleaning up after it."""
+    living: set[int] = set()
+    folders = []
+    with open(noted) as lines:
+        for line in lines:
+            if line == "done\n":
+                os._exit(0)
+            if line[0] == "/":
+                folders.append(line[:-1])
+                continue
+            pid = int(line[1:])
+            living.add(pid) if line[0] == "+" else living.discard(pid)
+    for group in living:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
+    os.execv(sys.executable, [sys.executable, "-P", "-c", _REMOVE, world, *folders])

@@ -1,0 +1,246 @@
+"""Running a function in several processes of a fresh world, without Jupyter."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import secrets
+import selectors
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
+
+import cloudpickle
+
+from sfm_kernel.directory import remove_world
+from sfm_kernel.endpoint.seen import Account, disagreement
+from sfm_kernel.errors import ProcessFailed, RecvTimeout
+from sfm_kernel.spawn import process
+from sfm_kernel.spawn.process import Process
+from sfm_kernel.spawn.report import END, GO, JOINED, Result, died
+from sfm_kernel.watching import Watching
+
+if TYPE_CHECKING:
+    from sfm_kernel.endpoint import Endpoint
+
+GRACE = 2.0
+"""Seconds between asking a process to stop and killing it."""
+
+
+def run(
+    function: Callable[..., Any],
+    n: int = 4,
+    *args: Any,
+    names: Sequence[str] | None = None,
+    timeout: float | None = None,
+    detect: bool = False,
+    record: str | os.PathLike[str] | None = None,
+    **kwargs: Any,
+) -> list[Any]:
+    """Call ``function(sfm, *args, **kwargs)`` in ``n`` processes; their results, by rank.
+
+    Each process has its own endpoint ``sfm`` with its rank, and ``sfm.size == n``. The function
+    may come from a notebook or a script: it is sent by value.
+
+    Blocks: until all have returned, or one has failed. Stop (KeyboardInterrupt) stops them all.
+    When they wait for each other for ever, stderr says why, once, after some seconds.
+    Args:
+        n: processes, at least 1. Each is a fresh Python on this machine.
+        names: names of the ranks; without them a process's name is its rank.
+        timeout: seconds after which all are stopped.
+        detect: calls that wait for each other for ever end with DeadlockDetected.
+        record: an HTML file to write: the timeline, what was said of a deadlock, and the code, also
+            when something has failed. See ``sfm_kernel.observe.record``.
+    Raises:
+        ProcessFailed: a process raised (its traceback is in the message) or died.
+        RecvTimeout: not all had returned within ``timeout`` seconds.
+        CollectiveMismatch: all have returned, and have made calls of a group that do not fit
+            together.
+        No process is left in any case.
+    Example:
+        >>> sfm_kernel.run(lambda sfm: sfm.rank * 10, n=2)
+        [0, 10]
+    """
+    if type(n) is not int or n < 1:
+        raise ValueError(f"n is a number of processes, 1 or more, not {n!r}")
+    if names is not None and len(names) != n:
+        raise ValueError(f"{n} processes need {n} names, not {len(names)}: {list(names)}")
+    job = Job("run", n, function, args, kwargs, names)
+    path = os.fspath(record) if record else ""
+    script = getattr(getattr(function, "__code__", None), "co_filename", "") if record else ""
+    about: dict[str, Any] = {"end": detect, "hint": _HINT, "record": path, "script": script}
+    watching = Watching(job.world, job.pids, _say, **about)
+    with job:
+        try:
+            results = job.results(timeout, watching)
+        finally:
+            watching.record()
+        job.end()
+        return results
+
+
+_HINT = "The processes go on waiting. Stop ends them; so does run(..., detect=True) by itself."
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def fresh(orders: int, report: int) -> Process:
+    """Start a worker as a fresh Python: one pipe brings its orders, another takes its report."""
+    words = process.python("sfm_kernel.spawn.worker", str(report))
+    return process.start(words, stdin=orders, pass_fds=(report,))
+
+
+class Job:
+    """The processes of one run, in a world of their own, and the pipes that lead to them.
+
+    A context manager: they are there in the block, and none is afterwards.
+
+    Args:
+        kind: the first word of the world's name.
+        size: how many processes. Each calls ``function(sfm, *args, **kwargs)``.
+        names: of the ranks; None: their numbers.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        size: int,
+        function: Callable[..., Any],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] = MappingProxyType({}),
+        names: Sequence[str] | None = None,
+    ) -> None:
+        self.world = f"{kind}-{os.getpid()}-{secrets.token_hex(4)}"
+        self._size, self._names = size, names
+        self._work = cloudpickle.dumps((function, args, dict(kwargs)))
+        self._processes: list[Process] = []
+        self._orders: list[BinaryIO] = []
+        self._reports: list[int] = []
+        self._accounts: list[Account] = []
+
+    def __enter__(self) -> Self:
+        try:
+            for rank in range(self._size):
+                self._begin(rank)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _start(self, orders: int, report: int) -> Process:
+        """Start the next worker. A fork has to close ``_orders``, or others would not see it end
+        with this process."""
+        return fresh(orders, report)
+
+    def _begin(self, rank: int) -> None:
+        theirs, orders = os.pipe()
+        self._orders.append(os.fdopen(orders, "wb"))
+        report, reports = os.pipe()
+        self._reports.append(report)
+        try:
+            self._processes.append(self._start(theirs, reports))
+        finally:
+            os.close(theirs)
+            os.close(reports)
+        name = self._names[rank] if self._names else None
+        work = self.world, rank, self._size, name, sys.path, self._work
+        with contextlib.suppress(BrokenPipeError):
+            pickle.dump(work, self._orders[rank])
+            self._orders[rank].flush()
+
+    def pids(self) -> list[int]:
+        """The processes that were started, by rank."""
+        return [one.pid for one in self._processes]
+
+    def gather(self, guest: Endpoint, timeout: float = 120.0) -> None:
+        """Have the processes begin; returns when all of them are in the world, where ``guest`` is.
+
+        Raises:
+            ProcessFailed: one has ended instead. RecvTimeout: not all are there in time.
+        """
+        self.order(GO)
+        deadline = time.monotonic() + timeout
+        while True:
+            try:
+                return guest.wait_for(*range(self._size), timeout=0.2)
+            except RecvTimeout:
+                if any(one.poll() is not None for one in self._processes):
+                    self.results(GRACE)
+                if time.monotonic() > deadline:
+                    raise
+
+    def results(self, timeout: float | None, watching: Watching | None = None) -> list[Any]:
+        """What the function returned in each process, by rank; raises as ``run`` does."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        results: dict[int, Any] = {}
+        reports = [bytearray() for _ in range(self._size)]
+        with selectors.DefaultSelector() as selector:
+            for rank, read in enumerate(self._reports):
+                selector.register(read, selectors.EVENT_READ, rank)
+            while len(results) < self._size:
+                rest = None if deadline is None else deadline - time.monotonic()
+                if rest is not None and rest <= 0:
+                    missing = [rank for rank in range(self._size) if rank not in results]
+                    raise RecvTimeout(f"ranks {missing} had not returned within {timeout} s")
+                if watching is not None:
+                    watching.check()
+                    pause = max(0.0, watching.due - time.monotonic())
+                    rest = pause if rest is None else min(rest, pause)
+                for event, _ in selector.select(rest):
+                    report = reports[event.data]
+                    data = os.read(event.fd, 1 << 20)
+                    is_first = bool(data and not report)
+                    report += data
+                    if is_first and all(reports):
+                        self.order(GO)
+                    if not data:
+                        selector.unregister(event.fd)
+                        results[event.data] = self._result(event.data, bytes(report))
+        return [results[rank] for rank in range(self._size)]
+
+    def end(self) -> None:
+        """All have returned: let them leave the world.
+
+        Raises CollectiveMismatch.
+        """
+        self.order(END)
+        process.wait(self._processes, GRACE)
+        if mismatch := disagreement(self._accounts):
+            raise mismatch
+
+    def order(self, word: bytes) -> None:
+        """Give all of them an order: ``GO`` or ``END``."""
+        for orders in self._orders:
+            with contextlib.suppress(BrokenPipeError):
+                orders.write(word)
+                orders.flush()
+
+    def _result(self, rank: int, report: bytes) -> Any:
+        text = report.removeprefix(JOINED)
+        if not text:
+            process.wait([self._processes[rank]])
+            code = self._processes[rank].returncode or 0
+            early = "" if code < 0 else " before it returned"
+            raise ProcessFailed(rank, died(code) + early)
+        result = Result(*pickle.loads(text))
+        if not result.good:
+            raise ProcessFailed(rank, f"raised {result.value}", result.trace)
+        if result.account is not None:
+            self._accounts.append(result.account)
+        return pickle.loads(result.value)
+
+    def __exit__(self, *_: object) -> None:
+        """End what still runs, within about ``GRACE`` seconds, and remove the world."""
+        process.end(self._processes, GRACE)
+        while self._orders:
+            with contextlib.suppress(BrokenPipeError):
+                self._orders.pop().close()
+        while self._reports:
+            os.close(self._reports.pop())
+        with contextlib.suppress(OSError):
+            remove_world(self.world)

@@ -1,0 +1,51 @@
+"""A process of ``sfm_kernel.run``: joins, calls the function, reports. Run as a module.
+
+On stdin, its lifeline, come the work, then ``GO`` when all processes have joined, then ``END`` when
+all have returned. Down the report pipe go ``JOINED`` and the ``Result``.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import threading
+import traceback
+from functools import partial
+
+import cloudpickle
+
+from sfm_kernel.endpoint import ending
+from sfm_kernel.endpoint.bystanders import rest
+from sfm_kernel.endpoint.seen import account
+from sfm_kernel.spawn import lifeline
+from sfm_kernel.spawn.report import END, GO, JOINED, Result
+from sfm_kernel.world import join
+
+
+def main(report: int) -> None:
+    """Take the work from stdin, and write what becomes of it to the pipe ``report``."""
+    os.set_inheritable(report, False)
+    with open(0, "rb", buffering=0, closefd=False) as stdin:  # nothing beyond the work is read
+        world, rank, n, name, path, work = pickle.load(stdin)
+    sys.path[:] = path
+    orders = {GO: threading.Event(), END: threading.Event()}
+    # Not sys.stdin: its buffer may be locked by a reader that never returns.
+    lifeline.follow(partial(os.read, 0, 1), lambda word: orders[word].set(), partial(os._exit, 1))
+    try:
+        with join(world, name=name, rank=rank, size=n) as sfm:
+            try:
+                os.write(report, JOINED)
+                orders[GO].wait()
+                function, args, kwargs = cloudpickle.loads(work)
+                value = cloudpickle.dumps(function(sfm, *args, **kwargs))
+                Result(True, value, account=account()).send(report)
+                rest([sfm], orders[END].wait)
+            finally:
+                ending.begin()
+    except Exception as error:  # noqa: BLE001 - whatever the user's function raises is reported
+        Result(False, f"{type(error).__name__}: {error}", traceback.format_exc()).send(report)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
