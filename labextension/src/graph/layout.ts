@@ -1,11 +1,11 @@
 /**
- * Where the nodes of the wait-for graph stand.
+ * Positions for the nodes of the wait-for graph.
  *
- * No library does this. dagre (49 kB) puts each process below those who wait for it: a cycle of 16
- * becomes a column of 1700 pixels with one long line back, 31 who wait for one become a row of 3000
- * in a panel of 300 to 900, beside all who wait for nobody, and all of them jump with each wait that
- * begins or ends, ten times a second. elkjs is ten times as large as the panel, and the circles of
- * cytoscape and d3 leave no room for labels, nor for those who wait outside of the cycle.
+ * Libraries were tried with 2 to 32 processes. Layers (dagre, 49 kB; elkjs, 1.6 MB) put each process
+ * above the ones that it waits for: a cycle of 16 becomes a column of 1700 pixels, or a meander that
+ * does not close, and 15 that wait for one become a row of 2500 pixels in a panel of 300 to 900.
+ * Forces (d3-force, elkjs) cross the lines of a cycle, and let nodes and labels cover each other.
+ * All of them move every node when a wait begins or ends, ten times a second.
  */
 import type { Graph, Node } from './model';
 
@@ -31,7 +31,7 @@ export interface Layout {
 interface Size {
   readonly width: number;
   readonly height: number;
-  /** What is left free between two nodes: for a line, and below each other for its label. */
+  /** The space between two nodes: room for a line, and between rows for its label. */
   readonly gap: number;
   readonly gapBelow: number;
 }
@@ -110,15 +110,15 @@ function placeVictims(
       const line = graph.lines.find(one => one.from === key && boxes.has(one.to));
       return line && boxes.get(line.to);
     });
-    // If nobody waits for one who is drawn, all stand below.
+    // If none of them waits for a node that has a position yet, all stand below.
     const all = targets.every(box => box === undefined);
-    const wishes = left.flatMap(({ key }, i): Wish[] => {
+    const placements = left.flatMap(({ key }, i): Placement[] => {
       const box = targets[i] ?? (all ? { x: width / 2, y: height } : null);
       return box ? [{ key, x: box.x, above: box.y < height / 2 }] : [];
     });
-    wishes.sort((a, b) => a.x - b.x);
+    placements.sort((a, b) => a.x - b.x);
     for (const above of [true, false]) {
-      const those = wishes.filter(wish => wish.above === above);
+      const those = placements.filter(one => one.above === above);
       for (const row of rowsOf(those, fitting(width, size))) {
         bounds.top -= above ? step : 0;
         bounds.bottom += above ? 0 : step;
@@ -131,8 +131,8 @@ function placeVictims(
   return bounds;
 }
 
-/** Where a node would like to stand. */
-interface Wish {
+/** The position that a node would like to have: above the cycle or below it. */
+interface Placement {
   readonly key: string;
   readonly x: number;
   readonly above: boolean;
@@ -140,7 +140,7 @@ interface Wish {
 
 /** Each stands where it would like to, as far as those before it and the border leave room. */
 function placeRow(
-  row: readonly Wish[],
+  row: readonly Placement[],
   y: number,
   width: number,
   size: Size,
@@ -149,9 +149,9 @@ function placeRow(
   const step = size.width + size.gap;
   const last = width - MARGIN - size.width / 2;
   let free = MARGIN + size.width / 2;
-  row.forEach((wish, i) => {
-    const x = Math.min(Math.max(wish.x, free), last - step * (row.length - 1 - i));
-    boxes.set(wish.key, boxAt(x, y, size));
+  row.forEach((one, i) => {
+    const x = Math.min(Math.max(one.x, free), last - step * (row.length - 1 - i));
+    boxes.set(one.key, boxAt(x, y, size));
     free = x + step;
   });
 }
