@@ -1,7 +1,8 @@
 // Builds the page of `%sfm record`: one script and one style sheet, which sfm_kernel/observe/record
-// puts into each file that it writes. Run after tsc: node record.build.js
+// puts into each file that it writes, and the styles of states for sfm_kernel/observe/timeline. Run
+// after tsc: node record.build.js
 
-const { mkdirSync, readFileSync, writeFileSync } = require('node:fs');
+const { copyFileSync, mkdirSync, readFileSync, writeFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { rspack } = require('@rspack/core');
 
@@ -12,6 +13,8 @@ const STYLES = ['base', 'graph', 'timeline', 'record'];
 const styles = STYLES.map(name => readFileSync(join(__dirname, `style/${name}.css`), 'utf8'));
 mkdirSync(target, { recursive: true });
 writeFileSync(join(target, 'page.css'), styles.join('\n'));
+// The drawings that Python makes have the same colours and hatches.
+copyFileSync(join(__dirname, 'src/timeline/states.json'), join(target, 'states.json'));
 
 const react = join(__dirname, 'node_modules/react-dom');
 const { version } = JSON.parse(readFileSync(join(react, 'package.json'), 'utf8'));

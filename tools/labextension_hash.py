@@ -54,7 +54,7 @@ def hashes(built: Path, page: Path = PAGE) -> dict[str, str]:
     """The hash of each file of a build, by its path; of the page's, by its name."""
     files = sorted(path for path in built.rglob("*") if path.is_file() and path.name != HASHES)
     named = {path.relative_to(built).as_posix(): path for path in files}
-    named |= {f"{page.name}/{name}": page / name for name in ("page.css", "page.js")}
+    named |= {f"{page.name}/{name}": page / name for name in ("states.json", "page.css", "page.js")}
     return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in named.items()}
 
 

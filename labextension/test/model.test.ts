@@ -139,9 +139,9 @@ describe('texts', () => {
     assert.equal(rateText(9.94), '9.9');
     assert.equal(rateText(9.96), '10');
     assert.equal(rateText(12_345), '12k');
-    const place = { file: '/a/b.py', line: 3, function: null, cell: null, cell_id: null };
+    const location = { file: '/a/b.py', line: 3, function: null, cell: null, cell_id: null };
     assert.equal(locationText(location), 'b.py:3');
-    assert.equal(locationText({ ...place, cell: 7 }), 'cell 7 line 3');
+    assert.equal(locationText({ ...location, cell: 7 }), 'cell 7 line 3');
   });
 });
 

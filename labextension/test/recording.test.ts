@@ -83,7 +83,7 @@ describe('follower', () => {
           map.set(key, { key, version: round });
         }
       }
-      follower.look(map, (old, now) => {
+      follower.compare(map, (old, now) => {
         if (old) {
           assert.equal(seen.get(old.key), old);
           seen.delete(old.key);
@@ -95,10 +95,10 @@ describe('follower', () => {
       });
       assert.deepEqual(seen, map);
       assert.equal(follower.size, map.size);
-      follower.look(map, () => assert.fail('nothing has changed'));
+      follower.compare(map, () => assert.fail('nothing has changed'));
     }
     map.clear();
-    follower.look(map, (_, now) => assert.equal(now, null));
+    follower.compare(map, (_, now) => assert.equal(now, null));
     assert.equal(follower.size, 0);
   });
 });
@@ -141,7 +141,7 @@ describe('recording', () => {
     const recording = new Recording();
     told.span('a', 1, null);
     told.flight('1', 2, null);
-    const first = recording.look(told);
+    const first = recording.update(told);
     assert.ok(first.all);
     assert.deepEqual([recording.whole.size, recording.open.size], [0, 1]);
     assert.equal(recording.name('b'), 'b');
@@ -149,7 +149,7 @@ describe('recording', () => {
     told.flight('1', 2, 4);
     told.span('a', 1, 3);
     told.span('a', 3, null, 'blocked in recv');
-    const second = recording.look(told);
+    const second = recording.update(told);
     assert.deepEqual(
       second.flights.map(one => one.id),
       ['1']
@@ -158,7 +158,7 @@ describe('recording', () => {
     assert.equal(second.spans.get('a'), 2, 'it was drawn up to 2 before');
     assert.deepEqual([recording.whole.size, recording.open.size], [1, 0]);
     assert.equal(all(recording.spansOf('a')).length, 2);
-    assert.equal(recording.look(told).any, false);
+    assert.equal(recording.update(told).any, false);
   });
 
   it('forgets what the maps forget', () => {
@@ -168,13 +168,13 @@ describe('recording', () => {
       told.flight(`${i}`, i, i + 1);
       told.span('a', i, i + 1);
     }
-    recording.look(told);
+    recording.update(told);
     for (let i = 0; i < 60; i++) {
       told.flights.delete(`${i}`);
       told.spans.delete(`a ${i}`);
     }
     told.begin = 70;
-    recording.look(told);
+    recording.update(told);
     assert.deepEqual([recording.whole.size, recording.spansOf('a').size], [40, 40]);
     assert.deepEqual(recording.domain, { begin: 60, end: 100 });
   });
@@ -183,18 +183,18 @@ describe('recording', () => {
     const told = new Told();
     const recording = new Recording();
     told.flight('1', 1, 2);
-    recording.look(told);
+    recording.update(told);
     told.processes = [...ROWS, { uid: 'd', name: 'D', rank: null }];
-    const joined = recording.look(told);
+    const joined = recording.update(told);
     assert.deepEqual([joined.all, joined.fresh], [true, false]);
     assert.equal(recording.rowOf.get('d'), 3);
     told.processes = [...told.processes];
-    assert.equal(recording.look(told).any, false);
+    assert.equal(recording.update(told).any, false);
     told.world = 'other';
-    assert.ok(recording.look(told).fresh);
+    assert.ok(recording.update(told).fresh);
     told.flights.clear();
     told.flight('9', 3, 4);
-    assert.ok(recording.look(told).fresh, 'nothing of what was is left');
+    assert.ok(recording.update(told).fresh, 'nothing of what was is left');
   });
 
   it('passes over flights of which no time is known', () => {
@@ -202,26 +202,11 @@ describe('recording', () => {
     const recording = new Recording();
     told.flight('1', null, null);
     told.flight('2', null, 5);
-    recording.look(told);
+    recording.update(told);
     assert.equal(recording.flights, 1);
     assert.deepEqual(
       [recording.domain.begin, flightBegin(flight('', 3, 1)), flightEnd(flight('', 3, 1))],
       [0, 1, 3]
     );
-  });
-
-  it('finds in which span somebody waited', () => {
-    const told = new Told();
-    const recording = new Recording();
-    told.span('b', 0, 1);
-    told.span('b', 1, 5, 'blocked in recv');
-    told.span('a', 0, 4);
-    told.span('a', 4.5, 9, 'blocked in send');
-    recording.look(told);
-    const wait = (late: 'sender' | 'receiver'): number | undefined =>
-      recording.waitFor(flight('1', 4, 8, { late, cost: 1 }))?.begin;
-    assert.equal(wait('sender'), 1);
-    assert.equal(wait('receiver'), 4.5);
-    assert.equal(recording.waitFor(flight('1', 0.5, 8, { late: 'sender', cost: 1 })), null);
   });
 });

@@ -3,7 +3,7 @@
 // Node cannot read TypeScript: each file is stripped of its types, into a folder that is removed.
 
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -22,7 +22,9 @@ const compilerOptions = {
 try {
   for (const folder of ['src', 'test']) {
     for (const entry of readdirSync(join(root, folder), { recursive: true })) {
-      if (/\.tsx?$/.test(entry)) {
+      if (entry.endsWith('.json')) {
+        cpSync(join(root, folder, entry), join(target, folder, entry));
+      } else if (/\.tsx?$/.test(entry)) {
         const source = readFileSync(join(root, folder, entry), 'utf8');
         const { outputText } = ts.transpileModule(source, { compilerOptions });
         const out = join(target, folder, entry.replace(/\.tsx?$/, '.js'));

@@ -171,7 +171,7 @@ describe('arrows', () => {
   const geometry: Geometry = { ratio: 1, width: 100, rowHeight: 20, start: 0, scale: 10 };
   const told = new Told();
   const recording = new Recording();
-  recording.look(told);
+  recording.update(told);
   const arrow = (one: Flight): ReturnType<typeof arrowOf> => arrowOf(one, recording, geometry);
 
   it('lead from bar to bar', () => {
@@ -210,6 +210,20 @@ describe('arrows', () => {
     const choice = choiceOf(flights, geometry, 100);
     assert.equal(batchOf(flights, recording, geometry, choice).plain.length, 1);
     assert.equal(batchOf(flights, recording, geometry, choice).plain.length, 0);
+  });
+
+  it('show the cost of a late one in the row of the process that waited, from when it did', () => {
+    const late = { late: 'sender', cost: 1, since: 1.5 };
+    const flights = [
+      flight('1', 2.5, 3, late),
+      flight('2', 2.5, 4, { ...late, late: 'receiver', number: 2 })
+    ];
+    const { costs } = batchOf(flights, recording, geometry, choiceOf(flights, geometry, 100));
+    const left = (1.5 - geometry.start) * geometry.scale;
+    assert.deepEqual(
+      costs.map(one => [one.row, one.left, one.width, one.seconds]),
+      [1, 0].map(row => [row, left, geometry.scale, 1])
+    );
   });
 
   it('are thinned where they are too many, and only the costliest are marked', () => {

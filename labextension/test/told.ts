@@ -30,6 +30,7 @@ export function flight(
     received_at: null,
     late: null,
     cost: 0,
+    since: null,
     ...more
   };
 }

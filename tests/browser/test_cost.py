@@ -112,6 +112,7 @@ class Busy:
             "received_at": fake.place(3),
             "late": None,
             "cost": 0.0,
+            "since": None,
         }
 
     def _process(self, i: int) -> fake.Json:

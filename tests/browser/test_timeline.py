@@ -76,6 +76,7 @@ def flight(name: str, at: float) -> fake.Json:
         "received_at": fake.place(2),
         "late": None,
         "cost": 0.0,
+        "since": None,
     }
 
 

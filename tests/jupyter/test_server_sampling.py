@@ -239,7 +239,7 @@ def timeline(begin: float, *ends: float | None, ids: tuple[str, ...] = ()) -> di
         {"uid": "a", "begin": float(n), "end": end, "state": "running", "where": None}
         for n, end in enumerate(ends)
     ]
-    flight: dict[str, Any] = dict.fromkeys(("received", "sent_at", "received_at", "late"))
+    flight: dict[str, Any] = dict.fromkeys(("received", "sent_at", "received_at", "late", "since"))
     flight |= {"src": "a", "dest": "b", "number": 1, "sent": 0.0, "bytes": 1, "cost": 0.0}
     return {
         "world": "w",

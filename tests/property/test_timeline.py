@@ -90,6 +90,7 @@ def test_flights_go_forward_in_time(h: Histories) -> None:
     for flight in flights:
         assert flight["sent"] <= flight["received"]
         assert flight["cost"] >= 0 and (flight["late"] is not None) == (flight["cost"] > 0)
+        assert (flight["late"] is None) == (flight["since"] is None)
 
 
 @given(runs)

@@ -11,7 +11,7 @@ import sfm_kernel
 from sfm_kernel import mpi
 from sfm_kernel.observe import snapshot
 from sfm_kernel.observe.timeline import Recorder
-from tests.unit.timelines import Histories, carried_out, told
+from tests.unit.timelines import BEGIN, Histories, carried_out, told
 
 
 def late_receiver(sfm: sfm_kernel.Endpoint) -> dict[str, Any] | None:
@@ -48,6 +48,26 @@ def await_send(sfm: sfm_kernel.Endpoint, other_than: int = 0) -> int:
 
 def lateness(data: dict[str, Any]) -> list[tuple[str | None, float]]:
     return [(one["late"], round(one["cost"], 3)) for one in data["flights"]]
+
+
+def test_it_is_told_since_when_the_other_waited() -> None:
+    """For the sender; for room and then the receipt; for nobody; for the receipt."""
+    h = Histories(2)
+    h.state(1, (1, "blocked in recv"))
+    h.received(0, 1, 4.5, h.sent(0, 1, 4))
+    h.state(1, (5, "running"))
+    h.state(0, (6, "blocked in send"))
+    both = h.sent(0, 1, 7)
+    h.state(0, (7, "running"), (7.5, "blocked in send"))
+    h.received(0, 1, 8, both)
+    h.state(0, (8, "running"))
+    h.received(0, 1, 10, h.sent(0, 1, 9))
+    synchronous = h.sent(0, 1, 11)
+    h.state(0, (11.5, "blocked in send"))
+    h.received(0, 1, 12, synchronous)
+    h.state(0, (12, "running"))
+    since = [one["since"] for one in told(h)["flights"]]
+    assert [one and one - BEGIN for one in since] == [1, 6, None, 11.5]
 
 
 def test_a_late_sender() -> None:

@@ -12,7 +12,6 @@ from xml.etree import ElementTree
 import pytest
 
 from sfm_kernel.observe.timeline import Recorder, Timeline, diagram, svg, words
-from sfm_kernel.observe.timeline.frame import ticks
 from tests.unit.timelines import BEGIN, Act, Histories, carried_out, uid, where
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -117,7 +116,7 @@ def test_sizes_and_numbers() -> None:
 
 @pytest.mark.parametrize("seconds", [0, 1e-7, 3e-5, 0.012, 1, 59, 61, 3599, 86400, 1e7])
 def test_ticks_are_few_and_tell_themselves_apart(seconds: float) -> None:
-    marks = ticks(seconds)
+    marks = words.ticks(seconds)
     assert 1 <= len(marks) <= 8
     assert all(0 <= time <= seconds * 1.001 for time, _ in marks)
     assert len({text for _, text in marks}) == len(marks)
@@ -263,7 +262,7 @@ def test_it_stays_small(processes: int, messages: int) -> None:
     assert len(picture) < 400_000
     root = ElementTree.fromstring(picture)
     said = "\n".join(texts(root))
-    assert ("drawn as a sample" in said or "bundle" in said) == (messages > 240)
+    assert ("messages is drawn, besides the costliest" in said) == (messages > 240)
     assert ("short spans, drawn together" in said) == (messages >= 1000)
     assert ("The first 64 of 100 processes" in said) == (processes == 100)
     assert len(of_class(root, "hit")) <= 300

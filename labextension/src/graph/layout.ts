@@ -1,3 +1,12 @@
+/**
+ * Positions for the nodes of the wait-for graph.
+ *
+ * Libraries were tried with 2 to 32 processes. Layers (dagre, 49 kB; elkjs, 1.6 MB) put each process
+ * above the ones that it waits for: a cycle of 16 becomes a column of 1700 pixels, or a meander that
+ * does not close, and 15 that wait for one become a row of 2500 pixels in a panel of 300 to 900.
+ * Forces (d3-force, elkjs) cross the lines of a cycle, and let nodes and labels cover each other.
+ * All of them move every node when a wait begins or ends, ten times a second.
+ */
 import type { Graph, Node } from './model';
 
 export interface Point {
@@ -5,7 +14,7 @@ export interface Point {
   readonly y: number;
 }
 
-/** A node's place: its middle and its size. */
+/** A node's middle and its size. */
 export interface Box extends Point {
   readonly width: number;
   readonly height: number;
@@ -22,7 +31,7 @@ export interface Layout {
 interface Size {
   readonly width: number;
   readonly height: number;
-  /** What is left free between two nodes: for a line, and below each other for its label. */
+  /** The space between two nodes: room for a line, and between rows for its label. */
   readonly gap: number;
   readonly gapBelow: number;
 }
@@ -30,7 +39,7 @@ interface Size {
 const LARGE: Size = { width: 120, height: 46, gap: 34, gapBelow: 46 };
 const SMALL: Size = { width: 64, height: 24, gap: 28, gapBelow: 30 };
 const MARGIN = 14;
-/** More nodes than these, none of them in a deadlock, stand in a grid. */
+/** More nodes than these, none of them in a deadlock, stand in rows. */
 const MANY = 16;
 /** More nodes than these stand in a rectangle, as an ellipse would take too much room. */
 const ROUND = 8;
@@ -39,92 +48,51 @@ const TALL = 540;
 const MIN_WIDTH = 300;
 /** A drawing that is wider than this leaves the eye too far to go. */
 const MAX_WIDTH = 900;
-const GRID_ROW = 56;
 const PAIR_RADIUS = 180;
-/** From this width on the bystanders of a deadlock stand beside it, otherwise below it. */
-const WIDE = 640;
-/** So many of them stand below each other. */
-const COLUMN = 8;
 
 /**
- * Where the nodes stand; depends on their names and the width alone, but for a deadlock: its cycle
- * becomes a ring, who waits for it stands above and below, the others at the side.
+ * The positions depend on the nodes' names and the width alone, except in a deadlock: its cycle
+ * becomes a ring, those who wait for it stand above and below it, the others in rows at the bottom.
  */
-export function layoutOf(graph: Graph, width: number): Layout {
-  const room = Math.min(Math.max(width, MIN_WIDTH), MAX_WIDTH);
-  if (graph.ring.length > 0) {
-    return deadlockLayout(graph, room);
-  }
+export function layoutOf(graph: Graph, available: number): Layout {
+  const width = Math.min(Math.max(available, MIN_WIDTH), MAX_WIDTH);
   const keys = graph.nodes.map(node => node.key);
-  return keys.length > MANY ? gridLayout(keys, room) : ringLayout(keys, room);
-}
-
-function ringLayout(keys: readonly string[], width: number): Layout {
-  const size = sizeFor(keys, width);
-  const { boxes, height } = placeRing(keys, width, size);
-  const compact = size === SMALL;
-  return { boxes: shifted(boxes, MARGIN), height: height + 2 * MARGIN, width, compact };
-}
-
-/** Rows of small nodes, with space for the lines between them. */
-function gridLayout(keys: readonly string[], width: number): Layout {
-  const columns = fitting(width, SMALL);
-  const step = (width - 2 * MARGIN) / columns;
-  const boxes = new Map<string, Box>();
-  keys.forEach((key, i) => {
-    const x = MARGIN + step * ((i % columns) + 0.5);
-    const y = 2 * MARGIN + SMALL.height / 2 + Math.floor(i / columns) * GRID_ROW;
-    boxes.set(key, { x, y, width: SMALL.width, height: SMALL.height });
-  });
-  const rows = Math.ceil(keys.length / columns);
-  return { width, height: 3 * MARGIN + rows * GRID_ROW, boxes, compact: true };
-}
-
-function sizeFor(keys: readonly string[], width: number): Size {
-  return placeRing(keys, width, LARGE).height > TALL ? SMALL : LARGE;
-}
-
-function deadlockLayout(graph: Graph, width: number): Layout {
-  const victims = graph.nodes.filter(node => node.part === 'victim');
-  const others = graph.nodes.filter(node => node.part === null);
-  const compact = victims.length > MANY || sizeFor(graph.ring, width) === SMALL;
+  const isDeadlock = graph.ring.length > 0;
+  const ring = isDeadlock ? graph.ring : keys.length > MANY ? [] : keys;
+  const victims = isDeadlock ? graph.nodes.filter(node => node.part === 'victim') : [];
+  const crowd = isDeadlock ? victims.length : keys.length;
+  const compact = crowd > MANY || placeRing(ring, width, LARGE).height > TALL;
   const size = compact ? SMALL : LARGE;
-  const columns = Math.ceil(others.length / COLUMN);
-  const wanted = columns * (size.width + size.gap);
-  const beside = width >= WIDE && wanted <= width / 3;
-  const side = beside ? wanted : 0;
-  const main = width - side;
 
-  const ring = placeRing(graph.ring, main, size);
-  const boxes = new Map(ring.boxes);
-  const bounds = placeVictims(graph, victims, boxes, main, size, ring.height);
+  const { boxes, height } = placeRing(ring, width, size);
+  const bounds = placeVictims(graph, victims, boxes, width, size, height);
+  const others = keys.filter(key => !boxes.has(key));
+  const free = boxes.size > 0 ? 1.5 * size.gapBelow : MARGIN;
+  const rows = rowsOf(others, fitting(width, size));
+  const each = (width - 2 * MARGIN) / (rows[0]?.length ?? 1);
+  const step = size.height + size.gapBelow;
+  rows.forEach((row, j) => {
+    const y = bounds.bottom + free + j * step + size.height / 2;
+    row.forEach((key, i) => boxes.set(key, boxAt(MARGIN + each * (i + 0.5), y, size)));
+  });
+  const more = rows.length && free + rows.length * step - size.gapBelow;
+  return {
+    boxes: new Map(
+      [...boxes].map(([key, box]) => [key, { ...box, y: box.y + MARGIN - bounds.top }])
+    ),
+    height: bounds.bottom + more - bounds.top + 2 * MARGIN,
+    width,
+    compact
+  };
+}
 
-  if (beside) {
-    others.forEach((node, i) => {
-      const x = width - MARGIN - size.width / 2 - Math.floor(i / COLUMN) * (size.width + size.gap);
-      const y = bounds.top + size.height / 2 + (i % COLUMN) * (size.height + size.gapBelow);
-      boxes.set(node.key, { x, y, width: size.width, height: size.height });
-    });
-    const rows = Math.min(others.length, COLUMN);
-    const height = rows * (size.height + size.gapBelow) - size.gapBelow;
-    bounds.bottom = Math.max(bounds.bottom, bounds.top + height);
-  } else if (others.length > 0) {
-    bounds.bottom += size.gapBelow / 2;
-    for (const row of rowsOf(others, fitting(main, size))) {
-      const each = (main - 2 * MARGIN) / row.length;
-      const wishes = row.map((node, i): Wish => [node, MARGIN + each * (i + 0.5)]);
-      bounds.bottom += size.gapBelow;
-      placeRow(wishes, bounds.bottom + size.height / 2, main, size, boxes);
-      bounds.bottom += size.height;
-    }
-  }
-  const height = bounds.bottom - bounds.top + 2 * MARGIN;
-  return { boxes: shifted(boxes, MARGIN - bounds.top), height, width, compact };
+function boxAt(x: number, y: number, { width, height }: Size): Box {
+  return { x, y, width, height };
 }
 
 /**
  * Those who wait for the cycle stand in rows: above it if the one they wait for is in its upper
- * half, else below it; who waits for them stands further out. Adds them to `boxes`.
+ * half, else below it; those who wait for them stand further out. Adds them to `boxes`.
  */
 function placeVictims(
   graph: Graph,
@@ -135,50 +103,44 @@ function placeVictims(
   height: number
 ): { top: number; bottom: number } {
   const bounds = { top: 0, bottom: height };
-  const middle = height / 2;
   const step = size.height + size.gapBelow;
-  let left = [...victims];
+  let left = victims;
   while (left.length > 0) {
-    const above: Wish[] = [];
-    const below: Wish[] = [];
-    const rest: Node[] = [];
-    for (const node of left) {
-      const target = graph.lines.find(line => line.from === node.key && boxes.has(line.to));
-      const box = target && boxes.get(target.to);
-      if (box) {
-        (box.y < middle ? above : below).push([node, box.x]);
-      } else {
-        rest.push(node);
+    const targets = left.map(({ key }) => {
+      const line = graph.lines.find(one => one.from === key && boxes.has(one.to));
+      return line && boxes.get(line.to);
+    });
+    // If none of them waits for a node that has a position yet, all stand below.
+    const all = targets.every(box => box === undefined);
+    const placements = left.flatMap(({ key }, i): Placement[] => {
+      const box = targets[i] ?? (all ? { x: width / 2, y: height } : null);
+      return box ? [{ key, x: box.x, above: box.y < height / 2 }] : [];
+    });
+    placements.sort((a, b) => a.x - b.x);
+    for (const above of [true, false]) {
+      const those = placements.filter(one => one.above === above);
+      for (const row of rowsOf(those, fitting(width, size))) {
+        bounds.top -= above ? step : 0;
+        bounds.bottom += above ? 0 : step;
+        const y = above ? bounds.top + size.height / 2 : bounds.bottom - size.height / 2;
+        placeRow(row, y, width, size, boxes);
       }
     }
-    if (above.length + below.length === 0) {
-      // They wait for somebody who is not drawn.
-      below.push(...rest.splice(0).map((node): Wish => [node, width / 2]));
-    }
-    for (const row of rowsByTarget(above, width, size)) {
-      bounds.top -= step;
-      placeRow(row, bounds.top + size.height / 2, width, size, boxes);
-    }
-    for (const row of rowsByTarget(below, width, size)) {
-      bounds.bottom += step;
-      placeRow(row, bounds.bottom - size.height / 2, width, size, boxes);
-    }
-    left = rest;
+    left = all ? [] : left.filter((_, i) => targets[i] === undefined);
   }
   return bounds;
 }
 
-/** A node, and where it would like to stand. */
-type Wish = readonly [Node, number];
-
-function rowsByTarget(wishes: readonly Wish[], width: number, size: Size): Wish[][] {
-  const ordered = [...wishes].sort((a, b) => a[1] - b[1]);
-  return rowsOf(ordered, fitting(width, size));
+/** The position that a node would like to have: above the cycle or below it. */
+interface Placement {
+  readonly key: string;
+  readonly x: number;
+  readonly above: boolean;
 }
 
-/** Each stands where it wishes, as far as those before it and the border leave room. */
+/** Each stands where it would like to, as far as those before it and the border leave room. */
 function placeRow(
-  row: readonly Wish[],
+  row: readonly Placement[],
   y: number,
   width: number,
   size: Size,
@@ -187,9 +149,9 @@ function placeRow(
   const step = size.width + size.gap;
   const last = width - MARGIN - size.width / 2;
   let free = MARGIN + size.width / 2;
-  row.forEach(([node, wish], i) => {
-    const x = Math.min(Math.max(wish, free), last - step * (row.length - 1 - i));
-    boxes.set(node.key, { x, y, width: size.width, height: size.height });
+  row.forEach((one, i) => {
+    const x = Math.min(Math.max(one.x, free), last - step * (row.length - 1 - i));
+    boxes.set(one.key, boxAt(x, y, size));
     free = x + step;
   });
 }
@@ -199,8 +161,8 @@ function fitting(width: number, { width: one, gap }: Size): number {
   return Math.max(1, Math.floor((width - 2 * MARGIN + gap) / (one + gap)));
 }
 
+/** Rows of equal length look better than full ones and a rest. */
 function rowsOf<T>(items: readonly T[], columns: number): T[][] {
-  // Rows of equal length look better than full ones and a rest.
   const rows = Math.ceil(items.length / columns);
   const each = Math.ceil(items.length / rows);
   return Array.from({ length: rows }, (_, i) => items.slice(i * each, (i + 1) * each));
@@ -212,86 +174,45 @@ function placeRing(
   width: number,
   size: Size
 ): { boxes: Map<string, Box>; height: number } {
+  if (keys.length === 0) {
+    return { boxes: new Map(), height: 0 };
+  }
   const radius = (width - 2 * MARGIN - size.width) / 2;
   const points =
-    keys.length <= 2
-      ? pairPoints(keys.length, Math.min(radius, PAIR_RADIUS))
-      : keys.length <= ROUND
-        ? ellipsePoints(keys.length, Math.min(radius, keys.length * 60), size)
-        : rectanglePoints(keys.length, fitting(width, size), radius, size);
+    keys.length === 1
+      ? [{ x: 0, y: 0 }]
+      : keys.length === 2
+        ? [-1, 1].map(side => ({ x: side * Math.min(radius, PAIR_RADIUS), y: 0 }))
+        : keys.length <= ROUND
+          ? ellipsePoints(keys.length, Math.min(radius, keys.length * 60), size)
+          : rectanglePoints(keys.length, fitting(width, size), radius, size);
   const heights = points.map(point => point.y);
   const top = Math.min(...heights);
   // The two lines between two nodes are bent, and need room above and below.
   const extra = keys.length <= 2 ? 30 : 0;
-  const boxes = new Map<string, Box>();
-  points.forEach((point, i) => {
-    const y = point.y - top + size.height / 2 + extra;
-    boxes.set(keys[i]!, { x: width / 2 + point.x, y, width: size.width, height: size.height });
-  });
-  const height = points.length ? Math.max(...heights) - top + size.height + 2 * extra : 0;
-  return { boxes, height };
+  const boxes = new Map(
+    points.map(({ x, y }, i) => {
+      return [keys[i]!, boxAt(width / 2 + x, y - top + size.height / 2 + extra, size)];
+    })
+  );
+  return { boxes, height: Math.max(...heights) - top + size.height + 2 * extra };
 }
 
-function pairPoints(count: number, radius: number): Point[] {
-  const x = count === 2 ? radius : 0;
-  return [-x, x].slice(0, count).map(x => ({ x, y: 0 }));
-}
-
-/** As flat as the nodes' size allows. */
+/** On an ellipse that is as flat as the nodes' size allows. */
 function ellipsePoints(count: number, radius: number, size: Size): Point[] {
-  for (let tall = 50; ; tall += 10) {
-    const points = onEllipse(count, radius, tall);
-    const widest = Math.max(...points.map(point => point.x));
-    const spread = points.map(({ x, y }) => ({ x: (x * radius) / widest, y }));
-    if (apart(spread, size) || tall > count * (size.height + size.gapBelow)) {
-      return spread;
+  const angles = Array.from({ length: count }, (_, i) => (2 * Math.PI * i) / count);
+  const widest = Math.max(...angles.map(Math.sin));
+  for (let tall = 60; ; tall += 10) {
+    const points = angles.map(angle => {
+      return { x: (radius * Math.sin(angle)) / widest, y: -tall * Math.cos(angle) };
+    });
+    if (areApart(points, size) || tall > count * (size.height + size.gapBelow)) {
+      return points;
     }
   }
 }
 
-/** Round a rectangle that is as wide as it may be. */
-function rectanglePoints(count: number, columns: number, radius: number, size: Size): Point[] {
-  const across = Math.max(2, Math.min(columns, Math.floor(count / 3)));
-  const rest = count - 2 * across;
-  const right = Math.ceil(rest / 2);
-  const left = rest - right;
-  const height = (right + 1) * (size.height + size.gapBelow);
-  const x = (i: number): number => -radius + (2 * radius * i) / (across - 1);
-  const range = (length: number): number[] => Array.from({ length }, (_, i) => i);
-  return [
-    ...range(across).map(i => ({ x: x(i), y: 0 })),
-    ...range(right).map(i => ({ x: radius, y: (height * (i + 1)) / (right + 1) })),
-    ...range(across).map(i => ({ x: x(across - 1 - i), y: height })),
-    ...range(left).map(i => ({ x: -radius, y: height - (height * (i + 1)) / (left + 1) }))
-  ];
-}
-
-/** `count` points on an ellipse around (0, 0), the same length of its line apart. */
-function onEllipse(count: number, rx: number, ry: number): Point[] {
-  const steps = 360;
-  const at = (i: number): Point => {
-    const angle = (2 * Math.PI * i) / steps - Math.PI / 2;
-    return { x: rx * Math.cos(angle), y: ry * Math.sin(angle) };
-  };
-  const lengths = [0];
-  for (let i = 1; i <= steps; i++) {
-    const a = at(i - 1);
-    const b = at(i);
-    lengths.push(lengths[i - 1]! + Math.hypot(a.x - b.x, a.y - b.y));
-  }
-  const total = lengths[steps]!;
-  return Array.from({ length: count }, (_, i) => {
-    const wanted = (total * i) / count;
-    return at(
-      Math.max(
-        0,
-        lengths.findIndex(length => length >= wanted)
-      )
-    );
-  });
-}
-
-function apart(points: readonly Point[], { width, height, gap, gapBelow }: Size): boolean {
+function areApart(points: readonly Point[], { width, height, gap, gapBelow }: Size): boolean {
   return points.every((a, i) =>
     points
       .slice(i + 1)
@@ -299,8 +220,21 @@ function apart(points: readonly Point[], { width, height, gap, gapBelow }: Size)
   );
 }
 
-function shifted(boxes: ReadonlyMap<string, Box>, y: number): Map<string, Box> {
-  return new Map([...boxes].map(([key, box]) => [key, { ...box, y: box.y + y }]));
+/** Round a rectangle that is as wide as it may be. */
+function rectanglePoints(count: number, columns: number, radius: number, size: Size): Point[] {
+  const across = Math.max(2, Math.min(columns, Math.floor(count / 3)));
+  const right = Math.ceil(count / 2) - across;
+  const left = count - 2 * across - right;
+  const height = (right + 1) * (size.height + size.gapBelow);
+  const inside = (length: number): number[] =>
+    Array.from({ length }, (_, i) => (i + 1) / (length + 1));
+  const row = Array.from({ length: across }, (_, i) => radius * ((2 * i) / (across - 1) - 1));
+  return [
+    ...row.map(x => ({ x, y: 0 })),
+    ...inside(right).map(part => ({ x: radius, y: height * part })),
+    ...row.map(x => ({ x: -x, y: height })),
+    ...inside(left).map(part => ({ x: -radius, y: height * (1 - part) }))
+  ];
 }
 
 /** The node that an arrow key leads to: the nearest one that lies more in its direction than not. */

@@ -3,7 +3,7 @@ import type { Route } from './route';
 
 interface LinesProps {
   readonly routes: readonly Route[];
-  /** Who is stuck without being part of the cycle. */
+  /** The keys of those who are stuck without being part of the cycle. */
   readonly victims: ReadonlySet<string>;
   readonly current: string | null;
   readonly nameOf: (key: string) => string;

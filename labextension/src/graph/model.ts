@@ -9,13 +9,13 @@ export interface Node {
   /** The diagnosis in a sentence. */
   readonly text: string;
   readonly where: CodeLocation | null;
-  /** Where it stands in the deadlock. */
+  /** Its part in the deadlock. */
   readonly part: 'cycle' | 'victim' | null;
   /** For how many it stands; a summary has more than one. */
   readonly members: number;
 }
 
-/** Who waits for whom; several waits of one process for another are one line. */
+/** One process waits for another; several waits of the same two are one line. */
 export interface Line {
   readonly key: string;
   readonly from: string;
@@ -152,7 +152,7 @@ const WORDS: Record<Judgement['verdict'], string> = {
   left: 'left'
 };
 
-/** What a node's second line says: the verdict, and in which call. */
+/** The second line of a node: the verdict, and the call. */
 export function statusText({ state, verdict }: Pick<Node, 'state' | 'verdict'>): string {
   const call = state?.startsWith('blocked in ') ? state.slice('blocked '.length) : null;
   if (verdict === 'stuck' || verdict === 'waits') {

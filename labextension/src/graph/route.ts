@@ -6,7 +6,7 @@ export interface Route {
   readonly line: Line;
   /** For an SVG path. */
   readonly path: string;
-  /** What its label can show, and where; null if there is no room. */
+  /** The text that its label has room for, and the label's box; null if there is no room. */
   readonly label: (Box & { readonly text: string }) | null;
 }
 
@@ -59,6 +59,7 @@ export function routesOf(lines: readonly Line[], { boxes, width, height }: Layou
   });
 }
 
+/** The curve that crosses the fewest nodes and leaves the drawing the least. */
 function freeCurve(
   from: Box,
   to: Box,
@@ -66,21 +67,12 @@ function freeCurve(
   others: readonly Box[],
   room: Box
 ): Curve {
-  let best: Curve | null = null;
-  let least = Infinity;
-  for (const bend of bends) {
-    const curve = curveOf(from, to, bend);
+  const curves = bends.map(bend => curveOf(from, to, bend));
+  const costs = curves.map(curve => {
     const inside = within(pointOf(curve, 0.5), room, -6);
-    const hits = others.filter(box => crosses(curve, box)).length + (inside ? 0 : 3);
-    if (hits < least) {
-      best = curve;
-      least = hits;
-    }
-    if (hits === 0) {
-      break;
-    }
-  }
-  return best ?? curveOf(from, to, 0);
+    return others.filter(box => crosses(curve, box)).length + (inside ? 0 : 3);
+  });
+  return curves[costs.indexOf(Math.min(...costs))]!;
 }
 
 /** From border to border; bent to the right of its direction by `bend` of its length. */
@@ -91,7 +83,7 @@ function curveOf(from: Box, to: Box, bend: number): Curve {
   return [leave(from, middle, 2), middle, leave(to, middle, 5)];
 }
 
-/** Where the way from a box's middle to a point leaves it, and `gap` further on. */
+/** The point at which a line from a box's middle leaves the box, and `gap` further on. */
 export function leave(box: Box, to: Point, gap: number): Point {
   const dx = to.x - box.x;
   const dy = to.y - box.y;
@@ -129,10 +121,10 @@ function within(point: Point, { x, y, width, height }: Box, more: number): boole
 /** A place for a label: on its line, or beside it in the direction that `off` says. */
 type Spot = Point & { readonly off: Point };
 
-/** Where a line's label may stand, the best place first. */
+/** The positions that a line's label may have, the best one first. */
 function spotsOf(curve: Curve | undefined, from: Box, room: Point): Spot[] {
   if (!curve) {
-    // Of a process that waits for itself: below it, as its line goes round the upper corner.
+    // A process waits for itself: the label is below it, as the line goes round the upper corner.
     return [1, -1].map(down => {
       return { x: from.x, y: from.y + (down * from.height) / 2, off: { x: 0, y: down } };
     });

@@ -25,7 +25,7 @@ export interface WaitGraphProps {
 }
 
 /**
- * Who waits for whom. Tab leads to a process, arrows to the next one, Enter selects it, J jumps to
+ * The wait-for graph. Tab leads to a process, arrows to the next one, Enter selects it, J jumps to
  * the line where it is blocked, + - 0 change the size.
  */
 export function WaitGraph(props: WaitGraphProps): JSX.Element {
@@ -39,7 +39,7 @@ export function WaitGraph(props: WaitGraphProps): JSX.Element {
 
   const whole = graphOf(diagnosis, snapshot);
   const graph = summed(whole, open);
-  // Where a deadlock's victims stand depends on whom they wait for; elsewhere only names count.
+  // The victims of a deadlock stand near those they wait for; elsewhere only names count.
   const tied = graph.ring.length > 0 ? graph.lines.map(line => line.key) : [];
   const shape = [...graph.nodes.map(shapeOf), ...graph.ring, ...tied].join('\n');
   const layout = useSame(shape, width, () => layoutOf(graph, width - 2));
@@ -160,7 +160,7 @@ function scaled(scale: number, by: 1 | -1): number {
   return SCALES[SCALES.indexOf(scale) + by] ?? scale;
 }
 
-/** What a node's place depends on. */
+/** All that a node's position depends on. */
 function shapeOf({ key, part, members }: Node): string {
   return `${key} ${part} ${members > 1}`;
 }

@@ -2,7 +2,7 @@ import type { CommandRegistry } from '@lumino/commands';
 import * as React from 'react';
 import { ID } from '../commands/ids';
 import type { Store } from '../model/store';
-import { TimelineView } from '../timeline';
+import { TimelineView } from '../timeline/view';
 import { CommandButton } from '../widgets/button';
 import { Details } from '../widgets/details';
 import { LiveWidget } from '../widgets/live';

@@ -19,7 +19,7 @@ export class History {
     this._limit = limit;
   }
 
-  /** Whose timeline it is; empty before the first part. */
+  /** The name of the world; empty before the first part. */
   world = '';
   /** In the order of the ranks. */
   processes: readonly Row[] = [];

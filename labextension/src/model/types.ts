@@ -328,6 +328,8 @@ export interface Flight {
   readonly late: 'sender' | 'receiver' | null;
   /** Seconds that the other waited for it. */
   readonly cost: number;
+  /** When the other began to wait; null where nobody was late. */
+  readonly since: number | null;
 }
 
 /** A process of a timeline. */

@@ -3,7 +3,7 @@ import * as React from 'react';
 import { ID } from '../commands/ids';
 import { KINDS } from '../main/kinds';
 import type { Store } from '../model/store';
-import { SitesView } from '../sites';
+import { SitesView } from '../sites/view';
 import { CommandButton } from '../widgets/button';
 import { Details } from '../widgets/details';
 import { sfmIcon } from '../widgets/icons';

@@ -4,11 +4,20 @@
  */
 import * as React from 'react';
 import { createRoot } from 'react-dom/client';
-import { WaitGraph } from '../graph';
-import type { Flight, Name, CodeLocation, Span } from '../model/types';
+import { WaitGraph } from '../graph/view';
+import { History } from '../model/history';
+import type { Diagnosis, Flight, Name, CodeLocation, Snapshot, Span, Timeline } from '../model/types';
 import { isFlight } from '../timeline/chart';
-import { TimelineView } from '../timeline';
-import { lineId, Recorded, sourceOf } from './data';
+import { TimelineView } from '../timeline/view';
+
+/** The data that sfm_kernel/observe/record/page.py puts into the file. */
+interface Recorded {
+  readonly timeline: Timeline;
+  readonly diagnosis: Diagnosis;
+  readonly snapshot: Snapshot;
+  /** Which listing on the page shows a cell or a file. */
+  readonly listings: Readonly<Record<string, number>>;
+}
 
 const MARK = 'sfm-mod-marked';
 const DARK = matchMedia('(prefers-color-scheme: dark)');
@@ -40,12 +49,23 @@ function mark(ids: readonly (string | null)[]): void {
   }
 }
 
-function start(): void {
-  const text = document.getElementById('sfm-recorded')?.textContent;
-  if (!text) {
-    return;
-  }
-  const { timeline, diagnosis, snapshot, listings } = JSON.parse(text) as Recorded;
+/** The id of the line's element on the page; null where its code is not there. */
+function lineId(location: CodeLocation, listings: Recorded['listings']): string | null {
+  const { cell, cell_id, file, line } = location;
+  const listing = listings[cell === null ? file : `cell ${cell} ${cell_id ?? ''}`];
+  return listing === undefined ? null : `code-${listing}-${line}`;
+}
+
+/** The data of this file, which are JSON, compressed. */
+async function recorded(): Promise<Recorded> {
+  const text = document.getElementById('sfm-recorded')?.textContent ?? '';
+  const bytes = Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
+  return (await new Response(stream).json()) as Recorded;
+}
+
+async function start(): Promise<void> {
+  const { timeline, diagnosis, snapshot, listings } = await recorded();
   const jump = (location: CodeLocation): void => {
     const id = lineId(location, listings);
     if (id !== null) {
@@ -61,10 +81,11 @@ function start(): void {
     const row = document.querySelector(`tr[data-name=${CSS.escape(String(name))}]`);
     row?.scrollIntoView({ block: 'center' });
   };
-  const source = sourceOf(timeline);
+  const history = new History(Infinity);
+  history.add(timeline);
   show(
     'sfm-timeline',
-    <TimelineView timeline={source} version={1} live={false} onJump={jump} onChosen={chosen} />
+    <TimelineView timeline={history} version={1} live={false} onJump={jump} onChosen={chosen} />
   );
   if (diagnosis.edges.length > 0) {
     show(
@@ -76,4 +97,4 @@ function start(): void {
 
 theme();
 DARK.addEventListener('change', theme);
-start();
+void start();

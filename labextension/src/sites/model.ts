@@ -76,12 +76,12 @@ function aboutOf(links: readonly Link[], via: Link['via']): string {
   return lines.join('\n');
 }
 
-export function tripText(seconds: number): string {
+function tripText(seconds: number): string {
   const ms = seconds * 1000;
   return ms < 1 ? `${Math.max(1, Math.round(ms * 1000))} µs` : `${Number(ms.toPrecision(2))} ms`;
 }
 
-export function rateText(bytes: number): string {
+function rateText(bytes: number): string {
   const bits = bytes * 8;
   const [unit, name] = bits >= 1e9 ? [1e9, 'Gbit/s'] : bits >= 1e6 ? [1e6, 'Mbit/s'] : [1e3, 'kbit/s'];
   return `${Number((bits / unit).toPrecision(2))} ${name}`;

@@ -16,7 +16,7 @@ export interface Choice {
    */
   readonly noticed: number;
   readonly everyNoticed: number;
-  /** The ways that are drawn already: nobody sees a second line on a line. */
+  /** The lines that are drawn already: nobody sees a second one on top. */
   readonly drawn: Set<number>;
 }
 
@@ -34,7 +34,7 @@ export interface Batch {
   readonly sender: readonly Arrow[];
   readonly receiver: readonly Arrow[];
   readonly costs: readonly Cost[];
-  /** What they cover. */
+  /** The pixels that they cover. */
   readonly left: number;
   readonly right: number;
 }
@@ -75,7 +75,7 @@ export function isMarked({ late, cost, number }: Flight, choice: Choice): boolea
   return late !== null && cost >= choice.noticed && number % choice.everyNoticed === 0;
 }
 
-/** Of flights with both ends known. */
+/** The arrows and costs of flights with both ends known. */
 export function batchOf(
   flights: readonly Flight[],
   recording: Recording,
@@ -113,13 +113,12 @@ export function batchOf(
 }
 
 function costOf(flight: Flight, recording: Recording, geometry: Geometry): Cost | null {
-  const span = recording.waitFor(flight);
-  const row = span && recording.rowOf.get(span.uid);
-  if (!span || typeof row !== 'number') {
+  const { late, since, cost, src, dest } = flight;
+  const row = recording.rowOf.get(late === 'sender' ? dest : src);
+  if (since === null || row === undefined) {
     return null;
   }
-  const left = xOf(span.begin, geometry);
-  return { row, left, width: flight.cost * geometry.scale, seconds: flight.cost };
+  return { row, left: xOf(since, geometry), width: cost * geometry.scale, seconds: cost };
 }
 
 /** A number for a way between two pixels: equal ones look the same. */

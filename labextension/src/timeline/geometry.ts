@@ -1,7 +1,7 @@
 import type { Flight } from '../model/types';
 import { flightBegin, flightEnd, Recording } from './recording';
 
-/** Where things lie on a picture, in its own pixels; `ratio` of them are one of the page's. */
+/** The scales of a drawing, in its own pixels; `ratio` of them are one of the page's. */
 export interface Geometry {
   readonly ratio: number;
   readonly width: number;
@@ -48,7 +48,7 @@ export function middleOf(row: number, { rowHeight }: Geometry): number {
 }
 
 /**
- * Where a flight is drawn; null if one of its processes is not. A flight with one end that is not
+ * The line of a flight; null if one of its processes is not drawn. A flight with one end that is not
  * known is a stub at the other one; one from a process to itself lies on its bar.
  */
 export function arrowOf(flight: Flight, recording: Recording, geometry: Geometry): Arrow | null {

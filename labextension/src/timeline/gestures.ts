@@ -16,7 +16,7 @@ export function listen(chart: Chart, canvases: Canvases): () => void {
   return () => stops.forEach(stop => stop());
 }
 
-/** What happens while the pointer is held. */
+/** The effects of a pointer that is held. */
 interface Drag {
   readonly move: (x: number) => void;
   readonly end: (x: number, y: number, still: boolean) => void;

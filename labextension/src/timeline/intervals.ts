@@ -48,7 +48,7 @@ export class Intervals<T> {
     }
   }
 
-  /** Where an item is; -1 if it is not here. */
+  /** The index of an item; -1 if it is not here. */
   indexOf(item: T): number {
     const begin = this._begin(item);
     for (let i = this.after(begin) - 1; i >= 0; i--) {

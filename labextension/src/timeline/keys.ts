@@ -1,6 +1,6 @@
 import type { Chart } from './chart';
 
-/** What the keys do, as a text for those who hear it. */
+/** A description of the keys, for those who hear it. */
 export const KEYS_HELP =
   'Plus and minus zoom, 0 shows the last run, arrows left and right shift the time, Home goes to ' +
   'the begin, End to the latest time, Space pauses. Enter chooses a message; then the arrows left ' +
@@ -31,7 +31,7 @@ const WITH_CHOSEN: Readonly<Record<string, Action>> = {
   ArrowDown: chart => chart.stepRow(1)
 };
 
-/** What a key does now; null if it is not the timeline's. */
+/** The action of a key; null if the key is not the timeline's. */
 export function actionOf(
   event: Pick<KeyboardEvent, 'key' | 'shiftKey' | 'ctrlKey' | 'altKey' | 'metaKey'>,
   chosen: boolean

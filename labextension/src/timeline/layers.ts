@@ -13,14 +13,14 @@ const AFTER = 1.25;
 /** So few flights are never too many. */
 const FEW = 250;
 
-/** Of the canvas that shows the layers, in its own pixels. */
+/** The size of the canvas that shows the layers, in its own pixels. */
 export interface Shape {
   readonly width: number;
   readonly height: number;
   readonly ratio: number;
 }
 
-/** What all that is painted depends on. */
+/** All that the painted layers depend on. */
 interface Base {
   readonly geometry: Geometry;
   readonly theme: Theme;

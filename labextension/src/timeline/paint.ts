@@ -3,7 +3,7 @@ import { barsOf } from './bars';
 import type { Batch, Choice, Cost } from './batch';
 import { Arrow, arrowOf, barHeight, Geometry, middleOf, timeOf, topOf, xOf } from './geometry';
 import type { Recording } from './recording';
-import { LOOKS, Theme } from './theme';
+import { STYLES, Theme } from './theme';
 import { timeText } from './ticks';
 
 /** Pixels of the page: in a narrower bar no hatching is seen, and it costs more than a colour. */
@@ -37,7 +37,7 @@ export function paintSpans(
     const begin = Math.max(left, bar.from);
     const end = Math.min(right, bar.to);
     if (end > begin) {
-      const size = Math.max(1, Math.round(height * LOOKS[bar.state].height));
+      const size = Math.max(1, Math.round(height * STYLES[bar.state].height));
       const wide = end - begin >= HATCHED * geometry.ratio;
       context.fillStyle = (wide ? theme.fills : theme.plain)[bar.state];
       context.fillRect(begin, y - Math.floor(size / 2), end - begin, size);

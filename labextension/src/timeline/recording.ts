@@ -5,7 +5,7 @@ import { Intervals } from './intervals';
 import type { Domain } from './scale';
 
 /**
- * What a timeline is drawn from. The maps may be the same ones all the time; a span or a flight of
+ * The data of a timeline. The maps may be the same ones all the time; a span or a flight of
  * which more is known is another object under the same key.
  */
 export interface Source {
@@ -18,7 +18,7 @@ export interface Source {
   readonly flights: ReadonlyMap<string, Flight>;
 }
 
-/** What is new since the last look. */
+/** The news since the last update. */
 export interface Changes {
   /** Nothing is where it was: another world, or another set of rows. */
   readonly all: boolean;
@@ -26,12 +26,12 @@ export interface Changes {
   readonly fresh: boolean;
   /** From which time on a process's spans have changed. */
   readonly spans: ReadonlyMap<string, number>;
-  /** Of these flights both ends are known, as of now. */
+  /** The flights of which both ends have become known. */
   readonly flights: readonly Flight[];
   readonly any: boolean;
 }
 
-/** Of a flight with an unknown end this is the time of the other one. */
+/** The earlier end of a flight; the one that is known, if the other is not. */
 export function flightBegin({ sent, received }: Flight): number {
   return Math.min(sent ?? Infinity, received ?? Infinity);
 }
@@ -49,7 +49,10 @@ function isPlaced(flight: Flight): boolean {
   return Number.isFinite(flightBegin(flight));
 }
 
-/** The spans and flights of a world, sorted, kept up with what becomes known. */
+/**
+ * An index of the spans and flights of a world, for drawing: sorted, and kept up with what becomes
+ * known. The server has derived them; nothing is derived here.
+ */
 export class Recording {
   rows: readonly Row[] = [];
   /** Which row is a process's, by uid. */
@@ -85,7 +88,7 @@ export class Recording {
   }
 
   /** Take in what is new. */
-  look(source: Source): Changes {
+  update(source: Source): Changes {
     const others = this._order(source.processes);
     const elsewhere = source.world !== this._world;
     this._world = source.world;
@@ -97,7 +100,7 @@ export class Recording {
 
     const spans = new Map<string, number>();
     const goneSpans = new Map<string, Set<Span>>();
-    this._spanFollower.look(source.spans, (old, now) => {
+    this._spanFollower.compare(source.spans, (old, now) => {
       const { uid } = (now ?? old)!;
       if (old && !now) {
         lasting--;
@@ -121,7 +124,7 @@ export class Recording {
     const flights: Flight[] = [];
     const gone = new Set<Flight>();
     let opened = false;
-    this._flightFollower.look(source.flights, (was, is) => {
+    this._flightFollower.compare(source.flights, (was, is) => {
       if (!is) {
         lasting--;
       }
@@ -165,26 +168,6 @@ export class Recording {
       this._spans.set(uid, spans);
     }
     return spans;
-  }
-
-  /**
-   * The blocked span in which somebody waited for a late one: the last one that began before its
-   * sending, or for a sender who waited for the receipt the first one after it.
-   */
-  waitFor(flight: Flight): Span | null {
-    const { late, sent } = flight;
-    if (late === null || sent === null) {
-      return null;
-    }
-    const state = late === 'sender' ? 'blocked in recv' : 'blocked in send';
-    const spans = this.spansOf(late === 'sender' ? flight.dest : flight.src);
-    const next = spans.after(sent);
-    const before = spans.at(next - 1);
-    if (before?.state === state && (before.end ?? Infinity) >= sent) {
-      return before;
-    }
-    const after = spans.at(next);
-    return late === 'receiver' && after?.state === state ? after : null;
   }
 
   /** True if the rows are others than before. */

@@ -14,7 +14,7 @@ export interface Domain {
 export const SHORTEST = 5e-6;
 /** Seconds that a live view follows at most before the user chooses otherwise. */
 export const LIVE = 10;
-/** What is left free at both ends, in parts of the window. */
+/** The space at both ends, in parts of the window. */
 const PAD = 0.02;
 
 export function whole({ begin, end }: Domain): Window {

@@ -1,27 +1,25 @@
 import type { LiveState } from '../model/types';
+import styles from './states.json';
 
-/** How a state looks; its hatching tells it without colour. */
-interface Look {
-  /** What the legend says. */
+/** The style of a state; its hatching tells it without colour. */
+interface Style {
+  /** The legend's words. */
   readonly text: string;
+  /** The style sheets' variable that has its colour, and the colour where there is none. */
+  readonly colour: string;
+  readonly fallback: string;
   /** Which part of a bar's height it takes. */
   readonly height: number;
-  readonly hatch: 'none' | 'rising' | 'falling' | 'grid' | 'lines';
+  /** An SVG path in a square of 6: strokes one way, the other way, a grid, lines; or none. */
+  readonly hatch: string;
 }
 
-/** All states, in the order of the legend. The static diagram of a notebook has the same hatches. */
-export const LOOKS: Readonly<Record<LiveState, Look>> = {
-  running: { text: 'running', height: 1, hatch: 'none' },
-  'blocked in recv': { text: 'blocked in recv', height: 0.7, hatch: 'rising' },
-  'blocked in send': { text: 'blocked in send', height: 0.7, hatch: 'falling' },
-  'blocked in collective': { text: 'in a collective', height: 0.7, hatch: 'grid' },
-  'blocked in cell': { text: 'waits for a cell', height: 0.7, hatch: 'lines' },
-  idle: { text: 'idle', height: 0.12, hatch: 'none' }
-};
+/** All states, in the order of the legend. The still drawing of a notebook is made with these too. */
+export const STYLES: Readonly<Record<LiveState, Style>> = styles;
 
-export const STATES = Object.keys(LOOKS) as LiveState[];
+export const STATES = Object.keys(STYLES) as LiveState[];
 
-/** What the canvas is painted with: the theme's colours, for one resolution. */
+/** The colours and patterns of the canvas: the theme's, for one resolution. */
 export interface Theme {
   readonly fills: Readonly<Record<LiveState, string | CanvasPattern>>;
   /** For bars that are too narrow for a hatching. */
@@ -40,62 +38,43 @@ export interface Theme {
 export function readTheme(element: Element, ratio: number): Theme {
   const style = getComputedStyle(element);
   const colour = (name: string, fallback: string): string =>
-    style.getPropertyValue(`--sfm-${name}`).trim() || fallback;
+    style.getPropertyValue(name).trim() || fallback;
   const plain = Object.fromEntries(
-    STATES.map(state => [state, colour(state.replaceAll(' ', '-'), '#808080')])
+    STATES.map(state => [state, colour(STYLES[state].colour, STYLES[state].fallback)])
   ) as Theme['plain'];
   const fills = Object.fromEntries(
-    STATES.map(state => [state, hatched(plain[state], LOOKS[state].hatch, ratio) ?? plain[state]])
+    STATES.map(state => [state, hatched(plain[state], STYLES[state].hatch, ratio) ?? plain[state]])
   ) as Theme['fills'];
   return {
     fills,
     plain,
-    back: colour('back', '#fff'),
-    stripe: colour('stripe', '#eee'),
-    text: colour('text', '#000'),
-    dim: colour('dim', '#777'),
-    grid: colour('grid', '#ccc'),
-    late: colour('late', '#d00'),
-    chosen: colour('chosen', '#06c'),
+    back: colour('--sfm-back', '#fff'),
+    stripe: colour('--sfm-stripe', '#eee'),
+    text: colour('--sfm-text', '#000'),
+    dim: colour('--sfm-dim', '#777'),
+    grid: colour('--sfm-grid', '#ccc'),
+    late: colour('--sfm-late', '#d00'),
+    chosen: colour('--sfm-chosen', '#06c'),
     font: style.fontFamily || 'sans-serif'
   };
 }
 
 /** A colour with strokes of its own, stronger colour: a square of 6, as large as the screen's. */
-function hatched(colour: string, hatch: Look['hatch'], ratio: number): CanvasPattern | null {
-  if (hatch === 'none') {
-    return null;
-  }
+function hatched(colour: string, hatch: string, ratio: number): CanvasPattern | null {
   const size = Math.max(6, Math.round(6 * ratio));
   const tile = document.createElement('canvas');
   tile.width = tile.height = size;
   const context = tile.getContext('2d');
-  if (!context) {
+  if (!context || hatch === '') {
     return null;
   }
   context.fillStyle = context.strokeStyle = colour;
   context.globalAlpha = 0.4;
   context.fillRect(0, 0, size, size);
   context.globalAlpha = 1;
-  context.lineWidth = (hatch === 'rising' || hatch === 'falling' ? 1.6 : 1.2) * (size / 6);
-  context.scale(hatch === 'falling' ? -1 : 1, 1);
-  context.translate(hatch === 'falling' ? -size : 0, 0);
-  context.beginPath();
-  if (hatch === 'grid' || hatch === 'lines') {
-    context.moveTo(0, size / 2);
-    context.lineTo(size, size / 2);
-  } else {
-    // Three strokes, so that they go on across the borders of the square.
-    for (const x of [-size, 0, size]) {
-      context.moveTo(x - 1, size + 1);
-      context.lineTo(x + size + 1, -1);
-    }
-  }
-  if (hatch === 'grid') {
-    context.moveTo(size / 2, 0);
-    context.lineTo(size / 2, size);
-  }
-  context.stroke();
+  context.lineWidth = 1.4;
+  context.scale(size / 6, size / 6);
+  context.stroke(new Path2D(hatch));
   return context.createPattern(tile, 'repeat');
 }
 

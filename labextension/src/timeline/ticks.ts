@@ -1,11 +1,11 @@
 /** A mark of the time axis. */
-export interface Tick {
+interface Tick {
   readonly time: number;
   readonly label: string;
 }
 
 export interface Axis {
-  /** What the labels count from, as text; empty where they count from the origin. */
+  /** The time from which the labels count, as text; empty where that is the origin. */
   readonly base: string;
   readonly ticks: readonly Tick[];
 }

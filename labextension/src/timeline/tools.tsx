@@ -1,6 +1,6 @@
 import * as React from 'react';
 import type { Chart, ChartState } from './chart';
-import { LOOKS, readTheme, STATES, watchTheme } from './theme';
+import { STYLES, readTheme, STATES, watchTheme } from './theme';
 
 /** The buttons above the drawing. */
 export const Tools = React.memo(function Tools(props: {
@@ -58,7 +58,7 @@ export const Tools = React.memo(function Tools(props: {
   );
 });
 
-/** What the patterns mean, painted as the bars are. */
+/** The meaning of the patterns, painted as the bars are. */
 export const Legend = React.memo(function Legend(): JSX.Element {
   const list = React.useRef<HTMLUListElement>(null);
   React.useEffect(() => {
@@ -73,7 +73,7 @@ export const Legend = React.memo(function Legend(): JSX.Element {
         }
         canvas.width = 20 * ratio;
         canvas.height = 12 * ratio;
-        const height = Math.max(1, Math.round(canvas.height * LOOKS[state].height));
+        const height = Math.max(1, Math.round(canvas.height * STYLES[state].height));
         context.fillStyle = theme.fills[state];
         context.fillRect(0, Math.round((canvas.height - height) / 2), canvas.width, height);
       });
@@ -86,7 +86,7 @@ export const Legend = React.memo(function Legend(): JSX.Element {
       {STATES.map(state => (
         <li key={state}>
           <canvas aria-hidden="true" />
-          {LOOKS[state].text}
+          {STYLES[state].text}
         </li>
       ))}
       <li>

@@ -1,5 +1,5 @@
 import * as React from 'react';
-import { WaitGraph } from '../graph';
+import { WaitGraph } from '../graph/view';
 import type { Store } from '../model/store';
 import type { Diagnosis, Name, CodeLocation, Snapshot } from '../model/types';
 

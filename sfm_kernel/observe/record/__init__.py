@@ -1,9 +1,9 @@
 """The picture of a run as one file, which a browser shows without Jupyter and without a network.
 
-pack    the timeline, small, and cut where it is large
 listing the code that ran: listings of cells and files
 page    the file: HTML, with the script and the style sheet in it
-page.js, page.css: the panel's own timeline and graph; `make labextension` builds them
+page.js, page.css: the panel's own timeline and graph; `make labextension` builds them, and
+states.json, which has the colours of states for the drawings of ``timeline``
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from sfm_kernel.observe.explain import Graph, diagnose, explain
 from sfm_kernel.observe.record.listing import Sources, lines_of_files, listings
-from sfm_kernel.observe.record.pack import cut, packed
 from sfm_kernel.observe.snapshot import Remote, folder_of, snapshot
 from sfm_kernel.observe.timeline import Timeline, timeline
 
@@ -28,7 +27,7 @@ __all__ = ["Told", "record"]
 
 @dataclass(frozen=True)
 class Told:
-    """What was said about a deadlock while the run went on: when (s since 1970), in which words."""
+    """A deadlock that was proven while the run went on: when (s since 1970), in which words."""
 
     time: float
     text: str
@@ -67,7 +66,7 @@ def record(
             processes still know. With it the world may be gone.
         patience: as for ``explain``.
     Returns:
-        Sentences on what is not in the file since it would have been too large; mostly none.
+        Sentences on what is not in the file, code mostly, since there was too much; often none.
     Raises:
         FileNotFoundError: there is no such world, or no such folder for the file.
         OSError: the file cannot be written.
@@ -82,10 +81,9 @@ def record(
         if run is None:
             raise
         diagnosis, seen = _ended(run)
-    shown, notes = cut(run or timeline(folder))
+    shown = run or timeline(folder)
     places = [*_places(shown.data, diagnosis, seen), *cells]
-    code, more = listings(places, sources)
-    notes += more
+    code, notes = listings(places, sources)
     if away := [str(one["name"]) for one in seen["processes"] if not one["here"]]:
         notes.append(
             f"The timeline has no events of {', '.join(away)}: processes on other machines tell "
@@ -97,7 +95,6 @@ def record(
         name=name,
         told=[one for one in told if one.time >= since],
         picture=shown,
-        packed=packed(shown.data),
         diagnosis=diagnosis,
         snapshot=seen,
         code=code,
@@ -120,7 +117,7 @@ def _places(
     run: Mapping[str, Any], diagnosis: Mapping[str, Any], seen: Mapping[str, Any]
 ) -> list[Mapping[str, Any]]:
     """All of this run that are named, the most telling ones first."""
-    # Who is not in a call has as its place that of its last one, which may be of an earlier run.
+    # The place of a process that is in no call is that of its last call, perhaps of an earlier run.
     calls = [*seen["processes"], *run["spans"]]
     found = [one["where"] for one in calls if one["state"].startswith("blocked")]
     found += [one["where"] for one in diagnosis["processes"] if one["verdict"] != "idle"]

@@ -13,6 +13,7 @@ import os
 import platform
 import re
 import time
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -22,13 +23,13 @@ from sfm_kernel.observe import code_locations
 from sfm_kernel.observe.record.listing import CodeLocation, Listing, key_of
 from sfm_kernel.observe.snapshot import message_text
 from sfm_kernel.observe.timeline import Timeline, words
-from sfm_kernel.observe.timeline.svg import Markup, clean
+from sfm_kernel.observe.timeline.svg import Markup, clean, element
 
 if TYPE_CHECKING:
     from sfm_kernel.observe.record import Told
 
 Facts = Mapping[str, object]
-"""What the times depend on, by name: processor, cores, versions."""
+"""Facts on which the times depend, by name: processor, cores, versions."""
 
 
 def page(
@@ -37,7 +38,6 @@ def page(
     name: str,
     told: Sequence[Told],
     picture: Timeline,
-    packed: Mapping[str, Any],
     diagnosis: Mapping[str, Any],
     snapshot: Mapping[str, Any],
     code: Sequence[Listing],
@@ -49,17 +49,17 @@ def page(
     date = time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(snapshot["time"]))
     heading = title or f"A run of {_names(picture.data['processes'], snapshot['processes'])}"
     body = [
-        _tag("header", _tag("h1", heading), _tag("p", *_subtitle(name, date, picture))),
-        *(_tag("p", note, class_="note") for note in notes),
+        element("header", element("h1", heading), element("p", *_subtitle(name, date, picture))),
+        *(element("p", note, class_="note") for note in notes),
         _why(diagnosis, links),
         *_what_hung(told, picture.data["begin"], links),
-        _section("Timeline", _tag("div", Markup(picture._repr_svg_()), id="sfm-timeline")),
+        _section("Timeline", element("div", Markup(picture._repr_svg_()), id="sfm-timeline")),
         *_code(code),
         *_processes(snapshot, links),
         *_queues(snapshot["processes"]),
         _section("Where and when", _facts({**(facts or machine()), "time": date}, snapshot)),
     ]
-    data = {"timeline": packed, "diagnosis": diagnosis, "snapshot": snapshot}
+    data = {"timeline": picture.data, "diagnosis": diagnosis, "snapshot": snapshot}
     data["listings"] = {one.key: nth for nth, one in enumerate(code)}
     script = _part("page.js")
     head = [
@@ -67,7 +67,7 @@ def page(
         f'<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">',
         '<meta name="viewport" content="width=device-width">',
         '<meta name="color-scheme" content="light dark">',
-        _tag("title", " · ".join(filter(None, (heading, name)))),
+        element("title", " · ".join(filter(None, (heading, name)))),
         f"<style>{_part('page.css')}</style>",
     ]
     return "\n".join(
@@ -77,7 +77,7 @@ def page(
             *head,
             '</head><body class="sfm-Record">',
             *body,
-            f'<script type="application/json" id="sfm-recorded">{_json(data)}</script>',
+            f'<script type="text/plain" id="sfm-recorded">{_compressed(data)}</script>',
             f"<script>{script}</script>",
             "</body></html>",
             "",
@@ -115,11 +115,10 @@ def _part(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _json(data: object) -> str:
-    """Nothing in it can end the element that it stands in. What is no Unicode is replaced."""
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    text = text.encode(errors="replace").decode()
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+def _compressed(data: object) -> str:
+    """JSON in a tenth of its bytes, as labextension/src/record/index.tsx reads it; no markup."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(zlib.compress(text.encode())).decode()
 
 
 # ---- the parts
@@ -144,7 +143,7 @@ class _Links:
         listing, lines = self._known.get(key_of(where), (0, 0))
         if not 1 <= where["line"] <= lines:
             return Markup(clean(text))
-        return _tag("a", text, href=f"#code-{listing}-{where['line']}")
+        return element("a", text, href=f"#code-{listing}-{where['line']}")
 
     def within(self, text: str) -> Markup:
         """Sentences in which places are links."""
@@ -153,7 +152,7 @@ class _Links:
         for found in _PLACE.finditer(text):
             listing, lines = self._titles.get(found[1], (0, 0))
             if 1 <= int(found[2]) <= lines:
-                link = _tag("a", found[0], href=f"#code-{listing}-{int(found[2])}")
+                link = element("a", found[0], href=f"#code-{listing}-{int(found[2])}")
                 parts += [clean(text[end : found.start()]), link]
                 end = found.end()
         return Markup("".join([*parts, clean(text[end:])]))
@@ -161,7 +160,7 @@ class _Links:
 
 def _subtitle(name: str, date: str, picture: Timeline) -> Iterator[str]:
     if name:
-        yield from (_tag("b", name), " · ")
+        yield from (element("b", name), " · ")
     yield f"{date} · {picture.heading()}"
 
 
@@ -177,19 +176,19 @@ def _names(*told: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _why(diagnosis: Mapping[str, Any], links: _Links) -> Markup:
-    items = [_tag("li", links.within(one)) for one in diagnosis["sentences"]]
-    verdict = _tag("p", diagnosis["title"], class_=f"verdict {diagnosis['verdict']}")
-    parts = [verdict, _tag("ul", *items) if items else "", _tag("div", id="sfm-graph")]
+    items = [element("li", links.within(one)) for one in diagnosis["sentences"]]
+    verdict = element("p", diagnosis["title"], class_=f"verdict {diagnosis['verdict']}")
+    parts = [verdict, element("ul", *items) if items else "", element("div", id="sfm-graph")]
     return _section("When it was recorded", *parts)
 
 
 def _what_hung(told: Sequence[Told], begin: float, links: _Links) -> Iterator[Markup]:
     if told:
         items = [
-            _tag("li", f"After {words.duration(one.time - begin)}:", _tag("pre", text))
+            element("li", f"After {words.duration(one.time - begin)}:", element("pre", text))
             for one, text in ((one, links.within(one.text)) for one in told)
         ]
-        yield _section("What had hung before", _tag("ol", *items, class_="told"))
+        yield _section("What had hung before", element("ol", *items, class_="told"))
 
 
 def _code(code: Sequence[Listing]) -> Iterator[Markup]:
@@ -199,12 +198,12 @@ def _code(code: Sequence[Listing]) -> Iterator[Markup]:
     for nth, one in enumerate(code):
         # Numbers are drawn by the style sheet: who copies code does not copy them.
         lines = [
-            _tag("span", line, "\n", id=f"code-{nth}-{number}", data_line=number)
+            element("span", line, "\n", id=f"code-{nth}-{number}", data_line=number)
             for number, line in enumerate(one.lines, 1)
         ]
-        listing = _tag("pre", *lines, tabindex=0, aria_label=f"code of {one.title}")
-        shown += [_tag("h3", one.title), listing]
-    yield _section("Code", _tag("div", *shown, class_="sfm-Listings"))
+        listing = element("pre", *lines, tabindex=0, aria_label=f"code of {one.title}")
+        shown += [element("h3", one.title), listing]
+    yield _section("Code", element("div", *shown, class_="sfm-Listings"))
 
 
 def _processes(snapshot: Mapping[str, Any], links: _Links) -> Iterator[Markup]:
@@ -241,40 +240,29 @@ def _queues(processes: Sequence[Mapping[str, Any]]) -> Iterator[Markup]:
 def _facts(facts: Facts, snapshot: Mapping[str, Any]) -> Markup:
     hosts = sorted({one["host"] for one in snapshot["processes"] if one["host"]})
     known = {**facts, "hosts": ", ".join(hosts), "world": snapshot["world"]}
-    pairs = [_tag("dt", key) + _tag("dd", _text(value)) for key, value in known.items()]
-    return _tag("dl", *map(Markup, pairs))
+    pairs = [element("dt", key) + element("dd", _text(value)) for key, value in known.items()]
+    return element("dl", *map(Markup, pairs))
 
 
 # ---- markup
 
 
 def _section(heading: str, *parts: str) -> Markup:
-    return _tag("section", _tag("h2", heading), *parts)
+    return element("section", element("h2", heading), *parts)
 
 
 def _table(headings: Iterable[str], rows: Iterable[Markup]) -> Markup:
-    head = _tag("tr", *(_tag("th", one, scope="col") for one in headings))
-    table = _tag("table", _tag("thead", head), _tag("tbody", *rows))
-    return _tag("div", table, class_="wide", tabindex=0)
+    head = element("tr", *(element("th", one, scope="col") for one in headings))
+    table = element("table", element("thead", head), element("tbody", *rows))
+    return element("div", table, class_="wide", tabindex=0)
 
 
 def _row(name: object, values: Iterable[object]) -> Markup:
     cells = [
-        _tag("td", _text(value), class_="number" if isinstance(value, int) else None)
+        element("td", _text(value), class_="number" if isinstance(value, int) else None)
         for value in values
     ]
-    return _tag("tr", *cells, data_name=None if name is None else str(name))
-
-
-def _tag(name: str, /, *children: str, **attributes: str | int | None) -> Markup:
-    """As ``svg.element``, for HTML: an element without children has an end, too."""
-    shown = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{clean(str(value))}"'
-        for key, value in attributes.items()
-        if value is not None
-    )
-    inside = "".join(child if isinstance(child, Markup) else clean(child) for child in children)
-    return Markup(f"<{name}{shown}>{inside}</{name}>")
+    return element("tr", *cells, data_name=None if name is None else str(name))
 
 
 def _text(value: object) -> str:

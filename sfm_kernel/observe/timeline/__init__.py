@@ -1,8 +1,8 @@
 """The timeline: what the processes of a world did in the last run, and which messages went.
 
 ``history`` makes spans and flights of events, ``runs`` finds the last run, ``late`` says who let
-whom wait; ``recorder`` keeps up with a world. ``view`` shows it: ``diagram`` with ``bars`` and
-``arrows`` (``frame``, ``style``, ``svg`` and ``words`` are for these), ``tables``, ``chrome``.
+whom wait; ``recorder`` keeps up with a world. ``view`` shows it: ``diagram`` (with ``style``,
+``svg`` and ``words``) draws it, ``chrome`` writes a trace.
 """
 
 from __future__ import annotations

@@ -1,31 +1,70 @@
 """The space-time diagram: a row for each process, time from left to right, messages as arrows.
 
-Drawn small whatever happened: at most some hundred bars and arrows stand for themselves; others are
-drawn together, and a line below the diagram says how many. Texts of programs and messages are
-escaped (``svg.element``).
+The panel draws its timeline by a script. This drawing is for notebooks that are read where no
+script runs (GitHub, a page of nbconvert, an untrusted notebook, paper), and for a recorded run
+without scripts; the panel's script would also add 200 kB to each output. matplotlib's SVG has
+neither tooltips nor the theme's colours.
+
+It is small whatever happened: at most some hundred bars and arrows stand for themselves, and a line
+below the diagram says how many do not. Texts of programs and messages are escaped
+(``svg.element``).
 """
 
 from __future__ import annotations
 
+import math
 import zlib
-from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from sfm_kernel.observe import code_locations
 from sfm_kernel.observe.timeline import style, svg, words
-from sfm_kernel.observe.timeline.arrows import arrows, cross
-from sfm_kernel.observe.timeline.bars import bars
-from sfm_kernel.observe.timeline.frame import Frame, ticks
-from sfm_kernel.observe.timeline.svg import Markup, element
+from sfm_kernel.observe.timeline.style import STATES
+from sfm_kernel.observe.timeline.svg import Markup, element, number
 
 WIDTH = 960.0
-FEW = 100
-"""Arrows."""
 ROWS = 64
 """Processes that are drawn; more have no room on any screen."""
 HEAD, LEGEND, AXIS, LINE = 24.0, 20.0, 26.0, 16.0
 """Heights in px: of the heading, of a line of the legend, of the axis, of a note."""
+BARS = 600
+"""Spans that are drawn as bars of their own, with their words: the longest ones."""
+CROWD = 8.0
+"""px: of the others in so much of a row each state gets the width that is its share."""
+ARROWS = 240
+"""Messages that are drawn as arrows of their own; of more, as many as a sample."""
+FOREMOST = 24
+"""The costliest late messages, and so many that were not received, are drawn in any case."""
+FEW = 100
+"""Arrows that may lie on the bars that they cross; more lie under them."""
+STUB = 15.0
+"""px: the length of an arrow whose other end is not known."""
+
+Span = Mapping[str, Any]
+Flight = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The plot's area: ``left`` to ``right`` in px for ``begin`` to ``end`` in s."""
+
+    begin: float
+    end: float
+    left: float
+    right: float
+    rows: dict[str, float]  # the middle of each process's row
+    bar: float  # the height of a bar
+
+    def x(self, time: float) -> float:
+        """Also outside of the area."""
+        share = (time - self.begin) / (self.end - self.begin)
+        return self.left + share * (self.right - self.left)
+
+    def within(self, time: float | None) -> float:
+        """The same, at the border where it is outside; None is a time that has not come."""
+        return self.right if time is None else min(max(self.x(time), self.left), self.right)
 
 
 def diagram(
@@ -48,26 +87,35 @@ def diagram(
     if len(data["processes"]) > ROWS:
         notes.append(f"The first {ROWS} of {len(data['processes'])} processes are drawn.")
     names = {one["uid"]: str(one["name"]) for one in data["processes"]}
-    marks = _marks(data, bool(lost))
-    legend, lines = _legend(marks)
+    legend, lines = _legend(_marks(data, bool(lost)))
     top = HEAD + lines * LEGEND + 22
-    frame = _frame(data, processes, any(waited.values()), top)
-    bottom = top + len(processes) * _pitch(len(processes))
+    pitch = next((px for most, px in ((4, 52), (8, 40), (16, 30)) if len(processes) <= most), 22)
+    bottom = top + len(processes) * pitch
+    widest = max((svg.length(str(one["name"]), 12) for one in processes), default=0)
+    frame = Frame(
+        begin=data["begin"],
+        end=max(data["end"], data["begin"] + 1e-5),
+        left=min(max(widest, 24), 130) + 26,
+        right=WIDTH - (86 if any(waited.values()) else 30),
+        rows={one["uid"]: top + (nth + 0.5) * pitch for nth, one in enumerate(processes)},
+        bar=pitch * 0.45,
+    )
     flights = [one for one in data["flights"] if {one["src"], one["dest"]} <= frame.rows.keys()]
 
     # Two diagrams in one page must not share ids: an id's owner may be hidden.
     name = f"sfm{zlib.crc32(repr((heading, data['begin'], data['end'])).encode()):08x}"
-    boxes, short = bars(data["spans"], names, frame)
-    messages, thinned = arrows(flights, names, lost, frame, name)
+    bars, short = _bars(data["spans"], names, frame)
+    drawn, every = _thinned(flights, lost)
+    arrows = [_arrow(one, names, one["id"] in lost, frame, name) for one in drawn]
     if short:
         notes.append(
             f"{words.count(short, 'short span')}, drawn together: each state by its share."
         )
-    notes += [thinned] if thinned else []
+    if every > 1:
+        notes.append(f"One of {every} messages is drawn, besides the costliest and the lost ones.")
     area = {"x": frame.left, "y": top - 14, "width": frame.right - frame.left,
             "height": bottom - top + 20}  # fmt: skip
-    arrows_ = element("g", *messages, clip_path=f"url(#{name}-area)")
-    layers = [element("g", *boxes), arrows_]
+    layers = [element("g", *bars), element("g", *arrows, clip_path=f"url(#{name}-area)")]
     parts = [
         style.definitions(name),
         element("clipPath", element("rect", **area), id=f"{name}-area"),
@@ -75,88 +123,70 @@ def diagram(
         element("text", svg.cut(heading, WIDTH - 24, 13), class_="head", x=12, y=20),
         legend,
         *_axis(frame, top, bottom),
-        *_labels(processes, waited, frame),
-        # Few arrows lie on the bars that they cross, many under them.
-        *(layers if len(messages) < FEW else reversed(layers)),
-        element("g", *_costs(flights, data["spans"], frame)),
+        *_labels(processes, waited, frame, top - 2),
+        *(layers if len(arrows) < FEW else reversed(layers)),
+        element("g", *_costs(flights, frame)),
         *_notes(notes, bottom + AXIS),
     ]
     height = bottom + AXIS + LINE * len(notes) + 8
     return element(
         "svg", *parts, xmlns="http://www.w3.org/2000/svg", id=name, class_="sfm-timeline",
-        role="img", aria_label=heading, viewBox=f"0 0 {svg.number(WIDTH)} {svg.number(height)}",
+        role="img", aria_label=heading, viewBox=f"0 0 {number(WIDTH)} {number(height)}",
         width=WIDTH, style="max-width:100%;height:auto",
     )  # fmt: skip
 
 
-def _pitch(rows: int) -> float:
-    return 52.0 if rows <= 4 else 40.0 if rows <= 8 else 30.0 if rows <= 16 else 22.0
-
-
-def _frame(
-    data: Mapping[str, Any], processes: Sequence[Mapping[str, Any]], waits: bool, top: float
-) -> Frame:
-    pitch = _pitch(len(processes))
-    widest = max((svg.length(str(one["name"]), 12) for one in processes), default=0)
-    return Frame(
-        begin=data["begin"],
-        end=max(data["end"], data["begin"] + 1e-5),
-        left=min(max(widest, 24), 130) + 26,
-        right=WIDTH - (86 if waits else 30),
-        rows={one["uid"]: top + (nth + 0.5) * pitch for nth, one in enumerate(processes)},
-        bar=pitch * 0.45,
-    )
+# ---- around the plot
 
 
 def _marks(data: Mapping[str, Any], lost: bool) -> list[str]:
-    """What the legend has to explain: states, and kinds of arrows."""
+    """The states and kinds of arrows that the legend has to explain."""
     states = {span["state"] for span in data["spans"]}
-    marks = [state for state in style.STATES if state in states]
-    if data["flights"]:
-        marks.append("message")
     late = {flight["late"] for flight in data["flights"]}
+    marks = [state for state in STATES if state in states]
+    marks += ["message"] * bool(data["flights"])
     marks += [f"late {who}" for who in ("sender", "receiver") if who in late]
     return marks + ["not received"] * lost
 
 
 def _legend(marks: Sequence[str]) -> tuple[Markup, int]:
+    """The legend, and how many lines it has."""
     items, x, line = [], 12.0, 0
     for mark in marks:
-        text = style.STATES.get(mark, mark)
+        text = STATES[mark]["text"] if mark in STATES else mark
         width = 28 + svg.length(text) + 14
         if x + width > WIDTH:
             x, line = 12.0, line + 1
         y = HEAD + line * LEGEND + 14
-        if mark in style.STATES:
-            high = 12 * style.height(mark)
+        if mark in STATES:
+            high = 12 * STATES[mark]["height"]
             shape = element("rect", class_=style.css(mark), x=x, y=y - 4 - high / 2, width=20,
                             height=high)  # fmt: skip
         elif mark == "not received":
-            shape = element("path", class_="message late", d=cross(x + 10, y - 4))
+            shape = element("path", class_="message late", d=_cross(x + 10, y - 4))
         else:
             kind = mark if mark == "message" else f"message {mark}"
-            shape = element("path", class_=kind, d=f"M{svg.number(x)} {svg.number(y - 4)}h20")
+            shape = element("path", class_=kind, d=f"M{number(x)} {number(y - 4)}h20")
         items += [shape, element("text", text, x=x + 26, y=y)]
         x += width
     return element("g", *items), line + 1
 
 
 def _axis(frame: Frame, top: float, bottom: float) -> Iterator[Markup]:
-    for time, text in ticks(frame.end - frame.begin) if frame.rows else ():
+    for time, text in words.ticks(frame.end - frame.begin) if frame.rows else ():
         x = frame.x(frame.begin + time)
         yield element("line", class_="grid", x1=x, x2=x, y1=top - 6, y2=bottom + 4)
         yield element("text", text, class_="quiet", x=x, y=bottom + 17, text_anchor="middle")
 
 
 def _labels(
-    processes: Sequence[Mapping[str, Any]], waited: Mapping[str, float], frame: Frame
+    processes: Sequence[Mapping[str, Any]], waited: Mapping[str, float], frame: Frame, top: float
 ) -> Iterator[Markup]:
     """Names to the left, and to the right how long each waited for late others."""
-    heading = element("title", "for late senders and late receivers, in all")
     right = frame.right + 10
     if any(waited.values()):
-        y = min(frame.rows.values()) - _pitch(len(processes)) / 2 - 2
-        yield element("text", heading, "waited", class_="quiet", x=right, y=y)
+        heading = element("title", "for late senders and late receivers, in all")
+        yield element("text", heading, "waited", class_="quiet", x=right, y=top)
     for one in processes:
         y = frame.rows[one["uid"]]
         name = str(one["name"])
@@ -167,52 +197,189 @@ def _labels(
                       text_anchor="end", font_size="12px", font_weight=600)  # fmt: skip
         yield element("line", class_="grid", x1=frame.left, x2=frame.right, y1=y, y2=y)
         if waited.get(one["uid"]):
-            yield element(
-                "text", words.duration(waited[one["uid"]]), class_="cost", x=right, y=y + 4
-            )
-
-
-def _costs(
-    flights: Sequence[Mapping[str, Any]], spans: Sequence[Mapping[str, Any]], frame: Frame
-) -> Iterator[Markup]:
-    """In the span in which somebody waited for a late one: a line as long as it cost, and the time
-    where there is room for it."""
-    blocked: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for each in spans:
-        if each["state"] in ("blocked in recv", "blocked in send"):
-            blocked[each["uid"]].append(each)
-    lines, texts = [], []
-    for one in flights:
-        uid = one["dest" if one["late"] == "sender" else "src"]
-        span = _waited_in(one, blocked[uid]) if one["late"] else None
-        if span is None:
-            continue
-        left, right = frame.within(span["begin"]), frame.within(span["begin"] + one["cost"])
-        if right - left < 1:
-            continue
-        y = frame.rows[uid] + frame.bar * style.LOWER / 2
-        lines.append(f"M{svg.number(left)} {svg.number(y)}h{svg.number(right - left)}")
-        text = words.duration(one["cost"])
-        if svg.length(text, 13) < right - left:
-            x, y = (left + right) / 2, frame.rows[uid] + 4
-            texts.append(element("text", text, class_="cost halo", x=x, y=y, text_anchor="middle"))
-    yield element("path", class_="late", d="".join(lines))
-    yield from texts
-
-
-def _waited_in(
-    one: Mapping[str, Any], blocked: Sequence[Mapping[str, Any]]
-) -> Mapping[str, Any] | None:
-    """The blocked span that a late message cost: the last one that began before its sending, or for
-    a sender who waited for the receipt the first one after it."""
-    nth = bisect_right(blocked, one["sent"], key=lambda span: span["begin"])
-    before = blocked[nth - 1] if nth else None
-    if before and (before["end"] is None or before["end"] >= one["sent"]):
-        return before
-    return blocked[nth] if nth < len(blocked) and one["late"] == "receiver" else None
+            text = words.duration(waited[one["uid"]])
+            yield element("text", text, class_="cost", x=right, y=y + 4)
 
 
 def _notes(notes: Sequence[str], y: float) -> Iterator[Markup]:
     for nth, note in enumerate(notes, 1):
         shown = svg.cut(note, WIDTH - 24)
         yield element("text", element("title", note), shown, class_="quiet", x=12, y=y + nth * LINE)
+
+
+# ---- spans
+
+
+def _bars(
+    spans: Iterable[Span], names: Mapping[str, str], frame: Frame
+) -> tuple[list[Markup], int]:
+    """The drawn spans, and how many spans have no bar of their own."""
+    rows = defaultdict(list)
+    for span in spans:
+        left, right = frame.within(span["begin"]), frame.within(span["end"])
+        if span["uid"] in frame.rows and left < frame.right and right > frame.left:
+            rows[span["uid"]].append((span, left, right))
+    widths = sorted((right - left for row in rows.values() for _, left, right in row), reverse=True)
+    least = max(1.5, widths[BARS] * 1.000001) if len(widths) > BARS else 0.0
+    drawn = []
+    short = 0
+    for uid, row in rows.items():
+        narrow = [(one["state"], left, right) for one, left, right in row if right - left < least]
+        short += len(narrow)
+        if narrow:
+            drawn.append(_crowd(narrow, names[uid], frame.rows[uid], frame.bar))
+        for span, left, right in row:
+            if right - left >= least:
+                high = frame.bar * STATES[span["state"]]["height"]
+                title = element("title", _span_words(span, names[uid], frame))
+                area = {"x": left, "y": frame.rows[uid] - high / 2, "width": right - left}
+                kind = style.css(span["state"])
+                drawn.append(element("rect", title, class_=kind, height=high, **area))
+    return drawn, short
+
+
+def _span_words(span: Span, name: str, frame: Frame) -> str:
+    seconds = (frame.end if span["end"] is None else span["end"]) - span["begin"]
+    lasts = ", and still is" if span["end"] is None else ""
+    begin = words.duration(max(0.0, span["begin"] - frame.begin))
+    state = STATES[span["state"]]["text"]
+    text = f"{name}: {state}, {words.duration(seconds)}, from {begin} on{lasts}"
+    where = code_locations.words(span["where"])
+    return f"{text}\n{where}" if where else text
+
+
+def _crowd(
+    narrow: Sequence[tuple[str, float, float]], name: str, middle: float, bar: float
+) -> Markup:
+    """One path for each state."""
+    paths: dict[str, str] = defaultdict(str)
+    for x, shares in _shares(narrow):
+        for state in filter(shares.get, STATES):
+            high = number(bar * STATES[state]["height"])
+            y = number(middle - bar * STATES[state]["height"] / 2)
+            width = number(max(shares[state], 0.01))
+            paths[state] += f"M{number(x)} {y}h{width}v{high}h-{width}z"
+            x += shares[state]
+    title = element("title", f"{name}: {words.count(len(narrow), 'short span')}, each by its share")
+    shapes = [
+        element("path", class_=style.css(state), d=path, stroke_width=0)
+        for state, path in paths.items()
+    ]
+    return element("g", title, *shapes, class_="crowd")
+
+
+def _shares(narrow: Iterable[tuple[str, float, float]]) -> Iterator[tuple[float, dict[str, float]]]:
+    """Narrow spans that follow each other, together over some px: from where, and each state's."""
+    shares: dict[str, float] = {}
+    begin = end = -math.inf
+    for state, left, right in narrow:
+        if left > end + 0.01 or right - begin > CROWD:
+            if shares:
+                yield begin, shares
+            begin, shares = left, {}
+        shares[state] = shares.get(state, 0.0) + right - left
+        end = right
+    if shares:
+        yield begin, shares
+
+
+# ---- messages
+
+
+def first(flight: Flight) -> float:
+    """When a message was first seen."""
+    return float(flight["received"] if flight["sent"] is None else flight["sent"])
+
+
+def _thinned(flights: Sequence[Flight], lost: frozenset[str]) -> tuple[list[Flight], int]:
+    """The messages that are drawn; one of how many these are, beside the most telling ones."""
+    every = -(-len(flights) // ARROWS) or 1
+    costliest = sorted(flights, key=lambda one: -one["cost"])[:FOREMOST]
+    telling = {one["id"] for one in costliest if one["late"]}
+    telling |= set([one["id"] for one in flights if one["id"] in lost][:FOREMOST])
+    ordered = enumerate(sorted(flights, key=first))
+    return [one for nth, one in ordered if nth % every == 0 or one["id"] in telling], every
+
+
+def _arrow(one: Flight, names: Mapping[str, str], lost: bool, frame: Frame, name: str) -> Markup:
+    whole = one["sent"] is not None and one["received"] is not None
+    kind = f"message late {one['late']}" if one["late"] else "message"
+    kind += "" if whole or lost else " unknown"
+    path, end = _path(one, frame)
+    tip = None if lost else f"url(#{name}-{'late' if one['late'] else 'tip'})"
+    shapes = [
+        element("title", _flight_words(one, names, lost, frame)),
+        element("path", class_="hit", d=path),
+        element("path", class_=kind, d=path, marker_end=tip),
+    ]
+    if lost:
+        shapes.append(element("path", class_="message late", d=_cross(*end)))
+    return element("g", *shapes)
+
+
+def _cross(x: float, y: float) -> str:
+    """The mark of a message that was not received."""
+    return f"M{number(x - 4)} {number(y - 4)}l8 8m0 -8l-8 8"
+
+
+def _path(one: Flight, frame: Frame) -> tuple[str, tuple[float, float]]:
+    """From the sender's bar to the receiver's; and where it ends."""
+    sent, received = one["sent"], one["received"]
+    y0, y1 = frame.rows[one["src"]], frame.rows[one["dest"]]
+    half = math.copysign(frame.bar / 2, y1 - y0)
+    # Straight into the row beside: where the other end would be is not known.
+    dx, dy = STUB * 0.6, math.copysign(STUB * 0.8, half)
+    if received is None:
+        x = frame.x(sent)
+        line = (x, y0 + half, x + dx, y0 + half + dy)
+    elif sent is None or sent < frame.begin - (frame.end - frame.begin):
+        x = frame.x(received)
+        line = (x - dx, y1 - half - dy, x, y1 - half)
+    elif one["src"] == one["dest"]:
+        line = (frame.x(sent), y0 - half, frame.x(received), y0 - half)
+        return "M{0} {1}C{0} {4} {2} {4} {2} {3}".format(*map(number, (*line, line[1] - 12))), line[
+            2:
+        ]
+    else:
+        line = (frame.x(sent), y0 + half, frame.x(received), y1 - half)
+    return "M{} {}L{} {}".format(*map(number, line)), line[2:]
+
+
+def _flight_words(one: Flight, names: Mapping[str, str], lost: bool, frame: Frame) -> str:
+    """The arrow's tooltip."""
+    lines = [f"{names[one['src']]} → {names[one['dest']]}, {words.size(one['bytes'])}"]
+    lines += [f"{name}={text}" for name, text in one["attributes"]]
+    for end in ("sent", "received"):
+        if one[end] is not None:
+            where = code_locations.words(one[f"{end}_at"])
+            time = one[end] - frame.begin
+            when = f"at {words.duration(time)}" if time >= 0 else "before"
+            lines.append(f"{end} {when}{', ' if where else ''}{where}")
+    if lost:
+        lines.append("not received")
+    if one["late"]:
+        waited = names[one["dest" if one["late"] == "sender" else "src"]]
+        lines.append(f"late {one['late']}: {waited} waited {words.duration(one['cost'])}")
+    return "\n".join(lines)
+
+
+def _costs(flights: Iterable[Flight], frame: Frame) -> Iterator[Markup]:
+    """From when somebody waited for a late one, a line as long as that cost, and the time where
+    there is room for it."""
+    lines, texts = "", []
+    for one in flights:
+        if one["since"] is None:
+            continue
+        row = frame.rows[one["dest" if one["late"] == "sender" else "src"]]
+        left, right = frame.within(one["since"]), frame.within(one["since"] + one["cost"])
+        if right - left >= 1:
+            y = row + frame.bar * 0.35
+            lines += f"M{number(left)} {number(y)}h{number(right - left)}"
+        text = words.duration(one["cost"])
+        if svg.length(text, 13) < right - left:
+            x = (left + right) / 2
+            texts.append(
+                element("text", text, class_="cost halo", x=x, y=row + 4, text_anchor="middle")
+            )
+    yield element("path", class_="late", d=lines)
+    yield from texts

@@ -1,4 +1,4 @@
-"""What the events of a world's processes tell: spans of states, and messages in flight.
+"""The history of a world, from its processes' events: spans of states, and messages in flight.
 
 Events come in readings. Within a process they are taken in the order of its history; between
 processes the order in which they are read does not matter: what is kept of a message's two ends
@@ -37,13 +37,13 @@ little later, may show that the run began earlier."""
 
 
 _MESSAGES = frozenset(("sent", "received", "answered", "heard"))
-"""What happens to messages. Acknowledgements are nobody's message, and are not shown: who waits for
-one is blocked in a send, of which ``late`` judges."""
+"""The events of messages. Acknowledgements are nobody's message, and are not shown: a process that
+waits for one is blocked in a send, which ``late`` judges."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read at ``time``: the processes of a snapshot, and then new events."""
+    """The processes of a snapshot that was taken at ``time``, and then new events."""
 
     time: float
     processes: Iterable[Mapping[str, Any]]
@@ -79,7 +79,7 @@ class History:
         self.rows: dict[str, Row] = {}
         self.time = -math.inf  # of the last reading
         self.begin = self.end = -math.inf
-        """Of the last run. Its end is the last reading's time while it lasts."""
+        """The bounds of the last run. Its end is the last reading's time while it lasts."""
         self._runs = Runs()
         self._restful = False  # somebody says when nothing runs
         self._talked = -math.inf  # the last sending or receipt
@@ -299,7 +299,7 @@ class History:
         return one.last > self.begin if isinstance(one, Span) else one.last >= self.begin
 
     def news(self) -> tuple[list[Span], list[Flight]]:
-        """What is new in the run, or has changed, since the last call of this.
+        """All that is new in the run, or has changed, since the last call of this.
 
         All of the run if it turns out to have begun earlier than was said then.
         """

@@ -1,4 +1,4 @@
-"""Who let whom wait: late senders and late receivers, and what they cost.
+"""Late senders and late receivers: processes that let others wait, and for how long.
 
 A *late sender*: a receiver was blocked in ``recv`` before the message was sent. It waited for the
 sender from the begin of that span until the sending::
@@ -90,15 +90,17 @@ class Flight:
         return next(time for time in times if time is not None)
 
 
-def judge(flight: Flight) -> tuple[Late | None, float]:
-    """Who was late for this message, if anybody, and the seconds that the other waited."""
+def judge(flight: Flight) -> tuple[Late | None, float, float | None]:
+    """The end that was late, if one was; the seconds that the other waited; since when."""
     left = flight.left
     if left is None or flight.received is None:
-        return None, 0.0
+        return None, 0.0, None
     early = max(0.0, left - flight.wait.begin) if flight.wait else 0.0
-    behind = max(0.0, left - flight.room.begin) if flight.room else 0.0
+    room = max(0.0, left - flight.room.begin) if flight.room else 0.0
+    drain = 0.0
     if flight.drain and not early:
-        behind += max(0.0, min(flight.received, flight.drain.last) - flight.drain.begin)
-    if early >= behind:
-        return ("sender", early) if early else (None, 0.0)
-    return "receiver", behind
+        drain = max(0.0, min(flight.received, flight.drain.last) - flight.drain.begin)
+    if room + drain > early:
+        first = flight.room if room else flight.drain
+        return "receiver", room + drain, first.begin if first else None
+    return ("sender", early, flight.wait.begin) if early and flight.wait else (None, 0.0, None)

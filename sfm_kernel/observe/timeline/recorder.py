@@ -16,7 +16,7 @@ from sfm_kernel.observe.timeline.view import Timeline
 
 
 class Recorder:
-    """What happens in a world, read again and again: spans, messages, and who was late.
+    """The spans and messages of a world, read again and again, with those who were late.
 
     A process keeps its last 4096 events; who wants all of them calls ``update`` often enough, and
     sees in ``missing`` how many were overwritten meanwhile. Processes that have left or died stay,
@@ -60,7 +60,7 @@ class Recorder:
         return self.news()
 
     def news(self) -> dict[str, Any]:
-        """What ``update`` gives, of what was read already."""
+        """The result of ``update``, for all that was read already."""
         return self._shown(*self._history.news())
 
     def read(
@@ -129,7 +129,7 @@ class Recorder:
         )
 
     def _flight(self, flight: Flight) -> dict[str, Any]:
-        late, cost = judge(flight)
+        late, cost, since = judge(flight)
         return {
             "id": f"{flight.src}-{flight.dest}-{flight.number}",
             "src": self._history.full(flight.src),
@@ -143,4 +143,5 @@ class Recorder:
             "received_at": flight.received_at,
             "late": late,
             "cost": cost,
+            "since": since,
         }

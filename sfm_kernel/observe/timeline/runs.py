@@ -1,4 +1,4 @@
-"""Where the last run began: when nobody was at work, and then somebody was.
+"""The begin of the last run: nobody was at work, and then somebody was.
 
 A ranked process that says when it is idle (an engine) is at work while it is not idle; a notebook,
 which has no rank, while it waits for a cell that others run: engines do not start a cell all at

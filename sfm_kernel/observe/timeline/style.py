@@ -1,71 +1,47 @@
-"""How a diagram looks: colours that people with any kind of colour vision can tell apart, and a
-shape or hatching for each, so that it reads in grey as well.
+"""How a diagram looks. A state's colour, hatching and height are the panel's: the build of the
+panel copies them from ``labextension/src/timeline/states.json``.
 
-In JupyterLab and VS Code the background and the texts take the theme's colours; elsewhere the
-diagram lies on a white ground of its own.
+In JupyterLab and VS Code the colours are the theme's; elsewhere the diagram lies on a white ground
+of its own.
 """
 
 from __future__ import annotations
 
+import json
+from importlib.resources import files
+from typing import Any
+
 from sfm_kernel.observe.timeline.svg import Markup, element
 
-STATES = {
-    "running": "computing",
-    "blocked in recv": "blocked in recv",
-    "blocked in send": "blocked in send",
-    "blocked in collective": "blocked in a collective call",
-    "blocked in cell": "waits for a cell",
-    "idle": "idle",
-}
-"""All states, as the legend says them."""
-
-# Okabe and Ito's colours.
-COLOURS = {
-    "running": "#56B4E9",
-    "blocked in recv": "#D55E00",
-    "blocked in send": "#C98A00",
-    "blocked in collective": "#CC79A7",
-    "blocked in cell": "#8a8a8a",
-}
-
-HATCHES = {
-    "blocked in recv": "M-1 7 7 -1M-2 2 2 -2M4 8 8 4",
-    "blocked in send": "M-1 -1 7 7M4 -2 8 2M-2 4 2 8",
-    "blocked in collective": "M0 3H6M3 0V6",
-    "blocked in cell": "M0 3H6",
-}
-"""In a square of 6: strokes one way, the other way, a grid, lines."""
-
-HEIGHTS = {"running": 1.0, "idle": 0.08}
-"""Of the bar; others are lower than one that computes."""
-LOWER = 0.66
-
-LATE = "#e03131"
+STATES: dict[str, dict[str, Any]] = json.loads(
+    files("sfm_kernel.observe.record").joinpath("states.json").read_text(encoding="utf-8")
+)
+"""All states, in the legend's order: ``text`` of the legend, ``colour`` (a CSS variable) and its
+``fallback``, ``height`` as a part of the bar's, ``hatch`` (a path in a square of 6, or empty)."""
 
 # A value with var() follows one without, for programs that do not know var().
 _STYLE = """
 .sfm-timeline{font:11px system-ui,sans-serif;
 --back:var(--jp-layout-color0,var(--vscode-editor-background,#fff));
---text:var(--jp-ui-font-color1,var(--vscode-editor-foreground,#222))}
-.sfm-timeline text,.sfm-timeline .idle,.sfm-timeline .tip{fill:#222;fill:var(--text)}
+--text:var(--jp-ui-font-color1,var(--vscode-editor-foreground,#222));
+--late:var(--jp-error-color1,#d32f2f)}
+.sfm-timeline text,.sfm-timeline .tip{fill:#222;fill:var(--text)}
 .sfm-timeline .grid,.sfm-timeline .message{stroke:#222;stroke:var(--text)}
 .sfm-timeline .back{fill:#fff;fill:var(--back)}
 .sfm-timeline .head{font-size:13px;font-weight:600}
 .sfm-timeline .quiet{opacity:.75}
 .sfm-timeline .grid{opacity:.15}
-.sfm-timeline .idle{opacity:.6}
 .sfm-timeline .message{fill:none;opacity:.75}
-.sfm-timeline .many{opacity:.5}
-.sfm-timeline .late{stroke:LATE;stroke-width:2}
+.sfm-timeline .late{stroke:#d32f2f;stroke:var(--late);stroke-width:2}
 .sfm-timeline .receiver{stroke-dasharray:5 2.5}
 .sfm-timeline .unknown{stroke-dasharray:2 2}
-.sfm-timeline .late-tip{fill:LATE}
+.sfm-timeline .late-tip{fill:#d32f2f;fill:var(--late)}
 .sfm-timeline .cost{font-weight:600}
 .sfm-timeline .hit{stroke:transparent;stroke-width:9;fill:none}
 .sfm-timeline g:hover>.message{stroke-width:3.5;opacity:1}
 .sfm-timeline .halo{paint-order:stroke;stroke:#fff;stroke:var(--back);stroke-width:4px;
 stroke-linejoin:round}
-""".replace("LATE", LATE)
+"""
 
 
 def definitions(name: str) -> Markup:
@@ -73,15 +49,18 @@ def definitions(name: str) -> Markup:
 
     A style sheet holds for the whole page: where it names ids, it is for this SVG only.
     """
-    rules = [f".sfm-timeline .running{{fill:{COLOURS['running']}}}"]
-    rules += [
-        f"#{name} .{css(state)}{{fill:url(#{name}-{css(state)});stroke:{COLOURS[state]}}}"
-        for state in HATCHES
-    ]
-    tips = [_tip(f"{name}-tip", "tip"), _tip(f"{name}-late", "late-tip")]
-    hatches = [_hatch(f"{name}-{css(state)}", state) for state in HATCHES]
-    style = Markup(_STYLE.strip() + "\n" + "\n".join(rules))
-    return Markup(element("style", style) + element("defs", *hatches, *tips))
+    rules, shapes = [_STYLE.strip()], []
+    for state, look in STATES.items():
+        fill, stroke = (_coloured(kind, look) for kind in ("fill", "stroke"))
+        if look["hatch"]:
+            hatch = f"{name}-{css(state)}"
+            rules.append(f"#{name} .ink-{css(state)}{{{fill};{stroke}}}")
+            rules.append(f"#{name} .{css(state)}{{fill:url(#{hatch});{stroke}}}")
+            shapes.append(_hatch(hatch, f"ink-{css(state)}", look["hatch"]))
+        else:
+            rules.append(f"#{name} .{css(state)}{{{fill}}}")
+    shapes += [_tip(f"{name}-tip", "tip"), _tip(f"{name}-late", "late-tip")]
+    return Markup(element("style", Markup("\n".join(rules))) + element("defs", *shapes))
 
 
 def css(state: str) -> str:
@@ -89,15 +68,14 @@ def css(state: str) -> str:
     return state.replace(" ", "-")
 
 
-def height(state: str) -> float:
-    """What part of the bar's height a state takes."""
-    return HEIGHTS.get(state, LOWER)
+def _coloured(kind: str, look: dict[str, Any]) -> str:
+    plain = look["fallback"]
+    return f"{kind}:{plain};{kind}:var({look['colour']},{plain})"
 
 
-def _hatch(name: str, state: str) -> Markup:
-    colour = COLOURS[state]
-    ground = element("rect", width=6, height=6, fill=colour, fill_opacity=0.25)
-    strokes = element("path", d=HATCHES[state], stroke=colour, stroke_width=1.4)
+def _hatch(name: str, ink: str, path: str) -> Markup:
+    ground = element("rect", width=6, height=6, class_=ink, fill_opacity=0.4, stroke_width=0)
+    strokes = element("path", d=path, class_=ink, stroke_width=1.4)
     square = {"width": "6", "height": "6", "patternUnits": "userSpaceOnUse"}
     return element("pattern", ground, strokes, id=name, **square)
 

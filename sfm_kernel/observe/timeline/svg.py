@@ -1,4 +1,4 @@
-"""SVG as text: elements whose texts and attributes are escaped, whatever is in them."""
+"""SVG and HTML as text: elements whose texts and attributes are escaped, whatever is in them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 
 class Markup(str):
-    """Text that is SVG already."""
+    """Text that is markup already."""
 
     __slots__ = ()
 
@@ -28,7 +28,7 @@ def element(name: str, /, *children: str, **attributes: str | float | None) -> M
         if value is not None
     )
     inside = "".join(child if isinstance(child, Markup) else clean(child) for child in children)
-    return Markup(f"<{name}{shown}>{inside}</{name}>" if inside else f"<{name}{shown}/>")
+    return Markup(f"<{name}{shown}>{inside}</{name}>")
 
 
 def clean(text: str) -> str:

@@ -6,11 +6,12 @@ import json
 import math
 import os
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sfm_kernel.observe.timeline import chrome, tables, words
-from sfm_kernel.observe.timeline.diagram import WIDTH, diagram
+from sfm_kernel.observe import code_locations
+from sfm_kernel.observe.timeline import chrome, words
+from sfm_kernel.observe.timeline.diagram import WIDTH, diagram, first
 
 if TYPE_CHECKING:
     import pandas
@@ -18,10 +19,12 @@ if TYPE_CHECKING:
 
 SHOWN = 8
 """Waits that the summary lists."""
+ENDS = ("sent", "received")
+"""A message's ends."""
 
 
 class Timeline:
-    """What happened in a world's last run, as it was when it was read.
+    """A world's last run, as it was when it was read.
 
     In a notebook it is a space-time diagram: a row for each process, its bar coloured and hatched
     by state, and an arrow for each message. Messages that let somebody wait are red, and the bar of
@@ -71,15 +74,44 @@ class Timeline:
         ``attributes`` (a dict of texts), ``sent_at``, ``received_at`` (places, as texts).
         ``attrs["begin"]`` is when the run began, s since 1970.
         """
-        return tables.messages(self.data, self._names)
+        begin = self.data["begin"]
+        rows = [
+            {
+                **one,
+                "src": self._names[one["src"]],
+                "dest": self._names[one["dest"]],
+                **{end: None if one[end] is None else one[end] - begin for end in ENDS},
+                "attributes": dict(one["attributes"]),
+                **{f"{end}_at": code_locations.words(one[f"{end}_at"]) for end in ENDS},
+            }
+            for one in sorted(self.data["flights"], key=first)
+        ]
+        columns = "src dest number sent received bytes late cost attributes sent_at received_at"
+        return _table(rows, columns.split(), ENDS, begin)
 
     def spans_to_dataframe(self) -> pandas.DataFrame:
-        """What each process did: a row for each time in one state.
+        """The states of the processes: a row for each time in one state.
 
         Columns: ``process`` (its name), ``state``, ``begin``, ``end`` (s since the run began; NaN
         while it lasts), ``seconds``, ``where`` (a place, as text).
         """
-        return tables.spans(self.data, self._names)
+        begin, end = self.data["begin"], self.data["end"]
+        rows = []
+        for one in self.data["spans"]:
+            since = max(one["begin"], begin) - begin
+            until = min(end if one["end"] is None else one["end"], end) - begin
+            rows.append(
+                {
+                    "process": self._names[one["uid"]],
+                    "state": one["state"],
+                    "begin": since,
+                    "end": None if one["end"] is None else until,
+                    "seconds": max(0.0, until - since),
+                    "where": code_locations.words(one["where"]),
+                }
+            )
+        columns = ["process", "state", "begin", "end", "seconds", "where"]
+        return _table(rows, columns, ["begin", "end"], begin)
 
     def to_chrome(self, path: str | os.PathLike[str] | None = None) -> dict[str, Any]:
         """The trace event format, for ui.perfetto.dev and chrome://tracing; written to ``path``.
@@ -111,7 +143,7 @@ class Timeline:
         flights = [
             one
             for one in self.data["flights"]
-            if tables.first(one) <= high and (one["received"] is None or one["received"] >= low)
+            if first(one) <= high and (one["received"] is None or one["received"] >= low)
         ]
         changes = {"begin": low, "end": high, "spans": spans, "flights": flights}
         return Timeline({**self.data, **changes}, self._blind, self._known)
@@ -186,5 +218,16 @@ class Timeline:
 
 def _events(data: Mapping[str, Any]) -> int:
     """How many events are told: each span is one, and each end of a message that is known."""
-    ends = [one[end] for one in data["flights"] for end in ("sent", "received")]
+    ends = [one[end] for one in data["flights"] for end in ENDS]
     return len(data["spans"]) + len(ends) - ends.count(None)
+
+
+def _table(
+    rows: list[dict[str, Any]], columns: Sequence[str], times: Sequence[str], begin: float
+) -> pandas.DataFrame:
+    import pandas
+
+    table = pandas.DataFrame(rows, columns=list(columns))
+    table = table.astype(dict.fromkeys(times, float))  # None becomes NaN
+    table.attrs["begin"] = begin  # s since 1970
+    return table

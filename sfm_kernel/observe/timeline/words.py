@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Iterator
+
 UNITS = ((1e-6, "µs"), (1e-3, "ms"), (1.0, "s"))
 
 
@@ -41,3 +45,31 @@ def share(part: int, rest: int) -> str:
     percent = min(99.9, max(0.1, 100 * part / (part + rest))) if part else 0.0
     digits = 1 if 0 < percent < 0.95 or percent > 99 else 0
     return f"{part:,}, which are {percent:.{digits}f} %".replace(",", " ", f"{part:,}".count(","))
+
+
+def ticks(seconds: float, most: int = 8) -> list[tuple[float, str]]:
+    """Round times from 0 to ``seconds``, as many as possible but not more, and how they are said.
+
+    The unit is the same for all of them.
+    """
+    step = next(step for step in _steps() if seconds / step < most)
+    times = [nth * step for nth in range(math.floor(seconds / step + 1e-9) + 1)]
+    if step >= 60:
+        return [(time, _minutes(time)) for time in times]
+    fitting = (one for one in reversed(UNITS) if seconds >= one[0])
+    unit, name = next(fitting, UNITS[0])
+    return [(time, f"{time / unit:.6g} {name}") for time in times]
+
+
+def _steps() -> Iterator[float]:
+    for exponent in range(-9, 2):
+        yield from (digit * 10.0**exponent for digit in (1, 2, 5) if digit * 10.0**exponent < 60)
+    for minutes in (1, 2, 5, 10, 20, 30):
+        yield 60.0 * minutes
+    for power in itertools.count():
+        yield 3600.0 * 2**power
+
+
+def _minutes(time: float) -> str:
+    hours, minutes = divmod(round(time / 60), 60)
+    return f"{hours}:{minutes:02} h" if hours else f"{minutes} min"

@@ -743,12 +743,6 @@ svg:focus-within > g > .sfm-Graph-line[data-near='true'] .sfm-Graph-way {
 `,""]),r.d(o,{},{A:s})},35(e,o,r){var a=r(27),t=r.n(a),i=r(28),s=(r.n(i))()(t());s.push([e.id,`/* The timeline. Its canvases are painted with the colours that are named here. */
 
 .sfm-Timeline {
-  --sfm-running: var(--jp-brand-color2);
-  --sfm-blocked-in-recv: var(--jp-warn-color0);
-  --sfm-blocked-in-send: var(--jp-warn-color2);
-  --sfm-blocked-in-collective: var(--jp-info-color1);
-  --sfm-blocked-in-cell: var(--jp-ui-font-color2);
-  --sfm-idle: var(--jp-ui-font-color3);
   --sfm-back: var(--jp-layout-color1);
   --sfm-stripe: var(--jp-layout-color2);
   --sfm-text: var(--jp-ui-font-color1);

@@ -1,1 +1,0 @@
-export { WaitGraph } from './view';

@@ -1,1 +1,0 @@
-export { SitesView } from './view';

@@ -1,1 +1,0 @@
-export { TimelineView } from './view';
