@@ -52,7 +52,7 @@ def test_at_most_three_the_oldest() -> None:
 
 
 def test_messages_of_another_context_are_not_near() -> None:
-    assert near({"tag": 2}, message("B", context_id="1f", tag=3)) == []
+    assert near({"tag": 2}, message("B", "1f", tag=3)) == []
     process = recv("A", context_id="1f", template={"tag": 2}, messages=[message("B", "1f", tag=3)])
     assert len(near_misses(process)) == 1
 
@@ -231,10 +231,12 @@ def test_before_a_receive_has_looked_nothing_is_said_of_what_does_not_fit() -> N
 
 
 def test_a_message_that_went_to_somebody_else() -> None:
-    def said(template: Dict, space: str = "") -> list[str]:
+    def said(template: Dict, context_id: str = "") -> list[str]:
         stuck = recv("A", template=template)
         other = idle(
-            "B", kind="process", messages=[message("C", space, tag=2, data="<object: 9 bytes>")]
+            "B",
+            kind="process",
+            messages=[message("C", context_id, tag=2, data="<object: 9 bytes>")],
         )
         found = diagnose(Graph(picture(stuck, other, idle("C", kind="process"))))
         return [text for text in found["sentences"] if "lies in" in text]
