@@ -42,7 +42,6 @@ html_theme_options = {
 }
 html_math_renderer = "mathml"
 html_show_sourcelink = False
-smartquotes = False  # it takes the two dashes of --option for one
 
 # The reference.
 autodoc_default_options = {"members": True}

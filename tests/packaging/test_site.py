@@ -7,10 +7,12 @@ print.
 from __future__ import annotations
 
 import html
+import importlib.util
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -32,6 +34,15 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     built = subprocess.run(build, capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
     return folder / "site"
+
+
+def extension(name: str) -> ModuleType:
+    """A module of docs/_ext."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"docs/_ext/{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def is_error(one: object) -> bool:
@@ -78,3 +89,44 @@ def test_pages_load_nothing_from_a_network(site: Path) -> None:
     loads = re.compile(r"<(?:script|link|img|iframe)[^>]*(?:src|href)=[\"\']?(?:https?:)?//[^>]*>")
     found = {page.name: loads.findall(page.read_text()) for page in site.rglob("*.html")}
     assert {name: tags for name, tags in found.items() if tags} == {}
+
+
+def test_docstrings_become_markup() -> None:
+    said = """Take a message.
+
+Blocks: until one is there;
+    Stop ends it.
+Raises:
+    PeerLost, WouldBlock: none came.
+    Nothing has changed.
+Every call may raise
+    PeerLost: a peer died,
+        long ago.
+one     a word
+eleven  another one"""
+    wanted = """Take a message.
+
+**Blocks:** until one is there; Stop ends it.
+
+Raises:
+    PeerLost, WouldBlock: none came.
+        Nothing has changed.
+
+Every call may raise
+
+* PeerLost: a peer died, long ago.
+
+.. code-block:: text
+
+   one     a word
+   eleven  another one"""
+    made = "\n".join(extension("docstrings").normalized(said.splitlines()))
+    assert re.sub(r"\n{2,}", "\n\n", made).strip() == wanted
+
+
+def test_what_cannot_be_explained_is_an_error() -> None:
+    with pytest.raises(ValueError, match="without explanation: '%sfm dance'"):
+        list(extension("commands").entries("%sfm start  start engines\n%sfm dance"))
+    header = '/* h */\nextern "C" {\n#endif\nint f(\n#ifdef __cplusplus'
+    with pytest.raises(ValueError, match="no declaration: 'int f"):
+        list(extension("header").converted(header))
