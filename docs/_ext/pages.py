@@ -18,7 +18,7 @@ PAGES = {"SECURITY.md": "trust.md", "CONTRIBUTING.md": "contributing.md",
 NOT_RUN = """\
 :::{note}
 This notebook is shown without outputs: its lab makes network namespaces, which needs rights that
-the build of this documentation does not have. `make demo` runs it.
+the build of this documentation does not have. `make demo` runs it where that is allowed.
 :::"""
 
 
@@ -35,8 +35,8 @@ def copy_notebooks(app: Sphinx) -> None:
     for source in sources:
         notebook = nbformat.read(source, as_version=4)
         if any(source.match(f"{one}.ipynb") for one in app.config.nb_execution_excludepatterns):
-            cell = nbformat.v4.new_markdown_cell(NOT_RUN, id="not-run")
-            notebook.cells.insert(1, cell)
+            title, _, rest = notebook.cells[0].source.partition("\n")
+            notebook.cells[0].source = f"{title}\n\n{NOT_RUN}\n{rest}"
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
                 cell.source = cell.source.replace(

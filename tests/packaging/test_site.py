@@ -61,6 +61,12 @@ def test_each_page_is_in_the_site(site: Path) -> None:
     assert {path.stem for path in (site / "notebooks").glob("*.html")} == notebooks
 
 
+def test_what_was_not_run_says_so(site: Path) -> None:
+    said = "This notebook is shown without outputs"
+    found = {page.stem for page in (site / "notebooks").glob("*.html") if said in text(page)}
+    assert found == {"10-sites"}
+
+
 def test_the_reference_is_whole(site: Path) -> None:
     magics = text(site / "reference/magics.html")
     for typed in re.findall(r"^(%.*?)(?: {2,}|$)", HELP, re.M):
