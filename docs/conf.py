@@ -52,11 +52,11 @@ napoleon_numpy_docstring = False
 napoleon_use_ivar = True
 
 # Every name of ours must be found. What others call their things is in inventories, which only a
-# network has; our compiled module is documented where it is public.
+# network has; what the core and transports are made of is not public.
 nitpicky = True
 nitpick_ignore_regex = [
     ("py:.*", r"(?!sfm_kernel\b).*"),
-    ("py:.*", r"sfm_kernel\._native\..*"),
+    ("py:.*", r"sfm_kernel\.(_native|transport)\..*"),
     ("py:class", r"sfm_kernel\.speedes\..*\.Value"),  # a type variable
     ("c:.*", r"u?int\d+_t|size_t"),
 ]
