@@ -1,4 +1,4 @@
-# make lab · demo · students · solved · test · lint · rust · bench · long · labextension · format
+# make lab · demo · docs · students · solved · test · lint · rust · bench · long · labextension · format
 # make wheel · wheel-test · binder · clean · distclean
 #
 # Each target makes the environment it needs; a second call finds it and installs nothing, unless
@@ -37,7 +37,7 @@ INSTALLED := pyproject.toml tools/setup.sh tools/backend.py \
     $(shell find $(CRATES:%=%/src) sfm_kernel/install/data -type f 2>/dev/null)
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 
-.PHONY: help wheel wheel-test binder lab demo students solved test lint format rust loom bench long labextension labextension-test labextension-modules clean distclean FORCE
+.PHONY: help wheel wheel-test binder lab demo docs students solved test lint format rust loom bench long labextension labextension-test labextension-modules clean distclean FORCE
 help:
 	@sed -n '1,/^$$/s/^# \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
 
@@ -59,6 +59,11 @@ lab: $(VENV)/.sfm-base
 
 demo: $(VENV)/.sfm-base
 	@PATH="$(BIN):$$PATH" $(BIN)/python tools/demo.py --output build/demo $(ARGS)
+
+# The documentation, in build/docs. The first time it runs the notebooks, which takes some minutes; then
+# only those whose cells have changed. ARGS="-D nb_execution_mode=off" runs none.
+docs: $(VENV)/.sfm-docs
+	@PATH="$(BIN):$$PATH" $(BIN)/python -m sphinx -W --keep-going -d build/doctrees docs build/docs $(ARGS)
 
 # For a class: the notebooks without their solutions, and (nbgrader's source, for teachers) with them.
 STUDENTS ?= build/students
@@ -154,7 +159,7 @@ labextension-modules: $(VENV)/.sfm-test
 	cd labextension; PATH="$(BIN):$$PATH" jlpm install --immutable
 
 clean:
-	rm -rf build dist $(CRATE)/target .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist docs/notebooks $(CRATE)/target .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -rf labextension/{lib,node_modules,.yarn,tsconfig.tsbuildinfo}
 	rm -rf sfm_kernel/_native*.so sfm_kernel/c/lib $(VENV)/.sfm-*
 	find sfm_kernel benchmarks tests tools notebooks -name __pycache__ -prune -exec rm -rf {} +

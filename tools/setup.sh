@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes the environment VENV if needed and installs sfm-kernel into it, editable.
 #
-#   tools/setup.sh VENV base|test|bench      (what `make` calls; PYTHON names another Python)
+#   tools/setup.sh VENV base|test|docs|bench      (what `make` calls; PYTHON names another Python)
 #
 # An environment that exists is used as it is (a conda environment, too). Every way to fail ends
 # with a line that says what to do.

@@ -1,15 +1,18 @@
-"""Examples in docstrings and in the README do what they show."""
+"""Examples in docstrings and pages do what they show, and the pages leave nothing out."""
 
 from __future__ import annotations
 
 import doctest
 import importlib
 import pkgutil
+import re
 from pathlib import Path
 
 import pytest
 
 import sfm_kernel
+from sfm_kernel import errors
+from sfm_kernel.lessons import CheckFailed
 
 ROOT = Path(__file__).parents[2]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -29,7 +32,46 @@ def test_docstring_examples(name: str) -> None:
     assert failed == 0, "see the captured output"
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
-def test_examples_in(name: str) -> None:
-    failed, _ = doctest.testfile(str(ROOT / name), module_relative=False, optionflags=FLAGS)
-    assert failed == 0, "see the captured output"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+WITH_EXAMPLES = [page for page in PAGES if ">>> " in page.read_text()]
+
+
+def test_there_are_pages_with_examples() -> None:
+    assert {"processes.md", "mpi.md", "river.md"} <= {page.name for page in WITH_EXAMPLES}
+
+
+@pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: page.name)
+def test_examples_of(page: Path) -> None:
+    failed, tried = doctest.testfile(str(page), module_relative=False, optionflags=FLAGS)
+    assert tried > 0 and failed == 0, "see the captured output"
+
+
+def test_each_error_is_explained() -> None:
+    """In the order of their names, in the same three parts: what happened, why, what to do."""
+    text = (ROOT / "docs/errors.md").read_text().partition("## Errors by name\n")[2]
+    explained = dict(re.findall(r"^### (\w+)\n\n(.*?)(?=^### |\Z)", text, re.M | re.S))
+    public = {
+        name
+        for name, one in vars(errors).items()
+        if isinstance(one, type) and issubclass(one, errors.SFMError)
+    }
+    assert {*explained} == public | {CheckFailed.__name__}
+    assert [*explained] == sorted(explained)
+    for name, said in explained.items():
+        parts = re.findall(r"\*\*(.+?)\.\*\*", said)
+        assert parts == ["What happened", "Typical cause", "What to do"], name
+
+
+def test_links_lead_somewhere() -> None:
+    """On a repository's host, too, which knows files and nothing of Sphinx."""
+    for page in PAGES:
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", page.read_text()):
+            assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_readme_is_one_screen_and_has_the_commands() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert text.count("\n") <= 70
+    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.M)
+    for command in ("lab", "demo", "test", "docs"):
+        assert f"make {command}" in text and command in targets

@@ -1,0 +1,138 @@
+"""The documentation can be built, without a network, without a warning, and without solutions.
+
+Notebooks are not executed here: ``tests/notebooks`` runs them, and ``make docs`` shows what they
+print.
+"""
+
+from __future__ import annotations
+
+import html
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from sfm_kernel import errors
+from sfm_kernel.jupyter.commands import HELP
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built pages."""
+    folder = tmp_path_factory.mktemp("docs")
+    build = [
+        sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going",
+        "-D", "nb_execution_mode=off", "-d", str(folder / "trees"),
+        str(ROOT / "docs"), str(folder / "site"),
+    ]  # fmt: skip
+    built = subprocess.run(build, capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    return folder / "site"
+
+
+def extension(name: str) -> ModuleType:
+    """A module of docs/_ext."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"docs/_ext/{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def is_error(one: object) -> bool:
+    return isinstance(one, type) and issubclass(one, Exception)
+
+
+def text(page: Path) -> str:
+    """What a reader sees, in one line."""
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", "", page.read_text())))
+
+
+def test_each_page_is_in_the_site(site: Path) -> None:
+    pages = {path.stem for path in (ROOT / "docs").glob("*.md")}
+    assert pages <= {path.stem for path in site.glob("*.html")}
+    notebooks = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
+    assert {path.stem for path in (site / "notebooks").glob("*.html")} == notebooks
+
+
+def test_what_was_not_run_says_so(site: Path) -> None:
+    said = "This notebook is shown without outputs"
+    found = {page.stem for page in (site / "notebooks").glob("*.html") if said in text(page)}
+    assert found == {"10-sites"}
+
+
+def test_the_reference_is_whole(site: Path) -> None:
+    magics = text(site / "reference/magics.html")
+    for typed in re.findall(r"^(%.*?)(?: {2,}|$)", HELP, re.M):
+        assert typed in magics
+    header = text(site / "reference/sfm-h.html")
+    source = (ROOT / "sfm_kernel/c/include/sfm.h").read_text()
+    functions = set(re.findall(r"^[a-z].*?\b(sfm_\w+)\(", source, re.M))
+    assert len(functions) > 30
+    assert {name for name in functions if f"{name}(" not in header} == set()
+    classes = text(site / "reference/errors.html")
+    names = [one.__name__ for one in vars(errors).values() if is_error(one)]
+    assert {name for name in names if f"sfm_kernel.errors.{name}" not in classes} == set()
+
+
+def test_no_solution_is_shown(site: Path) -> None:
+    shown = "".join(text(page) for page in (site / "notebooks").glob("*.html"))
+    for path in (ROOT / "notebooks/solutions").iterdir():
+        solution = path.read_text().partition("BEGIN SOLUTION")[2].partition("END SOLUTION")[0]
+        lines = [line.strip() for line in solution.splitlines()[1:-1] if line.strip()]
+        assert lines and " ".join(lines) not in shown, path.name
+    assert not [*site.rglob("*solution*")]
+
+
+def test_pages_load_nothing_from_a_network(site: Path) -> None:
+    """No script, style or picture: a reader without a network sees the same."""
+    loads = re.compile(r"<(?:script|link|img|iframe)[^>]*(?:src|href)=[\"\']?(?:https?:)?//[^>]*>")
+    found = {page.name: loads.findall(page.read_text()) for page in site.rglob("*.html")}
+    assert {name: tags for name, tags in found.items() if tags} == {}
+
+
+def test_docstrings_become_markup() -> None:
+    said = """Take a message.
+
+Blocks: until one is there;
+    Stop ends it.
+Raises:
+    PeerLost, WouldBlock: none came.
+    Nothing has changed.
+Every call may raise
+    PeerLost: a peer died,
+        long ago.
+one     a word
+eleven  another one"""
+    wanted = """Take a message.
+
+**Blocks:** until one is there; Stop ends it.
+
+Raises:
+    PeerLost, WouldBlock: none came.
+        Nothing has changed.
+
+Every call may raise
+
+* PeerLost: a peer died, long ago.
+
+.. code-block:: text
+
+   one     a word
+   eleven  another one"""
+    made = "\n".join(extension("docstrings").normalized(said.splitlines()))
+    assert re.sub(r"\n{2,}", "\n\n", made).strip() == wanted
+
+
+def test_what_cannot_be_explained_is_an_error() -> None:
+    with pytest.raises(ValueError, match="without explanation: '%sfm dance'"):
+        list(extension("commands").entries("%sfm start  start engines\n%sfm dance"))
+    header = '/* h */\nextern "C" {\n#endif\nint f(\n#ifdef __cplusplus'
+    with pytest.raises(ValueError, match="no declaration: 'int f"):
+        list(extension("header").converted(header))
