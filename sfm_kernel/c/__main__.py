@@ -1,4 +1,4 @@
-"""``python -m sfm_kernel.c --cflags --libs``: what a compiler needs to be told; also sfm-config."""
+"""``python -m sfm_kernel.c --cflags --libs``, or sfm-config: prints a compiler's options."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from sfm_kernel.c import INCLUDE, LIB, LIBMPI, LIBSFM
 
 _DESCRIPTION = """\
-Prints what a compiler needs for C programs on SFM's queue (sfm.h) or SFM's MPI (mpi.h):
+Prints the compiler's options for C programs that use SFM (sfm.h) or SFM's MPI (mpi.h):
 
   cc prog.c $(sfm-config --cflags --libs) -o prog
 
-No option is needed for `python -m sfm_kernel.mpi -n 4 prog.c`, which compiles by itself.
+`python -m sfm_kernel.mpi -n 4 prog.c` compiles the program itself, without these options.
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print what the options ask for, in one line; the exit status."""
+    """Print the values of the options on one line; returns the exit status."""
     parser = argparse.ArgumentParser(
         prog="sfm-config",
         description=_DESCRIPTION,
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--libs", action="store_true", help="for linking")
     parser.add_argument("--include", action="store_true", help="the folder of sfm.h and mpi.h")
     parser.add_argument("--lib", action="store_true", help="the folder of the libraries")
-    parser.add_argument("--compiler", action="store_true", help="the compiler that SFM would take")
+    parser.add_argument("--compiler", action="store_true", help="the compiler that SFM would use")
     chosen = parser.parse_args(arguments)
     if not any(vars(chosen).values()):
         parser.print_help()
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 1
     if chosen.cflags:
         words.append(f"-I{INCLUDE}")
-    if chosen.libs:  # by their paths: a linker knows nothing of libmpi.so.12 by -lmpi
+    if chosen.libs:  # by their paths: -lmpi does not find libmpi.so.12
         words += [f"-Wl,-rpath,{LIB}", LIBMPI, LIBSFM]
     print(shlex.join(words))
     return 0

@@ -1,4 +1,4 @@
-"""What to do where a compiler says no: which package has a header, what a linker misses."""
+"""Hints on compilers' errors: the package of a missing header, the cause of a linker's error."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 _SYSTEMS = ("libc6-dev", "c-compiler")
 _PACKAGES = {
-    # header, or the start of its path: Debian's package, conda's
+    # header, or the beginning of its path: Debian's package, conda's package
     "Eigen/": ("libeigen3-dev", "eigen"),
     "GL/": ("libgl1-mesa-dev freeglut3-dev", "freeglut"),
     "X11/": ("libx11-dev", "xorg-libx11"),
@@ -41,14 +41,14 @@ _OF_C = {
     "sys/mman", "sys/resource", "sys/stat", "sys/time", "sys/types", "sys/wait", "time",
     "unistd", "wchar",
 }  # fmt: skip
-"""The system's own headers of C, without their .h."""
+"""The system's C headers, without .h."""
 _OF_CXX = {
     "algorithm", "array", "chrono", "cmath", "complex", "cstdio", "cstdlib", "cstring",
     "fstream", "functional", "iomanip", "iostream", "list", "map", "memory", "mutex",
     "numeric", "queue", "random", "set", "sstream", "string", "thread", "tuple", "utility",
     "vector",
 }  # fmt: skip
-"""Headers of C++'s library."""
+"""Headers of the C++ library."""
 
 _NO_HEADER = re.compile(r"fatal error: '?([^:'\n]+?)'?(?:: No such file| file not found)")
 _NO_NAME = re.compile(r"undefined (?:reference to|symbol:) [`'\"]?([\w:~.]+)")
@@ -56,16 +56,16 @@ _TWICE = re.compile(r"(?:multiple definition of|duplicate symbol:?) [`'\"]?main\
 
 
 def advice(text: str) -> str:
-    """What to do about a compiler's errors, in one line; empty if nothing is known."""
+    """A hint on a compiler's errors, in one line; empty if none is known."""
     if found := _NO_HEADER.search(text):
         return _of_header(found[1])
     if _TWICE.search(text):
-        return "several of the sources have a main: name those of one program"
+        return "several of the sources have a main: name the sources of one program"
     if found := _NO_NAME.search(text):
         if found[1] == "main":
-            return "no source has a main, where a program begins"
+            return "no source has a main, the beginning of a program"
         return (
-            f"{found[1]} is declared, and nowhere defined: name the source file that has it too, "
+            f"{found[1]} is declared, but not defined: also name the source file that defines it, "
             f"or the library in SFM_LIBS (SFM_LIBS=-lgsl)"
         )
     return ""
@@ -82,10 +82,10 @@ def _of_header(name: str) -> str:
         if name == known or (known.endswith("/") and name.startswith(known)):
             return _install(name, packages)
     if name in ("cuda.h", "cuda_runtime.h"):
-        return f"{name} is part of CUDA, whose compiler nvcc has to be used"
+        return f"{name} is part of CUDA, which needs the compiler nvcc"
     return (
-        f"there is no {name} beside the source, and none in the system: put the file there, or "
-        f"install the package that has it (`apt-file search {name}` finds it)"
+        f"there is no {name} beside the source or in the system: put the file there, or "
+        f"install its package (`apt-file search {name}` finds it)"
     )
 
 

@@ -1,11 +1,11 @@
-"""What was compiled, kept by what it was made of: the same again costs a few looks at files.
+"""A cache of compiled programs, by the contents of their sources: a hit costs reading a few files.
 
-The folder is the user's alone (who could write there could have anything run), below
-``$XDG_CACHE_HOME`` or ``~/.cache``. An entry is a folder, which appears whole, by a rename. Its
-name is a hash of all that is known before compiling; which headers were read is only known
-afterwards, and stands in its record.
+The folder, below ``$XDG_CACHE_HOME`` or ``~/.cache``, is writable by the user only, because anyone
+who could write there could run code as the user. An entry is a folder that appears complete, by a
+rename. Its name is a hash of everything known before compiling; the headers that were read are
+known only afterwards, and are listed in its record.
 
-What only new entries need is imported when one is made: the launcher mostly finds what it wants.
+Modules that only new entries need are imported when one is made: the launcher mostly gets a hit.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from contextlib import suppress
 from typing import Any
 
 LARGEST = 256 << 20
-"""Bytes that are kept; what was not used for longest goes first."""
+"""The largest size in bytes; the least recently used entries are removed first."""
 
 _FRESH = 600.0
-"""Seconds for which an entry stays that was used: it may be about to be started."""
+"""Seconds for which a used entry stays, because its program may be about to start."""
 
 _RECORD = "record.json"
 _UNFINISHED = "new-"
 _SYSTEM = ("/usr/", "/lib/", "/opt/")
-"""Where headers change when something is installed: their time and size tell."""
+"""Folders whose headers change only by installations, which change their time and size."""
 
 
 class Cache:
     """The user's cache of compiled programs.
 
     Args:
-        folder: where it is; default: the user's.
-        largest: bytes that are kept.
+        folder: its path; default: the user's.
+        largest: its largest size in bytes.
     """
 
     def __init__(self, folder: str | None = None, largest: int = LARGEST) -> None:
@@ -44,7 +44,7 @@ class Cache:
         self._largest = largest
 
     def find(self, key: str) -> tuple[str, dict[str, Any]] | None:
-        """The folder of an entry, and its record; None if there is none that is still true."""
+        """The folder of an entry, and its record; None if there is no current one."""
         folder = os.path.join(self.folder, key)
         try:
             with open(os.path.join(folder, _RECORD), encoding="utf-8") as file:
@@ -66,22 +66,22 @@ class Cache:
         return tempfile.mkdtemp(prefix=_UNFINISHED, dir=self.folder)
 
     def keep(self, folder: str, key: str, headers: Iterable[str], **record: Any) -> str:
-        """Make a folder an entry, which replaces what was there; its new place."""
+        """Make a folder an entry, which replaces an older one; returns its new path."""
         record["headers"] = [[path, _stamp(path)] for path in headers]
         with open(os.path.join(folder, _RECORD), "w", encoding="utf-8") as file:
             json.dump(record, file)
-        place = os.path.join(self.folder, key)
-        for _ in range(100):  # somebody else may be making the same
+        path = os.path.join(self.folder, key)
+        for _ in range(100):  # another process may be making the same entry
             try:
-                os.rename(folder, place)
+                os.rename(folder, path)
                 break
             except OSError:
                 old = os.path.join(self.folder, f"{_UNFINISHED}{os.urandom(8).hex()}")
                 with suppress(OSError):
-                    os.rename(place, old)
+                    os.rename(path, old)
                     self.drop(old)
-        self._make_room(place)
-        return place
+        self._make_room(path)
+        return path
 
     def drop(self, folder: str) -> None:
         """Remove a folder that did not become an entry."""
@@ -90,7 +90,7 @@ class Cache:
         shutil.rmtree(folder, ignore_errors=True)
 
     def _make_room(self, but: str) -> None:
-        """Remove what was not used for longest, and what was left unfinished."""
+        """Remove the least recently used entries, and unfinished ones."""
         now, total, entries = time.time(), 0, []
         with os.scandir(self.folder) as found:
             for entry in found:
@@ -113,13 +113,13 @@ class Cache:
 
 
 def key(*parts: object) -> str:
-    """A name for what is made of these: strings, bytes, numbers, and lists of them."""
+    """The name of an entry made from these: strings, bytes, numbers, and lists of them."""
     text = json.dumps(parts, default=lambda data: hashlib.sha256(data).hexdigest())
     return hashlib.sha256(text.encode()).hexdigest()[:40]
 
 
 def _stamp(path: str) -> str:
-    """What changes when a file does: its contents; of a system's file, size and time."""
+    """A value that changes with a file: a hash of its contents; size and time of a system file."""
     try:
         if path.startswith(_SYSTEM):
             about = os.stat(path)
@@ -136,9 +136,9 @@ def _size(folder: str) -> int:
 
 
 def _folder() -> str:
-    """The user's folder, made if it is not there; one for this process where that cannot be."""
-    for place in (_in_home, _in_common):
-        folder = place()
+    """The user's folder, made if it does not exist; if that fails, one for this process."""
+    for candidate in (_in_home, _in_common):
+        folder = candidate()
         with suppress(OSError):
             os.makedirs(folder, mode=0o700, exist_ok=True)
             about = os.lstat(folder)
@@ -159,17 +159,17 @@ def _in_common() -> str:
     return os.path.join(tempfile.gettempdir(), f"sfm-c-{os.geteuid()}")
 
 
-_own: str | None = None
+_process_folder: str | None = None
 
 
 def _temporary() -> str:
-    """A folder for this process alone, removed at its end."""
-    global _own
-    if _own is None:
+    """A folder for this process only, removed at its end."""
+    global _process_folder
+    if _process_folder is None:
         import atexit
         import shutil
         import tempfile
 
-        _own = tempfile.mkdtemp(prefix="sfm-c-")
-        atexit.register(shutil.rmtree, _own, ignore_errors=True)
-    return _own
+        _process_folder = tempfile.mkdtemp(prefix="sfm-c-")
+        atexit.register(shutil.rmtree, _process_folder, ignore_errors=True)
+    return _process_folder

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     import subprocess
 
 CELL = "cell"
-"""What the cell is called that is compiled: its number is not known to what comes out, so that
-running it again compiles nothing. Messages are given the number (``Source.shown``)."""
+"""The file name of a cell. It does not contain the cell's number, so that running the cell again
+compiles nothing. Messages get the number (``Source.shown``)."""
 
 SUFFIXES = {
     ".c": "c", ".cc": "c++", ".cpp": "c++", ".cxx": "c++", ".c++": "c++", ".C": "c++",
 }  # fmt: skip
-"""How the names of source files end."""
+"""The languages by the suffixes of source files."""
 
 _CHECKS = os.path.join(FOLDER, "support", "checks.c")
 _MADE_BY = (os.path.join(FOLDER, "tools.py"), os.path.abspath(__file__), _CHECKS)
@@ -34,13 +34,13 @@ _PROGRAM, _LIBRARY = "program", "library.so"
 
 
 class Source(NamedTuple):
-    """What is compiled: a file, or a text.
+    """A source: a file, or a text.
 
     Attributes:
-        name: the file's name, as the user wrote it; of a text, what it is called.
-        text: the text, if it is no file.
+        name: the file's name, as the user wrote it; for a text, its name.
+        text: the text, or None for a file.
         language: "c" or "c++".
-        shown: what a text is called in messages, if not by its name.
+        shown: the name of a text in messages, if it differs.
     """
 
     name: str
@@ -50,13 +50,13 @@ class Source(NamedTuple):
 
 
 class Built(NamedTuple):
-    """What has come out.
+    """The result of a build.
 
     Attributes:
         path: the program or library, in the cache.
-        folder: of the cache's entry.
-        warnings: what the compiler had to say, now or when it compiled this.
-        compiled: whether it had to.
+        folder: the folder of the cache's entry.
+        warnings: the compiler's output, now or when it compiled this.
+        compiled: False if the cache had it.
     """
 
     path: str
@@ -66,7 +66,7 @@ class Built(NamedTuple):
 
 
 def file(path: str) -> Source:
-    """The source in a file; its name says which language it is."""
+    """The source in a file, whose suffix tells the language."""
     return Source(path, None, SUFFIXES[os.path.splitext(path)[1]])
 
 
@@ -84,14 +84,14 @@ def build(
     """Compile and link, unless these sources and their headers have been compiled before.
 
     Args:
-        sources: of one program. Texts find headers beside the files of this process's folder.
-        before: texts that each source is compiled after, as if it included them.
+        sources: the sources of one program. Texts include headers from ``folder``.
+        before: texts that precede each source, as if it included them.
         fast: without checks.
         shared: a library, not a program.
-        folder: what names are relative to; default: this process's folder.
-        headers: files below it, whose folders are searched for what sources include.
-        beside: all headers of a folder which is a new one each time: their contents, not the
-            folder, tell whether something has changed.
+        folder: the base of relative names; default: this process's working folder.
+        headers: files below it, whose folders are searched for included headers.
+        beside: all headers of a folder that is new each time: their contents, not the folder,
+            determine if something has changed.
     Blocks: while the compiler runs. An interrupt ends it, and leaves nothing.
     Raises:
         CompileError: there is no compiler, or it has found an error; its text is in the message,
@@ -131,18 +131,18 @@ class _Build:
         self._announce()
         try:
             objects = [f"{number}.o" for number in range(len(self._sources))]
-            said = self._compile(objects) + self._link(objects, name)
+            output = self._compile(objects) + self._link(objects, name)
             headers = self._headers(objects)
             self._tidy(name)
-            folder = self._cache.keep(self._folder, entry, headers, said=said)
+            folder = self._cache.keep(self._folder, entry, headers, said=output)
         except BaseException:
             self._cache.drop(self._folder)
             raise
-        return Built(os.path.join(folder, name), folder, self._named(said), True)
+        return Built(os.path.join(folder, name), folder, self._named(output), True)
 
     def _key(self) -> str:
         private = [[name, _contents(Source(name), self.base)] for name in self.beside]
-        place = "" if private else self.base
+        base = "" if private else self.base
         return key(
             [compiler.identity() for compiler in self._compilers.values()],
             [[one.name, one.language, _contents(one, self.base)] for one in self._texts],
@@ -151,7 +151,7 @@ class _Build:
                 self._shared,
                 self._user,
                 self._libraries,
-                place,
+                base,
                 private,
                 self.include,
                 LIB,
@@ -162,7 +162,7 @@ class _Build:
     # ---- the steps
 
     def _compile(self, objects: Sequence[str]) -> str:
-        """Compile each source, some at a time; what the compiler said."""
+        """Compile the sources, several at a time; returns the compiler's output."""
         for source in self._texts:
             if source.text is not None:
                 path = os.path.join(self._folder, source.name)
@@ -185,12 +185,14 @@ class _Build:
         words += [f"-I{name}" for name in self.include]
         for one in self._before:
             words += ["-include", os.path.join(here, one.name)]
-        place = os.path.join(here, output)
-        words += ["-MD", "-MF", f"{place}.d", "-c", "-o", place]
+        path = os.path.join(here, output)
+        words += ["-MD", "-MF", f"{path}.d", "-c", "-o", path]
         return [*words, "-x", source.language, source.name]
 
     def _link(self, objects: Sequence[str], name: str) -> str:
-        compiler = self._compilers[self._languages[-1]]  # C++'s, if there is any of that
+        compiler = self._compilers[
+            self._languages[-1]
+        ]  # the C++ compiler, if there is a C++ source
         words = [*compiler.command, *compiler.link_flags(), *self._user]
         words += [os.path.join(self._folder, one) for one in objects]
         words.append(self._checks(compiler))
@@ -198,8 +200,8 @@ class _Build:
             words += ["-shared"]
         if self._uses_openmp() and not compiler.zig:
             words.append("-fopenmp")
-        # By their paths, since -lmpi would find another library, or none. A crash is told by
-        # libmpi, whether the program uses MPI or not; a Python process has its own way.
+        # By their paths, since -lmpi would find another library, or none. libmpi reports crashes,
+        # whether the program uses MPI or not; a Python process reports them itself.
         words += self._libraries
         ours = [LIBSFM] if self._shared else [LIBMPI]
         for library in (LIBMPI, LIBSFM):
@@ -228,14 +230,14 @@ class _Build:
         return os.path.join(self._cache.keep(folder, entry, ()), "checks.o")
 
     def _headers(self, objects: Iterable[str]) -> list[str]:
-        """The files that were read beside the sources, by their full paths."""
+        """The full paths of the files that the sources have included."""
         known = {os.path.join(self._folder, one.name) for one in self._texts}
         names = [one.name for one in self._sources if one.text is None]
         known |= {os.path.join(self.base, name) for name in [*names, *self.beside]}
         found = set()
         for one in objects:
             with open(os.path.join(self._folder, f"{one}.d"), encoding="utf-8") as listed:
-                base = self._place()
+                base = self._working_folder()
                 found |= {
                     os.path.abspath(os.path.join(base, name)) for name in _listed(listed.read())
                 }
@@ -252,31 +254,31 @@ class _Build:
     # ---- the compiler
 
     def _run(self, commands: Sequence[Sequence[str]]) -> str:
-        """Run commands, as many at a time as there are processors; what they said."""
-        failed, said = _run(commands, self._place(), self._environment(), fail=False)
+        """Run commands, as many at a time as there are processors; returns their output."""
+        failed, output = _run(commands, self._working_folder(), self._environment(), fail=False)
         if failed:
             from sfm_kernel.c.advice import advice
 
-            told = self._named(said).rstrip()
-            hint = advice(said)
-            raise CompileError("\n".join(filter(None, (told, hint))))
-        return said
+            text = self._named(output).rstrip()
+            hint = advice(output)
+            raise CompileError("\n".join(filter(None, (text, hint))))
+        return output
 
-    def _place(self) -> str:
-        """Where the compiler runs: texts are called by their bare names, files as the user did."""
+    def _working_folder(self) -> str:
+        """The compiler's working folder, in which texts have bare names, files the user's."""
         return self._folder if any(one.text is not None for one in self._sources) else self.base
 
     def _announce(self) -> None:
-        """Say why it takes long, where ziglang compiles its own library first."""
+        """Print why it takes long, if ziglang has to compile its own library first."""
         language = self._languages[-1]
         if not self._compilers[language].zig:
             return
-        place = self._environment()["ZIG_GLOBAL_CACHE_DIR"]
+        folder = self._environment()["ZIG_GLOBAL_CACHE_DIR"]
         with suppress(OSError):
-            os.makedirs(place, exist_ok=True)
-            with open(os.path.join(place, f"sfm-{language}"), "x"):
+            os.makedirs(folder, exist_ok=True)
+            with open(os.path.join(folder, f"sfm-{language}"), "x"):
                 what = language.upper()
-                text = f"sfm: the first program in {what} takes longer: a library is made"
+                text = f"sfm: the first program in {what} takes longer: it builds a library"
                 print(text, file=sys.stderr, flush=True)
 
     def _environment(self) -> dict[str, str]:
@@ -288,14 +290,14 @@ class _Build:
     def _uses_openmp(self) -> bool:
         return any(b"#pragma omp" in _contents(one, self.base) for one in self._texts)
 
-    def _named(self, said: str) -> str:
-        """A compiler's text with the names that the user knows the sources by."""
-        said = said.replace(f"{self._folder}/", "") if self._folder else said
+    def _named(self, output: str) -> str:
+        """A compiler's output with the names that the user knows for the sources."""
+        output = output.replace(f"{self._folder}/", "") if self._folder else output
         for one in self._texts:
             if one.shown and one.shown != one.name:
                 name = re.escape(one.name)
-                said = re.sub(rf"(?m)(^|from )(?:\./)*{name}(?=:)", rf"\g<1>{one.shown}", said)
-        return said
+                output = re.sub(rf"(?m)(^|from )(?:\./)*{name}(?=:)", rf"\g<1>{one.shown}", output)
+        return output
 
 
 def _contents(source: Source, base: str) -> bytes:
@@ -317,7 +319,7 @@ def _about(path: str) -> list[object]:
 
 
 def _listed(text: str) -> list[str]:
-    """The files that a makefile's rule, as compilers write it, depends on."""
+    """The files on which a makefile's rule, as compilers write it, depends."""
     _, _, names = text.replace("\\\n", " ").partition(": ")
     names = names.split("\n")[0]
     words = re.findall(r"(?:\\.|[^\s\\])+", names)
@@ -331,8 +333,8 @@ def _run(
     *,
     fail: bool = True,
 ) -> tuple[bool, str]:
-    """Run commands beside each other; whether one failed, and what all of them said."""
-    waiting, said, failed = list(commands), [], False
+    """Run commands concurrently; returns True if one failed, and their output."""
+    waiting, outputs, failed = list(commands), [], False
     running: list[subprocess.Popen[str]] = []
     most = len(os.sched_getaffinity(0))
     try:
@@ -340,20 +342,20 @@ def _run(
             while waiting and len(running) < most:
                 running.append(_start(waiting.pop(0), folder, environment))
             process = running[0]
-            told, _ = process.communicate()
+            text, _ = process.communicate()
             running.pop(0)
-            said.append(told)
+            outputs.append(text)
             failed = failed or process.returncode != 0
             if process.returncode < 0:
                 name = signal.Signals(-process.returncode).name
-                said.append(f"the compiler was killed by {name}\n")
+                outputs.append(f"the compiler was killed by {name}\n")
     finally:
         for process in running:  # a compiler's driver has children of its own
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
     if failed and fail:
-        raise CompileError("".join(said))
-    return failed, "".join(said)
+        raise CompileError("".join(outputs))
+    return failed, "".join(outputs)
 
 
 def _start(

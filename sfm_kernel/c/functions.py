@@ -12,21 +12,21 @@ from sfm_kernel.c.text import Declared
 from sfm_kernel.errors import CompileError
 
 _KINDS = {"float": "f", "double": "f", "_Bool": "b", "float _Complex": "c", "double _Complex": "c"}
-"""Of NumPy's types, by C's; every other basic type is an integer."""
+"""The kinds of NumPy types by C type; every other basic type is an integer."""
 
 
 class Functions:
     """The functions of C cells that this process has loaded; each is an attribute.
 
-    A function takes numbers, NumPy arrays (and what else has a buffer) for pointers, and str or
-    bytes for ``const char *``. An array is not copied: it has to be contiguous, and of the
-    pointer's type. While C computes, other threads of this process run; Stop has to wait.
+    A function accepts numbers, NumPy arrays (and other buffers) for pointers, and str or bytes for
+    ``const char *``. Arrays are not copied: they must be contiguous, and of the pointer's type.
+    While C computes, other threads of this process run, but Stop has to wait.
     """
 
     def __init__(self) -> None:
         self._functions: dict[str, Any] = {}
         self._problems: dict[str, str] = {}
-        self._libraries: list[Any] = []  # what is loaded stays: arrays of C's may point there
+        self._libraries: list[Any] = []  # never unloaded: C's arrays may be inside
 
     def __getattr__(self, name: str) -> Any:
         if name in self._functions:
@@ -45,15 +45,15 @@ class Functions:
     def load(
         self, source: Source, before: Sequence[Source], declared: Declared, fast: bool, name: str
     ) -> list[str]:
-        """Compile a cell of functions for this process, unless that is done, and take them.
+        """Compile a cell of functions, unless the cache has it, and load them into this process.
 
-        Returns the names of those that Python can call.
+        Returns the names of the functions that Python can call.
 
         Args:
-            before: the cells that this one may use; their functions are loaded anew with it, and
-                so their variables begin again.
-            declared: all that these cells declare.
-            name: what the library is, for messages.
+            before: the cells that this one may use; their functions are loaded again with it,
+                which resets their variables.
+            declared: the declarations of all these cells.
+            name: the library's name in messages.
         Raises:
             CompileError: it does not compile, or cannot be loaded.
         """
@@ -65,7 +65,7 @@ class Functions:
         for text in declared.types:
             try:
                 ffi.cdef(text, override=True)
-            except Exception:  # noqa: BLE001 - only what needs it cannot be called then
+            except Exception:  # noqa: BLE001 - only functions that need it cannot be called
                 continue
         for function, text in declared.functions.items():
             try:
@@ -97,7 +97,7 @@ class Functions:
 
 
 class Function:
-    """A function in C. Its name and parameters are as in the cell: print it."""
+    """A C function. Printing it shows its declaration in the cell."""
 
     def __init__(self, ffi: Any, called: Any, name: str, text: str) -> None:
         self._ffi, self._called, self._name, self._text = ffi, called, name, text
@@ -108,16 +108,16 @@ class Function:
         return self._text
 
     def __call__(self, *arguments: Any) -> Any:
-        wanted = self._type.args
-        if len(arguments) != len(wanted) and not self._type.ellipsis:
-            takes = "1 argument" if len(wanted) == 1 else f"{len(wanted)} arguments"
+        parameters = self._type.args
+        if len(arguments) != len(parameters) and not self._type.ellipsis:
+            takes = "1 argument" if len(parameters) == 1 else f"{len(parameters)} arguments"
             raise TypeError(f"{self._text} takes {takes}, not {len(arguments)}")
         given = [
             self._argument(number, one, kind)
-            for number, (one, kind) in enumerate(zip(arguments, wanted, strict=False), start=1)
+            for number, (one, kind) in enumerate(zip(arguments, parameters, strict=False), start=1)
         ]
         try:
-            result = self._called(*given, *arguments[len(wanted) :])
+            result = self._called(*given, *arguments[len(parameters) :])
         except TypeError as problem:
             raise TypeError(f"{self._text}: {problem}") from None
         if self._type.result.kind == "pointer" and self._type.result.item.cname == "char":
@@ -142,7 +142,9 @@ class Function:
                 f"{where}: `{kind.cname}` takes a NumPy array, not {type(value).__name__}"
             ) from None
         if not view.c_contiguous:
-            raise TypeError(f"{where}: the array is not contiguous; numpy.ascontiguousarray copies")
+            raise TypeError(
+                f"{where}: the array is not contiguous; numpy.ascontiguousarray copies it"
+            )
         if view.readonly and "const" not in self._text:
             raise TypeError(f"{where}: the array is read-only, and C may write there")
         if item.kind == "primitive":
@@ -160,14 +162,14 @@ class Function:
 
 
 def _number(value: Any) -> Any:
-    """A NumPy number as Python's."""
+    """A NumPy number as a Python number."""
     return value.item() if hasattr(value, "dtype") and getattr(value, "ndim", 1) == 0 else value
 
 
 functions = Functions()
-"""Those of this process."""
+"""The functions of this process."""
 
 
 def problem(name: str) -> str:
-    """Why Python cannot call a function of the latest cell; empty if it can."""
+    """The reason why Python cannot call a function of the latest cell; empty if it can."""
     return functions._problems.get(name, "")

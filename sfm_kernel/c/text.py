@@ -1,4 +1,4 @@
-"""What can be said of a C source without compiling it."""
+"""Facts about a C source that need no compiler."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MAIN = re.compile(r"(?<![\w.>#])main\s*\([^;{}]*\)\s*(?:[\w\s,*\[\];]*?)\{", re
 
 
 def without_comments(text: str) -> str:
-    """The code, with comments and what stands in quotes blanked; lines stay where they are."""
+    """The code with comments and quoted text blanked; line numbers do not change."""
 
     def blank(found: re.Match[str]) -> str:
         newlines = "".join(one for one in found[0] if one == "\n")
@@ -25,7 +25,7 @@ def without_comments(text: str) -> str:
 
 
 def defines_main(text: str) -> bool:
-    """Whether a program begins in this source.
+    """True if this source defines main.
 
     >>> defines_main("int main(int argc, char **argv) { return 0; }")
     True
@@ -36,11 +36,11 @@ def defines_main(text: str) -> bool:
 
 
 class Declared(NamedTuple):
-    """What a source declares at its outermost level.
+    """The declarations at the outermost level of a source.
 
     Attributes:
         types: its types and numeric macros, as cffi reads them.
-        functions: of each function that it defines, the declaration.
+        functions: the declaration of each function that it defines, by name.
         language: "c" or "c++".
     """
 
@@ -49,14 +49,14 @@ class Declared(NamedTuple):
     language: str
 
     def hidden(self, name: str) -> str:
-        """Why a function of the source is not found in its library."""
+        """The reason why a function of the source is not in its library."""
         if self.language == "c++":
             return f'Python finds functions of C only: write `extern "C"` in front of {name}'
-        return f"{name} is static or inline, and so not there for others"
+        return f"{name} is static or inline, and therefore not visible outside"
 
 
 def declared(text: str, language: str) -> Declared:
-    """What a cell declares.
+    """The declarations of a cell.
 
     >>> declared("#define N 3\\nstatic int k;\\ndouble f(double *x, int n) { return x[n]; }", "c")
     Declared(types=['#define N 3'], functions={'f': 'double f(double *x, int n)'}, language='c')
@@ -64,10 +64,10 @@ def declared(text: str, language: str) -> Declared:
     code = without_comments(text)
     types = [f"#define {name} {value}" for name, value in _NUMBER.findall(code)]
     code = re.sub(r"(?m)^[ \t]*#(?:\\\n|[^\n])*", "", code)
-    code = re.sub(r'extern\s*""\s*\{', "", code)  # its brace is closed by one too many: passed over
+    code = re.sub(r'extern\s*""\s*\{', "", code)  # the closing brace remains, and is skipped
     code = re.sub(r'extern\s*""', "", code)
     functions: dict[str, str] = {}
-    for head, body in _parts(code):
+    for head, body in _declarations(code):
         if not body:
             if head.startswith(("typedef", "struct", "union", "enum")) and "(" not in head:
                 types.append(f"{head};")
@@ -81,8 +81,8 @@ def declared(text: str, language: str) -> Declared:
     return Declared(types, functions, language)
 
 
-def _parts(code: str) -> Iterator[tuple[str, str]]:
-    """Each declaration: what stands before its braces, or its semicolon, and the braces."""
+def _declarations(code: str) -> Iterator[tuple[str, str]]:
+    """Each declaration: the text before its braces or semicolon, and the text in braces."""
     head, at = 0, 0
     while at < len(code):
         one = code[at]
@@ -100,7 +100,7 @@ def _parts(code: str) -> Iterator[tuple[str, str]]:
             if "=" in before.partition("(")[0]:  # the values of a variable
                 at = end
                 continue
-            if "(" not in before:  # a type, which goes on to its semicolon
+            if "(" not in before:  # a type, which extends to its semicolon
                 stop = code.find(";", end)
                 stop = len(code) if stop < 0 else stop
                 yield before, f"{body}{code[end:stop]}"

@@ -1,7 +1,7 @@
-"""Which C compiler there is, and how it is called.
+"""The C and C++ compilers, and their options.
 
-It is what SFM_CC names, else the first on PATH, else conda's, else the one of the package ziglang,
-which needs nothing of the system. For C++ the same with SFM_CXX.
+The compiler is the one that SFM_CC names; otherwise the first on PATH, then conda's, then that of
+the package ziglang, which needs nothing from the system. For C++ the variable is SFM_CXX.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ON_PATH = {"c": ("cc", "gcc", "clang"), "c++": ("c++", "g++", "clang++")}
 _VARIABLE = {"c": "SFM_CC", "c++": "SFM_CXX"}
 _CONDAS = {"c": "CC", "c++": "CXX"}
 _STANDARD = {"c": "-std=gnu17", "c++": "-std=gnu++17"}
-"""Named, since a newer compiler's own refuses what older books have."""
+"""Explicit, since newer compilers' defaults refuse programs from older books."""
 
 _CHECKS = (
     "-fsanitize=undefined",
@@ -29,8 +29,8 @@ _CHECKS = (
     "-fno-sanitize-recover=all",
     "-fsanitize-recover=vla-bound",  # checks.c lets arrays of no elements pass
 )
-"""What costs little: bounds, null pointers, division by zero. The others slow loops down, or find
-what courses' programs do on purpose (hashes that overflow)."""
+"""The checks that cost little: bounds, null pointers, division by zero. The others slow loops down,
+or report things that courses' programs do on purpose (hashes that overflow)."""
 
 _LENIENT = ("implicit-function-declaration", "implicit-int", "int-conversion",
             "incompatible-pointer-types")  # fmt: skip
@@ -43,7 +43,7 @@ class Compiler(NamedTuple):
     Attributes:
         command: the words that start it.
         language: "c" or "c++".
-        zig: whether it is ziglang's.
+        zig: True for ziglang's compiler.
     """
 
     command: tuple[str, ...]
@@ -51,12 +51,12 @@ class Compiler(NamedTuple):
     zig: bool = False
 
     def identity(self) -> list[str | int]:
-        """What changes when another compiler is installed under its name."""
+        """Values that change when another compiler is installed under its name."""
         about = os.stat(os.path.realpath(self.command[0]))
         return [*self.command, os.path.realpath(self.command[0]), about.st_size, about.st_mtime_ns]
 
     def flags(self, *, fast: bool, shared: bool) -> list[str]:
-        """How a source is compiled.
+        """The options for compiling a source.
 
         Args:
             fast: without checks.
@@ -84,15 +84,15 @@ class Compiler(NamedTuple):
         return flags
 
     def link_flags(self) -> list[str]:
-        """How objects are linked; the checks' functions are checks.c's."""
+        """The options for linking objects; checks.c has the functions of the checks."""
         return ["-g", "-fno-sanitize=undefined"] if self.zig else ["-g"]
 
     def _is_clang(self) -> bool:
-        return "clang" in _told(self.command)
+        return "clang" in _version_text(self.command)
 
     def _version(self) -> int:
         """The first number of GCC's version."""
-        found = re.search(r"\) (\d+)\.", _told(self.command))
+        found = re.search(r"\) (\d+)\.", _version_text(self.command))
         return int(found[1]) if found else 0
 
 
@@ -125,7 +125,7 @@ def _candidates(language: str) -> Iterator[str]:
     for name in names:
         if path := shutil.which(name):
             yield path
-    # A kernel may run in a conda environment that nobody has activated.
+    # A kernel may run in a conda environment that is not activated.
     suffix = {"c": "cc", "c++": "c++"}[language]
     folder = os.path.join(sys.prefix, "bin")
     if path := shutil.which(f"{os.uname().machine}-conda-linux-gnu-{suffix}", path=folder):
@@ -165,8 +165,8 @@ def _no_compiler(language: str) -> str:
 
 
 @functools.cache
-def _told(command: Sequence[str]) -> str:
-    """What a compiler says of itself."""
+def _version_text(command: Sequence[str]) -> str:
+    """A compiler's description of itself."""
     import subprocess
 
     try:

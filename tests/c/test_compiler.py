@@ -100,7 +100,7 @@ def test_errors_have_the_compilers_text_and_the_names_of_the_sources(cache: Cach
         ('#include "mine.h"\nint main(void) {}', "put the file there"),
         ("#include <vector>\nint main(void) {}", "a header of C++"),
         ("int f(void) { return 1; }", "no source has a main"),
-        ("int f(void);\nint main(void) { return f(); }", "f is declared, and nowhere defined"),
+        ("int f(void);\nint main(void) { return f(); }", "f is declared, but not defined"),
     ],
 )
 def test_errors_say_what_to_do(text: str, says: str, cache: Cache) -> None:

@@ -35,8 +35,11 @@ CALLS = {
     "init-thread-twice": (f"MPI_Init_thread: {INIT_ONCE}", 15),
     "wrong-rank": (f"MPI_Send: {BAD_RANK}", 6),
     "finalize-twice": ("MPI_Finalize: it was called before; call it once, at the end of main", 15),
-    "init-again": ("MPI_Init: MPI_Finalize was called before, and MPI cannot begin again", 15),
-    "rank-after": ("MPI_Comm_rank: MPI_Finalize was called before it; let that be the last", 15),
+    "init-again": (
+        "MPI_Init: MPI_Finalize was called before, and MPI cannot be initialized again",
+        15,
+    ),
+    "rank-after": ("MPI_Comm_rank: MPI_Finalize was called before it; it must be the last", 15),
 }
 """Calls that fail: what is said, and the exit status."""
 

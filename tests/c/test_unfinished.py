@@ -26,7 +26,7 @@ pytestmark = [
 
 REQUEST = "rank 1 ended with 1 unfinished request"
 ONE = "rank 0 never received 1 message from rank 1"
-LOCK = "the lock of rank 0 is held; call MPI_Win_unlock to give it back"
+LOCK = "the lock of rank 0 is held; call MPI_Win_unlock to release it"
 
 LEFT = {
     "irecv": "rank 1 ended with 3 unfinished requests: MPI_Irecv(source=0, tag=7)",

@@ -112,4 +112,4 @@ def check_cells(book: Notebook) -> None:
 
 
 def slow(language: str) -> str:
-    return f"sfm: the first program in {language} takes longer: a library is made"
+    return f"sfm: the first program in {language} takes longer: it builds a library"

@@ -167,7 +167,7 @@ def wrong(sfm: Endpoint) -> list[str]:
 @pytest.mark.parametrize("layout", ["abab", "baab"])
 def test_a_block_that_does_not_fit_is_an_error_where_it_goes(layout: str, run_at: Run) -> None:
     *others, last = run_at(layout, wrong)
-    assert "sends more than is expected" in last[0]
+    assert "sends more bytes than are expected" in last[0]
     assert "sends 16 bytes where 24 are" in last[1]
     assert "expected here" in others[0][2]
     assert [one[:2] + one[3:] for one in others] == [["", "", ""]] * 3

@@ -1,13 +1,13 @@
-/* What programs need that were compiled here: checks that tell the line, and lines that come.
+/* Support for compiled programs: checks that report the source line, and output line by line.
  *
- * The compiler puts calls of __ubsan_handle_* into the program, where an index is out of bounds, a
- * pointer is null, a divisor is zero. Its own library for them may not be installed, and knows
- * nothing of a launcher; these few lines are always there. They say what happened, and where, and
- * end the process: nothing of the program can be trusted any more. The names and the shapes of their
- * arguments are what GCC's and Clang's instrumentation calls.
+ * The program calls the __ubsan_handle_* functions if an index is out of bounds, a pointer is null,
+ * or a divisor is zero. The compiler's library of these functions may not be installed, and has no
+ * connection to the launcher; these few lines are always present. They print the error and its code
+ * location, and end the process, whose state can no longer be trusted. The names and arguments are
+ * those that GCC's and Clang's instrumentation uses.
  *
- * Where the launcher has started the process (SFM_MPI_REPORTS), it is told first: the other ranks
- * are then ended, and the message is shown once.
+ * If the launcher has started the process (SFM_MPI_REPORTS), it gets the report: it then ends the
+ * other ranks, and shows the message once.
  */
 #define _GNU_SOURCE
 #include <stdarg.h>
@@ -18,14 +18,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-struct place {
+struct location {
     const char *file;
     uint32_t line, column;
 };
 
 struct type {
     uint16_t kind;  /* 0: an integer */
-    uint16_t about; /* of an integer: bit 0 signed, the others the logarithm of its bits */
+    uint16_t about; /* integer: bit 0 means signed, the others are the logarithm of its bits */
     char name[];
 };
 
@@ -46,7 +46,7 @@ static void put_json(char *text, size_t size, const char *from)
     text[at] = 0;
 }
 
-static int tell_launcher(const char *message)
+static int report_to_launcher(const char *message)
 {
     static char report[2048];
     const char *given = getenv("SFM_MPI_REPORTS");
@@ -58,9 +58,9 @@ static int tell_launcher(const char *message)
     return send(atoi(given), report, strlen(report), MSG_NOSIGNAL) > 0;
 }
 
-/* "cell" is the cell that is run now: its number is not compiled in, so that running it again
+/* "cell" is the cell that runs now: its number is not compiled in, so that running it again
  * compiles nothing. */
-static void put_place(char *text, size_t size, const struct place *at)
+static void put_location(char *text, size_t size, const struct location *at)
 {
     const char *cell = getenv("SFM_CELL");
     if (strcmp(at->file, "cell") == 0 && cell)
@@ -70,19 +70,19 @@ static void put_place(char *text, size_t size, const struct place *at)
 }
 
 __attribute__((noreturn, format(printf, 2, 3)))
-static void failed(const struct place *at, const char *format, ...)
+static void failed(const struct location *at, const char *format, ...)
 {
     static char message[1024];
     va_list arguments;
     size_t used;
-    put_place(message, 512, at);
+    put_location(message, 512, at);
     used = strlen(message);
     used += (size_t)snprintf(message + used, sizeof message - used, ": ");
     va_start(arguments, format);
     vsnprintf(message + used, sizeof message - used, format, arguments);
     va_end(arguments);
     fflush(NULL); /* what the program has printed before */
-    if (!tell_launcher(message))
+    if (!report_to_launcher(message))
         dprintf(2, "%s\n", message);
     _exit(STATUS);
 }
@@ -90,7 +90,7 @@ static void failed(const struct place *at, const char *format, ...)
 static long long number(const struct type *type, uintptr_t value)
 {
     unsigned bits = 1u << (type->about >> 1);
-    if (bits > 8 * sizeof value) /* then it is a pointer to the value */
+    if (bits > 8 * sizeof value) /* value is a pointer to the number */
         return *(long long *)value;
     if (!(type->about & 1) || bits == 8 * sizeof value)
         return (long long)value;
@@ -100,14 +100,14 @@ static long long number(const struct type *type, uintptr_t value)
 #define HANDLER(name, ...) \
     __attribute__((noreturn, visibility("hidden"))) void __ubsan_handle_##name(__VA_ARGS__)
 
-struct bounds { struct place at; const struct type *array, *index; };
+struct bounds { struct location at; const struct type *array, *index; };
 HANDLER(out_of_bounds_abort, struct bounds *data, uintptr_t index)
 {
     failed(&data->at, "index %lld is out of bounds of %s", number(data->index, index),
            data->array->name);
 }
 
-struct typed { struct place at; const struct type *type; };
+struct typed { struct location at; const struct type *type; };
 HANDLER(divrem_overflow_abort, struct typed *data, uintptr_t left, uintptr_t right)
 {
     (void)left;
@@ -116,7 +116,7 @@ HANDLER(divrem_overflow_abort, struct typed *data, uintptr_t left, uintptr_t rig
     failed(&data->at, "the result of this division does not fit into %s", data->type->name);
 }
 
-struct access { struct place at; const struct type *type; unsigned char alignment, kind; };
+struct access { struct location at; const struct type *type; unsigned char alignment, kind; };
 HANDLER(type_mismatch_v1_abort, struct access *data, uintptr_t pointer)
 {
     static const char *const does[] = {
@@ -127,8 +127,8 @@ HANDLER(type_mismatch_v1_abort, struct access *data, uintptr_t pointer)
            data->type->name);
 }
 
-/* `int a[rank]` is common, and of no elements at rank 0: no harm is done where nobody uses them, and
- * the program goes on. */
+/* `int a[rank]` is common, and has no elements at rank 0, which is harmless: the program continues.
+ * */
 __attribute__((visibility("hidden")))
 void __ubsan_handle_vla_bound_not_positive(struct typed *data, uintptr_t bound)
 {
@@ -138,7 +138,7 @@ void __ubsan_handle_vla_bound_not_positive(struct typed *data, uintptr_t bound)
 
 HANDLER(load_invalid_value_abort, struct typed *data, uintptr_t value)
 {
-    failed(&data->at, "%lld is no value of %s", number(data->type, value), data->type->name);
+    failed(&data->at, "%lld is not a value of %s", number(data->type, value), data->type->name);
 }
 
 HANDLER(float_cast_overflow_abort, struct typed *data, uintptr_t value)
@@ -147,34 +147,34 @@ HANDLER(float_cast_overflow_abort, struct typed *data, uintptr_t value)
     failed(&data->at, "this number does not fit into %s", data->type->name);
 }
 
-HANDLER(builtin_unreachable, struct place *at) { failed(at, "this line cannot be reached"); }
+HANDLER(builtin_unreachable, struct location *at) { failed(at, "this line cannot be reached"); }
 
-HANDLER(missing_return, struct place *at)
+HANDLER(missing_return, struct location *at)
 {
     failed(at, "the function ends without a return, and its value is used");
 }
 
-struct builtin { struct place at; unsigned char kind; };
+struct builtin { struct location at; unsigned char kind; };
 HANDLER(invalid_builtin_abort, struct builtin *data)
 {
     failed(&data->at, "__builtin_c%cz of 0 has no value", data->kind ? 'l' : 't');
 }
 
-struct given { struct place at, declared; int which; };
+struct given { struct location at, declared; int which; };
 HANDLER(nonnull_arg_abort, struct given *data)
 {
-    failed(&data->at, "argument %d is a null pointer, which this function does not take",
+    failed(&data->at, "argument %d is a null pointer, which this function does not accept",
            data->which);
 }
 
-HANDLER(nonnull_return_v1_abort, struct given *data, struct place *at)
+HANDLER(nonnull_return_v1_abort, struct given *data, struct location *at)
 {
     (void)data;
     failed(at, "a null pointer is returned by a function that never returns one");
 }
 
-/* The launcher reads pipes: what is printed comes in lines, at once; and a question without a
- * newline comes before its answer is read. */
+/* The launcher reads pipes: each printed line arrives at once, and a prompt without a newline
+ * arrives before its answer is read. */
 __attribute__((constructor))
 static void set_up_streams(void)
 {

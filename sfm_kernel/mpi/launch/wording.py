@@ -62,8 +62,8 @@ def unfinished(children: Sequence[Child], reported: Sequence[tuple[Child, str]])
     """What ranks had begun and not ended when they came to MPI_Finalize: requests, messages that
     nobody has received, epochs of windows.
 
-    native/mpi/src/left.rs finds it out. It is shown when the program has ended well in every other
-    respect, and changes nothing about that.
+    native/mpi/src/unfinished.rs finds it out. It is shown when the program has ended well in every
+    other respect, and changes nothing about that.
 
     Args:
         children: all processes of the launch.

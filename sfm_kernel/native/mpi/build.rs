@@ -1,18 +1,19 @@
-//! Makes the exported functions and the constants from the tables of tools/mpi_standard.py.
+//! Generates the exported functions and the constants from the tables of tools/mpi_standard.py.
 //!
-//! For each line of standard.txt there is an entry `MPI_X` and its profiling twin `PMPI_X`, which call
+//! Each line of standard.txt becomes an entry `MPI_X` and its profiling twin `PMPI_X`, which call
 //! the `pub unsafe fn x(…)` of a file of src/functions.
 //!
-//! Of a collective, `x(…)` is in one of COLLECTIVES, and says what the arguments mean: `MPI_X` does it,
-//! `MPI_Ix` begins it for a request, and `MPI_X_init` makes a request that begins it.
+//! A collective's `x(…)` is in one of COLLECTIVES and returns a `Call` made from its arguments:
+//! `MPI_X` runs it, `MPI_Ix` begins it for a request, and `MPI_X_init` makes a persistent request
+//! of it.
 //!
-//! `MPI_X_c`, where the standard has it, calls the same `x`: counts come to it as MPI_Count, arrays
-//! of them as `Numbers`, and places for results as `Results`, of either size. Where twins differ in
-//! more than that (`MPI_Op_create_c`) each is written.
+//! `MPI_X_c`, if the standard has it, calls the same `x`, which gets counts as MPI_Count, arrays of
+//! them as `Numbers`, and pointers to results as `Results`, of either size. If the twins differ in
+//! more than that (`MPI_Op_create_c`) both are written.
 //!
-//! Two packages compile these sources: sfm-mpi in MPICH's ABI, and sfm-mpi-abi in the standard's own,
-//! with `cfg(abi)`. They differ in the table of constants, in what a handle is (src/handles.rs), and
-//! in the status (src/status.rs).
+//! Two packages compile these sources: sfm-mpi for MPICH's ABI, and sfm-mpi-abi for the standard's,
+//! with `cfg(abi)`. They differ in the table of constants, in the type of handles (src/handles.rs),
+//! and in the status (src/status.rs).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -44,7 +45,7 @@ fn main() {
     write(&out.join("entries.rs"), &entries(&text("standard.txt"), &written, &collectives));
 }
 
-/// Whether the package is the one of the standard's ABI.
+/// True in the package of the standard's ABI.
 fn is_abi() -> bool {
     env::var("CARGO_PKG_NAME").as_deref() == Ok("sfm-mpi-abi")
 }
@@ -53,7 +54,7 @@ fn write(path: &Path, text: &str) {
     fs::write(path, text).expect("OUT_DIR can be written");
 }
 
-/// The functions that are in these files: name to module.
+/// The functions in these files: name to module.
 fn implemented(files: impl Iterator<Item = PathBuf>) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for path in files {
@@ -129,20 +130,21 @@ fn entries(
             }
         }
     }
-    // Not an error: a module may have helpers; but a name that the standard lacks is worth a word.
+    // A warning, not an error: a module may have helpers, but a name that the standard lacks may be
+    // a mistake.
     for name in unused {
         println!("cargo:warning=functions/{}.rs: no function MPI_{name} exists", written[name]);
     }
     rust + &inner + "}\n"
 }
 
-/// One of the ways to call a collective; None where it is none.
+/// The body of one of a collective's forms; None for any other function.
 fn collective(
     function: &str,
     given: &str,
     collectives: &BTreeMap<String, String>,
 ) -> Option<String> {
-    let (name, way) = if let Some(name) = function.strip_suffix("_init") {
+    let (name, form) = if let Some(name) = function.strip_suffix("_init") {
         (name, "prepare(comm, call, request)")
     } else if collectives.contains_key(function) {
         (function, "block(comm, &call)")
@@ -150,44 +152,46 @@ fn collective(
         (function.strip_prefix('i')?, "open(comm, call, request)")
     };
     let module = collectives.get(name)?;
-    let (own, _) = given.split_at(given.find(", comm").map_or(4, |at| at + 6)); // the barrier's: comm
-    let call = format!("collective::{module}::{name}({own})");
-    Some(format!("{call}.and_then(|call| collective::calls::{way})"))
+    // the barrier's: comm
+    let (arguments, _) = given.split_at(given.find(", comm").map_or(4, |at| at + 6));
+    let call = format!("collective::{module}::{name}({arguments})");
+    Some(format!("{call}.and_then(|call| collective::calls::{form})"))
 }
 
-/// A constructor of datatypes: those that its large-count twin makes say so when they are asked
-/// how they were made.
+/// True for a constructor of datatypes; a large-count constructor records in the datatype that it
+/// made it.
 fn makes_type(prototype: &Prototype) -> bool {
     let last = prototype.parameters.last();
     last.is_some_and(|(name, kind)| name == "newtype" && kind == "*mut MPI_Datatype")
 }
 
-/// What `MPI_X` or its large-count twin `MPI_X_c` gives to the one function that is both: numbers as
-/// the twin has them, arrays and results as either's. None where they differ in more than that.
-fn shared(own: &Prototype, twin: &Prototype) -> Option<String> {
-    if own.parameters.len() != twin.parameters.len() {
+/// The arguments of `MPI_X` and its large-count twin `MPI_X_c` for the function that implements
+/// both: numbers are converted to the larger type, arrays and results are wrapped with their size.
+/// None if the two differ in more than that.
+fn shared(this: &Prototype, twin: &Prototype) -> Option<String> {
+    if this.parameters.len() != twin.parameters.len() {
         return None;
     }
-    let one = |((name, own), (_, twin)): (&(String, String), &(String, String))| {
-        let wide = if own == "c_int" || twin == "MPI_Count" { twin } else { own };
-        match (own.as_str(), twin.as_str()) {
-            (own, twin) if own == twin => Some(name.clone()),
+    let one = |((name, this), (_, twin)): (&(String, String), &(String, String))| {
+        let wide = if this == "c_int" || twin == "MPI_Count" { twin } else { this };
+        match (this.as_str(), twin.as_str()) {
+            (this, twin) if this == twin => Some(name.clone()),
             ("c_int" | "MPI_Aint" | "MPI_Count", "c_int" | "MPI_Aint" | "MPI_Count") => {
                 Some(format!("{name} as {wide}"))
             }
-            (own, twin) => {
-                let (kind, own, _) = (pointed(own)?, pointed(own)?.1, pointed(twin)?);
-                let size = if own == "c_int" { "Ints" } else { "Longs" };
+            (this, twin) => {
+                let (kind, this, _) = (pointed(this)?, pointed(this)?.1, pointed(twin)?);
+                let size = if this == "c_int" { "Ints" } else { "Longs" };
                 let of = if kind.0 == "*const " { "Numbers" } else { "Results" };
                 Some(format!("checks::{of}::{size}({name}.cast())"))
             }
         }
     };
-    let all = own.parameters.iter().zip(&twin.parameters).map(one);
+    let all = this.parameters.iter().zip(&twin.parameters).map(one);
     Some(all.collect::<Option<Vec<_>>>()?.join(", "))
 }
 
-/// Of a pointer to numbers: how, and to what.
+/// A pointer to numbers: its kind, and the type of its target.
 fn pointed(kind: &str) -> Option<(&str, &str)> {
     let (how, to) = kind.split_at(kind.find(' ')? + 1);
     ["c_int", "MPI_Aint", "MPI_Count"].contains(&to).then_some((how, to))
@@ -211,7 +215,7 @@ fn entry(prototype: &Prototype, exported: &str) -> String {
     format!("entry!({exported}({}) -> {returns}, call::{name});\n", listed(prototype, true))
 }
 
-/// Whose error handler hears of a failure.
+/// The object whose error handler gets a failure.
 fn object(prototype: &Prototype) -> String {
     let of = |kind: &str| prototype.parameters.iter().find(|(_, one)| one == kind);
     if let Some((name, _)) = of("MPI_File") {
@@ -228,7 +232,8 @@ fn object(prototype: &Prototype) -> String {
     "None".into()
 }
 
-/// What both twins do: look whether MPI runs, call, and hand a failure to the error handler.
+/// The common body of both twins: check that MPI runs, call, and pass a failure to the error
+/// handler.
 fn call(prototype: &Prototype, body: Option<String>) -> String {
     let Prototype { early, name, returns, .. } = prototype;
     let on = object(prototype);
@@ -260,7 +265,7 @@ fn call(prototype: &Prototype, body: Option<String>) -> String {
     )
 }
 
-/// `MPI_Comm_c2f` and its like: a handle is the same number in Fortran.
+/// `MPI_Comm_c2f` and the like: a handle is the same number in Fortran.
 fn is_conversion(prototype: &Prototype) -> bool {
     let ends = ["_c2f", "_f2c", "_toint", "_fromint"];
     ends.iter().any(|end| prototype.name.ends_with(end))
@@ -276,7 +281,7 @@ fn parse(line: &str) -> Prototype {
         early: when == "early",
         name: name.to_owned(),
         returns: rust_type(returns, ""),
-        // What follows an ellipsis is not looked at, and the caller removes it again.
+        // Arguments behind an ellipsis are ignored, and the caller removes them.
         parameters: parameters
             .filter(|one| !["void", "..."].contains(one))
             .map(parameter)

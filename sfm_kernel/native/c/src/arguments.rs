@@ -1,4 +1,4 @@
-//! What a caller gives: pointers, texts, times.
+//! The caller's arguments: pointers, texts, times.
 
 use std::ffi::{c_char, CStr};
 use std::time::Duration;
@@ -7,21 +7,21 @@ use sfm_endpoint::Name;
 
 use crate::codes::{Failure, Result};
 
-/// What a pointer points to; `what` names it.
-pub unsafe fn given<'a, T>(pointer: *const T, what: &str) -> Result<&'a T> {
+/// The target of a pointer; `what` names it in the error.
+pub unsafe fn required<'a, T>(pointer: *const T, what: &str) -> Result<&'a T> {
     pointer.as_ref().ok_or_else(|| missing(what))
 }
 
-/// The same of a place to be written to.
-pub unsafe fn place<'a, T>(pointer: *mut T, what: &str) -> Result<&'a mut T> {
+/// The same for memory that is written.
+pub unsafe fn writable<'a, T>(pointer: *mut T, what: &str) -> Result<&'a mut T> {
     pointer.as_mut().ok_or_else(|| missing(what))
 }
 
 fn missing(what: &str) -> Failure {
-    Failure::argument(format!("{what} is NULL: look at what the call before has returned"))
+    Failure::argument(format!("{what} is NULL: check the result of the previous call"))
 }
 
-/// A text; `what` names it.
+/// A text; `what` names it in the error.
 pub unsafe fn text<'a>(pointer: *const c_char, what: &str) -> Result<&'a str> {
     if pointer.is_null() {
         return Err(missing(what));
@@ -29,12 +29,12 @@ pub unsafe fn text<'a>(pointer: *const c_char, what: &str) -> Result<&'a str> {
     let bytes = CStr::from_ptr(pointer);
     bytes.to_str().map_err(|error| {
         let at = error.valid_up_to();
-        Failure::argument(format!("{what} is no UTF-8 text, from byte {at} on: give bytes instead"))
+        Failure::argument(format!("{what} is not UTF-8 text from byte {at} on: give bytes instead"))
     })
 }
 
-/// A text, or none.
-pub unsafe fn text_if_any<'a>(pointer: *const c_char, what: &str) -> Result<Option<&'a str>> {
+/// A text, or None for a null pointer.
+pub unsafe fn optional_text<'a>(pointer: *const c_char, what: &str) -> Result<Option<&'a str>> {
     if pointer.is_null() {
         Ok(None)
     } else {
@@ -50,7 +50,7 @@ pub unsafe fn attribute<'a>(pointer: *const c_char) -> Result<&'a str> {
     }
 }
 
-/// Who is meant: digits are a rank, since no name consists of them.
+/// A process's name or rank: digits are a rank, since no name consists of them.
 pub fn name(text: &str) -> Name {
     let is_rank = !text.is_empty() && text.bytes().all(|one| one.is_ascii_digit());
     match text.parse() {
@@ -59,7 +59,7 @@ pub fn name(text: &str) -> Name {
     }
 }
 
-/// Seconds; None is for ever.
+/// Seconds; None for ever.
 pub fn limit(seconds: f64) -> Result<Option<Duration>> {
     if seconds.is_nan() {
         return Err(Failure::argument("seconds is not a number: give SFM_FOREVER, or 0 or more"));

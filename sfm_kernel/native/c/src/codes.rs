@@ -1,4 +1,4 @@
-//! Codes, and the text of the latest error of each thread.
+//! Error codes, and the text of each thread's latest error.
 
 use std::cell::RefCell;
 use std::ffi::{c_char, c_int, CStr, CString};
@@ -37,7 +37,7 @@ pub enum Code {
     Internal = 24,
 }
 
-/// Why a call fails.
+/// The reason why a call fails.
 #[derive(Debug)]
 pub struct Failure {
     pub code: Code,
@@ -88,23 +88,23 @@ thread_local! {
     static LATEST: RefCell<Option<CString>> = const { RefCell::new(None) };
 }
 
-/// The code for what `work` gives; its error becomes the thread's latest. What panics is our fault,
-/// and nothing that the program has to die of.
+/// The code of `work`'s result; its error becomes the thread's latest. A panic is a mistake of this
+/// library, which must not end the program.
 pub fn answer(work: impl FnOnce() -> Result) -> c_int {
     let failure = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => return Code::Ok as c_int,
         Ok(Err(failure)) => failure,
         Err(_) => Failure::new(
             Code::Internal,
-            "libsfm has made a mistake, which it has described on stderr: please report it. This \
-             call has failed; others may go on",
+            "this is a mistake in libsfm, which is described on stderr: please report it. This \
+            call has failed; others may continue",
         ),
     };
     note(&failure);
     failure.code as c_int
 }
 
-/// The same of what is no code: `none` where it fails.
+/// The same for a function that returns no code: `none` if it fails.
 pub fn answer_with<T>(none: T, work: impl FnOnce() -> Result<T>) -> T {
     let mut found = none;
     answer(|| {
@@ -116,11 +116,12 @@ pub fn answer_with<T>(none: T, work: impl FnOnce() -> Result<T>) -> T {
 
 fn note(failure: &Failure) {
     let text = CString::new(printable(&failure.text)).unwrap_or_default();
-    // At the thread's end there may be no place for it any more, and nobody who asks.
+    // At the thread's end its storage may be gone, and nothing reads it any more.
     let _ = LATEST.try_with(|latest| *latest.borrow_mut() = Some(text));
 }
 
-/// What others have sent must not steer a terminal, nor end the text.
+/// Escape control characters: text from other processes must not control a terminal, nor end the
+/// string.
 fn printable(text: &str) -> String {
     let shown = |one: char| match one {
         '\n' | '\t' => one.to_string(),

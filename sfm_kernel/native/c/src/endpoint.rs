@@ -7,27 +7,28 @@ use std::sync::{Arc, Mutex, Once, PoisonError, RwLock};
 use sfm_endpoint::{Endpoint, JoinRequest, Name, Program};
 use sfm_native::calls::deadline;
 
-use crate::arguments::{given, limit, name, place, text, text_if_any};
+use crate::arguments::{limit, name, optional_text, required, text, writable};
 use crate::codes::{answer, answer_with, Code, Failure, Result};
 
 /// `SFM_ANY_RANK` and `SFM_GUEST`.
 const ANY_RANK: c_int = -1;
 const GUEST: c_int = -2;
 
-/// What C has a pointer to. Never freed, but small: so a call after `sfm_leave` fails as it should.
+/// The target of C's pointer. It is small and never freed, so that a call after `sfm_leave` returns
+/// an error.
 pub struct Handle {
-    /// None once it has left.
+    /// None after leaving.
     endpoint: RwLock<Option<Arc<Endpoint>>>,
     rank: c_int,
     name: CString,
     process: u32,
 }
 
-/// All that were made.
+/// All handles.
 static HANDLES: Mutex<Vec<&'static Handle>> = Mutex::new(Vec::new());
 
 impl Handle {
-    /// The endpoint; an error once it has left.
+    /// The endpoint; an error after leaving.
     pub fn endpoint(&self) -> Result<Arc<Endpoint>> {
         let endpoint = self.endpoint.read().unwrap_or_else(PoisonError::into_inner);
         let gone = || Failure::new(Code::Closed, "this process has left the world: join it again");
@@ -36,7 +37,7 @@ impl Handle {
 
     fn leave(&self) {
         if self.process != std::process::id() {
-            return; // a forked child: the endpoint is its parent's, as its locks are
+            return; // a forked child: the endpoint and its locks are the parent's
         }
         let endpoint = self.endpoint.write().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(endpoint) = endpoint {
@@ -47,54 +48,57 @@ impl Handle {
 
 /// The endpoint behind a pointer.
 pub unsafe fn endpoint(handle: *const Handle) -> Result<Arc<Endpoint>> {
-    given(handle, "the endpoint")?.endpoint()
+    required(handle, "the endpoint")?.endpoint()
 }
 
-/// What the environment, or the caller, says of who this process is to be.
-struct Wanted {
+/// The identity that the caller and the environment demand for this process.
+struct Joining {
     world: String,
     request: JoinRequest,
     size: Option<u64>,
 }
 
-fn wanted(world: Option<&str>, name: Option<&str>, rank: c_int) -> Result<Wanted> {
+fn joining(world: Option<&str>, name: Option<&str>, rank: c_int) -> Result<Joining> {
     if rank < GUEST {
         let text = format!("rank {rank}: give 0 or more, SFM_ANY_RANK or SFM_GUEST");
         return Err(Failure::new(Code::BadName, text));
     }
     let guest = rank == GUEST;
-    let given = i64::from(rank);
+    let fixed = i64::from(rank);
     let mut request =
-        JoinRequest { name: name.map(str::to_owned), rank: (given >= 0).then_some(given), guest };
+        JoinRequest { name: name.map(str::to_owned), rank: (fixed >= 0).then_some(fixed), guest };
     if let Some(world) = world {
-        return Ok(Wanted { world: world.to_owned(), request, size: None });
+        return Ok(Joining { world: world.to_owned(), request, size: None });
     }
-    let told = |variable: &str| std::env::var(variable).ok().filter(|text| !text.is_empty());
-    let number = |variable: &str| match told(variable) {
+    let variable_value =
+        |variable: &str| std::env::var(variable).ok().filter(|text| !text.is_empty());
+    let number = |variable: &str| match variable_value(variable) {
         None => Ok(None),
         Some(text) => text
             .parse::<i64>()
             .map(Some)
             .map_err(|_| Failure::argument(format!("{variable}={text:?}: a number was expected"))),
     };
-    let prefix =
-        ["SFM_", "SFM_MPI_"].into_iter().find(|one| told(&format!("{one}WORLD")).is_some());
+    let prefix = ["SFM_", "SFM_MPI_"]
+        .into_iter()
+        .find(|one| variable_value(&format!("{one}WORLD")).is_some());
     let Some(prefix) = prefix else {
         let text = "no world was given, and the environment has none: give sfm_join the name of a \
                     world, or set SFM_WORLD, as launchers do";
         return Err(Failure::argument(text));
     };
-    let world = told(&format!("{prefix}WORLD")).expect("just seen");
+    let world = variable_value(&format!("{prefix}WORLD")).expect("just seen");
     if request.name.is_none() {
-        request.name = told(&format!("{prefix}NAME"));
+        request.name = variable_value(&format!("{prefix}NAME"));
     }
-    // What a rank of an MPI program starts has its environment, and is no rank.
-    let is_rank = told("SFM_MPI_PID").is_none_or(|pid| pid == std::process::id().to_string());
+    // A process that a rank of an MPI program starts inherits its environment, but is not a rank.
+    let is_rank =
+        variable_value("SFM_MPI_PID").is_none_or(|pid| pid == std::process::id().to_string());
     if rank == ANY_RANK && (prefix == "SFM_" || is_rank) {
         request.rank = number(&format!("{prefix}RANK"))?;
     }
     let size = number(&format!("{prefix}SIZE"))?.and_then(|size| u64::try_from(size).ok());
-    Ok(Wanted { world, request, size })
+    Ok(Joining { world, request, size })
 }
 
 pub unsafe extern "C" fn join(
@@ -104,9 +108,10 @@ pub unsafe extern "C" fn join(
     endpoint: *mut *const Handle,
 ) -> c_int {
     answer(|| {
-        let to = place(endpoint, "the place for the endpoint")?;
-        let world = text_if_any(world, "the world's name")?;
-        let Wanted { world, request, size } = wanted(world, text_if_any(name, "the name")?, rank)?;
+        let to = writable(endpoint, "the pointer to the endpoint")?;
+        let world = optional_text(world, "the world's name")?;
+        let Joining { world, request, size } =
+            joining(world, optional_text(name, "the name")?, rank)?;
         let made = Endpoint::join(&world, &request, size, Box::new(Program))?;
         leave_at_the_end();
         let member = made.member();
@@ -126,16 +131,16 @@ pub unsafe extern "C" fn join(
 }
 
 fn leave_at_the_end() {
-    static ASKED: Once = Once::new();
+    static REGISTERED: Once = Once::new();
     extern "C" fn leave_all() {
         answer(|| {
-            // Not waited for: who ends the program in a forked child may never get it.
+            // Not locked: a forked child that exits may never get the lock.
             let handles = HANDLES.try_lock().map(|handles| handles.clone()).unwrap_or_default();
             handles.into_iter().for_each(Handle::leave);
             Ok(())
         });
     }
-    ASKED.call_once(|| {
+    REGISTERED.call_once(|| {
         // SAFETY: a function that lives as long as the library, which is never unloaded.
         unsafe { libc::atexit(leave_all) };
     });
@@ -151,15 +156,15 @@ pub unsafe extern "C" fn leave(handle: *const Handle) {
 }
 
 pub unsafe extern "C" fn rank(handle: *const Handle) -> c_int {
-    answer_with(-1, || Ok(given(handle, "the endpoint")?.rank))
+    answer_with(-1, || Ok(required(handle, "the endpoint")?.rank))
 }
 
 pub unsafe extern "C" fn size(handle: *const Handle) -> c_int {
     answer_with(-1, || Ok(c_int::try_from(endpoint(handle)?.size()?).unwrap_or(c_int::MAX)))
 }
 
-pub unsafe extern "C" fn own_name(handle: *const Handle) -> *const c_char {
-    answer_with(std::ptr::null(), || Ok(given(handle, "the endpoint")?.name.as_ptr()))
+pub unsafe extern "C" fn this_name(handle: *const Handle) -> *const c_char {
+    answer_with(std::ptr::null(), || Ok(required(handle, "the endpoint")?.name.as_ptr()))
 }
 
 pub unsafe extern "C" fn wait_for(
@@ -186,11 +191,12 @@ pub unsafe extern "C" fn set_buffering(handle: *const Handle, bytes: usize) -> c
     })
 }
 
-/// Only what a handler of a signal may do: no allocation, no lock that this thread may have.
+/// Only operations that a signal handler may call: no allocation, no lock that this thread may
+/// hold.
 pub unsafe extern "C" fn interrupt(handle: *const Handle) -> c_int {
     let endpoint = match handle.as_ref().map(|handle| handle.endpoint.try_read()) {
         Some(Ok(endpoint)) => endpoint,
-        Some(Err(_)) => return Code::Closed as c_int, // it is just leaving
+        Some(Err(_)) => return Code::Closed as c_int, // it is leaving right now
         None => return Code::BadArgument as c_int,
     };
     match &*endpoint {

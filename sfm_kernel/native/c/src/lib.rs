@@ -1,10 +1,10 @@
-//! libsfm.so: what sfm.h declares (sfm_kernel/c/include), over an endpoint without Python.
+//! libsfm.so: the functions of sfm.h (sfm_kernel/c/include), on an endpoint without Python.
 //!
-//! - `codes`: codes, and the latest error of a thread
-//! - `arguments`, `types`: what a caller gives; what attributes are
-//! - `endpoint`, `packet`, `calls`, `message`: the functions, as the header has them
+//! - `codes`: error codes, and the latest error of a thread
+//! - `arguments`, `types`: the caller's arguments; the types of attributes
+//! - `endpoint`, `packet`, `calls`, `message`: the functions, in the header's order
 //!
-//! No function ends the process: what panics is caught in `codes::answer`.
+//! No function ends the process: `codes::answer` catches panics.
 
 mod arguments;
 mod calls;
@@ -24,7 +24,7 @@ entry!(sfm_join => crate::endpoint::join);
 entry!(sfm_leave => crate::endpoint::leave);
 entry!(sfm_rank => crate::endpoint::rank);
 entry!(sfm_size => crate::endpoint::size);
-entry!(sfm_name => crate::endpoint::own_name);
+entry!(sfm_name => crate::endpoint::this_name);
 entry!(sfm_wait_for => crate::endpoint::wait_for);
 entry!(sfm_set_buffering => crate::endpoint::set_buffering);
 entry!(sfm_interrupt => crate::endpoint::interrupt);

@@ -1,17 +1,17 @@
-//! `sfm_message`: attributes that were received.
+//! `sfm_message`: received attributes.
 
 use std::ffi::{c_char, c_int, c_void, CString};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use sfm_native::packet::{u32_at, u64_at, Attribute, Kind, Packet, Shape, MAX_DIMENSIONS};
 
-use crate::arguments::{attribute, given, place};
+use crate::arguments::{attribute, required, writable};
 use crate::codes::{answer, answer_with, Code, Failure, Result};
 use crate::types::{element, Type};
 
 pub struct Message {
     packet: Arc<Packet>,
-    /// With a zero at the end, which packets have not.
+    /// With a final zero, which packets do not have.
     names: OnceLock<Vec<CString>>,
     src: OnceLock<CString>,
     texts: Mutex<Vec<(String, CString)>>,
@@ -44,7 +44,7 @@ impl Message {
         })
     }
 
-    /// The bytes of a value that stands in the table or in a buffer.
+    /// The bytes of a value, which is in the table or in a buffer.
     fn bytes(&self, one: &Attribute<'_>) -> (*const u8, usize) {
         match one.kind {
             Kind::BigStr | Kind::BigBytes => {
@@ -56,7 +56,7 @@ impl Message {
     }
 }
 
-/// The error of a read as another type.
+/// The error of reading an attribute as another type.
 fn mismatch(one: &Attribute<'_>) -> Failure {
     let name = one.name;
     let (code, what) = match one.kind {
@@ -80,7 +80,7 @@ unsafe fn get<'a>(
     message: *const Message,
     key: *const c_char,
 ) -> Result<(&'a Message, Attribute<'a>)> {
-    let message = given(message, "the message")?;
+    let message = required(message, "the message")?;
     Ok((message, message.find(attribute(key)?)?))
 }
 
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn get_int(
     value: *mut i64,
 ) -> c_int {
     answer(|| {
-        let (to, (_, one)) = (place(value, "the place for the integer")?, get(message, key)?);
+        let (to, (_, one)) = (writable(value, "the pointer to the integer")?, get(message, key)?);
         *to = match one.kind {
             Kind::Int => u64_at(one.value, 0) as i64,
             Kind::False => 0,
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn get_double(
     value: *mut f64,
 ) -> c_int {
     answer(|| {
-        let (to, (_, one)) = (place(value, "the place for the double")?, get(message, key)?);
+        let (to, (_, one)) = (writable(value, "the pointer to the double")?, get(message, key)?);
         *to = match one.kind {
             Kind::Float => f64::from_bits(u64_at(one.value, 0)),
             Kind::Int => u64_at(one.value, 0) as i64 as f64,
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn get_text(
     length: *mut usize,
 ) -> c_int {
     answer(|| {
-        let (to, (message, one)) = (place(text, "the place for the text")?, get(message, key)?);
+        let (to, (message, one)) = (writable(text, "the pointer to the text")?, get(message, key)?);
         if !matches!(one.kind, Kind::Str | Kind::BigStr) {
             return Err(mismatch(&one));
         }
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn get_text(
         let nth = known.unwrap_or_else(|| {
             let mut bytes = std::slice::from_raw_parts(at, count).to_vec();
             bytes.push(0);
-            // It may have zeros inside: `length` says where it ends.
+            // It may contain zeros: `length` gives its end.
             texts.push((one.name.to_owned(), CString::from_vec_with_nul_unchecked(bytes)));
             texts.len() - 1
         });
@@ -155,8 +155,8 @@ pub unsafe extern "C" fn get_bytes(
     length: *mut usize,
 ) -> c_int {
     answer(|| {
-        let to = place(bytes, "the place for the bytes")?;
-        let count = place(length, "the place for their number")?;
+        let to = writable(bytes, "the pointer to the bytes")?;
+        let count = writable(length, "the pointer to their number")?;
         let (message, one) = get(message, key)?;
         if !matches!(one.kind, Kind::Bytes | Kind::BigBytes) {
             return Err(mismatch(&one));
@@ -173,7 +173,8 @@ pub unsafe extern "C" fn get_array(
     array: *mut Array,
 ) -> c_int {
     answer(|| {
-        let (to, (message, one)) = (place(array, "the place for the array")?, get(message, key)?);
+        let (to, (message, one)) =
+            (writable(array, "the pointer to the array")?, get(message, key)?);
         let shape = match one.kind {
             Kind::Array => Shape::of(one.value).ok_or_else(|| mismatch(&one))?,
             _ => return Err(mismatch(&one)),
@@ -201,7 +202,7 @@ pub unsafe extern "C" fn get_array(
 
 pub unsafe extern "C" fn type_of(message: *const Message, key: *const c_char) -> c_int {
     answer_with(Type::Absent as c_int, || {
-        let (message, key) = (given(message, "the message")?, attribute(key)?);
+        let (message, key) = (required(message, "the message")?, attribute(key)?);
         let found = message.packet.find(key).map_or(Type::Absent, |one| Type::of(one.kind));
         Ok(found as c_int)
     })
@@ -209,7 +210,7 @@ pub unsafe extern "C" fn type_of(message: *const Message, key: *const c_char) ->
 
 pub unsafe extern "C" fn attribute_name(message: *const Message, index: c_int) -> *const c_char {
     answer_with(std::ptr::null(), || {
-        let message = given(message, "the message")?;
+        let message = required(message, "the message")?;
         let names = message
             .names
             .get_or_init(|| message.packet.attributes().map(|one| terminated(one.name)).collect());
@@ -220,7 +221,7 @@ pub unsafe extern "C" fn attribute_name(message: *const Message, index: c_int) -
 
 pub unsafe extern "C" fn src(message: *const Message) -> *const c_char {
     answer_with(std::ptr::null(), || {
-        let message = given(message, "the message")?;
+        let message = required(message, "the message")?;
         let src = message.src.get_or_init(|| match message.packet.find("src") {
             Some(one) if one.kind == Kind::Int => {
                 terminated(&(u64_at(one.value, 0) as i64).to_string())
@@ -232,7 +233,7 @@ pub unsafe extern "C" fn src(message: *const Message) -> *const c_char {
     })
 }
 
-/// With a zero at the end, and none before.
+/// With a final zero, and none inside.
 fn terminated(text: &str) -> CString {
     CString::new(text.replace('\0', "")).unwrap_or_default()
 }

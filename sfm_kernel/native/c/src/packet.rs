@@ -1,4 +1,4 @@
-//! `sfm_packet`: attributes to be sent, or wanted.
+//! `sfm_packet`: attributes to be sent, or to be matched.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -6,11 +6,11 @@ use sfm_endpoint::receive::{Template, Wanted};
 use sfm_endpoint::{Name, Route};
 use sfm_native::packet::{Builder, Kind, MAX_DIMENSIONS};
 
-use crate::arguments::{attribute, given, name, place, text};
+use crate::arguments::{attribute, name, required, text, writable};
 use crate::codes::{answer, answer_with, Code, Failure, Result};
 use crate::types::{is_element, Type};
 
-/// Texts and bytes up to this size stand among the attributes, as Python writes them.
+/// Texts and bytes up to this size are stored among the attributes, as in Python.
 const INLINE: usize = 1024;
 
 pub struct Packet {
@@ -26,7 +26,7 @@ enum Value {
     Any(Type),
 }
 
-/// Numbers of the caller's, which stay where they are.
+/// Numbers of the caller, which stay in its memory.
 struct Array {
     from: *const u8,
     length: usize,
@@ -57,11 +57,11 @@ impl Packet {
         Ok(builder)
     }
 
-    /// What it wants as a template.
+    /// The packet as a template.
     pub fn template(&self) -> Result<Template> {
         let mut template = Template::default();
         for (key, value) in &self.attributes {
-            let wanted = match value {
+            let expected = match value {
                 Value::Int(rank) if key == "src" => {
                     template.src = Some(Name::Rank(*rank));
                     continue;
@@ -77,13 +77,13 @@ impl Packet {
                 Value::Any(one) => Wanted::Any { shown: one.shown(), accepts: one.accepts() },
                 Value::Array(_) => {
                     let text = format!(
-                        "{key:?} is an array, which no template can have: give it another attribute \
-                         to go by, or sfm_set_any({key:?}, SFM_ARRAY)"
+                        "{key:?} is an array, which a template cannot contain: use another \
+                        attribute, or sfm_set_any({key:?}, SFM_ARRAY)"
                     );
                     return Err(Failure::argument(text));
                 }
             };
-            template.attributes.push((key.clone(), wanted));
+            template.attributes.push((key.clone(), expected));
         }
         Ok(template)
     }
@@ -136,7 +136,7 @@ unsafe fn set(
     value: impl FnOnce() -> Result<Value>,
 ) -> c_int {
     answer(|| {
-        let (packet, key) = (place(packet, "the packet")?, attribute(key)?);
+        let (packet, key) = (writable(packet, "the packet")?, attribute(key)?);
         packet.set(key, value()?);
         Ok(())
     })
@@ -169,9 +169,9 @@ pub unsafe extern "C" fn set_bytes(
             return Ok(Value::Bytes(Vec::new()));
         }
         if length > isize::MAX as usize {
-            return Err(Failure::argument(format!("{length} bytes are more than there can be")));
+            return Err(Failure::argument(format!("{length} bytes are larger than any memory")));
         }
-        let first = given(bytes.cast::<u8>(), "the first byte")?;
+        let first = required(bytes.cast::<u8>(), "the first byte")?;
         let mut copy = Vec::new();
         copy.try_reserve_exact(length).map_err(|_| {
             Failure::new(Code::NoMemory, format!("there is no memory for {length} bytes"))
@@ -199,14 +199,14 @@ pub unsafe extern "C" fn set_array(
         })?;
         let shape = match few {
             0 => &[][..],
-            few => std::slice::from_raw_parts(given(shape, "the shape")?, few.into()),
+            few => std::slice::from_raw_parts(required(shape, "the shape")?, few.into()),
         };
         let length = shape.iter().try_fold(usize::from(item), |all, one| all.checked_mul(*one));
         let length = length.filter(|length| *length <= isize::MAX as usize).ok_or_else(|| {
             Failure::argument(format!("an array of shape {shape:?} is larger than any memory"))
         })?;
         if length > 0 {
-            given(numbers.cast::<u8>(), "the array")?;
+            required(numbers.cast::<u8>(), "the array")?;
         }
         let extents = shape.iter().flat_map(|one| (*one as u64).to_le_bytes()).collect();
         Ok(Value::Array(Array {
@@ -218,11 +218,11 @@ pub unsafe extern "C" fn set_array(
     })
 }
 
-pub unsafe extern "C" fn set_any(packet: *mut Packet, key: *const c_char, wanted: c_int) -> c_int {
+pub unsafe extern "C" fn set_any(packet: *mut Packet, key: *const c_char, number: c_int) -> c_int {
     set(packet, key, || {
-        let wanted = Type::wanted(wanted).ok_or_else(|| {
-            Failure::argument(format!("type {wanted} is none of SFM_INT, SFM_TEXT ... SFM_ANY"))
+        let one = Type::for_template(number).ok_or_else(|| {
+            Failure::argument(format!("type {number} is none of SFM_INT, SFM_TEXT ... SFM_ANY"))
         })?;
-        Ok(Value::Any(wanted))
+        Ok(Value::Any(one))
     })
 }

@@ -1,4 +1,4 @@
-//! What attributes and elements of arrays are.
+//! The types of attributes and of array elements.
 
 use std::ffi::c_int;
 
@@ -32,14 +32,14 @@ impl Type {
         }
     }
 
-    /// One that a template may ask for.
-    pub fn wanted(number: c_int) -> Option<Type> {
+    /// A type that a template may contain.
+    pub fn for_template(number: c_int) -> Option<Type> {
         use Type::*;
         let all = [Int, Double, Text, Bytes, Array, None, Object, Any];
         all.into_iter().find(|one| *one as c_int == number)
     }
 
-    /// Whether a value is one, as a function: a template of the core has no more.
+    /// A function that is true for values of this type, as a template of the core demands.
     pub fn accepts(self) -> fn(Kind) -> bool {
         match self {
             Type::Absent => |_| false,
@@ -69,7 +69,7 @@ impl Type {
         }
     }
 
-    /// How it is read, for those who have tried otherwise.
+    /// Advice on the function that reads this type, for error texts.
     pub fn advice(self) -> &'static str {
         match self {
             Type::Int => "is an integer: read it with sfm_get_int",
@@ -83,7 +83,7 @@ impl Type {
     }
 }
 
-/// `enum sfm_element`: NumPy's letter, and the bytes of one; None where it is none.
+/// `enum sfm_element`: NumPy's letter, and the bytes of one element; None for any other number.
 pub fn is_element(element: c_int) -> Option<(u8, u8)> {
     let [kind, item] = u16::try_from(element).ok()?.to_be_bytes();
     let value = [0, 0, 0, 0, kind, item, b'C', 0];

@@ -1,5 +1,5 @@
-//! Attributes: a value that the program hangs on a communicator or a datatype under a key of its
-//! own, with functions that copy and delete it.
+//! Attributes: values that the program attaches to a communicator, datatype or window under its
+//! keys, with functions that copy and delete them.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
 use crate::table::Table;
 
-/// What a key may be used with.
+/// The kind of object that a key is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
     Comm,
@@ -22,18 +22,20 @@ pub struct Key {
     pub owner: Owner,
     copy: MPI_Copy_function,
     delete: MPI_Delete_function,
-    /// The program's, handed to both functions; an address, so that it may cross threads.
+    /// The program's extra state, passed to both functions; an address, so that it may cross
+    /// threads.
     extra: usize,
-    /// The program has freed it: once, however often it says so.
+    /// True once the program has freed it; further calls change nothing.
     freed: AtomicBool,
 }
 
-/// MPI_COMM_DUP_FN and its like in the standard's ABI; in MPICH's they are a function of ours.
+/// MPI_COMM_DUP_FN and the like in the standard's ABI; in MPICH's they are a function of this
+/// library.
 const DUP_FN: usize = 1;
 
 static KEYS: Table<Key> = Table::new(0xa440_0000);
 
-/// The values on one object, oldest first. A value is an address that only the program knows.
+/// The values of one object, oldest first. A value is an address that only the program interprets.
 #[derive(Default)]
 pub struct Attributes(Mutex<Vec<Value>>);
 
@@ -44,8 +46,8 @@ struct Value {
     value: usize,
 }
 
-/// A key's handle is good as long as a value is set under it, also when the program has freed it:
-/// that value can still be read and deleted.
+/// Keeps a key's handle valid as long as a value is set under it, even after the program has freed
+/// the key: that value can still be read and deleted.
 struct Hold(c_int);
 
 impl Hold {
@@ -71,12 +73,12 @@ pub fn create_key(
     KEYS.insert(Arc::new(Key { owner, copy, delete, extra: extra as usize, freed })) as c_int
 }
 
-/// A key is an int in every ABI; the table's handle of it.
+/// The table's handle of a key, which is an int in every ABI.
 fn of(keyval: c_int) -> Handle {
     handle(keyval as u32)
 }
 
-/// The key goes when no value is set under it any more.
+/// Free the key; it is removed when no value is set under it any more.
 pub fn free_key(keyval: c_int, owner: Owner) -> Answer {
     if !key(keyval, owner)?.freed.swap(true, Relaxed) {
         KEYS.release(of(keyval));
@@ -92,12 +94,12 @@ pub fn key(keyval: c_int, owner: Owner) -> Answer<Arc<Key>> {
             Err(wrong_key(&text))
         }
         None if keyval == MPI_KEYVAL_INVALID => Err(wrong_key("the key is MPI_KEYVAL_INVALID")),
-        None => Err(wrong_key(&format!("{keyval:#010x} is no key, or one that was freed"))),
+        None => Err(wrong_key(&format!("{keyval:#010x} is not a key, or was freed"))),
     }
 }
 
 fn wrong_key(text: &str) -> Failure {
-    fail(MPI_ERR_KEYVAL, format!("{text}; MPI_Comm_create_keyval and its like give one"))
+    fail(MPI_ERR_KEYVAL, format!("{text}; MPI_Comm_create_keyval and the like make one"))
 }
 
 impl Attributes {
@@ -106,10 +108,11 @@ impl Attributes {
         values.iter().find(|one| one.keyval() == keyval).map(|one| one.value as *mut c_void)
     }
 
-    /// Set it; a value that was there is deleted first.
+    /// Set a value; an existing one is deleted first.
     ///
     /// # Safety
-    /// `object` is the handle that these belong to; the program's functions may be called with it.
+    /// `object` is the handle that these attributes belong to; the program's functions may be
+    /// called with it.
     pub unsafe fn set(
         &self,
         object: Handle,
@@ -127,7 +130,7 @@ impl Attributes {
     }
 
     /// # Safety
-    /// As of `set`.
+    /// As for `set`.
     pub unsafe fn delete(&self, object: Handle, keyval: c_int) -> Answer {
         let found = {
             let values = self.0.lock().expect("no panic under the lock");
@@ -141,10 +144,10 @@ impl Attributes {
         Ok(())
     }
 
-    /// Delete all, the youngest first, before the object goes.
+    /// Delete all values, the youngest first, before the object is freed.
     ///
     /// # Safety
-    /// As of `set`.
+    /// As for `set`.
     pub unsafe fn clear(&self, object: Handle) -> Answer {
         loop {
             let last = self.0.lock().expect("no panic under the lock").last().cloned();
@@ -157,10 +160,10 @@ impl Attributes {
         }
     }
 
-    /// What a duplicate of `object` gets: each value's copy function decides.
+    /// The attributes of a duplicate of `object`: each value's copy function decides.
     ///
     /// # Safety
-    /// As of `set`.
+    /// As for `set`.
     pub unsafe fn copy(&self, object: Handle) -> Answer<Attributes> {
         let all = self.0.lock().expect("no panic under the lock").clone();
         let mut copies = Vec::new();

@@ -1,9 +1,9 @@
-//! Buffers of buffered sends: how much of what was sent may still be under way.
+//! Buffers of buffered sends: the limit of buffered bytes that are not sent yet.
 //!
-//! There is one of each communicator, one of each session, and one of the process; a send takes the
-//! first of these that is attached. The messages are copied into memory of our own; the program's
-//! buffer only says how many bytes that may be, so that a program which relies on more fails here
-//! as it does elsewhere.
+//! Each communicator, each session, and the process have one; a send takes the first of these three
+//! that is attached. Messages are copied into memory of this library; the program's buffer only
+//! sets the limit of bytes, so that a program which relies on more fails here as it does with other
+//! MPI libraries.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -20,12 +20,12 @@ pub struct Buffer(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// Address and size, as they were attached.
+    /// Address and size of the attached buffer.
     attached: Option<(usize, MPI_Count)>,
     under_way: Vec<(Arc<Sending>, usize)>,
 }
 
-/// That of the process.
+/// The buffer of the process.
 pub static PROCESS: Buffer = Buffer(Mutex::new(State { attached: None, under_way: Vec::new() }));
 
 impl Buffer {
@@ -47,12 +47,12 @@ impl Buffer {
         Ok(())
     }
 
-    /// The buffered messages that are under way.
+    /// The buffered messages that are not sent yet.
     fn under_way(&self) -> Vec<Arc<Sending>> {
         self.state().under_way.iter().map(|(sending, _)| sending.clone()).collect()
     }
 
-    /// Wait until all buffered messages have gone.
+    /// Wait until all buffered messages are sent.
     pub fn flush(&self) -> Answer {
         for sending in self.under_way() {
             engine().wait(From::One(sending.dest), || sending.end.is_done())?;
@@ -61,12 +61,12 @@ impl Buffer {
         Ok(())
     }
 
-    /// What ends when all have gone that were sent before it.
+    /// An operation that ends when all earlier buffered messages are sent.
     pub fn flushing(&self) -> Work {
         Work::after(self.under_way(), Work::Ended(Outcome::of_send()))
     }
 
-    /// What was attached, and is no more.
+    /// Detach the buffer; returns its address and size.
     pub fn detach(&self) -> Answer<(*mut c_void, MPI_Count)> {
         self.flush()?;
         match self.state().attached.take() {
@@ -76,7 +76,7 @@ impl Buffer {
     }
 
     unsafe fn send(&self, to: To, data: &Data) -> Answer {
-        let wanted = data.len() + MPI_BSEND_OVERHEAD as usize;
+        let needed = data.len() + MPI_BSEND_OVERHEAD as usize;
         {
             let mut state = self.state();
             state.under_way.retain(|(sending, _)| !sending.end.is_done());
@@ -87,26 +87,26 @@ impl Buffer {
                 return Err(fail(MPI_ERR_BUFFER, text));
             };
             let is_automatic = at as isize == MPI_BUFFER_AUTOMATIC;
-            if !is_automatic && taken + wanted > size as usize {
+            if !is_automatic && taken + needed > size as usize {
                 let text = format!(
                     "the attached buffer has {size} bytes, of which {taken} are in use; this \
-                     message takes {wanted} with MPI_BSEND_OVERHEAD"
+                     message takes {needed} with MPI_BSEND_OVERHEAD"
                 );
                 return Err(fail(MPI_ERR_BUFFER, text));
             }
         }
         // SAFETY: the copy belongs to the send.
         if let Some(sending) = unsafe { engine().send_copy(to, Mode::Standard, data) } {
-            self.state().under_way.push((sending, wanted));
+            self.state().under_way.push((sending, needed));
         }
         Ok(())
     }
 }
 
-/// Send a copy of the data through the buffer that is meant for the communicator's messages.
+/// Send a copy of the data through the communicator's buffer, its session's, or the process's.
 ///
 /// # Safety
-/// The data is there.
+/// The data is valid.
 pub unsafe fn send(comm: &Comm, to: To, data: &Data) -> Answer {
     engine().advance();
     // SAFETY: as the caller promises.

@@ -10,12 +10,13 @@ pub struct Cart {
 }
 
 impl Cart {
-    /// How many processes the grid has; None if no int can count them.
+    /// The number of processes; None if an int cannot hold it.
     pub fn size(&self) -> Option<c_int> {
         self.dims.iter().try_fold(1_i32, |size, dim| size.checked_mul(*dim))
     }
 
-    /// Coordinates outside count round in a periodic dimension; elsewhere they are an error.
+    /// Coordinates outside a periodic dimension wrap around; outside other dimensions they are an
+    /// error.
     pub fn rank(&self, coords: &[c_int]) -> Answer<c_int> {
         let mut rank = 0;
         for (at, ((&coord, &dim), &periodic)) in
@@ -61,42 +62,42 @@ impl Cart {
         (neighbour(-i64::from(by)), neighbour(i64::from(by)))
     }
 
-    /// The grid of the dimensions that remain, as MPI_Cart_sub makes it, and for `rank` the colour
-    /// of its part and its rank in there.
+    /// The grid of the remaining dimensions (MPI_Cart_sub), and for `rank` the colour of its
+    /// subgrid and its rank there.
     pub fn sub(&self, rank: c_int, remain: &[bool]) -> (Cart, c_int, c_int) {
         let coords = self.coords(rank);
-        let pick = |kept: bool| -> Cart {
-            let chosen = |at: &usize| remain[*at] == kept;
+        let pick = |remains: bool| -> Cart {
+            let chosen = |at: &usize| remain[*at] == remains;
             Cart {
                 dims: (0..remain.len()).filter(chosen).map(|at| self.dims[at]).collect(),
                 periods: (0..remain.len()).filter(chosen).map(|at| self.periods[at]).collect(),
             }
         };
-        let place = |kept: bool| {
+        let position = |remains: bool| {
             (0..remain.len())
-                .filter(|at| remain[*at] == kept)
-                .fold(0, |place, at| place * self.dims[at] + coords[at])
+                .filter(|at| remain[*at] == remains)
+                .fold(0, |position, at| position * self.dims[at] + coords[at])
         };
-        (pick(true), place(false), place(true))
+        (pick(true), position(false), position(true))
     }
 }
 
-/// Fill the dimensions that are 0 so that all multiply to `nodes`, as near to each other as can be
-/// and in falling order, as MPI_Dims_create does.
+/// Fill the dimensions that are 0, in descending order, so that the product of all is `nodes` and
+/// they are as close to each other as possible, like MPI_Dims_create.
 pub fn dims_create(nodes: c_int, dims: &mut [c_int]) -> Answer {
     if nodes < 1 {
         return Err(fail(MPI_ERR_DIMS, format!("argument nnodes is {nodes}, less than one")));
     }
     if let Some(at) = dims.iter().position(|dim| *dim < 0) {
-        let text = format!("dims[{at}] is {}; give 0 where MPI is to choose", dims[at]);
+        let text = format!("dims[{at}] is {}; give 0 for a dimension that MPI chooses", dims[at]);
         return Err(fail(MPI_ERR_DIMS, text));
     }
     let fixed = dims.iter().filter(|dim| **dim > 0).map(|dim| i64::from(*dim)).product::<i64>();
     let free = dims.iter().filter(|dim| **dim == 0).count();
     if i64::from(nodes) % fixed != 0 || free == 0 && fixed != i64::from(nodes) {
         let text = format!(
-            "the dimensions that are given multiply to {fixed}, which does not divide nnodes \
-             ({nodes}) into whole processes"
+            "the product of the given dimensions is {fixed}, which does not divide nnodes \
+            ({nodes})"
         );
         return Err(fail(MPI_ERR_DIMS, text));
     }
@@ -107,8 +108,8 @@ pub fn dims_create(nodes: c_int, dims: &mut [c_int]) -> Answer {
     Ok(())
 }
 
-/// `count` factors of `nodes` in falling order, the largest and the smallest as near to each other
-/// as can be; of those, the ones whose smallest is largest.
+/// `count` factors of `nodes` in descending order, with the largest and the smallest as close as
+/// possible; among equally close ones, those with the largest smallest factor.
 fn balanced(nodes: c_int, count: usize) -> Vec<c_int> {
     if count < 2 {
         return vec![nodes; count];
@@ -118,8 +119,8 @@ fn balanced(nodes: c_int, count: usize) -> Vec<c_int> {
     search.best
 }
 
-/// Through all ways to write a number as a product in falling order, but for those that cannot be
-/// better than the best that was found.
+/// A search through all products of descending factors, except those that cannot improve on the
+/// best one found.
 struct Search {
     divisors: Vec<c_int>,
     so_far: Vec<c_int>,
@@ -127,7 +128,7 @@ struct Search {
 }
 
 impl Search {
-    /// Of falling factors `smallest` can be no larger; whether the best is no better than that.
+    /// True if descending factors whose smallest is at most `smallest` can improve on the best.
     fn is_worth(&self, largest: c_int, smallest: c_int) -> bool {
         let (Some(first), Some(last)) = (self.best.first(), self.best.last()) else { return true };
         (largest - smallest, -smallest) < (first - last, -last)
@@ -143,22 +144,24 @@ impl Search {
             }
             return;
         }
-        // The next is at least the root, and the smallest at most the root of what then remains.
+        // The next factor is at least the root, and the smallest at most the root of what then
+        // remains.
         let from = self.divisors.partition_point(|one| power(*one, count) < rest as u128);
         for nth in from..self.divisors.len() {
             let next = self.divisors[nth];
             if next > limit.min(rest) {
                 return;
             }
-            let left = rest / next;
-            let above = self.divisors.partition_point(|one| power(*one, count - 1) <= left as u128);
-            let smallest = self.divisors[above - 1]; // 1 is one of them
+            let remaining = rest / next;
+            let above =
+                self.divisors.partition_point(|one| power(*one, count - 1) <= remaining as u128);
+            let smallest = self.divisors[above - 1]; // 1 is a divisor
             if !self.is_worth(self.so_far.first().copied().unwrap_or(next), smallest) {
-                return; // from here on the largest and the smallest only part
+                return; // from here on the distance of largest and smallest only grows
             }
             if rest % next == 0 {
                 self.so_far.push(next);
-                self.go_on(left, count - 1);
+                self.go_on(remaining, count - 1);
                 self.so_far.pop();
             }
         }
@@ -201,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn dimensions_that_cannot_be_are_refused_and_named() {
+    fn impossible_dimensions_are_refused_and_named() {
         for (nodes, mut given) in [(7, [2, 0]), (4, [2, 3]), (0, [0, 0]), (4, [-1, 0])] {
             assert_eq!(dims_create(nodes, &mut given).unwrap_err().code, MPI_ERR_DIMS);
         }
@@ -230,10 +233,10 @@ mod tests {
     }
 
     #[test]
-    fn a_part_keeps_the_dimensions_that_remain() {
-        let (part, colour, rank) = grid().sub(7, &[false, true]);
-        assert_eq!((part.dims, part.periods, colour, rank), (vec![4], vec![false], 1, 3));
-        let (part, colour, rank) = grid().sub(7, &[false, false]);
-        assert_eq!((part.size(), colour, rank), (Some(1), 7, 0));
+    fn a_subgrid_keeps_the_remaining_dimensions() {
+        let (sub, colour, rank) = grid().sub(7, &[false, true]);
+        assert_eq!((sub.dims, sub.periods, colour, rank), (vec![4], vec![false], 1, 3));
+        let (sub, colour, rank) = grid().sub(7, &[false, false]);
+        assert_eq!((sub.size(), colour, rank), (Some(1), 7, 0));
     }
 }

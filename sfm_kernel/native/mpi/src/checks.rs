@@ -1,5 +1,5 @@
-//! Arguments that many functions take: each check names the argument, its value, and what it may
-//! be.
+//! Checks of arguments that many functions have: each error names the argument, its value, and the
+//! valid values.
 
 use crate::comm::Comm;
 use crate::errors::{fail, Answer, Failure};
@@ -14,7 +14,7 @@ pub fn count(name: &str, count: impl Into<MPI_Count>) -> Answer<usize> {
         .map_err(|_| fail(MPI_ERR_COUNT, format!("argument {name} is {count}, less than zero")))
 }
 
-/// Where a message goes to: a rank, or MPI_PROC_NULL.
+/// The destination of a message: a rank, or MPI_PROC_NULL.
 pub fn destination(comm: &Comm, dest: c_int) -> Answer {
     if (0..comm.peers().size()).contains(&dest) || dest == MPI_PROC_NULL {
         return Ok(());
@@ -22,7 +22,7 @@ pub fn destination(comm: &Comm, dest: c_int) -> Answer {
     Err(wrong_rank("dest", dest, comm))
 }
 
-/// Where a message comes from: also MPI_ANY_SOURCE.
+/// The source of a message: a rank, MPI_PROC_NULL or MPI_ANY_SOURCE.
 pub fn source(comm: &Comm, source: c_int) -> Answer {
     if (0..comm.peers().size()).contains(&source)
         || [MPI_ANY_SOURCE, MPI_PROC_NULL].contains(&source)
@@ -70,7 +70,7 @@ pub fn tag_or_any(tag: c_int) -> Answer {
     Err(fail(MPI_ERR_TAG, text))
 }
 
-/// The root of a collective; of an intercommunicator, as the processes of both sides give it.
+/// The root of a collective; for an intercommunicator also MPI_ROOT and MPI_PROC_NULL.
 pub fn root(comm: &Comm, root: c_int) -> Answer {
     let is_side = [MPI_ROOT, MPI_PROC_NULL].contains(&root);
     if (0..comm.peers().size()).contains(&root) || is_side && comm.remote.is_some() {
@@ -83,27 +83,27 @@ pub fn root(comm: &Comm, root: c_int) -> Answer {
     Err(fail(MPI_ERR_ROOT, text))
 }
 
-/// A buffer of `bytes` that begins at `at`; null is MPI_BOTTOM, which addresses in the datatype
-/// make sense of.
+/// A buffer of `bytes` from `at` on; null is MPI_BOTTOM, which is valid with absolute addresses in
+/// the datatype.
 pub fn buffer(name: &str, at: *const c_void, bytes: usize, absolute: bool) -> Answer {
     if !at.is_null() || bytes == 0 || absolute {
         return Ok(());
     }
-    let text = format!("argument {name} is a null pointer, but {bytes} bytes are to be there");
+    let text = format!("argument {name} is a null pointer, but the call needs {bytes} bytes");
     Err(fail(MPI_ERR_BUFFER, text))
 }
 
-/// MPI_IN_PLACE where the function does not take it.
+/// Refuse MPI_IN_PLACE.
 pub fn not_in_place(name: &str, at: *const c_void) -> Answer {
     if at as isize != MPI_IN_PLACE {
         return Ok(());
     }
-    let text = format!("argument {name} is MPI_IN_PLACE, which cannot be given here");
+    let text = format!("argument {name} is MPI_IN_PLACE, which this argument does not allow");
     Err(fail(MPI_ERR_BUFFER, text))
 }
 
-/// A pointer that a result is written to.
-pub fn place<T>(name: &str, at: *mut T) -> Answer {
+/// Refuse a null pointer for a result.
+pub fn not_null<T>(name: &str, at: *mut T) -> Answer {
     if at.is_null() {
         return Err(fail(MPI_ERR_ARG, format!("argument {name} is a null pointer")));
     }
@@ -116,7 +116,7 @@ pub fn place<T>(name: &str, at: *mut T) -> Answer {
 /// `at` is null, which is refused, or points to a T.
 #[inline]
 pub unsafe fn put<T>(name: &str, at: *mut T, value: T) -> Answer {
-    place(name, at)?;
+    not_null(name, at)?;
     at.write(value);
     Ok(())
 }
@@ -130,7 +130,10 @@ pub unsafe fn array<'a, T>(name: &str, at: *const T, count: usize) -> Answer<&'a
         return Ok(&[]);
     }
     if at.is_null() {
-        let text = format!("argument {name} is a null pointer, but has {count} elements");
+        let text = format!(
+            "argument {name} is a null pointer, but the call needs {count} \
+            elements"
+        );
         return Err(fail(MPI_ERR_ARG, text));
     }
     Ok(std::slice::from_raw_parts(at, count))
@@ -139,12 +142,12 @@ pub unsafe fn array<'a, T>(name: &str, at: *const T, count: usize) -> Answer<&'a
 /// The same for an array that is written.
 ///
 /// # Safety
-/// `at` points to `count` of T that nobody else uses.
+/// `at` points to `count` of T that only the caller uses.
 pub unsafe fn array_mut<'a, T>(name: &str, at: *mut T, count: usize) -> Answer<&'a mut [T]> {
     if count == 0 {
         return Ok(&mut []);
     }
-    place(name, at)?;
+    not_null(name, at)?;
     Ok(std::slice::from_raw_parts_mut(at, count))
 }
 
@@ -159,10 +162,11 @@ pub unsafe fn text(name: &str, at: *const c_char) -> Answer<String> {
     Ok(std::ffi::CStr::from_ptr(at).to_string_lossy().into_owned())
 }
 
-/// Write a text and its length into an array of `room` characters, cut where it does not fit.
+/// Write a text and its length into an array of `room` characters; the text is cut if it does not
+/// fit.
 ///
 /// # Safety
-/// `at` has `room` characters; `length` is null or a place for an int.
+/// `at` has `room` characters; `length` is null or points to an int.
 pub unsafe fn put_text(
     name: &str,
     at: *mut c_char,
@@ -174,7 +178,7 @@ pub unsafe fn put_text(
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    place(name, at)?;
+    not_null(name, at)?;
     std::ptr::copy_nonoverlapping(text.as_ptr(), at.cast(), end);
     *at.add(end) = 0;
     if !length.is_null() {
@@ -183,7 +187,7 @@ pub unsafe fn put_text(
     Ok(())
 }
 
-/// An array argument of numbers: `int` where it comes from MPI_X, 64 bits where from MPI_X_c.
+/// An array argument of numbers: `int` in MPI_X, 64 bits in MPI_X_c.
 #[derive(Clone, Copy)]
 pub enum Numbers {
     Ints(*const c_int),
@@ -191,7 +195,7 @@ pub enum Numbers {
 }
 
 impl Numbers {
-    /// All of them; the array may be null if it is empty.
+    /// All numbers; the array may be null if it is empty.
     ///
     /// # Safety
     /// It points to `count` numbers.
@@ -204,10 +208,10 @@ impl Numbers {
         }
     }
 
-    /// The same of counts, none of which is negative.
+    /// All numbers as counts, none of which is negative.
     ///
     /// # Safety
-    /// As of `list`.
+    /// As for `list`.
     pub unsafe fn counts(self, name: &str, length: usize) -> Answer<Vec<usize>> {
         let all = self.list(name, length)?;
         all.iter().enumerate().map(|(nth, one)| number(name, nth, *one)).collect()
@@ -219,7 +223,7 @@ fn number(name: &str, nth: usize, value: MPI_Count) -> Answer<usize> {
         .map_err(|_| fail(MPI_ERR_COUNT, format!("{name}[{nth}] is {value}, less than zero")))
 }
 
-/// Where numbers are written to: `int` or 64 bits, as with `Numbers`.
+/// A pointer to results: `int` or 64 bits, like `Numbers`.
 #[derive(Clone, Copy)]
 pub enum Results {
     Ints(*mut c_int),
@@ -227,7 +231,7 @@ pub enum Results {
 }
 
 impl Results {
-    /// Write a result: MPI_UNDEFINED where an int does not hold it, as the standard wants it.
+    /// Write a result; MPI_UNDEFINED if an int cannot hold it, as the standard demands.
     ///
     /// # Safety
     /// It is null, which is refused, or points to a number.
@@ -239,14 +243,14 @@ impl Results {
         }
     }
 
-    /// The number that is there.
+    /// Read the number.
     ///
     /// # Safety
-    /// As of `put`.
+    /// As for `put`.
     pub unsafe fn get(self, name: &str) -> Answer<MPI_Count> {
         match self {
-            Results::Ints(at) => place(name, at).map(|()| MPI_Count::from(*at)),
-            Results::Longs(at) => place(name, at).map(|()| *at),
+            Results::Ints(at) => not_null(name, at).map(|()| MPI_Count::from(*at)),
+            Results::Longs(at) => not_null(name, at).map(|()| *at),
         }
     }
 }

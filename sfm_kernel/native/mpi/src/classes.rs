@@ -1,4 +1,4 @@
-//! Error classes: what each means in words, and those that the program adds.
+//! Error classes: their meanings in words, and those that the program adds.
 
 use std::sync::Mutex;
 
@@ -91,7 +91,7 @@ const CLASSES: &[(&str, c_int, &str)] = &[
     ("MPI_ERR_LASTCODE", MPI_ERR_LASTCODE, "the last predefined code"),
 ];
 
-/// A class or a code that the program added; the place of one that was removed is used again.
+/// A class or a code that the program added; the index of a removed one is reused.
 struct Added {
     class: c_int,
     text: String,
@@ -105,24 +105,24 @@ fn with<T>(use_: impl FnOnce(&mut Vec<Option<Added>>) -> T) -> T {
 }
 
 fn added<T>(code: c_int, use_: impl FnOnce(&Added) -> T) -> Option<T> {
-    let place = usize::try_from(code.checked_sub(FIRST)?).ok()?;
-    with(|all| all.get(place).and_then(Option::as_ref).map(use_))
+    let index = usize::try_from(code.checked_sub(FIRST)?).ok()?;
+    with(|all| all.get(index).and_then(Option::as_ref).map(use_))
 }
 
 fn predefined(code: c_int) -> Option<&'static (&'static str, c_int, &'static str)> {
     CLASSES.iter().find(|(_, value, _)| *value == code)
 }
 
-/// A class of its own, or a code of the class `class`.
+/// Add a new class, or a code of the class `class`.
 pub fn add(class: Option<c_int>) -> Answer<c_int> {
     if let Some(class) = class {
         self::class(class)?;
     }
     with(|all| {
-        let place = all.iter().position(Option::is_none).unwrap_or(all.len());
-        let code = FIRST + place as c_int;
+        let index = all.iter().position(Option::is_none).unwrap_or(all.len());
+        let code = FIRST + index as c_int;
         let added = Added { class: class.unwrap_or(code), text: String::new() };
-        match all.get_mut(place) {
+        match all.get_mut(index) {
             Some(free) => *free = Some(added),
             None => all.push(Some(added)),
         }
@@ -134,17 +134,17 @@ pub fn set_text(code: c_int, text: String) -> Answer {
     change(code, |added| added.text = text)
 }
 
-/// Take back a class (`is_class`) or a code, which has no text and no codes any more.
+/// Remove a class (`is_class`) or a code, which must have no text and no codes.
 pub fn remove(code: c_int, is_class: bool) -> Answer {
     let used = with(|all| all.iter().flatten().filter(|one| one.class == code).count());
     let mut wrong = None;
     change(code, |added| {
-        let own = usize::from(added.class == code);
-        wrong = match (is_class, own) {
+        let itself = usize::from(added.class == code);
+        wrong = match (is_class, itself) {
             (true, 0) => Some("is a code; MPI_Remove_error_code removes it"),
             (false, 1) => Some("is a class; MPI_Remove_error_class removes it"),
             _ if !added.text.is_empty() => Some("has a text; remove that first"),
-            _ if used > own => Some("has codes; remove them first"),
+            _ if used > itself => Some("has codes; remove them first"),
             _ => None,
         };
     })?;
@@ -156,8 +156,8 @@ pub fn remove(code: c_int, is_class: bool) -> Answer {
 }
 
 fn change(code: c_int, change: impl FnOnce(&mut Added)) -> Answer {
-    if let Some(place) = code.checked_sub(FIRST).and_then(|place| usize::try_from(place).ok()) {
-        let done = with(|all| all.get_mut(place).and_then(Option::as_mut).map(change));
+    if let Some(index) = code.checked_sub(FIRST).and_then(|index| usize::try_from(index).ok()) {
+        let done = with(|all| all.get_mut(index).and_then(Option::as_mut).map(change));
         if done.is_some() {
             return Ok(());
         }
@@ -165,8 +165,8 @@ fn change(code: c_int, change: impl FnOnce(&mut Added)) -> Answer {
     Err(fail(
         MPI_ERR_ARG,
         format!(
-            "{code} is no error class or code that MPI_Add_error_class or MPI_Add_error_code \
-             gave; those of the standard cannot be changed"
+            "{code} is not an error class or code of MPI_Add_error_class or MPI_Add_error_code; \
+            those of the standard cannot be changed"
         ),
     ))
 }
@@ -181,11 +181,11 @@ pub fn class(code: c_int) -> Answer<c_int> {
         return Ok(code);
     }
     added(code, |added| added.class).ok_or_else(|| {
-        fail(MPI_ERR_ARG, format!("{code} is no error code: no MPI function returns it"))
+        fail(MPI_ERR_ARG, format!("{code} is not an error code: no MPI function returns it"))
     })
 }
 
-/// `MPI_ERR_RANK: invalid rank`
+/// A text such as `MPI_ERR_RANK: invalid rank`.
 pub fn text(code: c_int) -> Option<String> {
     if let Some((name, _, meaning)) = predefined(code) {
         return Some(format!("{name}: {meaning}"));
@@ -193,7 +193,7 @@ pub fn text(code: c_int) -> Option<String> {
     added(code, |added| added.text.clone())
 }
 
-/// Whether the program has added it: its text is all that there is to say of it.
+/// True if the program has added it: then its text is complete.
 pub fn is_added(code: c_int) -> bool {
     added(code, |_| ()).is_some()
 }

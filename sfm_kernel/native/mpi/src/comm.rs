@@ -1,5 +1,5 @@
-//! Communicators as data: who is in one, and what hangs on it. functions/communicators.rs makes
-//! them, which takes communication.
+//! Communicators as data: their members, and the state attached to them. functions/communicators.rs
+//! makes them, which takes communication.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, RwLock};
@@ -18,28 +18,29 @@ use crate::table::Table;
 use crate::topology::Topology;
 
 pub struct Comm {
-    /// What every message of this communicator carries, so that no other receives it.
+    /// The context in every message of this communicator, so that no other communicator receives
+    /// it.
     pub context: u64,
-    /// The processes whose ranks `rank` counts: of an intercommunicator, the local ones.
+    /// The processes that `rank` counts: the local group of an intercommunicator.
     pub group: Arc<Group>,
     /// This process's rank in `group`.
     pub rank: c_int,
-    /// The other side of an intercommunicator, whose ranks its messages name.
+    /// The remote group of an intercommunicator, whose ranks its messages name.
     pub remote: Option<Arc<Group>>,
     pub topology: Option<Topology>,
     pub errhandler: Attached,
     pub attributes: Attributes,
     pub info: Mutex<Info>,
-    /// For its buffered sends.
+    /// The buffer of its buffered sends.
     pub buffer: Buffer,
-    /// The session that it comes of, or MPI_SESSION_NULL.
+    /// The session that it derives from, or MPI_SESSION_NULL.
     pub session: MPI_Session,
-    /// The next collective's number, of those that block and of the others.
+    /// The numbers of the next blocking and the next non-blocking collective.
     pub collectives: AtomicU32,
     pub begun: AtomicU32,
-    /// Where its processes meet that share memory.
+    /// The combining tree of its processes, if they share memory.
     pub meetings: Meetings,
-    /// Where its processes are, if that is at several sites; from the first collective on.
+    /// The sites of its processes, if there are several; set by the first collective.
     pub sites: OnceLock<Option<Arc<Sites>>>,
     name: Mutex<String>,
 }
@@ -48,18 +49,19 @@ static COMMS: Table<Comm> = Table::new(0x8400_0000);
 /// MPI_COMM_WORLD and MPI_COMM_SELF.
 static PREDEFINED: RwLock<[Option<Arc<Comm>>; 2]> = RwLock::new([None, None]);
 
-/// See `number_anew`.
-static ANEW: AtomicU64 = AtomicU64::new(0);
+/// See `renumber_collectives`.
+static EPOCH: AtomicU64 = AtomicU64::new(0);
 
 /// The first number of collective calls.
 fn first_number() -> u32 {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-    // A million of numbers each, so that what is left of a call before is of no call after.
-    (ANEW.load(Relaxed).wrapping_mul(ODD) >> 55) as u32 * (1 << 20)
+    // A million numbers for each value, so that messages of an aborted call never match a later
+    // one.
+    (EPOCH.load(Relaxed).wrapping_mul(ODD) >> 55) as u32 * (1 << 20)
 }
 
 impl Comm {
-    /// Without topology, attributes and name, and with errors fatal; change what is to be else.
+    /// A communicator without topology, attributes and name, and with MPI_ERRORS_ARE_FATAL.
     pub fn new(context: u64, group: Arc<Group>, rank: c_int) -> Comm {
         Comm {
             context,
@@ -84,12 +86,12 @@ impl Comm {
         self.group.size()
     }
 
-    /// Those whose ranks a message's source or destination counts.
+    /// The group whose ranks are the sources or destinations of messages.
     pub fn peers(&self) -> &Arc<Group> {
         self.remote.as_ref().unwrap_or(&self.group)
     }
 
-    /// All processes: of an intercommunicator the local ones, and then the others.
+    /// All processes: the local group, then the remote group of an intercommunicator.
     pub fn everybody(&self) -> Arc<Group> {
         match &self.remote {
             None => self.group.clone(),
@@ -105,7 +107,7 @@ impl Comm {
         name
     }
 
-    /// What MPI_Comm_get_name says: empty until it is set.
+    /// The name that MPI_Comm_get_name returns: empty before it is set.
     pub fn given_name(&self) -> String {
         self.name.lock().expect("no panic under the lock").clone()
     }
@@ -115,12 +117,12 @@ impl Comm {
     }
 }
 
-/// A handle for a new communicator.
+/// The handle of a new communicator.
 pub fn open(comm: Comm) -> MPI_Comm {
     COMMS.insert(Arc::new(comm))
 }
 
-/// Set the predefined ones, at MPI_Init.
+/// Set the predefined communicators, in MPI_Init.
 pub fn start(world: Comm, alone: Comm) {
     world.set_name("MPI_COMM_WORLD".into());
     alone.set_name("MPI_COMM_SELF".into());
@@ -128,7 +130,7 @@ pub fn start(world: Comm, alone: Comm) {
         [Some(Arc::new(world)), Some(Arc::new(alone))];
 }
 
-/// MPI_COMM_WORLD is of other processes from now on.
+/// Replace MPI_COMM_WORLD by one of other processes.
 pub fn renew(context: u64, group: Arc<Group>, rank: c_int) {
     let mut predefined = PREDEFINED.write().expect("no panic under the lock");
     let mut world = Comm::new(context, group, rank);
@@ -139,32 +141,32 @@ pub fn renew(context: u64, group: Arc<Group>, rank: c_int) {
     predefined[0] = Some(Arc::new(world));
 }
 
-/// Give the predefined ones back, at MPI_Finalize.
+/// Remove the predefined communicators, in MPI_Finalize.
 pub fn finish() {
     *PREDEFINED.write().expect("no panic under the lock") = [None, None];
 }
 
-/// The communicator of a handle; the error names what is wrong with it.
+/// The communicator of a handle; the error says what is wrong with the handle.
 pub fn get(handle: MPI_Comm) -> Answer<Arc<Comm>> {
     let found = match handle {
         MPI_COMM_WORLD | MPI_COMM_SELF => {
-            let place = (handle - MPI_COMM_WORLD) as usize;
-            PREDEFINED.read().expect("no panic under the lock")[place].clone()
+            let index = (handle - MPI_COMM_WORLD) as usize;
+            PREDEFINED.read().expect("no panic under the lock")[index].clone()
         }
         _ => COMMS.get(handle),
     };
     found.ok_or_else(|| wrong(handle))
 }
 
-/// The same where the function takes intracommunicators only.
+/// The same for functions that take intracommunicators only.
 pub fn intra(handle: MPI_Comm) -> Answer<Arc<Comm>> {
     let comm = get(handle)?;
     if comm.remote.is_none() {
         return Ok(comm);
     }
     let text = format!(
-        "{} is an intercommunicator, which this function does not take; MPI_Intercomm_merge makes \
-         one group of both",
+        "{} is an intercommunicator, which this function does not accept; MPI_Intercomm_merge \
+        merges its two groups",
         comm.name()
     );
     Err(fail(MPI_ERR_COMM, text))
@@ -173,33 +175,32 @@ pub fn intra(handle: MPI_Comm) -> Answer<Arc<Comm>> {
 #[cold]
 fn wrong(handle: MPI_Comm) -> crate::errors::Failure {
     if [MPI_COMM_WORLD, MPI_COMM_SELF].contains(&handle) {
-        let text = "MPI_COMM_WORLD and MPI_COMM_SELF are there between MPI_Init and MPI_Finalize; \
-                    sessions make communicators with MPI_Comm_create_from_group";
+        let text = "MPI_COMM_WORLD and MPI_COMM_SELF exist between MPI_Init and MPI_Finalize; \
+            sessions make communicators with MPI_Comm_create_from_group";
         return fail(MPI_ERR_COMM, text);
     }
     let text = if handle == MPI_COMM_NULL {
-        "argument comm is MPI_COMM_NULL; this process is perhaps no member: MPI_Comm_split with \
-         MPI_UNDEFINED, or MPI_Comm_create with a group that lacks it, gives that"
+        "argument comm is MPI_COMM_NULL; perhaps this process is not a member: MPI_Comm_split \
+        with MPI_UNDEFINED, or MPI_Comm_create with a group that lacks it, returns MPI_COMM_NULL"
             .into()
     } else {
-        format!("argument comm ({handle:#010x}) is no communicator, or one that was freed")
+        format!("argument comm ({handle:#010x}) is not a communicator, or was freed")
     };
     fail(MPI_ERR_COMM, text)
 }
 
-/// The one whose messages have this context (`engine::messages`).
+/// The communicator whose messages have this context (`engine::messages`).
 pub fn of_messages(context: u64) -> Option<Arc<Comm>> {
     let mut predefined = PREDEFINED.read().expect("no panic under the lock").clone().into_iter();
     let is_it = |comm: &Arc<Comm>| engine::messages(comm.context) == context;
     predefined.by_ref().flatten().find(is_it).or_else(|| COMMS.all().into_iter().find(is_it))
 }
 
-/// Number the collective calls of all communicators anew, the same way at all processes that are told
-/// the same word: a cell was stopped, or has failed, and some were further than others. So it is with
-/// communicators that are made later. False where the word is no larger than the last one: nothing
-/// changes then.
-pub fn number_anew(word: u64) -> bool {
-    if ANEW.fetch_max(word, Relaxed) >= word {
+/// Renumber the collective calls of all communicators, now and in future, identically at all
+/// processes that get the same `word`: a cell was stopped or has failed, and some processes were
+/// further than others. False, and no change, unless the word is larger than the last one.
+pub fn renumber_collectives(word: u64) -> bool {
+    if EPOCH.fetch_max(word, Relaxed) >= word {
         return false;
     }
     let predefined = PREDEFINED.read().expect("no panic under the lock").clone();
@@ -210,7 +211,7 @@ pub fn number_anew(word: u64) -> bool {
     true
 }
 
-/// Take the handle out of use. Who still holds the communicator (a pending operation) keeps it.
+/// Free the handle. A pending operation that uses the communicator keeps it alive.
 pub fn release(handle: MPI_Comm) -> Answer<Arc<Comm>> {
     if [MPI_COMM_WORLD, MPI_COMM_SELF].contains(&handle) {
         let text = "MPI_COMM_WORLD and MPI_COMM_SELF cannot be freed; MPI_Finalize ends them";

@@ -1,4 +1,4 @@
-//! What a message is made of: some memory, and where its bytes lie there.
+//! The data of a message: some memory, and the layout of its bytes.
 
 use std::ops::Range;
 
@@ -10,25 +10,25 @@ use crate::datatype::{self, copying, Held};
 use crate::errors::Answer;
 use crate::handles::*;
 
-/// Memory that a message comes from or goes to. The user's, who leaves it alone meanwhile.
+/// The memory of a message's data. It is the user's, who leaves it alone meanwhile.
 #[derive(Clone)]
 pub struct Data {
     at: *mut u8,
     /// Bytes of the message, without gaps.
     length: usize,
-    /// Where they lie, if not in a row from `at` on.
+    /// The layout; None for contiguous bytes at `at`.
     layout: Option<Layout>,
-    /// Of the layout's bytes, the first of the message.
+    /// The offset of the message's first byte in the layout's bytes.
     first: usize,
 }
 
-// SAFETY: an address; who reads or writes there says why it may.
+// SAFETY: an address; each reader or writer gives its own reason.
 unsafe impl Send for Data {}
 // SAFETY: as above.
 unsafe impl Sync for Data {}
 
 impl Data {
-    /// Bytes in a row.
+    /// Contiguous bytes.
     pub fn bytes(at: *mut u8, length: usize) -> Data {
         Data { at, length, layout: None, first: 0 }
     }
@@ -42,7 +42,7 @@ impl Data {
         }
     }
 
-    /// What lies as a layout says, from `at` on.
+    /// Bytes laid out from `at` on.
     pub fn laid_out(at: *mut u8, layout: Layout) -> Data {
         match layout.as_run() {
             Some((offset, length)) => Data::bytes(at.wrapping_offset(offset), length),
@@ -50,7 +50,7 @@ impl Data {
         }
     }
 
-    /// What the arguments of a call say.
+    /// The buffer that a call's arguments describe.
     pub fn of(
         name: &str,
         at: *const c_void,
@@ -64,22 +64,23 @@ impl Data {
         Ok(Data::items(at, count, &datatype))
     }
 
-    /// The same where the message may have nobody at its other end: then it needs no datatype.
-    pub fn unless_nobody(
+    /// The same; if the other end of the message is MPI_PROC_NULL, `datatype` may be
+    /// MPI_DATATYPE_NULL.
+    pub fn unless_no_process(
         name: &str,
         at: *const c_void,
         count: MPI_Count,
         datatype: MPI_Datatype,
-        nobody: bool,
+        no_process: bool,
     ) -> Answer<Data> {
         match datatype {
-            MPI_DATATYPE_NULL if nobody => Ok(Data::bytes(std::ptr::null_mut(), 0)),
+            MPI_DATATYPE_NULL if no_process => Ok(Data::bytes(std::ptr::null_mut(), 0)),
             _ => Data::of(name, at, count, datatype),
         }
     }
 
     /// This range of its bytes.
-    pub fn part(&self, range: Range<usize>) -> Data {
+    pub fn slice(&self, range: Range<usize>) -> Data {
         let (length, first) = (range.len(), self.first + range.start);
         match &self.layout {
             None => Data::bytes(self.at.wrapping_add(range.start), length),
@@ -87,69 +88,71 @@ impl Data {
         }
     }
 
-    /// Bytes that it holds, without gaps.
+    /// The number of bytes, without gaps.
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Where they are, if they lie in a row.
+    /// The address of the bytes, if they are contiguous.
     pub fn contiguous(&self) -> Option<*mut u8> {
         self.layout.is_none().then_some(self.at)
     }
 
-    /// The bytes in a row.
+    /// The bytes, packed.
     ///
     /// # Safety
-    /// The memory is there.
+    /// The memory is valid.
     pub unsafe fn pack(&self) -> Vec<u8> {
         let mut packed = Vec::new();
         // SAFETY: as the caller promises.
-        unsafe { self.pack_part(0..self.length, &mut packed) };
+        unsafe { self.pack_range(0..self.length, &mut packed) };
         packed
     }
 
-    /// Copy these bytes to where others are to be, which have at least as much room.
+    /// Copy these bytes to `to`, which has room for at least as many.
     ///
     /// # Safety
-    /// Both are there.
+    /// Both are valid memory.
     pub unsafe fn copy_to(&self, to: &Data) {
         // SAFETY: as the caller promises.
         unsafe {
             match (self.contiguous(), to.contiguous()) {
                 (Some(from), Some(to)) => to.copy_from(from, self.length),
-                (Some(from), None) => to.put_part(0, std::slice::from_raw_parts(from, self.length)),
-                (None, _) => to.put_part(0, &self.pack()),
+                (Some(from), None) => {
+                    to.unpack_at(0, std::slice::from_raw_parts(from, self.length))
+                }
+                (None, _) => to.unpack_at(0, &self.pack()),
             }
         }
     }
 
-    /// Which of the layout's bytes a range of ours is.
-    fn placed(&self, range: Range<usize>) -> Range<usize> {
+    /// The layout's bytes of a range of ours.
+    fn in_layout(&self, range: Range<usize>) -> Range<usize> {
         self.first + range.start..self.first + range.end
     }
 
-    /// Put bytes to the places that those from `first` on have.
+    /// Unpack bytes from offset `first` on.
     ///
     /// # Safety
-    /// As of `fill`; there are as many.
-    pub unsafe fn put_part(&self, first: usize, bytes: &[u8]) {
+    /// As for `fill`; there is room for all.
+    pub unsafe fn unpack_at(&self, first: usize, bytes: &[u8]) {
         let range = first..(first + bytes.len()).min(self.length);
         // SAFETY: as the caller promises.
         unsafe {
             match &self.layout {
                 None => self.at.wrapping_add(first).copy_from(bytes.as_ptr(), range.len()),
                 Some(layout) => {
-                    copying::unpack(layout, self.at, self.placed(range), bytes.as_ptr());
+                    copying::unpack(layout, self.at, self.in_layout(range), bytes.as_ptr());
                 }
             }
         }
     }
 
-    /// The bytes of a range in a row.
+    /// Pack a range of the bytes.
     ///
     /// # Safety
-    /// The memory is there.
-    pub unsafe fn pack_part(&self, range: Range<usize>, packed: &mut Vec<u8>) {
+    /// The memory is valid.
+    pub unsafe fn pack_range(&self, range: Range<usize>, packed: &mut Vec<u8>) {
         packed.reserve(range.len());
         // SAFETY: as the caller promises; there is room, and all of it is written.
         unsafe {
@@ -157,24 +160,24 @@ impl Data {
             let length = packed.len() + range.len();
             match &self.layout {
                 None => to.copy_from_nonoverlapping(self.at.wrapping_add(range.start), range.len()),
-                Some(layout) => copying::pack(layout, self.at, self.placed(range.clone()), to),
+                Some(layout) => copying::pack(layout, self.at, self.in_layout(range.clone()), to),
             }
             packed.set_len(length);
         }
     }
 
-    /// Where the bytes of a range lie, told to `visitor` in their order.
+    /// Visit the runs of a range of the bytes in order.
     pub fn visit(&self, range: Range<usize>, visitor: &mut impl Visitor) {
         match &self.layout {
             None => visitor.run(self.at as isize + range.start as isize, range.len()),
-            Some(layout) => layout.visit(self.at as isize, self.placed(range), visitor),
+            Some(layout) => layout.visit(self.at as isize, self.in_layout(range), visitor),
         }
     }
 
-    /// Put a message's bytes to their places, as many as there is room for.
+    /// Unpack a message's bytes, as many as there is room for.
     ///
     /// # Safety
-    /// The memory is there, and nobody else uses it.
+    /// The memory is valid, and only the caller uses it.
     pub unsafe fn fill(&self, payload: Payload<'_>) {
         let Payload(first, second) = payload;
         let middle = first.len().min(self.length);

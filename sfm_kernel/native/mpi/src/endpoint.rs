@@ -1,4 +1,5 @@
-//! This process's end of the world, as the engine needs it: the others by their numbers.
+//! This process's endpoint in its world, with the other processes by their numbers, as the engine
+//! needs it.
 
 use std::collections::HashMap;
 use std::fs;
@@ -9,30 +10,32 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::{json, Value};
 use sfm_endpoint::directory::is_alive;
 use sfm_endpoint::guest::{self, Guest};
-use sfm_endpoint::{Endpoint as Whole, JoinRequest, Kind, Member, Name, Result, Surroundings};
+use sfm_endpoint::{
+    Endpoint as SfmEndpoint, JoinRequest, Kind, Member, Name, Result, Surroundings,
+};
 use sfm_native::calls::Channel;
 use sfm_native::core::Core;
 
 use crate::errors::{self, fail, Answer, Failure};
 use crate::handles::*;
 use crate::home::{Found, Home};
-use crate::process::{self, Own};
+use crate::process::{self, Identity};
 use crate::{host, launcher};
 
 pub struct Endpoint {
-    whole: Whole,
-    own: &'static Own,
-    /// Those that this process has had to do with, by number.
+    inner: SfmEndpoint,
+    identity: &'static Identity,
+    /// The processes that this one has communicated with, by number.
     members: Mutex<HashMap<usize, Member>>,
     /// Other launches that it has met, by number.
-    guest: Mutex<HashMap<usize, Arc<Guest>>>,
+    guests: Mutex<HashMap<usize, Arc<Guest>>>,
     met: Arc<AtomicBool>,
 }
 
-/// The program around calls that wait.
+/// The program's surroundings, with a note about other launches.
 struct Around {
     program: Box<dyn Surroundings>,
-    /// It has to do with another launch.
+    /// True once it has met another launch.
     met: Arc<AtomicBool>,
 }
 
@@ -57,19 +60,20 @@ impl Surroundings for Around {
         self.program.site()
     }
 
-    /// Nobody who sees one world alone can say what those of another one will do.
+    /// An observer of one world cannot predict the processes of another: add that world as a
+    /// bystander.
     fn bystanders(&self) -> String {
-        let own = self.program.bystanders();
+        let bystanders = self.program.bystanders();
         if !self.met.load(Ordering::Acquire) {
-            return own;
+            return bystanders;
         }
-        let mut told: Vec<Value> = serde_json::from_str(&own).unwrap_or_default();
-        told.push(json!(["world", "another launch", "", 0, null]));
-        Value::from(told).to_string()
+        let mut bystanders: Vec<Value> = serde_json::from_str(&bystanders).unwrap_or_default();
+        bystanders.push(json!(["world", "another launch", "", 0, null]));
+        Value::from(bystanders).to_string()
     }
 }
 
-/// What went wrong with the world, as an error of MPI.
+/// An error of the world as an MPI error.
 pub fn failure(error: sfm_endpoint::Error) -> Failure {
     let code = match error.kind {
         Kind::PeerLost | Kind::WorldGone | Kind::MessagesLost => MPI_ERR_PROC_ABORTED,
@@ -81,53 +85,53 @@ pub fn failure(error: sfm_endpoint::Error) -> Failure {
 }
 
 impl Endpoint {
-    /// Join the world that the environment names; without a launcher, be a world of one. `times`:
-    /// how often this process has joined and left before, as all others have.
+    /// Join the world that the environment names; without a launcher, a world of one process.
+    /// `times`: how often this process, like all others, has joined and left before.
     pub fn join(times: u32) -> Answer<Endpoint> {
-        let own = process::read()?;
+        let identity = process::read()?;
         let world = match times {
-            0 => own.world.clone(),
-            times => format!("{}.{times}", own.world),
+            0 => identity.world.clone(),
+            times => format!("{}.{times}", identity.world),
         };
-        let nth = process::nth(own.number() as usize).expect("of its own launch");
+        let nth = process::nth(identity.number() as usize).expect("of its own launch");
         let request = JoinRequest { rank: Some(nth), ..JoinRequest::default() };
-        let size = Some(own.launched() as u64);
+        let size = Some(identity.launched() as u64);
         let met = Arc::new(AtomicBool::new(false));
         let around = Box::new(Around { program: host::surroundings(), met: met.clone() });
-        let whole = Whole::join(&world, &request, size, around).map_err(failure)?;
-        let (members, guest) = Default::default();
-        Ok(Endpoint { whole, own, members, guest, met })
+        let inner = SfmEndpoint::join(&world, &request, size, around).map_err(failure)?;
+        let (members, guests) = Default::default();
+        Ok(Endpoint { inner, identity, members, guests, met })
     }
 
     fn members(&self) -> MutexGuard<'_, HashMap<usize, Member>> {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A process as the directory knows it; None where it has not joined, or has left.
+    /// A process's entry in the directory; None if it has not joined, or has left.
     fn member(&self, process: usize) -> Option<Member> {
         if let Some(known) = self.members().get(&process) {
             return Some(known.clone());
         }
-        let (launch, nth) = process::parts(process);
+        let (launch, nth) = process::launch_and_index(process);
         let found = match process::nth(process) {
-            Some(_) => self.whole.lookup(&process::shown(process)).ok()??,
+            Some(_) => self.inner.lookup(&process::shown(process)).ok()??,
             None => self.guest(launch)?.lookup(nth as i64)?,
         };
         self.members().insert(process, found.clone());
         Some(found)
     }
 
-    /// Another launch, in whose world this process is a guest from now on.
+    /// Another launch; from now on this process is a guest in its world.
     fn guest(&self, launch: usize) -> Option<Arc<Guest>> {
-        let mut all = self.guest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.guests.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = all.get(&launch) {
             return Some(known.clone());
         }
-        let worlds = fs::read_dir(self.whole.folder().parent()?).ok()?.flatten();
+        let worlds = fs::read_dir(self.inner.folder().parent()?).ok()?.flatten();
         let is_it = |name: &str| process::is_world_of(name, launch);
         let mut worlds = worlds.filter(|one| one.file_name().to_str().is_some_and(is_it));
         let world = worlds.find(|one| guest::is_inhabited(&one.path()))?.file_name();
-        let made = Arc::new(Guest::visit(&self.whole, world.to_str()?).ok()?);
+        let made = Arc::new(Guest::visit(&self.inner, world.to_str()?).ok()?);
         all.insert(launch, made.clone());
         self.met.store(true, Ordering::Release);
         Some(made)
@@ -136,15 +140,15 @@ impl Endpoint {
 
 impl Home for Endpoint {
     fn core(&self) -> &Arc<Core> {
-        self.whole.core()
+        self.inner.core()
     }
 
     fn surroundings(&self) -> &dyn Surroundings {
-        self.whole.surroundings()
+        self.inner.surroundings()
     }
 
     fn folder(&self) -> &Path {
-        self.whole.folder()
+        self.inner.folder()
     }
 
     fn uid(&self, process: usize) -> u128 {
@@ -157,18 +161,18 @@ impl Home for Endpoint {
             return Found::NotYet;
         }
         if process::nth(process).is_none() {
-            let launch = process::parts(process).0;
+            let launch = process::launch_and_index(process).0;
             let (guest, member) = (self.guest(launch), self.member(process));
-            let made = guest.zip(member).map(|(guest, one)| guest.sender(&self.whole, &one));
+            let made = guest.zip(member).map(|(guest, one)| guest.sender(&self.inner, &one));
             return made
                 .and_then(Result::ok)
                 .map_or(Found::Lost, |one| Found::Channel(Channel::Ring(one)));
         }
-        let route = self.whole.route(&process::shown(process));
+        let route = self.inner.route(&process::shown(process));
         route.map_or(Found::Lost, |route| Found::Channel(route.channel().clone()))
     }
 
-    /// Those of another launch are in a folder of their own.
+    /// Another launch has a folder of its own.
     fn is_near(&self, process: usize) -> bool {
         process::nth(process).is_some()
     }
@@ -178,18 +182,19 @@ impl Home for Endpoint {
             Some(member) if process::nth(process).is_none() => {
                 !is_alive(Path::new(&member.segment))
             }
-            Some(member) => !self.whole.alive(&member),
+            Some(member) => !self.inner.alive(&member),
             None if process::nth(process).is_none() => true,
-            None => self.whole.who_left(&process::shown(process)).is_some(),
+            None => self.inner.who_left(&process::shown(process)).is_some(),
         }
     }
 
     fn gather(&self) -> Answer {
-        // Before the others are waited for: the launcher tells who waits for one that never comes.
-        launcher::tell(launcher::STARTED, 0, "");
-        let all: Vec<_> = self.own.everybody().into_iter().map(|one| one as usize).collect();
+        // Before waiting for the others: so the launcher can report that they wait for one that
+        // never comes.
+        launcher::report(launcher::STARTED, 0, "");
+        let all: Vec<_> = self.identity.everybody().into_iter().map(|one| one as usize).collect();
         let names: Vec<Name> = all.iter().map(|process| process::shown(*process)).collect();
-        self.whole.wait_for(&names, None).map_err(failure)?;
+        self.inner.wait_for(&names, None).map_err(failure)?;
         for (process, name) in all.into_iter().zip(names) {
             if self.member(process).is_none() {
                 let text = format!("process {name} has ended before MPI_Init");
@@ -205,8 +210,8 @@ impl Home for Endpoint {
 
     /// Leave the world, and those in which this process is a guest.
     fn leave(&self) {
-        self.whole.leave();
-        let mut all = self.guest.lock().unwrap_or_else(PoisonError::into_inner);
+        self.inner.leave();
+        let mut all = self.guests.lock().unwrap_or_else(PoisonError::into_inner);
         for (_, one) in all.drain() {
             if let Some(one) = Arc::into_inner(one) {
                 one.leave();

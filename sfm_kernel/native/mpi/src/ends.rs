@@ -1,13 +1,13 @@
-//! Where messages of a communicator go to and come from, as the engine says it.
+//! The ends of a communicator's messages in the engine's terms.
 
 use crate::checks;
 use crate::comm::Comm;
-use crate::engine::{self, From, To, Wanted, What};
+use crate::engine::{self, From, Pattern, To, What};
 use crate::errors::Answer;
 use crate::handles::*;
-use crate::left;
+use crate::unfinished;
 
-/// The other end of a send; None for MPI_PROC_NULL.
+/// The destination of a send; None for MPI_PROC_NULL.
 pub fn to(comm: &Comm, dest: c_int, tag: c_int) -> Answer<Option<To>> {
     checks::destination(comm, dest)?;
     checks::tag(tag)?;
@@ -21,12 +21,12 @@ pub fn to(comm: &Comm, dest: c_int, tag: c_int) -> Answer<Option<To>> {
         source: comm.rank,
         tag,
         what: What::Message,
-        site: left::site(),
+        site: unfinished::site(),
     }))
 }
 
-/// Which messages a receive takes; None for MPI_PROC_NULL.
-pub fn wanted(comm: &Comm, source: c_int, tag: c_int) -> Answer<Option<Wanted>> {
+/// The messages that a receive matches; None for MPI_PROC_NULL.
+pub fn pattern(comm: &Comm, source: c_int, tag: c_int) -> Answer<Option<Pattern>> {
     checks::source(comm, source)?;
     checks::tag_or_any(tag)?;
     if source == MPI_PROC_NULL {
@@ -34,7 +34,7 @@ pub fn wanted(comm: &Comm, source: c_int, tag: c_int) -> Answer<Option<Wanted>> 
     }
     let members = &comm.peers().members;
     let from = (source != MPI_ANY_SOURCE).then(|| members[source as usize] as usize);
-    Ok(Some(Wanted {
+    Ok(Some(Pattern {
         context: engine::messages(comm.context),
         source,
         tag,
@@ -43,9 +43,9 @@ pub fn wanted(comm: &Comm, source: c_int, tag: c_int) -> Answer<Option<Wanted>> 
     }))
 }
 
-/// Whose death makes waiting for such a message useless.
-pub fn from<'a>(comm: &'a Comm, wanted: &Wanted) -> From<'a> {
-    match wanted.from {
+/// The processes whose death makes waiting for such a message useless.
+pub fn from<'a>(comm: &'a Comm, pattern: &Pattern) -> From<'a> {
+    match pattern.from {
         Some(rank) => From::One(rank),
         None => From::Any(&comm.peers().members),
     }

@@ -1,4 +1,4 @@
-//! Error handlers: MPI_ERRORS_ARE_FATAL until the program wants another.
+//! Error handlers: MPI_ERRORS_ARE_FATAL until the program sets another.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::handles::*;
 use crate::table::Table;
 use crate::{classes, comm, session, window};
 
-/// What the program gave to one of the MPI_X_create_errhandler.
+/// The function that the program gave to an MPI_X_create_errhandler.
 #[derive(Clone, Copy)]
 pub enum Handler {
     Comm(MPI_Comm_errhandler_function),
@@ -20,7 +20,7 @@ pub enum Handler {
 
 static HANDLERS: Table<Handler> = Table::new(0x9400_0000);
 
-/// The handler of one object. It holds a reference to the handle.
+/// The error handler of one object. It holds a reference to the handle.
 pub struct Attached(AtomicHandle);
 
 impl Attached {
@@ -28,24 +28,24 @@ impl Attached {
         Attached::with(MPI_ERRORS_ARE_FATAL)
     }
 
-    /// With one of the predefined ones.
+    /// A predefined handler.
     pub const fn with(handle: MPI_Errhandler) -> Attached {
         Attached(AtomicHandle::new(handle))
     }
 
-    /// A new communicator inherits.
+    /// The handler that a new communicator inherits.
     pub fn copy(&self) -> Attached {
         let handle = self.0.load(Relaxed);
         HANDLERS.retain(handle);
         Attached(AtomicHandle::new(handle))
     }
 
-    /// The handle, without a reference of its own.
+    /// The handle, without a reference.
     pub fn current(&self) -> MPI_Errhandler {
         self.0.load(Relaxed)
     }
 
-    /// The handle, as one more reference for the program, which may free it.
+    /// The handle with one more reference for the program, which may free it.
     pub fn get(&self) -> MPI_Errhandler {
         let handle = self.0.load(Relaxed);
         HANDLERS.retain(handle);
@@ -91,13 +91,13 @@ fn known(handle: MPI_Errhandler) -> Answer {
     ))
 }
 
-/// What the program says with a function such as MPI_Comm_call_errhandler.
+/// Call the handler on behalf of a function such as MPI_Comm_call_errhandler.
 pub fn call(function: &str, code: c_int, on: On) {
     let class = classes::text(code).unwrap_or_else(|| format!("error code {code}"));
     handle(code, &format!("{function}: {class}"), Some(on));
 }
 
-/// The handler of an object, if that is there.
+/// The handler of an object, if the object exists.
 fn of(on: On) -> Option<MPI_Errhandler> {
     match on {
         On::Comm(handle) => comm::get(handle).ok().map(|comm| comm.errhandler.current()),
@@ -108,17 +108,17 @@ fn of(on: On) -> Option<MPI_Errhandler> {
     }
 }
 
-/// Call the handler of the object, or the one for errors that belong to none.
+/// Call the handler of the object, or the one for errors without an object.
 pub fn handle(code: c_int, text: &str, on: Option<On>) {
-    let own = on.and_then(of);
-    let handler = own.unwrap_or_else(without_object);
+    let found = on.and_then(of);
+    let handler = found.unwrap_or_else(without_object);
     if handler == MPI_ERRORS_RETURN {
         return;
     }
-    let comm = on.filter(|_| own.is_some()).and_then(On::comm);
+    let comm = on.filter(|_| found.is_some()).and_then(On::comm);
     let (mut code, end) = (code, std::ptr::null_mut::<c_void>());
     // SAFETY, of each: the program gave this function for this use; it gets a handle and the code,
-    // and the null ends what it may read beyond them.
+    // and the null ends the variable arguments.
     match (HANDLERS.get(handler).as_deref(), on) {
         (Some(Handler::Comm(Some(function))), _) => unsafe {
             function(&mut comm.unwrap_or(MPI_COMM_SELF), &mut code, end);
@@ -139,8 +139,8 @@ pub fn handle(code: c_int, text: &str, on: Option<On>) {
     }
 }
 
-/// Where errors go that belong to no object. Before version 4 of the standard that was
-/// MPI_COMM_WORLD's handler; from then on it is MPI_COMM_SELF's, which wins here once it was set.
+/// The handler of errors without an object. Before version 4 of the standard it was
+/// MPI_COMM_WORLD's; since then it is MPI_COMM_SELF's, which takes precedence here once it is set.
 fn without_object() -> MPI_Errhandler {
     let of = |comm| comm::get(comm).map_or(MPI_ERRORS_ARE_FATAL, |c| c.errhandler.0.load(Relaxed));
     match of(MPI_COMM_SELF) {

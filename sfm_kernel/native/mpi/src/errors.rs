@@ -1,7 +1,7 @@
-//! What a call that failed says, and to whom: classes, codes, texts, error handlers.
+//! Failed calls: classes, codes, texts, error handlers.
 //!
 //! An error's code is its class, so that `if (rc == MPI_ERR_RANK)` works as well as
-//! MPI_Error_class. MPI_Error_string adds what this thread's last error of that class said.
+//! MPI_Error_class. MPI_Error_string appends the text of this thread's last error of that class.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use std::fmt;
 use crate::handles::*;
 use crate::{classes, comm, errhandlers, world};
 
-/// What a function answers; a failure goes to the error handler of the communicator.
+/// A function's result; a failure goes to the object's error handler.
 pub type Answer<T = ()> = Result<T, Failure>;
 
 #[derive(Debug)]
@@ -19,12 +19,13 @@ pub struct Failure {
     pub code: c_int,
     /// One or two sentences, without the function's name: what is wrong, and what to do next.
     pub text: String,
-    /// Whose error handler is asked, where the arguments do not say (a request's communicator).
+    /// The object whose error handler is called, if it is not an argument (a request's
+    /// communicator).
     pub on: Option<On>,
 }
 
-/// The code of a call that the program has interrupted, by a signal's handler that ends it. No error
-/// handler hears of that: what comes of it is the program's own.
+/// The code of a call that the program has interrupted by a signal handler that ends it. No error
+/// handler is called: the rest is the program's decision.
 pub const INTERRUPTED: c_int = -1;
 
 /// An object with an error handler.
@@ -32,10 +33,11 @@ pub const INTERRUPTED: c_int = -1;
 pub enum On {
     Comm(MPI_Comm),
     Win(MPI_Win),
-    /// The handle, which is a pointer; that of MPI_FILE_NULL hears of files that could not be opened.
+    /// The handle, which is a pointer; MPI_FILE_NULL's handler gets the errors of files that could
+    /// not be opened.
     File(usize),
     Session(MPI_Session),
-    /// None yet: the handler that the one to be made would have.
+    /// An object that does not exist yet, with this handler.
     Handler(MPI_Errhandler),
 }
 
@@ -48,7 +50,7 @@ impl On {
     }
 }
 
-/// `Err(fail(MPI_ERR_RANK, format!(…)))`
+/// Used as `Err(fail(MPI_ERR_RANK, format!(…)))`.
 pub fn fail(code: c_int, text: impl Into<String>) -> Failure {
     Failure { code, text: text.into(), on: None }
 }
@@ -58,7 +60,7 @@ impl Failure {
         Failure { on: Some(object), ..self }
     }
 
-    /// Ask the error handler. Returns the code, unless that handler ends the program.
+    /// Call the error handler. Returns the code, unless the handler ends the program.
     #[cold]
     pub fn raise(self, function: &str, on: Option<On>) -> c_int {
         if self.code == INTERRUPTED {
@@ -69,7 +71,7 @@ impl Failure {
         self.code
     }
 
-    /// The text, which is kept for MPI_Error_string.
+    /// Store the text for MPI_Error_string, and return it.
     pub fn note(&self, function: &str) -> String {
         let text = format!("{function}: {}", self.text);
         TEXTS.with_borrow_mut(|texts| texts.insert(self.code, text.clone()));
@@ -87,7 +89,7 @@ thread_local! {
     static TEXTS: RefCell<HashMap<c_int, String>> = RefCell::new(HashMap::new());
 }
 
-/// What MPI_Error_string says, at most MPI_MAX_ERROR_STRING - 1 bytes.
+/// The text of MPI_Error_string, at most MPI_MAX_ERROR_STRING - 1 bytes.
 pub fn string(code: c_int) -> Option<String> {
     let class = classes::text(code)?;
     let last = TEXTS.with_borrow(|texts| texts.get(&code).cloned());
@@ -101,7 +103,7 @@ pub fn string(code: c_int) -> Option<String> {
     Some(text)
 }
 
-/// Say what happened and end all processes of the program.
+/// Print the error and end all processes of the program.
 pub fn fatal(code: c_int, text: &str, comm: Option<MPI_Comm>) -> ! {
     let name = comm.and_then(|handle| comm::get(handle).ok()).map(|comm| comm.name());
     let class = Some(classes::name(code)).filter(|_| code != MPI_ERR_OTHER);

@@ -1,4 +1,4 @@
-//! Generalized requests: operations of the program's own, which it ends itself.
+//! Generalized requests: operations that the program defines and ends itself.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,7 +11,8 @@ pub struct Generalized {
     query: MPI_Grequest_query_function,
     free: MPI_Grequest_free_function,
     cancel: MPI_Grequest_cancel_function,
-    /// The program's, handed to all three; an address, so that it may cross threads.
+    /// The program's extra state, passed to all three functions; an address, so that it may cross
+    /// threads.
     extra: usize,
     done: AtomicBool,
 }
@@ -35,7 +36,7 @@ impl Generalized {
         self.done.load(Ordering::Acquire)
     }
 
-    /// The program has ended it, perhaps in another thread than the one that waits.
+    /// The program has ended it, perhaps in another thread than the waiting one.
     pub fn end(&self) {
         self.done.store(true, Ordering::Release);
         if let Some(engine) = running() {
@@ -43,7 +44,7 @@ impl Generalized {
         }
     }
 
-    /// What the program says of it.
+    /// The outcome according to the program.
     pub fn query(&self) -> Outcome {
         let mut outcome = Outcome::of_send();
         if let Some(query) = self.query {
@@ -53,13 +54,13 @@ impl Generalized {
         outcome
     }
 
-    /// Let the program free what it has made for it; what that function returns.
+    /// Call the program's function that frees its state; returns its code.
     pub fn free(&self) -> c_int {
         // SAFETY: as in `query`.
         self.free.map_or(MPI_SUCCESS, |free| unsafe { kept(|| free(self.extra())) })
     }
 
-    /// Let the program cancel it; what that function returns.
+    /// Call the program's function that cancels; returns its code.
     pub fn cancel(&self) -> c_int {
         let done = c_int::from(self.is_done());
         // SAFETY: as in `query`.

@@ -1,19 +1,20 @@
-//! Graphs: of all processes, known to each of them, or only of what goes into and out of each.
+//! Graphs: one that every process knows completely, or one of which each process knows its own
+//! edges.
 
 use crate::checks;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 
-/// As MPI_Graph_create takes it.
+/// A graph in the form of MPI_Graph_create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Graph {
-    /// Of each process, where the neighbours of the next one begin in `edges`.
+    /// For each process, the end of its neighbours in `edges`.
     pub index: Vec<c_int>,
     pub edges: Vec<c_int>,
 }
 
 impl Graph {
-    /// How many edges an index means; an error where it does not rise.
+    /// The number of edges that an index implies; an error if the index decreases.
     pub fn length(index: &[c_int]) -> Answer<usize> {
         let before = |at: usize| if at == 0 { 0 } else { index[at - 1] };
         match (0..index.len()).find(|at| index[*at] < before(*at)) {
@@ -30,7 +31,7 @@ impl Graph {
         }
     }
 
-    /// An error where an edge leads to no node.
+    /// An error if an edge leads to a node that does not exist.
     pub fn of(index: &[c_int], edges: &[c_int]) -> Answer<Graph> {
         let nodes = index.len();
         match edges.iter().position(|node| !(0..nodes as c_int).contains(node)) {
@@ -51,7 +52,7 @@ impl Graph {
     }
 }
 
-/// What one process knows of a distributed graph.
+/// One process's view of a distributed graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Distributed {
     pub sources: Ends,
@@ -63,7 +64,7 @@ pub struct Distributed {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ends {
     pub ranks: Vec<c_int>,
-    /// As many, or none at all.
+    /// As many as ranks, or none.
     pub weights: Vec<c_int>,
 }
 
@@ -74,7 +75,7 @@ impl Ends {
     }
 }
 
-/// Ranks among `size` processes.
+/// Check ranks of a communicator of `size` processes.
 pub fn check_ranks(name: &str, ranks: &[c_int], size: c_int) -> Answer {
     let wrong = ranks.iter().position(|rank| !(0..size).contains(rank));
     wrong.map_or(Ok(()), |at| {
@@ -82,7 +83,7 @@ pub fn check_ranks(name: &str, ranks: &[c_int], size: c_int) -> Answer {
     })
 }
 
-/// Weights are not negative.
+/// Refuse negative weights.
 pub fn check_weights(name: &str, weights: &[c_int]) -> Answer {
     match weights.iter().position(|weight| *weight < 0) {
         None => Ok(()),
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_graph_is_refused() {
+    fn an_invalid_graph_is_refused() {
         for index in [&[-1][..], &[2, 1]] {
             assert_eq!(Graph::length(index).unwrap_err().code, MPI_ERR_ARG);
         }

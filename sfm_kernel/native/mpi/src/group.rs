@@ -1,4 +1,4 @@
-//! Groups: ordered sets of processes, each by its number.
+//! Groups: ordered sets of processes, each identified by its number.
 
 use std::sync::{Arc, LazyLock};
 
@@ -12,7 +12,7 @@ use crate::table::Table;
 pub struct Group {
     /// Numbers of processes (`process`), by rank in the group.
     pub members: Vec<c_int>,
-    /// The session that it comes of, or MPI_SESSION_NULL.
+    /// The session that it derives from, or MPI_SESSION_NULL.
     pub session: MPI_Session,
 }
 
@@ -35,12 +35,12 @@ impl Group {
         Arc::new(Group { members, session: MPI_SESSION_NULL })
     }
 
-    /// The same, as one of a session.
+    /// The same group, derived from a session.
     pub fn of_session(&self, session: MPI_Session) -> Arc<Group> {
         Arc::new(Group { members: self.members.clone(), session })
     }
 
-    /// One that is made of this one.
+    /// A group that derives from this one.
     fn with(&self, members: Vec<c_int>) -> Arc<Group> {
         match self.session {
             MPI_SESSION_NULL => Group::new(members),
@@ -52,9 +52,9 @@ impl Group {
         self.members.len() as c_int
     }
 
-    /// The rank here of a process.
+    /// The rank of a process in this group.
     pub fn rank_of(&self, process: c_int) -> Option<c_int> {
-        // Nearly always they follow each other: the group of a whole world.
+        // Numbers are usually consecutive, as in the group of an entire world.
         let guess = process.wrapping_sub(*self.members.first()?);
         if self.members.get(guess as usize) == Some(&process) {
             return Some(guess);
@@ -72,30 +72,30 @@ impl Group {
         }
     }
 
-    /// All of this one, then those of the other that are not in it.
+    /// The members of this group, followed by those of the other that are not in it.
     pub fn union(&self, other: &Group) -> Arc<Group> {
         let others = other.members.iter().filter(|member| self.rank_of(**member).is_none());
         self.with(self.members.iter().chain(others).copied().collect())
     }
 
-    pub fn filtered(&self, is_kept: impl Fn(c_int) -> bool) -> Arc<Group> {
-        self.with(self.members.iter().copied().filter(|member| is_kept(*member)).collect())
+    pub fn filtered(&self, keeps: impl Fn(c_int) -> bool) -> Arc<Group> {
+        self.with(self.members.iter().copied().filter(|member| keeps(*member)).collect())
     }
 
-    /// Those of these ranks, in this order.
+    /// The members with these ranks, in this order.
     pub fn including(&self, name: &str, ranks: &[c_int]) -> Answer<Arc<Group>> {
         self.distinct(name, ranks)?;
         Ok(self.with(ranks.iter().map(|rank| self.members[*rank as usize]).collect()))
     }
 
-    /// All but those of these ranks.
+    /// All members except those with these ranks.
     pub fn excluding(&self, name: &str, ranks: &[c_int]) -> Answer<Arc<Group>> {
         let gone = self.distinct(name, ranks)?;
-        let kept = self.members.iter().zip(gone).filter(|(_, gone)| !gone);
-        Ok(self.with(kept.map(|(member, _)| *member).collect()))
+        let remaining = self.members.iter().zip(gone).filter(|(_, gone)| !gone);
+        Ok(self.with(remaining.map(|(member, _)| *member).collect()))
     }
 
-    /// Which ranks are named, each once.
+    /// For each member, true if its rank is listed; an error if a rank is listed twice.
     fn distinct(&self, name: &str, ranks: &[c_int]) -> Answer<Vec<bool>> {
         let mut named = vec![false; self.members.len()];
         for &rank in ranks {
@@ -108,13 +108,13 @@ impl Group {
         Ok(named)
     }
 
-    /// This process's rank here.
-    pub fn own_rank(&self) -> Option<c_int> {
-        self.rank_of(process::own().number())
+    /// This process's rank in the group.
+    pub fn calling_rank(&self) -> Option<c_int> {
+        self.rank_of(process::this().number())
     }
 }
 
-/// A handle of its own for the program; MPI_GROUP_EMPTY for the empty group.
+/// A new handle; MPI_GROUP_EMPTY for the empty group.
 pub fn open(group: Arc<Group>) -> MPI_Group {
     if group.members.is_empty() {
         return MPI_GROUP_EMPTY;
@@ -127,7 +127,7 @@ pub fn get(handle: MPI_Group) -> Answer<Arc<Group>> {
         MPI_GROUP_EMPTY => Ok(EMPTY.clone()),
         MPI_GROUP_NULL => Err(fail(MPI_ERR_GROUP, "the group is MPI_GROUP_NULL")),
         _ => GROUPS.get(handle).ok_or_else(|| {
-            let text = format!("{handle:#010x} is no group, or one that was freed");
+            let text = format!("{handle:#010x} is not a group, or was freed");
             fail(MPI_ERR_GROUP, text)
         }),
     }

@@ -1,9 +1,9 @@
 //! The C types and constants of the ABI, by their names in C.
 //!
-//! In MPICH's ABI a handle is an `int`: two bits say whether the object is predefined (01) or made by
-//! the program (10), four bits say of which kind it is, the rest is its place in a table. In the
-//! standard's ABI it is a pointer: the predefined are small numbers, and of the others the lower half
-//! is as above.
+//! In MPICH's ABI a handle is an `int`: two bits tell if the object is predefined (01) or made by
+//! the program (10), four bits give its kind, and the rest is an index in a table. In the
+//! standard's ABI it is a pointer: predefined handles are small numbers, and the lower half of the
+//! others is as above.
 
 #![allow(non_camel_case_types)]
 
@@ -25,7 +25,7 @@ pub const fn handle(number: u32) -> Handle {
     number as Handle
 }
 
-/// The number of a handle; None where no handle has it.
+/// The number of a handle; None if no handle can be valid with this value.
 pub fn number(handle: Handle) -> Option<u32> {
     match cfg!(abi) {
         true => u32::try_from(handle).ok(),
@@ -64,7 +64,7 @@ pub type MPI_Win_errhandler_function = MPI_Comm_errhandler_function;
 pub type MPI_Session_errhandler_function = MPI_Comm_errhandler_function;
 pub type MPI_Handler_function = MPI_Comm_errhandler_function;
 
-/// Communicators, datatypes and windows are all handles, so one type does for their callbacks.
+/// Communicators, datatypes and windows are all handles, so one type serves for their callbacks.
 pub type MPI_Copy_function = Option<
     unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int,
 >;
@@ -82,7 +82,7 @@ pub type MPI_Grequest_query_function =
 pub type MPI_Grequest_free_function = Option<unsafe extern "C" fn(*mut c_void) -> c_int>;
 pub type MPI_Grequest_cancel_function = Option<unsafe extern "C" fn(*mut c_void, c_int) -> c_int>;
 
-/// From or to the file's bytes: user's buffer, datatype, count, file's buffer, position, extra state.
+/// The parameters: user's buffer, datatype, count, file's buffer, position, extra state.
 pub type MPI_Datarep_conversion_function = Option<
     unsafe extern "C" fn(
         *mut c_void,
@@ -106,7 +106,7 @@ pub type MPI_Datarep_conversion_function_c = Option<
 pub type MPI_Datarep_extent_function =
     Option<unsafe extern "C" fn(MPI_Datatype, *mut MPI_Aint, *mut c_void) -> c_int>;
 
-// Only in functions that are not there yet: a pointer is all that is known of them.
+// Opaque pointers.
 pub type MPI_T_enum = *mut c_void;
 pub type MPI_T_cvar_handle = *mut c_void;
 pub type MPI_T_pvar_handle = *mut c_void;
@@ -131,11 +131,11 @@ pub type MPI_T_source_order = c_int;
 
 pub use constants::*;
 
-#[allow(dead_code)] // the whole table: the header's tests compare it with MPICH's
+#[allow(dead_code)] // the complete table, because tests compare the header with MPICH's
 mod constants {
     use super::*;
     include!(concat!(env!("OUT_DIR"), "/constants.rs"));
 }
 
-/// What our functions follow, as far as it is there: MPI 4.1, or with its own ABI 5.0.
+/// The version of the standard: MPI 4.1, or 5.0 with its own ABI.
 pub const VERSION: (c_int, c_int) = if cfg!(abi) { (5, 0) } else { (4, 1) };

@@ -1,4 +1,5 @@
-//! The world that this process is in, as the engine needs it: the others by their numbers (`process`).
+//! This process's membership of its world, as the engine needs it: the other processes are
+//! identified by their numbers (`process`).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,38 +11,38 @@ use sfm_native::segment::{self, segment_of, Segment};
 
 use crate::errors::Answer;
 
-/// One process's end of a world. C programs join one (`endpoint`); an engine of a notebook is in one
-/// already, which Python has joined.
+/// One process's endpoint in a world. C programs join a world (`endpoint`); an engine of a notebook
+/// is in one already, which Python has joined.
 pub trait Home: Send + Sync {
     fn core(&self) -> &Arc<Core>;
 
-    /// The program around calls that wait.
+    /// The program around waiting calls.
     fn surroundings(&self) -> &dyn Surroundings;
 
     /// The world's folder in shared memory.
     fn folder(&self) -> &Path;
 
-    /// The number by which the core knows a process; 0 where it is not known.
+    /// The number by which the core knows a process; 0 if it is unknown.
     fn uid(&self, process: usize) -> u128;
 
-    /// The way to a process, made if there is none.
+    /// The channel to a process, made if there is none.
     fn channel(&self, process: usize) -> Found;
 
-    /// Whether messages to a process would go through memory. No way to it is made.
+    /// True if messages to a process would go through shared memory. Makes no channel.
     fn is_near(&self, process: usize) -> bool;
 
-    /// The segment of a process that is near.
+    /// The segment of a process that shares memory with this one.
     fn segment(&self, process: usize) -> Option<Segment> {
         let uid = self.uid(process);
         let path = self.is_near(process).then(|| segment_of(self.folder(), uid))?;
         segment::open(&path, Some(uid)).ok()
     }
 
-    /// Whether a process has died or left.
+    /// True if a process has died or left.
     fn has_lost(&self, process: usize) -> bool;
 
-    /// The site of a process: between sites the way is long. None where it is not known, or where all
-    /// processes are at one, as those of a launch are.
+    /// The site of a process; messages between sites are slow. None if it is unknown, or if all
+    /// processes are at one site, like those of a launch.
     fn site(&self, _process: usize) -> Option<String> {
         None
     }
@@ -51,14 +52,14 @@ pub trait Home: Send + Sync {
         Ok(())
     }
 
-    /// Whether the processes of MPI_COMM_WORLD are one program, which ends when all have come to
-    /// MPI_Finalize. Engines live on.
+    /// True if the processes of MPI_COMM_WORLD are one program, which ends after MPI_Finalize.
+    /// False for engines, which continue.
     fn is_program(&self) -> bool;
 
     fn leave(&self);
 }
 
-/// How a way to a process can be had.
+/// The result of asking for a channel.
 pub enum Found {
     Channel(Channel),
     /// It has not joined yet.
@@ -67,7 +68,7 @@ pub enum Found {
     Lost,
 }
 
-/// It as the host of calls that wait.
+/// A home as the host of waiting calls.
 pub struct Here<'a>(pub &'a dyn Home);
 
 impl Host for Here<'_> {
@@ -94,17 +95,18 @@ impl Host for Here<'_> {
     }
 }
 
-/// The number by which the core knows an engine; None of one that this process has never heard of.
+/// The number by which the core knows an engine; None if this process does not know the engine.
 pub fn uid_of(process: usize) -> Option<u128> {
     crate::process::uid_of(process)
 }
 
-/// An engine's end, and who the engines are.
+/// The engines, as one of them sees them.
 pub struct Engines {
     /// The world's name.
     pub world: String,
-    /// This one's rank.
+    /// This engine's rank.
     pub rank: usize,
-    /// All that live, by rank: a number that no other that lives has, the process's own, its name.
+    /// All living engines, by rank: the slot, which is unique among living engines, the process's
+    /// number in the core, and its name.
     pub all: Vec<(u16, u128, Name)>,
 }

@@ -37,7 +37,7 @@ pub fn open(info: Info) -> MPI_Info {
     INFOS.insert(Arc::new(Mutex::new(info)))
 }
 
-/// Read or change it under its lock. MPI_INFO_ENV can be read only, and changes to it are lost.
+/// Read or change an info object under its lock. MPI_INFO_ENV is read-only: changes to it are lost.
 pub fn with<T>(handle: MPI_Info, use_: impl FnOnce(&mut Info) -> T) -> Answer<T> {
     if handle == MPI_INFO_ENV {
         let mut environment = ENVIRONMENT.lock().expect("no panic under the lock");
@@ -49,7 +49,7 @@ pub fn with<T>(handle: MPI_Info, use_: impl FnOnce(&mut Info) -> T) -> Answer<T>
     }
 }
 
-/// What a function takes that may get MPI_INFO_NULL: then an empty one.
+/// A copy of an optional info argument; empty for MPI_INFO_NULL.
 pub fn copy_or_empty(handle: MPI_Info) -> Answer<Info> {
     if handle == MPI_INFO_NULL {
         return Ok(Info::default());
@@ -69,19 +69,19 @@ fn wrong(handle: MPI_Info) -> crate::errors::Failure {
         MPI_INFO_NULL => fail(MPI_ERR_INFO, "the info object is MPI_INFO_NULL"),
         MPI_INFO_ENV => fail(MPI_ERR_INFO, "MPI_INFO_ENV cannot be freed"),
         _ => {
-            let text = format!("{handle:#010x} is no info object, or one that was freed");
+            let text = format!("{handle:#010x} is not an info object, or was freed");
             fail(MPI_ERR_INFO, text)
         }
     }
 }
 
-/// How the program was started, as far as it is known.
+/// The known facts about the program's start.
 fn environment_of_start() -> Info {
     let mut info = Info::default();
     let mut arguments = std::env::args_os().map(|one| one.to_string_lossy().into_owned());
     if let Some(command) = arguments.next() {
         info.set("command".into(), command);
-        // Ranks in Python are forks of the launcher, and have its words.
+        // Ranks in Python are forks of the launcher, and have its arguments.
         let given = std::env::var("SFM_MPI_ARGV").ok().filter(|_| crate::process::is_rank());
         let argv = given.unwrap_or_else(|| arguments.collect::<Vec<_>>().join(" "));
         info.set("argv".into(), argv);

@@ -1,5 +1,5 @@
-//! What this process and the launcher that has started it tell each other: see
-//! sfm_kernel/mpi/launch/reports.py. Without a launcher nobody is told anything.
+//! Messages between this process and the launcher that has started it: see
+//! sfm_kernel/mpi/launch/reports.py. Without a launcher nothing is sent.
 
 use std::io;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -17,30 +17,30 @@ static SOCKET: AtomicI32 = AtomicI32::new(-1);
 pub const STARTED: &str = "started";
 pub const FINISHED: &str = "finished";
 pub const ABORTED: &str = "aborted";
-/// A call has failed: with these two the text has the call's place (`callers::told`) in two lines,
-/// and then what is wrong.
+/// A call has failed: for these two kinds the text has the code location of the call
+/// (`callers::told`) in two lines, then the error.
 pub const FAILED: &str = "failed";
 pub const CUT_OFF: &str = "cut off";
-/// Something was begun and not ended: see `left`.
-pub const LEFT: &str = "left";
-/// Processes are asked for.
+/// Something was begun and not ended: see `unfinished`.
+pub const UNFINISHED: &str = "left";
+/// A request to start processes.
 pub const SPAWN: &str = "spawn";
 
-/// Find the launcher, if there is one; whether there is.
+/// Find the launcher; true if there is one.
 pub fn find() -> bool {
     if socket().is_none() {
-        look();
+        connect();
     }
     socket().is_some()
 }
 
-fn look() {
+fn connect() {
     let text = std::env::var("SFM_MPI_REPORTS").ok();
     let Some(fd) = text.and_then(|text| text.parse::<i32>().ok()) else { return };
     if !is_rank() {
         return;
     }
-    // SAFETY: no memory is involved. What the program starts does not get it.
+    // SAFETY: no memory is involved. Processes that the program starts do not inherit it.
     if unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) } == 0 {
         SOCKET.store(fd, Ordering::Release);
     }
@@ -50,13 +50,13 @@ fn socket() -> Option<i32> {
     Some(SOCKET.load(Ordering::Acquire)).filter(|fd| *fd >= 0)
 }
 
-/// Tell the launcher; if it has died, nobody needs to know.
-pub fn tell(kind: &str, status: i32, text: &str) {
+/// Report to the launcher; if it has died the report is dropped.
+pub fn report(kind: &str, status: i32, text: &str) {
     let Some(fd) = socket() else { return };
-    let _ = say(fd, kind, status, text);
+    let _ = send(fd, kind, status, text);
 }
 
-fn say(fd: i32, kind: &str, status: i32, text: &str) -> io::Result<()> {
+fn send(fd: i32, kind: &str, status: i32, text: &str) -> io::Result<()> {
     let report = json!([kind, status, text]).to_string();
     // SAFETY: reads the text.
     match unsafe { libc::send(fd, report.as_ptr().cast(), report.len(), libc::MSG_NOSIGNAL) } {
@@ -65,33 +65,34 @@ fn say(fd: i32, kind: &str, status: i32, text: &str) -> io::Result<()> {
     }
 }
 
-/// Ask for something and wait for the answer; None where the launcher has died. Without one, it is
+/// Send a request and wait for the answer; None if the launcher has died. If there is none, one is
 /// started.
 pub fn ask(kind: &str, text: &str) -> io::Result<Option<String>> {
-    static ONE: Mutex<()> = Mutex::new(()); // answers come in the order of questions
+    static ONE: Mutex<()> = Mutex::new(()); // answers come in the order of requests
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     if socket().is_none() {
         SOCKET.store(starting::start()?, Ordering::Release);
     }
     let Some(fd) = socket() else { return Ok(None) };
-    say(fd, kind, 0, text)?;
+    send(fd, kind, 0, text)?;
     answer(fd)
 }
 
-/// What it says next.
+/// The launcher's next message.
 pub fn answer(fd: i32) -> io::Result<Option<String>> {
     sockets::wait_for(fd, libc::POLLIN)?;
     let mut answer = vec![0; 1 << 16];
-    // SAFETY: room for so many bytes.
+    // SAFETY: the buffer has room for as many bytes.
     let length = unsafe { libc::recv(fd, answer.as_mut_ptr().cast(), answer.len(), 0) };
     answer.truncate(length.max(0) as usize);
     Ok(Some(String::from_utf8_lossy(&answer).into_owned()).filter(|text| !text.is_empty()))
 }
 
-/// Whether all processes of the program are done, or the launcher has died; waits so long for it.
+/// True if all processes of the program are done, or the launcher has died; waits up to `limit` for
+/// it.
 pub fn has_released(limit: Duration) -> bool {
     let Some(fd) = socket() else { return true };
     let mut one = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    // SAFETY: one entry. Nothing is asked any more, so that only an end comes.
+    // SAFETY: one entry. Nothing is requested any more, so only an end can come.
     unsafe { libc::poll(&mut one, 1, limit.as_millis() as i32) > 0 }
 }

@@ -1,23 +1,23 @@
-//! MPI over the queue, for programs in C, C++ and whatever calls C: in MPICH's ABI, so that a program
-//! which was compiled and linked against MPICH runs on it unchanged; and, compiled once more with
-//! `cfg(abi)` (../mpi-abi), in the ABI of MPI 5.0.
+//! MPI over the inboxes of sfm-kernel, for programs in C, C++ and any language that calls C: in
+//! MPICH's ABI, so that a program compiled and linked against MPICH runs on it unchanged; and,
+//! compiled once more with `cfg(abi)` (../mpi-abi), in the ABI of MPI 5.0.
 //!
 //! - `handles`, `status`, `table`: the ABI: C types, constants, the status, objects by handle
-//! - `errors`, `classes`, `errhandlers`, `checks`: what failed, said to whom; arguments
-//! - `comm`, `group`, `session`, `topology`, `cart`, `graph`, `attributes`, `info`, `datatype`, `op`:
-//!   objects as data
-//! - `engine`: what moves messages; `data`, `ends`: what it is given of a call's arguments
-//! - `request`, `message`, `generalized`, `partitioned`, `buffer`: what the program has begun, as it
-//!   knows it
+//! - `errors`, `classes`, `errhandlers`, `checks`: failures and their handlers; checks of arguments
+//! - `comm`, `group`, `session`, `topology`, `cart`, `graph`, `attributes`, `info`, `datatype`,
+//!   `op`: objects as data
+//! - `engine`: moves messages; `data`, `ends`: a call's arguments in the engine's terms
+//! - `request`, `message`, `generalized`, `partitioned`, `buffer`: operations that the program has
+//!   begun
 //! - `collective`: the algorithms of collectives
 //! - `file`: files that processes read and write together
-//! - `window`: memory that others reach by themselves
-//! - `world`, `process`, `endpoint`, `launcher`, `starting`, `sockets`: the program that this
-//!   process is a part of; `home`, `host`: what kind of world and program these are
-//! - `left`: what it has begun and not ended at its end
+//! - `window`: memory that other processes access directly
+//! - `world`, `process`, `endpoint`, `launcher`, `starting`, `sockets`: the program of this
+//!   process; `home`, `host`: the kinds of worlds and programs
+//! - `unfinished`: operations that are unfinished at the program's end
 //! - `spawning`, `ports`, `names`: processes that are started, or met, later
 //! - `tool`: the tool information interface
-//! - `functions`: one function for each of the standard's; build.rs makes the exported entries
+//! - `functions`: one function for each of the standard's; build.rs generates the exported entries
 
 mod attributes;
 mod buffer;
@@ -44,7 +44,6 @@ pub mod host;
 mod info;
 mod inter;
 mod launcher;
-mod left;
 mod making;
 mod message;
 mod names;
@@ -61,6 +60,7 @@ mod status;
 mod table;
 mod tool;
 mod topology;
+mod unfinished;
 mod window;
 mod world;
 
@@ -75,7 +75,7 @@ mod entries {
 
 sfm_endpoint::at_load!();
 
-/// Addresses that mean "no weights" and the like. In MPICH's ABI programs refer to them by name, as
+/// Addresses with a meaning such as "no weights". In MPICH's ABI programs refer to them by name, as
 /// data; in the standard's they are numbers in its header.
 #[allow(non_upper_case_globals)]
 mod symbols {

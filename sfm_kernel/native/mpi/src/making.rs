@@ -1,13 +1,14 @@
-//! New communicators: who is in one, and a number that no other communicator of a member has.
+//! Making communicators: the processes of a new one, and a context number that no other
+//! communicator of a member has.
 //!
-//! The first of the new communicator's processes gives the number: that of itself, and how
-//! many it has given before. So no two are the same, in any process, and nobody has to be asked.
+//! The first process of the new communicator supplies the number, which consists of its own process
+//! number and a count. So all numbers differ, in every process, without communication.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use crate::collective::items::Items;
-use crate::collective::team::{whole, Team};
+use crate::collective::team::{complete, Team};
 use crate::collective::{bcast, words};
 use crate::comm::{self, Comm};
 use crate::errors::Answer;
@@ -15,26 +16,26 @@ use crate::group::Group;
 use crate::handles::*;
 use crate::{inter, process};
 
-/// Bits of a number that count; the rest is the number of the process (`process::BITS`).
+/// The bits of a number that count; the others are the number of the process (`process::BITS`).
 pub const COUNTING: u32 = 24;
-/// Where those speak with each other who have no communicator yet, as every process knows it; before
-/// it come those of MPI_COMM_WORLD and MPI_COMM_SELF.
+/// The context number, known to every process, for messages between processes that have no
+/// communicator yet; lower ones belong to MPI_COMM_WORLD and MPI_COMM_SELF.
 pub const FIRST: u64 = 2;
 static GIVEN: AtomicU64 = AtomicU64::new(FIRST + 1);
 
-/// A number of this process's own.
+/// A new number of this process.
 pub fn next() -> u64 {
     let count = GIVEN.fetch_add(1, Ordering::Relaxed) & ((1 << COUNTING) - 1);
-    (process::own().number() as u64) << COUNTING | count
+    (process::this().number() as u64) << COUNTING | count
 }
 
-/// A number for a communicator of just this group, of which this process has rank `rank`.
+/// A number for a communicator of exactly this group, in which this process has rank `rank`.
 pub fn from_group(group: &Arc<Group>, rank: usize, tag: &str) -> Answer<u64> {
     let team = Team::without_comm(group.clone(), rank, tag);
-    whole(&team, agree(&team))
+    complete(&team, agree(&team))
 }
 
-/// Agree on a number; all of the team make the communicator.
+/// Agree on a number for a communicator that all of the team make.
 pub async fn agree(team: &Team) -> Answer<u64> {
     if team.near < team.size {
         return inter::agree(team).await;
@@ -45,20 +46,20 @@ pub async fn agree(team: &Team) -> Answer<u64> {
     Ok(number)
 }
 
-/// What a process says of itself in a split.
+/// A process's arguments in a split.
 #[derive(Clone, Copy, Default)]
 struct Choice {
     color: c_int,
     key: c_int,
-    /// For the new communicator, if this process is its first.
+    /// The number of the new communicator, if this process is its first.
     number: u64,
 }
 
-/// Those who have chosen the same color, by key and then by rank; None with MPI_UNDEFINED, or where
-/// nobody of the other side of an intercommunicator has chosen it.
+/// Split by color, ordered by key and then by rank; None with MPI_UNDEFINED, or if no process of an
+/// intercommunicator's remote group has chosen the color.
 pub async fn split(comm: &Comm, team: &Team, color: c_int, key: c_int) -> Answer<Option<Comm>> {
-    let (side, own) = (team.side(), Choice { color, key, number: next() });
-    let near = words::one_of_each(&side, own).await?;
+    let (side, choice) = (team.side(), Choice { color, key, number: next() });
+    let near = words::one_of_each(&side, choice).await?;
     let far = match &comm.remote {
         Some(remote) => {
             Some((remote, inter::exchange(&side, 0, inter::across(team), &near).await?))
@@ -69,7 +70,7 @@ pub async fn split(comm: &Comm, team: &Team, color: c_int, key: c_int) -> Answer
         return Ok(None);
     }
     let (group, number) = chosen(&comm.group, &near, color);
-    let rank = group.own_rank().expect("has chosen it, too");
+    let rank = group.calling_rank().expect("has chosen it, too");
     let Some((remote, far)) = far else {
         return Ok(Some(child(comm, number, group, rank as usize)));
     };
@@ -79,7 +80,7 @@ pub async fn split(comm: &Comm, team: &Team, color: c_int, key: c_int) -> Answer
     Ok((others.size() > 0).then_some(both))
 }
 
-/// Of a group's processes those who have chosen a color, and the number of the first.
+/// The processes of a group that have chosen a color, and the number of the first.
 fn chosen(group: &Group, choices: &[Choice], color: c_int) -> (Arc<Group>, u64) {
     let chosen = group.members.iter().zip(choices).filter(|(_, choice)| choice.color == color);
     let mut chosen: Vec<_> = chosen.collect();
@@ -88,13 +89,13 @@ fn chosen(group: &Group, choices: &[Choice], color: c_int) -> (Arc<Group>, u64) 
     (Group::new(chosen.into_iter().map(|(member, _)| *member).collect()), number)
 }
 
-/// A communicator of some of a team's processes, all of which call this.
+/// A communicator of a subset of a team's processes, all of which call this.
 pub async fn made(comm: &Comm, team: &Team, group: Arc<Group>, rank: usize) -> Answer<Comm> {
-    let number = agree(&team.part(group.clone(), rank)).await?;
+    let number = agree(&team.subset(group.clone(), rank)).await?;
     Ok(child(comm, number, group, rank))
 }
 
-/// It has its parent's error handler, and is of its session.
+/// A communicator that inherits its parent's error handler and session.
 pub fn child(comm: &Comm, number: u64, group: Arc<Group>, rank: usize) -> Comm {
     let mut child = Comm::new(number, group, rank as c_int);
     child.errhandler = comm.errhandler.copy();
@@ -102,7 +103,7 @@ pub fn child(comm: &Comm, number: u64, group: Arc<Group>, rank: usize) -> Comm {
     child
 }
 
-/// Its handle; MPI_COMM_NULL for who is no member.
+/// The handle; MPI_COMM_NULL for processes that are not members.
 pub fn open(comm: Option<Comm>) -> MPI_Comm {
     comm.map_or(MPI_COMM_NULL, comm::open)
 }

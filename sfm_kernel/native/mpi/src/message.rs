@@ -1,4 +1,4 @@
-//! Messages that were probed and are out of the queue, until they are received.
+//! Messages that a matched probe has taken out of the inbox, until they are received.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,21 +10,21 @@ use crate::handles::*;
 use crate::table::Table;
 
 pub struct Message {
-    /// Whose error handler hears of a failure.
+    /// The communicator whose error handler gets a failure.
     pub comm: MPI_Comm,
-    /// What is written on it, and its bytes, once it has come.
+    /// The envelope and the bytes, once it has come.
     come: OnceLock<(Envelope, Vec<u8>)>,
 }
 
 static MESSAGES: Table<Message> = Table::new(0xa800_0000);
 
 impl Message {
-    /// One that is to come.
+    /// A message that has not come yet.
     pub fn to_come(comm: MPI_Comm) -> Arc<Message> {
         Arc::new(Message { comm, come: OnceLock::new() })
     }
 
-    /// What is written on it, and its bytes; None before it has come.
+    /// The envelope and the bytes; None before it has come.
     pub fn get(&self) -> Option<(&Envelope, &[u8])> {
         self.come.get().map(|(envelope, bytes)| (envelope, &bytes[..]))
     }
@@ -40,15 +40,15 @@ pub fn open(message: Arc<Message>) -> MPI_Message {
     MESSAGES.insert(message)
 }
 
-/// The message, whose handle is then out of use.
+/// Take the message; its handle is freed.
 pub fn release(handle: MPI_Message) -> Answer<Arc<Message>> {
     MESSAGES.release(handle).ok_or_else(|| {
-        let text = format!("{handle:#010x} is no message, or one that was received before");
+        let text = format!("{handle:#010x} is not a message, or was received before");
         fail(MPI_ERR_REQUEST, text)
     })
 }
 
-/// Those that were not received.
+/// The messages that were not received.
 pub fn all() -> Vec<Arc<Message>> {
     MESSAGES.all()
 }

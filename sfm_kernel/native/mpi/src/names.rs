@@ -1,7 +1,7 @@
 //! Names of services, under which ports are published for this user's programs on this machine.
 //!
-//! A name is a socket of its own, at which a thread of whoever has published it tells the port. So it
-//! ends with its process.
+//! A name is a socket of its own, at which a thread of the publishing process returns the port. So
+//! it ends with its process.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -27,7 +27,7 @@ struct Published {
 }
 
 static PUBLISHED: LazyLock<Mutex<HashMap<String, Published>>> = LazyLock::new(Mutex::default);
-/// How long a process may take to tell a port: it is stopped, else.
+/// The time limit for an answer, because the publishing process may be stopped.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 fn published() -> MutexGuard<'static, HashMap<String, Published>> {
@@ -35,7 +35,7 @@ fn published() -> MutexGuard<'static, HashMap<String, Published>> {
 }
 
 fn address(service: &str) -> std::io::Result<SocketAddr> {
-    let mut hasher = DefaultHasher::new(); // the same in every process
+    let mut hasher = DefaultHasher::new(); // gives the same hash in every process
     service.hash(&mut hasher);
     sockets::address(&format!("name-{:016x}", hasher.finish()))
 }
@@ -54,19 +54,19 @@ fn failure(service: &str, error: &std::io::Error) -> Failure {
 pub fn publish(service: &str, port: &str) -> Answer {
     let listener = address(service).and_then(|address| UnixListener::bind_addr(&address));
     let listener = listener.map_err(|error| failure(service, &error))?;
-    let (withdrawn, said) = (Arc::new(AtomicBool::new(false)), format!("{service}\0{port}"));
+    let (withdrawn, reply) = (Arc::new(AtomicBool::new(false)), format!("{service}\0{port}"));
     let ends = withdrawn.clone();
-    let tell = move || {
+    let serve = move || {
         for stream in listener.incoming() {
             if ends.load(Ordering::Acquire) {
                 return;
             }
             if let Some(mut stream) = stream.ok().filter(|one| sockets::is_ours(one.as_raw_fd())) {
-                let _ = stream.write_all(said.as_bytes());
+                let _ = stream.write_all(reply.as_bytes());
             }
         }
     };
-    let thread = network::helper("sfm-name", tell).map_err(|error| failure(service, &error))?;
+    let thread = network::helper("sfm-name", serve).map_err(|error| failure(service, &error))?;
     published().insert(service.into(), Published { port: port.into(), withdrawn, thread });
     Ok(())
 }
@@ -77,9 +77,9 @@ pub fn unpublish(service: &str, port: &str) -> Answer {
         let text = format!("this process has not published service {service:?} with port {port:?}");
         return Err(fail(MPI_ERR_SERVICE, text));
     }
-    let Published { withdrawn, thread, .. } = all.remove(service).expect("just looked at");
+    let Published { withdrawn, thread, .. } = all.remove(service).expect("checked above");
     withdrawn.store(true, Ordering::Release);
-    // It looks when somebody comes.
+    // The thread checks when a connection comes.
     if address(service).and_then(|address| UnixStream::connect_addr(&address)).is_ok() {
         let _ = thread.join();
     }
@@ -91,12 +91,12 @@ pub fn lookup(service: &str) -> Answer<String> {
     let asked = || {
         let mut stream = UnixStream::connect_addr(&address(service)?)?;
         stream.set_read_timeout(Some(PATIENCE))?;
-        let mut said = String::new();
-        stream.read_to_string(&mut said)?;
-        Ok::<_, std::io::Error>(said)
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply)?;
+        Ok::<_, std::io::Error>(reply)
     };
-    let said = asked().unwrap_or_default();
-    match said.split_once('\0') {
+    let reply = asked().unwrap_or_default();
+    match reply.split_once('\0') {
         Some((name, port)) if name == service => Ok(port.into()),
         _ => {
             let text = format!(

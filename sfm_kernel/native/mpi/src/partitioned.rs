@@ -1,10 +1,11 @@
-//! Partitioned communication: a persistent message whose parts go one by one, as the sender has
-//! them ready.
+//! Partitioned communication: a persistent message whose partitions are sent one by one, when the
+//! sender marks them ready.
 //!
-//! Each part is a message of its own. Once, when it is made, the sender's side says how it cuts and
-//! which tags its parts have; in the order in which both sides were made, the receiver's side finds
-//! that. So the sender never waits for it, and the receiver may cut otherwise: both have the same
-//! bytes in the same order, and its partition is there when all parts are that reach into it.
+//! Each partition is a message of its own. When the request is made, the sender sends the number
+//! and size of its partitions and their tags; requests on both sides match in the order in which
+//! they were made. So the sender never waits for the receiver, and the receiver may have other
+//! partitions: both have the same bytes in the same order, and a partition of the receiver has
+//! arrived when all of the sender's partitions that overlap it have.
 
 use std::future::poll_fn;
 use std::ops::Range;
@@ -15,12 +16,12 @@ use std::task::Poll;
 use crate::collective::schedule::Schedule;
 use crate::comm::Comm;
 use crate::data::Data;
-use crate::engine::{self, engine, Mode, Outcome, Receiving, Sending, To, Wanted};
+use crate::engine::{self, engine, Mode, Outcome, Pattern, Receiving, Sending, To};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::request::Work;
 
-/// Either side of it.
+/// The sending or the receiving side.
 #[derive(Clone)]
 pub enum Side {
     Sending(Arc<Outgoing>),
@@ -28,48 +29,49 @@ pub enum Side {
 }
 
 impl Side {
-    /// Begin a round.
+    /// Start a round.
     pub fn start(&self) -> Work {
         match self {
-            Side::Sending(own) => own.start(),
-            Side::Receiving(own) => own.start(),
+            Side::Sending(this) => this.start(),
+            Side::Receiving(this) => this.start(),
         }
     }
 }
 
-/// How the sender cuts. Its parts have tags from `first` on, which no other of this sender has.
+/// The sender's partitions. Their tags begin with `first`, and no other partition of this sender
+/// has them.
 #[derive(Clone, Copy)]
-struct Cut {
-    parts: u64,
+struct Partitioning {
+    partitions: u64,
     bytes: u64,
     first: u64,
 }
 
-/// A `Cut` as it is sent.
+/// A `Partitioning` as it is sent.
 type Words = [AtomicU64; 3];
 
 fn as_data(words: &Words) -> Data {
     Data::bytes(words.as_ptr().cast_mut().cast(), size_of::<Words>())
 }
 
-impl Cut {
+impl Partitioning {
     fn tag(&self, nth: usize) -> c_int {
         (self.first.wrapping_add(nth as u64) & c_int::MAX as u64) as c_int
     }
 
-    /// Of all bytes, those of one part.
+    /// The bytes of one partition.
     fn range(&self, nth: usize) -> Range<usize> {
         let bytes = self.bytes as usize;
         nth * bytes..(nth + 1) * bytes
     }
 
     fn words(&self) -> Words {
-        [self.parts, self.bytes, self.first].map(AtomicU64::new)
+        [self.partitions, self.bytes, self.first].map(AtomicU64::new)
     }
 
-    fn of(words: &Words) -> Cut {
-        let [parts, bytes, first] = [0, 1, 2].map(|nth: usize| words[nth].load(Relaxed));
-        Cut { parts, bytes, first }
+    fn of(words: &Words) -> Partitioning {
+        let [partitions, bytes, first] = [0, 1, 2].map(|nth: usize| words[nth].load(Relaxed));
+        Partitioning { partitions, bytes, first }
     }
 }
 
@@ -78,18 +80,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 pub struct Outgoing {
-    /// Where the parts go; None for MPI_PROC_NULL.
+    /// The destination of the partitions; None for MPI_PROC_NULL.
     to: Option<To>,
     data: Data,
-    cut: Cut,
+    partitioning: Partitioning,
     round: Mutex<Sent>,
 }
 
 #[derive(Default)]
 struct Sent {
     ready: Vec<bool>,
-    /// Parts that are not ready, or not yet on their way.
-    left: usize,
+    /// The number of partitions that are not ready, or not yet given to the engine.
+    remaining: usize,
     going: Vec<Arc<Sending>>,
 }
 
@@ -108,58 +110,62 @@ impl Sent {
 
 impl Outgoing {
     /// # Safety
-    /// The data is there in every round, from the moment when a part of it is ready.
-    pub unsafe fn new(comm: &Comm, to: Option<To>, data: Data, parts: usize) -> Outgoing {
+    /// In every round the data of a partition is valid from the moment when it is ready.
+    pub unsafe fn new(comm: &Comm, to: Option<To>, data: Data, partitions: usize) -> Outgoing {
         static TAGS: AtomicU32 = AtomicU32::new(0);
-        let (parts, bytes) = (parts as u64, (data.len() / parts) as u64);
-        let cut = Cut { parts, bytes, first: TAGS.fetch_add(parts as u32, Relaxed).into() };
+        let (partitions, bytes) = (partitions as u64, (data.len() / partitions) as u64);
+        let partitioning = Partitioning {
+            partitions,
+            bytes,
+            first: TAGS.fetch_add(partitions as u32, Relaxed).into(),
+        };
         let context = engine::partitioned(comm.context);
         if let Some(to) = to {
             let to = To { context, ..to };
-            // SAFETY: the words are there.
-            unsafe { engine().send_copy(to, Mode::Standard, &as_data(&cut.words())) };
+            // SAFETY: the words are valid.
+            unsafe { engine().send_copy(to, Mode::Standard, &as_data(&partitioning.words())) };
         }
-        let to = to.map(|to| To { context: engine::parts(comm.context), ..to });
-        Outgoing { to, data, cut, round: Mutex::default() }
+        let to = to.map(|to| To { context: engine::partitions(comm.context), ..to });
+        Outgoing { to, data, partitioning, round: Mutex::default() }
     }
 
     fn start(self: &Arc<Outgoing>) -> Work {
-        let left = self.cut.parts as usize;
-        *lock(&self.round) = Sent { ready: vec![false; left], left, going: Vec::new() };
-        let (own, to) = (self.clone(), self.to.map(|to| to.rank));
-        let algorithm = poll_fn(move |_| own.sent());
+        let remaining = self.partitioning.partitions as usize;
+        *lock(&self.round) = Sent { ready: vec![false; remaining], remaining, going: Vec::new() };
+        let (this, to) = (self.clone(), self.to.map(|to| to.rank));
+        let algorithm = poll_fn(move |_| this.sent());
         Work::Schedule(Schedule::with(engine(), to, Outcome::of_send(), algorithm))
     }
 
-    /// Whether all parts have gone.
+    /// Ready when all partitions are sent.
     fn sent(&self) -> Poll<Answer> {
         let round = lock(&self.round);
-        match round.left {
+        match round.remaining {
             0 => all_ended(round.going.iter().map(|one| one.end.get())),
             _ => Poll::Pending,
         }
     }
 
-    /// These parts are ready: send them.
-    pub fn ready(&self, parts: impl Iterator<Item = c_int> + Clone) -> Answer {
+    /// Mark these partitions ready, and send them.
+    pub fn ready(&self, partitions: impl Iterator<Item = c_int> + Clone) -> Answer {
         {
             let mut round = lock(&self.round);
-            for (at, nth) in parts.clone().enumerate() {
+            for (at, nth) in partitions.clone().enumerate() {
                 if let Err(failure) = round.mark(nth) {
-                    parts.take(at).for_each(|nth| round.ready[nth as usize] = false);
+                    partitions.take(at).for_each(|nth| round.ready[nth as usize] = false);
                     return Err(failure);
                 }
             }
         }
-        for nth in parts.map(|nth| nth as usize) {
-            let part = self.data.part(self.cut.range(nth));
-            let to = self.to.map(|to| To { tag: self.cut.tag(nth), ..to });
-            // SAFETY: the program has said that it is there.
-            let going = to.and_then(|to| unsafe { engine().send(to, Mode::Standard, &part) });
+        for nth in partitions.map(|nth| nth as usize) {
+            let partition = self.data.slice(self.partitioning.range(nth));
+            let to = self.to.map(|to| To { tag: self.partitioning.tag(nth), ..to });
+            // SAFETY: the program has declared it ready.
+            let going = to.and_then(|to| unsafe { engine().send(to, Mode::Standard, &partition) });
             let mut round = lock(&self.round);
             round.going.extend(going);
-            round.left -= 1;
-            if round.left == 0 {
+            round.remaining -= 1;
+            if round.remaining == 0 {
                 engine().core.wake(); // another thread may wait for it
             }
         }
@@ -169,110 +175,121 @@ impl Outgoing {
 }
 
 pub struct Incoming {
-    /// The sender's parts; None for MPI_PROC_NULL.
-    wanted: Option<Wanted>,
+    /// Matches the sender's partitions; None for MPI_PROC_NULL.
+    pattern: Option<Pattern>,
     data: Data,
-    parts: usize,
-    /// How the sender cuts, when that has come.
-    cut: Option<(Arc<Receiving>, Arc<Words>)>,
-    /// The sender's parts of this round; none until it is known how it cuts.
+    partitions: usize,
+    /// The receive of the sender's partitioning.
+    partitioning: Option<(Arc<Receiving>, Arc<Words>)>,
+    /// The receives of the sender's partitions in this round; empty until the partitioning is
+    /// known.
     round: Mutex<Vec<Arc<Receiving>>>,
 }
 
 impl Incoming {
     /// # Safety
-    /// The memory is there, and this one's, in every round until it has ended.
-    pub unsafe fn new(comm: &Comm, wanted: Option<Wanted>, data: Data, parts: usize) -> Incoming {
-        let cut = wanted.map(|wanted| {
+    /// The memory is valid and the request's in every round until the round has ended.
+    pub unsafe fn new(
+        comm: &Comm,
+        pattern: Option<Pattern>,
+        data: Data,
+        partitions: usize,
+    ) -> Incoming {
+        let partitioning = pattern.map(|pattern| {
             let words = Arc::<Words>::default();
-            let wanted = Wanted { context: engine::partitioned(comm.context), ..wanted };
-            // SAFETY: `drop` takes the receive back before the memory goes.
-            (unsafe { engine().receive(&wanted, as_data(&words)) }, words)
+            let pattern = Pattern { context: engine::partitioned(comm.context), ..pattern };
+            // SAFETY: `drop` cancels the receive before the memory is freed.
+            (unsafe { engine().receive(&pattern, as_data(&words)) }, words)
         });
-        let wanted = wanted.map(|wanted| Wanted { context: engine::parts(comm.context), ..wanted });
-        Incoming { wanted, data, parts, cut, round: Mutex::default() }
+        let pattern =
+            pattern.map(|pattern| Pattern { context: engine::partitions(comm.context), ..pattern });
+        Incoming { pattern, data, partitions, partitioning, round: Mutex::default() }
     }
 
     fn start(self: &Arc<Incoming>) -> Work {
         lock(&self.round).clear();
-        let Some(wanted) = self.wanted else {
+        let Some(pattern) = self.pattern else {
             let status = MPI_Status::of_no_process();
             return Work::Ended(Outcome { status, code: MPI_SUCCESS });
         };
-        let status = MPI_Status::new(wanted.source, wanted.tag, self.data.len() as u64);
-        let (end, own) = (Outcome { status, code: MPI_SUCCESS }, self.clone());
-        let algorithm = async move { own.receive(wanted).await };
-        Work::Schedule(Schedule::with(engine(), wanted.from, end, algorithm))
+        let status = MPI_Status::new(pattern.source, pattern.tag, self.data.len() as u64);
+        let (end, this) = (Outcome { status, code: MPI_SUCCESS }, self.clone());
+        let algorithm = async move { this.receive(pattern).await };
+        Work::Schedule(Schedule::with(engine(), pattern.from, end, algorithm))
     }
 
-    async fn receive(&self, wanted: Wanted) -> Answer {
-        let cut = poll_fn(|_| self.cut()).await?;
-        let (parts, bytes) = (cut.parts as usize, cut.bytes as usize);
-        let code = match (parts * bytes).cmp(&self.data.len()) {
+    async fn receive(&self, pattern: Pattern) -> Answer {
+        let partitioning = poll_fn(|_| self.partitioning()).await?;
+        let (partitions, bytes) = (partitioning.partitions as usize, partitioning.bytes as usize);
+        let code = match (partitions * bytes).cmp(&self.data.len()) {
             std::cmp::Ordering::Equal => MPI_SUCCESS,
             std::cmp::Ordering::Less => MPI_ERR_COUNT,
             std::cmp::Ordering::Greater => MPI_ERR_TRUNCATE,
         };
         if code != MPI_SUCCESS {
-            let text = "the sender of a partitioned message sends another number of bytes";
+            let text = "the sender of a partitioned message sends a different number of bytes";
             return Err(fail(code, text));
         }
-        let part = |nth| {
-            let wanted = Wanted { tag: cut.tag(nth), ..wanted };
-            // SAFETY: the memory is the program's until all have ended, or `Posted` is dropped.
-            unsafe { engine().receive(&wanted, self.data.part(cut.range(nth))) }
+        let partition = |nth| {
+            let pattern = Pattern { tag: partitioning.tag(nth), ..pattern };
+            // SAFETY: the memory is the request's until all receives have ended, or `Posted` is
+            // dropped.
+            unsafe { engine().receive(&pattern, self.data.slice(partitioning.range(nth))) }
         };
-        let posted = Posted((0..parts).map(part).collect());
+        let posted = Posted((0..partitions).map(partition).collect());
         lock(&self.round).clone_from(&posted.0);
         poll_fn(|_| all_ended(posted.0.iter().map(|one| one.end.get()))).await
     }
 
-    /// How the sender cuts.
-    fn cut(&self) -> Poll<Answer<Cut>> {
-        let Some((receiving, words)) = &self.cut else { return Poll::Pending };
+    /// Ready when the sender's partitioning is known.
+    fn partitioning(&self) -> Poll<Answer<Partitioning>> {
+        let Some((receiving, words)) = &self.partitioning else { return Poll::Pending };
         let Some(outcome) = receiving.end.get() else { return Poll::Pending };
-        Poll::Ready(ended(outcome).map(|()| Cut::of(words)))
+        Poll::Ready(ended(outcome).map(|()| Partitioning::of(words)))
     }
 
-    /// Whether what goes into this partition has come.
+    /// True if all data of this partition has arrived.
     pub fn has_arrived(&self, partition: c_int) -> Answer<bool> {
-        let nth = checked(partition, self.parts)?;
-        if self.wanted.is_none() {
+        let nth = checked(partition, self.partitions)?;
+        if self.pattern.is_none() {
             return Ok(true);
         }
         let round = lock(&self.round);
-        let theirs = round.len();
-        // Both cut the same bytes into equal parts, so that fractions say what reaches into what.
-        let reach = nth * theirs / self.parts..((nth + 1) * theirs).div_ceil(self.parts);
-        Ok(theirs > 0 && round[reach].iter().all(|one| one.end.is_done()))
+        let sent = round.len();
+        // Both divide the same bytes equally, so fractions determine which partitions overlap.
+        let reach = nth * sent / self.partitions..((nth + 1) * sent).div_ceil(self.partitions);
+        Ok(sent > 0 && round[reach].iter().all(|one| one.end.is_done()))
     }
 }
 
 impl Drop for Incoming {
     fn drop(&mut self) {
-        if let Some((receiving, _)) = &self.cut {
-            engine().take_back(receiving, Outcome::cancelled());
+        if let Some((receiving, _)) = &self.partitioning {
+            engine().cancel_receive(receiving, Outcome::cancelled());
         }
     }
 }
 
-/// Receives of a round. If that is given up, nothing may come any more into memory that goes.
+/// The receives of a round. If the round is given up, nothing may arrive any more in memory that is
+/// released.
 struct Posted(Vec<Arc<Receiving>>);
 
 impl Drop for Posted {
     fn drop(&mut self) {
         for one in self.0.iter().filter(|one| !one.end.is_done()) {
-            engine().take_back(one, Outcome::cancelled());
+            engine().cancel_receive(one, Outcome::cancelled());
         }
     }
 }
 
-fn checked(partition: c_int, parts: usize) -> Answer<usize> {
+fn checked(partition: c_int, partitions: usize) -> Answer<usize> {
     match usize::try_from(partition) {
-        Ok(nth) if nth < parts => Ok(nth),
+        Ok(nth) if nth < partitions => Ok(nth),
         _ => {
-            let text =
-                format!("there is no partition {partition}: they are from 0 to {}", parts - 1);
+            let text = format!(
+                "there is no partition {partition}: partitions are 0 to {}",
+                partitions - 1
+            );
             Err(fail(MPI_ERR_ARG, text))
         }
     }

@@ -1,9 +1,9 @@
-//! Numbers of processes, by which groups and messages name them: the same everywhere, also between
-//! programs that were started apart and meet through a port.
+//! Numbers of processes, by which groups and messages identify them: the same everywhere, even in
+//! programs that were started separately and meet through a port.
 //!
-//! A number says which launch the process is of, and which of its processes it is, those counted that
-//! were spawned later. A launch is one call of the launcher, or a process that nothing has started.
-//! It has its number as long as it lives: it holds a socket of that name.
+//! A number consists of the launch of the process, and of its index in that launch, which includes
+//! processes spawned later. A launch is one call of the launcher, or a process that nothing has
+//! started. A launch keeps its number as long as it lives, by holding a socket of that name.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,31 +23,32 @@ use crate::sockets;
 
 /// Bits of a number, as many as there are in a message's note (`engine::Note`).
 pub const BITS: u32 = 24;
-/// Of which so many say which process of its launch it is.
+/// The bits for the index of a process in its launch.
 const NTH: u32 = 14;
-/// Of an engine's, so many say which of those it is that have had its slot.
+/// The bits, within an engine's index, that distinguish engines which have had the same slot.
 const UIDS: u32 = 5;
 const LAUNCHES: usize = 1 << (BITS - NTH);
 
-/// What this process is: set by whoever has started it (sfm_kernel/mpi/launch/crew.py).
+/// This process's identity, which its launcher sets in the environment
+/// (sfm_kernel/mpi/launch/job.py).
 #[derive(Debug)]
-pub struct Own {
+pub struct Identity {
     /// The name of the folder in which the processes of its launch find each other.
     pub world: String,
     launch: usize,
-    /// Which process of the launch has rank 0 in our MPI_COMM_WORLD.
+    /// The index in the launch of rank 0 of our MPI_COMM_WORLD.
     first: usize,
     /// In MPI_COMM_WORLD.
     pub rank: usize,
     pub size: usize,
-    /// Of engines, whose numbers do not follow each other: that of each, and what it is called.
+    /// For engines, whose numbers are not consecutive: number and name of each.
     engines: Option<Vec<(c_int, Name)>>,
 }
 
-static OWN: AtomicPtr<Own> = AtomicPtr::new(std::ptr::null_mut());
+static THIS: AtomicPtr<Identity> = AtomicPtr::new(std::ptr::null_mut());
 static MAKING: Mutex<()> = Mutex::new(());
 
-/// Of all engines that there have been, as far as this one has seen them: the core's numbers.
+/// The core's numbers of all engines that this process has seen.
 static UIDS_OF: Mutex<BTreeMap<usize, u128>> = Mutex::new(BTreeMap::new());
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -59,43 +60,44 @@ pub fn uid_of(process: usize) -> Option<u128> {
     lock(&UIDS_OF).get(&process).copied()
 }
 
-fn known() -> Option<&'static Own> {
+fn known() -> Option<&'static Identity> {
     // SAFETY: null, or a box that is never freed.
-    unsafe { OWN.load(Acquire).as_ref() }
+    unsafe { THIS.load(Acquire).as_ref() }
 }
 
-/// The environment is read once; an error of it is that of MPI_Init.
-pub fn read() -> Answer<&'static Own> {
+/// Read the environment, once; MPI_Init returns its errors.
+pub fn read() -> Answer<&'static Identity> {
     let _one_at_a_time = lock(&MAKING);
     match known() {
-        Some(own) => Ok(own),
-        None => Own::of_environment().map(set),
+        Some(this) => Ok(this),
+        None => Identity::of_environment().map(set),
     }
 }
 
 /// This process; after MPI_Init.
-pub fn own() -> &'static Own {
-    known().unwrap_or_else(|| read().unwrap_or_else(|_| set(Own::alone())))
+pub fn this() -> &'static Identity {
+    known().unwrap_or_else(|| read().unwrap_or_else(|_| set(Identity::alone())))
 }
 
-/// This is what the process is from now on. Of what it was before somebody may still speak.
-pub fn set(own: Own) -> &'static Own {
-    let own: &'static Own = Box::leak(Box::new(own));
-    OWN.store(std::ptr::from_ref(own).cast_mut(), Release);
-    own
+/// Replace this process's identity. The previous one is never freed, because it may still be in
+/// use.
+pub fn set(this: Identity) -> &'static Identity {
+    let this: &'static Identity = Box::leak(Box::new(this));
+    THIS.store(std::ptr::from_ref(this).cast_mut(), Release);
+    this
 }
 
-/// Whether the environment that the launcher has made is meant for this process: what a rank starts
-/// has it, too, and is no rank.
+/// True if the launcher's environment is meant for this process; a process that a rank starts
+/// inherits it, but is not a rank.
 pub fn is_rank() -> bool {
     let pid = std::env::var("SFM_MPI_PID").ok();
     pid.is_none_or(|pid| pid == std::process::id().to_string())
 }
 
-impl Own {
-    fn of_environment() -> Answer<Own> {
+impl Identity {
+    fn of_environment() -> Answer<Identity> {
         let world = std::env::var("SFM_MPI_WORLD").ok().filter(|name| !name.is_empty());
-        let Some(world) = world.filter(|_| is_rank()) else { return Ok(Own::alone()) };
+        let Some(world) = world.filter(|_| is_rank()) else { return Ok(Identity::alone()) };
         let given = |name, other| Ok(number(name)?.unwrap_or(other));
         let (rank, size) = (given("SFM_MPI_RANK", 0)?, given("SFM_MPI_SIZE", 1)?);
         let (launch, first) = (given("SFM_MPI_LAUNCH", 0)?, given("SFM_MPI_FIRST", 0)?);
@@ -107,11 +109,12 @@ impl Own {
             let text = format!("SFM_MPI_LAUNCH={launch} or SFM_MPI_FIRST={first} is too large");
             return Err(fail(MPI_ERR_OTHER, text));
         }
-        Ok(Own { world, launch, first, rank, size, engines: None })
+        Ok(Identity { world, launch, first, rank, size, engines: None })
     }
 
-    /// An engine. Its number is another one than that of any engine that has had its rank before.
-    pub fn engine(engines: Engines) -> Own {
+    /// The identity of an engine. Its number differs from those of earlier engines with the same
+    /// rank.
+    pub fn engine(engines: Engines) -> Identity {
         let Engines { world, rank, all } = engines;
         let launch = hash(world.as_bytes()) as usize % LAUNCHES;
         let number = |(slot, uid, name): (u16, u128, Name)| {
@@ -121,27 +124,28 @@ impl Own {
             (number as c_int, name)
         };
         let all: Vec<_> = all.into_iter().map(number).collect();
-        Own { world, launch, first: 0, rank, size: all.len(), engines: Some(all) }
+        Identity { world, launch, first: 0, rank, size: all.len(), engines: Some(all) }
     }
 
     pub fn is_engine(&self) -> bool {
         self.engines.is_some()
     }
 
-    /// A number for the communicator of all engines, as long as they stay the same.
+    /// A context number for the communicator of all engines, which changes whenever the engines
+    /// change.
     pub fn generation(&self) -> u64 {
         let Some(all) = &self.engines else { return 0 };
         let numbers: Vec<u8> = all.iter().flat_map(|(number, _)| number.to_le_bytes()).collect();
-        // As a process's that no engine is, since there are fewer slots.
-        let nobody = (self.launch << NTH | ((1 << NTH) - 1)) as u64;
-        nobody << COUNTING | u64::from(hash(&numbers)) & ((1 << COUNTING) - 1)
+        // The number of a process that no engine can have, since there are fewer slots.
+        let no_engine = (self.launch << NTH | ((1 << NTH) - 1)) as u64;
+        no_engine << COUNTING | u64::from(hash(&numbers)) & ((1 << COUNTING) - 1)
     }
 
-    /// Nothing has started it: a world of one.
-    fn alone() -> Own {
+    /// The identity of a process that nothing has started: a world of one.
+    fn alone() -> Identity {
         let launch = claim();
         let world = format!("mpi-alone-{}-{launch}", std::process::id());
-        Own { world, launch, first: 0, rank: 0, size: 1, engines: None }
+        Identity { world, launch, first: 0, rank: 0, size: 1, engines: None }
     }
 
     /// The number of this process.
@@ -152,7 +156,7 @@ impl Own {
         }
     }
 
-    /// Those of MPI_COMM_WORLD, by rank.
+    /// The numbers of MPI_COMM_WORLD's processes, by rank.
     pub fn everybody(&self) -> Vec<c_int> {
         match &self.engines {
             Some(all) => all.iter().map(|(number, _)| *number).collect(),
@@ -160,7 +164,7 @@ impl Own {
         }
     }
 
-    /// That of rank 0, if the others follow it.
+    /// The number of rank 0, if the numbers are consecutive.
     pub fn first_number(&self) -> Option<c_int> {
         self.engines.is_none().then(|| self.of_launch(self.first))
     }
@@ -179,31 +183,31 @@ impl Own {
         (rank < self.size).then_some(rank)
     }
 
-    /// How many processes the launch has at least.
+    /// The minimum number of processes of the launch.
     pub fn launched(&self) -> usize {
         self.first + self.size
     }
 }
 
-/// Which process of its launch it is, if that is ours; the directory knows it by that.
+/// The index of a process of our launch, by which the directory knows it; None for another launch.
 pub fn nth(process: usize) -> Option<i64> {
-    let (launch, nth) = parts(process);
-    (launch == own().launch).then_some(nth as i64)
+    let (launch, nth) = launch_and_index(process);
+    (launch == this().launch).then_some(nth as i64)
 }
 
-/// The launch of a process, and which of its processes it is.
-pub fn parts(process: usize) -> (usize, usize) {
+/// The launch of a process, and its index there.
+pub fn launch_and_index(process: usize) -> (usize, usize) {
     (process >> NTH, process & ((1 << NTH) - 1))
 }
 
-/// Whether a world of this name is that of a launch.
+/// True if a world of this name belongs to a launch.
 pub fn is_world_of(name: &str, launch: usize) -> bool {
     name.starts_with("mpi-") && name.rsplit('-').next() == Some(launch.to_string().as_str())
 }
 
-/// As observers know it.
+/// The name for observers.
 pub fn shown(process: usize) -> Name {
-    if let Some(all) = &own().engines {
+    if let Some(all) = &this().engines {
         if let Some((_, name)) = all.iter().find(|(number, _)| *number as usize == process) {
             return name.clone();
         }
@@ -214,12 +218,12 @@ pub fn shown(process: usize) -> Name {
     }
 }
 
-/// In a sentence.
+/// The name for sentences.
 pub fn named(process: usize) -> String {
-    let (launch, nth) = parts(process);
-    match own().rank_of(process) {
+    let (launch, nth) = launch_and_index(process);
+    match this().rank_of(process) {
         Some(rank) => format!("process {rank} of MPI_COMM_WORLD"),
-        None if launch == own().launch => {
+        None if launch == this().launch => {
             format!("process {nth} of this launch, which is not in MPI_COMM_WORLD")
         }
         None => format!("process {nth} of another launch"),
@@ -232,7 +236,7 @@ fn number(name: &str) -> Answer<Option<usize>> {
         return Ok(None);
     };
     let number = text.to_str().and_then(|text| text.parse().ok());
-    number.map(Some).ok_or_else(|| fail(MPI_ERR_OTHER, format!("{name}={text:?} is no number")))
+    number.map(Some).ok_or_else(|| fail(MPI_ERR_OTHER, format!("{name}={text:?} is not a number")))
 }
 
 /// A number for this launch, which no other launch of this user has as long as this process lives.
@@ -243,7 +247,7 @@ fn claim() -> usize {
             .and_then(|address| UnixDatagram::bind_addr(&address));
         match bound {
             Ok(socket) => {
-                let _ = socket.into_raw_fd(); // held to the end of the process
+                let _ = socket.into_raw_fd(); // held until the process ends
                 false
             }
             Err(error) => error.kind() == io::ErrorKind::AddrInUse,
@@ -263,12 +267,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_says_which_process_of_which_launch_it_is() {
-        let own = Own { world: "w".into(), launch: 3, first: 2, rank: 1, size: 4, engines: None };
-        assert_eq!(parts(own.number() as usize), (3, 3));
-        assert_eq!(own.rank_of(own.number() as usize), Some(1));
-        assert_eq!(own.rank_of(own.of_launch(1) as usize), None);
-        assert_eq!(own.rank_of(own.of_launch(6) as usize), None);
+    fn a_number_has_the_launch_and_the_index_of_a_process() {
+        let this =
+            Identity { world: "w".into(), launch: 3, first: 2, rank: 1, size: 4, engines: None };
+        assert_eq!(launch_and_index(this.number() as usize), (3, 3));
+        assert_eq!(this.rank_of(this.number() as usize), Some(1));
+        assert_eq!(this.rank_of(this.of_launch(1) as usize), None);
+        assert_eq!(this.rank_of(this.of_launch(6) as usize), None);
     }
 
     #[test]

@@ -9,23 +9,23 @@ use sfm_native::segment::Doing;
 
 use crate::collective::schedule::Schedule;
 use crate::comm::{self, Comm};
-use crate::engine::told::Arguments;
-use crate::engine::{engine, told, From, Outcome, Receiving, Sending};
+use crate::engine::report::Arguments;
+use crate::engine::{engine, report, From, Outcome, Receiving, Sending};
 use crate::errors::{fail, Answer, Failure, On};
 use crate::generalized::Generalized;
 use crate::handles::*;
-use crate::left;
 use crate::partitioned::Side;
 use crate::table::Table;
+use crate::unfinished;
 
-/// What a request stands for.
+/// The operation of a request.
 #[derive(Clone)]
 pub enum Work {
-    /// It has ended, or needed nothing.
+    /// Ended, or nothing to do.
     Ended(Outcome),
     Sending(Arc<Sending>),
     Receiving(Arc<Receiving>),
-    /// Sends, and what ends when they have ended, too: its end is that of all.
+    /// Sends, and another operation: all of them have to end, and the outcome is the latter's.
     After(Vec<Arc<Sending>>, Box<Work>),
     Generalized(Arc<Generalized>),
     /// A collective.
@@ -34,26 +34,26 @@ pub enum Work {
     Inactive,
 }
 
-/// How a persistent request is started.
+/// Starts a persistent request.
 pub type Start = Box<dyn Fn() -> Answer<Work> + Send + Sync>;
 
-/// Rank and tag of the message that a request is for, as the program has given them.
+/// Rank and tag of a request's message, as the program has given them.
 #[derive(Clone, Copy)]
 pub enum Partner {
     To(c_int, c_int),
     From(c_int, c_int),
-    /// It is for no message, or for several.
+    /// No message, or several.
     Others,
 }
 
 pub struct Request {
     pub comm: MPI_Comm,
     partner: Partner,
-    /// The call that has begun it, by number (`left`).
+    /// The call that has begun it, by number (`unfinished`).
     site: AtomicU32,
     work: Mutex<Work>,
     start: Option<Start>,
-    /// Of a partitioned one.
+    /// For partitioned requests only.
     pub side: Option<Side>,
 }
 
@@ -66,30 +66,30 @@ impl Request {
     }
 }
 
-/// A handle for what was begun.
+/// The handle of an operation in progress.
 pub fn open(comm: MPI_Comm, partner: Partner, work: Work) -> MPI_Request {
-    open_at(left::site(), comm, partner, work)
+    open_at(unfinished::site(), comm, partner, work)
 }
 
-/// The same of what was begun in the call of this number (`left`).
+/// The same for an operation begun by the call of this number (`unfinished`).
 pub fn open_at(site: u32, comm: MPI_Comm, partner: Partner, work: Work) -> MPI_Request {
     REQUESTS.insert(Arc::new(Request::new(site, comm, partner, work)))
 }
 
-/// A handle for what `start` begins each time.
+/// The handle of a persistent request, which `start` begins each time.
 pub fn persistent(comm: MPI_Comm, partner: Partner, start: Start) -> MPI_Request {
     let inactive = Request::new(NOWHERE, comm, partner, Work::Inactive);
     REQUESTS.insert(Arc::new(Request { start: Some(start), ..inactive }))
 }
 
-/// The same of a partitioned message.
+/// The same for a partitioned message.
 pub fn partitioned(comm: MPI_Comm, partner: Partner, side: Side) -> MPI_Request {
-    let (inactive, own) = (Request::new(NOWHERE, comm, partner, Work::Inactive), side.clone());
-    let start: Option<Start> = Some(Box::new(move || Ok(own.start())));
+    let (inactive, started) = (Request::new(NOWHERE, comm, partner, Work::Inactive), side.clone());
+    let start: Option<Start> = Some(Box::new(move || Ok(started.start())));
     REQUESTS.insert(Arc::new(Request { start, side: Some(side), ..inactive }))
 }
 
-/// All that were not completed or freed.
+/// All requests that were not completed or freed.
 pub fn all() -> Vec<Arc<Request>> {
     REQUESTS.all()
 }
@@ -105,13 +105,13 @@ pub fn get(handle: MPI_Request) -> Answer<Option<Arc<Request>>> {
 #[cold]
 fn wrong(handle: MPI_Request) -> Failure {
     let text = format!(
-        "{handle:#010x} is no request, or one that was completed or freed before; set requests to \
-         MPI_REQUEST_NULL that are not in use"
+        "{handle:#010x} is not a request, or was completed or freed; set unused requests to \
+        MPI_REQUEST_NULL"
     );
     fail(MPI_ERR_REQUEST, text)
 }
 
-/// Take the handle out of use; what was begun goes on.
+/// Free the handle; the operation continues.
 pub fn release(handle: MPI_Request) -> Answer<Arc<Request>> {
     REQUESTS.release(handle).ok_or_else(|| wrong(handle))
 }
@@ -121,7 +121,7 @@ impl Request {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whose error handler hears of a failure.
+    /// The object whose error handler gets a failure.
     pub fn on(&self) -> On {
         On::Comm(self.comm)
     }
@@ -130,20 +130,20 @@ impl Request {
         self.start.is_some()
     }
 
-    /// Begin what this persistent request is for.
+    /// Start this persistent request.
     pub fn start(&self) -> Answer {
         let Some(start) = &self.start else {
-            let text = "the request is not persistent: only those of MPI_Send_init, MPI_Recv_init \
-                        and their like are started";
+            let text = "the request is not persistent: only requests of MPI_Send_init, \
+                MPI_Recv_init and the like can be started";
             return Err(fail(MPI_ERR_REQUEST, text).on(self.on()));
         };
         if !matches!(*self.work(), Work::Inactive) {
-            let text = "the request is active; complete it (MPI_Wait) before it is started again";
+            let text = "the request is active; complete it (MPI_Wait) before starting it again";
             return Err(fail(MPI_ERR_REQUEST, text).on(self.on()));
         }
         let work = start()?;
         *self.work() = work;
-        self.site.store(left::site(), Relaxed);
+        self.site.store(unfinished::site(), Relaxed);
         Ok(())
     }
 
@@ -155,9 +155,9 @@ impl Request {
         self.site.load(Relaxed)
     }
 
-    /// Whether it is still to be completed; `dropped`: a send that was over at once is not, nor what
-    /// was cancelled, since nothing comes of it any more that the program could miss.
-    pub fn is_left(&self, dropped: bool) -> bool {
+    /// True if it still has to be completed. With `dropped`, a send that was complete at once need
+    /// not be, nor a cancelled operation, since the program cannot miss anything of it.
+    pub fn is_unfinished(&self, dropped: bool) -> bool {
         let work = self.work();
         let is_over = match &*work {
             Work::Inactive => return false,
@@ -169,32 +169,33 @@ impl Request {
         !(dropped && is_over)
     }
 
-    /// What is shown of it beside the call that has begun it.
+    /// The arguments that observers see beside the call that has begun it.
     pub fn arguments(&self) -> Arguments {
         let comm = comm::get(self.comm);
-        let comm = comm.iter().filter_map(|comm| told::communicator(comm));
+        let comm = comm.iter().filter_map(|comm| report::communicator(comm));
         let numbers = match self.partner {
             Partner::To(dest, tag) => vec![("dest", dest.to_string()), ("tag", tag.to_string())],
-            Partner::From(source, tag) => told::wanted(source, tag),
-            // It may be of no communicator at all, such as a file's.
+            Partner::From(source, tag) => report::pattern(source, tag),
+            // It may belong to no communicator at all, such as a file's.
             Partner::Others if self.comm == MPI_COMM_SELF => return vec![],
             Partner::Others => vec![],
         };
         numbers.into_iter().chain(comm).collect()
     }
 
-    /// Whether it has ended; nothing is advanced here.
+    /// True if it has ended; makes no progress.
     pub fn is_done(&self) -> bool {
         self.work().is_done()
     }
 
-    /// How it ended. It must be done.
+    /// The outcome. The request must be done.
     pub fn outcome(&self) -> Outcome {
-        let work = self.work().clone(); // a generalized one calls the program: not under the lock
+        // a generalized request calls the program: not under the lock
+        let work = self.work().clone();
         work.outcome()
     }
 
-    /// Of MPI_Grequest_start.
+    /// The operation of MPI_Grequest_start.
     pub fn generalized(&self) -> Option<Arc<Generalized>> {
         match &*self.work() {
             Work::Generalized(one) => Some(one.clone()),
@@ -202,11 +203,12 @@ impl Request {
         }
     }
 
-    /// The program is told how it ended, and why it failed: a persistent one is inactive again,
-    /// another goes.
+    /// Complete it: returns the outcome and the failure. A persistent request becomes inactive, any
+    /// other is freed.
     pub fn complete(&self, handle: &mut MPI_Request) -> (Outcome, Option<Failure>) {
         let work = std::mem::replace(&mut *self.work(), Work::Inactive);
-        let mut outcome = work.outcome(); // a generalized one calls the program: not under the lock
+        // a generalized request calls the program: not under the lock
+        let mut outcome = work.outcome();
         if let Work::Generalized(one) = &work {
             let code = one.free();
             if outcome.code == MPI_SUCCESS {
@@ -221,20 +223,20 @@ impl Request {
         (outcome, Some(outcome.code).filter(|code| *code != MPI_SUCCESS).map(why))
     }
 
-    /// Whose death makes waiting for it useless.
+    /// The processes whose death makes waiting useless.
     pub fn from(&self) -> From<'static> {
         self.work().from()
     }
 
-    /// What observers are told of a call that waits for it.
-    pub fn told(&self) -> Call {
+    /// The description of a call that waits for it, for observers.
+    pub fn described(&self) -> Call {
         match comm::get(self.comm) {
-            Ok(comm) => self.work().told(&comm),
-            Err(_) => told::some(vec![], self.from()),
+            Ok(comm) => self.work().described(&comm),
+            Err(_) => report::some(vec![], self.from()),
         }
     }
 
-    /// What the process does while it waits for it.
+    /// The state of the process while it waits for it.
     pub fn doing(&self) -> Doing {
         match *self.work() {
             Work::Sending(_) => Doing::Sending,
@@ -242,13 +244,13 @@ impl Request {
         }
     }
 
-    /// End it: who it needs has died.
+    /// End it, because a process that it needs has died.
     pub fn give_up(&self) {
         self.work().give_up();
     }
 
-    /// Take a receive back whose message has not come, or a send that nobody has received. A send
-    /// that has ended goes on.
+    /// Cancel a receive whose message has not come, or a send that is not matched. A send that has
+    /// ended is not cancelled.
     pub fn cancel(&self) -> Answer {
         let work = self.work().clone();
         match work.cancel() {
@@ -262,7 +264,7 @@ impl Request {
 }
 
 impl Work {
-    /// These sends, and then nothing or something else that has to end, too.
+    /// These sends, and then another operation that has to end, too.
     pub fn after(sending: impl IntoIterator<Item = Arc<Sending>>, rest: Work) -> Work {
         let sending: Vec<_> = sending.into_iter().collect();
         match sending.is_empty() {
@@ -302,7 +304,7 @@ impl Work {
     fn from(&self) -> From<'static> {
         match self {
             Work::Sending(sending) => From::One(sending.dest),
-            Work::Receiving(receiving) => receiving.wanted.from.map_or(From::Nobody, From::One),
+            Work::Receiving(receiving) => receiving.pattern.from.map_or(From::Nobody, From::One),
             Work::After(sending, rest) => {
                 let open = sending.iter().find(|one| !one.end.is_done());
                 open.map_or_else(|| rest.from(), |one| From::One(one.dest))
@@ -312,15 +314,15 @@ impl Work {
         }
     }
 
-    fn told(&self, comm: &Comm) -> Call {
+    fn described(&self, comm: &Comm) -> Call {
         match self {
-            Work::Sending(one) => told::sending(comm, one),
-            Work::Receiving(one) => told::receive(comm, &one.wanted),
+            Work::Sending(one) => report::sending(comm, one),
+            Work::Receiving(one) => report::receive(comm, &one.pattern),
             Work::After(sending, rest) => match sending.iter().find(|one| !one.end.is_done()) {
-                Some(one) => told::sending(comm, one),
-                None => rest.told(comm),
+                Some(one) => report::sending(comm, one),
+                None => rest.described(comm),
             },
-            _ => told::some(vec![], self.from()),
+            _ => report::some(vec![], self.from()),
         }
     }
 
@@ -328,11 +330,11 @@ impl Work {
         let outcome = Outcome::failed(MPI_ERR_PROC_ABORTED);
         match self {
             Work::Receiving(receiving) => {
-                engine().take_back(receiving, outcome);
+                engine().cancel_receive(receiving, outcome);
             }
             Work::Sending(_) => *self = Work::Ended(outcome),
             Work::After(_, rest) => {
-                // What it would have received must not come any more into memory that is given back.
+                // Nothing may arrive any more in memory that is released.
                 rest.give_up();
                 *self = Work::Ended(outcome);
             }
@@ -341,7 +343,7 @@ impl Work {
         }
     }
 
-    /// Why it ended so.
+    /// The reason for this outcome.
     fn failure(&self, outcome: &Outcome) -> Failure {
         match self {
             Work::Schedule(one) => one.failure(),
@@ -353,18 +355,18 @@ impl Work {
     fn cancel(&self) -> c_int {
         match self {
             Work::Receiving(receiving) => {
-                engine().take_back(receiving, Outcome::cancelled());
+                engine().cancel_receive(receiving, Outcome::cancelled());
             }
-            Work::Sending(sending) => engine().call_back(sending),
+            Work::Sending(sending) => engine().cancel_send(sending),
             Work::Generalized(one) => return one.cancel(),
-            // The standard has no half of an exchange taken back.
+            // The standard does not allow cancelling these.
             Work::After(..) | Work::Ended(_) | Work::Inactive | Work::Schedule(_) => {}
         }
         MPI_SUCCESS
     }
 }
 
-/// What `outcome` means for a call that completes one operation.
+/// The result of a call that completes one operation with `outcome`.
 ///
 /// # Safety
 /// `status` is MPI_STATUS_IGNORE or points to a status.

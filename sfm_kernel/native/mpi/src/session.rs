@@ -1,4 +1,4 @@
-//! Sessions: each lets a part of the program use MPI on its own, whether MPI_Init was called or not.
+//! Sessions: each lets a component of the program use MPI on its own, with or without MPI_Init.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ pub struct Session {
 
 static SESSIONS: Table<Session> = Table::new(0xb800_0000);
 
-/// A new one; the process is a member of its world from now on.
+/// Open a session; from now on the process is a member of its world.
 pub fn open(info: &Info, errhandler: MPI_Errhandler) -> Answer<MPI_Session> {
-    let own = Attached::new();
-    own.set(errhandler)?;
+    let attached = Attached::new();
+    attached.set(errhandler)?;
     world::open_session()?;
     let mut used = Info::default();
     used.set("thread_level".into(), "MPI_THREAD_MULTIPLE".into());
@@ -31,7 +31,7 @@ pub fn open(info: &Info, errhandler: MPI_Errhandler) -> Answer<MPI_Session> {
     let hints: Vec<_> = hints.cloned().collect();
     used.entries.extend(hints);
     let (buffer, info) = (Buffer::default(), used);
-    Ok(SESSIONS.insert(Arc::new(Session { errhandler: own, buffer, info })))
+    Ok(SESSIONS.insert(Arc::new(Session { errhandler: attached, buffer, info })))
 }
 
 pub fn find(handle: MPI_Session) -> Option<Arc<Session>> {
@@ -42,7 +42,7 @@ pub fn get(handle: MPI_Session) -> Answer<Arc<Session>> {
     find(handle).ok_or_else(|| {
         let text = match handle {
             MPI_SESSION_NULL => "argument session is MPI_SESSION_NULL".into(),
-            _ => format!("argument session ({handle:#010x}) is none, or one that was finalized"),
+            _ => format!("argument session ({handle:#010x}) is not a session, or was finalized"),
         };
         fail(MPI_ERR_SESSION, text)
     })
@@ -54,15 +54,15 @@ pub fn close(handle: MPI_Session) -> Answer {
     world::close_session()
 }
 
-/// Names of the sets of processes that every process knows.
+/// Names of the process sets that every process knows.
 pub const SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 
-/// The processes of a set.
+/// The processes of a process set.
 pub fn set(handle: MPI_Session, name: &str) -> Answer<Arc<Group>> {
     get(handle)?;
     let group = match name {
         "mpi://WORLD" => world::everybody(),
-        "mpi://SELF" => Group::new(vec![process::own().number()]),
+        "mpi://SELF" => Group::new(vec![process::this().number()]),
         _ => {
             let text = format!("there is no set {name:?}; the sets are {}", SETS.join(" and "));
             return Err(fail(MPI_ERR_ARG, text));

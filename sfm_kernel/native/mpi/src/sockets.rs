@@ -1,4 +1,4 @@
-//! Sockets, waited for with everything else going on.
+//! Sockets; waiting for them makes progress with messages.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -7,7 +7,7 @@ use std::os::unix::net::SocketAddr;
 
 use crate::engine;
 
-/// Milliseconds for which messages may wait meanwhile: what is waited for takes longer.
+/// Milliseconds between two calls of `advance`: waiting for a socket takes longer.
 const PAUSE: i32 = 5;
 
 /// Wait until a socket can be read from (POLLIN) or written to.
@@ -43,13 +43,13 @@ pub fn send(fd: RawFd, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Receive just so many bytes.
+/// Receive exactly `length` bytes.
 pub fn receive(fd: RawFd, length: usize) -> io::Result<Vec<u8>> {
     let (mut bytes, mut done) = (vec![0; length], 0);
     while done < length {
         wait_for(fd, libc::POLLIN)?;
         let rest = &mut bytes[done..];
-        // SAFETY: room for so many.
+        // SAFETY: room for as many.
         let got =
             unsafe { libc::recv(fd, rest.as_mut_ptr().cast(), rest.len(), libc::MSG_DONTWAIT) };
         if got == 0 {
@@ -68,18 +68,18 @@ fn moved(result: isize) -> io::Result<usize> {
     })
 }
 
-/// The address of something of this user's, which nobody else's processes are to have.
+/// The address of this user's socket for `what`; other users have other addresses.
 pub fn address(what: &str) -> io::Result<SocketAddr> {
     SocketAddr::from_abstract_name(format!("sfm-mpi-{}-{what}", user()))
 }
 
-/// Whether a process of the same user is at the other end.
+/// True if a process of the same user is at the other end.
 pub fn is_ours(fd: RawFd) -> bool {
     let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-    let (place, option) = ((&raw mut peer).cast(), libc::SO_PEERCRED);
+    let (to, option) = ((&raw mut peer).cast(), libc::SO_PEERCRED);
     // SAFETY: room for the answer.
-    let known = unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, option, place, &mut length) };
+    let known = unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, option, to, &mut length) };
     known == 0 && peer.uid == user()
 }
 

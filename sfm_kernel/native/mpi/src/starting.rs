@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use crate::{launcher, process};
 
-/// Start it; its end of the socket.
+/// Start one; returns our end of its socket.
 pub fn start() -> io::Result<RawFd> {
     let package = package();
     for python in pythons(package.as_deref()) {
@@ -20,12 +20,12 @@ pub fn start() -> io::Result<RawFd> {
         }
     }
     Err(io::Error::other(
-        "processes are started by sfm-kernel's launcher, and no Python was found that has it: set \
-         SFM_PYTHON to one, or start this program with `python -m sfm_kernel.mpi`",
+        "sfm-kernel's launcher starts processes, and no Python was found that has it: set \
+        SFM_PYTHON to one that has, or start this program with `python -m sfm_kernel.mpi`",
     ))
 }
 
-/// Where sfm_kernel is, if this library is a part of it.
+/// The path of sfm_kernel, if this library is inside it.
 fn package() -> Option<PathBuf> {
     let mut about = libc::Dl_info {
         dli_fname: std::ptr::null(),
@@ -33,7 +33,8 @@ fn package() -> Option<PathBuf> {
         dli_sname: std::ptr::null(),
         dli_saddr: std::ptr::null_mut(),
     };
-    // SAFETY: an address of this library, and a place for the answer, whose text lives as long.
+    // SAFETY: an address of this library, and a variable for the answer, whose text lives as long
+    // as the library.
     let path = unsafe {
         if libc::dladdr(package as *const libc::c_void, &mut about) == 0 {
             return None;
@@ -44,41 +45,41 @@ fn package() -> Option<PathBuf> {
     path.ancestors().find(|one| one.ends_with("sfm_kernel")).map(Path::to_path_buf)
 }
 
-/// Those that may have it: the one that is asked for, the one that it is installed in, the program
+/// The candidates: the one that the user has chosen, the one of the installation, the program
 /// itself, and the usual one.
 fn pythons(package: Option<&Path>) -> Vec<PathBuf> {
     let chosen = std::env::var_os("SFM_PYTHON").map(PathBuf::from);
     // PREFIX/lib/python3.11/site-packages/sfm_kernel
     let prefix = package.and_then(|package| package.ancestors().nth(4));
     let words = fs::read("/proc/self/cmdline").unwrap_or_default();
-    let own = words.split(|byte| *byte == 0).next().map(|word| OsString::from_vec(word.to_vec()));
-    let own = own.map(PathBuf::from).filter(|own| {
-        own.file_name().is_some_and(|name| name.to_string_lossy().contains("python"))
+    let ours = words.split(|byte| *byte == 0).next().map(|word| OsString::from_vec(word.to_vec()));
+    let ours = ours.map(PathBuf::from).filter(|ours| {
+        ours.file_name().is_some_and(|name| name.to_string_lossy().contains("python"))
     });
     let installed = prefix.map(|prefix| prefix.join("bin/python3")).filter(|one| one.exists());
-    [chosen, installed, own, Some("python3".into())].into_iter().flatten().collect()
+    [chosen, installed, ours, Some("python3".into())].into_iter().flatten().collect()
 }
 
-/// A launcher that runs, for this process.
+/// A running launcher for this process.
 fn started(python: &Path, package: Option<&Path>) -> Option<OwnedFd> {
-    let (own, theirs) = pair().ok()?;
+    let (ours, theirs) = pair().ok()?;
     let (fd, null) = (theirs.as_raw_fd(), Stdio::null);
     let mut command = Command::new(python);
-    let world = &process::own().world;
+    let world = &process::this().world;
     command.args(["-P", "-m", "sfm_kernel.mpi", "--serve", &fd.to_string(), world]).stdin(null());
     if let Some(above) = package.and_then(Path::parent) {
         let others = std::env::var_os("PYTHONPATH").filter(|paths| !paths.is_empty());
         let paths = [above.as_os_str().to_owned()].into_iter().chain(others);
         command.env("PYTHONPATH", paths.collect::<Vec<_>>().join(OsStr::new(":")));
     }
-    // SAFETY: one call of the kernel, on a descriptor that the new process has, too.
+    // SAFETY: one system call, on a descriptor that the new process inherits.
     unsafe {
         command.pre_exec(move || match libc::fcntl(fd, libc::F_SETFD, 0) {
             -1 => Err(io::Error::last_os_error()),
             _ => Ok(()),
         });
     }
-    // What comes of a Python that has no sfm_kernel is nobody's concern.
+    // The output of a Python without sfm_kernel is discarded.
     let found = Command::new(python)
         .args(["-P", "-c", "import sfm_kernel.mpi.launch.lone"])
         .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))))
@@ -89,10 +90,10 @@ fn started(python: &Path, package: Option<&Path>) -> Option<OwnedFd> {
     if !found.is_ok_and(|status| status.success()) {
         return None;
     }
-    // It leaves us at once, so that the program's own waiting for its children never sees it.
-    let left = command.status().is_ok_and(|status| status.success());
+    // It daemonizes at once, so that the program never sees it when it waits for its children.
+    let has_started = command.status().is_ok_and(|status| status.success());
     drop(theirs);
-    left.then(|| launcher::answer(own.as_raw_fd()).ok().flatten()).flatten().map(|_| own)
+    has_started.then(|| launcher::answer(ours.as_raw_fd()).ok().flatten()).flatten().map(|_| ours)
 }
 
 fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
@@ -102,6 +103,6 @@ fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     if unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: both are new, and nobody else's.
+    // SAFETY: both are new, and only ours.
     Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
 }

@@ -1,4 +1,4 @@
-//! `MPI_Status` as MPICH lays it out, in 20 bytes, or as the standard's ABI does, in 32.
+//! `MPI_Status` in MPICH's layout of 20 bytes, or in the 32 bytes of the standard's ABI.
 
 use crate::handles::*;
 
@@ -37,23 +37,23 @@ impl MPI_Status {
         status
     }
 
-    /// Of a receive from MPI_PROC_NULL.
+    /// The status of a receive from MPI_PROC_NULL.
     pub fn of_no_process() -> MPI_Status {
         MPI_Status::new(MPI_PROC_NULL, MPI_ANY_TAG, 0)
     }
 
-    /// Of a request that is null or inactive.
+    /// The status of a request that is null or inactive.
     pub fn empty() -> MPI_Status {
         MPI_Status::new(MPI_ANY_SOURCE, MPI_ANY_TAG, 0)
     }
 
-    /// Write an empty status where the caller wants it: that one says MPI_SUCCESS, too.
+    /// Write an empty status with MPI_SUCCESS, unless the caller ignores it.
     ///
     /// # Safety
-    /// As of `put`.
-    pub unsafe fn put_empty(place: *mut MPI_Status) {
-        if is_wanted(place) {
-            *place = MPI_Status::empty();
+    /// As for `put`.
+    pub unsafe fn put_empty(to: *mut MPI_Status) {
+        if is_requested(to) {
+            *to = MPI_Status::empty();
         }
     }
 
@@ -76,22 +76,22 @@ impl MPI_Status {
         self.count_hi_and_cancelled = self.count_hi_and_cancelled & !1 | c_int::from(cancelled);
     }
 
-    /// Write it where the caller wants it, unless that is MPI_STATUS_IGNORE. As the standard has
-    /// it, calls that complete one operation leave the field MPI_ERROR alone.
+    /// Write the status, unless the caller passed MPI_STATUS_IGNORE. As the standard demands, calls
+    /// that complete one operation do not change the field MPI_ERROR.
     ///
     /// # Safety
-    /// `place` is MPI_STATUS_IGNORE or points to a status.
-    pub unsafe fn put(&self, place: *mut MPI_Status) {
-        if is_wanted(place) {
-            let error = (*place).MPI_ERROR;
-            *place = MPI_Status { MPI_ERROR: error, ..*self };
+    /// `to` is MPI_STATUS_IGNORE or points to a status.
+    pub unsafe fn put(&self, to: *mut MPI_Status) {
+        if is_requested(to) {
+            let error = (*to).MPI_ERROR;
+            *to = MPI_Status { MPI_ERROR: error, ..*self };
         }
     }
 }
 
-/// Neither MPI_STATUS_IGNORE nor null, which some programs pass.
-pub fn is_wanted(place: *const MPI_Status) -> bool {
-    place as isize != MPI_STATUS_IGNORE && !place.is_null()
+/// True unless it is MPI_STATUS_IGNORE, or null, which some programs pass.
+pub fn is_requested(to: *const MPI_Status) -> bool {
+    to as isize != MPI_STATUS_IGNORE && !to.is_null()
 }
 
 #[cfg(test)]
@@ -111,9 +111,9 @@ mod tests {
 
     #[test]
     fn completing_one_operation_leaves_the_error_field_alone() {
-        let mut place = MPI_Status { MPI_ERROR: 99, ..Default::default() };
-        // SAFETY: `place` is a status.
-        unsafe { MPI_Status::new(1, 2, 3).put(&mut place) };
-        assert_eq!((place.MPI_SOURCE, place.MPI_TAG, place.MPI_ERROR), (1, 2, 99));
+        let mut status = MPI_Status { MPI_ERROR: 99, ..Default::default() };
+        // SAFETY: `status` is a status.
+        unsafe { MPI_Status::new(1, 2, 3).put(&mut status) };
+        assert_eq!((status.MPI_SOURCE, status.MPI_TAG, status.MPI_ERROR), (1, 2, 99));
     }
 }

@@ -1,12 +1,12 @@
-//! Objects by handle. A handle has the kind's bits, an age, and a place; the age tells a handle
-//! that was freed from the one that has its place now.
+//! Objects by handle. A handle has the kind's bits, an age, and an index; the age distinguishes a
+//! freed handle from the current one with the same index.
 
 use std::sync::{Arc, RwLock};
 
 use crate::handles::{handle, number, Handle};
 
-const PLACES: u32 = 18; // bits: 262,144 objects of a kind at a time
-const AGES: u32 = 4;
+const INDEX_BITS: u32 = 18; // 262,144 objects of a kind at a time
+const AGE_BITS: u32 = 4;
 
 pub struct Table<T> {
     kind: u32,
@@ -25,45 +25,49 @@ struct Slot<T> {
 }
 
 impl<T> Table<T> {
-    /// `kind` has the bits that every handle of this table has.
+    /// `kind` has the bits that all handles of this table have in common.
     pub const fn new(kind: u32) -> Table<T> {
         Table { kind, slots: RwLock::new(Slots { all: Vec::new(), free: Vec::new() }) }
     }
 
-    /// A new handle, with one reference. Panics when there are more than any program can mean.
+    /// A new handle, with one reference. Panics if there are more than any sensible program uses.
     pub fn insert(&self, object: Arc<T>) -> Handle {
         let mut slots = self.slots.write().expect("no panic under the lock");
-        let place = slots.free.pop().unwrap_or_else(|| {
+        let index = slots.free.pop().unwrap_or_else(|| {
             slots.all.push(Slot { age: 0, references: 0, object: None });
             slots.all.len() - 1
         });
-        assert!(place < 1 << PLACES, "more than {} handles of a kind are in use", 1 << PLACES);
-        let slot = &mut slots.all[place];
-        slot.age = slot.age % ((1 << AGES) - 1) + 1; // never 0: MPICH's own objects have that
+        assert!(
+            index < 1 << INDEX_BITS,
+            "more than {} handles of a kind are in use",
+            1 << INDEX_BITS
+        );
+        let slot = &mut slots.all[index];
+        slot.age = slot.age % ((1 << AGE_BITS) - 1) + 1; // never 0, which MPICH's own objects have
         slot.references = 1;
         slot.object = Some(object);
-        handle(self.kind | slot.age << PLACES | place as u32)
+        handle(self.kind | slot.age << INDEX_BITS | index as u32)
     }
 
     pub fn get(&self, handle: Handle) -> Option<Arc<T>> {
         let slots = self.slots.read().expect("no panic under the lock");
-        let (place, age) = self.place(handle)?;
-        slots.all.get(place).filter(|slot| slot.age == age)?.object.clone()
+        let (index, age) = self.index_and_age(handle)?;
+        slots.all.get(index).filter(|slot| slot.age == age)?.object.clone()
     }
 
-    /// All that are in use.
+    /// All objects in use.
     pub fn all(&self) -> Vec<Arc<T>> {
         let slots = self.slots.read().expect("no panic under the lock");
         slots.all.iter().filter_map(|slot| slot.object.clone()).collect()
     }
 
-    /// One more reference to this handle. False if it is not in use.
+    /// Add a reference to this handle. False if it is not in use.
     pub fn retain(&self, handle: Handle) -> bool {
         let mut slots = self.slots.write().expect("no panic under the lock");
         self.slot(&mut slots, handle).map(|slot| slot.references += 1).is_some()
     }
 
-    /// One reference less; the handle is free when none is left. None if it is not in use.
+    /// Remove a reference; the last one frees the handle. None if it is not in use.
     pub fn release(&self, handle: Handle) -> Option<Arc<T>> {
         let mut slots = self.slots.write().expect("no panic under the lock");
         let slot = self.slot(&mut slots, handle)?;
@@ -72,20 +76,22 @@ impl<T> Table<T> {
             return slot.object.clone();
         }
         let object = slot.object.take();
-        let place = self.place(handle)?.0;
-        slots.free.push(place);
+        let index = self.index_and_age(handle)?.0;
+        slots.free.push(index);
         object
     }
 
     fn slot<'a>(&self, slots: &'a mut Slots<T>, handle: Handle) -> Option<&'a mut Slot<T>> {
-        let (place, age) = self.place(handle)?;
-        slots.all.get_mut(place).filter(|slot| slot.age == age && slot.object.is_some())
+        let (index, age) = self.index_and_age(handle)?;
+        slots.all.get_mut(index).filter(|slot| slot.age == age && slot.object.is_some())
     }
 
-    fn place(&self, handle: Handle) -> Option<(usize, u32)> {
+    fn index_and_age(&self, handle: Handle) -> Option<(usize, u32)> {
         let rest = number(handle)? ^ self.kind;
-        let age = rest >> PLACES;
-        (1..1 << AGES).contains(&age).then_some(((rest & ((1 << PLACES) - 1)) as usize, age))
+        let age = rest >> INDEX_BITS;
+        (1..1 << AGE_BITS)
+            .contains(&age)
+            .then_some(((rest & ((1 << INDEX_BITS) - 1)) as usize, age))
     }
 }
 

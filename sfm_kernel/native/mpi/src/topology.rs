@@ -1,4 +1,4 @@
-//! Topologies: where the processes of a communicator stand, and who is whose neighbour.
+//! Topologies: the positions of a communicator's processes, and their neighbours.
 
 use crate::cart::Cart;
 use crate::graph::{Distributed, Graph};
@@ -11,17 +11,17 @@ pub enum Topology {
     Distributed(Distributed),
 }
 
-/// Of one process, in the order in which their parts of a buffer follow each other.
+/// The neighbours of one process, in the order of their blocks in a buffer.
 pub struct Neighbors {
     pub sources: Vec<c_int>,
     pub destinations: Vec<c_int>,
-    /// They come in pairs: what goes to the first of a pair comes from the second of the receiver's.
-    /// That counts where both are the same process.
+    /// The neighbours come in pairs, and a block sent to the first of a pair arrives as the block
+    /// from the second. That matters if both are the same process.
     pub are_opposite: bool,
 }
 
 impl Topology {
-    /// What MPI_Topo_test says of it.
+    /// The value of MPI_Topo_test.
     pub fn kind(&self) -> c_int {
         match self {
             Topology::Cart(_) => MPI_CART,
@@ -30,8 +30,8 @@ impl Topology {
         }
     }
 
-    /// Of this rank; MPI_PROC_NULL beyond the edge of a grid. A distributed graph knows only those of
-    /// the process itself.
+    /// The neighbours of this rank; MPI_PROC_NULL beyond the edge of a grid. A distributed graph
+    /// knows only the neighbours of this process.
     pub fn neighbors(&self, rank: c_int) -> Neighbors {
         let same = |ranks: Vec<c_int>, are_opposite| Neighbors {
             sources: ranks.clone(),

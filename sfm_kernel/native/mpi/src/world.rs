@@ -1,4 +1,4 @@
-//! The program that this process is a part of: its beginning and its end.
+//! The program that this process belongs to: its beginning and its end.
 
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicUsize, Ordering::*};
 use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
@@ -12,7 +12,7 @@ use crate::engine::{self, engine, From};
 use crate::errors::{fail, Answer};
 use crate::group::Group;
 use crate::handles::*;
-use crate::process::{self, Own};
+use crate::process::{self, Identity};
 use crate::{comm, host, launcher};
 
 const BEFORE: u8 = 0;
@@ -21,12 +21,12 @@ const AFTER: u8 = 2;
 
 static STATE: AtomicU8 = AtomicU8::new(BEFORE);
 
-/// Between MPI_Init and MPI_Finalize.
+/// True between MPI_Init and MPI_Finalize.
 pub fn is_running() -> bool {
     STATE.load(Acquire) == RUNNING
 }
 
-/// What MPI_Initialized says: also after MPI_Finalize.
+/// The value of MPI_Initialized: true even after MPI_Finalize.
 pub fn was_initialized() -> bool {
     STATE.load(Acquire) != BEFORE
 }
@@ -35,7 +35,7 @@ pub fn is_finalized() -> bool {
     STATE.load(Acquire) == AFTER
 }
 
-/// For every function that needs a running MPI.
+/// Called by every function that needs a running MPI.
 #[inline]
 pub fn must_run(function: &str) -> Answer {
     if is_running() || has_sessions() {
@@ -49,7 +49,7 @@ pub fn must_run(function: &str) -> Answer {
 fn not_running(function: &str) -> crate::errors::Failure {
     let text = match (is_finalized(), function) {
         (true, "MPI_Finalize") => "it was called before; call it once, at the end of main",
-        (true, _) => "MPI_Finalize was called before it; let that be the last of all calls of MPI",
+        (true, _) => "MPI_Finalize was called before it; it must be the last call of MPI",
         (false, _) => "MPI_Init was not called yet; call it first, at the beginning of main",
     };
     fail(MPI_ERR_OTHER, text)
@@ -57,23 +57,23 @@ fn not_running(function: &str) -> crate::errors::Failure {
 
 /// This process's rank in MPI_COMM_WORLD.
 pub fn rank() -> c_int {
-    process::own().rank as c_int
+    process::this().rank as c_int
 }
 
 pub fn size() -> c_int {
-    process::own().size as c_int
+    process::this().size as c_int
 }
 
 /// The processes of MPI_COMM_WORLD.
 pub fn everybody() -> Arc<Group> {
-    Group::new(process::own().everybody())
+    Group::new(process::this().everybody())
 }
 
 /// The thread that has called MPI_Init.
 static MAIN: OnceLock<ThreadId> = OnceLock::new();
 
-/// What MPI_Init or MPI_Init_thread has provided. Where neither was called (sessions, engines) it is
-/// what the library always keeps to: any thread may call it at any time.
+/// The level that MPI_Init or MPI_Init_thread has provided. If neither was called (sessions,
+/// engines) it is the level that the library always supports: any thread may call it at any time.
 static THREAD_LEVEL: AtomicI32 = AtomicI32::new(MPI_THREAD_MULTIPLE);
 
 pub fn note_main(thread_level: c_int) {
@@ -94,39 +94,39 @@ pub fn name() -> String {
     std::env::var("SFM_MPI_WORLD").unwrap_or_default()
 }
 
-/// Which of the programs that were started side by side this process runs, counted from 0; None if
-/// nothing started it.
+/// The index of this process's program among those that were started together; None if nothing
+/// started it.
 pub fn application() -> Option<c_int> {
     std::env::var("SFM_MPI_APPNUM").ok()?.parse().ok()
 }
 
-/// How many processes the launcher was told that there is room for (`--usize`).
+/// The number of processes for which there is room, as given to the launcher (`--usize`).
 pub fn universe() -> Option<c_int> {
     std::env::var("SFM_MPI_UNIVERSE").ok()?.parse().ok()
 }
 
-/// End all processes of the program with an exit status that this gives.
+/// End all processes of the program with an exit status derived from `code`.
 pub fn abort(code: c_int) -> ! {
     let status = status_of(code);
     flush();
     if launcher::find() {
-        launcher::tell(launcher::ABORTED, status, &format!("{}\n{code}", callers::told()));
+        launcher::report(launcher::ABORTED, status, &format!("{}\n{code}", callers::told()));
         while !launcher::has_released(Duration::from_secs(60)) {}
     } else {
         eprintln!("MPI_Abort was called in process {} with code {code}", rank());
     }
-    // SAFETY: nothing that the program left for its end is run.
+    // SAFETY: no exit handler of the program runs.
     unsafe { libc::_exit(status) }
 }
 
-/// The same for a call that has failed; `text` says how. Whether that is because another process
-/// has ended decides what is told of all that fails.
+/// The same for a call that has failed; `text` is the error. `is_lost`: it failed because another
+/// process has ended, which is reported differently.
 pub fn fail_fatally(code: c_int, is_lost: bool, text: &str) -> ! {
     let status = status_of(code);
     flush();
     if launcher::find() {
         let kind = if is_lost { launcher::CUT_OFF } else { launcher::FAILED };
-        launcher::tell(kind, status, &format!("{}\n{text}", callers::told()));
+        launcher::report(kind, status, &format!("{}\n{text}", callers::told()));
     } else {
         eprintln!("MPI error in process {}: {text}", rank());
     }
@@ -134,22 +134,21 @@ pub fn fail_fatally(code: c_int, is_lost: bool, text: &str) -> ! {
     unsafe { libc::_exit(status) }
 }
 
-/// Of an exit status the system keeps eight bits; those of a code that is not 0 must not say that all
-/// is well.
+/// An exit status has eight bits; a code that is not 0 must not become 0, which means success.
 fn status_of(code: c_int) -> c_int {
     match code & 0xff {
         0 => c_int::from(code != 0),
-        kept => kept,
+        low_bits => low_bits,
     }
 }
 
-/// What the program has printed is shown.
+/// Write the program's buffered output.
 fn flush() {
     // SAFETY: no preconditions.
     unsafe { libc::fflush(std::ptr::null_mut()) };
 }
 
-/// How this process stands to its world.
+/// This process's membership of its world.
 struct Joined {
     now: bool,
     /// How often it has left.
@@ -164,13 +163,13 @@ fn joined() -> MutexGuard<'static, Joined> {
     JOINED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Be a member of the world, if this process is none.
+/// Join the world, unless this process is a member.
 fn join() -> Answer {
     let mut joined = joined();
     if !joined.now {
         match host::engines(true) {
             Some((engines, Some(home))) => {
-                process::set(Own::engine(engines));
+                process::set(Identity::engine(engines));
                 engine::start(home);
             }
             _ => {
@@ -202,29 +201,29 @@ pub fn finish() -> Answer {
 }
 
 /// See `host::refresh`.
-pub fn refresh(anew: u64) {
-    let is_anew = comm::number_anew(anew);
+pub fn refresh(epoch: u64) {
+    let is_renumbered = comm::renumber_collectives(epoch);
     if !was_initialized() {
         return;
     }
-    if is_anew {
+    if is_renumbered {
         engine().forget_leaving();
     }
     let Some((engines, _)) = host::engines(false) else { return };
-    let new = Own::engine(engines);
-    if new.generation() != process::own().generation() {
+    let new = Identity::engine(engines);
+    if new.generation() != process::this().generation() {
         process::set(new);
-        comm::renew(process::own().generation(), everybody(), rank());
+        comm::renew(process::this().generation(), everybody(), rank());
     }
     STATE.store(RUNNING, Release);
 }
 
-/// A session, of which others need not have one at that time.
+/// Open a session; other processes need not have one at that time.
 pub fn open_session() -> Answer {
     join()?;
     static AT_EXIT: Once = Once::new();
     AT_EXIT.call_once(|| {
-        // SAFETY: a function of ours, which stays where it is: the library is never unloaded.
+        // SAFETY: a function of this library, which is never unloaded.
         unsafe { libc::atexit(leave_at_exit) };
     });
     SESSIONS.fetch_add(1, AcqRel);
@@ -241,8 +240,9 @@ pub fn close_session() -> Answer {
     Ok(())
 }
 
-/// Leave after MPI_Finalize, and the end of the sessions that were open then. Those who only have
-/// sessions, before it or after it, leave at the end of the process: who else has some is not known.
+/// Leave after MPI_Finalize, and after the end of the sessions that were open then. Processes that
+/// only have sessions, before it or after it, leave when they exit: they do not know which others
+/// have some.
 pub fn leave_if_done() {
     let joined = joined();
     if is_finalized() && !has_sessions() && joined.times == 0 {
@@ -256,21 +256,21 @@ extern "C" fn leave_at_exit() {
     }
 }
 
-/// Leave the world, when nobody needs this process any more.
+/// Leave the world, when no other process needs this one any more.
 fn leave(mut joined: MutexGuard<'_, Joined>) {
     if !std::mem::take(&mut joined.now) {
         return;
     }
     joined.times += 1;
     let engine = engine::engine();
-    // Who has died does not get it any more.
+    // A process that has died does not get it any more.
     let _ = engine.wait(From::Nobody, || engine.has_sent_all());
-    flush(); // before others see that it is done
-    launcher::tell(launcher::FINISHED, 0, "{}");
+    flush(); // before the other processes see that it is done
+    launcher::report(launcher::FINISHED, 0, "{}");
     while !launcher::has_released(Duration::from_millis(500)) {
         engine.advance();
     }
-    // Who has been released before may have asked for something to be told (`left`).
+    // Processes that were released earlier may have asked this one to report a message (`unfinished`).
     engine.core.take_in_all();
     engine.advance();
     engine.endpoint.leave();

@@ -1,18 +1,18 @@
-//! Alltoall and its v- and w-forms: all receives are posted, then everybody sends to the next, the
-//! one after it, and so on, so that nobody is sent everything at once.
+//! Alltoall and its v- and w-forms: each process posts all receives, then sends to the next
+//! rank, the one after it, and so on, so that no process receives everything at once.
 
 use super::items::{Items, Scratch};
 use super::team::{all_come, all_gone, Team};
 use crate::errors::Answer;
 
-/// `out`: what each process gets; None where that stands where what comes is to go.
+/// `out`: the block for each process, or None if it is in `into` (MPI_IN_PLACE).
 pub async fn alltoall(team: &Team, out: Option<&[Items]>, into: &[Items]) -> Answer {
     let copies: Vec<Scratch>;
     let copied: Vec<Items>;
     let out = match out {
         Some(out) => out,
         None => {
-            // SAFETY: the user's.
+            // SAFETY: the user's buffer.
             copies = into.iter().map(|one| unsafe { Scratch::copy_of(one) }).collect();
             copied = copies.iter().map(|copy| copy.items.clone()).collect();
             &copied
@@ -27,7 +27,7 @@ pub async fn alltoall(team: &Team, out: Option<&[Items]>, into: &[Items]) -> Ans
         .map(|distance| (rank + distance) % size)
         .map(|other| team.send(other, &out[other].data()))
         .collect();
-    // SAFETY: the user's, or a copy of it.
+    // SAFETY: the user's buffers, or a copy.
     unsafe { out[rank].hand_to(&into[rank])? };
     all_come(coming).await?;
     all_gone(going).await

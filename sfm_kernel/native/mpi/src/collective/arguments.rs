@@ -1,4 +1,5 @@
-//! What the arguments of the collectives mean. Each function is as MPI has it.
+//! The collectives' arguments, checked and converted to a `Call`. Each function has the MPI
+//! function's parameters.
 
 use super::calls::Call;
 use super::items::Items;
@@ -7,12 +8,12 @@ use crate::comm::{self, Comm};
 use crate::errors::Answer;
 use crate::handles::*;
 
-/// So many items for each of `size` processes, one behind the other.
+/// Divide items into equal, contiguous blocks for `size` processes.
 pub fn equal(items: &Items, size: usize) -> Vec<Items> {
-    items.parts(&vec![items.count; size])
+    items.split(&vec![items.count; size])
 }
 
-/// `counts` and `displs` (in items) for each process.
+/// A block for each process, from `counts` and `displs` (in items).
 pub unsafe fn listed(
     name: &str,
     at: *const c_void,
@@ -26,14 +27,14 @@ pub unsafe fn listed(
     let most = counts.iter().copied().max().unwrap_or(0);
     let items = Items::base(name, at, most, datatype)?;
     let one = |(count, displ)| {
-        let part = items.at(displ as isize * items.datatype.extent, count);
-        part.check(name)?;
-        Ok(part)
+        let block = items.at(displ as isize * items.datatype.extent, count);
+        block.check(name)?;
+        Ok(block)
     };
     counts.into_iter().zip(displs).map(one).collect()
 }
 
-/// `counts`, `displs` (in bytes) and datatypes for each process.
+/// A block for each process, from `counts`, `displs` (in bytes) and datatypes.
 pub unsafe fn typed(
     name: &str,
     at: *const c_void,
@@ -47,57 +48,58 @@ pub unsafe fn typed(
     let datatypes = array("types", datatypes, size)?;
     let one = |nth: usize| {
         let items = Items::base(name, at, counts[nth], datatypes[nth])?;
-        let part = items.at(displs[nth] as isize, counts[nth]);
-        part.check(name)?;
-        Ok(part)
+        let block = items.at(displs[nth] as isize, counts[nth]);
+        block.check(name)?;
+        Ok(block)
     };
     (0..size).map(one).collect()
 }
 
-/// How many processes the parts of a buffer are for: those whose ranks a message names.
+/// The number of blocks in a buffer: one for each process that a message of `comm` can name.
 fn number(comm: &Comm) -> usize {
     comm.peers().members.len()
 }
 
-/// Whether what is sent stands already where the result is to go: never on an intercommunicator.
+/// True if the send buffer is MPI_IN_PLACE, which an intercommunicator does not allow.
 pub fn is_in_place(comm: &Comm, at: *const c_void) -> bool {
     at as isize == MPI_IN_PLACE && comm.remote.is_none()
 }
 
-/// The root of a collective.
 pub struct Root {
-    /// As `Team` counts.
+    /// In the numbering of `Team`.
     pub rank: usize,
-    /// It is this process.
-    pub is_own: bool,
-    /// It sends to itself, too, and receives from itself.
-    takes_part: bool,
+    /// True if the root is this process.
+    pub is_here: bool,
+    /// True if the root also sends to itself and receives from itself.
+    includes_itself: bool,
 }
 
 impl Root {
-    /// None: this process has nothing to do.
+    /// None: this process does nothing in the call.
     pub fn of(comm: &Comm, root: c_int) -> Answer<Option<Root>> {
         check_root(comm, root)?;
-        let (own, near) = (comm.rank as usize, comm.size() as usize);
-        let of = |rank: usize, takes_part| Ok(Some(Root { rank, is_own: rank == own, takes_part }));
+        let (rank_here, size) = (comm.rank as usize, comm.size() as usize);
+        let of = |rank: usize, includes_itself| {
+            Ok(Some(Root { rank, is_here: rank == rank_here, includes_itself }))
+        };
         match root {
             MPI_PROC_NULL => Ok(None),
-            MPI_ROOT => of(own, false),
-            _ if comm.remote.is_some() => of(near + root as usize, false),
+            MPI_ROOT => of(rank_here, false),
+            _ if comm.remote.is_some() => of(size + root as usize, false),
             _ => of(root as usize, true),
         }
     }
 
-    /// What this process itself sends or receives: None for a root whose part stands in place already,
-    /// or that has none.
-    pub fn own_part(
+    /// This process's block; None for a root with MPI_IN_PLACE, or a root that has no block
+    /// (MPI_ROOT).
+    pub fn local_block(
         &self,
         name: &str,
         at: *const c_void,
         count: MPI_Count,
         datatype: MPI_Datatype,
     ) -> Answer<Option<Items>> {
-        match (self.is_own, self.takes_part) {
+        match (self.is_here, self.includes_itself) {
             (false, _) => Items::of(name, at, count, datatype).map(Some),
             (true, true) => Items::unless_in_place(name, at, count, datatype),
             (true, false) => Ok(None),
@@ -105,8 +107,8 @@ impl Root {
     }
 }
 
-/// What this process sends: None if it stands in place.
-pub fn own_or_in_place(
+/// This process's send block; None with MPI_IN_PLACE.
+pub fn local_or_in_place(
     comm: &Comm,
     name: &str,
     at: *const c_void,
@@ -146,12 +148,12 @@ pub unsafe fn gather(
 ) -> Answer<Call> {
     let comm = comm::get(comm)?;
     let Some(root) = Root::of(&comm, root)? else { return Ok(Call::Nothing) };
-    let own = root.own_part("sendbuf", sendbuf, sendcount, sendtype)?;
-    let parts = match root.is_own {
+    let local = root.local_block("sendbuf", sendbuf, sendcount, sendtype)?;
+    let blocks = match root.is_here {
         true => equal(&Items::of("recvbuf", recvbuf, recvcount, recvtype)?, number(&comm)),
         false => Vec::new(),
     };
-    Ok(Call::Gather { own, parts, root: root.rank })
+    Ok(Call::Gather { local, blocks, root: root.rank })
 }
 
 pub unsafe fn gatherv(
@@ -167,12 +169,12 @@ pub unsafe fn gatherv(
 ) -> Answer<Call> {
     let comm = comm::get(comm)?;
     let Some(root) = Root::of(&comm, root)? else { return Ok(Call::Nothing) };
-    let own = root.own_part("sendbuf", sendbuf, sendcount, sendtype)?;
-    let parts = match root.is_own {
+    let local = root.local_block("sendbuf", sendbuf, sendcount, sendtype)?;
+    let blocks = match root.is_here {
         true => listed("recvbuf", recvbuf, recvcounts, displs, recvtype, number(&comm))?,
         false => Vec::new(),
     };
-    Ok(Call::Gather { own, parts, root: root.rank })
+    Ok(Call::Gather { local, blocks, root: root.rank })
 }
 
 pub unsafe fn scatter(
@@ -187,12 +189,12 @@ pub unsafe fn scatter(
 ) -> Answer<Call> {
     let comm = comm::get(comm)?;
     let Some(root) = Root::of(&comm, root)? else { return Ok(Call::Nothing) };
-    let own = root.own_part("recvbuf", recvbuf, recvcount, recvtype)?;
-    let parts = match root.is_own {
+    let local = root.local_block("recvbuf", recvbuf, recvcount, recvtype)?;
+    let blocks = match root.is_here {
         true => equal(&Items::of("sendbuf", sendbuf, sendcount, sendtype)?, number(&comm)),
         false => Vec::new(),
     };
-    Ok(Call::Scatter { parts, own, root: root.rank })
+    Ok(Call::Scatter { blocks, local, root: root.rank })
 }
 
 pub unsafe fn scatterv(
@@ -208,12 +210,12 @@ pub unsafe fn scatterv(
 ) -> Answer<Call> {
     let comm = comm::get(comm)?;
     let Some(root) = Root::of(&comm, root)? else { return Ok(Call::Nothing) };
-    let own = root.own_part("recvbuf", recvbuf, recvcount, recvtype)?;
-    let parts = match root.is_own {
+    let local = root.local_block("recvbuf", recvbuf, recvcount, recvtype)?;
+    let blocks = match root.is_here {
         true => listed("sendbuf", sendbuf, sendcounts, displs, sendtype, number(&comm))?,
         false => Vec::new(),
     };
-    Ok(Call::Scatter { parts, own, root: root.rank })
+    Ok(Call::Scatter { blocks, local, root: root.rank })
 }
 
 pub unsafe fn allgather(
@@ -226,9 +228,9 @@ pub unsafe fn allgather(
     comm: MPI_Comm,
 ) -> Answer<Call> {
     let comm = comm::get(comm)?;
-    let own = own_or_in_place(&comm, "sendbuf", sendbuf, sendcount, sendtype)?;
+    let local = local_or_in_place(&comm, "sendbuf", sendbuf, sendcount, sendtype)?;
     let each = Items::of("recvbuf", recvbuf, recvcount, recvtype)?;
-    Ok(Call::Allgather { own, parts: equal(&each, number(&comm)) })
+    Ok(Call::Allgather { local, blocks: equal(&each, number(&comm)) })
 }
 
 pub unsafe fn allgatherv(
@@ -242,9 +244,9 @@ pub unsafe fn allgatherv(
     comm: MPI_Comm,
 ) -> Answer<Call> {
     let comm = comm::get(comm)?;
-    let own = own_or_in_place(&comm, "sendbuf", sendbuf, sendcount, sendtype)?;
-    let parts = listed("recvbuf", recvbuf, recvcounts, displs, recvtype, number(&comm))?;
-    Ok(Call::Allgather { own, parts })
+    let local = local_or_in_place(&comm, "sendbuf", sendbuf, sendcount, sendtype)?;
+    let blocks = listed("recvbuf", recvbuf, recvcounts, displs, recvtype, number(&comm))?;
+    Ok(Call::Allgather { local, blocks })
 }
 
 pub unsafe fn alltoall(
@@ -258,7 +260,7 @@ pub unsafe fn alltoall(
 ) -> Answer<Call> {
     let comm = comm::get(comm)?;
     let into = Items::of("recvbuf", recvbuf, recvcount, recvtype)?;
-    let out = own_or_in_place(&comm, "sendbuf", sendbuf, sendcount, sendtype)?;
+    let out = local_or_in_place(&comm, "sendbuf", sendbuf, sendcount, sendtype)?;
     let out = out.map(|out| equal(&out, number(&comm)));
     Ok(Call::Alltoall { out, into: equal(&into, number(&comm)) })
 }

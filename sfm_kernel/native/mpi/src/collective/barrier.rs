@@ -7,7 +7,8 @@ use super::team::Team;
 use crate::data::Data;
 use crate::errors::Answer;
 
-/// In each of log2 n rounds everybody hears, over others, of twice as many.
+/// After each of log2 n rounds every process knows, through others, of the arrival of twice as
+/// many.
 pub async fn barrier(team: &Team) -> Answer {
     let nothing = Data::bytes(std::ptr::null_mut(), 0);
     let mut distance = 1;

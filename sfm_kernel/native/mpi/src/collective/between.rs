@@ -1,8 +1,8 @@
-//! Collectives on intercommunicators: what one side has goes to the other.
+//! Collectives on intercommunicators: data goes from one group to the other.
 //!
-//! Where each process has something for each of the other side it sends it there; where that is one
-//! thing for all of a side it goes from the first process of one to the first of the other, and on
-//! from there.
+//! If a process has a block for each process of the remote group, it sends them directly. If one
+//! group has one result for the whole other group, the result goes from the first process of the
+//! one to the first process of the other, and from there to the rest.
 
 use super::barrier::barrier;
 use super::bcast::bcast;
@@ -16,7 +16,7 @@ use crate::data::Data;
 use crate::errors::Answer;
 use crate::op::Op;
 
-/// Roots count in `team`: this process's side, and then the other one.
+/// A root is a rank of `team`, which counts the local group first, then the remote group.
 pub async fn run(call: &Call, team: &Team) -> Answer {
     let side = team.side();
     let (first, is_first) = (team.near, team.rank == 0);
@@ -29,7 +29,7 @@ pub async fn run(call: &Call, team: &Team) -> Answer {
                 let nothing = Data::bytes(std::ptr::null_mut(), 0);
                 team.exchange(first, &nothing, first, nothing.clone()).await?;
             }
-            // Only after that may anybody go on.
+            // No process may go on before this point.
             barrier(&side).await
         }
         Call::Bcast { items, root } if is_root(root) => {
@@ -41,18 +41,18 @@ pub async fn run(call: &Call, team: &Team) -> Answer {
             }
             bcast(&side, items, 0).await
         }
-        Call::Gather { parts, root, .. } if is_root(root) => {
-            exchange(team, &[], &each(team, parts)).await
+        Call::Gather { blocks, root, .. } if is_root(root) => {
+            exchange(team, &[], &each(team, blocks)).await
         }
-        Call::Gather { own, root, .. } => exchange(team, &to(*root, own), &[]).await,
-        Call::Scatter { parts, root, .. } if is_root(root) => {
-            exchange(team, &each(team, parts), &[]).await
+        Call::Gather { local, root, .. } => exchange(team, &to(*root, local), &[]).await,
+        Call::Scatter { blocks, root, .. } if is_root(root) => {
+            exchange(team, &each(team, blocks), &[]).await
         }
-        Call::Scatter { own, root, .. } => exchange(team, &[], &to(*root, own)).await,
-        Call::Allgather { own, parts } => {
-            let own = own.as_ref().expect("never in place");
-            let out: Vec<_> = team.far().map(|rank| (rank, own.clone())).collect();
-            exchange(team, &out, &each(team, parts)).await
+        Call::Scatter { local, root, .. } => exchange(team, &[], &to(*root, local)).await,
+        Call::Allgather { local, blocks } => {
+            let local = local.as_ref().expect("never in place");
+            let out: Vec<_> = team.far().map(|rank| (rank, local.clone())).collect();
+            exchange(team, &out, &each(team, blocks)).await
         }
         Call::Alltoall { out, into } => {
             let out = out.as_ref().expect("never in place");
@@ -60,24 +60,24 @@ pub async fn run(call: &Call, team: &Team) -> Answer {
         }
         Call::Reduce { into: Some(into), .. } => team.receive(first, into.data()).come().await,
         Call::Reduce { op, from, root, .. } => match reduced(&side, op, from).await? {
-            Some(own) => team.send(*root, &own.items.data()).gone().await,
+            Some(local) => team.send(*root, &local.items.data()).gone().await,
             None => Ok(()),
         },
         Call::Allreduce { op, from, into } => {
-            if let Some(own) = reduced(&side, op, from).await? {
-                team.exchange(first, &own.items.data(), first, into.data()).await?;
+            if let Some(local) = reduced(&side, op, from).await? {
+                team.exchange(first, &local.items.data(), first, into.data()).await?;
             }
             bcast(&side, into, 0).await
         }
         Call::ReduceScatter { op, from, counts, into } => {
-            let mut parts = Vec::new();
+            let mut blocks = Vec::new();
             let theirs;
-            if let Some(own) = reduced(&side, op, from).await? {
-                theirs = Scratch::like(&own.items);
-                team.exchange(first, &own.items.data(), first, theirs.items.data()).await?;
-                parts = theirs.items.parts(counts);
+            if let Some(local) = reduced(&side, op, from).await? {
+                theirs = Scratch::like(&local.items);
+                team.exchange(first, &local.items.data(), first, theirs.items.data()).await?;
+                blocks = theirs.items.split(counts);
             }
-            scatter(&side, &parts, Some(into), 0).await
+            scatter(&side, &blocks, Some(into), 0).await
         }
         Call::Scan { .. } | Call::Exscan { .. } | Call::Neighbors { .. } => {
             unreachable!("refused on intercommunicators")
@@ -85,16 +85,16 @@ pub async fn run(call: &Call, team: &Team) -> Answer {
     }
 }
 
-/// What belongs to each process of the other side.
-fn each(team: &Team, parts: &[Items]) -> Vec<(usize, Items)> {
-    team.far().zip(parts.iter().cloned()).collect()
+/// Pair each process of the remote group with its block.
+fn each(team: &Team, blocks: &[Items]) -> Vec<(usize, Items)> {
+    team.far().zip(blocks.iter().cloned()).collect()
 }
 
-fn to(root: usize, own: &Option<Items>) -> [(usize, Items); 1] {
-    [(root, own.clone().expect("never in place"))]
+fn to(root: usize, local: &Option<Items>) -> [(usize, Items); 1] {
+    [(root, local.clone().expect("never in place"))]
 }
 
-/// What all of a side have comes to; its first process has it.
+/// Reduce the local group's operands to its first process, which gets the result.
 async fn reduced(side: &Team, op: &Op, from: &Option<Items>) -> Answer<Option<Scratch>> {
     let from = from.as_ref().expect("never in place");
     let result = (side.rank == 0).then(|| Scratch::like(from));

@@ -1,4 +1,4 @@
-//! A collective with its arguments, and the three ways to call it: blocking, non-blocking, and
+//! A collective with its arguments, and its three forms: blocking, non-blocking, and
 //! persistent.
 
 use super::items::Items;
@@ -15,36 +15,35 @@ use crate::handles::*;
 use crate::op::Op;
 use crate::request::{self, Partner, Work};
 
-/// The arguments of one collective.
 #[derive(Clone)]
 pub enum Call {
-    /// This process is on the root's side of an intercommunicator, and not the root.
+    /// This process is in the root's group of an intercommunicator, but is not the root.
     Nothing,
     Barrier,
     Bcast {
         items: Items,
         root: usize,
     },
-    /// `parts` at the root only.
+    /// `blocks` is empty except at the root.
     Gather {
-        own: Option<Items>,
-        parts: Vec<Items>,
+        local: Option<Items>,
+        blocks: Vec<Items>,
         root: usize,
     },
     Scatter {
-        parts: Vec<Items>,
-        own: Option<Items>,
+        blocks: Vec<Items>,
+        local: Option<Items>,
         root: usize,
     },
     Allgather {
-        own: Option<Items>,
-        parts: Vec<Items>,
+        local: Option<Items>,
+        blocks: Vec<Items>,
     },
     Alltoall {
         out: Option<Vec<Items>>,
         into: Vec<Items>,
     },
-    /// `from`, here and below: None where they stand where the result is to go. `into` at the root only.
+    /// `from`, here and below, is None with MPI_IN_PLACE. `into` is None except at the root.
     Reduce {
         op: Op,
         from: Option<Items>,
@@ -72,7 +71,7 @@ pub enum Call {
         from: Option<Items>,
         into: Items,
     },
-    /// What goes to which process and comes from which, in this order.
+    /// The destinations and sources with their blocks, in the topology's order.
     Neighbors {
         what: What,
         out: Vec<(usize, Items)>,
@@ -104,15 +103,17 @@ impl Call {
         }
     }
 
-    /// Refuse to send from where is received.
+    /// Refuse send and receive buffers that share memory.
     fn check(&self) -> Answer {
         let among = |one: &Items, all: &[Items]| all.iter().any(|other| one.share_memory(other));
         let is_shared = match self {
-            // Neighbours send and receive parts of one array, among gaps of their datatypes.
+            // Neighbours send and receive blocks of one array, whose datatypes have gaps.
             Call::Nothing | Call::Barrier | Call::Bcast { .. } | Call::Neighbors { .. } => false,
-            Call::Gather { own, parts, .. }
-            | Call::Scatter { own, parts, .. }
-            | Call::Allgather { own, parts } => own.as_ref().is_some_and(|own| among(own, parts)),
+            Call::Gather { local, blocks, .. }
+            | Call::Scatter { local, blocks, .. }
+            | Call::Allgather { local, blocks } => {
+                local.as_ref().is_some_and(|local| among(local, blocks))
+            }
             Call::Alltoall { out, into } => out
                 .as_ref()
                 .is_some_and(|out| out.iter().zip(into).any(|(out, into)| out.share_memory(into))),
@@ -130,8 +131,8 @@ impl Call {
             false => Ok(()),
             true => Err(fail(
                 MPI_ERR_BUFFER,
-                "what is sent and what is received share memory; give another buffer for one of \
-                 them, or MPI_IN_PLACE (the manual of this function says for which)",
+                "the send and the receive buffer share memory; give another buffer for one of \
+                them, or MPI_IN_PLACE (the manual of this function says for which)",
             )),
         }
     }
@@ -141,25 +142,27 @@ impl Call {
             return between::run(self, team).await;
         }
         if let Some(sites) = &team.sites {
-            // Apart, so that it costs the usual call no memory.
+            // Boxed, so that this future takes no memory in the usual call.
             return Box::pin(across::run(self, team, sites)).await;
         }
         self.run_near(team).await
     }
 
-    /// As if all processes were near each other.
+    /// Run it by messages, ignoring sites.
     pub async fn run_near(&self, team: &Team) -> Answer {
         match self {
             Call::Nothing => Ok(()),
             Call::Barrier => barrier::barrier(team).await,
             Call::Bcast { items, root } => bcast::bcast(team, items, *root).await,
-            Call::Gather { own, parts, root } => {
-                gather::gather(team, own.as_ref(), parts, *root).await
+            Call::Gather { local, blocks, root } => {
+                gather::gather(team, local.as_ref(), blocks, *root).await
             }
-            Call::Scatter { parts, own, root } => {
-                gather::scatter(team, parts, own.as_ref(), *root).await
+            Call::Scatter { blocks, local, root } => {
+                gather::scatter(team, blocks, local.as_ref(), *root).await
             }
-            Call::Allgather { own, parts } => allgather::allgather(team, own.as_ref(), parts).await,
+            Call::Allgather { local, blocks } => {
+                allgather::allgather(team, local.as_ref(), blocks).await
+            }
             Call::Alltoall { out, into } => alltoall::alltoall(team, out.as_deref(), into).await,
             Call::Reduce { op, from, into, root } => {
                 let from = from.as_ref().or(into.as_ref()).expect("one of both");
@@ -170,7 +173,7 @@ impl Call {
                 reduce::allreduce(team, op, into).await
             }
             Call::ReduceScatter { op, from, counts, into } => {
-                let all = into.part(0, counts.iter().sum());
+                let all = into.slice(0, counts.iter().sum());
                 let from = from.as_ref().unwrap_or(&all);
                 reduce_scatter::reduce_scatter(team, op, from, counts, into).await
             }
@@ -188,12 +191,12 @@ impl Call {
 
 fn copy(from: Option<&Items>, into: &Items) {
     if let Some(from) = from {
-        // SAFETY: two places of the user's memory.
+        // SAFETY: two distinct buffers of the user.
         unsafe { from.copy_to(into) };
     }
 }
 
-/// Call it; returns when this process's part is done.
+/// Run the blocking form; return when this process's share is done.
 pub fn block(comm: MPI_Comm, call: &Call) -> Answer {
     call.check()?;
     let comm = comm::get(comm)?;
@@ -202,31 +205,32 @@ pub fn block(comm: MPI_Comm, call: &Call) -> Answer {
     met.unwrap_or_else(|| meeting::by_messages(&comm, &team, call.run(&team)))
 }
 
-/// Begin it.
+/// Run the non-blocking form.
 fn begin(team: Team, call: Call) -> Work {
     let members = team.members();
     let algorithm = async move { call.run(&team).await };
     Work::Schedule(Schedule::begin(engine(), members, algorithm))
 }
 
-/// Begin it for a request.
+/// Run the non-blocking form and store its request.
 ///
 /// # Safety
-/// `request` is null, which is refused, or a place for one.
+/// `request` is null, which is refused, or may be written to.
 pub unsafe fn open(comm: MPI_Comm, call: Call, request: *mut MPI_Request) -> Answer {
     call.check()?;
     let work = begin(Team::begun(&*comm::get(comm)?, call.what()), call);
     put("request", request, request::open(comm, Partner::Others, work))
 }
 
-/// A request that begins it each time it is started.
+/// Make the persistent request of a call, which begins it at each start.
 ///
 /// # Safety
-/// As of `open`.
+/// As for `open`.
 pub unsafe fn prepare(comm: MPI_Comm, call: Call, request: *mut MPI_Request) -> Answer {
     call.check()?;
-    // Which collective it is says when it was made, not when it is started: processes may start
-    // several in different orders. Of one request, the starts follow each other everywhere.
+    // The call gets its number when the request is made, not when it is started, because processes
+    // may start several requests in different orders. The starts of one request follow each other
+    // at every process.
     let team = Team::begun(&*comm::get(comm)?, call.what());
     let start = Box::new(move || Ok(begin(team.clone(), call.clone())));
     put("request", request, request::persistent(comm, Partner::Others, start))

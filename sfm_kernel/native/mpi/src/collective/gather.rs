@@ -1,37 +1,40 @@
-//! Gather and scatter, with their v-forms: everybody and the root, directly.
+//! Gather and scatter, with their v-forms: every process exchanges directly with the root.
 //!
-//! On one machine the root's work is the same in a tree, where others would copy the data once more.
+//! On one machine a tree leaves the root as much work, and its inner nodes would copy the data once
+//! more.
 
 use super::items::Items;
 use super::team::{all_come, all_gone, Team};
 use crate::errors::Answer;
 
-/// `parts`: at the root, where each process's items go. `own`: None where they are there already.
-pub async fn gather(team: &Team, own: Option<&Items>, parts: &[Items], root: usize) -> Answer {
+/// `blocks`: at the root, the receive position of each process's items. `local`: this process's
+/// items, or None if they are already in their block.
+pub async fn gather(team: &Team, local: Option<&Items>, blocks: &[Items], root: usize) -> Answer {
     if team.rank != root {
-        let own = own.expect("only the root's may be in place");
-        return team.send(root, &own.data()).gone().await;
+        let local = local.expect("only the root's may be in place");
+        return team.send(root, &local.data()).gone().await;
     }
     let others = (0..team.size).filter(|rank| *rank != root);
-    let coming = others.map(|rank| team.receive(rank, parts[rank].data())).collect();
-    if let Some(own) = own {
-        // SAFETY: the user's, and not the same.
-        unsafe { own.hand_to(&parts[root])? };
+    let coming = others.map(|rank| team.receive(rank, blocks[rank].data())).collect();
+    if let Some(local) = local {
+        // SAFETY: the user's buffers, which do not overlap.
+        unsafe { local.hand_to(&blocks[root])? };
     }
     all_come(coming).await
 }
 
-/// `parts`: at the root, where each process's items are. `own`: None where they stay there.
-pub async fn scatter(team: &Team, parts: &[Items], own: Option<&Items>, root: usize) -> Answer {
+/// `blocks`: at the root, the items for each process. `local`: the receive position, or None if the
+/// root's block stays in place.
+pub async fn scatter(team: &Team, blocks: &[Items], local: Option<&Items>, root: usize) -> Answer {
     if team.rank != root {
-        let own = own.expect("only the root's may be in place");
-        return team.receive(root, own.data()).come().await;
+        let local = local.expect("only the root's may be in place");
+        return team.receive(root, local.data()).come().await;
     }
     let others = (0..team.size).filter(|rank| *rank != root);
-    let going = others.map(|rank| team.send(rank, &parts[rank].data())).collect();
-    if let Some(own) = own {
-        // SAFETY: the user's, and not the same.
-        unsafe { parts[root].hand_to(own)? };
+    let going = others.map(|rank| team.send(rank, &blocks[rank].data())).collect();
+    if let Some(local) = local {
+        // SAFETY: the user's buffers, which do not overlap.
+        unsafe { blocks[root].hand_to(local)? };
     }
     all_gone(going).await
 }

@@ -1,4 +1,4 @@
-//! Items of a datatype in memory: what collectives are given, and what they keep meanwhile.
+//! Items of a datatype in memory: the buffers of collectives, and their scratch memory.
 
 use super::team::fits;
 use crate::checks;
@@ -8,18 +8,18 @@ use crate::errors::Answer;
 use crate::handles::*;
 use crate::op::Op;
 
-/// `count` items. The user's memory, or a scratch's, which whoever made this keeps.
+/// `count` items in the user's memory or in a `Scratch`. The caller keeps the memory alive.
 #[derive(Clone)]
 pub struct Items {
     at: *mut u8,
     pub count: usize,
     pub datatype: Held,
-    /// What a program's own operation is called with.
+    /// The datatype argument of a call to a user-defined operation.
     handle: MPI_Datatype,
 }
 
 impl Items {
-    /// What the arguments of a call say.
+    /// The buffer that a call's arguments describe.
     pub fn of(
         name: &str,
         at: *const c_void,
@@ -32,21 +32,21 @@ impl Items {
         Ok(items)
     }
 
-    /// None yet: where parts that have at most `most` items are counted from.
+    /// An empty buffer, the base of blocks with at most `most` items each.
     pub fn base(name: &str, at: *const c_void, most: usize, handle: MPI_Datatype) -> Answer<Items> {
         let datatype = datatype::of_items(handle, most)?;
         checks::not_in_place(name, at)?;
         Ok(Items { at: at.cast_mut().cast(), count: 0, datatype, handle })
     }
 
-    /// Memory of our own, as bytes. Its address means nothing else, as an argument's may: where
-    /// nothing is in it, that may be the number of MPI_IN_PLACE.
-    pub fn own<T: Copy>(all: &mut [T]) -> Answer<Items> {
+    /// Memory of this library, as bytes. Unlike an argument's address it cannot mean MPI_IN_PLACE,
+    /// not even if the slice is empty and its address happens to be that number.
+    pub fn of_bytes<T: Copy>(all: &mut [T]) -> Answer<Items> {
         let (count, datatype) = (size_of_val(all), datatype::committed(MPI_BYTE)?);
         Ok(Items { at: all.as_mut_ptr().cast(), count, datatype, handle: MPI_BYTE })
     }
 
-    /// As `of`, of an argument that may be MPI_IN_PLACE: then None.
+    /// Like `of`; None if the argument is MPI_IN_PLACE.
     pub fn unless_in_place(
         name: &str,
         at: *const c_void,
@@ -59,34 +59,35 @@ impl Items {
         }
     }
 
-    /// MPI_DATATYPE_NULL, which no items may be of: no operation knows it, and none has anything to do.
+    /// True for MPI_DATATYPE_NULL, of which no item can exist and which no operation knows: a
+    /// reduction then does nothing.
     pub fn are_of_nothing(&self) -> bool {
         self.handle == MPI_DATATYPE_NULL
     }
 
-    /// Refuse a null pointer where there are items.
+    /// Refuse a null pointer unless there are no items.
     pub fn check(&self, name: &str) -> Answer {
         let bytes = self.datatype.bytes(self.count)?;
         checks::buffer(name, self.at.cast(), bytes, self.datatype.basic.is_none())
     }
 
-    /// `count` of the same from `offset` bytes on.
+    /// `count` items of the same datatype, from `offset` bytes on.
     pub fn at(&self, offset: isize, count: usize) -> Items {
         Items { at: self.at.wrapping_offset(offset), count, ..self.clone() }
     }
 
-    /// `count` of them from the `first` on.
-    pub fn part(&self, first: usize, count: usize) -> Items {
+    /// `count` items from index `first` on.
+    pub fn slice(&self, first: usize, count: usize) -> Items {
         self.at((first as isize).wrapping_mul(self.datatype.extent), count)
     }
 
-    /// So many for each of several processes, one behind the other.
-    pub fn parts(&self, counts: &[usize]) -> Vec<Items> {
+    /// Divide the items into contiguous blocks, one for each count.
+    pub fn split(&self, counts: &[usize]) -> Vec<Items> {
         let mut first = 0;
         let one = |count: &usize| {
-            let part = self.part(first, *count);
+            let block = self.slice(first, *count);
             first += count;
-            part
+            block
         };
         counts.iter().map(one).collect()
     }
@@ -99,36 +100,36 @@ impl Items {
         self.datatype.size * self.count
     }
 
-    /// Whether both are, at least in part, in the same memory. Of those that lie among gaps only the
-    /// beginning is looked at.
+    /// True if the two share memory. If one has gaps, only the addresses of their beginnings are
+    /// compared.
     pub fn share_memory(&self, other: &Items) -> bool {
-        let (own, others) = (self.data(), other.data());
-        if own.len() == 0 || others.len() == 0 {
+        let (data, other_data) = (self.data(), other.data());
+        if data.len() == 0 || other_data.len() == 0 {
             return false;
         }
-        match (own.contiguous(), others.contiguous()) {
+        match (data.contiguous(), other_data.contiguous()) {
             (Some(at), Some(to)) => {
-                at < to.wrapping_add(others.len()) && to < at.wrapping_add(own.len())
+                at < to.wrapping_add(other_data.len()) && to < at.wrapping_add(data.len())
             }
             _ => self.at == other.at,
         }
     }
 
-    /// Copy these to others, which have at least as much room.
+    /// Copy these items to `to`, which has room for at least as many.
     ///
     /// # Safety
-    /// Both are there, and do not overlap.
+    /// Both are valid memory, and do not overlap.
     pub unsafe fn copy_to(&self, to: &Items) {
         if self.bytes() > 0 {
-            // SAFETY: as the caller promises; without bytes they may be nowhere.
+            // SAFETY: as the caller promises; without bytes the address may be invalid.
             unsafe { self.data().copy_to(&to.data()) };
         }
     }
 
-    /// Copy these, this process's own part of a collective, to where that goes.
+    /// Copy this process's block of a collective to its receive position.
     ///
     /// # Safety
-    /// As of `copy_to`, but that there may be another number of bytes than they are.
+    /// As for `copy_to`, except that the sizes may differ, which is an error.
     pub unsafe fn hand_to(&self, to: &Items) -> Answer {
         fits("this process", self.bytes(), to.bytes())?;
         // SAFETY: as the caller promises.
@@ -136,10 +137,10 @@ impl Items {
         Ok(())
     }
 
-    /// Make `into` what these and `into` come to, these being the left operand.
+    /// Combine these items, as the left operand, with `into`, and store the result there.
     ///
     /// # Safety
-    /// Both are there, and do not overlap.
+    /// Both are valid memory, and do not overlap.
     pub unsafe fn combine_into(&self, into: &Items, op: &Op) -> Answer {
         let (from, to) = (self.at.cast_const().cast(), into.at.cast());
         // SAFETY: as the caller promises.
@@ -147,15 +148,16 @@ impl Items {
     }
 }
 
-/// Memory for items, laid out as the datatype says: a program's own operation goes by that.
+/// Memory for items, laid out as the datatype demands, because user-defined operations rely on the
+/// layout.
 pub struct Scratch {
-    /// In words of 16 bytes: no datatype is aligned to more.
+    /// Words of 16 bytes, the largest alignment of any datatype.
     _memory: Vec<u128>,
     pub items: Items,
 }
 
 impl Scratch {
-    /// Room for as many items as `like` has.
+    /// Memory for as many items as `like` has.
     pub fn like(like: &Items) -> Scratch {
         let datatype = &like.datatype;
         let between = datatype.extent.unsigned_abs() * like.count.saturating_sub(1);
@@ -169,10 +171,10 @@ impl Scratch {
         Scratch { _memory: memory, items: Items { at, ..like.clone() } }
     }
 
-    /// A copy of them.
+    /// Copy the items.
     ///
     /// # Safety
-    /// They are there.
+    /// They are valid memory.
     pub unsafe fn copy_of(items: &Items) -> Scratch {
         let scratch = Scratch::like(items);
         // SAFETY: fresh memory of the same layout.

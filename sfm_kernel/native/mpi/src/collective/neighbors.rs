@@ -1,5 +1,5 @@
-//! Collectives among the neighbours of a topology, and what their arguments mean: each process
-//! sends to its own neighbours and receives from them, directly.
+//! Collectives among the neighbours of a topology, and their arguments: each process exchanges
+//! messages with its neighbours directly.
 
 use super::arguments::{equal, listed, typed};
 use super::calls::Call;
@@ -12,8 +12,8 @@ use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::topology::Neighbors;
 
-/// Send to some processes and receive from some; of two messages between the same, the first that is
-/// sent is the first that is received.
+/// Send to some processes and receive from some. Several messages between the same two processes
+/// are received in the order in which they are sent.
 pub async fn exchange(team: &Team, out: &[(usize, Items)], into: &[(usize, Items)]) -> Answer {
     let coming = into.iter().map(|(rank, items)| team.receive(*rank, items.data())).collect();
     let going = out.iter().map(|(rank, items)| team.send(*rank, &items.data())).collect();
@@ -21,15 +21,15 @@ pub async fn exchange(team: &Team, out: &[(usize, Items)], into: &[(usize, Items
     all_gone(going).await
 }
 
-/// This process's neighbours.
+/// The neighbours of this process.
 fn of(comm: MPI_Comm) -> Answer<Neighbors> {
     let comm = comm::intra(comm)?;
     match &comm.topology {
         Some(topology) => Ok(topology.neighbors(comm.rank)),
         None => {
             let text = format!(
-                "{} has no topology, so that nobody is a neighbour; MPI_Cart_create, \
-                 MPI_Graph_create and MPI_Dist_graph_create make communicators that have",
+                "{} has no topology, and therefore no neighbours; MPI_Cart_create, \
+                MPI_Graph_create and MPI_Dist_graph_create make communicators with a topology",
                 comm.name()
             );
             Err(fail(MPI_ERR_TOPOLOGY, text))
@@ -37,7 +37,8 @@ fn of(comm: MPI_Comm) -> Answer<Neighbors> {
     }
 }
 
-/// `out` and `into`: for each neighbour, in their order. MPI_PROC_NULL takes and gives nothing.
+/// `out` and `into`: a block for each neighbour, in their order. Blocks for MPI_PROC_NULL are
+/// dropped.
 fn call(what: What, neighbors: &Neighbors, out: Vec<Items>, into: Vec<Items>) -> Call {
     let there = |(rank, items)| Some((usize::try_from(rank).ok()?, items));
     let out = neighbors.destinations.iter().copied().zip(out).filter_map(there).collect();
@@ -58,10 +59,10 @@ pub unsafe fn neighbor_allgather(
     comm: MPI_Comm,
 ) -> Answer<Call> {
     let neighbors = of(comm)?;
-    let own = Items::of("sendbuf", sendbuf, sendcount, sendtype)?;
+    let local = Items::of("sendbuf", sendbuf, sendcount, sendtype)?;
     let each = Items::of("recvbuf", recvbuf, recvcount, recvtype)?;
     let into = equal(&each, neighbors.sources.len());
-    let out = vec![own; neighbors.destinations.len()];
+    let out = vec![local; neighbors.destinations.len()];
     Ok(call(What::NeighborAllgather, &neighbors, out, into))
 }
 
@@ -76,10 +77,10 @@ pub unsafe fn neighbor_allgatherv(
     comm: MPI_Comm,
 ) -> Answer<Call> {
     let neighbors = of(comm)?;
-    let own = Items::of("sendbuf", sendbuf, sendcount, sendtype)?;
+    let local = Items::of("sendbuf", sendbuf, sendcount, sendtype)?;
     let size = neighbors.sources.len();
     let into = listed("recvbuf", recvbuf, recvcounts, displs, recvtype, size)?;
-    let out = vec![own; neighbors.destinations.len()];
+    let out = vec![local; neighbors.destinations.len()];
     Ok(call(What::NeighborAllgather, &neighbors, out, into))
 }
 

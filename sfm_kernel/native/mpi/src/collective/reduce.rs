@@ -1,8 +1,8 @@
-//! Reduce and allreduce: trees and recursive doubling for what is small, a ring for what is large.
+//! Reduce and allreduce: trees and recursive doubling for small data, a ring for large data.
 //!
-//! Operands are combined in the order of the ranks, unless the operation commutes.
-//! Source: R. Thakur, R. Rabenseifner, W. Gropp, Optimization of collective communication operations
-//! in MPICH, IJHPCA 19 (2005), sections 4.4 and 4.5.
+//! Operands are combined in rank order, unless the operation commutes. Source: R. Thakur, R.
+//! Rabenseifner, W. Gropp, Optimization of collective communication operations in MPICH, IJHPCA 19
+//! (2005), sections 4.4 and 4.5.
 
 use super::allgather;
 use super::items::{Items, Scratch};
@@ -10,10 +10,10 @@ use super::team::Team;
 use crate::errors::Answer;
 use crate::op::Op;
 
-/// From so many bytes on each process combines a part of the data.
+/// From this many bytes on each process combines one block of the data.
 const RING_FROM: usize = 64 << 10;
 
-/// Combine `from` of everybody into `into` at the root. None: the root's stand there already.
+/// Combine every process's `from` into `into` at the root, where `from` may be that same memory.
 pub async fn reduce(
     team: &Team,
     op: &Op,
@@ -21,43 +21,43 @@ pub async fn reduce(
     into: Option<&Items>,
     root: usize,
 ) -> Answer {
-    // The root's number is 0, but where order counts, which begins at rank 0.
+    // The tree's root is the root of the call, or rank 0 if order matters.
     let first = if op.commutes() { root } else { 0 };
-    // SAFETY: the user's.
-    let mut own = unsafe { Scratch::copy_of(from) };
+    // SAFETY: the user's buffer.
+    let mut partial = unsafe { Scratch::copy_of(from) };
     let mut other = Scratch::like(from);
     let number = (team.rank + team.size - first) % team.size;
     let process = |number: usize| (number + first) % team.size;
     let mut bit = 1;
     while bit < team.size {
         if number & bit != 0 {
-            team.send(process(number - bit), &own.items.data()).gone().await?;
+            team.send(process(number - bit), &partial.items.data()).gone().await?;
             break;
         }
         if number + bit < team.size {
             team.receive(process(number + bit), other.items.data()).come().await?;
-            // SAFETY: our own.
-            unsafe { own.items.combine_into(&other.items, op)? };
-            std::mem::swap(&mut own, &mut other);
+            // SAFETY: our memory.
+            unsafe { partial.items.combine_into(&other.items, op)? };
+            std::mem::swap(&mut partial, &mut other);
         }
         bit <<= 1;
     }
     if first != root && team.rank == first {
-        team.send(root, &own.items.data()).gone().await?;
+        team.send(root, &partial.items.data()).gone().await?;
     }
     if team.rank == root {
-        let into = into.expect("the root has a place for the result");
+        let into = into.expect("the root has memory for the result");
         if first != root {
             team.receive(first, other.items.data()).come().await?;
-            own = other;
+            partial = other;
         }
-        // SAFETY: the user's and our own.
-        unsafe { own.items.copy_to(into) };
+        // SAFETY: the user's memory and our own.
+        unsafe { partial.items.copy_to(into) };
     }
     Ok(())
 }
 
-/// Combine what everybody has in `items`, there.
+/// Combine every process's `items` in place.
 pub async fn allreduce(team: &Team, op: &Op, items: &Items) -> Answer {
     let is_large = items.bytes() >= RING_FROM && items.count >= team.size;
     match is_large && op.commutes() && team.size > 1 {
@@ -66,7 +66,8 @@ pub async fn allreduce(team: &Team, op: &Op, items: &Items) -> Answer {
     }
 }
 
-/// Recursive doubling among a power of two; the others hand their data to a neighbour before.
+/// Recursive doubling among a power of two processes; each further process first sends its data to
+/// a neighbour.
 async fn doubling(team: &Team, op: &Op, items: &Items) -> Answer {
     let power = 1 << team.size.ilog2();
     let more = team.size - power;
@@ -79,7 +80,7 @@ async fn doubling(team: &Team, op: &Op, items: &Items) -> Answer {
     }
     if paired {
         team.receive(rank - 1, theirs.items.data()).come().await?;
-        // SAFETY: the user's and our own. The neighbour comes before us.
+        // SAFETY: the user's memory and our own. The neighbour is the left operand.
         unsafe { theirs.items.combine_into(items, op)? };
     }
     let number = if paired { rank / 2 } else { rank - more };
@@ -105,29 +106,30 @@ async fn doubling(team: &Team, op: &Op, items: &Items) -> Answer {
     Ok(())
 }
 
-/// Each process combines its part of the data, which goes round once; then the results do.
+/// Each process combines one block of the data in a first pass round the ring; the results go round
+/// in a second pass.
 async fn ring(team: &Team, op: &Op, items: &Items) -> Answer {
     let each = items.count.div_ceil(team.size);
-    let parts: Vec<Items> = (0..team.size)
+    let blocks: Vec<Items> = (0..team.size)
         .map(|nth| {
             let first = (nth * each).min(items.count);
-            items.part(first, each.min(items.count - first))
+            items.slice(first, each.min(items.count - first))
         })
         .collect();
-    combine_round(team, op, &parts).await?;
-    allgather::ring(team, None, &parts).await
+    combine_round(team, op, &blocks).await?;
+    allgather::ring(team, None, &blocks).await
 }
 
-/// Afterwards this process's part is what all have there. The operation commutes.
-pub async fn combine_round(team: &Team, op: &Op, parts: &[Items]) -> Answer {
+/// Afterwards this process's block is the result for that block. The operation must commute.
+pub async fn combine_round(team: &Team, op: &Op, blocks: &[Items]) -> Answer {
     let (rank, size) = (team.rank, team.size);
     let (next, last) = ((rank + 1) % size, (rank + size - 1) % size);
-    let largest = parts.iter().max_by_key(|part| part.count).expect("a part for each");
+    let largest = blocks.iter().max_by_key(|block| block.count).expect("a block for each");
     let theirs = Scratch::like(largest);
     for step in 1..size {
-        let out = &parts[(rank + size - step) % size];
-        let into = &parts[(rank + 2 * size - step - 1) % size];
-        let coming = theirs.items.part(0, into.count);
+        let out = &blocks[(rank + size - step) % size];
+        let into = &blocks[(rank + 2 * size - step - 1) % size];
+        let coming = theirs.items.slice(0, into.count);
         team.exchange(next, &out.data(), last, coming.data()).await?;
         // SAFETY: the user's and our own.
         unsafe { coming.combine_into(into, op)? };

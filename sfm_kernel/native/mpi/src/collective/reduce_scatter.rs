@@ -1,4 +1,5 @@
-//! Reduce-scatter: a ring for what is large and commutes; else a reduction, whose result is scattered.
+//! Reduce-scatter: a ring for large data and operations that commute; otherwise a reduction
+//! whose result is scattered.
 
 use super::gather::scatter;
 use super::items::{Items, Scratch};
@@ -9,7 +10,8 @@ use crate::op::Op;
 
 const RING_FROM: usize = 64 << 10;
 
-/// `from`: all parts; `counts`: how many items each process gets; `into`: where ours go.
+/// `from`: the blocks of all processes; `counts`: the number of items of each block; `into`: this
+/// process's result.
 pub async fn reduce_scatter(
     team: &Team,
     op: &Op,
@@ -17,16 +19,16 @@ pub async fn reduce_scatter(
     counts: &[usize],
     into: &Items,
 ) -> Answer {
-    // SAFETY: the user's.
+    // SAFETY: the user's buffer.
     let work = unsafe { Scratch::copy_of(from) };
-    let parts = work.items.parts(counts);
+    let blocks = work.items.split(counts);
     if op.commutes() && from.bytes() >= RING_FROM {
-        combine_round(team, op, &parts).await?;
-        // SAFETY: our own and the user's.
-        unsafe { parts[team.rank].copy_to(into) };
+        combine_round(team, op, &blocks).await?;
+        // SAFETY: our memory and the user's.
+        unsafe { blocks[team.rank].copy_to(into) };
         return Ok(());
     }
     let result = (team.rank == 0).then_some(&work.items);
     reduce(team, op, from, result, 0).await?;
-    scatter(team, &parts, Some(into), 0).await
+    scatter(team, &blocks, Some(into), 0).await
 }

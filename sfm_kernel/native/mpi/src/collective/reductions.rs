@@ -1,6 +1,7 @@
-//! What the arguments of the reductions mean. Each function is as MPI has it.
+//! The reductions' arguments, checked and converted to a `Call`. Each function has the MPI
+//! function's parameters.
 
-use super::arguments::{own_or_in_place, Root};
+use super::arguments::{local_or_in_place, Root};
 use super::calls::Call;
 use super::items::Items;
 use crate::checks::{count, Numbers};
@@ -27,8 +28,8 @@ pub unsafe fn reduce(
     comm: MPI_Comm,
 ) -> Answer<Call> {
     let Some(root) = Root::of(&*comm::get(comm)?, root)? else { return Ok(Call::Nothing) };
-    let from = root.own_part("sendbuf", sendbuf, count, datatype)?;
-    let into = match root.is_own {
+    let from = root.local_block("sendbuf", sendbuf, count, datatype)?;
+    let into = match root.is_here {
         true => Some(Items::of("recvbuf", recvbuf, count, datatype)?),
         false => None,
     };
@@ -46,7 +47,7 @@ pub unsafe fn allreduce(
 ) -> Answer<Call> {
     let comm = comm::get(comm)?;
     let into = Items::of("recvbuf", recvbuf, count, datatype)?;
-    let from = own_or_in_place(&comm, "sendbuf", sendbuf, count, datatype)?;
+    let from = local_or_in_place(&comm, "sendbuf", sendbuf, count, datatype)?;
     Ok(Call::Allreduce { op: operation(op, &into)?, from, into })
 }
 
@@ -60,7 +61,7 @@ pub unsafe fn reduce_scatter(
 ) -> Answer<Call> {
     let comm = comm::get(comm)?;
     let counts = recvcounts.counts("recvcounts", comm.size() as usize)?;
-    parts(sendbuf, recvbuf, counts, &comm, datatype, op)
+    from_counts(sendbuf, recvbuf, counts, &comm, datatype, op)
 }
 
 pub unsafe fn reduce_scatter_block(
@@ -73,10 +74,10 @@ pub unsafe fn reduce_scatter_block(
 ) -> Answer<Call> {
     let comm = comm::get(comm)?;
     let counts = vec![count("recvcount", recvcount)?; comm.size() as usize];
-    parts(sendbuf, recvbuf, counts, &comm, datatype, op)
+    from_counts(sendbuf, recvbuf, counts, &comm, datatype, op)
 }
 
-fn parts(
+fn from_counts(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
     counts: Vec<usize>,
@@ -86,9 +87,9 @@ fn parts(
 ) -> Answer<Call> {
     let total = counts.iter().fold(0, |all: MPI_Count, one| all.saturating_add(*one as MPI_Count));
     let into = Items::base("recvbuf", recvbuf, total as usize, datatype)?;
-    let into = into.part(0, counts[comm.rank as usize]);
+    let into = into.slice(0, counts[comm.rank as usize]);
     into.check("recvbuf")?;
-    let from = own_or_in_place(comm, "sendbuf", sendbuf, total, datatype)?;
+    let from = local_or_in_place(comm, "sendbuf", sendbuf, total, datatype)?;
     Ok(Call::ReduceScatter { op: operation(op, &into)?, from, counts, into })
 }
 

@@ -1,4 +1,5 @@
-//! Scan and exscan: in each round everybody hears of twice as many processes before it.
+//! Scan and exscan: each round doubles the number of preceding processes whose operands a
+//! process has combined.
 //!
 //! Source: W. D. Hillis, G. L. Steele, Data parallel algorithms, CACM 29 (1986).
 
@@ -7,7 +8,7 @@ use super::team::Team;
 use crate::errors::Answer;
 use crate::op::Op;
 
-/// Combine in `items` what all processes up to this one have there.
+/// Combine into `items` the operands of all ranks up to this one.
 pub async fn scan(team: &Team, op: &Op, items: &Items) -> Answer {
     let (data, theirs) = (items.data(), Scratch::like(items));
     let mut distance = 1;
@@ -19,7 +20,7 @@ pub async fn scan(team: &Team, op: &Op, items: &Items) -> Answer {
         }
         if let Some(coming) = coming {
             coming.come().await?;
-            // SAFETY: our own and the user's.
+            // SAFETY: our memory and the user's.
             unsafe { theirs.items.combine_into(items, op)? };
         }
         distance *= 2;
@@ -27,9 +28,9 @@ pub async fn scan(team: &Team, op: &Op, items: &Items) -> Answer {
     Ok(())
 }
 
-/// The same without this process's own, into `into`, which rank 0 leaves as it is.
+/// Scan without this process's operand, into `into`, which rank 0 leaves unchanged.
 pub async fn exscan(team: &Team, op: &Op, from: &Items, into: &Items) -> Answer {
-    // SAFETY: the user's.
+    // SAFETY: the user's buffer.
     let work = unsafe { Scratch::copy_of(from) };
     scan(team, op, &work.items).await?;
     let coming = team.rank.checked_sub(1).map(|rank| team.receive(rank, into.data()));

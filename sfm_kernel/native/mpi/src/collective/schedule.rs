@@ -1,5 +1,5 @@
-//! A non-blocking collective: its algorithm, stopped where it has to wait. So are other operations
-//! of more than one message.
+//! A non-blocking collective: its algorithm, suspended while it waits. Other operations of more
+//! than one message are schedules, too.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
-use crate::engine::{text_of_loss, told, Engine, From, Outcome};
+use crate::engine::{report, text_of_loss, Engine, From, Outcome};
 use crate::errors::{fail, Answer, Failure};
 use crate::group::Group;
 use crate::handles::*;
@@ -15,29 +15,29 @@ use crate::handles::*;
 type Algorithm = Pin<Box<dyn Future<Output = Answer>>>;
 
 pub struct Schedule {
-    /// None once it has ended.
+    /// None after the end.
     algorithm: Mutex<Option<Algorithm>>,
     ended: Mutex<Option<Answer<Outcome>>>,
-    /// The only process that it waits for, in the world.
+    /// The only process that it waits for (rank in the world).
     partner: Option<usize>,
-    /// All that take part: none of them may die.
+    /// All participants: the death of one ends the schedule.
     members: Option<Arc<Group>>,
-    /// The process whose part it waits for now, in the world.
+    /// The process that it waits for now (rank in the world).
     awaited: AtomicUsize,
-    /// How it ends if all is well.
+    /// The outcome of success.
     end: Outcome,
 }
 
 const NOBODY: usize = usize::MAX;
 
-// SAFETY: an algorithm is polled by one thread at a time, under the lock; what it points to is the
-// user's, who leaves it alone until the collective has ended.
+// SAFETY: one thread at a time polls the algorithm, under the lock; its pointers are to memory that
+// the user leaves alone until the collective has ended.
 unsafe impl Send for Schedule {}
 // SAFETY: as above.
 unsafe impl Sync for Schedule {}
 
 impl Schedule {
-    /// Begin; `algorithm` owns all that it needs but the user's memory.
+    /// Begin; `algorithm` owns everything it needs except the user's memory.
     pub fn begin(
         engine: &Engine,
         members: Arc<Group>,
@@ -46,7 +46,7 @@ impl Schedule {
         Schedule::new(engine, None, Some(members), Outcome::of_send(), algorithm)
     }
 
-    /// The same of what waits for this process only, and ends so.
+    /// Begin an operation that waits for `partner` only, and ends with `end`.
     pub fn with(
         engine: &Engine,
         partner: Option<usize>,
@@ -72,13 +72,13 @@ impl Schedule {
         schedule
     }
 
-    /// Go on as far as that goes now; whether it has ended.
+    /// Continue as far as possible without waiting; true if it has ended.
     pub fn poll(&self) -> bool {
-        // Somebody else is at it, perhaps this same thread further up.
+        // Another thread polls it, or this thread does further up its stack.
         let Ok(mut algorithm) = self.algorithm.try_lock() else { return false };
         let Some(running) = &mut *algorithm else { return true };
         let mut context = Context::from_waker(Waker::noop());
-        let (polled, awaited) = told::awaiting(|| running.as_mut().poll(&mut context));
+        let (polled, awaited) = report::awaiting(|| running.as_mut().poll(&mut context));
         self.awaited.store(awaited.unwrap_or(NOBODY), Ordering::Relaxed);
         let Poll::Ready(answer) = polled else { return false };
         *algorithm = None;
@@ -98,14 +98,14 @@ impl Schedule {
         self.ended().as_ref().map(of)
     }
 
-    /// Why it has failed.
+    /// The reason why it failed.
     pub fn failure(&self) -> Option<Failure> {
         let ended = self.ended();
         let failure = ended.as_ref()?.as_ref().err()?;
         Some(fail(failure.code, failure.text.clone()))
     }
 
-    /// Whose death makes waiting for it useless.
+    /// The process whose death makes waiting useless.
     pub fn from(&self) -> From<'static> {
         let awaited = Some(self.awaited.load(Ordering::Relaxed)).filter(|rank| *rank != NOBODY);
         self.partner.or(awaited).map_or(From::Nobody, From::One)
@@ -115,9 +115,9 @@ impl Schedule {
         self.ended().is_some()
     }
 
-    /// End it as failed.
+    /// End it with a failure.
     pub fn give_up(&self, failure: Failure) {
-        // What it was about to receive into stays the user's: nothing comes there any more.
+        // Dropping the algorithm is safe: nothing writes to the receive buffer any more.
         *self.algorithm.lock().expect("no panic under the lock") = None;
         self.ended().get_or_insert(Err(failure));
     }
@@ -129,7 +129,7 @@ impl Engine {
         self.running.fetch_add(1, Ordering::Release);
     }
 
-    /// End those of which somebody has died.
+    /// End the schedules that have lost a participant.
     pub fn give_up_schedules(&self) {
         let all = self.schedules.lock().expect("no panic under the lock").clone();
         for one in all {
@@ -140,7 +140,7 @@ impl Engine {
         }
     }
 
-    /// Go on with all that are under way.
+    /// Continue all schedules that have not ended.
     pub fn poll_schedules(&self) {
         let all = self.schedules.lock().expect("no panic under the lock").clone();
         for one in all {

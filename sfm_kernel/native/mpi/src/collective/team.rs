@@ -1,8 +1,9 @@
 //! The processes of one collective, and its messages.
 //!
-//! An algorithm is an `async fn`: it says in order what one process sends and receives, and stops
-//! where it has to wait. A blocking collective polls it until it is done (`whole`); a non-blocking
-//! one is polled by whoever is in a call of MPI (`schedule`). So each algorithm is written once.
+//! An algorithm is an `async fn` that lists in order what one process sends and receives, and
+//! suspends where it has to wait. `complete` polls a blocking collective until it ends; a
+//! non-blocking one (`schedule`) is polled by any thread that is in an MPI call. So each algorithm
+//! is written once.
 
 use std::cmp::Ordering;
 use std::future::{poll_fn, Future};
@@ -21,7 +22,7 @@ use super::sites::Sites;
 use crate::comm::Comm;
 use crate::data::Data;
 use crate::engine::{
-    self, engine, probed, told, About, Mode, Outcome, Receiving, Sending, To, Wanted, What,
+    self, engine, probed, report, About, Mode, Outcome, Pattern, Receiving, Sending, To, What,
 };
 use crate::errors::{fail, Answer, Failure, INTERRUPTED};
 use crate::group::Group;
@@ -30,45 +31,45 @@ use crate::message::Message;
 use crate::tool::counting;
 use crate::{making, process};
 
-/// Who takes part, and which messages are this collective's.
+/// The processes that take part, and the envelope of this collective's messages.
 #[derive(Clone)]
 pub struct Team {
     pub rank: usize,
     pub size: usize,
-    /// How many of them are on this process's side. They come first; others follow only where the
-    /// communicator is an intercommunicator.
+    /// How many of them are in the local group. They come first; the remote group of an
+    /// intercommunicator follows.
     pub near: usize,
     pub what: What,
     context: u64,
-    /// Which collective of the communicator it is: the same number at all of them.
+    /// The number of this collective on its communicator, equal at all processes.
     tag: c_int,
     group: Arc<Group>,
-    /// Where there are several.
+    /// None if all processes are at one site.
     pub sites: Option<Arc<Sites>>,
 }
 
-/// Numbers of collectives; those of a communicator come again after so many.
+/// The largest number of a collective; the numbers of a communicator repeat after it.
 const LARGEST: u32 = 0x1fff_ffff;
 const BEGUN: c_int = 0x2000_0000;
 const APART: c_int = 0x4000_0000;
 
-/// A message that is under way; nothing for one that has gone.
+/// A message being sent; None for one that needed no waiting.
 #[must_use]
 pub struct Going(Option<Arc<Sending>>);
 
-/// One that is to come.
+/// A message being received.
 #[must_use]
 pub struct Coming(Arc<Receiving>);
 
 impl Team {
-    /// For the next collective of this communicator.
+    /// The team of the next blocking collective of this communicator.
     pub fn of(comm: &Comm, what: What) -> Team {
         let number = comm.collectives.fetch_add(1, Relaxed) & LARGEST;
         Team::numbered(comm, what, number as c_int)
     }
 
-    /// The same for one that does not block. These are counted by themselves, as blocking ones never
-    /// match them.
+    /// The team of the next non-blocking collective. These have their own numbers, because they
+    /// never match blocking ones.
     pub fn begun(comm: &Comm, what: What) -> Team {
         let number = comm.begun.fetch_add(1, Relaxed) & LARGEST;
         Team::numbered(comm, what, number as c_int | BEGUN)
@@ -84,60 +85,61 @@ impl Team {
         Team { rank, size: group.members.len(), near, what, context, tag, group, sites }
     }
 
-    /// Some of the same collective's processes, this one of rank `rank` among them.
-    pub fn part(&self, group: Arc<Group>, rank: usize) -> Team {
+    /// A subset of the processes, with `rank` as this process's rank in it.
+    pub fn subset(&self, group: Arc<Group>, rank: usize) -> Team {
         let size = group.members.len();
         Team { rank, size, near: size, group, sites: None, ..*self }
     }
 
-    /// Those of these ranks, this process the one that is at `place` among them.
-    pub fn picked(&self, ranks: &[usize], place: usize) -> Team {
+    /// The processes with these ranks; this process is at `index` in the list.
+    pub fn select(&self, ranks: &[usize], index: usize) -> Team {
         let members = ranks.iter().map(|rank| self.group.members[*rank]).collect();
-        self.part(Group::new(members), place)
+        self.subset(Group::new(members), index)
     }
 
-    /// All of them.
+    /// All processes of the team.
     pub fn members(&self) -> Arc<Group> {
         self.group.clone()
     }
 
-    /// Those of this process's side.
+    /// The processes of the local group.
     pub fn side(&self) -> Team {
-        self.part(Group::new(self.group.members[..self.near].to_vec()), self.rank)
+        self.subset(Group::new(self.group.members[..self.near].to_vec()), self.rank)
     }
 
-    /// Those of the other side of an intercommunicator.
+    /// The ranks of the remote group of an intercommunicator.
     pub fn far(&self) -> Range<usize> {
         self.near..self.size
     }
 
-    /// Those who make a communicator by themselves, told from others that do so by a tag.
+    /// The team of processes that create a communicator alone; `tag` distinguishes such teams.
     pub fn apart(comm: &Comm, group: Arc<Group>, rank: usize, tag: c_int) -> Team {
         let context = engine::collectives(comm.context);
         let (size, tag) = (group.members.len(), tag & LARGEST as c_int | APART);
         Team { rank, size, near: size, what: What::Making, context, tag, group, sites: None }
     }
 
-    /// Those who have no communicator yet, but a word in common.
+    /// The team of processes that have no communicator yet, but a string in common.
     pub fn without_comm(group: Arc<Group>, rank: usize, word: &str) -> Team {
-        let mut hasher = DefaultHasher::new(); // the same in every process
+        let mut hasher = DefaultHasher::new(); // gives the same hash in every process
         (word, &group.members).hash(&mut hasher);
         let tag = (hasher.finish() as u32 & LARGEST) as c_int;
         let (size, context) = (group.members.len(), engine::collectives(making::FIRST));
         Team { rank, size, near: size, what: What::Making, context, tag, group, sites: None }
     }
 
-    /// The number of the process that has this rank.
+    /// The world rank of the process with this rank.
     pub fn process(&self, rank: usize) -> usize {
         self.group.members[rank] as usize
     }
 
-    /// Which of the communicator's collectives it is.
+    /// The number of this collective on its communicator.
     pub fn number(&self) -> u64 {
         self.tag as u64
     }
 
-    /// The call has failed here. That it was interrupted only this process knows, and tells.
+    /// The call has failed here. An interrupt is known only to this process, which therefore
+    /// notifies the others.
     pub fn leave(&self, why: &Failure) {
         if why.code == INTERRUPTED && self.tag & (BEGUN | APART) == 0 {
             let (context, number) = (self.context, self.tag as u32);
@@ -145,28 +147,29 @@ impl Team {
         }
     }
 
-    /// Err where another process has left it.
-    pub fn is_whole(&self) -> Answer {
-        let Some(left) = engine().who_left(self.context, self.tag as u32) else { return Ok(()) };
-        if left.what != self.what {
-            return Err(other_call(left.rank, left.what, self.what));
+    /// Err if another process has left the collective.
+    pub fn check_presence(&self) -> Answer {
+        let Some(departed) = engine().leaver_of(self.context, self.tag as u32) else {
+            return Ok(());
+        };
+        if departed.what != self.what {
+            return Err(other_call(departed.rank, departed.what, self.what));
         }
         let text = format!(
-            "{} was interrupted in this call and has left it, so that it cannot come to its end",
-            process::named(left.rank)
+            "{} was interrupted in this call and has left it, so it cannot complete",
+            process::named(departed.rank)
         );
         Err(fail(MPI_ERR_OTHER, text))
     }
 
-    /// Another message of this collective's number that waits here: whose, of which call, and how
-    /// many bytes.
+    /// Another message of this collective's number in the inbox: its sender, call, and bytes.
     pub fn other_message(&self) -> Option<(usize, What, usize)> {
         engine().first_of(self.context, self.tag)
     }
 
-    /// Begin to send; the data stays as it is until it has gone.
+    /// Begin to send; the data must not change until it is sent.
     pub fn send(&self, dest: usize, data: &Data) -> Going {
-        // Its own number: a part of a collective's processes counts differently.
+        // The world rank, because a team that is a subset has ranks of its own.
         let (rank, source) = (self.process(dest), engine().rank as c_int);
         let to = To {
             context: self.context,
@@ -176,39 +179,39 @@ impl Team {
             what: self.what,
             site: NOWHERE,
         };
-        // SAFETY: a collective does not return before its messages have gone.
+        // SAFETY: a collective does not return before its messages are sent.
         Going(unsafe { engine().send(to, Mode::Standard, data) })
     }
 
-    /// Begin to receive; the memory is the message's until it has come.
+    /// Begin to receive; the message owns the memory until it is complete.
     pub fn receive(&self, source: usize, data: Data) -> Coming {
-        // SAFETY: a collective does not return before its messages have come.
-        Coming(unsafe { engine().receive(&self.wanted(source), data) })
+        // SAFETY: a collective does not return before its messages are complete.
+        Coming(unsafe { engine().receive(&self.pattern(source), data) })
     }
 
-    fn wanted(&self, source: usize) -> Wanted {
+    fn pattern(&self, source: usize) -> Pattern {
         let from = self.process(source);
         let (source, tag) = (from as c_int, self.tag);
-        Wanted { context: self.context, source, tag, from: Some(from), what: self.what }
+        Pattern { context: self.context, source, tag, from: Some(from), what: self.what }
     }
 
-    /// Receive a message of each of these, of which only the sender knows how long it is.
+    /// Receive a message from each of these ranks, whose lengths only the senders know.
     pub async fn take(&self, sources: &[usize]) -> Answer<Vec<Vec<u8>>> {
         let taking: Vec<_> =
-            sources.iter().map(|source| Taking::new(self.wanted(*source))).collect();
+            sources.iter().map(|source| Taking::new(self.pattern(*source))).collect();
         let mut taken = Vec::new();
         let mut coming = Vec::new();
         for one in &taking {
             let length = one.length().await;
             let mut bytes = vec![0; length];
-            coming.push(one.receive(Items::own(&mut bytes)?.data()));
+            coming.push(one.receive(Items::of_bytes(&mut bytes)?.data()));
             taken.push(bytes);
         }
         all_come(coming).await?;
         Ok(taken)
     }
 
-    /// Send one and receive one.
+    /// Send one message and receive one.
     pub async fn exchange(&self, dest: usize, out: &Data, source: usize, into: Data) -> Answer {
         let coming = self.receive(source, into);
         let going = self.send(dest, out);
@@ -222,29 +225,29 @@ fn checked(outcome: Outcome) -> Answer {
         MPI_SUCCESS => Ok(()),
         MPI_ERR_TRUNCATE => Err(mismatch(
             MPI_ERR_TRUNCATE,
-            "another process of the communicator sends more than is",
+            "another process of the communicator sends more bytes than are",
         )),
         code => Err(fail(code, "another process of the communicator has ended")),
     }
 }
 
-/// A process makes another call than `own`.
-pub fn other_call(rank: usize, theirs: What, own: What) -> Failure {
+/// The failure when a process makes another call than `ours`.
+pub fn other_call(rank: usize, theirs: What, ours: What) -> Failure {
     let text = format!(
         "{} calls {} where this one calls {}: all processes of a communicator make the same \
          collective calls in the same order",
         process::named(rank),
         theirs.name(),
-        own.name()
+        ours.name()
     );
     fail(MPI_ERR_OTHER, text)
 }
 
-/// A sender that the text does not name.
+/// A sender that the error text cannot name.
 pub const ANOTHER: &str = "another process of the communicator";
 
-/// All processes say the same of what goes from one to another: an error where `bytes` of what
-/// `who` sends go where `room` is for more or less.
+/// All processes must agree on the size of each message: an error unless the `bytes` that `who`
+/// sends equal `room`.
 pub fn fits(who: &str, bytes: usize, room: usize) -> Answer {
     let code = match bytes.cmp(&room) {
         Ordering::Equal => return Ok(()),
@@ -256,44 +259,45 @@ pub fn fits(who: &str, bytes: usize, room: usize) -> Answer {
 
 pub fn mismatch(code: c_int, what: &str) -> Failure {
     let text = format!(
-        "{what} expected here: do all call the same collective, with counts and datatypes that fit?"
+        "{what} expected here: do all processes call the same collective, with matching counts \
+        and datatypes?"
     );
     fail(code, text)
 }
 
-/// One that is to come, taken out of the queue before it is received.
+/// A message that is taken out of the inbox before it is received.
 struct Taking {
-    wanted: Wanted,
+    pattern: Pattern,
     message: Arc<Message>,
     /// See `Engine::take_message`.
     number: u64,
 }
 
 impl Taking {
-    fn new(wanted: Wanted) -> Taking {
+    fn new(pattern: Pattern) -> Taking {
         let message = Message::to_come(MPI_COMM_NULL);
-        let number = engine().take_message(&wanted, &message);
-        Taking { wanted, message, number }
+        let number = engine().take_message(&pattern, &message);
+        Taking { pattern, message, number }
     }
 
-    /// How many bytes it has, when it has come.
+    /// Wait for the message; return its number of bytes.
     async fn length(&self) -> usize {
-        let from = self.wanted.from.unwrap_or(engine().rank);
+        let from = self.pattern.from.unwrap_or(engine().rank);
         let length = |(envelope, bytes)| probed(envelope, bytes).bytes() as usize;
         ended(from, || self.message.get().map(length)).await
     }
 
-    /// Receive it, after that.
+    /// Receive the message after `length` has returned.
     fn receive(&self, data: Data) -> Coming {
-        // SAFETY: as of those that `Team::receive` receives.
-        Coming(unsafe { engine().receive_taken(&self.message, self.wanted.what, data) })
+        // SAFETY: as in `Team::receive`.
+        Coming(unsafe { engine().receive_taken(&self.message, self.pattern.what, data) })
     }
 }
 
 impl Drop for Taking {
-    /// The collective has failed, or it has come.
+    /// The collective has failed, or the message is received.
     fn drop(&mut self) {
-        engine().leave_message(&self.wanted, self.number);
+        engine().leave_message(&self.pattern, self.number);
     }
 }
 
@@ -305,7 +309,7 @@ impl Going {
 }
 
 impl Drop for Going {
-    /// The collective has failed: its memory is given back, and the message may still go.
+    /// The collective has failed: its memory is released, although the message may still be sent.
     fn drop(&mut self) {
         if let Some(sending) = self.0.take_if(|sending| !sending.end.is_done()) {
             sending.keep();
@@ -315,11 +319,11 @@ impl Drop for Going {
 
 impl Coming {
     pub async fn come(self) -> Answer {
-        let from = self.0.wanted.from.unwrap_or(engine().rank);
+        let from = self.0.pattern.from.unwrap_or(engine().rank);
         let outcome = ended(from, || self.0.end.get()).await;
         if outcome.code == MPI_ERR_OTHER {
             let (rank, theirs) = (outcome.status.MPI_SOURCE, outcome.status.MPI_TAG);
-            return Err(other_call(rank as usize, What::of(theirs as u8), self.0.wanted.what));
+            return Err(other_call(rank as usize, What::of(theirs as u8), self.0.pattern.what));
         }
         checked(outcome)?;
         let bytes = outcome.status.bytes() as usize;
@@ -328,15 +332,14 @@ impl Coming {
 }
 
 impl Drop for Coming {
-    /// The collective has failed: nothing may come any more into memory that is given back.
+    /// The collective has failed: nothing may be written any more to memory that is released.
     fn drop(&mut self) {
-        if !self.0.end.is_done() && !engine().take_back(&self.0, Outcome::cancelled()) {
+        if !self.0.end.is_done() && !engine().cancel_receive(&self.0, Outcome::cancelled()) {
             engine().abandon(&self.0);
         }
     }
 }
 
-/// All of them.
 pub async fn all_gone(all: Vec<Going>) -> Answer {
     for one in all {
         one.gone().await?;
@@ -351,12 +354,13 @@ pub async fn all_come(all: Vec<Coming>) -> Answer {
     Ok(())
 }
 
-/// How it has ended; `partner`: who has to do something for that, in the world.
+/// Wait for the end of an operation; `partner` is the process (rank in the world) that has to act
+/// for it.
 async fn ended<T>(partner: usize, end: impl Fn() -> Option<T>) -> T {
     poll_fn(|_| {
         let end = end();
         if end.is_none() {
-            told::awaits(partner);
+            report::awaits(partner);
         }
         end.map_or(Poll::Pending, Poll::Ready)
     })
@@ -364,12 +368,12 @@ async fn ended<T>(partner: usize, end: impl Fn() -> Option<T>) -> T {
 }
 
 /// Run an algorithm to its end.
-pub fn whole<T>(team: &Team, algorithm: impl Future<Output = Answer<T>>) -> Answer<T> {
-    whole_told(team, &told::collective, algorithm)
+pub fn complete<T>(team: &Team, algorithm: impl Future<Output = Answer<T>>) -> Answer<T> {
+    complete_described(team, &report::collective, algorithm)
 }
 
-/// The same; `call`: what observers are told of it.
-pub fn whole_told<T>(
+/// Like `complete`; `call` gives observers the description of the call.
+pub fn complete_described<T>(
     team: &Team,
     call: &dyn Fn() -> Call,
     algorithm: impl Future<Output = Answer<T>>,
@@ -381,7 +385,7 @@ pub fn whole_told<T>(
     let waited = engine().wait(about, || {
         result = algorithm.as_mut().poll(&mut context);
         if result.is_pending() {
-            if let Err(failure) = team.is_whole() {
+            if let Err(failure) = team.check_presence() {
                 result = Poll::Ready(Err(failure));
             }
         }

@@ -1,4 +1,4 @@
-//! Numbers of the library's own that the processes of a team tell each other.
+//! Values of this library that the processes of a team exchange.
 
 use super::allgather::allgather;
 use super::items::Items;
@@ -6,37 +6,37 @@ use super::team::Team;
 use super::{bcast, gather};
 use crate::errors::Answer;
 
-/// One of each process, by rank.
-pub async fn one_of_each<T: Copy>(team: &Team, own: T) -> Answer<Vec<T>> {
-    let mut all = vec![own; team.size];
+/// One value of each process, by rank.
+pub async fn one_of_each<T: Copy>(team: &Team, value: T) -> Answer<Vec<T>> {
+    let mut all = vec![value; team.size];
     share(team, &mut all, &vec![1; team.size]).await?;
     Ok(all)
 }
 
-/// The same, where the first process goes on before the others do: it collects, and then tells them.
-/// So it is with windows, as programs often let it write their first values, and forget the barrier
-/// that the others need before they reach for those.
-pub async fn first_knows_first<T: Copy>(team: &Team, own: T) -> Answer<Vec<T>> {
-    let mut all = vec![own; team.size];
-    let whole = Items::own(&mut all)?;
-    let parts = whole.parts(&vec![size_of::<T>(); team.size]);
-    let other = (team.rank != 0).then(|| &parts[team.rank]);
-    gather::gather(team, other, &parts, 0).await?;
-    bcast::bcast(team, &whole, 0).await?;
+/// The same, but the first process returns before the others: it gathers, then broadcasts. Windows
+/// use it, because programs often let the first process write initial values and forget the barrier
+/// before the others read them.
+pub async fn first_knows_first<T: Copy>(team: &Team, value: T) -> Answer<Vec<T>> {
+    let mut all = vec![value; team.size];
+    let items = Items::of_bytes(&mut all)?;
+    let blocks = items.split(&vec![size_of::<T>(); team.size]);
+    let other = (team.rank != 0).then(|| &blocks[team.rank]);
+    gather::gather(team, other, &blocks, 0).await?;
+    bcast::bcast(team, &items, 0).await?;
     Ok(all)
 }
 
-/// Those of all processes, one behind the other.
-pub async fn all<T: Copy + Default>(team: &Team, own: &[T]) -> Answer<Vec<T>> {
-    let counts = one_of_each(team, own.len()).await?;
+/// The values of all processes, concatenated by rank.
+pub async fn all<T: Copy + Default>(team: &Team, values: &[T]) -> Answer<Vec<T>> {
+    let counts = one_of_each(team, values.len()).await?;
     let before: usize = counts[..team.rank].iter().sum();
     let mut all = vec![T::default(); counts.iter().sum()];
-    all[before..before + own.len()].copy_from_slice(own);
+    all[before..before + values.len()].copy_from_slice(values);
     share(team, &mut all, &counts).await?;
     Ok(all)
 }
 
 async fn share<T: Copy>(team: &Team, all: &mut [T], counts: &[usize]) -> Answer {
     let bytes: Vec<usize> = counts.iter().map(|count| count * size_of::<T>()).collect();
-    allgather(team, None, &Items::own(all)?.parts(&bytes)).await
+    allgather(team, None, &Items::of_bytes(all)?.split(&bytes)).await
 }

@@ -1,5 +1,5 @@
-//! Parts of arrays of several dimensions: a block of one, and what one process has of one that is
-//! distributed among many.
+//! Subarrays: a block of an array, and one process's share of an array that is distributed among
+//! many.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use super::{Datatype, Held, Layout, Signature};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 
-/// What is taken of one dimension: `blocks` of `length` items from `start` on, each `stride` after
-/// the last, and then `rest` items more.
+/// The selection in one dimension: `blocks` of `length` items from `start` on, `stride` items
+/// apart, followed by `rest` more items.
 #[derive(Clone, Copy, Default)]
-struct Taken {
+struct Selection {
     start: usize,
     length: usize,
     blocks: usize,
@@ -19,28 +19,33 @@ struct Taken {
     rest: usize,
 }
 
-impl Taken {
-    fn block(start: usize, length: usize) -> Taken {
-        Taken { start, length, blocks: 1, ..Taken::default() }
+impl Selection {
+    fn block(start: usize, length: usize) -> Selection {
+        Selection { start, length, blocks: 1, ..Selection::default() }
     }
 
     fn items(&self) -> usize {
         self.length * self.blocks + self.rest
     }
 
-    /// Of items `step` apart that are each as `body`.
+    /// The layout of the selected items, each with the layout `body`, `step` bytes apart.
     fn of(&self, body: Layout, step: isize) -> Layout {
         let body = Arc::new(body);
-        let part = |at: usize, length| Layout::repeated(&body, at as isize * step, length, step);
-        let block = Arc::new(part(0, self.length));
+        let select = |at: usize, length| Layout::repeated(&body, at as isize * step, length, step);
+        let block = Arc::new(select(0, self.length));
         let (first, stride) = (self.start as isize * step, self.stride as isize * step);
         let blocks = Layout::repeated(&block, first, self.blocks, stride);
-        Layout::joined([blocks, part(self.start + self.stride * self.blocks, self.rest)])
+        Layout::joined([blocks, select(self.start + self.stride * self.blocks, self.rest)])
     }
 }
 
-/// What is `taken` of each dimension, with the extent of the whole array.
-fn part(sizes: &[usize], taken: &[Taken], order: c_int, old: &Datatype) -> Answer<Datatype> {
+/// The datatype of the items selected in each dimension, with the extent of the full array.
+fn select(
+    sizes: &[usize],
+    selected: &[Selection],
+    order: c_int,
+    old: &Datatype,
+) -> Answer<Datatype> {
     let mut dimensions: Vec<usize> = (0..sizes.len()).collect();
     match order {
         MPI_ORDER_C => dimensions.reverse(), // the last index is the fastest
@@ -55,9 +60,9 @@ fn part(sizes: &[usize], taken: &[Taken], order: c_int, old: &Datatype) -> Answe
     let mut layout = Layout::clone(&old.layout);
     let (mut step, mut items) = (old.extent, 1);
     for at in dimensions {
-        layout = taken[at].of(layout, step);
+        layout = selected[at].of(layout, step);
         step = scaled(sizes[at] as MPI_Count, step)?;
-        items *= taken[at].items();
+        items *= selected[at].items();
     }
     let signature = match items {
         0 => Signature::Sequence(Vec::new()),
@@ -68,7 +73,7 @@ fn part(sizes: &[usize], taken: &[Taken], order: c_int, old: &Datatype) -> Answe
     Ok(new)
 }
 
-/// A block of a larger array, whose extent is that of the whole array.
+/// A block of a larger array, with the extent of the larger array.
 pub fn subarray(
     sizes: &[MPI_Count],
     subsizes: &[MPI_Count],
@@ -80,17 +85,17 @@ pub fn subarray(
     for (at, ((&size, &sub), &start)) in sizes.iter().zip(subsizes).zip(starts).enumerate() {
         if sub < 1 || sub > size || start < 0 || start > size - sub {
             let text = format!(
-                "in dimension {at} a part of {sub} that starts at {start} does not lie in an \
-                 array of {size}"
+                "in dimension {at} a block of {sub} from {start} on is not inside an array of \
+                {size}"
             );
             return Err(fail(MPI_ERR_ARG, text));
         }
     }
-    let whole: Vec<usize> = sizes.iter().map(|one| *one as usize).collect();
+    let all_sizes: Vec<usize> = sizes.iter().map(|one| *one as usize).collect();
     let block =
-        |(start, sub): (&MPI_Count, &MPI_Count)| Taken::block(*start as usize, *sub as usize);
-    let taken: Vec<Taken> = starts.iter().zip(subsizes).map(block).collect();
-    let new = part(&whole, &taken, order, &old)?;
+        |(start, sub): (&MPI_Count, &MPI_Count)| Selection::block(*start as usize, *sub as usize);
+    let selected: Vec<Selection> = starts.iter().zip(subsizes).map(block).collect();
+    let new = select(&all_sizes, &selected, order, &old)?;
     let integers = [&[sizes.len() as MPI_Count], sizes, subsizes, starts, &[order.into()]].concat();
     Ok(describe(new, MPI_COMBINER_SUBARRAY, integers, vec![], vec![old]))
 }
@@ -102,11 +107,12 @@ fn at_least_one(dimensions: usize) -> Answer {
     }
 }
 
-/// How an array is distributed among the processes of a grid.
+/// The distribution of an array among the processes of a grid.
 pub struct Distribution<'a> {
     pub size: c_int,
     pub rank: c_int,
-    /// Of the array, of the grid, and how the one is cut for the other, for each dimension.
+    /// For each dimension: the array's size, the kind of distribution, its argument, and the grid's
+    /// size.
     pub sizes: &'a [MPI_Count],
     pub kinds: &'a [c_int],
     pub arguments: &'a [c_int],
@@ -114,20 +120,20 @@ pub struct Distribution<'a> {
     pub order: c_int,
 }
 
-/// What the process of this rank has, with the extent of the whole array.
+/// The share of the process with this rank, with the extent of the full array.
 pub fn darray(of: &Distribution<'_>, old: Held) -> Answer<Held> {
     at_least_one(of.sizes.len())?;
     check(of)?;
-    let mut taken = vec![Taken::default(); of.sizes.len()];
-    // Ranks count the processes of the grid row by row, whatever the order of the array is.
+    let mut selected = vec![Selection::default(); of.sizes.len()];
+    // Ranks number the processes of the grid row by row, whatever the array's order.
     let mut rest = of.rank as usize;
     for at in (0..of.sizes.len()).rev() {
         let processes = of.grid[at] as usize;
-        taken[at] = own(of, at, rest % processes)?;
+        selected[at] = selection_of(of, at, rest % processes)?;
         rest /= processes;
     }
     let sizes: Vec<usize> = of.sizes.iter().map(|one| *one as usize).collect();
-    let new = part(&sizes, &taken, of.order, &old)?;
+    let new = select(&sizes, &selected, of.order, &old)?;
     let wide = |all: &[c_int]| all.iter().map(|one| MPI_Count::from(*one)).collect::<Vec<_>>();
     let first = [of.size.into(), of.rank.into(), of.sizes.len() as MPI_Count];
     let [kinds, arguments, grid] = [of.kinds, of.arguments, of.grid].map(wide);
@@ -160,8 +166,8 @@ fn check(of: &Distribution<'_>) -> Answer {
     Ok(())
 }
 
-/// What the process in this place of the grid has of one dimension.
-fn own(of: &Distribution<'_>, at: usize, place: usize) -> Answer<Taken> {
+/// The share of one dimension for the process with this coordinate in the grid.
+fn selection_of(of: &Distribution<'_>, at: usize, coordinate: usize) -> Answer<Selection> {
     let (size, processes) = (of.sizes[at] as usize, of.grid[at] as usize);
     let (kind, argument) = (of.kinds[at], of.arguments[at]);
     let given = match argument {
@@ -177,7 +183,7 @@ fn own(of: &Distribution<'_>, at: usize, place: usize) -> Answer<Taken> {
         }
     };
     match kind {
-        MPI_DISTRIBUTE_NONE if processes == 1 => Ok(Taken::block(0, size)),
+        MPI_DISTRIBUTE_NONE if processes == 1 => Ok(Selection::block(0, size)),
         MPI_DISTRIBUTE_NONE => {
             let text = format!(
                 "dimension {at} is not distributed (MPI_DISTRIBUTE_NONE), but array_of_psizes[{at}] \
@@ -194,17 +200,17 @@ fn own(of: &Distribution<'_>, at: usize, place: usize) -> Answer<Taken> {
                 );
                 return Err(fail(MPI_ERR_ARG, text));
             }
-            let start = length.saturating_mul(place).min(size);
-            Ok(Taken::block(start, length.min(size - start)))
+            let start = length.saturating_mul(coordinate).min(size);
+            Ok(Selection::block(start, length.min(size - start)))
         }
         MPI_DISTRIBUTE_CYCLIC => {
             let length = given.unwrap_or(1);
-            let (start, stride) = (length * place, length * processes);
-            let left = size.saturating_sub(start);
-            let (blocks, rest) = (left / stride, (left % stride).min(length));
-            // The last block is as any other where it is whole.
+            let (start, stride) = (length * coordinate, length * processes);
+            let remaining = size.saturating_sub(start);
+            let (blocks, rest) = (remaining / stride, (remaining % stride).min(length));
+            // A complete last block counts as one of `blocks`.
             let (blocks, rest) = if rest == length { (blocks + 1, 0) } else { (blocks, rest) };
-            Ok(Taken { start: start.min(size), length, blocks, stride, rest })
+            Ok(Selection { start: start.min(size), length, blocks, stride, rest })
         }
         _ => {
             let text = format!(

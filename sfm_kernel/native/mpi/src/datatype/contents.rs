@@ -1,7 +1,7 @@
-//! How a datatype was made: what MPI_Type_get_envelope and MPI_Type_get_contents say.
+//! The construction of a datatype, as MPI_Type_get_envelope and MPI_Type_get_contents return it.
 //!
-//! MPI 4.1, section 5.1.13: what was made by a constructor of large counts (`MPI_Type_vector_c`) says
-//! its counts, lengths, strides and displacements as large counts, in the order of the arguments.
+//! MPI 4.1, section 5.1.13: a constructor with large counts (`MPI_Type_vector_c`) records its
+//! counts, lengths, strides and displacements as large counts, in the order of the arguments.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -11,14 +11,13 @@ use crate::handles::*;
 
 pub struct Made {
     pub combiner: c_int,
-    /// As a constructor of small counts has them.
+    /// In the order of the constructor with small counts.
     pub integers: Vec<MPI_Count>,
     pub addresses: Vec<MPI_Aint>,
     pub types: Vec<Held>,
     pub is_large: AtomicBool,
 }
 
-/// The numbers of a description.
 pub struct Contents {
     pub integers: Vec<MPI_Count>,
     pub addresses: Vec<MPI_Aint>,
@@ -59,19 +58,19 @@ impl Made {
         Contents { integers, addresses, counts }
     }
 
-    /// The same for the functions that know no large counts: refused where there are some.
+    /// The same for the functions without large counts; an error if the datatype has any.
     pub fn small_contents(&self) -> Answer<Contents> {
         let contents = self.contents();
         if contents.counts.is_empty() {
             return Ok(contents);
         }
-        let text = "the datatype was made with large counts; ask MPI_Type_get_envelope_c and \
-                    MPI_Type_get_contents_c for them";
+        let text = "the datatype was made with large counts; MPI_Type_get_envelope_c and \
+            MPI_Type_get_contents_c return them";
         Err(fail(MPI_ERR_TYPE, text))
     }
 }
 
-/// It was made by a constructor of large counts.
+/// Record that a constructor with large counts made the datatype.
 pub fn made_large(handle: MPI_Datatype) -> Answer {
     super::get(handle)?.made.is_large.store(true, Relaxed);
     Ok(())

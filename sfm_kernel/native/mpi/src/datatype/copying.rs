@@ -1,23 +1,24 @@
-//! Packing and unpacking: copies between the places of a layout and bytes in a row.
+//! Packing and unpacking: copies between the type map's displacements and contiguous bytes.
 
 use std::ops::Range;
 use std::ptr::copy_nonoverlapping;
 
 use super::layout::{Layout, Visitor};
 
-/// From the places to the row.
+/// From the type map to contiguous bytes.
 struct Packing {
     from: *const u8,
     to: *mut u8,
 }
 
-/// From the row to the places.
+/// From contiguous bytes to the type map.
 struct Unpacking {
     from: *const u8,
     to: *mut u8,
 }
 
-/// Copy `count` pieces of `$bytes`; a length that the compiler knows makes each a load and a store.
+/// Copy `count` runs of `$bytes`; if the compiler knows the length, each becomes a load and a
+/// store.
 macro_rules! strided {
     ($bytes:expr, $from:expr, $from_step:expr, $to:expr, $to_step:expr, $count:expr) => {
         for _ in 0..$count {
@@ -29,8 +30,8 @@ macro_rules! strided {
 }
 
 /// # Safety
-/// Each piece is readable at its place and writable at the other, and they do not overlap.
-unsafe fn pieces(
+/// Each run is readable at its source and writable at its destination, and the two do not overlap.
+unsafe fn copy_runs(
     mut from: *const u8,
     from_step: isize,
     mut to: *mut u8,
@@ -54,10 +55,10 @@ impl Visitor for Packing {
     }
 
     fn runs(&mut self, at: isize, bytes: usize, stride: isize, count: usize) {
-        // SAFETY: what `pack` is promised.
+        // SAFETY: the caller's promise to `pack`.
         unsafe {
             let from = self.from.wrapping_offset(at);
-            pieces(from, stride, self.to, bytes as isize, bytes, count);
+            copy_runs(from, stride, self.to, bytes as isize, bytes, count);
         }
         self.to = self.to.wrapping_add(bytes * count);
     }
@@ -69,27 +70,27 @@ impl Visitor for Unpacking {
     }
 
     fn runs(&mut self, at: isize, bytes: usize, stride: isize, count: usize) {
-        // SAFETY: what `unpack` is promised.
+        // SAFETY: the caller's promise to `unpack`.
         unsafe {
             let to = self.to.wrapping_offset(at);
-            pieces(self.from, bytes as isize, to, stride, bytes, count);
+            copy_runs(self.from, bytes as isize, to, stride, bytes, count);
         }
         self.from = self.from.wrapping_add(bytes * count);
     }
 }
 
-/// Copy this range of the packed bytes of what lies at `from` to `to`.
+/// Copy this range of the packed bytes of the item at `from` to `to`.
 ///
 /// # Safety
-/// The layout's places from `from` on can be read, and `range.len()` bytes at `to` written.
+/// All bytes of the layout at `from` can be read, and `range.len()` bytes at `to` written.
 pub unsafe fn pack(layout: &Layout, from: *const u8, range: Range<usize>, to: *mut u8) {
     layout.visit(0, range, &mut Packing { from, to });
 }
 
-/// Copy `range.len()` bytes at `from` to where this range of the packed bytes belongs.
+/// Copy `range.len()` bytes at `from` into this range of the packed bytes of the item at `to`.
 ///
 /// # Safety
-/// As of `pack`, the other way.
+/// As for `pack`, in the opposite direction.
 pub unsafe fn unpack(layout: &Layout, to: *mut u8, range: Range<usize>, from: *const u8) {
     layout.visit(0, range, &mut Unpacking { from, to });
 }

@@ -1,5 +1,5 @@
-//! The representation "external32": elements as any machine can read them, the most significant
-//! byte first, in sizes that the standard fixes (MPI 4.1, section 14.5.2).
+//! The representation "external32": elements that any machine can read, the most significant byte
+//! first, in sizes that the standard fixes (MPI 4.1, section 14.5.2).
 
 use crate::errors::{fail, Answer};
 use crate::handles::*;
@@ -7,14 +7,15 @@ use crate::handles::*;
 use super::named::{Basic, Pair};
 use super::Signature;
 
-/// How an element is represented.
+/// The representation of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum External {
-    /// As here, each so many bytes in the opposite order.
+    /// The native one, with each unit of this many bytes reversed.
     Reversed(usize),
-    /// An integer of so many bytes, which may be fewer than here; signed or not.
+    /// An integer of this many bytes, which may be fewer than in the native representation; true:
+    /// signed.
     Integer(usize, bool),
-    /// C's `long double`, each in the quadruple precision of IEEE 754.
+    /// C's `long double`s, each in the quadruple precision of IEEE 754.
     Quads,
 }
 
@@ -32,7 +33,7 @@ impl External {
         }
     }
 
-    /// Of the value and the index of a pair.
+    /// The representations of a pair's value and index.
     pub fn of_pair(pair: Pair) -> [External; 2] {
         let value = match pair {
             Pair::Long => Integer(4, true),
@@ -49,7 +50,7 @@ impl External {
         }
     }
 
-    /// From an element as it is here.
+    /// Convert an element from the native representation.
     fn write(self, here: &[u8], to: &mut Vec<u8>) -> Answer {
         match self {
             Reversed(unit) => here.chunks(unit).for_each(|one| to.extend(one.iter().rev())),
@@ -68,7 +69,7 @@ impl External {
         Ok(())
     }
 
-    /// To an element as it is here, of `here` bytes.
+    /// Convert an element to the native representation, which has `here` bytes.
     fn read(self, from: &[u8], here: usize, to: &mut Vec<u8>) {
         match self {
             Reversed(unit) => from.chunks(unit).for_each(|one| to.extend(one.iter().rev())),
@@ -82,7 +83,7 @@ impl External {
     }
 }
 
-/// x86's 80 bits have the leading one of the fraction, which quadruple precision leaves out.
+/// x86's 80 bits include the leading one of the fraction, which quadruple precision omits.
 fn quad_of(extended: &[u8]) -> u128 {
     let fraction = u64::from_le_bytes(extended[..8].try_into().expect("eight"));
     let sign_and_exponent = u16::from_le_bytes(extended[8..10].try_into().expect("two"));
@@ -110,10 +111,10 @@ impl Signature {
         }
     }
 
-    /// Write the packed bytes of an item, which `here` loses.
+    /// Convert the packed bytes of one item, and remove them from `here`.
     pub fn write_external(&self, here: &mut &[u8], to: &mut Vec<u8>) -> Answer {
         match self {
-            Signature::Basic(bytes, external) => external.write(taken(here, *bytes), to),
+            Signature::Basic(bytes, external) => external.write(split_front(here, *bytes), to),
             Signature::Repeat(count, body) => {
                 (0..*count).try_for_each(|_| body.write_external(here, to))
             }
@@ -121,12 +122,12 @@ impl Signature {
         }
     }
 
-    /// The other way; of an item that is not all there, the elements that are.
+    /// Convert one item back; if it is cut off, only its complete elements.
     pub fn read_external(&self, from: &mut &[u8], to: &mut Vec<u8>) {
         match self {
             Signature::Basic(bytes, external) if from.len() < external.bytes(*bytes) => *from = &[],
             Signature::Basic(bytes, external) => {
-                external.read(taken(from, external.bytes(*bytes)), *bytes, to);
+                external.read(split_front(from, external.bytes(*bytes)), *bytes, to);
             }
             Signature::Repeat(count, body) => {
                 (0..*count).for_each(|_| body.read_external(from, to))
@@ -136,7 +137,7 @@ impl Signature {
     }
 }
 
-fn taken<'a>(from: &mut &'a [u8], bytes: usize) -> &'a [u8] {
+fn split_front<'a>(from: &mut &'a [u8], bytes: usize) -> &'a [u8] {
     let (first, rest) = from.split_at(bytes);
     *from = rest;
     first

@@ -1,23 +1,23 @@
-//! Where the bytes of a datatype's data lie, as a tree that stays as small as its description: a
-//! vector of a million blocks is one node.
+//! The layout of a datatype's data, as a tree that stays as small as its description: a vector of a
+//! million blocks is one node.
 //!
-//! A node's data has an order (the packed order), so a part of it is a range of packed bytes. What
-//! lies outside the range is stepped over without looking at it.
+//! The data of a node has an order (the packed order), so a range of packed bytes identifies any
+//! excerpt of it. Visiting an excerpt skips the data outside the range without touching it.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// `bytes` one after the other from `at`; at least one unless the whole layout is empty.
+    /// `bytes` contiguous bytes from `at` on; at least one unless the entire layout is empty.
     Run { at: isize, bytes: usize },
-    /// `body` at `at`, `at + stride`, … `count` times.
+    /// `count` copies of `body` at `at`, `at + stride`, …
     Repeat { at: isize, count: usize, stride: isize, body: Arc<Layout>, body_bytes: usize },
-    /// One after the other; `ends` has the packed bytes up to the end of each.
-    Parts { at: isize, parts: Arc<[Layout]>, ends: Arc<[usize]> },
+    /// Several layouts in packed order; `ends` has the packed bytes up to the end of each.
+    Sequence { at: isize, children: Arc<[Layout]>, ends: Arc<[usize]> },
 }
 
-/// What is done with the pieces of a layout, in packed order.
+/// Receives the runs of a layout, in packed order.
 pub trait Visitor {
     fn run(&mut self, at: isize, bytes: usize);
 
@@ -42,7 +42,7 @@ impl Layout {
         match self {
             Layout::Run { bytes, .. } => *bytes,
             Layout::Repeat { count, body_bytes, .. } => count * body_bytes,
-            Layout::Parts { ends, .. } => ends.last().copied().unwrap_or(0),
+            Layout::Sequence { ends, .. } => ends.last().copied().unwrap_or(0),
         }
     }
 
@@ -56,11 +56,13 @@ impl Layout {
             Layout::Repeat { at, count, stride, body, body_bytes } => {
                 Layout::Repeat { at: at + by, count, stride, body, body_bytes }
             }
-            Layout::Parts { at, parts, ends } => Layout::Parts { at: at + by, parts, ends },
+            Layout::Sequence { at, children, ends } => {
+                Layout::Sequence { at: at + by, children, ends }
+            }
         }
     }
 
-    /// `body` `count` times from `at` on, each `stride` after the last; runs that touch become one.
+    /// `count` copies of `body` from `at` on, `stride` bytes apart; adjacent runs are merged.
     pub fn repeated(body: &Arc<Layout>, at: isize, count: usize, stride: isize) -> Layout {
         let body_bytes = body.bytes();
         if count == 0 || body_bytes == 0 {
@@ -82,35 +84,35 @@ impl Layout {
         }
     }
 
-    /// One after the other; neighbours that touch become one, and so do runs at equal distances.
+    /// Concatenate layouts; adjacent runs are merged, and so are equal runs at equal distances.
     pub fn joined(all: impl IntoIterator<Item = Layout>) -> Layout {
-        let mut parts: Vec<Layout> = Vec::new();
-        for next in all.into_iter().filter(|part| !part.is_empty()) {
-            match parts.last_mut() {
+        let mut children: Vec<Layout> = Vec::new();
+        for next in all.into_iter().filter(|child| !child.is_empty()) {
+            match children.last_mut() {
                 Some(last) => {
                     if let Some(next) = last.absorb(next) {
-                        parts.push(next);
+                        children.push(next);
                     }
                 }
-                None => parts.push(next),
+                None => children.push(next),
             }
         }
-        match parts.len() {
+        match children.len() {
             0 => Layout::nothing(),
-            1 => parts.remove(0),
+            1 => children.remove(0),
             _ => {
                 let mut end = 0;
-                let mut ends = Vec::with_capacity(parts.len());
-                for part in &parts {
-                    end += part.bytes();
+                let mut ends = Vec::with_capacity(children.len());
+                for child in &children {
+                    end += child.bytes();
                     ends.push(end);
                 }
-                Layout::Parts { at: 0, parts: parts.into(), ends: ends.into() }
+                Layout::Sequence { at: 0, children: children.into(), ends: ends.into() }
             }
         }
     }
 
-    /// Take up what follows, if it goes on as this does; otherwise give it back.
+    /// Extend this layout by `next` if that continues it; otherwise return `next`.
     fn absorb(&mut self, next: Layout) -> Option<Layout> {
         let Layout::Run { at: to, bytes: more } = next else { return Some(next) };
         match self {
@@ -131,7 +133,7 @@ impl Layout {
         None
     }
 
-    /// The one run that this is, if it is one.
+    /// Offset and length if this is a single run.
     pub fn as_run(&self) -> Option<(isize, usize)> {
         match *self {
             Layout::Run { at, bytes } => Some((at, bytes)),
@@ -139,7 +141,7 @@ impl Layout {
         }
     }
 
-    /// Visit what lies in this range of packed bytes, with `base` added to each place.
+    /// Visit this range of packed bytes, with `base` added to each displacement.
     pub fn visit(&self, base: isize, range: Range<usize>, visitor: &mut impl Visitor) {
         if range.is_empty() {
             return;
@@ -155,12 +157,12 @@ impl Layout {
                 let end = range.end.min(count * body_bytes);
                 let (mut one, mut from) = (range.start / body_bytes, range.start % body_bytes);
                 while one * body_bytes < end {
-                    let place = base + at + *stride * one as isize;
-                    // Whole runs from here on, for which one call is enough.
+                    let origin = base + at + *stride * one as isize;
+                    // From here on complete runs, for which one call is enough.
                     if let (Layout::Run { at: inner, bytes }, 0) = (&**body, from) {
-                        let whole = end / body_bytes - one;
-                        visitor.runs(place + inner, *bytes, *stride, whole);
-                        one += whole;
+                        let complete = end / body_bytes - one;
+                        visitor.runs(origin + inner, *bytes, *stride, complete);
+                        one += complete;
                         let rest = base + at + *stride * one as isize + inner;
                         if end % body_bytes > 0 {
                             visitor.run(rest, end % body_bytes);
@@ -168,25 +170,25 @@ impl Layout {
                         return;
                     }
                     let to = (end - one * body_bytes).min(*body_bytes);
-                    body.visit(place, from..to, visitor);
+                    body.visit(origin, from..to, visitor);
                     (one, from) = (one + 1, 0);
                 }
             }
-            Layout::Parts { at, parts, ends } => {
+            Layout::Sequence { at, children, ends } => {
                 let first = ends.partition_point(|end| *end <= range.start);
-                for (part, end) in parts.iter().zip(&ends[..]).skip(first) {
-                    let start = end - part.bytes();
+                for (child, end) in children.iter().zip(&ends[..]).skip(first) {
+                    let start = end - child.bytes();
                     if start >= range.end {
                         return;
                     }
                     let inside = range.start.saturating_sub(start)..range.end - start;
-                    part.visit(base + at, inside, visitor);
+                    child.visit(base + at, inside, visitor);
                 }
             }
         }
     }
 
-    /// The lowest byte and the one after the highest; None if there is none.
+    /// The lowest byte and the one after the highest; None if the layout is empty.
     pub fn bounds(&self) -> Option<(isize, isize)> {
         if self.is_empty() {
             return None;
@@ -198,8 +200,8 @@ impl Layout {
                 let last = stride * (*count as isize - 1);
                 (at + low + last.min(0), at + high + last.max(0))
             }
-            Layout::Parts { at, parts, .. } => {
-                let all = parts.iter().filter_map(Layout::bounds);
+            Layout::Sequence { at, children, .. } => {
+                let all = children.iter().filter_map(Layout::bounds);
                 let (low, high) = all.reduce(|(a, b), (low, high)| (a.min(low), b.max(high)))?;
                 (at + low, at + high)
             }

@@ -1,4 +1,4 @@
-//! The constructors: each describes its layout by those of the types that it is made of.
+//! The constructors: each builds its layout from those of the old datatypes.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
@@ -7,25 +7,26 @@ use super::{Datatype, Held, Layout, Made, Signature};
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
 
-/// `length` items of `of`, the first at `at`.
+/// `length` items of `of`, the first at displacement `at`.
 struct Block<'a> {
     at: isize,
     length: usize,
     of: &'a Datatype,
 }
 
-/// No place of a datatype is farther from its beginning: so the way between any two can be counted.
+/// The largest displacement in a datatype. It is small enough for the difference of any two to be
+/// representable.
 const FARTHEST: i128 = 1 << 62;
 
-/// A datatype that no memory has room for.
+/// The failure for a datatype that no memory has room for.
 #[cold]
 pub(super) fn far() -> Failure {
-    let text = "the datatype reaches over more bytes than any memory has; give smaller counts, \
-                strides or displacements";
+    let text = "the datatype spans more bytes than any memory has; give smaller counts, strides \
+        or displacements";
     fail(MPI_ERR_COUNT, text)
 }
 
-/// `count` steps of so many bytes.
+/// `count` steps of `step` bytes each.
 pub(super) fn scaled(count: MPI_Count, step: isize) -> Answer<isize> {
     (count as isize).checked_mul(step).ok_or_else(far)
 }
@@ -53,8 +54,8 @@ fn check(all: &[Block]) -> Answer {
     }
 }
 
-/// One type of many blocks. The bounds are those of the outermost items, or where one of the types
-/// has bounds that were set, of those only.
+/// One datatype of many blocks. Its bounds are those of the outermost items; but if bounds of a
+/// type were set explicitly, only explicit bounds count.
 fn blocks(all: &[Block], padded: bool) -> Answer<Datatype> {
     check(all)?;
     let layout = Layout::joined(
@@ -77,7 +78,7 @@ fn blocks(all: &[Block], padded: bool) -> Answer<Datatype> {
     let markers = (used().any(|one| one.of.markers.0), used().any(|one| one.of.markers.1));
     let low = |one: &Block| one.at + one.of.lb + first_and_last(one).0;
     let high = |one: &Block| one.at + one.of.ub() + first_and_last(one).1;
-    // A marker bounds the type on its own side only; MPI_UB says nothing about where it begins.
+    // A marker sets the bound on its side only; MPI_UB has no effect on the lower bound.
     let lb = used().filter(|one| one.of.markers.0 || !markers.0 && !only_upper(one)).map(low).min();
     let ub =
         used().filter(|one| one.of.markers.1 || !markers.1 && !only_lower(one)).map(high).max();
@@ -85,7 +86,7 @@ fn blocks(all: &[Block], padded: bool) -> Answer<Datatype> {
     let align = used().map(|one| one.of.align).max().unwrap_or(1);
     let mut extent = ub.unwrap_or(lb) - lb;
     if padded && !markers.1 && extent > 0 {
-        // As C pads a struct, so that the next one in an array is aligned.
+        // C pads a struct in the same manner, so that the next struct in an array is aligned.
         extent = (extent as usize).next_multiple_of(align) as isize;
     }
     let mut made = Datatype::new(layout, Signature::Sequence(signature), lb, extent, align);
@@ -108,13 +109,13 @@ fn only_lower(one: &Block) -> bool {
     one.of.basic == Some(super::Basic::Lower)
 }
 
-/// How far the first and the last item of a block reach beyond its beginning.
+/// The displacements of the first and the last item of a block, the smaller one first.
 fn first_and_last(one: &Block) -> (isize, isize) {
     let last = one.of.extent * (one.length as isize - 1);
     (last.min(0), last.max(0))
 }
 
-/// Give it the description that MPI_Type_get_contents returns.
+/// Attach the description that MPI_Type_get_contents returns.
 pub(super) fn describe(
     mut datatype: Datatype,
     combiner: c_int,
@@ -126,7 +127,7 @@ pub(super) fn describe(
     Held::Derived(Arc::new(datatype))
 }
 
-/// `count` blocks of `length` items, from one to the next `stride` bytes.
+/// `count` blocks of `length` items, `stride` bytes apart.
 fn strided(count: usize, length: usize, stride: isize, old: &Datatype) -> Answer<Datatype> {
     if count == 0 || length == 0 {
         return blocks(&[], false);
@@ -152,28 +153,28 @@ pub fn contiguous(count: usize, old: Held) -> Answer<Held> {
     Ok(describe(new, MPI_COMBINER_CONTIGUOUS, vec![count as MPI_Count], vec![], vec![old]))
 }
 
-/// The stride counts items.
+/// The stride is in items.
 pub fn vector(count: usize, length: usize, stride: MPI_Count, old: Held) -> Answer<Held> {
     let new = strided(count, length, scaled(stride, old.extent)?, &old)?;
     let integers = vec![count as MPI_Count, length as MPI_Count, stride];
     Ok(describe(new, MPI_COMBINER_VECTOR, integers, vec![], vec![old]))
 }
 
-/// The stride counts bytes.
+/// The stride is in bytes.
 pub fn hvector(count: usize, length: usize, stride: MPI_Count, old: Held) -> Answer<Held> {
     let new = strided(count, length, stride as isize, &old)?;
     let integers = vec![count as MPI_Count, length as MPI_Count];
     Ok(describe(new, MPI_COMBINER_HVECTOR, integers, vec![stride as MPI_Aint], vec![old]))
 }
 
-/// The displacements count items.
+/// The displacements are in items.
 pub fn indexed(lengths: &[usize], displacements: &[MPI_Count], old: Held) -> Answer<Held> {
     let new = at_each(lengths.iter().copied(), displacements, old.extent, &old)?;
     let integers = [&numbered(lengths)[..], displacements].concat();
     Ok(describe(new, MPI_COMBINER_INDEXED, integers, vec![], vec![old]))
 }
 
-/// The displacements count bytes.
+/// The displacements are in bytes.
 pub fn hindexed(lengths: &[usize], displacements: &[MPI_Count], old: Held) -> Answer<Held> {
     let new = at_each(lengths.iter().copied(), displacements, 1, &old)?;
     let (integers, addresses) = (numbered(lengths), addresses(displacements));
@@ -194,7 +195,7 @@ pub fn hindexed_block(length: usize, displacements: &[MPI_Count], old: Held) -> 
     Ok(describe(new, MPI_COMBINER_HINDEXED_BLOCK, integers, addresses, vec![old]))
 }
 
-/// How many there are, and each.
+/// The number of lengths, followed by the lengths.
 fn numbered(lengths: &[usize]) -> Vec<MPI_Count> {
     [lengths.len()].iter().chain(lengths).map(|one| *one as MPI_Count).collect()
 }
@@ -203,7 +204,7 @@ fn addresses(all: &[MPI_Count]) -> Vec<MPI_Aint> {
     all.iter().map(|one| *one as MPI_Aint).collect()
 }
 
-/// The displacements count `unit` bytes each.
+/// The displacements are in units of `unit` bytes.
 fn at_each(
     lengths: impl Iterator<Item = usize>,
     displacements: &[MPI_Count],
@@ -235,7 +236,7 @@ pub fn resized(old: Held, lb: MPI_Aint, extent: MPI_Aint) -> Answer<Held> {
     Ok(describe(new, MPI_COMBINER_RESIZED, vec![], vec![lb, extent], vec![old]))
 }
 
-/// Its name and attributes are the caller's concern.
+/// The caller copies name and attributes.
 pub fn duplicate(old: Held, attributes: crate::attributes::Attributes) -> Held {
     let mut new = same_data(&old, old.lb, old.extent);
     new.markers = old.markers;
@@ -246,12 +247,12 @@ pub fn duplicate(old: Held, attributes: crate::attributes::Attributes) -> Held {
     describe(new, MPI_COMBINER_DUP, vec![], vec![], vec![old])
 }
 
-/// The same elements, described as Fortran asked for them.
+/// The same elements with the description of a Fortran parameterized type.
 pub fn renamed(old: Held, combiner: c_int, integers: Vec<MPI_Count>) -> Held {
     describe(same_data(&old, old.lb, old.extent), combiner, integers, vec![], vec![])
 }
 
-/// The elements of `old` with these bounds, sharing its description.
+/// The elements of `old` with these bounds, sharing its layout and signature.
 fn same_data(old: &Datatype, lb: isize, extent: isize) -> Datatype {
     let empty = Signature::Sequence(Vec::new());
     let mut new = Datatype::new(Layout::nothing(), empty, lb, extent, old.align);
@@ -259,7 +260,8 @@ fn same_data(old: &Datatype, lb: isize, extent: isize) -> Datatype {
     new.signature = old.signature.clone();
     new.size = old.size;
     (new.true_lb, new.true_extent) = (old.true_lb, old.true_extent);
-    // What is named stays a basic element for reductions: a duplicate of MPI_INT adds as MPI_INT.
+    // A copy of a predefined type stays a basic element for reductions: a duplicate of MPI_INT adds
+    // like MPI_INT.
     new.basic = old.basic.filter(|_| lb == old.lb && extent == old.extent);
     new
 }

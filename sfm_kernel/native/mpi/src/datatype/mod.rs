@@ -1,4 +1,4 @@
-//! Datatypes: what lies where, how it was described, and whether it may be used.
+//! Datatypes: their type map, their description, and whether they are committed.
 
 pub mod arrays;
 pub mod contents;
@@ -29,20 +29,21 @@ pub struct Datatype {
     /// Bytes of data in one item.
     pub size: usize,
     pub lb: isize,
-    /// From one item to the next.
+    /// Bytes from one item to the next.
     pub extent: isize,
     pub true_lb: isize,
     pub true_extent: isize,
-    /// Of one item, shared with the types that are made of this one.
+    /// The layout of one item, shared with the types that are made of this one.
     pub layout: Arc<Layout>,
     pub signature: Arc<Signature>,
     /// The largest alignment of its elements.
     pub align: usize,
-    /// Whether the lower and the upper bound were set, and win over what is computed.
+    /// True if the lower and the upper bound were set explicitly, which overrides the computed
+    /// ones.
     pub markers: (bool, bool),
-    /// How it was made: MPI_Type_get_envelope and MPI_Type_get_contents.
+    /// The construction, for MPI_Type_get_envelope and MPI_Type_get_contents.
     pub made: Made,
-    /// Of a predefined datatype.
+    /// Only for a predefined datatype.
     pub handle: Option<MPI_Datatype>,
     pub basic: Option<Basic>,
     pub attributes: Attributes,
@@ -50,7 +51,7 @@ pub struct Datatype {
     name: Mutex<String>,
 }
 
-/// A datatype in use: one of the predefined, or one that the program made.
+/// A datatype in use: predefined, or made by the program.
 #[derive(Clone)]
 pub enum Held {
     Named(&'static Datatype),
@@ -105,8 +106,8 @@ impl Datatype {
         self.commit();
     }
 
-    /// Bytes of data in `count` items. An error where they, or the way from the first to the last, are
-    /// more than any memory has.
+    /// Bytes of data in `count` items. An error if the data, or the distance from the first item to
+    /// the last, exceeds any memory.
     #[inline]
     pub fn bytes(&self, count: usize) -> Answer<usize> {
         let within =
@@ -119,7 +120,7 @@ impl Datatype {
 
     #[cold]
     fn too_many(&self, count: usize) -> Failure {
-        let text = format!("{count} items of {} are more bytes than any memory has", self.told());
+        let text = format!("{count} items of {} are more bytes than any memory has", self.label());
         fail(MPI_ERR_COUNT, text)
     }
 
@@ -143,29 +144,29 @@ impl Datatype {
         *self.name.lock().expect("no panic under the lock") = name;
     }
 
-    /// For error texts: `MPI_INT`, or what the program called it.
-    pub fn told(&self) -> String {
+    /// For error texts: `MPI_INT`, or the name that the program gave.
+    pub fn label(&self) -> String {
         match self.name() {
             name if name.is_empty() => format!("a datatype of {} bytes", self.size),
             name => name,
         }
     }
 
-    /// What all of its elements are, if they are the same.
+    /// The basic element, if all elements are the same.
     pub fn element(&self) -> Option<Basic> {
         self.basic.or_else(|| {
-            let mut parts = self.made.types.iter().map(|one| one.element());
-            let first = parts.next()??;
-            parts.all(|one| one == Some(first)).then_some(first)
+            let mut elements = self.made.types.iter().map(|one| one.element());
+            let first = elements.next()??;
+            elements.all(|one| one == Some(first)).then_some(first)
         })
     }
 
-    /// Where `count` items lie.
+    /// The layout of `count` items.
     pub fn layout_of(&self, count: usize) -> Layout {
         Layout::repeated(&self.layout, 0, count, self.extent)
     }
 
-    /// Offset and length if `count` items are one piece of memory.
+    /// Offset and length if `count` items are contiguous.
     #[inline]
     pub fn as_run(&self, count: usize) -> Option<(isize, usize)> {
         match *self.layout {
@@ -184,7 +185,8 @@ impl Datatype {
         copying::pack(&self.layout_of(count), from.cast(), range, to);
     }
 
-    /// Copy `range.len()` bytes at `from` to where this range of `count` items at `to` belongs.
+    /// Copy `range.len()` bytes at `from` into this range of the packed bytes of `count` items at
+    /// `to`.
     ///
     /// # Safety
     /// `to` has room for `count` items, and `range.len()` bytes can be read at `from`.
@@ -215,13 +217,13 @@ pub fn committed(handle: MPI_Datatype) -> Answer<Held> {
     }
     let text = format!(
         "argument datatype ({}) was not committed; call MPI_Type_commit after making it",
-        found.told()
+        found.label()
     );
     Err(fail(MPI_ERR_TYPE, text))
 }
 
-/// The same where `count` items are moved. No items may be of MPI_DATATYPE_NULL, as MPICH has it:
-/// arrays of datatypes have it where nothing is sent. They are then no bytes.
+/// Like `committed`, for `count` items. MPI_DATATYPE_NULL is allowed for 0 items, as in MPICH,
+/// because programs put it into arrays of datatypes for processes to which they send nothing.
 pub fn of_items(handle: MPI_Datatype, count: usize) -> Answer<Held> {
     match handle {
         MPI_DATATYPE_NULL if count == 0 => committed(MPI_BYTE),
@@ -233,12 +235,12 @@ pub fn of_items(handle: MPI_Datatype, count: usize) -> Answer<Held> {
 fn wrong(handle: MPI_Datatype) -> Failure {
     let text = match handle {
         MPI_DATATYPE_NULL => "argument datatype is MPI_DATATYPE_NULL".into(),
-        _ => format!("argument datatype ({handle:#010x}) is no datatype, or one that was freed"),
+        _ => format!("argument datatype ({handle:#010x}) is not a datatype, or was freed"),
     };
     fail(MPI_ERR_TYPE, text)
 }
 
-/// A handle for the program. A predefined datatype has its own.
+/// The program's handle. A predefined datatype always has the same.
 pub fn open(datatype: Held) -> MPI_Datatype {
     match datatype {
         Held::Named(datatype) => datatype.handle.expect("predefined"),
@@ -246,7 +248,7 @@ pub fn open(datatype: Held) -> MPI_Datatype {
     }
 }
 
-/// Take the handle out of use. Who still holds the datatype (a pending operation) keeps it.
+/// Free the handle. A pending operation that uses the datatype keeps it alive.
 pub fn release(handle: MPI_Datatype) -> Answer<Arc<Datatype>> {
     if let Some(named) = named::get(handle) {
         let text = format!("{} is predefined, and cannot be freed", named.name());

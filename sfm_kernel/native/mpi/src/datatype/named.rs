@@ -1,4 +1,4 @@
-//! The predefined datatypes: what a basic element is, and where each stands by its handle.
+//! The predefined datatypes: their basic elements, and a table of them by handle.
 
 use std::sync::LazyLock;
 
@@ -7,16 +7,16 @@ use super::{Datatype, Signature};
 use crate::datatype::layout::Layout;
 use crate::handles::*;
 
-/// What an element means to a reduction; numbers are bytes.
+/// The kind of an element for a reduction; numbers are bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basic {
     Signed(usize),
     Unsigned(usize),
-    /// As IEEE 754 has it for so many bytes.
+    /// The IEEE 754 format of this many bytes.
     Float(usize),
     /// The upper half of a Float(4).
     BrainFloat,
-    /// The C compiler's `long double`: 16 bytes, of which 10 count on x86.
+    /// The C compiler's `long double`: 16 bytes, of which x86 uses 10.
     LongDouble,
     /// Two of Float(bytes / 2).
     Complex(usize),
@@ -24,9 +24,9 @@ pub enum Basic {
     /// True unless all bytes are zero.
     Logical(usize),
     Byte,
-    /// A value and an index, which is an int unless it is as `index` says.
+    /// A value and an index.
     Pair(Pair),
-    /// No reduction knows it: text, packed data.
+    /// Not an operand of any reduction: text, packed data.
     Opaque(usize),
     /// MPI_LB and MPI_UB, which the oldest programs put into a struct.
     Lower,
@@ -96,7 +96,7 @@ const NAMED: &[Entry] = table! {
 };
 
 impl Pair {
-    /// Bytes of the value, of the index, and where the index stands: as C lays out a struct.
+    /// Bytes of the value, bytes of the index, and the index's offset, in C's layout of a struct.
     pub fn shape(self) -> (usize, usize, usize) {
         match self {
             Pair::Float | Pair::Int => (4, 4, 4),
@@ -123,7 +123,7 @@ impl Basic {
         }
     }
 
-    /// Whether C leaves a gap inside of it, or behind it.
+    /// True if C leaves a gap inside the element or behind it.
     pub fn has_gap(self) -> bool {
         match self {
             Pair(pair) => {
@@ -134,7 +134,7 @@ impl Basic {
         }
     }
 
-    /// What C aligns it to.
+    /// The alignment in C.
     fn align(self) -> usize {
         match self {
             Complex(bytes) => bytes / 2,
@@ -146,22 +146,22 @@ impl Basic {
     }
 }
 
-/// By the low byte of the handle; those that are laid out as structs come after.
-static BY_PLACE: LazyLock<Vec<Option<Datatype>>> = LazyLock::new(|| {
-    let mut all: Vec<Option<Datatype>> = (0..PLACES + PAIRS).map(|_| None).collect();
+/// By the low byte of the handle; those that are laid out as structs follow.
+static BY_INDEX: LazyLock<Vec<Option<Datatype>>> = LazyLock::new(|| {
+    let mut all: Vec<Option<Datatype>> = (0..INDICES + PAIRS).map(|_| None).collect();
     for entry in NAMED {
-        let at = place(entry.handle).expect("a handle of the table");
+        let at = index_of(entry.handle).expect("a handle of the table");
         all[at] = Some(make(entry));
     }
     all
 });
 
-const PLACES: usize = 256;
+const INDICES: usize = 256;
 const PAIRS: usize = 5;
 
-/// In MPICH's ABI `0x4c00sspp`: size and place; or `0x8c00000p` for a pair that has a gap in it. In the
-/// standard's 0x200 to 0x2ff.
-fn place(handle: MPI_Datatype) -> Option<usize> {
+/// The table index of a handle. MPICH's ABI: `0x4c00ssii` (size and index), or `0x8c00000i` for a
+/// pair that has a gap. The standard's ABI: 0x200 to 0x2ff.
+fn index_of(handle: MPI_Datatype) -> Option<usize> {
     let bits = number(handle)?;
     if cfg!(abi) {
         return (bits >> 8 == 2).then_some((bits & 0xff) as usize);
@@ -170,16 +170,16 @@ fn place(handle: MPI_Datatype) -> Option<usize> {
         return Some((bits & 0xff) as usize);
     }
     let pair = bits.wrapping_sub(0x8c00_0000) as usize;
-    (pair < PAIRS).then_some(PLACES + pair)
+    (pair < PAIRS).then_some(INDICES + pair)
 }
 
 pub fn get(handle: MPI_Datatype) -> Option<&'static Datatype> {
-    BY_PLACE[place(handle)?].as_ref().filter(|found| found.handle == Some(handle))
+    BY_INDEX[index_of(handle)?].as_ref().filter(|found| found.handle == Some(handle))
 }
 
-/// The first one whose elements mean this.
+/// The first datatype whose elements are of this kind.
 pub fn like(basic: Basic) -> &'static Datatype {
-    let mut all = BY_PLACE.iter().flatten();
+    let mut all = BY_INDEX.iter().flatten();
     all.find(|one| one.basic == Some(basic)).expect("each of them has one")
 }
 
@@ -189,12 +189,12 @@ fn make(entry: &Entry) -> Datatype {
     let (layout, signature, extent) = match basic {
         Pair(pair) => {
             let (value, index, at) = pair.shape();
-            let parts = [Layout::run(0, value), Layout::run(at as isize, index)];
+            let runs = [Layout::run(0, value), Layout::run(at as isize, index)];
             let [first, second] = External::of_pair(pair);
             let elements = [(value, first), (index, second)]
                 .map(|(bytes, external)| Signature::Basic(bytes, external).into());
             let extent = (at + index).next_multiple_of(basic.align());
-            (Layout::joined(parts), Signature::Sequence(elements.into()), extent)
+            (Layout::joined(runs), Signature::Sequence(elements.into()), extent)
         }
         Lower | Upper => (Layout::nothing(), Signature::Sequence(Vec::new()), 0),
         _ => (

@@ -1,4 +1,4 @@
-//! Which basic elements a datatype has, in order: what MPI_Get_elements counts.
+//! The sequence of basic elements of a datatype, which MPI_Get_elements counts.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::external::External;
 
 #[derive(Debug)]
 pub enum Signature {
-    /// One element of so many bytes.
+    /// One element of this many bytes.
     Basic(usize, External),
     Repeat(usize, Arc<Signature>),
     Sequence(Vec<Arc<Signature>>),
@@ -21,7 +21,7 @@ impl Signature {
         }
     }
 
-    /// How many elements one item has.
+    /// The number of elements of one item.
     pub fn elements(&self) -> usize {
         match self {
             Signature::Basic(..) => 1,
@@ -30,26 +30,26 @@ impl Signature {
         }
     }
 
-    /// How many elements the first `bytes` are, and how many bytes of the next one are left over.
+    /// The number of complete elements in the first `bytes`, and the bytes that remain.
     pub fn within(&self, bytes: usize) -> (usize, usize) {
         match self {
             Signature::Basic(size, _) if bytes < *size => (0, bytes),
             Signature::Basic(size, _) => (1, bytes - size),
             Signature::Repeat(count, body) => {
-                let whole = bytes.checked_div(body.bytes()).unwrap_or(0).min(*count);
-                let rest = bytes - whole * body.bytes();
-                if whole == *count {
-                    return (whole * body.elements(), rest);
+                let complete = bytes.checked_div(body.bytes()).unwrap_or(0).min(*count);
+                let rest = bytes - complete * body.bytes();
+                if complete == *count {
+                    return (complete * body.elements(), rest);
                 }
                 let (more, rest) = body.within(rest);
-                (whole * body.elements() + more, rest)
+                (complete * body.elements() + more, rest)
             }
             Signature::Sequence(all) => {
                 let (mut elements, mut rest) = (0, bytes);
                 for one in all {
                     if rest < one.bytes() {
-                        let (more, left) = one.within(rest);
-                        return (elements + more, left);
+                        let (more, remaining) = one.within(rest);
+                        return (elements + more, remaining);
                     }
                     elements += one.elements();
                     rest -= one.bytes();
@@ -59,28 +59,28 @@ impl Signature {
         }
     }
 
-    /// How many bytes the first `elements` elements of many items are.
+    /// The bytes of the first `elements` elements of many items.
     pub fn bytes_of(&self, elements: usize) -> usize {
         match self {
             Signature::Basic(size, _) => size * elements,
             Signature::Repeat(_, body) => {
                 let each = body.elements().max(1);
-                elements / each * body.bytes() + body.partly(elements % each)
+                elements / each * body.bytes() + body.bytes_of_incomplete(elements % each)
             }
             Signature::Sequence(_) => {
                 let each = self.elements().max(1);
-                elements / each * self.bytes() + self.partly(elements % each)
+                elements / each * self.bytes() + self.bytes_of_incomplete(elements % each)
             }
         }
     }
 
-    /// The same for fewer than all of one item.
-    fn partly(&self, elements: usize) -> usize {
+    /// The bytes of the first `elements` elements, which are fewer than one item has.
+    fn bytes_of_incomplete(&self, elements: usize) -> usize {
         let Signature::Sequence(all) = self else { return self.bytes_of(elements) };
         let (mut bytes, mut rest) = (0, elements);
         for one in all {
             if rest < one.elements() {
-                return bytes + one.partly(rest);
+                return bytes + one.bytes_of_incomplete(rest);
             }
             bytes += one.bytes();
             rest -= one.elements();

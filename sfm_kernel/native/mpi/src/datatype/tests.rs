@@ -1,12 +1,12 @@
-//! Layouts against a plain list of bytes: what the standard calls a type map.
+//! Layouts against a plain list of bytes, the standard's type map.
 
 use super::*;
 
-/// A list of places, byte by byte in packed order, made as the standard describes a type.
-pub type Places = Vec<isize>;
+/// A type map: the displacement of each byte in packed order.
+pub type TypeMap = Vec<isize>;
 
-fn places(layout: &Layout, range: Range<usize>) -> Places {
-    struct Listing(Places);
+fn type_map(layout: &Layout, range: Range<usize>) -> TypeMap {
+    struct Listing(TypeMap);
     impl layout::Visitor for Listing {
         fn run(&mut self, at: isize, bytes: usize) {
             self.0.extend((0..bytes as isize).map(|byte| at + byte));
@@ -26,19 +26,19 @@ impl Chance {
     }
 }
 
-/// A type and its type map.
-pub fn random(chance: &mut Chance, depth: usize) -> (Held, Places) {
+/// A random datatype and its type map.
+pub fn random(chance: &mut Chance, depth: usize) -> (Held, TypeMap) {
     let basic = [MPI_CHAR, MPI_SHORT, MPI_INT, MPI_DOUBLE, MPI_DOUBLE_INT, MPI_SHORT_INT];
     if depth == 0 {
         let held = get(basic[chance.below(basic.len())]).unwrap();
-        let map = places(&held.layout, 0..held.size);
+        let map = type_map(&held.layout, 0..held.size);
         return (held, map);
     }
     let (old, map) = random(chance, depth - 1);
     let extent = old.extent;
-    let at = |map: &Places, by: isize| map.iter().map(|one| one + by).collect::<Places>();
-    let items = |map: &Places, by: isize, count: usize, extent: isize| {
-        (0..count as isize).flat_map(|one| at(map, by + one * extent)).collect::<Places>()
+    let at = |map: &TypeMap, by: isize| map.iter().map(|one| one + by).collect::<TypeMap>();
+    let items = |map: &TypeMap, by: isize, count: usize, extent: isize| {
+        (0..count as isize).flat_map(|one| at(map, by + one * extent)).collect::<TypeMap>()
     };
     let blocks: Vec<(usize, MPI_Count)> =
         (0..chance.below(4)).map(|_| (chance.below(3), chance.below(9) as MPI_Count - 2)).collect();
@@ -96,7 +96,7 @@ pub fn random(chance: &mut Chance, depth: usize) -> (Held, Places) {
 }
 
 #[test]
-fn every_layout_has_the_places_of_its_type_map() {
+fn every_layout_visits_the_bytes_of_its_type_map_in_order() {
     let mut chance = Chance(11);
     for _ in 0..3000 {
         let depth = 1 + chance.below(4);
@@ -104,27 +104,27 @@ fn every_layout_has_the_places_of_its_type_map() {
         assert_eq!(datatype.size, one.len());
         assert_eq!(datatype.signature.bytes(), one.len());
         let count = chance.below(4);
-        let all: Places = (0..count as isize)
-            .flat_map(|item| one.iter().map(move |place| (item, *place)))
-            .map(|(item, place)| place + item * datatype.extent)
+        let all: TypeMap = (0..count as isize)
+            .flat_map(|item| one.iter().map(move |displacement| (item, *displacement)))
+            .map(|(item, displacement)| displacement + item * datatype.extent)
             .collect();
         let layout = datatype.layout_of(count);
-        assert_eq!(places(&layout, 0..all.len()), all);
+        assert_eq!(type_map(&layout, 0..all.len()), all);
         if let (Some(low), Some(high)) = (one.iter().min(), one.iter().max()) {
             let reach = (datatype.true_lb, datatype.true_lb + datatype.true_extent);
             assert_eq!(reach, (*low, high + 1));
         }
-        // Any part of it, as messages in pieces need it.
+        // Any range of it, because messages in fragments need it.
         for _ in 0..4 {
             let (a, b) = (chance.below(all.len() + 1), chance.below(all.len() + 1));
             let range = a.min(b)..a.max(b);
-            assert_eq!(places(&layout, range.clone()), all[range]);
+            assert_eq!(type_map(&layout, range.clone()), all[range]);
         }
     }
 }
 
 #[test]
-fn what_is_packed_in_pieces_is_unpacked_to_the_same_places() {
+fn data_packed_in_fragments_unpacks_to_the_same_displacements() {
     let mut chance = Chance(5);
     let memory: Vec<u8> = (0..200_000).map(|one| (one * 7 % 251) as u8).collect();
     for _ in 0..300 {
@@ -135,7 +135,7 @@ fn what_is_packed_in_pieces_is_unpacked_to_the_same_places() {
         let mut at = 0;
         while at < total {
             let to = (at + 1 + chance.below(total)).min(total);
-            // SAFETY: all types of this depth reach less far than the middle of the memory.
+            // SAFETY: all types of this depth reach less far than half of the memory.
             unsafe {
                 let (from, into) = (memory.as_ptr().add(middle), back.as_mut_ptr().add(middle));
                 datatype.pack(from.cast(), 3, at..to, packed.as_mut_ptr().add(at));
@@ -143,9 +143,14 @@ fn what_is_packed_in_pieces_is_unpacked_to_the_same_places() {
             }
             at = to;
         }
-        for (number, place) in places(&datatype.layout_of(3), 0..total).into_iter().enumerate() {
-            let place = (middle as isize + place) as usize;
-            assert_eq!((packed[number], back[place]), (memory[place], memory[place]));
+        for (number, displacement) in
+            type_map(&datatype.layout_of(3), 0..total).into_iter().enumerate()
+        {
+            let displacement = (middle as isize + displacement) as usize;
+            assert_eq!(
+                (packed[number], back[displacement]),
+                (memory[displacement], memory[displacement])
+            );
         }
     }
 }
@@ -177,23 +182,29 @@ fn a_subarray_lies_where_its_order_says() {
     let of = |order, old| arrays::subarray(&[4, 5], &[2, 3], &[1, 2], order, old).unwrap();
     let byte = || get(MPI_BYTE).unwrap();
     let c = of(MPI_ORDER_C, byte());
-    assert_eq!(places(&c.layout, 0..6), [7, 8, 9, 12, 13, 14]);
+    assert_eq!(type_map(&c.layout, 0..6), [7, 8, 9, 12, 13, 14]);
     assert_eq!((c.lb, c.extent), (0, 20));
     let fortran = of(MPI_ORDER_FORTRAN, byte());
-    assert_eq!(places(&fortran.layout, 0..6), [9, 10, 13, 14, 17, 18]);
+    assert_eq!(type_map(&fortran.layout, 0..6), [9, 10, 13, 14, 17, 18]);
     let failure = arrays::subarray(&[4], &[3], &[2], MPI_ORDER_C, byte()).err().unwrap();
     assert_eq!(failure.code, MPI_ERR_ARG);
 }
 
-/// Which indices of `0..size` the process in this place has, as the standard says it.
-fn owned(kind: c_int, size: usize, argument: c_int, place: usize, processes: usize) -> Vec<usize> {
+/// The indices of `0..size` that the standard gives to the process with this coordinate.
+fn indices_of_process(
+    kind: c_int,
+    size: usize,
+    argument: c_int,
+    coordinate: usize,
+    processes: usize,
+) -> Vec<usize> {
     let length = match (kind, argument) {
         (MPI_DISTRIBUTE_NONE, _) => size,
         (MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_DFLT_DARG) => size.div_ceil(processes),
         (_, MPI_DISTRIBUTE_DFLT_DARG) => 1,
         (_, length) => length as usize,
     };
-    (0..size).filter(|index| index / length % processes == place).collect()
+    (0..size).filter(|index| index / length % processes == coordinate).collect()
 }
 
 #[test]
@@ -228,12 +239,13 @@ fn every_element_of_a_distributed_array_belongs_to_one_process() {
                 order,
             };
             let made = arrays::darray(&of, get(MPI_SHORT).unwrap()).unwrap();
-            let whole = (sizes[0] * sizes[1] * 2) as isize;
-            assert_eq!((made.lb, made.extent), (0, whole));
-            let place = [rank / grid[1], rank % grid[1]];
-            let [rows, columns] =
-                [0, 1].map(|at| owned(kinds[at], sizes[at], arguments[at], place[at], grid[at]));
-            let mut expected = Places::new();
+            let array_bytes = (sizes[0] * sizes[1] * 2) as isize;
+            assert_eq!((made.lb, made.extent), (0, array_bytes));
+            let coordinates = [rank / grid[1], rank % grid[1]];
+            let [rows, columns] = [0, 1].map(|at| {
+                indices_of_process(kinds[at], sizes[at], arguments[at], coordinates[at], grid[at])
+            });
+            let mut expected = TypeMap::new();
             let mut add = |row: usize, column: usize| {
                 let index = match order {
                     MPI_ORDER_C => row * sizes[1] + column,
@@ -245,16 +257,16 @@ fn every_element_of_a_distributed_array_belongs_to_one_process() {
                 MPI_ORDER_C => rows.iter().for_each(|r| columns.iter().for_each(|c| add(*r, *c))),
                 _ => columns.iter().for_each(|c| rows.iter().for_each(|r| add(*r, *c))),
             }
-            assert_eq!(places(&made.layout, 0..made.size), expected);
+            assert_eq!(type_map(&made.layout, 0..made.size), expected);
             seen.extend(expected);
         }
         seen.sort_unstable();
-        assert_eq!(seen, (0..(sizes[0] * sizes[1] * 2) as isize).collect::<Places>());
+        assert_eq!(seen, (0..(sizes[0] * sizes[1] * 2) as isize).collect::<TypeMap>());
     }
 }
 
 #[test]
-fn what_no_memory_has_room_for_is_refused() {
+fn a_datatype_larger_than_any_memory_is_refused() {
     let (int, most) = (|| get(MPI_INT).unwrap(), MPI_Count::MAX);
     let made = making::contiguous(1 << 60, int()).unwrap();
     assert_eq!(made.bytes(1).unwrap(), 1 << 62);
@@ -295,7 +307,7 @@ fn every_predefined_datatype_has_the_size_in_its_handle() {
     let handles = [MPI_CHAR, MPI_LONG_DOUBLE, MPI_2INT, MPI_COMPLEX32, MPI_COUNT, MPI_LOGICAL16];
     for handle in (0x4c00_0000..0x4c01_0000).filter(|handle| named::get(*handle).is_some()) {
         let datatype = get(handle).unwrap();
-        assert_eq!(datatype.size, (handle >> 8 & 0xff) as usize, "{}", datatype.told());
+        assert_eq!(datatype.size, (handle >> 8 & 0xff) as usize, "{}", datatype.label());
         assert!(datatype.is_committed() && datatype.handle == Some(handle));
     }
     assert!(handles.iter().all(|handle| named::get(*handle).is_some()));

@@ -1,9 +1,9 @@
-//! Taking a send back.
+//! Cancelling a send.
 //!
-//! What has not gone yet leaves its queue here. Of what has gone, the receiver is asked to forget
-//! it, as long as its sender waits to hear of it: an offer, or a synchronous send. If no receive has
-//! taken it, it leaves the receiver's queue, and the receiver says so; else it goes on. What was
-//! sent with its bytes and is waited for by nobody has ended: it cannot be taken back.
+//! A message that has not been sent leaves its queue here. For a sent message the receiver is asked
+//! to drop it, as long as the sender waits for an answer: for an offer, or a synchronous send. If
+//! no receive has matched it, the receiver takes it out of its inbox and confirms; otherwise it
+//! proceeds. An eager message without a waiting sender is complete, and cannot be cancelled.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use super::operation::Outcome;
 use super::{Engine, Sending};
 
 impl Engine {
-    /// Take a send back, if it is not received; that may become known only later.
-    pub fn call_back(&self, sending: &Arc<Sending>) {
+    /// Cancel a send unless it is matched; whether that succeeds may be known only later.
+    pub fn cancel_send(&self, sending: &Arc<Sending>) {
         if sending.end.is_done() {
             return;
         }
@@ -24,19 +24,19 @@ impl Engine {
         let note = Note::of(envelope);
         if self.drop_waiting(sending) {
             if note.kind != Kind::Plain {
-                self.heard(note.number);
+                self.take_answered(note.number);
             }
             sending.end.set(Outcome::cancelled());
         } else if note.kind != Kind::Plain {
             let context = envelope.context.to_le_bytes();
-            self.say(Kind::Cancel, sending.dest, note.number, envelope.tag, &context);
+            self.send_control(Kind::Cancel, sending.dest, note.number, envelope.tag, &context);
         }
     }
 
-    /// A peer wants back what it sent under the note's number.
+    /// Answer a peer that cancels the send with the note's number.
     pub(super) fn forget(&self, note: &Note, tag: i64, context: u64) {
-        let wanted = Numbers { source: None, tag: Some(tag) };
-        let template = Template::of(wanted);
+        let numbers = Numbers { source: None, tag: Some(tag) };
+        let template = Template::of(numbers);
         let (mut cursor, mut near) = (0, None);
         while let Found::Ask(found) = self.core.look(context, &template, cursor, near, false, false)
         {
@@ -44,16 +44,16 @@ impl Engine {
             let of = found.packet.envelope().map(|envelope| Note::of(&envelope));
             let is_it = of.is_some_and(|of| of.rank == note.rank && of.number == note.number);
             if is_it && self.core.take(&found).is_some() {
-                return self.say(Kind::Cancelled, note.rank, note.number, 0, &[]);
+                return self.send_control(Kind::Cancelled, note.rank, note.number, 0, &[]);
             }
         }
     }
 }
 
-/// The context that a peer named with a send that it wants back.
+/// The context that a peer named in its request to cancel a send.
 pub fn context_of(payload: Payload<'_>) -> Option<u64> {
     let mut context = [0; 8];
-    // SAFETY: room for so many bytes.
+    // SAFETY: the array has room for as many bytes.
     let copied = unsafe { payload.copy(context.as_mut_ptr(), context.len()) };
     (copied == context.len()).then(|| u64::from_le_bytes(context))
 }

@@ -1,6 +1,6 @@
-//! Collective calls that a process has left before their end, interrupted by Stop or a signal's
-//! handler. Whoever is in the same call, or comes to it, hears of that instead of waiting for ever,
-//! and the next call has the same number everywhere again.
+//! Collective calls that a process has left before their end, because Stop or a signal handler
+//! interrupted it. Every other process in the same call learns of that instead of waiting for ever,
+//! and the next call again has the same number at all processes.
 
 use std::sync::atomic::Ordering::{Acquire, Release};
 
@@ -10,76 +10,82 @@ use crate::handles::c_int;
 
 /// A call that `rank` has left.
 #[derive(Clone, Copy)]
-pub struct Left {
+pub struct LeftCall {
     pub rank: usize,
     pub what: What,
     context: u64,
     number: u32,
-    /// The program has heard of it.
-    is_told: bool,
+    /// True once the program has got the error.
+    is_reported: bool,
 }
 
-impl Left {
+impl LeftCall {
     fn is_of(&self, context: u64, number: u32) -> bool {
         (self.context, self.number) == (context, number)
     }
 }
 
-/// More are forgotten, the oldest first.
+/// At most this many are remembered; the oldest is dropped first.
 const MOST: usize = 64;
 
 impl Engine {
-    /// This process leaves a call of these `members`, itself among them.
+    /// Leave a call of these `members`, which include this process.
     pub fn leave_call(&self, what: What, context: u64, number: u32, members: &[c_int]) {
-        self.note_left(Left { rank: self.rank, what, context, number, is_told: true });
+        self.add_left_call(LeftCall { rank: self.rank, what, context, number, is_reported: true });
         let others = members.iter().map(|member| *member as usize);
         for other in others.filter(|other| *other != self.rank) {
-            self.say(Kind::Left, other, what as u32, number.into(), &context.to_le_bytes());
+            self.send_control(
+                Kind::Left,
+                other,
+                what as u32,
+                number.into(),
+                &context.to_le_bytes(),
+            );
         }
     }
 
-    pub(super) fn hear_of_leaving(&self, rank: usize, what: u32, context: u64, number: i64) {
+    pub(super) fn note_leaving(&self, rank: usize, what: u32, context: u64, number: i64) {
         let (what, number) = (What::of(what as u8), number as u32);
-        self.note_left(Left { rank, what, context, number, is_told: false });
+        self.add_left_call(LeftCall { rank, what, context, number, is_reported: false });
     }
 
-    fn note_left(&self, left: Left) {
-        let mut all = lock(&self.left);
+    fn add_left_call(&self, call: LeftCall) {
+        let mut all = lock(&self.left_calls);
         if all.len() == MOST {
             all.remove(0);
         }
-        all.push(left);
-        self.show_left(&all);
+        all.push(call);
+        self.update_has_left(&all);
     }
 
-    /// Whether there is something to tell, for a look that takes no lock.
-    fn show_left(&self, all: &[Left]) {
-        self.has_left.store(all.iter().any(|one| !one.is_told), Release);
+    /// Update `has_left_calls`, which allows a check without a lock.
+    fn update_has_left(&self, all: &[LeftCall]) {
+        self.has_left_calls.store(all.iter().any(|one| !one.is_reported), Release);
     }
 
-    /// Whether somebody has left this call. Said once.
-    pub fn who_left(&self, context: u64, number: u32) -> Option<Left> {
-        if !self.has_left.load(Acquire) {
+    /// The process that has left this call, if there is one; returned once.
+    pub fn leaver_of(&self, context: u64, number: u32) -> Option<LeftCall> {
+        if !self.has_left_calls.load(Acquire) {
             return None;
         }
-        let mut all = lock(&self.left);
-        let found = all.iter_mut().find(|one| !one.is_told && one.is_of(context, number))?;
-        found.is_told = true;
+        let mut all = lock(&self.left_calls);
+        let found = all.iter_mut().find(|one| !one.is_reported && one.is_of(context, number))?;
+        found.is_reported = true;
         let found = *found;
-        self.show_left(&all);
+        self.update_has_left(&all);
         Some(found)
     }
 
-    /// Whether it is known that somebody has left this call.
-    pub fn was_left(&self, context: u64, number: u32) -> bool {
-        lock(&self.left).iter().any(|one| one.is_of(context, number))
+    /// True if a process is known to have left this call.
+    pub fn is_known_left(&self, context: u64, number: u32) -> bool {
+        lock(&self.left_calls).iter().any(|one| one.is_of(context, number))
     }
 
-    /// No call goes on that was made before.
+    /// Forget all of them: no earlier call is still running.
     pub fn forget_leaving(&self) {
         self.advance();
-        let mut all = lock(&self.left);
+        let mut all = lock(&self.left_calls);
         all.clear();
-        self.show_left(&all);
+        self.update_has_left(&all);
     }
 }

@@ -1,9 +1,9 @@
-//! Sizes at which messages go another way, and how much may be on its way. Tools may change them
-//! (src/tool/control.rs) while messages go: each is looked at when a message begins.
+//! The sizes at which messages change their protocol, and the limits of bytes in transit. Tools may
+//! change them (src/tool/control.rs) at any time: each is read when a message begins.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Bytes.
+/// A number of bytes.
 pub struct Limit(AtomicUsize);
 
 impl Limit {
@@ -21,15 +21,15 @@ const fn bytes(number: usize) -> Limit {
     Limit(AtomicUsize::new(number))
 }
 
-/// Messages of so many bytes are offered: below that, two copies through the ring cost less than a
-/// call of the kernel and the answer.
+/// Messages of at least this size are offered: below it, two copies through the ring cost less than
+/// a system call and the answer.
 pub static OFFER_FROM: Limit = bytes(48 << 10);
-/// From so many on, the sender helps to copy them.
+/// From this size on, the sender helps to copy.
 pub static HELP_FROM: Limit = bytes(256 << 10);
-/// What a peer may have of the program's messages, and of the collectives', that it has not received.
-/// As much as Python's endpoint grants (`endpoint.BUFFERING`). 0: the program's standard sends are
-/// synchronous, and for the rest there is as much room as by default.
+/// How many bytes of the program's messages, and of the collectives', a peer may not have received
+/// yet. The default is that of Python's endpoint (`endpoint.BUFFERING`). 0: the program's standard
+/// sends are synchronous, and everything else has the default limit.
 pub static BUFFERING: Limit = bytes(ROOM);
 pub const ROOM: usize = 16 << 20;
-/// How much of a large message may be on its way where it is poured out in pieces.
+/// How much of a large message may be in transit while it is streamed in fragments.
 pub static POURING: Limit = bytes(2 << 20);

@@ -1,24 +1,26 @@
-//! What moves messages: sends and receives under way, and the progress of all of them.
+//! The engine that moves messages: sends and receives in progress, and the progress of all of them.
 //!
-//! Every message is an envelope of the core: context, source and tag are the communicator's numbers,
-//! the note says what kind of message it is and who sent it. Small ones carry their bytes; of large
-//! ones only an offer goes (offers.rs). A receive is posted in the core, so that what comes goes from
-//! the ring into the user's memory. Nothing here has a thread of its own: whoever is in a call of
-//! MPI moves everything on (`advance`), and sleeps when there is nothing to do (`wait`).
+//! Every message has an envelope of the core: context, source and tag are the communicator's
+//! numbers; the note gives the kind of message and its sender. Small messages carry their bytes;
+//! for a large one only an offer is sent (offers.rs). Receives are posted in the core, so that data
+//! goes from the ring directly into the user's memory. The engine has no thread of its own: any
+//! thread that is in an MPI call makes progress for all (`advance`), and sleeps when there is
+//! nothing to do (`wait`).
 //!
 //! ```text
-//! path        how messages go to it
-//! peer        one other process: the way to it, and the sends that wait for room there
+//! path        the route of messages to a peer
+//! peer        one other process: its path, and the sends that wait for room
 //! peers       all of them
-//! operation   what both halves of a message have: an end, and how it ended
+//! operation   the common half of sends and receives: an end, with an outcome
 //! sending, receiving
-//! control     what the two libraries say to each other: received, offer accepted ...
-//! cancelling  taking a send back
-//! limits      sizes at which messages go another way
+//! control     control messages between two libraries: received, offer accepted ...
+//! cancelling  cancelling a send
+//! early       collective calls that a process has left early
+//! limits      the sizes at which messages change their protocol
 //! offers      large messages, copied from memory to memory by both sides
-//! told        what observers are told of calls that wait
-//! wait        advancing, waiting, and finding out that somebody has died
-//! what        which collective call a message is of
+//! report      the description of a waiting call for observers
+//! wait        progress, waiting, and the detection of dead processes
+//! what        the collective call that a message belongs to
 //! ```
 
 mod cancelling;
@@ -31,8 +33,8 @@ mod path;
 mod peer;
 mod peers;
 mod receiving;
+pub mod report;
 mod sending;
-pub mod told;
 mod wait;
 mod what;
 
@@ -46,7 +48,7 @@ use sfm_native::packet::LIBRARY;
 pub use control::{Kind, Note};
 pub use offers::{copy, Proof};
 pub use operation::Outcome;
-pub use receiving::{found, probed, Receiving, Wanted};
+pub use receiving::{found, probed, Pattern, Receiving};
 pub use sending::{Mode, Sending, To};
 pub use wait::{text_of_loss, About, From};
 pub use what::What;
@@ -55,7 +57,7 @@ use crate::collective::schedule::Schedule;
 use crate::home::Home;
 use crate::process;
 use control::Todo;
-use offers::Pouring;
+use offers::Streaming;
 use peers::Peers;
 
 pub struct Engine {
@@ -64,19 +66,19 @@ pub struct Engine {
     /// The number of this process (`process`).
     pub rank: usize,
     peers: Peers,
-    /// Sends that are in a peer's queue, in all.
+    /// Sends in the queues of all peers.
     queued: AtomicUsize,
-    /// What came in, and is answered outside of the core's lock.
+    /// Work that arrived messages cause, done outside the core's lock.
     todo: Mutex<Vec<Todo>>,
     has_todo: AtomicBool,
-    /// Sends that end when the peer says so, by number.
+    /// Sends that end with the peer's answer, by number.
     answered: Mutex<Numbered<Arc<Sending>>>,
-    /// Large messages that come in pieces, by number.
-    poured: Mutex<Numbered<Pouring>>,
-    /// Collective calls that others have left.
-    left: Mutex<Vec<early::Left>>,
-    has_left: AtomicBool,
-    /// Non-blocking collectives that are under way.
+    /// Large messages that arrive in fragments, by number.
+    streamed: Mutex<Numbered<Streaming>>,
+    /// Collective calls that other processes have left.
+    left_calls: Mutex<Vec<early::LeftCall>>,
+    has_left_calls: AtomicBool,
+    /// Non-blocking collectives in progress.
     pub schedules: Mutex<Vec<Arc<Schedule>>>,
     pub running: AtomicUsize,
 }
@@ -105,7 +107,7 @@ impl<T> Numbered<T> {
 
 static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(std::ptr::null_mut());
 
-/// This process's engine, from MPI_Init or the first session on.
+/// This process's engine, which exists from MPI_Init or the first session on.
 #[inline]
 pub fn engine() -> &'static Engine {
     let engine = ENGINE.load(Ordering::Acquire);
@@ -120,21 +122,21 @@ pub fn running() -> Option<&'static Engine> {
     unsafe { ENGINE.load(Ordering::Acquire).as_ref() }
 }
 
-/// The process has joined: messages can go from now on.
+/// Start the engine. The process has joined its world: from now on it can send messages.
 pub fn start(endpoint: Box<dyn Home>) -> &'static Engine {
-    let (core, own) = (endpoint.core().clone(), process::own());
+    let (core, this) = (endpoint.core().clone(), process::this());
     let engine = Engine {
-        rank: own.number() as usize,
-        peers: Peers::new(own.first_number(), own.size),
+        rank: this.number() as usize,
+        peers: Peers::new(this.first_number(), this.size),
         core,
         endpoint,
         queued: AtomicUsize::new(0),
         todo: Mutex::default(),
         has_todo: AtomicBool::new(false),
         answered: Mutex::default(),
-        poured: Mutex::default(),
-        left: Mutex::default(),
-        has_left: AtomicBool::new(false),
+        streamed: Mutex::default(),
+        left_calls: Mutex::default(),
+        has_left_calls: AtomicBool::new(false),
         schedules: Mutex::default(),
         running: AtomicUsize::new(0),
     };
@@ -146,25 +148,25 @@ pub fn start(endpoint: Box<dyn Home>) -> &'static Engine {
 }
 
 impl Engine {
-    /// How many processes are in MPI_COMM_WORLD.
+    /// The number of processes in MPI_COMM_WORLD.
     pub fn size(&self) -> usize {
-        process::own().size
+        process::this().size
     }
 }
 
-/// Between two libraries, beside all communicators: what is in the core's numbers an answer, on the
-/// library's account.
+/// The context of control messages between two libraries, apart from all communicators. In the
+/// core's numbers it is an answer, on the library's account.
 const CONTROL: u64 = MARK | 7;
-/// Told from the contexts of Python's libraries.
+/// Distinguishes these contexts from those of Python's libraries.
 const MARK: u64 = 0x4d00;
 
-/// The context of a communicator's messages, those that the program sends.
+/// The context of the program's messages on a communicator.
 pub fn messages(context: u64) -> u64 {
     spread(context) | MARK | 1
 }
 
-/// The context of a communicator's messages, from that or from that of its partitioned ones; None
-/// for another context.
+/// The context of the program's messages on a communicator, from that context or from that of its
+/// partitioned messages; None for any other context.
 pub fn messages_beside(context: u64) -> Option<u64> {
     match context & 0xffff ^ MARK {
         1 => Some(context),
@@ -173,24 +175,25 @@ pub fn messages_beside(context: u64) -> Option<u64> {
     }
 }
 
-/// The context of its partitioned messages, in which their senders say how they cut them.
+/// The context of a communicator's partitioned messages, in which senders announce their
+/// partitions.
 pub fn partitioned(context: u64) -> u64 {
     (spread(context) ^ 1 << 63) | MARK | 2
 }
 
-/// The context of the parts of those.
-pub fn parts(context: u64) -> u64 {
+/// The context of the partitions' data.
+pub fn partitions(context: u64) -> u64 {
     (spread(context) ^ 1 << 63) | MARK | 3
 }
 
-/// The context of its collectives, which take no room of the program's messages. The uppermost bit
-/// tells observers that no receive of the program's gets them.
+/// The context of a communicator's collectives, which do not count against the limit of the
+/// program's messages. The uppermost bit tells observers that no receive of the program takes them.
 pub fn collectives(context: u64) -> u64 {
     (spread(context) ^ 1 << 63) | MARK | LIBRARY | 1
 }
 
-/// Observers tell contexts by the upper bits (`trace::mark`), so that the lowest of the 48 of a
-/// context's number go there.
+/// Observers distinguish contexts by the upper bits (`trace::mark`), so the lowest 16 of the 48
+/// bits of a context's number go there.
 fn spread(context: u64) -> u64 {
     let number = context + 1;
     number << 48 | (number >> 16) << 16

@@ -1,13 +1,13 @@
-//! Large messages: the sender says where the bytes are, the receiver fetches them.
+//! Large messages: the sender offers the address of the bytes, the receiver fetches them.
 //!
-//! Where the kernel lets one process read another's memory, they are copied once, straight from the
-//! user's memory into the user's memory. The receiver does that with no help; but a sender that is
-//! waiting copies, too: both claim pieces of the message (sfm_native::claims). Where the kernel does
-//! not (seccomp in some containers, processes in separate namespaces), the sender pours the bytes out
-//! in pieces, through the ring's arena, while the receiver copies the piece before.
+//! If the kernel lets one process read another's memory, the bytes are copied once, directly from
+//! the sender's user memory into the receiver's. The receiver needs no help; but a sender that is
+//! waiting copies, too: both claim chunks of the message (sfm_native::claims). If the kernel does
+//! not (seccomp in some containers, processes in separate namespaces), the sender streams the bytes
+//! in fragments through the ring's arena, while the receiver copies the previous fragment.
 //!
-//! Whether the kernel does is found out by the first fetch from each peer: its offer says where a
-//! number of its own stands.
+//! The first fetch from each peer finds out whether the kernel allows it: the peer's offer has the
+//! address and value of a number of its own.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -25,13 +25,14 @@ use super::peer::SMALL;
 use super::{limits, lock, Engine, Receiving, Sending};
 use crate::handles::*;
 
-/// A piece that one side claims: a few hundred microseconds at most.
-const PIECE: usize = 256 << 10;
+/// A chunk that one side claims: a few hundred microseconds at most.
+const CHUNK: usize = 256 << 10;
 
-/// What the first fetch from a process compares: 64 bits that another process does not have there.
+/// The first fetch from a process compares this word: 64 bits that no other process has at that
+/// address.
 static PROOF: AtomicU64 = AtomicU64::new(0);
 
-/// What lets a peer find out whether it can read a process's memory.
+/// The address and value with which a peer finds out whether it can read a process's memory.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Proof {
@@ -40,35 +41,36 @@ pub struct Proof {
     value: u64,
 }
 
-/// Where the bytes are.
+/// The location of the bytes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Offer {
     pub length: usize,
     address: usize,
     from: Proof,
-    /// Where 0 stands once the bytes are not at `address` any more, but kept by the sender.
-    stands_at: usize,
+    /// The address of a word that becomes 0 when the bytes are no longer at `address`, but in a
+    /// copy of the sender.
+    valid_at: usize,
 }
 
-/// Where they go.
+/// The destination of the bytes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Accept {
     length: usize,
     address: usize,
     pid: u64,
-    /// Which claim of the ring from the receiver to the sender, and which use of it.
+    /// The index of a claim in the ring from the receiver to the sender, and the number of its use.
     claim: u32,
     number: u32,
 }
 
 const _: () = assert!(size_of::<Offer>() <= SMALL && size_of::<Accept>() <= SMALL);
 
-/// Read a value that the other side's library has written.
+/// Read a value that the other process's library has written.
 fn read<T: Copy>(payload: Payload<'_>) -> Option<T> {
     let mut value = MaybeUninit::<T>::uninit();
-    // SAFETY: room for so many bytes; any bytes are integers.
+    // SAFETY: the value has room for as many bytes, and any bytes are valid integers.
     unsafe {
         let copied = payload.copy(value.as_mut_ptr().cast(), size_of::<T>());
         (copied == size_of::<T>()).then(|| value.assume_init())
@@ -81,12 +83,12 @@ fn bytes_of<T>(value: &T) -> &[u8] {
 }
 
 impl Proof {
-    pub fn own(engine: &Engine) -> Proof {
+    pub fn of(engine: &Engine) -> Proof {
         let (pid, value) = (u64::from(std::process::id()), engine.core.shared().uid() as u64);
         Proof { pid, at: &raw const PROOF as usize, value }
     }
 
-    /// Whether the kernel lets us read the process's memory, and it is the one that was meant.
+    /// True if the kernel lets us read the process's memory, and it is the expected process.
     fn holds(&self) -> bool {
         word(self.pid, self.at) == Some(self.value)
     }
@@ -94,8 +96,8 @@ impl Proof {
 
 impl Offer {
     pub fn of(engine: &Engine, from: *const u8, length: usize, sending: &Sending) -> Offer {
-        let (address, stands_at) = (from as usize, sending.stands_at());
-        Offer { length, address, from: Proof::own(engine), stands_at }
+        let (address, valid_at) = (from as usize, sending.valid_address());
+        Offer { length, address, from: Proof::of(engine), valid_at }
     }
 
     pub fn bytes(&self) -> &[u8] {
@@ -113,8 +115,8 @@ impl Accept {
     }
 }
 
-/// Let the peers, which are processes of the same user, read this process's memory, where the kernel
-/// asks for it (Yama).
+/// Let the peers, which are processes of the same user, read this process's memory, if the kernel's
+/// Yama module demands permission.
 pub fn let_peers_read() {
     PROOF.store(super::engine().core.shared().uid() as u64, Ordering::Release);
     let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
@@ -126,22 +128,22 @@ pub fn let_peers_read() {
     }
 }
 
-/// Copy between our memory and a process's; false where the kernel does not.
+/// Copy between our memory and another process's; false if the kernel refuses.
 ///
 /// # Safety
 /// `length` bytes at `here` are ours to read or write.
 pub unsafe fn copy(pid: u64, here: *mut u8, there: usize, length: usize, write: bool) -> bool {
     let mut done = 0;
     while done < length {
-        let left = length - done;
-        let own = libc::iovec { iov_base: here.wrapping_add(done).cast(), iov_len: left };
-        let its = libc::iovec { iov_base: (there + done) as *mut c_void, iov_len: left };
+        let remaining = length - done;
+        let local = libc::iovec { iov_base: here.wrapping_add(done).cast(), iov_len: remaining };
+        let remote = libc::iovec { iov_base: (there + done) as *mut c_void, iov_len: remaining };
         let pid = pid as libc::pid_t;
         // SAFETY: as the caller promises; the kernel checks the other side.
         let copied = unsafe {
             match write {
-                false => libc::process_vm_readv(pid, &own, 1, &its, 1, 0),
-                true => libc::process_vm_writev(pid, &own, 1, &its, 1, 0),
+                false => libc::process_vm_readv(pid, &local, 1, &remote, 1, 0),
+                true => libc::process_vm_writev(pid, &local, 1, &remote, 1, 0),
             }
         };
         if copied <= 0 {
@@ -152,15 +154,15 @@ pub unsafe fn copy(pid: u64, here: *mut u8, there: usize, length: usize, write: 
     true
 }
 
-/// A word of a process's memory; None where the kernel does not let us read it.
+/// A word of another process's memory; None if the kernel does not let us read it.
 fn word(pid: u64, at: usize) -> Option<u64> {
     let mut found = 0u64;
     // SAFETY: eight bytes of ours.
     unsafe { copy(pid, (&raw mut found).cast(), at, 8, false) }.then_some(found)
 }
 
-/// The offered bytes, and then the word that tells whether they still stand there: as a rule in one
-/// call of the kernel, which copies in this order.
+/// Fetch the offered bytes, then the word that tells whether they were still at that address.
+/// Usually that takes one system call, which copies in this order.
 ///
 /// # Safety
 /// `length` bytes at `to` are ours to write.
@@ -172,7 +174,7 @@ unsafe fn fetch_with_word(offer: &Offer, to: *mut u8, length: usize) -> Result<u
     ];
     let remote = [
         libc::iovec { iov_base: offer.address as *mut c_void, iov_len: length },
-        libc::iovec { iov_base: offer.stands_at as *mut c_void, iov_len: 8 },
+        libc::iovec { iov_base: offer.valid_at as *mut c_void, iov_len: 8 },
     ];
     // SAFETY: as the caller promises; the kernel checks the other side.
     let copied = unsafe {
@@ -183,22 +185,22 @@ unsafe fn fetch_with_word(offer: &Offer, to: *mut u8, length: usize) -> Result<u
         return Ok(found);
     }
     // SAFETY: as the caller promises.
-    let is_whole = unsafe { copy(offer.from.pid, to, offer.address, length, false) };
-    still(offer, is_whole)
+    let is_complete = unsafe { copy(offer.from.pid, to, offer.address, length, false) };
+    check_valid(offer, is_complete)
 }
 
-/// The word after a fetch, which may have failed if it says that the bytes do not stand there any
-/// more. Else: an error, of a process that is gone, or of a program that has freed the memory.
-fn still(offer: &Offer, is_fetched: bool) -> Result<u64, c_int> {
-    match word(offer.from.pid, offer.stands_at) {
+/// The word after a fetch. The fetch may have failed if the word says that the bytes have moved.
+/// Otherwise a failed fetch is an error: the process is gone, or the program has freed the memory.
+fn check_valid(offer: &Offer, is_fetched: bool) -> Result<u64, c_int> {
+    match word(offer.from.pid, offer.valid_at) {
         None => Err(MPI_ERR_PROC_ABORTED),
-        Some(stands) if stands != 0 && !is_fetched => Err(MPI_ERR_BUFFER),
-        Some(stands) => Ok(stands),
+        Some(valid) if valid != 0 && !is_fetched => Err(MPI_ERR_BUFFER),
+        Some(valid) => Ok(valid),
     }
 }
 
 impl Engine {
-    /// The message of a receive is an offer: fetch it.
+    /// Fetch the offer that a receive has matched.
     pub(super) fn fetch(&self, receiving: &Arc<Receiving>, envelope: &Envelope, offer: &Offer) {
         let note = Note::of(envelope);
         let peer = self.peer(note.rank);
@@ -211,15 +213,15 @@ impl Engine {
             packed.reserve_exact(length);
             packed.as_mut_ptr()
         });
-        // SYNC POINT offer: the bytes before the word.
-        // SAFETY: the memory is the receive's, and at least `length` bytes.
-        let stands = unsafe {
+        // SYNC POINT offer: the bytes before the word. SAFETY: the memory is the receive's, and at
+        // least `length` bytes.
+        let valid = unsafe {
             match length >= limits::HELP_FROM.get() {
-                true => still(offer, self.fetch_together(&note, offer, to, length)),
+                true => check_valid(offer, self.fetch_together(&note, offer, to, length)),
                 false => fetch_with_word(offer, to, length),
             }
         };
-        match stands {
+        match valid {
             Err(code) => return receiving.end.set(Outcome::failed(code)),
             Ok(0) => return self.pull(receiving, envelope, offer),
             Ok(_) => {}
@@ -231,20 +233,20 @@ impl Engine {
                 receiving.data.fill(Payload(&packed, &[]));
             }
         }
-        self.say(Kind::Received, note.rank, note.number, 0, &[]);
+        self.send_control(Kind::Received, note.rank, note.number, 0, &[]);
         receiving.finish(envelope, offer.length);
     }
 
-    /// Whether the kernel lets us read and write a peer's memory.
+    /// True if the kernel lets us read and write a peer's memory.
     pub fn can_reach(&self, rank: usize, proof: &Proof) -> bool {
         let mut value = proof.value;
         let here = (&raw mut value).cast();
         *self.peer(rank).readable.get_or_init(|| proof.holds())
-            // SAFETY: eight bytes of ours, which are the same there.
+            // SAFETY: eight bytes of ours, equal to those that are there.
             && unsafe { copy(proof.pid, here, proof.at, 8, true) }
     }
 
-    /// Copy piece by piece, as the sender may, too.
+    /// Copy chunk by chunk, which the sender may do at the same time.
     unsafe fn fetch_together(
         &self,
         note: &Note,
@@ -258,20 +260,20 @@ impl Engine {
         };
         let claim = ring.claim(nth).expect("one of them");
         let number = claim.begin();
-        let (pid, pieces) = (u64::from(std::process::id()), length.div_ceil(PIECE) as u32);
+        let (pid, chunks) = (u64::from(std::process::id()), length.div_ceil(CHUNK) as u32);
         let accept = Accept { length, address: to as usize, pid, claim: nth as u32, number };
-        self.say(Kind::Accepted, note.rank, note.number, 0, bytes_of(&accept));
+        self.send_control(Kind::Accepted, note.rank, note.number, 0, bytes_of(&accept));
         let mut is_fetched = true;
-        while let Some(piece) = claim.claim(number, pieces) {
-            let at = piece as usize * PIECE;
-            let part = PIECE.min(length - at);
-            // SAFETY: a part of the receive's memory that nobody else has claimed.
+        while let Some(chunk) = claim.claim(number, chunks) {
+            let at = chunk as usize * CHUNK;
+            let length = CHUNK.min(length - at);
+            // SAFETY: a chunk of the receive's memory that only this process has claimed.
             is_fetched = is_fetched
-                && unsafe { copy(offer.from.pid, to.add(at), offer.address + at, part, false) };
-            claim.copied(); // also if not: the sender is to leave that part alone, too
+                && unsafe { copy(offer.from.pid, to.add(at), offer.address + at, length, false) };
+            claim.copied(); // also after a failure: the sender must not copy that chunk either
         }
         let mut turns = 0u32;
-        while !claim.is_done(pieces) {
+        while !claim.is_done(chunks) {
             std::thread::yield_now();
             turns += 1;
             if turns.is_multiple_of(4096) && self.has_lost(note.rank) {
@@ -282,17 +284,17 @@ impl Engine {
         is_fetched
     }
 
-    /// A claim in the ring to a peer that is not in use.
+    /// An unused claim in the ring to a peer.
     fn free_claim(&self, rank: usize) -> Option<(Arc<RingFile>, usize)> {
         let peer = self.peer(rank);
-        let ring = self.channel(peer).ok()?.ring()?;
+        let ring = self.path(peer).ok()?.ring()?;
         let mut claims = lock(&peer.claims);
         let nth = (0..CLAIMS).find(|nth| *claims & 1 << nth == 0)?;
         *claims |= 1 << nth;
         Some((ring, nth))
     }
 
-    /// The receiver fetches what this process has offered: copy some of it.
+    /// The receiver fetches what this process has offered: copy some of its chunks.
     pub(super) fn help(&self, note: &Note, accept: &Accept) {
         let sending = lock(&self.answered).all.get(&note.number).cloned();
         let ring = self.core.ring_from(self.endpoint.uid(note.rank));
@@ -305,60 +307,60 @@ impl Engine {
         }
         sending.with_bytes(|from, length| {
             let length = length.min(accept.length);
-            let pieces = length.div_ceil(PIECE) as u32;
-            while let Some(piece) = claim.claim(accept.number, pieces) {
-                let at = piece as usize * PIECE;
-                let (part, here) = (PIECE.min(length - at), from.wrapping_add(at).cast_mut());
-                // SAFETY: a part of the send's bytes.
-                if !unsafe { copy(accept.pid, here, accept.address + at, part, true) } {
-                    return; // the receiver is no more
+            let chunks = length.div_ceil(CHUNK) as u32;
+            while let Some(chunk) = claim.claim(accept.number, chunks) {
+                let at = chunk as usize * CHUNK;
+                let (length, here) = (CHUNK.min(length - at), from.wrapping_add(at).cast_mut());
+                // SAFETY: a chunk of the send's bytes.
+                if !unsafe { copy(accept.pid, here, accept.address + at, length, true) } {
+                    return; // the receiver has ended
                 }
                 claim.copied();
             }
         });
     }
 
-    /// Have the sender pour the bytes out.
+    /// Make the sender stream the bytes.
     fn pull(&self, receiving: &Arc<Receiving>, envelope: &Envelope, offer: &Offer) {
         let note = Note::of(envelope);
         let key = {
-            let mut poured = lock(&self.poured);
-            let key = poured.next();
-            poured.all.insert(key, Pouring::new(receiving.clone(), *envelope, offer.length));
+            let mut streamed = lock(&self.streamed);
+            let key = streamed.next();
+            streamed.all.insert(key, Streaming::new(receiving.clone(), *envelope, offer.length));
             key
         };
-        self.say(Kind::Pull, note.rank, note.number, i64::from(key), &[]);
+        self.send_control(Kind::Pull, note.rank, note.number, i64::from(key), &[]);
     }
 
-    /// Some bytes of a large message have come.
-    pub(super) fn take_poured(&self, envelope: &Envelope, payload: Payload<'_>) {
+    /// Take a fragment of a large message.
+    pub(super) fn take_streamed(&self, envelope: &Envelope, payload: Payload<'_>) {
         let key = envelope.tag as u32;
-        let mut poured = lock(&self.poured);
-        let Some(one) = poured.all.get_mut(&key) else { return };
+        let mut streamed = lock(&self.streamed);
+        let Some(one) = streamed.all.get_mut(&key) else { return };
         one.take(envelope.source as usize, payload);
-        if one.is_whole() {
-            let one = poured.all.remove(&key).expect("just looked at");
-            drop(poured);
+        if one.is_complete() {
+            let one = streamed.all.remove(&key).expect("checked above");
+            drop(streamed);
             one.finish();
         }
     }
 }
 
-/// A large message that comes in pieces.
-pub struct Pouring {
+/// A large message that arrives in fragments.
+pub struct Streaming {
     receiving: Arc<Receiving>,
     envelope: Envelope,
     length: usize,
     come: usize,
-    /// Where the pieces are kept until all have come, if they do not go into the user's memory.
+    /// Holds the fragments until all have come, if the user's memory is not contiguous.
     packed: Option<Vec<u8>>,
 }
 
-impl Pouring {
-    fn new(receiving: Arc<Receiving>, envelope: Envelope, length: usize) -> Pouring {
+impl Streaming {
+    fn new(receiving: Arc<Receiving>, envelope: Envelope, length: usize) -> Streaming {
         let room = length.min(receiving.data.len());
         let packed = receiving.data.contiguous().is_none().then(|| vec![0; room]);
-        Pouring { receiving, envelope, length, come: 0, packed }
+        Streaming { receiving, envelope, length, come: 0, packed }
     }
 
     fn take(&mut self, at: usize, payload: Payload<'_>) {
@@ -378,13 +380,13 @@ impl Pouring {
         Arc::ptr_eq(&self.receiving, receiving)
     }
 
-    fn is_whole(&self) -> bool {
+    fn is_complete(&self) -> bool {
         self.come >= self.length
     }
 
     fn finish(self) {
         if let Some(packed) = &self.packed {
-            // SAFETY: the memory is the receive's until it has ended.
+            // SAFETY: the receive owns the memory until it has ended.
             unsafe { self.receiving.data.fill(Payload(packed, &[])) };
         }
         self.receiving.finish(&self.envelope, self.length);

@@ -1,4 +1,4 @@
-//! What a send and a receive have in common: it ends once, and says how.
+//! The common half of sends and receives: each ends once, with an outcome.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,34 +6,37 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::errors::{fail, Failure};
 use crate::handles::*;
 
-/// How an operation ended.
+/// The result of an operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
     pub status: MPI_Status,
-    /// MPI_SUCCESS, or what went wrong.
+    /// MPI_SUCCESS, or the error.
     pub code: c_int,
 }
 
 impl Outcome {
-    /// The error, should it have failed.
+    /// The error of a failed operation.
     pub fn failure(&self) -> Failure {
-        let fits = "do all give counts and datatypes that fit?";
+        let fits = "do all processes give matching counts and datatypes?";
         let text = match self.code {
             MPI_ERR_TRUNCATE if self.status.MPI_SOURCE == MPI_ANY_SOURCE => {
-                format!("another process sends more than is expected here: {fits}")
+                format!("another process sends more bytes than are expected here: {fits}")
             }
-            MPI_ERR_COUNT => format!("another process sends less than is expected here: {fits}"),
+            MPI_ERR_COUNT => format!(
+                "another process sends fewer bytes than are expected here: \
+                {fits}"
+            ),
             MPI_ERR_TRUNCATE => format!(
-                "a message from rank {} with tag {} is longer than the {} bytes that the receive has \
-                 room for; give it a larger count",
+                "a message from rank {} with tag {} is longer than the {} bytes of the receive \
+                buffer; give it a larger count",
                 self.status.MPI_SOURCE,
                 self.status.MPI_TAG,
                 self.status.bytes()
             ),
             MPI_ERR_PROC_ABORTED => "the process on the other side has ended".into(),
             MPI_ERR_BUFFER => {
-                "the sender has freed the message's memory before it was received; it has \
-                               to keep its request, and to wait for that"
+                "the sender has freed the message's memory before it was received; it has to \
+                keep the request, and wait for it"
                     .into()
             }
             code => format!("the operation failed with error {code}"),
@@ -56,13 +59,14 @@ impl Outcome {
     }
 }
 
-/// The end of an operation: written once, then read by whoever waits.
+/// The end of an operation: written once, then read by any thread that waits.
 pub struct End {
     done: AtomicBool,
     outcome: UnsafeCell<Outcome>,
 }
 
-// SAFETY: `outcome` is written before `done` is set, by the one who ends it, and read after.
+// SAFETY: one thread ends the operation; it writes `outcome` before it sets `done`, and the others
+// read it after that.
 unsafe impl Sync for End {}
 
 impl End {
@@ -70,9 +74,10 @@ impl End {
         End { done: AtomicBool::new(false), outcome: UnsafeCell::new(Outcome::of_send()) }
     }
 
-    /// Whoever ends it is the only one: the receive's message, its cancellation, the send's answer.
+    /// End the operation. Only one caller ever does: the receive's message, its cancellation, or
+    /// the send's answer.
     pub fn set(&self, outcome: Outcome) {
-        // SAFETY: nobody reads it before `done`, and nobody else ends it.
+        // SAFETY: no thread reads it before `done`, and only this one ends the operation.
         unsafe { *self.outcome.get() = outcome };
         self.done.store(true, Ordering::Release);
     }
@@ -81,9 +86,9 @@ impl End {
         self.done.load(Ordering::Acquire)
     }
 
-    /// How it ended; None before.
+    /// The outcome; None before the end.
     pub fn get(&self) -> Option<Outcome> {
-        // SAFETY: after `done` nobody writes it any more.
+        // SAFETY: after `done` it is never written again.
         self.is_done().then(|| unsafe { *self.outcome.get() })
     }
 }

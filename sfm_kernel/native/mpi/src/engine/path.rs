@@ -1,5 +1,5 @@
-//! How messages go to a peer: through a ring in shared memory, to another machine, or, to oneself,
-//! into the own inbox.
+//! The path of messages to a peer: a ring in shared memory, a link to another machine, or, for the
+//! process itself, its own inbox.
 
 use std::sync::{Arc, MutexGuard};
 
@@ -11,11 +11,12 @@ use sfm_native::ring_sender::{account_of, RingSender, Step, Writing};
 
 use super::peer::Sent;
 
-/// The way to a peer, on which a send never blocks.
+/// The path to a peer, on which a send never blocks.
 pub struct Path(pub Channel);
 
 impl Path {
-    /// Send a packet now, if the peer has not received so many bytes of those before it at most.
+    /// Send a packet now, unless the peer would then have more than `limit` bytes that it has not
+    /// received.
     pub fn send(&self, packet: &Gather<'_>, limit: u64) -> Sent {
         match &self.0 {
             Channel::Ring(ring) => {
@@ -30,7 +31,7 @@ impl Path {
             }
             Channel::Link(link) => send_through(link, packet, limit),
             Channel::Local { credit, inbox, inbound } => {
-                // Nobody else could make room.
+                // Only this process could make room.
                 let Some(copy) = packet.to_packet() else { return Sent::Full };
                 credit.try_acquire(account_of(packet), cost(packet.len()), u64::MAX);
                 inbox.deliver(*inbound, Arc::new(copy), false);
@@ -40,7 +41,8 @@ impl Path {
         }
     }
 
-    /// Somebody waits until it can be sent again: what changes then.
+    /// Announce that this process waits to send; returns a value that changes when it may be able
+    /// to.
     pub fn announce_wait(&self) -> u64 {
         match &self.0 {
             Channel::Ring(ring) => {
@@ -56,7 +58,7 @@ impl Path {
         }
     }
 
-    /// Whether that has changed.
+    /// True if that value has changed.
     pub fn has_news(&self, pulse: u64) -> bool {
         match &self.0 {
             Channel::Ring(ring) => {
@@ -75,7 +77,7 @@ impl Path {
         }
     }
 
-    /// The ring; None where memory is not shared.
+    /// The ring; None if the processes do not share memory.
     pub fn ring(&self) -> Option<Arc<RingFile>> {
         match &self.0 {
             Channel::Ring(ring) => Some(ring.ring(&writing(ring))),
@@ -101,7 +103,7 @@ fn send_through(link: &Link, packet: &Gather<'_>, limit: u64) -> Sent {
     Sent::Gone
 }
 
-/// The right to write, which another thread of this process has for a moment only.
+/// The ring's lock, which another thread of this process holds for a moment only.
 fn writing(ring: &RingSender) -> MutexGuard<'_, Writing> {
     loop {
         match ring.try_lock() {

@@ -1,4 +1,4 @@
-//! One other process: the way to it, and the sends that wait for room there.
+//! One other process: its path, and the sends that wait for room.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,28 +13,28 @@ use super::{limits, lock, Engine, Sending, What, CONTROL};
 use crate::handles::*;
 use crate::home::Found;
 
-/// Bytes of a large message that are poured at a time.
-const PIECE: usize = 32 << 10;
+/// Bytes of a large message that are streamed at a time.
+const FRAGMENT: usize = 32 << 10;
 
 pub struct Peer {
     /// Its number (`process`).
     pub rank: usize,
-    channel: OnceLock<Path>,
+    path: OnceLock<Path>,
     making: Mutex<()>,
-    /// What waits: the program's messages, the collectives', and what libraries say to each other.
-    /// None of them waits for another queue's.
+    /// The waiting messages: the program's, the collectives', and control messages. No queue waits
+    /// for another.
     queues: [Queue; 3],
     lost: AtomicBool,
-    /// Claims of the ring to it that are in use, as bits.
+    /// The claims in use of the ring to the peer, as bits.
     pub(super) claims: Mutex<u32>,
-    /// Whether its memory can be read, once that was tried.
+    /// True if the peer's memory can be read; set by the first attempt.
     pub(super) readable: OnceLock<bool>,
 }
 
 #[derive(Default)]
 struct Queue {
     waiting: Mutex<VecDeque<Waiting>>,
-    /// How many; no message goes past those that are being sent.
+    /// The number of messages, including those being sent, which no other may overtake.
     length: AtomicUsize,
 }
 
@@ -45,20 +45,20 @@ pub struct Waiting {
 }
 
 enum Bytes {
-    /// Of the send itself, which ends when they have gone.
+    /// Those of the send itself, which ends when they are sent.
     Of(Arc<Sending>),
-    /// A few of our own.
-    Own([u8; SMALL], usize),
-    /// Many of our own.
-    Kept(Vec<u8>),
-    /// Those of a large message from this place on.
-    Poured(Arc<Sending>, usize),
+    /// A few bytes of our own.
+    Few([u8; SMALL], usize),
+    /// Many bytes of our own.
+    Many(Vec<u8>),
+    /// Those of a large message from this offset on.
+    Streamed(Arc<Sending>, usize),
 }
 
-/// What an offer and the like take, at most.
+/// The largest size of an offer and similar messages.
 pub const SMALL: usize = 64;
 
-/// How far a send got.
+/// The result of an attempt to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sent {
     Gone,
@@ -70,30 +70,30 @@ pub enum Sent {
 
 impl Waiting {
     pub fn control(envelope: Envelope, bytes: &[u8]) -> Waiting {
-        let mut own = [0; SMALL];
-        own[..bytes.len()].copy_from_slice(bytes);
-        Waiting { envelope, bytes: Bytes::Own(own, bytes.len()) }
+        let mut few = [0; SMALL];
+        few[..bytes.len()].copy_from_slice(bytes);
+        Waiting { envelope, bytes: Bytes::Few(few, bytes.len()) }
     }
 
-    /// Bytes of our own, as many as there are.
-    pub fn kept(envelope: Envelope, bytes: Vec<u8>) -> Waiting {
-        Waiting { envelope, bytes: Bytes::Kept(bytes) }
+    /// A message with bytes of our own, of any number.
+    pub fn many(envelope: Envelope, bytes: Vec<u8>) -> Waiting {
+        Waiting { envelope, bytes: Bytes::Many(bytes) }
     }
 
-    /// A send's bytes, which end it.
+    /// A message with a send's bytes; sending them ends the send.
     pub fn send(sending: Arc<Sending>) -> Waiting {
         Waiting { envelope: sending.envelope, bytes: Bytes::Of(sending) }
     }
 
     /// All bytes of a send, for the receive that the peer knows under `key`.
-    pub fn pour(sending: Arc<Sending>, key: i64) -> Waiting {
-        let note = Note { kind: Kind::Poured, what: What::Message, rank: 0, number: 0 }.word();
+    pub fn stream(sending: Arc<Sending>, key: i64) -> Waiting {
+        let note = Note { kind: Kind::Streamed, what: What::Message, rank: 0, number: 0 }.word();
         let envelope = Envelope { context: CONTROL, source: 0, tag: key, note };
-        Waiting { envelope, bytes: Bytes::Poured(sending, 0) }
+        Waiting { envelope, bytes: Bytes::Streamed(sending, 0) }
     }
 }
 
-/// Which of a peer's queues a message of this context waits in.
+/// The index of the queue for messages of this context.
 fn queue_of(context: u64) -> usize {
     if context == CONTROL {
         2
@@ -105,16 +105,8 @@ fn queue_of(context: u64) -> usize {
 impl Peer {
     pub fn new(rank: usize) -> Peer {
         let queues = Default::default();
-        let (channel, lost, claims) = (OnceLock::new(), AtomicBool::new(false), Mutex::new(0));
-        Peer {
-            rank,
-            channel,
-            making: Mutex::new(()),
-            queues,
-            lost,
-            claims,
-            readable: OnceLock::new(),
-        }
+        let (path, lost, claims) = (OnceLock::new(), AtomicBool::new(false), Mutex::new(0));
+        Peer { rank, path, making: Mutex::new(()), queues, lost, claims, readable: OnceLock::new() }
     }
 
     fn has_queued(&self) -> bool {
@@ -131,17 +123,17 @@ impl Engine {
         self.peers.get(rank)
     }
 
-    /// The way to a peer, made on first use. Err where it has died, or has not joined yet.
-    pub(super) fn channel<'a>(&self, peer: &'a Peer) -> Result<&'a Path, Sent> {
-        if let Some(channel) = peer.channel.get() {
-            return Ok(channel);
+    /// The path to a peer, made on first use. Err if the peer has died, or has not joined yet.
+    pub(super) fn path<'a>(&self, peer: &'a Peer) -> Result<&'a Path, Sent> {
+        if let Some(path) = peer.path.get() {
+            return Ok(path);
         }
         let _making = lock(&peer.making);
-        if let Some(channel) = peer.channel.get() {
-            return Ok(channel);
+        if let Some(path) = peer.path.get() {
+            return Ok(path);
         }
         match self.endpoint.channel(peer.rank) {
-            Found::Channel(channel) => Ok(peer.channel.get_or_init(|| Path(channel))),
+            Found::Channel(channel) => Ok(peer.path.get_or_init(|| Path(channel))),
             Found::NotYet => Err(Sent::Full),
             Found::Lost => {
                 peer.lost.store(true, Ordering::Release);
@@ -150,7 +142,7 @@ impl Engine {
         }
     }
 
-    /// Send a message now, if nothing of its kind waits, and if there is room.
+    /// Send a message now, if its queue is empty and there is room.
     ///
     /// # Safety
     /// `length` bytes at `from` are valid.
@@ -169,7 +161,7 @@ impl Engine {
         unsafe { self.send_past(peer, envelope, from, length) }
     }
 
-    /// The same, whatever waits.
+    /// Send a message now if there is room, without regard to the queue.
     unsafe fn send_past(
         &self,
         peer: &Peer,
@@ -180,26 +172,26 @@ impl Engine {
         let front = envelope.front(length);
         // SAFETY: as the caller promises.
         let packet = unsafe { front.with(from, length) };
-        let channel = match self.channel(peer) {
-            Ok(channel) => channel,
+        let path = match self.path(peer) {
+            Ok(path) => path,
             Err(sent) => return sent,
         };
         let limit = match Note::of(envelope).kind {
-            Kind::Poured => limits::POURING.get() as u64,
+            Kind::Streamed => limits::POURING.get() as u64,
             _ if envelope.context == CONTROL => u64::MAX,
             _ => match limits::BUFFERING.get() {
                 0 => limits::ROOM as u64,
                 bytes => bytes as u64,
             },
         };
-        let sent = channel.send(&packet, limit);
+        let sent = path.send(&packet, limit);
         if sent == Sent::Lost {
             peer.lost.store(true, Ordering::Release);
         }
         sent
     }
 
-    /// Send a message as soon as there is room, behind those of its kind.
+    /// Send a message as soon as there is room, behind the others of its queue.
     pub(super) fn put(&self, rank: usize, waiting: Waiting) {
         let peer = self.peer(rank);
         let queue = &peer.queues[queue_of(waiting.envelope.context)];
@@ -212,7 +204,7 @@ impl Engine {
         self.flush_queue(peer, queue);
     }
 
-    /// Send what waits, as far as there is room.
+    /// Send waiting messages, as far as there is room.
     pub(super) fn flush(&self) {
         if self.queued.load(Ordering::Acquire) == 0 {
             return;
@@ -225,14 +217,14 @@ impl Engine {
     }
 
     fn flush_queue(&self, peer: &Peer, queue: &Queue) {
-        // One at a time, or order would be lost; whoever has the lock sends what comes meanwhile.
+        // Only one thread at a time, to keep the order; it also sends what is queued meanwhile.
         let Ok(mut all) = queue.waiting.try_lock() else { return };
         while let Some(first) = all.front_mut() {
             match self.send_waiting(peer, first) {
                 Sent::Full => return,
                 Sent::Gone => {}
                 Sent::Lost => {
-                    if let Bytes::Of(sending) | Bytes::Poured(sending, _) = &first.bytes {
+                    if let Bytes::Of(sending) | Bytes::Streamed(sending, _) = &first.bytes {
                         sending.end.set(Outcome::failed(MPI_ERR_PROC_ABORTED));
                     }
                 }
@@ -243,20 +235,20 @@ impl Engine {
         }
     }
 
-    /// The program's messages to a peer that wait for room or credit.
+    /// The number of the program's messages to a peer that wait for room or credit.
     pub fn waiting_for(&self, rank: usize) -> usize {
         self.peer(rank).queues[queue_of(0)].length.load(Ordering::Relaxed)
     }
 
-    /// Take a send out of its queue; false if it has gone.
+    /// Remove a send from its queue; false if it is already sent.
     pub(super) fn drop_waiting(&self, sending: &Arc<Sending>) -> bool {
         let queue = &self.peer(sending.dest).queues[queue_of(sending.envelope.context)];
         let mut all = lock(&queue.waiting);
         let is_it = |one: &Waiting| match &one.bytes {
-            Bytes::Of(own) => Arc::ptr_eq(own, sending),
-            // An offer: the number of its note is its own.
-            Bytes::Own(..) => one.envelope == sending.envelope,
-            Bytes::Kept(_) | Bytes::Poured(..) => false,
+            Bytes::Of(queued) => Arc::ptr_eq(queued, sending),
+            // An offer, which the number in its note identifies.
+            Bytes::Few(..) => one.envelope == sending.envelope,
+            Bytes::Many(_) | Bytes::Streamed(..) => false,
         };
         let Some(nth) = all.iter().position(is_it) else { return false };
         all.remove(nth);
@@ -267,11 +259,11 @@ impl Engine {
 
     fn send_waiting(&self, peer: &Peer, one: &mut Waiting) -> Sent {
         let Waiting { envelope, bytes } = one;
-        // SAFETY: a send's bytes are there until it ends; `own` is here.
+        // SAFETY: a send's bytes are valid until it ends; the other bytes are here.
         unsafe {
             match bytes {
-                Bytes::Own(own, length) => self.send_past(peer, envelope, own.as_ptr(), *length),
-                Bytes::Kept(kept) => self.send_past(peer, envelope, kept.as_ptr(), kept.len()),
+                Bytes::Few(few, length) => self.send_past(peer, envelope, few.as_ptr(), *length),
+                Bytes::Many(many) => self.send_past(peer, envelope, many.as_ptr(), many.len()),
                 Bytes::Of(sending) => {
                     let sent = sending
                         .with_bytes(|from, length| self.send_past(peer, envelope, from, length));
@@ -280,16 +272,16 @@ impl Engine {
                     }
                     sent
                 }
-                Bytes::Poured(sending, done) => {
+                Bytes::Streamed(sending, done) => {
                     let sent = sending.with_bytes(|from, length| {
                         while *done < length {
                             envelope.source = *done as i64;
-                            let piece = PIECE.min(length - *done);
-                            let sent = self.send_past(peer, envelope, from.add(*done), piece);
+                            let length = FRAGMENT.min(length - *done);
+                            let sent = self.send_past(peer, envelope, from.add(*done), length);
                             if sent != Sent::Gone {
                                 return sent;
                             }
-                            *done += piece;
+                            *done += length;
                         }
                         Sent::Gone
                     });
@@ -302,33 +294,33 @@ impl Engine {
         }
     }
 
-    /// A message of the program's that waits for room.
+    /// A message of the program that waits for room.
     pub(super) fn first_waiting(&self) -> Option<Arc<Sending>> {
         let queues = self.peers.all().map(|peer| &peer.queues[queue_of(0)]);
         queues.into_iter().find_map(|queue| match &lock(&queue.waiting).front()?.bytes {
             Bytes::Of(sending) => Some(sending.clone()),
-            Bytes::Own(..) | Bytes::Kept(_) | Bytes::Poured(..) => None,
+            Bytes::Few(..) | Bytes::Many(_) | Bytes::Streamed(..) => None,
         })
     }
 
-    /// Whether a message of this context waits for room.
+    /// True if a message of this context waits for room.
     pub(super) fn has_waiting_in(&self, context: u64) -> bool {
         let queues = self.peers.all().map(|peer| &peer.queues[queue_of(context)]);
         let mut queues = queues.filter(|queue| queue.length.load(Ordering::Acquire) > 0);
         queues.any(|queue| lock(&queue.waiting).iter().any(|one| one.envelope.context == context))
     }
 
-    /// The peers for which something waits, each with what changes when there may be room.
+    /// The paths with waiting messages, each with the value that changes when there may be room.
     pub(super) fn announce_waits(&self) -> Vec<(&Path, u64)> {
         if self.queued.load(Ordering::Acquire) == 0 {
             return Vec::new();
         }
         let blocked = self.peers.all().filter(|peer| peer.has_queued());
-        let ways = blocked.filter_map(|peer| peer.channel.get());
-        ways.map(|channel| (channel, channel.announce_wait())).collect()
+        let paths = blocked.filter_map(|peer| peer.path.get());
+        paths.map(|path| (path, path.announce_wait())).collect()
     }
 
-    /// Whether a peer has died or left.
+    /// True if a peer has died or left.
     pub(super) fn has_lost(&self, rank: usize) -> bool {
         let peer = self.peer(rank);
         if rank != self.rank && !peer.is_lost() && self.endpoint.has_lost(rank) {

@@ -1,4 +1,5 @@
-//! All processes that this one has to do with: those of its world, and whom it has met beside them.
+//! All peers of this process: those of its world, and those it has met outside (accept, connect,
+//! join).
 
 use std::collections::BTreeMap;
 use std::ptr;
@@ -9,19 +10,19 @@ use std::sync::{PoisonError, RwLock};
 use super::peer::Peer;
 use crate::handles::*;
 
-/// By number. Those of a program's world follow each other; engines, and whom the process has met
-/// beside its world, are found a little slower.
+/// By number. The processes of a program's world have consecutive numbers; engines, and processes
+/// met outside the world, take a little longer to find.
 pub struct Peers {
     first: usize,
     world: Box<[Peer]>,
-    /// They are never freed, as the engine is not.
+    /// Never freed, like the engine.
     others: RwLock<BTreeMap<usize, &'static Peer>>,
-    /// The one of them that was looked for last.
+    /// The most recently used of them.
     latest: AtomicPtr<Peer>,
 }
 
 impl Peers {
-    /// `first`: the number of rank 0, if the others of the world follow it.
+    /// `first`: the number of rank 0, if the world's numbers are consecutive.
     pub fn new(first: Option<c_int>, size: usize) -> Peers {
         let (first, size) = first.map_or((0, 0), |first| (first as usize, size));
         let world = (first..first + size).map(Peer::new).collect();
@@ -34,7 +35,7 @@ impl Peers {
     }
 
     fn other(&self, process: usize) -> &'static Peer {
-        // SAFETY: null, or one that is never freed.
+        // SAFETY: null, or never freed.
         if let Some(latest) = unsafe { self.latest.load(Acquire).as_ref() } {
             if latest.rank == process {
                 return latest;

@@ -18,28 +18,28 @@ use crate::tool::{counting, sessions};
 
 pub struct Receiving {
     pub end: End,
-    /// Where the bytes go.
+    /// The receive buffer.
     pub(super) data: Data,
-    pub wanted: Wanted,
-    /// Its number in the core while it is posted; 0 else.
+    pub pattern: Pattern,
+    /// Its number in the core while it is posted; otherwise 0.
     posted: AtomicU64,
 }
 
 // SAFETY: the user leaves the memory to the receive until it has ended.
 unsafe impl Send for Receiving {}
-// SAFETY: as above; only who has taken the message out of the queue writes there.
+// SAFETY: as above; only the thread that has taken the message out of the inbox writes there.
 unsafe impl Sync for Receiving {}
 
 impl Receiving {
-    /// Bytes that there is room for.
+    /// The size of the buffer in bytes.
     pub fn room(&self) -> usize {
         self.data.len()
     }
 
-    /// What has come is of another collective call than this one.
+    /// Fail, because the message belongs to another collective call than this receive.
     fn refuse(&self, note: &Note) {
         if note.kind != Kind::Plain {
-            engine().leave(Todo::Answer(note.rank, note.number));
+            engine().queue_todo(Todo::Answer(note.rank, note.number));
         }
         let mut outcome = Outcome::failed(MPI_ERR_OTHER);
         outcome.status.MPI_SOURCE = note.rank as c_int;
@@ -47,7 +47,7 @@ impl Receiving {
         self.end.set(outcome);
     }
 
-    /// The end of a receive of which `length` bytes came.
+    /// End a receive whose message has `length` bytes.
     pub(super) fn finish(&self, envelope: &Envelope, length: usize) {
         let room = self.data.len();
         let code = if length > room { MPI_ERR_TRUNCATE } else { MPI_SUCCESS };
@@ -67,42 +67,42 @@ fn status_of(envelope: &Envelope, length: usize) -> MPI_Status {
 impl Receiver for Receiving {
     fn receive(self: Arc<Self>, envelope: &Envelope, payload: Payload<'_>) {
         let note = Note::of(envelope);
-        if note.what != self.wanted.what {
+        if note.what != self.pattern.what {
             self.refuse(&note);
             return;
         }
         match note.kind {
             Kind::Offer => match Offer::read(payload) {
-                Some(offer) => engine().leave(Todo::Fetch(self, *envelope, offer)),
+                Some(offer) => engine().queue_todo(Todo::Fetch(self, *envelope, offer)),
                 None => self.end.set(Outcome::failed(MPI_ERR_INTERN)),
             },
             kind => {
-                // SAFETY: the memory is the receive's until it has ended.
+                // SAFETY: the receive owns the memory until it has ended.
                 unsafe { self.data.fill(payload) };
                 self.finish(envelope, payload.len());
                 if kind == Kind::Synchronous {
-                    engine().leave(Todo::Answer(note.rank, note.number));
+                    engine().queue_todo(Todo::Answer(note.rank, note.number));
                 }
             }
         }
     }
 }
 
-/// Which messages a receive takes.
+/// The messages that a receive matches.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted {
-    /// The core's (`messages`, `collectives`).
+pub struct Pattern {
+    /// The core's context (`messages`, `collectives`).
     pub context: u64,
-    /// In the communicator, or MPI_ANY_SOURCE.
+    /// A rank of the communicator, or MPI_ANY_SOURCE.
     pub source: c_int,
-    /// Or MPI_ANY_TAG.
+    /// A tag, or MPI_ANY_TAG.
     pub tag: c_int,
-    /// The sender (`process`); None for anybody.
+    /// The sender (`process`); None for any.
     pub from: Option<usize>,
     pub what: What,
 }
 
-impl Wanted {
+impl Pattern {
     fn numbers(&self) -> Numbers {
         let number = |value: c_int, any: c_int| (value != any).then_some(i64::from(value));
         let source = number(self.source, MPI_ANY_SOURCE);
@@ -110,12 +110,12 @@ impl Wanted {
     }
 }
 
-/// What a probe has found.
+/// The status of a message that a probe has found.
 pub fn found(packet: &Packet) -> MPI_Status {
     probed(&packet.envelope().expect("only envelopes are found"), packet.payload())
 }
 
-/// The same of a message's envelope and what has come with it.
+/// The same from a message's envelope and bytes.
 pub fn probed(envelope: &Envelope, bytes: &[u8]) -> MPI_Status {
     let length = match Note::of(envelope).kind {
         Kind::Offer => Offer::read(Payload(bytes, &[])).map_or(0, |offer| offer.length),
@@ -128,29 +128,29 @@ impl Engine {
     /// Receive into `data`.
     ///
     /// # Safety
-    /// The memory is the receive's until it has ended.
-    pub unsafe fn receive(&self, wanted: &Wanted, data: Data) -> Arc<Receiving> {
-        let receiving = Arc::new(Self::receiving(*wanted, data));
-        let posted = self.core.post(wanted.context, wanted.numbers(), receiving.clone());
+    /// The receive owns the memory until it has ended.
+    pub unsafe fn receive(&self, pattern: &Pattern, data: Data) -> Arc<Receiving> {
+        let receiving = Arc::new(Self::receiving(*pattern, data));
+        let posted = self.core.post(pattern.context, pattern.numbers(), receiving.clone());
         receiving.posted.store(posted.unwrap_or(0), Ordering::Release);
         receiving
     }
 
-    /// Take the first message that is wanted out of the queue: now, or when it comes. The number is
-    /// for `leave_message`.
-    pub fn take_message(&self, wanted: &Wanted, message: &Arc<Message>) -> u64 {
-        self.core.post(wanted.context, wanted.numbers(), message.clone()).unwrap_or(0)
+    /// Take the first matching message out of the inbox, now or when it comes. The returned number
+    /// is for `leave_message`.
+    pub fn take_message(&self, pattern: &Pattern, message: &Arc<Message>) -> u64 {
+        self.core.post(pattern.context, pattern.numbers(), message.clone()).unwrap_or(0)
     }
 
-    /// Do not; false where it has come.
-    pub fn leave_message(&self, wanted: &Wanted, number: u64) -> bool {
-        number != 0 && self.core.unpost(wanted.context, number)
+    /// Undo `take_message`; false if the message has come.
+    pub fn leave_message(&self, pattern: &Pattern, number: u64) -> bool {
+        number != 0 && self.core.unpost(pattern.context, number)
     }
 
-    /// Receive a message of a collective, or of none, that was taken out of the queue.
+    /// Receive a message that was taken out of the inbox; `what` is its collective, if any.
     ///
     /// # Safety
-    /// As of `receive`.
+    /// As for `receive`.
     pub unsafe fn receive_taken(
         &self,
         message: &Message,
@@ -158,44 +158,45 @@ impl Engine {
         data: Data,
     ) -> Arc<Receiving> {
         let (envelope, bytes) = message.get().expect("only what has come has a handle");
-        let wanted = Wanted {
+        let pattern = Pattern {
             context: envelope.context,
             source: envelope.source as c_int,
             tag: envelope.tag as c_int,
             from: Some(Note::of(envelope).rank),
             what,
         };
-        let receiving = Arc::new(Self::receiving(wanted, data));
+        let receiving = Arc::new(Self::receiving(pattern, data));
         receiving.clone().receive(envelope, Payload(bytes, &[]));
         receiving
     }
 
-    fn receiving(wanted: Wanted, data: Data) -> Receiving {
+    fn receiving(pattern: Pattern, data: Data) -> Receiving {
         let (end, posted) = (End::new(), AtomicU64::new(0));
-        Receiving { end, data, wanted, posted }
+        Receiving { end, data, pattern, posted }
     }
 
-    /// Take a receive back; false where its message has come.
-    pub fn take_back(&self, receiving: &Receiving, outcome: Outcome) -> bool {
+    /// Cancel a receive; false if its message has come.
+    pub fn cancel_receive(&self, receiving: &Receiving, outcome: Outcome) -> bool {
         let number = receiving.posted.load(Ordering::Acquire);
-        let is_back = number != 0 && self.core.unpost(receiving.wanted.context, number);
-        if is_back {
+        let is_cancelled = number != 0 && self.core.unpost(receiving.pattern.context, number);
+        if is_cancelled {
             receiving.end.set(outcome);
         }
-        is_back
+        is_cancelled
     }
 
-    /// The first message with this tag, which stays where it is: its sender, the call that it belongs
-    /// to, and how many bytes it has.
+    /// The first message with this tag, which stays in the inbox: its sender, its call, and its
+    /// bytes.
     pub fn first_of(&self, context: u64, tag: c_int) -> Option<(usize, What, usize)> {
-        let wanted = Numbers { source: None, tag: Some(tag.into()) };
-        let Found::Ask(first) = self.core.look_for(context, wanted, false)? else { return None };
+        let numbers = Numbers { source: None, tag: Some(tag.into()) };
+        let Found::Ask(first) = self.core.look_for(context, numbers, false)? else { return None };
         let note = Note::of(&first.packet.envelope()?);
         Some((note.rank, note.what, found(&first.packet).bytes() as usize))
     }
 
-    /// The memory of a receive that was not taken back is given back: of a large message, which has
-    /// been offered, no bytes go there any more. Its sender goes on as if they had come.
+    /// The memory of a receive that could not be cancelled is released: the bytes of an offered
+    /// large message must not go there any more. The sender gets the answer that they have been
+    /// received.
     pub fn abandon(&self, receiving: &Arc<Receiving>) {
         for one in &mut *lock(&self.todo) {
             match one {
@@ -206,14 +207,14 @@ impl Engine {
                 _ => {}
             }
         }
-        lock(&self.poured).all.retain(|_, one| !one.is_of(receiving));
+        lock(&self.streamed).all.retain(|_, one| !one.is_of(receiving));
     }
 
-    /// The first message that is wanted, which stays where it is.
-    pub fn probe(&self, wanted: &Wanted) -> Option<MPI_Status> {
-        let first = self.core.look_for(wanted.context, wanted.numbers(), false);
+    /// The first matching message, which stays in the inbox.
+    pub fn probe(&self, pattern: &Pattern) -> Option<MPI_Status> {
+        let first = self.core.look_for(pattern.context, pattern.numbers(), false);
         if counting::is_on() {
-            sessions::look(); // the look may have taken in what has come
+            sessions::update_high_water(); // the call may have taken in messages
         }
         match first? {
             Found::Ask(candidate) => Some(found(&candidate.packet)),

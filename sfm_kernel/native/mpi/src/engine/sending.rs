@@ -14,12 +14,12 @@ use crate::data::Data;
 use crate::handles::*;
 use crate::tool::counting;
 
-/// What the end of a send says.
+/// The meaning of a send's end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// The memory may be used again.
     Standard,
-    /// So may it, and the receive has begun.
+    /// The memory may be used again, and the receive has begun.
     Synchronous,
 }
 
@@ -30,20 +30,20 @@ pub struct Sending {
     pub(super) envelope: Envelope,
     bytes: Mutex<Bytes>,
     /// Not 0 while the bytes are in the user's memory, where a receiver may fetch them.
-    stands: AtomicU64,
-    /// It ends when its bytes have gone, and not only when the receiver says so.
+    valid: AtomicU64,
+    /// True if it ends when its bytes are sent; false if the receiver's answer ends it.
     ends_gone: bool,
 }
 
-/// What is sent.
+/// The data.
 struct Bytes {
     from: *const u8,
     length: usize,
-    /// Where they are, if not in the user's memory.
-    own: Option<Vec<u8>>,
+    /// A copy of the bytes, if they are not in the user's memory.
+    copy: Option<Vec<u8>>,
 }
 
-// SAFETY: the user leaves the memory as it is until the send has ended.
+// SAFETY: the user leaves the memory unchanged until the send has ended.
 unsafe impl Send for Sending {}
 // SAFETY: as above.
 unsafe impl Sync for Sending {}
@@ -57,31 +57,31 @@ impl Sending {
         self.envelope.tag as c_int
     }
 
-    /// Do something with the bytes, which stay where they are meanwhile.
+    /// Use the bytes, which stay at this address meanwhile.
     pub(super) fn with_bytes<T>(&self, work: impl FnOnce(*const u8, usize) -> T) -> T {
         let bytes = lock(&self.bytes);
         work(bytes.from, bytes.length)
     }
 
-    /// The user is about to have the memory back before the send has ended: keep a copy.
+    /// Keep a copy, because the user is about to get the memory back before the send has ended.
     pub fn keep(&self) {
         let mut bytes = lock(&self.bytes);
-        if bytes.own.is_none() && bytes.length > 0 {
-            // SAFETY: until now the bytes are there.
+        if bytes.copy.is_none() && bytes.length > 0 {
+            // SAFETY: the bytes are valid until now.
             let copy = unsafe { std::slice::from_raw_parts(bytes.from, bytes.length) }.to_vec();
             bytes.from = copy.as_ptr();
-            bytes.own = Some(copy);
+            bytes.copy = Some(copy);
             // SYNC POINT offer: a receiver reads this after the bytes, which change only after it.
-            self.stands.store(0, Ordering::SeqCst);
+            self.valid.store(0, Ordering::SeqCst);
         }
     }
 
-    /// Where a receiver finds out whether what it has fetched were the bytes.
-    pub(super) fn stands_at(&self) -> usize {
-        self.stands.as_ptr() as usize
+    /// The address where a receiver checks that the bytes it has fetched were valid.
+    pub(super) fn valid_address(&self) -> usize {
+        self.valid.as_ptr() as usize
     }
 
-    /// Its bytes have gone.
+    /// Note that its bytes are sent.
     pub(super) fn gone(&self) {
         if self.ends_gone {
             self.end.set(Outcome::of_send());
@@ -89,26 +89,26 @@ impl Sending {
     }
 }
 
-/// Where a message goes.
+/// The destination of a message.
 #[derive(Clone, Copy, Debug)]
 pub struct To {
-    /// The core's (`messages`, `collectives`).
+    /// The core's context (`messages`, `collectives`).
     pub context: u64,
     /// The receiver (`process`).
     pub rank: usize,
-    /// The sender, in the communicator.
+    /// The sender's rank in the communicator.
     pub source: c_int,
     pub tag: c_int,
     pub what: What,
-    /// The call of the program's that sends it, by number (`left`).
+    /// The number of the program's call that sends it (`unfinished`).
     pub site: u32,
 }
 
 impl Engine {
-    /// Send; None where it has ended at once.
+    /// Send; None if the send has ended at once.
     ///
     /// # Safety
-    /// The data stays as it is until the send has ended.
+    /// The data is unchanged until the send has ended.
     pub unsafe fn send(&self, to: To, mode: Mode, data: &Data) -> Option<Arc<Sending>> {
         let (from, length, packed) = match data.contiguous() {
             Some(from) => (from.cast_const(), data.len(), None),
@@ -144,7 +144,7 @@ impl Engine {
         let (source, tag) = (i64::from(to.source), i64::from(to.tag));
         let mut envelope = Envelope { context: to.context, source, tag, note: note.word() };
         if kind == Kind::Plain {
-            // SAFETY: `send` and `send_copy` are promised that the bytes are there.
+            // SAFETY: the callers of `send` and `send_copy` promise that the bytes are valid.
             if unsafe { self.try_send(to.rank, &envelope, from, length) } == Sent::Gone {
                 return None;
             }
@@ -153,9 +153,9 @@ impl Engine {
             envelope.note = note.word();
         }
         let ends_gone = kind == Kind::Plain;
-        let (end, bytes) = (End::new(), Mutex::new(Bytes { from, length, own: packed }));
-        let stands = AtomicU64::new(1);
-        let sending = Arc::new(Sending { end, dest: to.rank, envelope, bytes, stands, ends_gone });
+        let (end, bytes) = (End::new(), Mutex::new(Bytes { from, length, copy: packed }));
+        let valid = AtomicU64::new(1);
+        let sending = Arc::new(Sending { end, dest: to.rank, envelope, bytes, valid, ends_gone });
         if kind != Kind::Plain {
             lock(&self.answered).all.insert(note.number, sending.clone());
         }
@@ -168,34 +168,34 @@ impl Engine {
         Some(sending)
     }
 
-    /// The same of a copy, so that the data may be used again at once.
+    /// Send a copy, so that the data may be used again at once.
     ///
     /// # Safety
-    /// The data is there.
+    /// The data is valid.
     pub unsafe fn send_copy(&self, to: To, mode: Mode, data: &Data) -> Option<Arc<Sending>> {
         // SAFETY: as the caller promises.
         let packed = unsafe { data.pack() };
         self.send_from(to, mode, packed.as_ptr(), packed.len(), Some(packed))
     }
 
-    /// Sends whose receiver has not said yet that it has them.
+    /// The number of sends that wait for the receiver's answer.
     pub fn unanswered(&self) -> usize {
         lock(&self.answered).all.len()
     }
 
-    /// One of the sends that have not gone, or whose receiver has not said that it has them.
+    /// One of the sends that are not sent, or whose receiver has not answered.
     pub fn first_not_received(&self) -> Option<Arc<Sending>> {
         let answered = lock(&self.answered).all.values().next().cloned();
         answered.or_else(|| self.first_waiting())
     }
 
-    /// The same of those in one context.
+    /// True if all sends of one context are sent and answered.
     pub fn has_sent_all_in(&self, context: u64) -> bool {
         let is_it = |sending: &Arc<Sending>| sending.envelope.context == context;
         !self.has_waiting_in(context) && !lock(&self.answered).all.values().any(is_it)
     }
 
-    /// All sends have gone that nobody waits for any more.
+    /// True if all sends are sent and answered.
     pub fn has_sent_all(&self) -> bool {
         self.queued.load(Ordering::Acquire) == 0 && lock(&self.answered).all.is_empty()
     }

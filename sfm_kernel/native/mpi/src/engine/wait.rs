@@ -1,4 +1,4 @@
-//! Moving everything on, and waiting until something is done.
+//! Progress, and waiting for the end of an operation.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering;
@@ -10,18 +10,18 @@ use sfm_native::bell::Woken;
 use sfm_native::calls::{self, Examined, Goal, WaitFacts};
 use sfm_native::segment::Doing;
 
-use super::{told, what, Engine, Sending, What};
+use super::{report, what, Engine, Sending, What};
 use crate::collective::barrier::barrier;
-use crate::collective::team::{whole, Team};
+use crate::collective::team::{complete, Team};
 
 use crate::endpoint::failure;
 use crate::errors::Answer;
 use crate::handles::*;
 use crate::home::Here;
 use crate::tool::{self, counting};
-use crate::{comm, left, process, world};
+use crate::{comm, process, unfinished, world};
 
-/// Whose death makes waiting useless.
+/// The processes whose death makes waiting useless.
 #[derive(Clone, Copy, Debug)]
 pub enum From<'a> {
     Nobody,
@@ -31,13 +31,13 @@ pub enum From<'a> {
     Any(&'a [c_int]),
 }
 
-/// What a call waits for.
+/// A description of a call that waits.
 #[derive(Clone, Copy)]
 pub struct About<'a> {
     pub from: From<'a>,
-    /// What the process does meanwhile.
+    /// The state of the process meanwhile.
     pub doing: Doing,
-    /// The call, asked for if it is seen to wait; None where no more is known of it than `from`.
+    /// The call for observers, computed if it is seen to wait; None if only `from` is known.
     pub call: Option<&'a dyn Fn() -> Call>,
 }
 
@@ -47,15 +47,15 @@ impl<'a> About<'a> {
         About { from, doing: Doing::Receiving, call: Some(call) }
     }
 
-    /// One that sends.
+    /// A call that sends.
     pub fn sending(from: From<'a>, call: &'a dyn Fn() -> Call) -> About<'a> {
         About { from, doing: Doing::Sending, call: Some(call) }
     }
 
-    /// One that all of these make.
+    /// A call of all these processes.
     pub fn collective(members: &'a [c_int]) -> About<'a> {
         let (from, doing) = (From::Any(members), Doing::Collective);
-        About { from, doing, call: Some(&told::collective) }
+        About { from, doing, call: Some(&report::collective) }
     }
 }
 
@@ -66,7 +66,8 @@ impl<'a> std::convert::From<From<'a>> for About<'a> {
 }
 
 impl Engine {
-    /// Take in what has come, do what it asks for, and send what waits. Cheap where there is nothing.
+    /// Make progress: take in messages, do the work they cause, and send waiting messages. Cheap if
+    /// there is nothing to do.
     #[inline]
     pub fn advance(&self) {
         if self.core.shared().has_arrivals() {
@@ -80,14 +81,14 @@ impl Engine {
             self.poll_schedules();
         }
         if counting::is_on() {
-            tool::look();
+            tool::update();
         }
     }
 
-    /// Advance until `is_done()`, which is not asked again after that. Err where somebody has died
-    /// that it takes.
+    /// Advance until `is_done()` returns true, after which it is not called again. Err if a process
+    /// has died that the call needs.
     ///
-    /// Blocks: spins only while cores are free, gives way, then sleeps, seen by observers.
+    /// Blocks: spins only while cores are free, yields, then sleeps, visible to observers.
     pub fn wait<'a>(
         &self,
         about: impl Into<About<'a>>,
@@ -118,22 +119,23 @@ impl Engine {
         if !blocked.is_empty() {
             self.flush();
         }
-        let has_room = || blocked.iter().any(|(way, pulse)| way.has_news(*pulse));
-        // Another thread may have done what was left, and ended what we wait for.
+        let has_room = || blocked.iter().any(|(path, pulse)| path.has_news(*pulse));
+        // Another thread may have done the queued work, and ended what we wait for.
         let news = || has_room() || self.has_todo.load(Ordering::Relaxed) || until.is_done();
         let woken = self.core.wait_for(version, limit, news);
-        for (way, _) in &blocked {
-            way.end_wait();
+        for (path, _) in &blocked {
+            path.end_wait();
         }
         woken
     }
 
-    /// End: when all sends have gone, and nobody else needs this process to go on.
+    /// Finalize: wait until all sends are complete, and no other process needs this one to make
+    /// progress.
     pub fn finish(&self) -> Answer {
-        let of = |one: &Sending| Some(told::sending(&*comm::of_messages(one.context())?, one));
+        let of = |one: &Sending| Some(report::sending(&*comm::of_messages(one.context())?, one));
         let call = || {
             let first = self.first_not_received();
-            first.and_then(|one| of(&one)).unwrap_or_else(|| told::some(vec![], From::Nobody))
+            first.and_then(|one| of(&one)).unwrap_or_else(|| report::some(vec![], From::Nobody))
         };
         self.wait(About::sending(From::Nobody, &call), || self.has_sent_all())?;
         if !self.endpoint.is_program() {
@@ -141,21 +143,21 @@ impl Engine {
         }
         let world = comm::get(MPI_COMM_WORLD)?;
         let team = Team::of(&world, What::Finalize);
-        whole(&team, barrier(&team))?;
-        // Others may be further in what they do in a session.
-        if let Some(text) = what::left().filter(|_| !world::has_sessions()) {
+        complete(&team, barrier(&team))?;
+        // With sessions, other processes may be further ahead.
+        if let Some(text) = what::unreceived_collective().filter(|_| !world::has_sessions()) {
             eprintln!("MPI_Finalize in process {}: {text}", world::rank());
         }
         if !world::has_sessions() {
-            left::tell_requests();
-            left::ask_senders();
+            unfinished::report_requests();
+            unfinished::ask_senders();
         }
         self.wait(From::Nobody, || self.has_sent_all())
     }
 
-    /// What a call does that has looked in vain for what `call` says, and will be made again: it
-    /// lets others work whose message it wants, where cores are short. Observers hear of it.
-    pub fn in_vain(&self, call: impl FnOnce() -> Call) {
+    /// Called by an unsuccessful test or probe, described by `call`, which the program will repeat:
+    /// yields to other processes, whose message it needs, if cores are short. Observers see it.
+    pub fn poll_failed(&self, call: impl FnOnce() -> Call) {
         let shared = self.core.shared();
         if shared.polled() {
             shared.tell_polls(&call().asked());
@@ -163,12 +165,12 @@ impl Engine {
         self.core.give_way();
     }
 
-    /// A call that had looked in vain before has found something.
-    pub fn not_in_vain(&self) {
+    /// Called when a test or probe succeeds after unsuccessful ones.
+    pub fn poll_succeeded(&self) {
         self.core.shared().polls.end();
     }
 
-    /// Who has died of those that somebody waits for.
+    /// The process that has died among those that a call waits for.
     pub fn lost_of(&self, from: From<'_>) -> Option<usize> {
         match from {
             From::Nobody => None,
@@ -180,16 +182,17 @@ impl Engine {
     }
 }
 
-/// Why a call ends that waits for a process.
+/// The error text of a call whose awaited process has ended.
 pub fn text_of_loss(rank: usize) -> String {
     format!(
-        "{} has ended, and what this call waits for can no more come; its own output says why it \
-         ended",
+        "{} has ended, so this call would wait for ever; the output of that process says why it \
+        ended",
         process::named(rank)
     )
 }
 
-/// What a call waits for: asked by several looks, which go on by what it was the first time.
+/// The condition that a call waits for. Several checks share it, and none runs it again after it
+/// was true.
 struct Until<'a> {
     was_done: Cell<bool>,
     is_done: RefCell<&'a mut dyn FnMut() -> bool>,
@@ -197,7 +200,7 @@ struct Until<'a> {
 
 impl Until<'_> {
     fn is_done(&self) -> bool {
-        // It may itself do what makes somebody look.
+        // The condition may itself cause another check.
         let ask = || self.is_done.try_borrow_mut().is_ok_and(|mut is_done| is_done());
         let is_done = self.was_done.get() || ask();
         self.was_done.set(is_done);
@@ -212,17 +215,17 @@ struct Waiting<'a> {
     until: Until<'a>,
     version: u64,
     examined: u64,
-    /// It is seen to wait: what observers know of it.
+    /// The facts that observers have, once the call is seen to wait.
     shown: Option<String>,
 }
 
 impl Waiting<'_> {
     fn call(&self) -> Call {
-        self.about.call.map_or_else(|| told::some(vec![], self.about.from), |call| call())
+        self.about.call.map_or_else(|| report::some(vec![], self.about.from), |call| call())
     }
 
-    /// The call has gone a step further, and waits perhaps for another one than observers know.
-    fn tell_anew(&mut self) {
+    /// Update the facts if the call has gone a step further and now waits for another process.
+    fn update_facts(&mut self) {
         let Some(shown) = &self.shown else { return };
         let facts = self.call().facts();
         if *shown != facts {
@@ -239,7 +242,7 @@ impl<'h> Goal<Here<'h>> for Waiting<'_> {
         let core = &self.engine.core;
         (self.version, self.examined) = (core.version(), core.arrived());
         if all {
-            core.take_in_all(); // somebody may have died between writing and ringing
+            core.take_in_all(); // a process may have died between writing and ringing
         }
         self.engine.advance();
         Ok(self.until.is_done().then_some(()))
@@ -252,7 +255,7 @@ impl<'h> Goal<Here<'h>> for Waiting<'_> {
     }
 
     fn sleep(&mut self, _host: &Here<'h>, limit: Duration) -> Woken {
-        self.tell_anew();
+        self.update_facts();
         self.engine.rest(self.version, limit, &self.until)
     }
 

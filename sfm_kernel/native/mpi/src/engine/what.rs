@@ -1,5 +1,5 @@
-//! Which collective call a message belongs to. Its sender says so, and a receive that belongs to
-//! another call fails: the processes do not make the same calls in the same order.
+//! The collective call that a message belongs to. The sender puts it into the message, and a
+//! receive of another call fails: the processes do not make the same calls in the same order.
 
 use sfm_native::packet::{Envelope, LIBRARY};
 
@@ -28,7 +28,7 @@ pub enum What {
     NeighborAllgather,
     NeighborAlltoall,
     Finalize,
-    /// Any call that all processes of a file make.
+    /// Any collective call of a file.
     File,
     /// Any call that makes a window.
     Window,
@@ -62,7 +62,7 @@ const ALL: [(What, &str); 20] = [
 ];
 
 impl What {
-    /// The one with this number.
+    /// The call with this number.
     pub fn of(number: u8) -> What {
         ALL.get(usize::from(number)).map_or(Message, |(what, _)| *what)
     }
@@ -73,12 +73,13 @@ impl What {
     }
 }
 
-/// At the end: a message of a collective call that nobody has received, as a sentence.
-pub fn left() -> Option<String> {
+/// At the end of the program: a sentence about a message of a collective call that was never
+/// received.
+pub fn unreceived_collective() -> Option<String> {
     let of_collective = |envelope: &Envelope| {
         let note = Note::of(envelope);
-        let is_told = || engine().was_left(envelope.context, envelope.tag as u32);
-        (envelope.context & LIBRARY != 0 && note.what != Message && !is_told()).then_some(note)
+        let is_known = || engine().is_known_left(envelope.context, envelope.tag as u32);
+        (envelope.context & LIBRARY != 0 && note.what != Message && !is_known()).then_some(note)
     };
     let note =
         engine().core.find_queued(|packet| packet.envelope().as_ref().and_then(of_collective))?;

@@ -1,4 +1,4 @@
-//! One access: where it begins, what it moves, and how far it moves the pointers.
+//! One access: its start, its data, and its effect on the file pointers.
 
 use std::sync::Arc;
 
@@ -14,46 +14,46 @@ use crate::handles::*;
 use crate::request::{self, Partner, Work};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     Read,
     Write,
 }
 
-/// Where an access begins.
+/// The start of an access.
 #[derive(Clone, Copy)]
 pub enum Start {
-    /// So many etypes after the view's beginning.
+    /// This many etypes after the view's beginning.
     At(MPI_Offset),
     Individual,
     Shared,
-    /// At the shared pointer, process by process in the order of their ranks.
+    /// At the shared file pointer, process by process in rank order.
     Ordered,
 }
 
-/// What one call moves.
+/// The arguments of an access.
 #[derive(Clone, Copy)]
 pub struct Access {
     pub fh: MPI_File,
-    pub way: Way,
+    pub direction: Direction,
     pub start: Start,
     pub buf: *mut c_void,
     pub count: MPI_Count,
     pub datatype: MPI_Datatype,
 }
 
-/// An access whose arguments are right.
+/// An access whose arguments are valid.
 struct Ready {
     view: Arc<View>,
     buffer: Buffer,
-    /// Of the view's data.
+    /// Bytes of the view's data.
     bytes: usize,
 }
 
 impl Access {
-    /// Do it.
+    /// Perform the access.
     ///
     /// # Safety
-    /// The memory is there, and nobody else uses it.
+    /// The memory is valid, and only this call uses it.
     pub unsafe fn perform(&self) -> Answer<MPI_Status> {
         let file = get(self.fh)?;
         let ready = self.ready(&file);
@@ -75,9 +75,10 @@ impl Access {
                 self.transfer(&file, &ready, at)?
             }
             Start::Ordered => {
-                // Who has nothing to move, because its arguments are wrong, keeps nobody waiting.
-                let own = ready.as_ref().map_or(0, |ready| ready.bytes);
-                let all = agreeing::all(&file.comm, own)?;
+                // A process with invalid arguments takes part with 0 bytes, so that the others do
+                // not wait for it.
+                let bytes = ready.as_ref().map_or(0, |ready| ready.bytes);
+                let all = agreeing::all(&file.comm, bytes)?;
                 let first = agreeing::from_first(&file.comm, || file.shared.add(all.iter().sum()))?;
                 let before: usize = all[..file.comm.rank as usize].iter().sum();
                 self.transfer(&file, &ready?, first + before)?
@@ -88,29 +89,29 @@ impl Access {
         Ok(status)
     }
 
-    /// For a blocking call.
+    /// The blocking form.
     ///
     /// # Safety
-    /// As of `perform`; `status` is MPI_STATUS_IGNORE or a place for one.
+    /// As for `perform`; `status` is MPI_STATUS_IGNORE or may be written to.
     pub unsafe fn block(&self, status: *mut MPI_Status) -> Answer {
         self.perform()?.put(status);
         Ok(())
     }
 
-    /// For a non-blocking one.
+    /// The non-blocking form.
     ///
     /// # Safety
-    /// As of `perform`; `request` is null, which is refused, or a place for one.
+    /// As for `perform`; `request` is null, which is refused, or may be written to.
     pub unsafe fn begin(&self, request: *mut MPI_Request) -> Answer {
-        checks::place("request", request)?;
+        checks::not_null("request", request)?;
         let outcome = Outcome { status: self.perform()?, ..Outcome::of_send() };
         put("request", request, request::open(MPI_COMM_SELF, Partner::Others, Work::Ended(outcome)))
     }
 
     fn ready(&self, file: &File) -> Answer<Ready> {
-        match self.way {
-            Way::Read => file.must_be_readable()?,
-            Way::Write => file.must_be_writable()?,
+        match self.direction {
+            Direction::Read => file.must_be_readable()?,
+            Direction::Write => file.must_be_writable()?,
         }
         if matches!(self.start, Start::At(_) | Start::Individual) {
             file.must_have_positions()?;
@@ -123,10 +124,10 @@ impl Access {
         let bytes = view.representation.in_file(&buffer.datatype)?.bytes(count)?;
         if bytes % view.unit != 0 {
             let text = format!(
-                "{count} items of {} are {bytes} bytes, and no whole number of the view's etypes \
-                 ({}, {} bytes)",
-                buffer.datatype.told(),
-                view.etype.told(),
+                "{count} items of {} are {bytes} bytes, which is not a multiple of the view's \
+                etype ({}, {} bytes)",
+                buffer.datatype.label(),
+                view.etype.label(),
                 view.unit
             );
             return Err(fail(MPI_ERR_IO, text));
@@ -137,16 +138,18 @@ impl Access {
     unsafe fn transfer(&self, file: &File, ready: &Ready, at: usize) -> Answer<Moved> {
         ready.view.check_reach(at, ready.bytes)?;
         let Ready { view, buffer, bytes } = ready;
-        let all = || Moving { file, view, way: self.way, at, buffer, bytes: *bytes }.whole();
+        let all = || {
+            Moving { file, view, direction: self.direction, at, buffer, bytes: *bytes }.perform()
+        };
         if !file.is_atomic() || ready.bytes == 0 {
             return all();
         }
-        let start = ready.view.place(at);
+        let start = ready.view.position_of(at);
         let (start, end) = match ready.view.is_dense() {
             true => (start, Some(start + ready.bytes as MPI_Offset)),
             false => (ready.view.displacement, None),
         };
-        let answer = file.alone(self.way == Way::Write, start, end, all);
+        let answer = file.alone(self.direction == Direction::Write, start, end, all);
         answer.map_err(|error| file.failure("lock", &error))?
     }
 }

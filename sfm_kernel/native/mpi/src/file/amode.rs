@@ -1,4 +1,4 @@
-//! Access modes: which go together, and what they mean to the system.
+//! Access modes: the valid combinations, and their meaning for the system.
 
 use crate::errors::{fail, Answer};
 use crate::handles::*;
@@ -9,17 +9,18 @@ pub struct Amode(pub c_int);
 const ONE_OF: c_int = MPI_MODE_RDONLY | MPI_MODE_WRONLY | MPI_MODE_RDWR;
 
 impl Amode {
-    /// The modes of a call, if they go together.
+    /// The modes of a call, if the combination is valid.
     pub fn of(modes: c_int) -> Answer<Amode> {
         let amode = Amode(modes);
         let wrong = if (modes & ONE_OF).count_ones() != 1 {
-            "has to have one of MPI_MODE_RDONLY, MPI_MODE_WRONLY and MPI_MODE_RDWR, and not two"
+            "must have exactly one of MPI_MODE_RDONLY, MPI_MODE_WRONLY and MPI_MODE_RDWR"
         } else if amode.has(MPI_MODE_RDONLY) && amode.has(MPI_MODE_CREATE) {
-            "has MPI_MODE_CREATE with MPI_MODE_RDONLY; a file that is made is written to, too"
+            "has MPI_MODE_CREATE with MPI_MODE_RDONLY; creating a file needs write access"
         } else if amode.has(MPI_MODE_RDONLY) && amode.has(MPI_MODE_EXCL) {
-            "has MPI_MODE_EXCL with MPI_MODE_RDONLY; a file that is made is written to, too"
+            "has MPI_MODE_EXCL with MPI_MODE_RDONLY; creating a file needs write access"
         } else if amode.has(MPI_MODE_RDWR) && amode.has(MPI_MODE_SEQUENTIAL) {
-            "has MPI_MODE_SEQUENTIAL with MPI_MODE_RDWR; a sequential file is read or written"
+            "has MPI_MODE_SEQUENTIAL with MPI_MODE_RDWR; a sequential file is either read or \
+            written"
         } else {
             return Ok(amode);
         };
@@ -30,7 +31,7 @@ impl Amode {
         self.0 & mode != 0
     }
 
-    /// What open(2) is called with. `is_first`: by the process that makes the file.
+    /// The flags for open(2). `is_first`: for the process that creates the file.
     pub fn flags(self, is_first: bool) -> c_int {
         let mut flags = match self.0 & ONE_OF {
             MPI_MODE_RDONLY => libc::O_RDONLY,

@@ -1,4 +1,4 @@
-//! What the system says when something with a file fails, as an error of MPI.
+//! The system's errors on files, as MPI errors.
 
 use std::io;
 use std::path::Path;
@@ -6,54 +6,55 @@ use std::path::Path;
 use crate::errors::{fail, Failure};
 use crate::handles::*;
 
-/// `doing`: what failed, as in "cannot open".
+/// `doing`: the failed action, as in "cannot open".
 pub fn of(doing: &str, name: &Path, error: &io::Error) -> Failure {
     let (class, why) = match error.raw_os_error().unwrap_or(0) {
         libc::ENOENT if doing == "open" => (
             MPI_ERR_NO_SUCH_FILE,
-            "there is no such file, or the folder that it is to be in does not exist; \
-             MPI_MODE_CREATE makes a file, but no folder",
+            "there is no such file, or its folder does not exist; MPI_MODE_CREATE creates files, \
+            but not folders",
         ),
         libc::ENOENT => (MPI_ERR_NO_SUCH_FILE, "there is no such file"),
-        libc::EACCES | libc::EPERM => {
-            (MPI_ERR_ACCESS, "this user may not do that; look at its owner and mode (ls -l)")
-        }
+        libc::EACCES | libc::EPERM => (
+            MPI_ERR_ACCESS,
+            "this user lacks the permission; check the file's owner and mode \
+                (ls -l)",
+        ),
         libc::EROFS => (
             MPI_ERR_READ_ONLY,
-            "its file system can only be read; open it with MPI_MODE_RDONLY, or write elsewhere",
+            "its file system is read-only; open it with MPI_MODE_RDONLY, or write to another one",
         ),
         libc::EISDIR => (MPI_ERR_BAD_FILE, "it is a folder; give the name of a file"),
-        libc::ENOTDIR => (MPI_ERR_BAD_FILE, "what stands for a folder in its name is a file"),
+        libc::ENOTDIR => (MPI_ERR_BAD_FILE, "a component of its path is a file, not a folder"),
         libc::ENAMETOOLONG => (MPI_ERR_BAD_FILE, "the name is too long"),
-        libc::ELOOP => (MPI_ERR_BAD_FILE, "its symbolic links lead in a circle"),
+        libc::ELOOP => (MPI_ERR_BAD_FILE, "its symbolic links form a loop"),
         libc::EEXIST => (
             MPI_ERR_FILE_EXISTS,
-            "it exists already; delete it before, or leave MPI_MODE_EXCL out to open it as it is",
+            "it exists already; delete it, or omit MPI_MODE_EXCL to open the existing file",
         ),
         libc::ETXTBSY | libc::EBUSY => {
-            (MPI_ERR_FILE_IN_USE, "somebody uses it; wait until they are done")
+            (MPI_ERR_FILE_IN_USE, "another program uses it; wait until that has ended")
         }
         libc::ENOSPC => (
             MPI_ERR_NO_SPACE,
-            "its file system is full; delete something there, or write elsewhere",
+            "its file system is full; delete something there, or write to another one",
         ),
         libc::EDQUOT => (
             MPI_ERR_QUOTA,
-            "this user's share of its file system is used up; delete something there, or have the \
-             share made larger",
+            "this user's quota on its file system is exhausted; delete something there, or ask \
+            for a larger quota",
         ),
         libc::EFBIG => (
             MPI_ERR_NO_SPACE,
-            "it would be larger than files may be here (the file system's limit, or ulimit -f)",
+            "it would exceed the limit for files (of the file system, or ulimit -f)",
         ),
         libc::ESPIPE => (
             MPI_ERR_UNSUPPORTED_OPERATION,
-            "it has no positions to read or write at: it is a pipe, a socket or a terminal",
+            "it cannot be accessed at positions: it is a pipe, a socket or a terminal",
         ),
-        libc::EMFILE | libc::ENFILE => (
-            MPI_ERR_IO,
-            "too many files are open; close some, or have the limit raised (ulimit -n)",
-        ),
+        libc::EMFILE | libc::ENFILE => {
+            (MPI_ERR_IO, "too many files are open; close some, or raise the limit (ulimit -n)")
+        }
         _ => return fail(MPI_ERR_IO, format!("cannot {doing} {name:?}: {error}")),
     };
     fail(class, format!("cannot {doing} {name:?}: {why}"))

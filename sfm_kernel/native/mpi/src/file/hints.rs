@@ -1,5 +1,5 @@
-//! Hints: those of an info object that mean something here. All others are ignored, as the standard
-//! wants it, and MPI_File_get_info does not name them.
+//! The hints of an info object that this library supports. The others are ignored, as the standard
+//! demands, and MPI_File_get_info does not return them.
 
 use std::os::fd::AsRawFd;
 
@@ -7,14 +7,14 @@ use crate::info::Info;
 
 use super::File;
 
-/// How the file will be read and written: a list of words, of which the system takes advice.
+/// How the file will be read and written: a list of words, which becomes advice to the system.
 const STYLE: &str = "access_style";
-/// Who may do what with a file that is made: an octal number, as chmod takes it.
+/// The permissions of a file that is created: an octal number, as for chmod.
 const PERMISSIONS: &str = "file_perm";
-/// Only told, by MPI_File_get_info.
+/// Returned by MPI_File_get_info only.
 const NAME: &str = "filename";
 
-/// Those of `info` that are known.
+/// The supported hints of `info`.
 pub fn known(info: &Info) -> Info {
     let mut hints = Info::default();
     for key in [STYLE, PERMISSIONS] {
@@ -25,14 +25,14 @@ pub fn known(info: &Info) -> Info {
     hints
 }
 
-/// The mode of a file that is made, from which the process's umask takes some.
+/// The mode of a file that is created, to which the process's umask applies.
 pub fn permissions(hints: &Info) -> libc::mode_t {
     let given = hints.get(PERMISSIONS).and_then(|text| libc::mode_t::from_str_radix(text, 8).ok());
     given.map_or(0o666, |mode| mode & 0o777)
 }
 
 impl File {
-    /// Take further hints; those for the making of files come too late.
+    /// Set further hints; those for creating a file come too late.
     pub fn take_hints(&self, info: &Info) {
         let mut hints = self.hints.lock().expect("no panic under the lock");
         if let Some(style) = known(info).get(STYLE) {
@@ -45,12 +45,12 @@ impl File {
             }
             _ => return,
         };
-        // SAFETY: no memory is involved. Advice that is not taken does no harm.
+        // SAFETY: no memory is involved. Failure to give advice does no harm.
         unsafe { libc::posix_fadvise(self.descriptor.as_raw_fd(), 0, 0, advice) };
     }
 
-    /// What MPI_File_get_info says.
-    pub fn told_hints(&self) -> Info {
+    /// The hints that MPI_File_get_info returns.
+    pub fn current_hints(&self) -> Info {
         let mut hints = self.hints.lock().expect("no panic under the lock").clone();
         hints.set(NAME.into(), self.name.to_string_lossy().into_owned());
         hints

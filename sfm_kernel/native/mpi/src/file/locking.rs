@@ -1,7 +1,7 @@
-//! The atomic mode: an access is one whole to all others that have opened the same file.
+//! The atomic mode: all other processes that have opened the file see an access as a unit.
 //!
-//! Locks of the open file description, not of the process: they tell two files of one process
-//! apart, and closing one of them does not let go of the other's.
+//! The locks belong to the open file description, not to the process: they distinguish two files of
+//! one process, and closing one of them does not release the other's lock.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -10,8 +10,8 @@ use super::File;
 use crate::handles::c_int;
 
 impl File {
-    /// Do this while nobody else reads what is written, or writes what is read, between these
-    /// positions; `end` is None for everything from `start` on.
+    /// Run `access` while no other process reads what it writes, or writes what it reads, between
+    /// these positions; `end` is None for everything from `start` on.
     pub fn alone<T>(
         &self,
         is_write: bool,
@@ -19,10 +19,10 @@ impl File {
         end: Option<i64>,
         access: impl FnOnce() -> T,
     ) -> io::Result<T> {
-        // The system's lock does not hold between threads with the same descriptor.
+        // The system's lock does not exclude threads with the same descriptor.
         let _alone = self.alone.lock().expect("no panic under the lock");
         let kind = if is_write { libc::F_WRLCK } else { libc::F_RDLCK };
-        let length = end.map_or(0, |end| end - start); // 0: to the end, wherever that is
+        let length = end.map_or(0, |end| end - start); // 0: to the end of the file, now and later
         self.set_lock(kind, start, length)?;
         let done = access();
         self.set_lock(libc::F_UNLCK, start, length)?;
@@ -30,7 +30,7 @@ impl File {
     }
 
     fn set_lock(&self, kind: c_int, start: i64, length: i64) -> io::Result<()> {
-        // SAFETY: plain numbers, all of which may be zero.
+        // SAFETY: plain numbers, for which zero is valid.
         let mut lock: libc::flock = unsafe { std::mem::zeroed() };
         lock.l_type = kind as _;
         lock.l_whence = libc::SEEK_SET as _;

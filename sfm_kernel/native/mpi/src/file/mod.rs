@@ -1,15 +1,17 @@
-//! Files: what the processes of a communicator read and write together (MPI 4.1, chapter 14).
+//! Files that the processes of a communicator read and write together (MPI 4.1, chapter 14).
 //!
-//! Each process has a descriptor of its own, and reads and writes there by position; what they
-//! share beyond the file is its shared pointer. A call that moves data is done when it returns, also
-//! a non-blocking one and the beginning of a split one, which the standard allows: a local file's
-//! data goes from and to the system's memory, and no thread is needed for it.
+//! Each process has a descriptor of its own, and reads and writes at explicit positions; beyond the
+//! file itself the processes share only its shared file pointer. A call that moves data is complete
+//! when it returns, even a non-blocking call or the beginning of a split collective, which the
+//! standard allows: a local file's data goes to and from the system's memory, which needs no
+//! thread.
 //!
-//! - `amode`, `failures`, `hints`: what a file is opened with, and why that fails
-//! - `agreeing`, `opening`: what its processes do together
-//! - `view`, `representation`, `sizes`: which bytes of the file its data is, and how they look
-//! - `access`, `split`, `pointer`, `locking`: one access, where it begins, who else is at it
-//! - `moving`, `transfer`: its data, between memory and a row of bytes, between that and the file
+//! - `amode`, `failures`, `hints`: the arguments of opening a file, and why opening fails
+//! - `agreeing`, `opening`: the collective calls
+//! - `view`, `representation`, `sizes`: the bytes of the file that are its data, and their format
+//! - `access`, `split`, `pointer`, `locking`: one access, its start, and the exclusion of others
+//! - `moving`, `transfer`: its data, between memory and contiguous bytes, and between those and the
+//!   file
 
 pub mod access;
 pub mod agreeing;
@@ -45,31 +47,32 @@ use split::Split;
 use view::View;
 
 pub struct File {
-    /// A duplicate of what the file was opened on: its processes, with messages of their own.
+    /// A duplicate of the communicator that opened the file, with a context of its own.
     pub comm: Comm,
-    /// As it was given to MPI_File_open.
+    /// As given to MPI_File_open.
     pub name: PathBuf,
     pub amode: Amode,
     pub descriptor: std::fs::File,
     pub errhandler: Attached,
     pub hints: Mutex<Info>,
-    /// Every thread's accesses to one file are one whole each: the standard's atomic mode.
+    /// The standard's atomic mode: each access is a unit, also for other threads.
     pub is_atomic: AtomicBool,
     alone: Mutex<()>,
     view: RwLock<Arc<View>>,
-    /// The individual file pointer: bytes of the view's data before it.
+    /// The individual file pointer, in bytes of the view's data.
     position: Mutex<usize>,
     shared: Pointer,
     split: Mutex<Option<Split>>,
 }
 
-/// The number of a handle, which C sees as a pointer and nobody looks behind: the conversions to
-/// and from Fortran's handles leave it as it is.
+/// A handle is a number, which C sees as a pointer and nothing dereferences: the conversions to and
+/// from Fortran's handles do not change it.
 static FILES: Table<File> = Table::new(0x1000_0000);
-/// The handler of MPI_FILE_NULL: of errors without a file, and the first one of each new file.
+/// The error handler of MPI_FILE_NULL: it gets errors without a file, and is the initial one of
+/// each file.
 static WITHOUT_FILE: Attached = Attached::with(MPI_ERRORS_RETURN);
 
-/// A handle for an opened file.
+/// The handle of an opened file.
 fn open(file: File) -> MPI_File {
     FILES.insert(Arc::new(file)) as MPI_File
 }
@@ -78,12 +81,12 @@ fn number(file: MPI_File) -> Option<Handle> {
     u32::try_from(file as usize).ok().map(handle)
 }
 
-/// The file of a handle; the error says what is wrong with it.
+/// The file of a handle, or an error that says what is wrong with the handle.
 pub fn get(handle: MPI_File) -> Answer<Arc<File>> {
     number(handle).and_then(|number| FILES.get(number)).ok_or_else(|| wrong(handle))
 }
 
-/// Take the handle out of use.
+/// Free the handle.
 fn release(handle: MPI_File) -> Answer<Arc<File>> {
     number(handle).and_then(|number| FILES.release(number)).ok_or_else(|| wrong(handle))
 }
@@ -91,10 +94,10 @@ fn release(handle: MPI_File) -> Answer<Arc<File>> {
 #[cold]
 fn wrong(handle: MPI_File) -> Failure {
     let text = match handle {
-        MPI_FILE_NULL => "the file is MPI_FILE_NULL: MPI_File_open has failed, was not called, or \
-                          MPI_File_close was called before"
+        MPI_FILE_NULL => "the file is MPI_FILE_NULL: MPI_File_open has failed or was not called, \
+            or the file was closed"
             .into(),
-        _ => format!("{handle:?} is no file, or one that was closed"),
+        _ => format!("{handle:?} is not a file, or was closed"),
     };
     fail(MPI_ERR_FILE, text)
 }
@@ -107,7 +110,7 @@ pub fn with_errhandler<T>(handle: MPI_File, use_: impl FnOnce(&Attached) -> T) -
     Ok(use_(&get(handle)?.errhandler))
 }
 
-/// Who hears of an error of this file; of one that is not open, whoever hears of MPI_FILE_NULL's.
+/// The error handler of this file; that of MPI_FILE_NULL if the file is not open.
 pub fn current_errhandler(handle: usize) -> MPI_Errhandler {
     let file = get(handle as MPI_File);
     file.map_or_else(|_| WITHOUT_FILE.current(), |file| file.errhandler.current())
@@ -122,18 +125,19 @@ impl File {
         self.is_atomic.load(Relaxed)
     }
 
-    /// All begins anew, at its first etype. The shared pointer is moved by one process for all.
+    /// Set the view. The individual pointer returns to 0; one process resets the shared pointer for
+    /// all.
     pub fn take_view(&self, view: View) {
         *self.view.write().expect("no panic under the lock") = Arc::new(view);
         *self.position() = 0;
     }
 
-    /// The individual pointer, and no other access with it meanwhile.
+    /// The individual file pointer, locked against other accesses with it.
     pub fn position(&self) -> MutexGuard<'_, usize> {
         self.position.lock().expect("no panic under the lock")
     }
 
-    /// Where the shared pointer is.
+    /// The value of the shared file pointer.
     pub fn shared_position(&self) -> usize {
         self.shared.get()
     }
@@ -142,7 +146,7 @@ impl File {
         self.shared.set(position);
     }
 
-    /// Refuse what needs other positions than the shared pointer's in a file that was opened with
+    /// Refuse an access at any position but the shared file pointer, if the file was opened with
     /// MPI_MODE_SEQUENTIAL.
     pub fn must_have_positions(&self) -> Answer {
         if !self.amode.has(MPI_MODE_SEQUENTIAL) {
@@ -180,12 +184,12 @@ impl File {
         Err(fail(MPI_ERR_ACCESS, text))
     }
 
-    /// What the system says when something with this file fails.
+    /// A system error on this file as an MPI error.
     pub fn failure(&self, doing: &str, error: &std::io::Error) -> Failure {
         failures::of(doing, &self.name, error)
     }
 
-    /// The file's size now, in bytes.
+    /// The file's current size in bytes.
     pub fn size(&self) -> Answer<u64> {
         let found = self.descriptor.metadata().map_err(|error| self.failure("look at", &error))?;
         Ok(found.len())

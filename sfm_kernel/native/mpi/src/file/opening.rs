@@ -1,4 +1,4 @@
-//! Opening, closing and deleting: all processes learn whether it worked for all.
+//! Opening, closing and deleting: each process learns whether it succeeded at all of them.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, RwLock};
 
-use super::pointer::{self, Pointer};
+use super::pointer::{Pointer, PointerPath};
 use super::view::View;
 use super::{agreeing, failures, hints, Amode, File, WITHOUT_FILE};
 use crate::comm::Comm;
@@ -16,56 +16,56 @@ use crate::handles::*;
 use crate::info::Info;
 use crate::making;
 
-/// What the first process has found out when it opened the file.
+/// The result of opening the file at the first process.
 #[derive(Clone, Copy, Default)]
 struct First {
     /// The system's error, or 0.
     errno: c_int,
     /// An error that is not the system's, or MPI_SUCCESS.
     code: c_int,
-    /// For the context of the file's own communicator.
+    /// The context number of the file's communicator.
     number: u64,
-    /// Where all pointers begin.
+    /// The initial value of all file pointers.
     position: usize,
-    pointer: pointer::Place,
+    pointer: PointerPath,
 }
 
-/// Open a file with all processes of `comm`. `arguments`: what this process's call says, or why
-/// that is wrong.
+/// Open a file with all processes of `comm`. `arguments`: this process's arguments, or the error in
+/// them.
 pub fn open(
     comm: &Comm,
     amode: c_int,
     arguments: Answer<(PathBuf, Amode, Info)>,
 ) -> Answer<MPI_File> {
     let code = arguments.as_ref().map_or_else(|failure| failure.code, |_| MPI_SUCCESS);
-    let told = agreeing::all(comm, code)?;
-    let (name, amode, info) = match (arguments, told.iter().position(|one| *one != MPI_SUCCESS)) {
+    let codes = agreeing::all(comm, code)?;
+    let (name, amode, info) = match (arguments, codes.iter().position(|one| *one != MPI_SUCCESS)) {
         (Ok(arguments), None) => {
             agreeing::same(comm, "amode", amode.into())?;
             arguments
         }
         (Err(failure), _) => return Err(failure),
-        (_, Some(rank)) => return Err(elsewhere(rank, told[rank])),
+        (_, Some(rank)) => return Err(failed_at(rank, codes[rank])),
     };
-    let mut own = None;
+    let mut opened = None;
     let first = agreeing::from_first(comm, || {
-        let (found, told) = open_first(comm, &name, amode, &info);
-        own = Some(found);
-        told
+        let (found, result) = open_first(comm, &name, amode, &info);
+        opened = Some(found);
+        result
     })?;
-    let own = own.unwrap_or_else(|| open_next(&name, amode, &first));
-    let code = own.as_ref().map_or_else(|failure| failure.code, |_| MPI_SUCCESS);
-    let told = agreeing::all(comm, code)?;
+    let opened = opened.unwrap_or_else(|| open_next(&name, amode, &first));
+    let code = opened.as_ref().map_or_else(|failure| failure.code, |_| MPI_SUCCESS);
+    let codes = agreeing::all(comm, code)?;
     if comm.rank == 0 && comm.size() > 1 {
         first.pointer.forget();
     }
-    let (descriptor, shared) = own?;
-    if let Some(rank) = told.iter().position(|one| *one != MPI_SUCCESS) {
-        return Err(elsewhere(rank, told[rank]));
+    let (descriptor, shared) = opened?;
+    if let Some(rank) = codes.iter().position(|one| *one != MPI_SUCCESS) {
+        return Err(failed_at(rank, codes[rank]));
     }
-    let own_comm = making::child(comm, first.number, comm.group.clone(), comm.rank as usize);
+    let file_comm = making::child(comm, first.number, comm.group.clone(), comm.rank as usize);
     let file = File {
-        comm: own_comm,
+        comm: file_comm,
         name,
         amode,
         descriptor,
@@ -82,18 +82,18 @@ pub fn open(
     Ok(super::open(file))
 }
 
-fn elsewhere(rank: usize, code: c_int) -> Failure {
+fn failed_at(rank: usize, code: c_int) -> Failure {
     let class = crate::classes::text(code).unwrap_or_default();
     let text = format!(
-        "the file could not be opened in process {rank} of the communicator, and so in none \
-         ({class}); what that process's call says tells why"
+        "the file could not be opened at process {rank} of the communicator, and therefore at \
+        none ({class}); the error of that process says why"
     );
     fail(code, text)
 }
 
 type Opened = (std::fs::File, Pointer);
 
-/// In the first process: what it has, and what it tells the others.
+/// Open it at the first process; returns its file, and the result to broadcast.
 fn open_first(comm: &Comm, name: &Path, amode: Amode, info: &Info) -> (Answer<Opened>, First) {
     let mut first = First { number: making::next(), ..First::default() };
     let opened = descriptor(name, amode, true, hints::permissions(info));
@@ -108,9 +108,9 @@ fn open_first(comm: &Comm, name: &Path, amode: Amode, info: &Info) -> (Answer<Op
         first.position = size as usize;
     }
     let pointer = match comm.size() {
-        1 => Ok(Pointer::own()),
-        _ => Pointer::make(first.number).map(|(pointer, place)| {
-            first.pointer = place;
+        1 => Ok(Pointer::private()),
+        _ => Pointer::make(first.number).map(|(pointer, path)| {
+            first.pointer = path;
             pointer
         }),
     };
@@ -122,7 +122,7 @@ fn open_first(comm: &Comm, name: &Path, amode: Amode, info: &Info) -> (Answer<Op
     (opened, first)
 }
 
-/// In another process, after the first one.
+/// Open it at another process, after the first one.
 fn open_next(name: &Path, amode: Amode, first: &First) -> Answer<Opened> {
     if first.errno != 0 || first.code != MPI_SUCCESS {
         return Err(of_first(name, first));
@@ -132,15 +132,15 @@ fn open_next(name: &Path, amode: Amode, first: &First) -> Answer<Opened> {
     Ok((descriptor, Pointer::find(&first.pointer)?))
 }
 
-/// Why the first process could not open it: all say the same.
+/// The error of the first process, which all processes report.
 fn of_first(name: &Path, first: &First) -> Failure {
     match first.errno {
-        0 => elsewhere(0, first.code),
+        0 => failed_at(0, first.code),
         errno => failures::of("open", name, &io::Error::from_raw_os_error(errno)),
     }
 }
 
-/// A descriptor, and how large the file is.
+/// A descriptor, and the file's size.
 fn descriptor(
     name: &Path,
     amode: Amode,
@@ -148,7 +148,7 @@ fn descriptor(
     permissions: libc::mode_t,
 ) -> io::Result<(std::fs::File, u64)> {
     let mut options = OpenOptions::new();
-    // What the standard library makes of these two is what `flags` says, too.
+    // The standard library turns these two into the same flags as `flags`.
     options.read(!amode.has(MPI_MODE_WRONLY)).write(!amode.has(MPI_MODE_RDONLY));
     let flags = amode.flags(is_first);
     let file = options.mode(permissions).custom_flags(flags).open(name)?;
@@ -159,7 +159,7 @@ fn descriptor(
     }
 }
 
-/// Close it with all that have opened it.
+/// Close it with all processes that have opened it.
 pub fn close(handle: MPI_File) -> Answer {
     let file = super::get(handle)?;
     agreeing::all(&file.comm, ())?;
@@ -169,9 +169,10 @@ pub fn close(handle: MPI_File) -> Answer {
         false => Ok(()),
         true => by_first(&file, "delete", || delete(&file.name)),
     };
-    // Another thread may be in a call with it, which is wrong; then it closes the descriptor.
+    // Another thread may be in a call with it, which is erroneous; then that thread closes the
+    // descriptor.
     if let Ok(File { descriptor, name, .. }) = Arc::try_unwrap(file) {
-        // SAFETY: the descriptor is ours, and nobody uses it afterwards.
+        // SAFETY: the descriptor is ours, and not used afterwards.
         if unsafe { libc::close(descriptor.into_raw_fd()) } != 0 {
             return Err(failures::of("close", &name, &io::Error::last_os_error()));
         }
@@ -179,7 +180,7 @@ pub fn close(handle: MPI_File) -> Answer {
     deleted
 }
 
-/// What the first process does for all, who hear how it ended.
+/// Run `act` at the first process, and report its result at all.
 pub fn by_first(file: &File, doing: &str, act: impl FnOnce() -> io::Result<()>) -> Answer {
     let errno = agreeing::from_first(&file.comm, || errno(act()))?;
     match errno {

@@ -1,8 +1,8 @@
 //! The shared file pointer: one position for all processes that have opened a file together.
 //!
-//! It stands in memory that they share, and is changed by single instructions, so that nobody waits
-//! for anybody. The memory's name is gone as soon as all have found it: nothing is left of it,
-//! however the processes end.
+//! It is in shared memory, and single atomic instructions change it, so that no process waits for
+//! another. The memory's file is unlinked as soon as all processes have mapped it, so that nothing
+//! remains however the processes end.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -13,33 +13,33 @@ use crate::engine::engine;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 
-/// In bytes of the view's data, as the individual pointer.
+/// In bytes of the view's data, like the individual pointer.
 pub enum Pointer {
-    /// Of a file that one process has opened.
-    Own(AtomicUsize),
+    /// For a file that one process has opened.
+    Private(AtomicUsize),
     Shared(Mapping<AtomicUsize>),
 }
 
-/// Where the processes find it, in the form in which the first one tells the others.
+/// The path of the shared memory, in the form in which the first process broadcasts it.
 #[derive(Clone, Copy)]
-pub struct Place([u8; 256]);
+pub struct PointerPath([u8; 256]);
 
-impl Default for Place {
-    fn default() -> Place {
-        Place([0; 256])
+impl Default for PointerPath {
+    fn default() -> PointerPath {
+        PointerPath([0; 256])
     }
 }
 
-impl Place {
-    /// In the folder of this process's world, where it is removed with the process's other files if
-    /// that dies right now.
-    fn new(number: u64) -> Option<Place> {
+impl PointerPath {
+    /// A path in the folder of this process's world: if the process dies right now, the pointer is
+    /// removed together with the process's other files.
+    fn new(number: u64) -> Option<PointerPath> {
         let (engine, uid) = (engine(), engine().core.shared().uid());
         let name = format!("{uid:032x}.pointer{number}");
         let path = engine.endpoint.folder().join(name).into_os_string().into_encoded_bytes();
-        let mut place = Place::default();
-        place.0.get_mut(..path.len())?.copy_from_slice(&path);
-        Some(place)
+        let mut location = PointerPath::default();
+        location.0.get_mut(..path.len())?.copy_from_slice(&path);
+        Some(location)
     }
 
     fn path(&self) -> PathBuf {
@@ -48,49 +48,49 @@ impl Place {
         Path::new(std::ffi::OsStr::from_bytes(&self.0[..end])).to_path_buf()
     }
 
-    /// All have found it.
+    /// Unlink it, after all have mapped it.
     pub fn forget(&self) {
         let _ = std::fs::remove_file(self.path());
     }
 }
 
 impl Pointer {
-    /// For a file that this process alone opens.
-    pub fn own() -> Pointer {
-        Pointer::Own(AtomicUsize::new(0))
+    /// The pointer of a file that only this process opens.
+    pub fn private() -> Pointer {
+        Pointer::Private(AtomicUsize::new(0))
     }
 
-    /// Make one for many processes; `number` is the file's own.
-    pub fn make(number: u64) -> Answer<(Pointer, Place)> {
+    /// Make the pointer of several processes; `number` is unique to the file.
+    pub fn make(number: u64) -> Answer<(Pointer, PointerPath)> {
         let full = |error: ShmError| {
             let text = format!("no shared file pointer can be made: {error:?}");
             fail(MPI_ERR_NO_MEM, text)
         };
-        let place = Place::new(number).ok_or_else(|| {
+        let location = PointerPath::new(number).ok_or_else(|| {
             fail(
                 MPI_ERR_OTHER,
                 "the name of the world's folder is too long; set SFM_DIR to another",
             )
         })?;
-        let path = place.path();
+        let path = location.path();
         let fresh = path.with_extension(format!("fresh{number}"));
         let length = std::mem::size_of::<AtomicUsize>();
         let made = Mapping::create_or_open(&path, &fresh, length, |_| ());
-        Ok((Pointer::Shared(made.map_err(full)?), place))
+        Ok((Pointer::Shared(made.map_err(full)?), location))
     }
 
-    /// The one that the first process has made.
-    pub fn find(place: &Place) -> Answer<Pointer> {
+    /// Map the pointer that the first process has made.
+    pub fn find(location: &PointerPath) -> Answer<Pointer> {
         let missing = |error: ShmError| {
             let text = format!("the shared file pointer cannot be reached: {error:?}");
             fail(MPI_ERR_OTHER, text)
         };
-        Mapping::open(&place.path(), 0).map(Pointer::Shared).map_err(missing)
+        Mapping::open(&location.path(), 0).map(Pointer::Shared).map_err(missing)
     }
 
     fn at(&self) -> &AtomicUsize {
         match self {
-            Pointer::Own(at) => at,
+            Pointer::Private(at) => at,
             Pointer::Shared(at) => at,
         }
     }
@@ -103,7 +103,7 @@ impl Pointer {
         self.at().store(position, SeqCst);
     }
 
-    /// Move it on; returns where it was.
+    /// Advance it; return the previous position.
     pub fn add(&self, bytes: usize) -> usize {
         self.at().fetch_add(bytes, SeqCst)
     }

@@ -1,4 +1,4 @@
-//! Data representations: how elements look in the file.
+//! Data representations: the format of elements in the file.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -13,24 +13,25 @@ use crate::handles::*;
 #[derive(Clone)]
 pub enum Representation {
     Native,
-    /// Readable by this library wherever it runs: on all machines that it knows, as `native`.
+    /// Readable by this library on all machines that it supports: the same as `native`.
     Internal,
     External32,
     User(Arc<Registered>),
 }
 
-/// One of MPI_Register_datarep.
+/// A representation of MPI_Register_datarep.
 pub struct Registered {
     name: String,
     pub read: Conversion,
     pub write: Conversion,
     extent: unsafe extern "C" fn(MPI_Datatype, *mut MPI_Aint, *mut c_void) -> c_int,
-    /// The program's, handed to all three; an address, so that it may cross threads.
+    /// The program's extra state, passed to all three functions; an address, so that it may cross
+    /// threads.
     extra: usize,
 }
 
-/// A program's function that converts items, of MPI_Register_datarep or of its large-count twin;
-/// null where the file has them as they are in memory.
+/// A program's function that converts items, from MPI_Register_datarep or its large-count variant;
+/// null if the file has items in the format of memory.
 #[derive(Clone, Copy)]
 pub enum Conversion {
     Small(MPI_Datarep_conversion_function),
@@ -39,7 +40,7 @@ pub enum Conversion {
 
 static REGISTERED: Mutex<BTreeMap<String, Arc<Registered>>> = Mutex::new(BTreeMap::new());
 
-/// Make one known by its name.
+/// Register a representation by its name.
 pub fn register(
     name: String,
     read: Conversion,
@@ -56,13 +57,13 @@ pub fn register(
     }
     let Some(extent) = extent else {
         let text =
-            "argument dtype_file_extent_fn is a null pointer; it has to say how much room an \
-                    element takes in the file";
+            "argument dtype_file_extent_fn is a null pointer; it must return the size of an \
+            element in the file";
         return Err(fail(MPI_ERR_ARG, text));
     };
     let mut all = REGISTERED.lock().expect("no panic under the lock");
     if predefined(&name).is_some() || all.contains_key(&name) {
-        let text = format!("there is a representation called {name:?}; take another name");
+        let text = format!("a representation called {name:?} exists; choose another name");
         return Err(fail(MPI_ERR_DUP_DATAREP, text));
     }
     let one = Registered { name: name.clone(), read, write, extent, extra: extra as usize };
@@ -88,7 +89,7 @@ impl Representation {
         all.get(name).cloned().map(Representation::User).ok_or_else(|| {
             let text = format!(
                 "argument datarep is {name:?}; give \"native\", \"internal\", \"external32\", or \
-                 one that MPI_Register_datarep knows in this process"
+                one that this process has registered with MPI_Register_datarep"
             );
             fail(MPI_ERR_UNSUPPORTED_DATAREP, text)
         })
@@ -103,7 +104,7 @@ impl Representation {
         }
     }
 
-    /// The datatype as its items lie in the file.
+    /// The datatype with the sizes that its elements have in the file.
     pub fn in_file(&self, datatype: &Held) -> Answer<Held> {
         match self {
             Representation::Native | Representation::Internal => Ok(datatype.clone()),
@@ -122,7 +123,7 @@ impl Conversion {
 }
 
 impl Registered {
-    /// What an element takes in the file.
+    /// The size of an element in the file.
     fn bytes(&self, element: &Datatype) -> Answer<usize> {
         let Some(handle) = element.handle else { return Ok(element.size) };
         let mut bytes: MPI_Aint = 0;
@@ -134,11 +135,11 @@ impl Registered {
         }
     }
 
-    /// Have the program convert `count` items between `user` (the whole buffer, whose item number
+    /// Let the program convert `count` items between `user` (the entire buffer; item number
     /// `position` is the first) and `row`.
     ///
     /// # Safety
-    /// Both have the room for them that the program expects.
+    /// Both are as large as the program expects.
     pub unsafe fn convert(
         &self,
         conversion: Conversion,
@@ -166,15 +167,16 @@ impl Registered {
 
     fn failed(&self, function: &str, code: c_int) -> Failure {
         let text = format!(
-            "the {function} of the representation {:?} has failed with code {code}; it is the \
-             program's own",
+            "the {function} of the representation {:?} which the program has defined, has failed \
+            with code {code}",
             self.name
         );
         fail(MPI_ERR_CONVERSION, text)
     }
 }
 
-/// External32's bytes of whole items, and of as many elements more as `row` has, as they are here.
+/// Convert `row` from external32, complete items and the complete elements that follow, to the
+/// native representation.
 pub fn from_external(signature: &Signature, mut row: &[u8]) -> Vec<u8> {
     let mut here = Vec::with_capacity(row.len());
     while !row.is_empty() {

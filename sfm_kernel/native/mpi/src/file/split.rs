@@ -1,6 +1,6 @@
-//! Split collectives: begun by one call, ended by another; one at a time on each file.
+//! Split collectives: one call begins, another one ends; one at a time for each file.
 
-use super::access::{Access, Way};
+use super::access::{Access, Direction};
 use super::get;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
@@ -12,69 +12,70 @@ pub enum Kind {
     Ordered,
 }
 
-/// One that was begun. Its data has moved then, as the standard allows.
+/// A split collective in progress. Its data has moved already, as the standard allows.
 pub struct Split {
-    way: Way,
+    direction: Direction,
     kind: Kind,
     buf: usize,
     status: MPI_Status,
 }
 
 impl Split {
-    /// `MPI_File_read_at_all`
-    fn name(way: Way, kind: Kind) -> String {
-        let way = if way == Way::Read { "read" } else { "write" };
+    /// The name without `_begin` or `_end`, such as `MPI_File_read_at_all`.
+    fn name(direction: Direction, kind: Kind) -> String {
+        let direction = if direction == Direction::Read { "read" } else { "write" };
         let kind = match kind {
             Kind::AtAll => "at_all",
             Kind::All => "all",
             Kind::Ordered => "ordered",
         };
-        format!("MPI_File_{way}_{kind}")
+        format!("MPI_File_{direction}_{kind}")
     }
 }
 
 /// Begin one.
 ///
 /// # Safety
-/// As of `Access::perform`.
+/// As for `Access::perform`.
 pub unsafe fn begin(kind: Kind, access: Access) -> Answer {
     let file = get(access.fh)?;
     let split = || file.split.lock().expect("no panic under the lock");
     if let Some(open) = &*split() {
-        let name = Split::name(open.way, open.kind);
+        let name = Split::name(open.direction, open.kind);
         let text = format!(
-            "{name}_begin was called on {:?} before, and a file has one split collective at a \
-             time; call {name}_end first",
+            "{name}_begin was called on {:?}, and a file has at most one split collective; call \
+            {name}_end first",
             file.name
         );
         return Err(fail(MPI_ERR_IO, text));
     }
     let status = access.perform()?;
-    *split() = Some(Split { way: access.way, kind, buf: access.buf as usize, status });
+    *split() = Some(Split { direction: access.direction, kind, buf: access.buf as usize, status });
     Ok(())
 }
 
 /// End it.
 ///
 /// # Safety
-/// `status` is MPI_STATUS_IGNORE or a place for one.
+/// `status` is MPI_STATUS_IGNORE or may be written to.
 pub unsafe fn end(
     fh: MPI_File,
-    (way, kind): (Way, Kind),
+    (direction, kind): (Direction, Kind),
     buf: *const c_void,
     status: *mut MPI_Status,
 ) -> Answer {
     let file = get(fh)?;
     let mut split = file.split.lock().expect("no panic under the lock");
-    let name = Split::name(way, kind);
+    let name = Split::name(direction, kind);
     let text = match &*split {
         None => format!("no split collective is open on {:?}; call {name}_begin first", file.name),
-        Some(open) if (open.way, open.kind) != (way, kind) => format!(
-            "{}_begin has begun what is to be ended here; call the function of that name with _end",
-            Split::name(open.way, open.kind)
+        Some(open) if (open.direction, open.kind) != (direction, kind) => format!(
+            "the open split collective was begun by {}_begin; call the corresponding function \
+            with _end",
+            Split::name(open.direction, open.kind)
         ),
         Some(open) if open.buf != buf as usize && open.status.bytes() > 0 => {
-            format!("argument buf is another than {name}_begin was given; give the same")
+            format!("argument buf differs from that of {name}_begin; give the same")
         }
         Some(open) => {
             open.status.put(status);

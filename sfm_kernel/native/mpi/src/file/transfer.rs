@@ -1,9 +1,9 @@
-//! Moving bytes between a row in memory and the pieces of a file that a view names.
+//! Moving bytes between a contiguous row in memory and the runs of a file that a view selects.
 //!
-//! Pieces that touch are one. Small pieces that lie near each other are read together with what is
-//! between them, and picked out (R. Thakur, W. Gropp, E. Lusk, Data sieving and collective I/O in
-//! ROMIO, Frontiers '99). They are not written so: that would write back what others have changed
-//! meanwhile.
+//! Adjacent runs are merged. Small runs near each other are read together with the gaps between
+//! them, and then picked out (R. Thakur, W. Gropp, E. Lusk, Data sieving and collective I/O in
+//! ROMIO, Frontiers '99). They are not written together: that would overwrite the gaps with old
+//! bytes, although others may have changed them meanwhile.
 
 use std::fs::File;
 use std::io;
@@ -12,44 +12,44 @@ use std::os::unix::fs::FileExt;
 use super::view::View;
 use crate::datatype::layout::Visitor;
 
-/// Read the view's data from place `at` on into `row`. Returns how many bytes of it are there:
-/// fewer than it has room for where the file ends before.
+/// Read the view's data from offset `at` on into `row`. Returns the number of bytes read: fewer
+/// than `row` has if the file ends before.
 pub fn read(file: &File, view: &View, at: usize, row: &mut [u8]) -> io::Result<usize> {
     let range = at..at + row.len();
-    let mut reading = Pieces::new(Reading { file, row, done: 0, window: Window::default() });
+    let mut reading = Runs::new(Reading { file, row, done: 0, window: Window::default() });
     view.visit(range, &mut reading);
     reading.finish().map(|reading| reading.done)
 }
 
-/// Write `row` to the view's data from place `at` on. Returns how many bytes went there: fewer only
-/// where the view has no room for any.
+/// Write `row` to the view's data from offset `at` on. Returns the number of bytes written: fewer
+/// only if the view has no data.
 pub fn write(file: &File, view: &View, at: usize, row: &[u8]) -> io::Result<usize> {
-    let mut writing = Pieces::new(Writing { file, row, done: 0 });
+    let mut writing = Runs::new(Writing { file, row, done: 0 });
     view.visit(at..at + row.len(), &mut writing);
     writing.finish().map(|writing| writing.done)
 }
 
-/// What is done with each piece of the file. True: it was done whole, and the next one may follow.
+/// Moves each run of the file. True: the run was moved completely, and the next one may follow.
 trait Mover {
-    fn piece(&mut self, at: u64, bytes: usize) -> io::Result<bool>;
+    fn move_run(&mut self, at: u64, bytes: usize) -> io::Result<bool>;
 }
 
-/// Makes one piece of those that touch.
-struct Pieces<M> {
+/// Merges adjacent runs.
+struct Runs<M> {
     mover: M,
     at: isize,
     bytes: usize,
     goes_on: io::Result<bool>,
 }
 
-impl<M: Mover> Pieces<M> {
-    fn new(mover: M) -> Pieces<M> {
-        Pieces { mover, at: 0, bytes: 0, goes_on: Ok(true) }
+impl<M: Mover> Runs<M> {
+    fn new(mover: M) -> Runs<M> {
+        Runs { mover, at: 0, bytes: 0, goes_on: Ok(true) }
     }
 
     fn flush(&mut self) {
         if self.bytes > 0 && matches!(self.goes_on, Ok(true)) {
-            self.goes_on = self.mover.piece(self.at as u64, self.bytes);
+            self.goes_on = self.mover.move_run(self.at as u64, self.bytes);
         }
     }
 
@@ -59,7 +59,7 @@ impl<M: Mover> Pieces<M> {
     }
 }
 
-impl<M: Mover> Visitor for Pieces<M> {
+impl<M: Mover> Visitor for Runs<M> {
     fn run(&mut self, at: isize, bytes: usize) {
         if self.at + self.bytes as isize == at {
             self.bytes += bytes;
@@ -70,10 +70,10 @@ impl<M: Mover> Visitor for Pieces<M> {
     }
 }
 
-/// Pieces of at least so many bytes are read by themselves: a call of the system costs less than
-/// copying that much twice.
+/// Runs of at least this many bytes are read singly: a system call costs less than copying that
+/// much twice.
 const LARGE: usize = 4096;
-/// The same of what lies between two.
+/// Runs are read together if the gap between them is smaller than this.
 const NEAR: u64 = 4096;
 const WINDOW: usize = 64 << 10;
 
@@ -84,17 +84,17 @@ struct Reading<'a> {
     window: Window,
 }
 
-/// A part of the file that was read as one.
+/// A range of the file that was read by one call.
 #[derive(Default)]
 struct Window {
     at: u64,
     bytes: Vec<u8>,
-    /// The end of the last piece.
+    /// The end of the last run.
     last: u64,
 }
 
 impl Mover for Reading<'_> {
-    fn piece(&mut self, at: u64, bytes: usize) -> io::Result<bool> {
+    fn move_run(&mut self, at: u64, bytes: usize) -> io::Result<bool> {
         let to = &mut self.row[self.done..self.done + bytes];
         let is_near = at.checked_sub(self.window.last).is_some_and(|gap| gap < NEAR);
         let got = match bytes < LARGE && is_near && self.window.last > 0 {
@@ -108,7 +108,7 @@ impl Mover for Reading<'_> {
 }
 
 impl Window {
-    /// Fill `to` with what is at `at`. Returns how much is there.
+    /// Fill `to` from position `at` of the file. Returns the number of bytes read.
     fn copy(&mut self, file: &File, at: u64, to: &mut [u8]) -> io::Result<usize> {
         let end = self.at + self.bytes.len() as u64;
         if at < self.at || at + to.len() as u64 > end {
@@ -124,7 +124,7 @@ impl Window {
     }
 }
 
-/// All of `to`, or what the file has.
+/// Fill `to`, as far as the file reaches.
 fn read_at(file: &File, at: u64, to: &mut [u8]) -> io::Result<usize> {
     let mut got = 0;
     while got < to.len() {
@@ -145,7 +145,7 @@ struct Writing<'a> {
 }
 
 impl Mover for Writing<'_> {
-    fn piece(&mut self, at: u64, bytes: usize) -> io::Result<bool> {
+    fn move_run(&mut self, at: u64, bytes: usize) -> io::Result<bool> {
         self.file.write_all_at(&self.row[self.done..self.done + bytes], at)?;
         self.done += bytes;
         Ok(true)

@@ -1,8 +1,8 @@
-//! Views: which bytes of a file are its data, and in which order.
+//! Views: the bytes of a file that are its data, and their order.
 //!
-//! The filetype is laid out again and again from the displacement on, each time its extent further.
-//! Its layout stays the tree that it is (datatype/layout.rs), so a view of a million pieces takes
-//! no more memory than its description. A place in the data is a number of bytes, without the gaps.
+//! Filetypes follow each other from the displacement on, one extent apart. The filetype's layout
+//! stays a tree (datatype/layout.rs), so a view of a million runs takes no more memory than its
+//! description. An offset in the data is in bytes, without the gaps.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,20 +21,21 @@ pub struct View {
     pub representation: Representation,
     /// Bytes of an etype's data in the file.
     pub unit: usize,
-    /// One filetype in the file: where its data lies, how much it is, and how far the next one is.
+    /// One filetype in the file: its layout, the bytes of its data, and its extent.
     tile: Arc<Layout>,
     tile_bytes: usize,
     extent: isize,
 }
 
 impl View {
-    /// What a file has first: its bytes.
+    /// The initial view: the file's bytes.
     pub fn bytes() -> View {
         let byte = || datatype::get(MPI_BYTE).expect("predefined");
         View::new(0, byte(), byte(), Representation::Native, true).expect("bytes are bytes")
     }
 
-    /// The view that MPI_File_set_view describes; `is_written`: it may not touch a byte twice.
+    /// The view that MPI_File_set_view describes; with `is_written` it must not contain a byte
+    /// twice.
     pub fn new(
         displacement: MPI_Offset,
         etype: Held,
@@ -44,16 +45,16 @@ impl View {
     ) -> Answer<View> {
         let (element, tile) = (representation.in_file(&etype)?, representation.in_file(&filetype)?);
         if element.size == 0 {
-            let text = format!("the etype ({}) has no data; positions count etypes", etype.told());
+            let text = format!("the etype ({}) has no data; positions count etypes", etype.label());
             return Err(fail(MPI_ERR_ARG, text));
         }
         if tile.size % element.size != 0 {
             let text = format!(
-                "the filetype ({}) has {} bytes, no multiple of the etype's ({}) {}; make it of \
-                 items of the etype",
-                filetype.told(),
+                "the filetype ({}) has {} bytes, which is not a multiple of the etype's ({}) {}; \
+                build it from items of the etype",
+                filetype.label(),
                 tile.size,
-                etype.told(),
+                etype.label(),
                 element.size
             );
             return Err(fail(MPI_ERR_ARG, text));
@@ -73,20 +74,20 @@ impl View {
         })
     }
 
-    /// How many bytes of the data so many etypes are.
+    /// The bytes of this many etypes.
     pub fn bytes_to(&self, etypes: MPI_Offset) -> Answer<usize> {
         usize::try_from(etypes).ok().and_then(|at| at.checked_mul(self.unit)).ok_or_else(|| {
-            let text = format!("argument offset is {etypes}; it counts etypes, from 0 on");
+            let text = format!("argument offset is {etypes}; it is in etypes, from 0 on");
             fail(MPI_ERR_ARG, text)
         })
     }
 
-    /// Whether the data lies in a row.
+    /// True if the data has no gaps.
     pub fn is_dense(&self) -> bool {
         self.tile.as_run().is_some_and(|(_, bytes)| bytes as isize == self.extent)
     }
 
-    /// Visit the pieces of the file that hold this range of the data, in order.
+    /// Visit the runs of the file that hold this range of the data, in order.
     pub fn visit(&self, range: Range<usize>, visitor: &mut impl Visitor) {
         if range.is_empty() || self.tile_bytes == 0 {
             return;
@@ -99,7 +100,7 @@ impl View {
         Layout::repeated(&self.tile, 0, tiles, self.extent).visit(base, start..end, visitor);
     }
 
-    /// Refuse a range of the data that ends beyond what can be addressed.
+    /// Refuse a range of the data whose end exceeds the range of offsets.
     pub fn check_reach(&self, start: usize, bytes: usize) -> Answer {
         let high = self.tile.bounds().map_or(0, |(_, high)| high);
         let tiles = start.checked_add(bytes).map(|end| end / self.tile_bytes.max(1));
@@ -110,13 +111,13 @@ impl View {
         match far {
             Some(_) => Ok(()),
             None => {
-                Err(fail(MPI_ERR_ARG, "the access ends beyond 2^63 bytes; take a lower offset"))
+                Err(fail(MPI_ERR_ARG, "the access ends beyond 2^63 bytes; give a lower offset"))
             }
         }
     }
 
-    /// Where in the file this byte of the data is.
-    pub fn place(&self, at: usize) -> MPI_Offset {
+    /// The position in the file of this byte of the data.
+    pub fn position_of(&self, at: usize) -> MPI_Offset {
         struct First(MPI_Offset);
         impl Visitor for First {
             fn run(&mut self, at: isize, _: usize) {
@@ -128,7 +129,7 @@ impl View {
         first.0
     }
 
-    /// How much data lies before this byte of the file.
+    /// The bytes of data before this position in the file.
     pub fn data_before(&self, end: MPI_Offset) -> usize {
         struct Before {
             end: isize,
@@ -141,17 +142,17 @@ impl View {
         }
         let rest = (end - self.displacement) as isize;
         let Some((_, high)) = self.tile.bounds() else { return 0 };
-        let whole = match self.extent {
+        let tiles = match self.extent {
             1.. if rest >= high => (rest - high) / self.extent + 1,
             _ => 0,
         };
-        let mut before = Before { end: rest - whole * self.extent, bytes: 0 };
+        let mut before = Before { end: rest - tiles * self.extent, bytes: 0 };
         self.tile.visit(0, 0..self.tile_bytes, &mut before);
-        whole as usize * self.tile_bytes + before.bytes
+        tiles as usize * self.tile_bytes + before.bytes
     }
 }
 
-/// Looks whether the pieces of a type follow each other.
+/// Checks the order of a type's runs.
 struct Order {
     last: isize,
     end: isize,
@@ -167,7 +168,7 @@ impl Visitor for Order {
     }
 
     fn runs(&mut self, at: isize, bytes: usize, stride: isize, count: usize) {
-        // The rest are to each other as the first two are.
+        // The others relate to each other as the first two do.
         for one in 0..count.min(2) as isize {
             self.run(at + one * stride, bytes);
         }
@@ -177,19 +178,19 @@ impl Visitor for Order {
     }
 }
 
-/// Refuse what the standard does of types in views: places before the beginning, places that go
-/// backwards, and if it is written, bytes that come twice.
+/// Refuse types that the standard excludes from views: negative displacements, decreasing
+/// displacements, and, in a file that is written, overlapping bytes.
 fn in_order(name: &str, layout: &Layout, is_written: bool) -> Answer {
     let mut order = Order { last: isize::MIN, end: isize::MIN, goes_back: false, overlaps: false };
     layout.visit(0, 0..layout.bytes(), &mut order);
     let wrong = if layout.bounds().is_some_and(|(low, _)| low < 0) {
         "has data before its own beginning (a negative displacement)"
     } else if order.goes_back {
-        "goes backwards: the displacements of its data have to rise"
+        "goes backwards: the displacements of its data must not decrease"
     } else if order.overlaps && is_written {
-        "has bytes that come twice, which a file that is written to must not have"
+        "has overlapping data, which a file opened for writing does not allow"
     } else {
         return Ok(());
     };
-    Err(fail(MPI_ERR_IO, format!("the {name} {wrong}; make it of pieces in the file's order")))
+    Err(fail(MPI_ERR_IO, format!("the {name} {wrong}; build it from blocks in the file's order")))
 }

@@ -1,4 +1,4 @@
-//! The binary interface: which it is, and what is known of Fortran's types.
+//! The version of the binary interface, and the properties of Fortran's types.
 
 use std::sync::Mutex;
 
@@ -7,7 +7,8 @@ use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::info::{self, Info};
 
-/// By which mpi4py, for one, tells the standard's ABI from MPICH's, which has no version.
+/// With it programs such as mpi4py distinguish the standard's ABI from MPICH's, which has no
+/// version.
 pub unsafe fn abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) -> Answer {
     let (major, minor) = if cfg!(abi) { (1, 0) } else { (-1, -1) };
     put("abi_major", abi_major, major)?;
@@ -15,7 +16,7 @@ pub unsafe fn abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) -> A
 }
 
 pub unsafe fn abi_get_info(info: *mut MPI_Info) -> Answer {
-    checks::place("info", info)?;
+    checks::not_null("info", info)?;
     let size = |name: &str, bytes: usize| (format!("mpi_{name}_size"), bytes.to_string());
     let entries = vec![
         size("aint", size_of::<MPI_Aint>()),
@@ -25,7 +26,7 @@ pub unsafe fn abi_get_info(info: *mut MPI_Info) -> Answer {
     put("info", info, info::open(Info { entries }))
 }
 
-/// What a library of Fortran's functions over this one has said of its compiler's types, once.
+/// The properties of a Fortran compiler's types, which a library of Fortran functions sets once.
 #[derive(Default)]
 struct Fortran {
     info: Option<Info>,
@@ -41,7 +42,7 @@ fn with<T>(use_: impl FnOnce(&mut Fortran) -> T) -> T {
 
 /// MPI_INFO_NULL until it is set.
 pub unsafe fn abi_get_fortran_info(info: *mut MPI_Info) -> Answer {
-    checks::place("info", info)?;
+    checks::not_null("info", info)?;
     let set = with(|fortran| fortran.info.clone());
     put("info", info, set.map_or(MPI_INFO_NULL, info::open))
 }
@@ -98,10 +99,16 @@ fn size(logical_size: c_int) -> Answer<usize> {
     }
 }
 
-fn once<T>(place: &mut Option<T>, value: T, function: &str) -> Answer {
-    if place.is_some() {
-        return Err(fail(MPI_ERR_ABI, format!("{function} was called before; once is all")));
+fn once<T>(stored: &mut Option<T>, value: T, function: &str) -> Answer {
+    if stored.is_some() {
+        return Err(fail(
+            MPI_ERR_ABI,
+            format!(
+                "{function} was called before, and may be called \
+            once only"
+            ),
+        ));
     }
-    *place = Some(value);
+    *stored = Some(value);
     Ok(())
 }

@@ -15,12 +15,12 @@ pub unsafe fn comm_create_keyval(
     comm_keyval: *mut c_int,
     extra_state: *mut c_void,
 ) -> Answer {
-    checks::place("comm_keyval", comm_keyval)?;
+    checks::not_null("comm_keyval", comm_keyval)?;
     put("comm_keyval", comm_keyval, attributes::create_key(Owner::Comm, copy, delete, extra_state))
 }
 
 pub unsafe fn comm_free_keyval(comm_keyval: *mut c_int) -> Answer {
-    checks::place("comm_keyval", comm_keyval)?;
+    checks::not_null("comm_keyval", comm_keyval)?;
     changeable(*comm_keyval)?;
     attributes::free_key(*comm_keyval, Owner::Comm)?;
     *comm_keyval = MPI_KEYVAL_INVALID;
@@ -73,8 +73,8 @@ fn changeable(keyval: c_int) -> Answer {
     Ok(())
 }
 
-/// The address of a predefined key's value, which stays where it is; the inner None says that the
-/// key has no value here, the outer one that it is not predefined.
+/// The address of a predefined key's value, which is static; the inner None says that the key has
+/// no value here, the outer one that it is not predefined.
 fn predefined(keyval: c_int) -> Option<Option<*mut c_void>> {
     static TAG_UB: AtomicI32 = AtomicI32::new(checks::TAG_UB);
     static HOST: AtomicI32 = AtomicI32::new(MPI_PROC_NULL);
@@ -83,10 +83,10 @@ fn predefined(keyval: c_int) -> Option<Option<*mut c_void>> {
     static UNIVERSE_SIZE: AtomicI32 = AtomicI32::new(0);
     static APPNUM: AtomicI32 = AtomicI32::new(0);
     static LASTUSEDCODE: AtomicI32 = AtomicI32::new(0);
-    let known = |place: &'static AtomicI32, value: Option<c_int>| {
-        value.inspect(|value| place.store(*value, Relaxed)).map(|_| place)
+    let known = |value_at: &'static AtomicI32, value: Option<c_int>| {
+        value.inspect(|value| value_at.store(*value, Relaxed)).map(|_| value_at)
     };
-    let place = match keyval {
+    let value_at = match keyval {
         MPI_TAG_UB => Some(&TAG_UB),
         MPI_HOST => Some(&HOST),
         MPI_IO => Some(&IO),
@@ -96,7 +96,7 @@ fn predefined(keyval: c_int) -> Option<Option<*mut c_void>> {
         MPI_LASTUSEDCODE => known(&LASTUSEDCODE, Some(classes::last_used())),
         _ => return None,
     };
-    Some(place.map(|place| place.as_ptr().cast()))
+    Some(value_at.map(|value_at| value_at.as_ptr().cast()))
 }
 
 // The names before MPI-2.
@@ -131,7 +131,7 @@ pub unsafe fn attr_delete(comm: MPI_Comm, keyval: c_int) -> Answer {
     comm_delete_attr(comm, keyval)
 }
 
-/// MPI_COMM_DUP_FN and its like: a duplicate gets the same value.
+/// MPI_COMM_DUP_FN and the like: a duplicate gets the same value.
 pub unsafe fn dup_fn(
     _oldcomm: MPI_Comm,
     _keyval: c_int,

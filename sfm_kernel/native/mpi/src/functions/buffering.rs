@@ -17,7 +17,7 @@ unsafe fn detach(from: &Buffer, buffer_addr: *mut c_void, size: Results) -> Answ
     size.put("size", bytes)
 }
 
-/// A request that ends when all have gone that were sent before it.
+/// A request that ends when all earlier buffered messages are sent.
 unsafe fn iflush(buffer: &Buffer, comm: MPI_Comm, request: *mut MPI_Request) -> Answer {
     put("request", request, request::open(comm, request::Partner::Others, buffer.flushing()))
 }

@@ -1,4 +1,4 @@
-//! What a communicator is: size, rank, group, name, info. Nothing here communicates.
+//! Queries about a communicator: size, rank, group, name, info. None of them communicates.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub unsafe fn comm_rank(comm: MPI_Comm, rank: *mut c_int) -> Answer {
 
 pub unsafe fn comm_group(comm: MPI_Comm, group: *mut MPI_Group) -> Answer {
     let found = comm::get(comm)?;
-    checks::place("group", group)?;
+    checks::not_null("group", group)?;
     put("group", group, group::open(found.group.clone()))
 }
 
@@ -30,7 +30,7 @@ pub unsafe fn comm_test_inter(comm: MPI_Comm, flag: *mut c_int) -> Answer {
 fn remote(comm: MPI_Comm) -> Answer<Arc<group::Group>> {
     let found = comm::get(comm)?;
     found.remote.clone().ok_or_else(|| {
-        let text = format!("{} is no intercommunicator, and has no remote group", found.name());
+        let text = format!("{} is not an intercommunicator, and has no remote group", found.name());
         fail(MPI_ERR_COMM, text)
     })
 }
@@ -41,7 +41,7 @@ pub unsafe fn comm_remote_size(comm: MPI_Comm, size: *mut c_int) -> Answer {
 
 pub unsafe fn comm_remote_group(comm: MPI_Comm, group: *mut MPI_Group) -> Answer {
     let found = remote(comm)?;
-    checks::place("group", group)?;
+    checks::not_null("group", group)?;
     put("group", group, group::open(found))
 }
 
@@ -80,18 +80,18 @@ pub unsafe fn comm_set_name(comm: MPI_Comm, comm_name: *const c_char) -> Answer 
 
 pub unsafe fn comm_get_info(comm: MPI_Comm, info_used: *mut MPI_Info) -> Answer {
     let found = comm::get(comm)?;
-    checks::place("info_used", info_used)?;
+    checks::not_null("info_used", info_used)?;
     let info = found.info.lock().expect("no panic under the lock").clone();
     put("info_used", info_used, info::open(info))
 }
 
-/// Hints, none of which changes anything here; they are kept, to be asked for.
+/// Store the hints for comm_get_info; none of them has an effect.
 pub unsafe fn comm_set_info(comm: MPI_Comm, info: MPI_Info) -> Answer {
     let found = comm::get(comm)?;
     let hints = info::copy_or_empty(info)?;
-    let mut own = found.info.lock().expect("no panic under the lock");
+    let mut current = found.info.lock().expect("no panic under the lock");
     for (key, value) in hints.entries {
-        own.set(key, value);
+        current.set(key, value);
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::checks::put;
 use crate::collective::schedule::Schedule;
-use crate::collective::team::{whole, Team};
+use crate::collective::team::{complete, Team};
 use crate::comm::{self, Comm};
 use crate::engine::{engine, What};
 use crate::errors::{fail, Answer};
@@ -14,12 +14,12 @@ use crate::info::{self, Info};
 use crate::request::{self, Partner, Work};
 use crate::{inter, making};
 
-/// What stands in a new communicator's place until it is made, and stays there if it is not.
+/// Write MPI_COMM_NULL, which stays if the communicator cannot be made.
 pub(super) unsafe fn none_yet(newcomm: *mut MPI_Comm) -> Answer {
     put("newcomm", newcomm, MPI_COMM_NULL)
 }
 
-/// A duplicate of `comm` under its new number.
+/// A duplicate of `comm` with a new context number.
 unsafe fn duplicate(handle: MPI_Comm, comm: &Comm, number: u64, info: Info) -> Answer<Comm> {
     let attributes = comm.attributes.copy(handle)?;
     let mut copy = making::child(comm, number, comm.group.clone(), comm.rank as usize);
@@ -29,7 +29,7 @@ unsafe fn duplicate(handle: MPI_Comm, comm: &Comm, number: u64, info: Info) -> A
 }
 
 pub unsafe fn comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) -> Answer {
-    dup(comm, Info::default(), newcomm) // hints stay where they are, since MPI 4.0
+    dup(comm, Info::default(), newcomm) // since MPI 4.0 a duplicate does not inherit hints
 }
 
 pub unsafe fn comm_dup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm) -> Answer {
@@ -41,7 +41,7 @@ unsafe fn dup(comm: MPI_Comm, info: Info, newcomm: *mut MPI_Comm) -> Answer {
     let old = comm::get(comm)?;
     none_yet(newcomm)?;
     let team = Team::of(&old, What::Making);
-    let number = whole(&team, making::agree(&team))?;
+    let number = complete(&team, making::agree(&team))?;
     put("newcomm", newcomm, comm::open(duplicate(comm, &old, number, info)?))
 }
 
@@ -70,13 +70,13 @@ unsafe fn idup(
     request: *mut MPI_Request,
 ) -> Answer {
     let old = comm::get(comm)?;
-    let (team, place) = (Team::begun(&old, What::Making), newcomm as usize);
+    let (team, address) = (Team::begun(&old, What::Making), newcomm as usize);
     none_yet(newcomm)?;
     let members = team.members();
     let algorithm = async move {
         let number = making::agree(&team).await?;
         let copy = duplicate(comm, &old, number, info)?;
-        *(place as *mut MPI_Comm) = comm::open(copy);
+        *(address as *mut MPI_Comm) = comm::open(copy);
         Ok(())
     };
     let work = Work::Schedule(Schedule::begin(engine(), members, algorithm));
@@ -88,10 +88,10 @@ pub unsafe fn comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Co
     none_yet(newcomm)?;
     let group = within(&old, group)?;
     let team = Team::of(&old, What::Making);
-    let made = match group.own_rank() {
-        _ if old.remote.is_some() => whole(&team, inter::subset(&old, &team, group))?,
+    let made = match group.calling_rank() {
+        _ if old.remote.is_some() => complete(&team, inter::subset(&old, &team, group))?,
         None => None,
-        Some(rank) => Some(whole(&team, making::made(&old, &team, group, rank as usize))?),
+        Some(rank) => Some(complete(&team, making::made(&old, &team, group, rank as usize))?),
     };
     put("newcomm", newcomm, making::open(made))
 }
@@ -101,7 +101,7 @@ fn within(comm: &Comm, handle: MPI_Group) -> Answer<Arc<Group>> {
     if group.members.iter().all(|member| comm.group.rank_of(*member).is_some()) {
         return Ok(group);
     }
-    let text = format!("the group has processes that {} has not", comm.name());
+    let text = format!("the group has processes that are not in {}", comm.name());
     Err(fail(MPI_ERR_GROUP, text))
 }
 
@@ -114,11 +114,11 @@ pub unsafe fn comm_create_group(
     let old = comm::intra(comm)?;
     none_yet(newcomm)?;
     let group = within(&old, group)?;
-    let Some(rank) = group.own_rank() else {
+    let Some(rank) = group.calling_rank() else {
         return Ok(());
     };
     let team = Team::apart(&old, group.clone(), rank as usize, tag);
-    let number = whole(&team, making::agree(&team))?;
+    let number = complete(&team, making::agree(&team))?;
     put("newcomm", newcomm, comm::open(making::child(&old, number, group, rank as usize)))
 }
 
@@ -135,11 +135,12 @@ pub unsafe fn comm_split(
         return Err(fail(MPI_ERR_ARG, text));
     }
     let team = Team::of(&old, What::Making);
-    let made = whole(&team, making::split(&old, &team, color, key))?;
+    let made = complete(&team, making::split(&old, &team, color, key))?;
     put("newcomm", newcomm, making::open(made))
 }
 
-/// All of a world's processes share the memory of one machine, and no part of it is known.
+/// All of a world's processes share the memory of one machine, and no smaller hardware unit is
+/// known.
 pub unsafe fn comm_split_type(
     comm: MPI_Comm,
     split_type: c_int,

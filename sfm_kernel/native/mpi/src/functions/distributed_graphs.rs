@@ -1,11 +1,10 @@
-//! Distributed graph topologies, of which each process knows its own edges: making them, and what
-//! they are.
+//! Distributed graph topologies, in which each process knows its own edges: creation and queries.
 
 use super::communicators::none_yet;
 use super::graphs::{first, none};
-use super::topologies::placed;
+use super::topologies::with_topology;
 use crate::checks::{self, array, put, Numbers};
-use crate::collective::team::{whole, Team};
+use crate::collective::team::{complete, Team};
 use crate::collective::words;
 use crate::comm;
 use crate::engine::What;
@@ -15,7 +14,7 @@ use crate::handles::*;
 use crate::symbols::{UNWEIGHTED, WEIGHTS_EMPTY};
 use crate::topology::Topology;
 
-/// None: MPI_UNWEIGHTED. The array may be MPI_WEIGHTS_EMPTY if there are none.
+/// None: MPI_UNWEIGHTED. The array may be MPI_WEIGHTS_EMPTY if it is empty.
 unsafe fn weights<'a>(name: &str, at: *const c_int, count: usize) -> Answer<Option<&'a [c_int]>> {
     if at as usize == UNWEIGHTED {
         return Ok(None);
@@ -62,18 +61,17 @@ pub unsafe fn dist_graph_create_adjacent(
         return Err(half_weighted());
     }
     let graph = Topology::Distributed(Distributed { sources, destinations, is_weighted });
-    put("comm_dist_graph", comm_dist_graph, placed(&old, 0, 0, graph)?)
+    put("comm_dist_graph", comm_dist_graph, with_topology(&old, 0, 0, graph)?)
 }
 
 #[cold]
 fn half_weighted() -> Failure {
-    let text =
-        "some edges have weights, and others are MPI_UNWEIGHTED: all processes give weights \
-                for all edges (MPI_WEIGHTS_EMPTY where there are none), or nobody does";
+    let text = "some edges have weights, and others are MPI_UNWEIGHTED: either all processes give \
+        weights for all edges (MPI_WEIGHTS_EMPTY if they have none), or none does";
     fail(MPI_ERR_TOPOLOGY, text)
 }
 
-/// An edge as every process is told of it.
+/// An edge as it is sent to every process.
 #[derive(Clone, Copy, Default)]
 struct Edge {
     source: c_int,
@@ -110,9 +108,9 @@ pub unsafe fn dist_graph_create(
         weight: weights.map_or(1, |weights| weights[nth]),
         is_weighted: weights.is_some(),
     };
-    let own: Vec<Edge> = sources.enumerate().map(edge).collect();
+    let edges: Vec<Edge> = sources.enumerate().map(edge).collect();
     let team = Team::of(&old, What::Making);
-    let all = whole(&team, words::all(&team, &own))?;
+    let all = complete(&team, words::all(&team, &edges))?;
     let is_weighted = all.first().map_or(weights.is_some(), |edge| edge.is_weighted);
     let mut graph = Distributed { is_weighted, ..Distributed::default() };
     for edge in &all {
@@ -126,11 +124,11 @@ pub unsafe fn dist_graph_create(
             graph.sources.add(edge.source, edge.weight);
         }
     }
-    let made = placed(&old, 0, 0, Topology::Distributed(graph))?;
+    let made = with_topology(&old, 0, 0, Topology::Distributed(graph))?;
     put("comm_dist_graph", comm_dist_graph, made)
 }
 
-/// Do something with a communicator's graph.
+/// Use a communicator's graph.
 fn with(handle: MPI_Comm, use_: impl FnOnce(&Distributed) -> Answer) -> Answer {
     let comm = comm::get(handle)?;
     match &comm.topology {

@@ -15,7 +15,7 @@ pub unsafe fn get_library_version(version: *mut c_char, resultlen: *mut c_int) -
     put_text("version", version, MPI_MAX_LIBRARY_VERSION_STRING, &text, resultlen)
 }
 
-/// Which library this is.
+/// The library's name and version.
 pub fn library_version() -> String {
     let (major, minor) = VERSION;
     let abi = if cfg!(abi) { "its own" } else { "MPICH's" };
@@ -40,9 +40,9 @@ pub unsafe fn get_processor_name(name: *mut c_char, resultlen: *mut c_int) -> An
     put_text("name", name, MPI_MAX_PROCESSOR_NAME, &text, resultlen)
 }
 
-/// Which kinds of hardware a process can be bound to: none that this library knows of.
+/// The kinds of hardware to which a process can be bound: this library knows none.
 pub unsafe fn get_hw_resource_info(hw_info: *mut MPI_Info) -> Answer {
-    crate::checks::place("hw_info", hw_info)?;
+    crate::checks::not_null("hw_info", hw_info)?;
     put("hw_info", hw_info, crate::info::open(crate::info::Info::default()))
 }
 
@@ -57,7 +57,7 @@ pub unsafe fn wtick() -> f64 {
 
 fn seconds(read: impl FnOnce(*mut libc::timespec) -> c_int) -> f64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    read(&mut time); // cannot fail: the clock and the place exist
+    read(&mut time); // cannot fail: the clock and the variable exist
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
@@ -65,10 +65,10 @@ pub unsafe fn alloc_mem(size: MPI_Aint, _info: MPI_Info, baseptr: *mut c_void) -
     if size < 0 {
         return Err(fail(MPI_ERR_ARG, format!("argument size is {size}, less than zero")));
     }
-    // Aligned for a cache line; one byte more than nothing, so that a null pointer means failure.
+    // Aligned for a cache line; at least one byte, so that a null pointer means failure.
     let mut memory = std::ptr::null_mut();
     if libc::posix_memalign(&mut memory, 64, size.max(1) as usize) != 0 {
-        let text = format!("{size} bytes cannot be had; free something, or ask for less");
+        let text = format!("{size} bytes cannot be allocated; free something, or request less");
         return Err(fail(MPI_ERR_NO_MEM, text));
     }
     put("baseptr", baseptr.cast(), memory)
@@ -95,7 +95,7 @@ pub unsafe fn aint_diff(addr1: MPI_Aint, addr2: MPI_Aint) -> MPI_Aint {
     addr1.wrapping_sub(addr2)
 }
 
-/// For profilers, of which there is none here.
+/// For profilers, of which this library has none.
 pub unsafe fn pcontrol(_level: c_int) -> Answer {
     Ok(())
 }

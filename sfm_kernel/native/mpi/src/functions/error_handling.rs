@@ -49,11 +49,11 @@ pub unsafe fn comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) -> Answer {
 }
 
 pub unsafe fn file_set_errhandler(file: MPI_File, errhandler: MPI_Errhandler) -> Answer {
-    file::with_errhandler(file, |own| own.set(errhandler))?
+    file::with_errhandler(file, |attached| attached.set(errhandler))?
 }
 
 pub unsafe fn file_get_errhandler(file: MPI_File, errhandler: *mut MPI_Errhandler) -> Answer {
-    put("errhandler", errhandler, file::with_errhandler(file, |own| own.get())?)
+    put("errhandler", errhandler, file::with_errhandler(file, |attached| attached.get())?)
 }
 
 pub unsafe fn file_call_errhandler(fh: MPI_File, errorcode: c_int) -> Answer {
@@ -63,7 +63,7 @@ pub unsafe fn file_call_errhandler(fh: MPI_File, errorcode: c_int) -> Answer {
 }
 
 pub unsafe fn errhandler_free(errhandler: *mut MPI_Errhandler) -> Answer {
-    crate::checks::place("errhandler", errhandler)?;
+    crate::checks::not_null("errhandler", errhandler)?;
     errhandlers::free(*errhandler)?;
     *errhandler = MPI_ERRHANDLER_NULL;
     Ok(())
@@ -94,7 +94,7 @@ pub unsafe fn error_string(errorcode: c_int, string: *mut c_char, len: *mut c_in
 }
 
 fn no_code(code: c_int) -> Failure {
-    fail(MPI_ERR_ARG, format!("{code} is no error code: no MPI function returns it"))
+    fail(MPI_ERR_ARG, format!("{code} is not an error code: no MPI function returns it"))
 }
 
 pub unsafe fn add_error_class(errorclass: *mut c_int) -> Answer {

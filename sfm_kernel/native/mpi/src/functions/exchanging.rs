@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
-use super::receiving::{begin, nothing, whole};
+use super::receiving::{begin, complete, nothing};
 use super::sending::gone;
 use crate::checks::put;
 use crate::comm::{self, Comm};
 use crate::data::Data;
 use crate::ends;
-use crate::engine::{engine, told, About, From, Mode, Outcome, To, Wanted};
+use crate::engine::{engine, report, About, From, Mode, Outcome, Pattern, To};
 use crate::errors::Answer;
 use crate::handles::*;
 use crate::request::{self, finish, Partner, Work};
 
-/// Where the one goes and where the other comes from.
+/// The destination and the source.
 struct Ends {
     comm: Arc<Comm>,
     to: Option<To>,
-    wanted: Option<Wanted>,
+    pattern: Option<Pattern>,
 }
 
 impl Ends {
@@ -30,12 +30,12 @@ impl Ends {
     ) -> Answer<Ends> {
         let comm = comm::get(comm)?;
         let to = ends::to(&comm, dest, sendtag)?;
-        let wanted = ends::wanted(&comm, source, recvtag)?;
-        Ok(Ends { comm, to, wanted })
+        let pattern = ends::pattern(&comm, source, recvtag)?;
+        Ok(Ends { comm, to, pattern })
     }
 
     /// The data of both.
-    #[allow(clippy::too_many_arguments)] // as many as the call itself has
+    #[allow(clippy::too_many_arguments)] // as many as the call has
     fn data(
         &self,
         sendbuf: *const c_void,
@@ -45,40 +45,45 @@ impl Ends {
         recvcount: MPI_Count,
         recvtype: MPI_Datatype,
     ) -> Answer<(Data, Data)> {
-        let (to, from) = (self.to.is_none(), self.wanted.is_none());
-        let out = Data::unless_nobody("sendbuf", sendbuf, sendcount, sendtype, to)?;
-        Ok((out, Data::unless_nobody("recvbuf", recvbuf, recvcount, recvtype, from)?))
+        let (to, from) = (self.to.is_none(), self.pattern.is_none());
+        let out = Data::unless_no_process("sendbuf", sendbuf, sendcount, sendtype, to)?;
+        Ok((out, Data::unless_no_process("recvbuf", recvbuf, recvcount, recvtype, from)?))
     }
 
     /// The data that is sent and then replaced.
-    fn one(&self, buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype) -> Answer<Data> {
-        let nobody = self.to.is_none() && self.wanted.is_none();
-        Data::unless_nobody("buf", buf, count, datatype, nobody)
+    fn replaced_data(
+        &self,
+        buf: *mut c_void,
+        count: MPI_Count,
+        datatype: MPI_Datatype,
+    ) -> Answer<Data> {
+        let no_process = self.to.is_none() && self.pattern.is_none();
+        Data::unless_no_process("buf", buf, count, datatype, no_process)
     }
 
-    unsafe fn whole(
+    unsafe fn complete(
         &self,
         out: &Data,
         into: Data,
         comm: MPI_Comm,
         status: *mut MPI_Status,
     ) -> Answer {
-        let receiving = self.wanted.as_ref().map(|wanted| engine().receive(wanted, into));
+        let receiving = self.pattern.as_ref().map(|pattern| engine().receive(pattern, into));
         let sending = self.to.and_then(|to| engine().send(to, Mode::Standard, out));
         if let Some(sending) = sending {
             if let Err(failure) = gone(&sending, From::One(sending.dest)) {
-                // Nothing may come any more into memory that is given back.
+                // Nothing may arrive any more in memory that is released.
                 if let Some(receiving) = receiving {
-                    engine().take_back(&receiving, Outcome::cancelled());
+                    engine().cancel_receive(&receiving, Outcome::cancelled());
                 }
                 return Err(failure);
             }
         }
-        match (&receiving, &self.wanted) {
-            (Some(receiving), Some(wanted)) => {
-                let call = || told::receive(&self.comm, wanted);
-                let about = About::receiving(ends::from(&self.comm, wanted), &call);
-                whole(receiving, about, comm, status)
+        match (&receiving, &self.pattern) {
+            (Some(receiving), Some(pattern)) => {
+                let call = || report::receive(&self.comm, pattern);
+                let about = About::receiving(ends::from(&self.comm, pattern), &call);
+                complete(receiving, about, comm, status)
             }
             _ => finish(&nothing(), comm, status),
         }
@@ -101,7 +106,7 @@ pub unsafe fn sendrecv(
 ) -> Answer {
     let ends = Ends::of(comm, dest, sendtag, source, recvtag)?;
     let (out, into) = ends.data(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype)?;
-    ends.whole(&out, into, comm, status)
+    ends.complete(&out, into, comm, status)
 }
 
 pub unsafe fn sendrecv_replace(
@@ -116,10 +121,10 @@ pub unsafe fn sendrecv_replace(
     status: *mut MPI_Status,
 ) -> Answer {
     let ends = Ends::of(comm, dest, sendtag, source, recvtag)?;
-    let into = ends.one(buf, count, datatype)?;
+    let into = ends.replaced_data(buf, count, datatype)?;
     let mut copy = into.pack();
     let out = Data::bytes(copy.as_mut_ptr(), copy.len());
-    ends.whole(&out, into, comm, status)
+    ends.complete(&out, into, comm, status)
 }
 
 pub unsafe fn isendrecv(
@@ -138,7 +143,7 @@ pub unsafe fn isendrecv(
 ) -> Answer {
     let ends = Ends::of(comm, dest, sendtag, source, recvtag)?;
     let (out, into) = ends.data(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype)?;
-    let receiving = begin(ends.wanted.as_ref(), into);
+    let receiving = begin(ends.pattern.as_ref(), into);
     let sending = ends.to.and_then(|to| engine().send(to, Mode::Standard, &out));
     put("request", request, request::open(comm, Partner::Others, Work::after(sending, receiving)))
 }
@@ -155,9 +160,9 @@ pub unsafe fn isendrecv_replace(
     request: *mut MPI_Request,
 ) -> Answer {
     let ends = Ends::of(comm, dest, sendtag, source, recvtag)?;
-    let into = ends.one(buf, count, datatype)?;
-    // The copy first: what is received may come at once, into the same memory.
+    let into = ends.replaced_data(buf, count, datatype)?;
+    // The copy first, because the received message may overwrite the same memory at once.
     let sending = ends.to.and_then(|to| engine().send_copy(to, Mode::Standard, &into));
-    let receiving = begin(ends.wanted.as_ref(), into);
+    let receiving = begin(ends.pattern.as_ref(), into);
     put("request", request, request::open(comm, Partner::Others, Work::after(sending, receiving)))
 }

@@ -1,7 +1,7 @@
-//! Reading from files. Collective reads do what the others do: each process reads its own part.
+//! Reading from files. Collective reads do the same as the others: each process reads its own data.
 
 use crate::errors::Answer;
-use crate::file::access::{Access, Start, Way::Read};
+use crate::file::access::{Access, Direction::Read, Start};
 use crate::file::split::{self, Kind};
 use crate::handles::*;
 
@@ -12,7 +12,7 @@ fn access(
     count: MPI_Count,
     datatype: MPI_Datatype,
 ) -> Access {
-    Access { fh, way: Read, start, buf, count, datatype }
+    Access { fh, direction: Read, start, buf, count, datatype }
 }
 
 pub unsafe fn file_read_at(

@@ -1,6 +1,6 @@
-//! Views of files, data representations, and where the file pointers are.
+//! Views of files, data representations, and the positions of the file pointers.
 
-use crate::checks::{array_mut, place, put, put_text, text, Results};
+use crate::checks::{array_mut, not_null, put, put_text, text, Results};
 use crate::datatype;
 use crate::errors::{fail, Answer};
 use crate::file::representation::{self, Conversion, Representation};
@@ -20,15 +20,15 @@ pub unsafe fn file_set_view(
     let file = file::get(fh)?;
     let ready = view(&file, disp, etype, filetype, datarep)
         .and_then(|view| Ok((view, info::copy_or_empty(info)?)));
-    // All are here before the shared pointer moves, and it has moved before anybody goes on.
-    let told = ready.as_ref().map_or(0, |(view, _)| view.unit as MPI_Offset);
-    let all = agreeing::all(&file.comm, told)?;
+    // All processes arrive before the shared pointer moves, and none continues before it has moved.
+    let unit = ready.as_ref().map_or(0, |(view, _)| view.unit as MPI_Offset);
+    let all = agreeing::all(&file.comm, unit)?;
     agreeing::from_first(&file.comm, || file.move_shared(0))?;
     let (view, hints) = ready?;
-    if let Some(rank) = all.iter().position(|unit| ![0, told].contains(unit)) {
+    if let Some(rank) = all.iter().position(|one| ![0, unit].contains(one)) {
         let text = format!(
-            "an etype has {told} bytes here and {} in process {rank} of the file's communicator; \
-             all have to have the same extent",
+            "an etype has {unit} bytes here and {} in process {rank} of the file's communicator; \
+            etypes must have the same extent at all processes",
             all[rank]
         );
         return Err(fail(MPI_ERR_NOT_SAME, text));
@@ -49,7 +49,9 @@ unsafe fn view(
     let (etype, filetype) = (datatype::committed(etype)?, datatype::committed(filetype)?);
     let is_sequential = file.amode.has(MPI_MODE_SEQUENTIAL);
     let displacement = match disp {
-        MPI_DISPLACEMENT_CURRENT if is_sequential => file.view().place(file.shared_position()),
+        MPI_DISPLACEMENT_CURRENT if is_sequential => {
+            file.view().position_of(file.shared_position())
+        }
         _ if is_sequential => {
             let text =
                 "the file was opened with MPI_MODE_SEQUENTIAL, where argument disp has to be \
@@ -71,7 +73,7 @@ unsafe fn view(
     View::new(displacement, etype, filetype, representation, is_written)
 }
 
-/// The datatypes are handles of their own, which the program frees unless they are predefined.
+/// The datatypes are new handles, which the program frees unless they are predefined.
 pub unsafe fn file_get_view(
     fh: MPI_File,
     disp: *mut MPI_Offset,
@@ -81,8 +83,8 @@ pub unsafe fn file_get_view(
 ) -> Answer {
     let view = file::get(fh)?.view();
     array_mut("datarep", datarep, 1)?;
-    place("etype", etype)?;
-    place("filetype", filetype)?;
+    not_null("etype", etype)?;
+    not_null("filetype", filetype)?;
     put("disp", disp, view.displacement)?;
     put("etype", etype, datatype::open(view.etype.clone()))?;
     put("filetype", filetype, datatype::open(view.filetype.clone()))?;
@@ -100,7 +102,7 @@ pub unsafe fn file_get_byte_offset(
     let view = file.view();
     let at = view.bytes_to(offset)?;
     view.check_reach(at, 1)?;
-    put("disp", disp, view.place(at))
+    put("disp", disp, view.position_of(at))
 }
 
 pub unsafe fn file_get_type_extent(
@@ -113,13 +115,13 @@ pub unsafe fn file_get_type_extent(
     extent.put("extent", in_file.extent as MPI_Count)
 }
 
-/// Where a pointer goes, in bytes of the view's data.
+/// The new position of a file pointer, in bytes of the view's data.
 fn target(file: &File, position: usize, offset: MPI_Offset, whence: c_int) -> Answer<usize> {
     let view = file.view();
     let from = match whence {
         MPI_SEEK_SET => 0,
         MPI_SEEK_CUR => position / view.unit,
-        // The first etype that lies, at least in part, behind the file's last byte.
+        // The first etype that lies, at least partly, behind the file's last byte.
         MPI_SEEK_END => view.data_before(file.size()? as MPI_Offset).div_ceil(view.unit),
         _ => {
             let text = format!(
@@ -132,8 +134,8 @@ fn target(file: &File, position: usize, offset: MPI_Offset, whence: c_int) -> An
         Some(etypes @ 0..) => view.bytes_to(etypes),
         _ => {
             let text = format!(
-                "argument offset is {offset}, which is before the view's beginning: the place that \
-                 it counts from is etype {from}"
+                "argument offset is {offset}, which leads before the view's beginning: it is \
+                relative to etype {from}"
             );
             Err(fail(MPI_ERR_ARG, text))
         }
@@ -158,7 +160,7 @@ pub unsafe fn file_get_position(fh: MPI_File, offset: *mut MPI_Offset) -> Answer
 pub unsafe fn file_seek_shared(fh: MPI_File, offset: MPI_Offset, whence: c_int) -> Answer {
     let file = file::get(fh)?;
     file.must_have_positions()?;
-    // All are here before it moves, and it has moved before anybody goes on.
+    // All processes arrive before it moves, and none continues before it has moved.
     agreeing::same(&file.comm, "offset", offset)?;
     agreeing::same(&file.comm, "whence", whence.into())?;
     let seek = || target(&file, file.shared_position(), offset, whence);
@@ -171,7 +173,7 @@ pub unsafe fn file_seek_shared(fh: MPI_File, offset: MPI_Offset, whence: c_int) 
     })?;
     match has_moved {
         true => Ok(()),
-        false => seek().map(|_| ()), // what is wrong with it is the same in all
+        false => seek().map(|_| ()), // the error is the same at all processes
     }
 }
 

@@ -1,7 +1,7 @@
-//! Writing to files: the same as reading, the other way.
+//! Writing to files: the counterpart of reading.
 
 use crate::errors::Answer;
-use crate::file::access::{Access, Start, Way::Write};
+use crate::file::access::{Access, Direction::Write, Start};
 use crate::file::split::{self, Kind};
 use crate::handles::*;
 
@@ -12,7 +12,7 @@ fn access(
     count: MPI_Count,
     datatype: MPI_Datatype,
 ) -> Access {
-    Access { fh, way: Write, start, buf: buf.cast_mut(), count, datatype }
+    Access { fh, direction: Write, start, buf: buf.cast_mut(), count, datatype }
 }
 
 pub unsafe fn file_write_at(

@@ -1,4 +1,4 @@
-//! Files: opening, closing, sizes, hints, and what a file is.
+//! Files: opening, closing, sizes, hints, and queries.
 
 use std::ffi::{CStr, OsStr};
 use std::io;
@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::checks::{place, put};
+use crate::checks::{not_null, put};
 use crate::comm;
 use crate::errors::{fail, Answer, On};
 use crate::file::{self, agreeing, failures, opening, Amode};
@@ -15,7 +15,7 @@ use crate::handles::*;
 use crate::{group, info};
 
 unsafe fn name(filename: *const c_char) -> Answer<PathBuf> {
-    place("filename", filename.cast_mut())?;
+    not_null("filename", filename.cast_mut())?;
     let name = OsStr::from_bytes(CStr::from_ptr(filename).to_bytes());
     if name.is_empty() {
         return Err(fail(MPI_ERR_BAD_FILE, "argument filename is empty"));
@@ -32,15 +32,16 @@ pub unsafe fn file_open(
 ) -> Answer {
     let comm = comm::intra(comm)?;
     put("fh", fh, MPI_FILE_NULL)?;
-    // All learn what is wrong with one's arguments: nobody waits for who has given up.
+    // All processes learn of an error in one's arguments, so that none waits for one that has
+    // returned.
     let arguments =
         name(filename).and_then(|name| Ok((name, Amode::of(amode)?, info::copy_or_empty(info)?)));
     put("fh", fh, opening::open(&comm, amode, arguments)?)
 }
 
-/// What was written is in the system's memory, where all see it; MPI_File_sync is for the disk.
+/// Written data is in the system's memory, visible to all; MPI_File_sync is for the disk.
 pub unsafe fn file_close(fh: *mut MPI_File) -> Answer {
-    place("fh", fh)?;
+    not_null("fh", fh)?;
     let handle = *fh;
     opening::close(handle).map_err(|failure| failure.on(On::File(handle as usize)))?;
     *fh = MPI_FILE_NULL;
@@ -56,7 +57,7 @@ pub unsafe fn file_get_size(fh: MPI_File, size: *mut MPI_Offset) -> Answer {
     put("size", size, file::get(fh)?.size()? as MPI_Offset)
 }
 
-/// The file and a size for it, the same in all of its processes.
+/// The file, and a valid size that is the same at all of its processes.
 fn with_size(fh: MPI_File, size: MPI_Offset) -> Answer<std::sync::Arc<file::File>> {
     let file = file::get(fh)?;
     file.must_have_positions()?;
@@ -101,8 +102,8 @@ pub unsafe fn file_set_info(fh: MPI_File, info: MPI_Info) -> Answer {
 
 pub unsafe fn file_get_info(fh: MPI_File, info_used: *mut MPI_Info) -> Answer {
     let file = file::get(fh)?;
-    place("info_used", info_used)?;
-    put("info_used", info_used, info::open(file.told_hints()))
+    not_null("info_used", info_used)?;
+    put("info_used", info_used, info::open(file.current_hints()))
 }
 
 pub unsafe fn file_set_atomicity(fh: MPI_File, flag: c_int) -> Answer {
@@ -117,15 +118,15 @@ pub unsafe fn file_get_atomicity(fh: MPI_File, flag: *mut c_int) -> Answer {
     put("flag", flag, file::get(fh)?.is_atomic().into())
 }
 
-/// What this process has written goes to the disk. What others have written was to be seen before:
-/// one machine's processes share the system's memory of the file.
+/// Write this process's data to the disk. The data of other processes was visible before: the
+/// processes of one machine share the system's memory of the file.
 pub unsafe fn file_sync(fh: MPI_File) -> Answer {
     let file = file::get(fh)?;
     if file.amode.has(MPI_MODE_RDONLY) {
         return Ok(());
     }
     match file.descriptor.sync_data() {
-        // What is no file on a disk (a pipe, /dev/null) needs none of that.
+        // A pipe or device (/dev/null) has no disk.
         Err(error) if error.raw_os_error() != Some(libc::EINVAL) => {
             Err(file.failure("write to the disk", &error))
         }

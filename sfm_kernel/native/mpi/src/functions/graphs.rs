@@ -1,7 +1,7 @@
-//! Graph topologies: making them, and what they are.
+//! Graph topologies: creation and queries.
 
 use super::communicators::none_yet;
-use super::topologies::{color, placed, room};
+use super::topologies::{color, room, with_topology};
 use crate::checks::{self, array, array_mut, put};
 use crate::comm::{self, Comm};
 use crate::errors::{fail, Answer, Failure};
@@ -9,7 +9,7 @@ use crate::graph::Graph;
 use crate::handles::*;
 use crate::topology::Topology;
 
-/// The arguments of MPI_Graph_create: a graph that the communicator has processes for.
+/// The graph of MPI_Graph_create's arguments, with at most as many nodes as processes.
 unsafe fn graph(
     comm: &Comm,
     nnodes: c_int,
@@ -40,10 +40,10 @@ pub unsafe fn graph_create(
     let old = comm::intra(comm_old)?;
     none_yet(comm_graph)?;
     let graph = Topology::Graph(graph(&old, nnodes, index, edges)?);
-    put("comm_graph", comm_graph, placed(&old, color(&old, nnodes), 0, graph)?)
+    put("comm_graph", comm_graph, with_topology(&old, color(&old, nnodes), 0, graph)?)
 }
 
-/// Where MPI_Graph_create would put this process: nothing is reordered, so at its own rank.
+/// The rank that MPI_Graph_create would give this process: its own, because it never reorders.
 pub unsafe fn graph_map(
     comm: MPI_Comm,
     nnodes: c_int,
@@ -56,14 +56,14 @@ pub unsafe fn graph_map(
     put("newrank", newrank, if comm.rank < nnodes { comm.rank } else { MPI_UNDEFINED })
 }
 
-/// What a function answers of a communicator without the topology that it is for.
+/// The error for a communicator that lacks the topology.
 #[cold]
 pub(super) fn none(comm: &Comm, kind: &str, maker: &str) -> Failure {
-    let text = format!("{} has no {kind}; {maker} makes a communicator that has", comm.name());
+    let text = format!("{} has no {kind}; {maker} makes a communicator that has one", comm.name());
     fail(MPI_ERR_TOPOLOGY, text)
 }
 
-/// Do something with a communicator's graph.
+/// Use a communicator's graph.
 fn with<T>(handle: MPI_Comm, use_: impl FnOnce(&Graph) -> Answer<T>) -> Answer<T> {
     let comm = comm::get(handle)?;
     match &comm.topology {

@@ -1,4 +1,4 @@
-//! Groups: sets of processes, made from each other without communication.
+//! Groups: sets of processes, derived from each other without communication.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::group::{self, Group};
 use crate::handles::*;
 
 unsafe fn give(newgroup: *mut MPI_Group, made: Arc<Group>) -> Answer {
-    checks::place("newgroup", newgroup)?;
+    checks::not_null("newgroup", newgroup)?;
     put("newgroup", newgroup, group::open(made))
 }
 
@@ -17,7 +17,7 @@ pub unsafe fn group_size(group: MPI_Group, size: *mut c_int) -> Answer {
 }
 
 pub unsafe fn group_rank(group: MPI_Group, rank: *mut c_int) -> Answer {
-    put("rank", rank, group::get(group)?.own_rank().unwrap_or(MPI_UNDEFINED))
+    put("rank", rank, group::get(group)?.calling_rank().unwrap_or(MPI_UNDEFINED))
 }
 
 pub unsafe fn group_translate_ranks(
@@ -29,9 +29,9 @@ pub unsafe fn group_translate_ranks(
 ) -> Answer {
     let (first, second) = (group::get(group1)?, group::get(group2)?);
     let n = checks::count("n", n)?;
-    let places = array_mut("ranks2", ranks2, n)?;
-    for (place, &rank) in places.iter_mut().zip(array("ranks1", ranks1, n)?) {
-        *place = match rank {
+    let targets = array_mut("ranks2", ranks2, n)?;
+    for (target, &rank) in targets.iter_mut().zip(array("ranks1", ranks1, n)?) {
+        *target = match rank {
             MPI_PROC_NULL => MPI_PROC_NULL,
             _ => {
                 checks::rank("ranks1", rank, first.size(), "group1")?;
@@ -119,7 +119,8 @@ fn listed(ranges: &[[c_int; 3]]) -> Answer<Vec<c_int>> {
         let away = (i64::from(*last) - i64::from(*first)) * i64::from(*stride) < 0;
         if *stride == 0 || away {
             let text = format!(
-                "ranges[{at}] goes from {first} to {last} by {stride}, which never gets there"
+                "ranges[{at}] goes from {first} to {last} with stride {stride}, which never \
+                reaches it"
             );
             return Err(fail(MPI_ERR_ARG, text));
         }
@@ -134,7 +135,7 @@ fn listed(ranges: &[[c_int; 3]]) -> Answer<Vec<c_int>> {
 }
 
 pub unsafe fn group_free(group: *mut MPI_Group) -> Answer {
-    checks::place("group", group)?;
+    checks::not_null("group", group)?;
     group::free(*group)?;
     *group = MPI_GROUP_NULL;
     Ok(())

@@ -20,7 +20,7 @@ fn no_key(key: &str) -> Failure {
 }
 
 pub unsafe fn info_create(info: *mut MPI_Info) -> Answer {
-    checks::place("info", info)?;
+    checks::not_null("info", info)?;
     put("info", info, info::open(Info::default()))
 }
 
@@ -33,12 +33,12 @@ pub unsafe fn info_create_env(
 }
 
 pub unsafe fn info_dup(info: MPI_Info, newinfo: *mut MPI_Info) -> Answer {
-    checks::place("newinfo", newinfo)?;
+    checks::not_null("newinfo", newinfo)?;
     put("newinfo", newinfo, info::open(info::with(info, |info| info.clone())?))
 }
 
 pub unsafe fn info_free(info: *mut MPI_Info) -> Answer {
-    checks::place("info", info)?;
+    checks::not_null("info", info)?;
     info::free(*info)?;
     *info = MPI_INFO_NULL;
     Ok(())
@@ -64,7 +64,7 @@ pub unsafe fn info_delete(info: MPI_Info, key: *const c_char) -> Answer {
     }
 }
 
-/// `valuelen` does not count the zero at the end: one more character is written.
+/// `valuelen` does not count the final zero: one more character is written.
 pub unsafe fn info_get(
     info: MPI_Info,
     key: *const c_char,
@@ -84,7 +84,7 @@ pub unsafe fn info_get(
     }
 }
 
-/// `buflen` counts the zero, and is how much the value needs when it returns.
+/// `buflen` counts the final zero, and returns the length that the value needs.
 pub unsafe fn info_get_string(
     info: MPI_Info,
     key: *const c_char,
@@ -93,7 +93,7 @@ pub unsafe fn info_get_string(
     flag: *mut c_int,
 ) -> Answer {
     let key = self::key(key)?;
-    checks::place("buflen", buflen)?;
+    checks::not_null("buflen", buflen)?;
     let room = checks::count("buflen", *buflen)? as c_int;
     let found = info::with(info, |info| info.get(&key).map(str::to_owned))?;
     put("flag", flag, c_int::from(found.is_some()))?;

@@ -1,7 +1,7 @@
-//! Making intercommunicators, and one group of both.
+//! Making intercommunicators, and merging their two groups.
 
 use crate::checks::{self, put};
-use crate::collective::team::{whole, Team};
+use crate::collective::team::{complete, Team};
 use crate::comm;
 use crate::engine::What;
 use crate::errors::{fail, Answer};
@@ -38,9 +38,9 @@ pub unsafe fn intercomm_merge(
 ) -> Answer {
     let both = comm::get(intercomm)?;
     if both.remote.is_none() {
-        return Err(fail(MPI_ERR_COMM, "argument intercomm is no intercommunicator"));
+        return Err(fail(MPI_ERR_COMM, "argument intercomm is not an intercommunicator"));
     }
     let team = Team::of(&both, What::Making);
-    let made = whole(&team, inter::merge(&both, &team, high != 0))?;
+    let made = complete(&team, inter::merge(&both, &team, high != 0))?;
     put("newintracomm", newintracomm, comm::open(made))
 }

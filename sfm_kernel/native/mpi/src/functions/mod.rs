@@ -1,5 +1,5 @@
-//! What each function of the standard does, by its name without `MPI_`. The entries that are
-//! exported are made from these (build.rs).
+//! The functions of the standard, named without `MPI_`. build.rs generates the exported entries
+//! from them.
 
 pub mod abi;
 pub mod attributes;

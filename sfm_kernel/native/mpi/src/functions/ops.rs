@@ -15,14 +15,14 @@ pub unsafe fn op_create_c(user_fn: MPI_User_function_c, commute: c_int, op: *mut
 }
 
 pub unsafe fn op_free(op: *mut MPI_Op) -> Answer {
-    checks::place("op", op)?;
+    checks::not_null("op", op)?;
     op::free(*op)?;
     *op = MPI_OP_NULL;
     Ok(())
 }
 
 pub unsafe fn op_commutative(op: MPI_Op, commute: *mut c_int) -> Answer {
-    // Those for windows keep the one or the other operand: an order that matters.
+    // The operations for windows select one operand, so the order matters.
     let of_windows = [MPI_REPLACE, MPI_NO_OP].contains(&op);
     put("commute", commute, c_int::from(!of_windows && op::get(op)?.commutes()))
 }

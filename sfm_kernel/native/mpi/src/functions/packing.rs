@@ -1,4 +1,4 @@
-//! Packing into and unpacking from a buffer of the program. Packed data is the data itself.
+//! Packing into, and unpacking from, a buffer of the program. The packed format is the data itself.
 
 use sfm_native::core::Payload;
 
@@ -56,12 +56,12 @@ pub unsafe fn unpack(
     let bytes = found.bytes(count)?;
     checks::buffer("inbuf", inbuf, bytes, false)?;
     checks::buffer("outbuf", outbuf, bytes, found.basic.is_none())?;
-    let at = step(("insize", insize), position, bytes, "less was packed than is unpacked")?;
+    let at = step(("insize", insize), position, bytes, "the packed data has fewer bytes")?;
     found.unpack(outbuf, count, 0..bytes, inbuf.cast::<u8>().add(at));
     position.put("position", at + bytes)
 }
 
-/// The only representation that there is.
+/// Refuse any representation but external32.
 unsafe fn known(datarep: *const c_char) -> Answer {
     match checks::text("datarep", datarep)?.as_str() {
         "external32" => Ok(()),
@@ -81,7 +81,7 @@ pub unsafe fn pack_external_size(
     known(datarep)?;
     let count = checks::count("incount", incount)?;
     let found = datatype::get(datatype)?;
-    found.bytes(count)?; // no more bytes than here
+    found.bytes(count)?; // external32 never needs more bytes than the native representation
     let bytes = count * found.signature.external_bytes();
     size.put("size", bytes)
 }
@@ -125,7 +125,7 @@ pub unsafe fn unpack_external(
     let signature = datatype::get(datatype)?.signature.clone();
     let bytes = outcount as usize * signature.external_bytes();
     checks::buffer("inbuf", inbuf, bytes, false)?;
-    let what_to_do = "less was packed than is unpacked";
+    let what_to_do = "the packed data has fewer bytes";
     let at = step(("insize", insize), position, bytes, what_to_do)?;
     let mut rest = array("inbuf", inbuf.cast::<u8>().wrapping_add(at), bytes)?;
     let mut row = Vec::with_capacity(data.len());
@@ -136,7 +136,7 @@ pub unsafe fn unpack_external(
     position.put("position", at + bytes)
 }
 
-/// Where in the packed buffer it goes on, if `bytes` more fit in.
+/// The current position in the packed buffer, if `bytes` more fit.
 unsafe fn step(
     (name, room): (&str, MPI_Count),
     position: Results,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::requests::look;
+use super::requests::check_once;
 use crate::checks::{array, count as checked_count, put};
 use crate::comm::{self, Comm};
 use crate::data::Data;
@@ -12,13 +12,13 @@ use crate::handles::*;
 use crate::partitioned::{Incoming, Outgoing, Side};
 use crate::request::{self, Partner, Request};
 
-/// All partitions' data, and how many they are.
+/// The data of all partitions, and their number.
 fn data(
     buf: *const c_void,
     partitions: c_int,
     count: MPI_Count,
     datatype: MPI_Datatype,
-    nobody: bool,
+    no_process: bool,
 ) -> Answer<(Data, usize)> {
     if partitions < 1 {
         let text = format!("argument partitions is {partitions}; give 1 or more");
@@ -29,7 +29,7 @@ fn data(
         let text = format!("{partitions} partitions of {count} items are more than any memory has");
         return Err(fail(MPI_ERR_COUNT, text));
     };
-    Ok((Data::unless_nobody("buf", buf, all, datatype, nobody)?, partitions as usize))
+    Ok((Data::unless_no_process("buf", buf, all, datatype, no_process)?, partitions as usize))
 }
 
 pub unsafe fn psend_init(
@@ -63,13 +63,13 @@ pub unsafe fn precv_init(
 ) -> Answer {
     let on = comm::get(comm)?;
     one_sender(&on, source, tag)?;
-    let wanted = ends::wanted(&on, source, tag)?;
-    let (data, partitions) = data(buf, partitions, count, datatype, wanted.is_none())?;
-    let side = Side::Receiving(Arc::new(Incoming::new(&on, wanted, data, partitions)));
+    let pattern = ends::pattern(&on, source, tag)?;
+    let (data, partitions) = data(buf, partitions, count, datatype, pattern.is_none())?;
+    let side = Side::Receiving(Arc::new(Incoming::new(&on, pattern, data, partitions)));
     put("request", request, request::partitioned(comm, Partner::From(source, tag), side))
 }
 
-/// A partitioned receive knows its sender.
+/// Refuse MPI_ANY_SOURCE and MPI_ANY_TAG, which a partitioned receive does not take.
 fn one_sender(comm: &Comm, source: c_int, tag: c_int) -> Answer {
     if source == MPI_ANY_SOURCE {
         let text = format!(
@@ -81,7 +81,7 @@ fn one_sender(comm: &Comm, source: c_int, tag: c_int) -> Answer {
     }
     if tag == MPI_ANY_TAG {
         let text =
-            "argument tag is MPI_ANY_TAG, but a partitioned receive has the tag of its sender";
+            "argument tag is MPI_ANY_TAG, but a partitioned receive needs the tag of its sender";
         return Err(fail(MPI_ERR_TAG, text));
     }
     Ok(())
@@ -97,21 +97,21 @@ fn get(request: MPI_Request) -> Answer<Arc<Request>> {
 
 fn ready(request: MPI_Request, partitions: impl Iterator<Item = c_int> + Clone) -> Answer {
     let one = get(request)?;
-    let Some(Side::Sending(own)) = &one.side else {
+    let Some(Side::Sending(side)) = &one.side else {
         return Err(wrong("the request is not of MPI_Psend_init").on(one.on()));
     };
     if !one.is_active() {
         let text = "the request is not active; call MPI_Start before its partitions are made ready";
         return Err(wrong(text).on(one.on()));
     }
-    own.ready(partitions).map_err(|failure| failure.on(one.on()))
+    side.ready(partitions).map_err(|failure| failure.on(one.on()))
 }
 
 pub unsafe fn pready(partition: c_int, request: MPI_Request) -> Answer {
     ready(request, std::iter::once(partition))
 }
 
-/// Both ends are among them.
+/// The range includes both ends.
 pub unsafe fn pready_range(
     partition_low: c_int,
     partition_high: c_int,
@@ -137,12 +137,12 @@ pub unsafe fn pready_list(
 
 pub unsafe fn parrived(request: MPI_Request, partition: c_int, flag: *mut c_int) -> Answer {
     let one = get(request)?;
-    let Some(Side::Receiving(own)) = &one.side else {
+    let Some(Side::Receiving(side)) = &one.side else {
         return Err(wrong("the request is not of MPI_Precv_init").on(one.on()));
     };
-    let has_arrived = || own.has_arrived(partition).map_err(|failure| failure.on(one.on()));
-    has_arrived()?; // that there is such a partition
+    let has_arrived = || side.has_arrived(partition).map_err(|failure| failure.on(one.on()));
+    has_arrived()?; // an error if there is no such partition
     let is_there =
-        !one.is_active() || look(&[Some(one.clone())], || has_arrived().unwrap_or(false));
+        !one.is_active() || check_once(&[Some(one.clone())], || has_arrived().unwrap_or(false));
     put("flag", flag, c_int::from(is_there))
 }

@@ -1,4 +1,4 @@
-//! Ports and their names; communicators with those who are met there.
+//! Ports and their names; communicators with the processes that meet there.
 
 use crate::checks::{self, put, put_text, text};
 use crate::comm;
@@ -7,7 +7,7 @@ use crate::handles::*;
 use crate::{names, ports};
 
 pub unsafe fn open_port(_info: MPI_Info, port_name: *mut c_char) -> Answer {
-    checks::place("port_name", port_name)?;
+    checks::not_null("port_name", port_name)?;
     put_text("port_name", port_name, MPI_MAX_PORT_NAME, &ports::open()?, std::ptr::null_mut())
 }
 
@@ -35,7 +35,7 @@ pub unsafe fn comm_connect(
     meet(port_name, root, comm, newcomm, ports::connect)
 }
 
-/// The port's name is the root's.
+/// Only the root's port name counts.
 unsafe fn meet(
     port_name: *const c_char,
     root: c_int,
@@ -43,24 +43,24 @@ unsafe fn meet(
     newcomm: *mut MPI_Comm,
     socket: impl Fn(&str) -> Answer<std::os::fd::OwnedFd>,
 ) -> Answer {
-    let own = comm::intra(comm)?;
-    checks::root(&own, root)?;
+    let local = comm::intra(comm)?;
+    checks::root(&local, root)?;
     put("newcomm", newcomm, MPI_COMM_NULL)?;
-    let (port, socket) = match own.rank == root {
+    let (port, socket) = match local.rank == root {
         false => (String::new(), Ok(None)),
         true => match text("port_name", port_name) {
             Ok(port) => (port.clone(), socket(&port).map(Some)),
             Err(failure) => (String::new(), Err(failure)),
         },
     };
-    let made = ports::meet(&own, root as usize, &port, socket)?;
+    let made = ports::meet(&local, root as usize, &port, socket)?;
     put("newcomm", newcomm, comm::open(made))
 }
 
 pub unsafe fn comm_join(fd: c_int, intercomm: *mut MPI_Comm) -> Answer {
     put("intercomm", intercomm, MPI_COMM_NULL)?;
     if fd < 0 {
-        return Err(fail(MPI_ERR_ARG, format!("argument fd is {fd}, which is no socket")));
+        return Err(fail(MPI_ERR_ARG, format!("argument fd is {fd}, which is not a socket")));
     }
     match ports::join(&*comm::get(MPI_COMM_SELF)?, fd)? {
         Some(made) => put("intercomm", intercomm, comm::open(made)),

@@ -6,19 +6,19 @@ use crate::checks::put;
 use crate::comm;
 use crate::data::Data;
 use crate::ends;
-use crate::engine::{engine, probed, told, About, From, Outcome, Receiving, Wanted, What};
+use crate::engine::{engine, probed, report, About, From, Outcome, Pattern, Receiving, What};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::message::{self, Message};
 use crate::request::{self, finish, Partner, Work};
 
-/// Of a receive from MPI_PROC_NULL.
+/// The outcome of a receive from MPI_PROC_NULL.
 pub(super) fn nothing() -> Outcome {
     Outcome { status: MPI_Status::of_no_process(), code: MPI_SUCCESS }
 }
 
 /// Wait for a receive.
-pub(super) unsafe fn whole(
+pub(super) unsafe fn complete(
     receiving: &Arc<Receiving>,
     about: About<'_>,
     comm: MPI_Comm,
@@ -26,11 +26,12 @@ pub(super) unsafe fn whole(
 ) -> Answer {
     let waited = engine().wait(about, || receiving.end.is_done());
     if let Err(failure) = waited {
-        if engine().take_back(receiving, Outcome::failed(failure.code)) {
+        if engine().cancel_receive(receiving, Outcome::failed(failure.code)) {
             return Err(failure);
         }
-        // Its message has come after all; only that it is an offer of the dead makes it fail.
-        let about = About { from: receiving.wanted.from.map_or(about.from, From::One), ..about };
+        // Its message has come after all; now it can fail only if it is an offer and the sender is
+        // dead.
+        let about = About { from: receiving.pattern.from.map_or(about.from, From::One), ..about };
         engine().wait(about, || receiving.end.is_done())?;
     }
     finish(&receiving.end.get().expect("waited for"), comm, status)
@@ -46,12 +47,12 @@ pub unsafe fn recv(
     status: *mut MPI_Status,
 ) -> Answer {
     let on = comm::get(comm)?;
-    let wanted = ends::wanted(&on, source, tag)?;
-    let data = Data::unless_nobody("buf", buf, count, datatype, wanted.is_none())?;
-    let Some(wanted) = wanted else { return finish(&nothing(), comm, status) };
-    let receiving = engine().receive(&wanted, data);
-    let call = || told::receive(&on, &wanted);
-    whole(&receiving, About::receiving(ends::from(&on, &wanted), &call), comm, status)
+    let pattern = ends::pattern(&on, source, tag)?;
+    let data = Data::unless_no_process("buf", buf, count, datatype, pattern.is_none())?;
+    let Some(pattern) = pattern else { return finish(&nothing(), comm, status) };
+    let receiving = engine().receive(&pattern, data);
+    let call = || report::receive(&on, &pattern);
+    complete(&receiving, About::receiving(ends::from(&on, &pattern), &call), comm, status)
 }
 
 pub unsafe fn irecv(
@@ -63,16 +64,16 @@ pub unsafe fn irecv(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Answer {
-    let wanted = ends::wanted(&*comm::get(comm)?, source, tag)?;
-    let data = Data::unless_nobody("buf", buf, count, datatype, wanted.is_none())?;
-    let work = begin(wanted.as_ref(), data);
+    let pattern = ends::pattern(&*comm::get(comm)?, source, tag)?;
+    let data = Data::unless_no_process("buf", buf, count, datatype, pattern.is_none())?;
+    let work = begin(pattern.as_ref(), data);
     put("request", request, request::open(comm, Partner::From(source, tag), work))
 }
 
-pub(super) unsafe fn begin(wanted: Option<&Wanted>, data: Data) -> Work {
-    match wanted {
+pub(super) unsafe fn begin(pattern: Option<&Pattern>, data: Data) -> Work {
+    match pattern {
         None => Work::Ended(nothing()),
-        Some(wanted) => Work::Receiving(engine().receive(wanted, data)),
+        Some(pattern) => Work::Receiving(engine().receive(pattern, data)),
     }
 }
 
@@ -85,41 +86,41 @@ pub unsafe fn recv_init(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Answer {
-    let wanted = ends::wanted(&*comm::get(comm)?, source, tag)?;
-    let data = Data::unless_nobody("buf", buf, count, datatype, wanted.is_none())?;
-    // SAFETY: the program promises that the memory is there whenever it starts the request.
-    let start = Box::new(move || Ok(unsafe { begin(wanted.as_ref(), data.clone()) }));
+    let pattern = ends::pattern(&*comm::get(comm)?, source, tag)?;
+    let data = Data::unless_no_process("buf", buf, count, datatype, pattern.is_none())?;
+    // SAFETY: the program promises that the memory is valid whenever it starts the request.
+    let start = Box::new(move || Ok(unsafe { begin(pattern.as_ref(), data.clone()) }));
     put("request", request, request::persistent(comm, Partner::From(source, tag), start))
 }
 
 pub unsafe fn probe(source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status) -> Answer {
     let on = comm::get(comm)?;
-    let Some(wanted) = ends::wanted(&on, source, tag)? else {
+    let Some(pattern) = ends::pattern(&on, source, tag)? else {
         return finish(&nothing(), comm, status);
     };
-    wait_for(&on, &wanted, || engine().probe(&wanted))?.put(status);
+    wait_for(&on, &pattern, || engine().probe(&pattern))?.put(status);
     Ok(())
 }
 
-/// Wait until `look()` finds something.
-fn wait_for<T>(on: &comm::Comm, wanted: &Wanted, look: impl Fn() -> Option<T>) -> Answer<T> {
+/// Wait until `check()` finds something.
+fn wait_for<T>(on: &comm::Comm, pattern: &Pattern, check: impl Fn() -> Option<T>) -> Answer<T> {
     let mut found = None;
-    let call = || told::receive(on, wanted);
-    let about = About::receiving(ends::from(on, wanted), &call);
+    let call = || report::receive(on, pattern);
+    let about = About::receiving(ends::from(on, pattern), &call);
     engine().wait(about, || {
-        found = look();
+        found = check();
         found.is_some()
     })?;
     Ok(found.expect("waited for"))
 }
 
-/// What `look()` finds now.
-fn look_once<T>(on: &comm::Comm, wanted: &Wanted, look: impl Fn() -> Option<T>) -> Option<T> {
+/// Call `check()` once.
+fn check_once<T>(on: &comm::Comm, pattern: &Pattern, check: impl Fn() -> Option<T>) -> Option<T> {
     engine().advance();
-    let found = look();
+    let found = check();
     match &found {
-        Some(_) => engine().not_in_vain(),
-        None => engine().in_vain(|| told::receive(on, wanted)),
+        Some(_) => engine().poll_succeeded(),
+        None => engine().poll_failed(|| report::receive(on, pattern)),
     }
     found
 }
@@ -132,11 +133,11 @@ pub unsafe fn iprobe(
     status: *mut MPI_Status,
 ) -> Answer {
     let on = comm::get(comm)?;
-    let Some(wanted) = ends::wanted(&on, source, tag)? else {
+    let Some(pattern) = ends::pattern(&on, source, tag)? else {
         put("flag", flag, 1)?;
         return finish(&nothing(), comm, status);
     };
-    let seen = look_once(&on, &wanted, || engine().probe(&wanted));
+    let seen = check_once(&on, &pattern, || engine().probe(&pattern));
     if let Some(seen) = &seen {
         seen.put(status);
     }
@@ -151,16 +152,16 @@ pub unsafe fn mprobe(
     status: *mut MPI_Status,
 ) -> Answer {
     let on = comm::get(comm)?;
-    let Some(wanted) = ends::wanted(&on, source, tag)? else {
+    let Some(pattern) = ends::pattern(&on, source, tag)? else {
         put("message", message, MPI_MESSAGE_NO_PROC)?;
         return finish(&nothing(), comm, status);
     };
     let taken = Message::to_come(comm);
-    let number = engine().take_message(&wanted, &taken);
-    let call = || told::receive(&on, &wanted);
-    let about = About::receiving(ends::from(&on, &wanted), &call);
+    let number = engine().take_message(&pattern, &taken);
+    let call = || report::receive(&on, &pattern);
+    let about = About::receiving(ends::from(&on, &pattern), &call);
     engine().wait(about, || taken.get().is_some()).or_else(|failure| {
-        match engine().leave_message(&wanted, number) {
+        match engine().leave_message(&pattern, number) {
             true => Err(failure),
             false => Ok(()), // it has come after all
         }
@@ -187,24 +188,24 @@ pub unsafe fn improbe(
     status: *mut MPI_Status,
 ) -> Answer {
     let on = comm::get(comm)?;
-    let Some(wanted) = ends::wanted(&on, source, tag)? else {
+    let Some(pattern) = ends::pattern(&on, source, tag)? else {
         put("message", message, MPI_MESSAGE_NO_PROC)?;
         put("flag", flag, 1)?;
         return finish(&nothing(), comm, status);
     };
     let taken = Message::to_come(comm);
-    let look = || {
-        let number = engine().take_message(&wanted, &taken);
-        (!engine().leave_message(&wanted, number)).then_some(())
+    let check = || {
+        let number = engine().take_message(&pattern, &taken);
+        (!engine().leave_message(&pattern, number)).then_some(())
     };
-    if look_once(&on, &wanted, look).is_none() {
+    if check_once(&on, &pattern, check).is_none() {
         return put("flag", flag, 0);
     }
     put("flag", flag, 1)?;
     hand_out(taken, message, status)
 }
 
-/// Begin to receive a message that was taken out of the queue.
+/// Begin to receive a message that was taken out of the inbox.
 unsafe fn begin_taken(
     buf: *mut c_void,
     count: MPI_Count,
@@ -213,7 +214,8 @@ unsafe fn begin_taken(
 ) -> Answer<Option<(Arc<Receiving>, MPI_Comm)>> {
     let data = Data::of("buf", buf, count, datatype)?;
     if *message == MPI_MESSAGE_NULL {
-        let text = "the message is MPI_MESSAGE_NULL: it was received before, or never probed";
+        let text = "the message is MPI_MESSAGE_NULL: it was received before, or no probe has \
+            returned one";
         return Err(fail(MPI_ERR_REQUEST, text));
     }
     let taken = std::mem::replace(&mut *message, MPI_MESSAGE_NULL);
@@ -233,7 +235,7 @@ pub unsafe fn mrecv(
 ) -> Answer {
     match begin_taken(buf, count, datatype, message)? {
         None => finish(&nothing(), MPI_COMM_WORLD, status),
-        Some((receiving, comm)) => whole(&receiving, From::Nobody.into(), comm, status),
+        Some((receiving, comm)) => complete(&receiving, From::Nobody.into(), comm, status),
     }
 }
 

@@ -1,14 +1,14 @@
-//! Asking requests how far they are, which completes none of them.
+//! Queries about the progress of requests, none of which they complete.
 
 use std::sync::Arc;
 
-use super::requests::{all, first_done, look, nth};
+use super::requests::{all, check_once, first_done, nth};
 use crate::checks::{array, array_mut, count, put};
 use crate::engine::Outcome;
 use crate::errors::Answer;
 use crate::handles::*;
 use crate::request::{self, Request};
-use crate::status::is_wanted;
+use crate::status::is_requested;
 
 pub unsafe fn request_get_status(
     request: MPI_Request,
@@ -19,7 +19,7 @@ pub unsafe fn request_get_status(
         MPI_Status::put_empty(status);
         return put("flag", flag, 1);
     };
-    let is_done = look(&[Some(one.clone())], || one.is_done());
+    let is_done = check_once(&[Some(one.clone())], || one.is_done());
     match is_done {
         true if !one.is_active() => MPI_Status::put_empty(status),
         true => one.outcome().status.put(status),
@@ -28,9 +28,9 @@ pub unsafe fn request_get_status(
     put("flag", flag, c_int::from(is_done))
 }
 
-/// How one of several ended, with its error.
-unsafe fn tell(one: &Option<Arc<Request>>, status: *mut MPI_Status) {
-    if is_wanted(status) {
+/// Write the status of one of several, with its error.
+unsafe fn write_status(one: &Option<Arc<Request>>, status: *mut MPI_Status) {
+    if is_requested(status) {
         let outcome = one.as_ref().map_or_else(Outcome::of_send, |one| one.outcome());
         *status = outcome.status;
         (*status).MPI_ERROR = outcome.code;
@@ -44,13 +44,13 @@ pub unsafe fn request_get_status_all(
     array_of_statuses: *mut MPI_Status,
 ) -> Answer {
     let requests = all(array("array_of_requests", array_of_requests, count("count", count_)?)?)?;
-    let are_done = look(&requests, || requests.iter().flatten().all(|one| one.is_done()));
+    let are_done = check_once(&requests, || requests.iter().flatten().all(|one| one.is_done()));
     put("flag", flag, c_int::from(are_done))?;
     if !are_done {
         return Ok(());
     }
     for (at, one) in requests.iter().enumerate() {
-        tell(one, nth(array_of_statuses, at));
+        write_status(one, nth(array_of_statuses, at));
     }
     Ok(())
 }
@@ -63,7 +63,7 @@ pub unsafe fn request_get_status_any(
     status: *mut MPI_Status,
 ) -> Answer {
     let requests = all(array("array_of_requests", array_of_requests, count("count", count_)?)?)?;
-    look(&requests, || first_done(&requests) != Some(None));
+    check_once(&requests, || first_done(&requests) != Some(None));
     let found = first_done(&requests);
     put("flag", flag, c_int::from(found != Some(None)))?;
     match found {
@@ -86,12 +86,12 @@ pub unsafe fn request_get_status_some(
     if first_done(&requests).is_none() {
         return put("outcount", outcount, MPI_UNDEFINED);
     }
-    look(&requests, || first_done(&requests).flatten().is_some());
+    check_once(&requests, || first_done(&requests).flatten().is_some());
     let mut found = 0;
     for (at, one) in requests.iter().enumerate() {
         if one.as_ref().is_some_and(|one| one.is_active() && one.is_done()) {
             indices[found] = at as c_int;
-            tell(one, nth(array_of_statuses, found));
+            write_status(one, nth(array_of_statuses, found));
             found += 1;
         }
     }

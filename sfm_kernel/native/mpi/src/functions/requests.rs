@@ -6,19 +6,20 @@ use std::sync::Arc;
 use sfm_endpoint::calltext::Call;
 
 use crate::checks::{array_mut, count, put};
-use crate::engine::{engine, told, About, From, Outcome};
+use crate::engine::{engine, report, About, From, Outcome};
 use crate::errors::{fail, Answer, Failure};
 use crate::generalized::Generalized;
 use crate::handles::*;
 use crate::request::{self, Partner, Request, Work};
-use crate::status::is_wanted;
+use crate::status::is_requested;
 
 /// The requests of an array; None for those that are null.
 pub(super) fn all(handles: &[MPI_Request]) -> Answer<Vec<Option<Arc<Request>>>> {
     handles.iter().map(|handle| request::get(*handle)).collect()
 }
 
-/// Those who have to do something for requests that are not done, and whether no other can.
+/// The processes that must act for requests that are not done, and true if no other process can
+/// complete one.
 fn partners(requests: &[Option<Arc<Request>>]) -> (Vec<c_int>, bool) {
     let open = || requests.iter().flatten().filter(|one| !one.is_done());
     let partners: Vec<_> = open()
@@ -31,22 +32,22 @@ fn partners(requests: &[Option<Arc<Request>>]) -> (Vec<c_int>, bool) {
     (partners, all)
 }
 
-/// What observers are told of a call with these requests.
-fn told_of(requests: &[Option<Arc<Request>>]) -> Call {
+/// The description of a call with these requests for observers.
+fn described_all(requests: &[Option<Arc<Request>>]) -> Call {
     if let [Some(one)] = requests {
-        return one.told();
+        return one.described();
     }
     let (partners, all) = partners(requests);
     let count = vec![("count", requests.len().to_string())];
-    told::requests(count, all.then_some(&partners))
+    report::requests(count, all.then_some(&partners))
 }
 
-/// Wait until `is_done`; gives up on those requests whose partner has died. Where anything else ends
-/// the call, they all go on.
+/// Wait until `is_done`; gives up requests whose partner has died. Any other error ends the wait,
+/// and all requests continue.
 fn wait_for(requests: &[Option<Arc<Request>>], is_done: impl Fn() -> bool) -> Answer {
     while !is_done() {
         let (partners, _) = partners(requests);
-        let call = || told_of(requests);
+        let call = || described_all(requests);
         match engine().wait(About::receiving(From::Any(&partners), &call), &is_done) {
             Err(failure) if failure.code == MPI_ERR_PROC_ABORTED => {}
             ended => return ended,
@@ -60,8 +61,8 @@ fn wait_for(requests: &[Option<Arc<Request>>], is_done: impl Fn() -> bool) -> An
     Ok(())
 }
 
-/// Whether all are done, to be asked again and again: those before the first that was not are asked
-/// once.
+/// A check that all are done, to be called repeatedly: it never checks a request again that was
+/// done.
 fn all_done(requests: &[Option<Arc<Request>>]) -> impl Fn() -> bool + '_ {
     let done = Cell::new(0);
     move || {
@@ -78,7 +79,7 @@ pub unsafe fn wait(request: *mut MPI_Request, status: *mut MPI_Status) -> Answer
         return Ok(());
     };
     if !one.is_done() {
-        let call = || one.told();
+        let call = || one.described();
         let about = About { from: one.from(), doing: one.doing(), call: Some(&call) };
         match engine().wait(about, || one.is_done()) {
             Err(failure) if failure.code == MPI_ERR_PROC_ABORTED => {
@@ -106,7 +107,7 @@ pub unsafe fn test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI
         MPI_Status::put_empty(status);
         return put("flag", flag, 1);
     };
-    let is_done = look(&[Some(one.clone())], || one.is_done());
+    let is_done = check_once(&[Some(one.clone())], || one.is_done());
     put("flag", flag, c_int::from(is_done))?;
     if is_done {
         return complete(&one, &mut *request, status);
@@ -114,20 +115,20 @@ pub unsafe fn test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI
     Ok(())
 }
 
-/// Whether it is so now, for a call that the program makes again until it is.
-pub fn look(requests: &[Option<Arc<Request>>], is_done: impl FnOnce() -> bool) -> bool {
+/// Check `is_done` once, for a call that the program repeats until it is true.
+pub fn check_once(requests: &[Option<Arc<Request>>], is_done: impl FnOnce() -> bool) -> bool {
     engine().advance();
     let is_done = is_done();
     match is_done {
-        true => engine().not_in_vain(),
-        false => engine().in_vain(|| told_of(requests)),
+        true => engine().poll_succeeded(),
+        false => engine().poll_failed(|| described_all(requests)),
     }
     is_done
 }
 
 /// The status at `nth` of an array that may be MPI_STATUSES_IGNORE.
 pub(super) unsafe fn nth(statuses: *mut MPI_Status, nth: usize) -> *mut MPI_Status {
-    match is_wanted(statuses) {
+    match is_requested(statuses) {
         true => statuses.add(nth),
         false => statuses,
     }
@@ -148,18 +149,18 @@ unsafe fn complete_one(
         }
         None => Outcome::of_send(),
     };
-    if is_wanted(status) {
+    if is_requested(status) {
         *status = outcome.status;
         (*status).MPI_ERROR = outcome.code;
     }
 }
 
-/// The answer of a call that completes several.
+/// The result of a call that completes several.
 fn several(failed: Option<Failure>) -> Answer {
     match failed {
         None => Ok(()),
         Some(failure) => {
-            let text = format!("{}; each status says what became of its request", failure.text);
+            let text = format!("{}; each status has the result of its request", failure.text);
             Err(Failure { code: MPI_ERR_IN_STATUS, text, ..failure })
         }
     }
@@ -188,7 +189,7 @@ pub unsafe fn testall(
 ) -> Answer {
     let handles = array_mut("array_of_requests", array_of_requests, count("count", count_)?)?;
     let requests = all(handles)?;
-    let are_done = look(&requests, all_done(&requests));
+    let are_done = check_once(&requests, all_done(&requests));
     put("flag", flag, c_int::from(are_done))?;
     if !are_done {
         return Ok(());
@@ -200,7 +201,7 @@ pub unsafe fn testall(
     several(failed)
 }
 
-/// The first active request that is done; None where none is active.
+/// The first active request that is done; None if none is active.
 pub(super) fn first_done(requests: &[Option<Arc<Request>>]) -> Option<Option<usize>> {
     let active = |one: &Option<Arc<Request>>| one.as_ref().is_some_and(|one| one.is_active());
     if !requests.iter().any(active) {
@@ -237,7 +238,7 @@ pub unsafe fn testany(
 ) -> Answer {
     let handles = array_mut("array_of_requests", array_of_requests, count("count", count_)?)?;
     let requests = all(handles)?;
-    look(&requests, || first_done(&requests) != Some(None));
+    check_once(&requests, || first_done(&requests) != Some(None));
     match first_done(&requests) {
         None => {
             MPI_Status::put_empty(status);
@@ -256,7 +257,7 @@ pub unsafe fn testany(
     }
 }
 
-/// Complete all that are done; how many, or MPI_UNDEFINED where none is active.
+/// Complete all that are done; writes their number, or MPI_UNDEFINED if none is active.
 unsafe fn some(
     handles: &mut [MPI_Request],
     outcount: *mut c_int,
@@ -272,7 +273,7 @@ unsafe fn some(
     if wait {
         wait_for(&requests, is_one_done)?;
     } else {
-        look(&requests, is_one_done);
+        check_once(&requests, is_one_done);
     }
     let (mut found, mut failed) = (0, None);
     for (at, (one, handle)) in requests.iter().zip(handles).enumerate() {

@@ -1,21 +1,21 @@
-//! Sends: in all modes, blocking and not, and persistent.
+//! Sends in all modes: blocking, non-blocking, and persistent.
 
 use std::sync::Arc;
 
 use crate::checks::put;
 use crate::comm::{self, Comm};
 use crate::data::Data;
-use crate::engine::{engine, limits, told, About, From, Mode, Outcome, Sending, To};
+use crate::engine::{engine, limits, report, About, From, Mode, Outcome, Sending, To};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
-use crate::left;
 use crate::process::named;
 use crate::request::{self, Partner, Work};
+use crate::unfinished;
 use crate::{buffer, ends};
 
-/// How a send is meant.
+/// The mode of a send.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum As {
+enum SendMode {
     Standard,
     Synchronous,
     /// The message is copied into the buffer that the program has attached.
@@ -41,7 +41,7 @@ unsafe fn arguments(
 ) -> Answer<Arguments> {
     let comm = comm::get(comm)?;
     let to = ends::to(&comm, dest, tag)?;
-    let data = Data::unless_nobody("buf", buf, count, datatype, to.is_none())?;
+    let data = Data::unless_no_process("buf", buf, count, datatype, to.is_none())?;
     Ok(Arguments { data, to, comm, dest, count })
 }
 
@@ -50,18 +50,20 @@ impl Arguments {
         self.to.map_or(Partner::Others, |to| Partner::To(self.dest, to.tag))
     }
 
-    unsafe fn begin(&self, how: As) -> Answer<Work> {
-        self.begin_to(self.to, how)
+    unsafe fn begin(&self, mode: SendMode) -> Answer<Work> {
+        self.begin_to(self.to, mode)
     }
 
-    unsafe fn begin_to(&self, to: Option<To>, how: As) -> Answer<Work> {
+    unsafe fn begin_to(&self, to: Option<To>, mode: SendMode) -> Answer<Work> {
         let Some(to) = to else { return Ok(Work::Ended(Outcome::of_send())) };
-        let begun = match how {
-            As::Standard if limits::BUFFERING.get() > 0 => {
+        let begun = match mode {
+            SendMode::Standard if limits::BUFFERING.get() > 0 => {
                 engine().send(to, Mode::Standard, &self.data)
             }
-            As::Standard | As::Synchronous => engine().send(to, Mode::Synchronous, &self.data),
-            As::Buffered => {
+            SendMode::Standard | SendMode::Synchronous => {
+                engine().send(to, Mode::Synchronous, &self.data)
+            }
+            SendMode::Buffered => {
                 buffer::send(&self.comm, to, &self.data)?;
                 None
             }
@@ -69,18 +71,18 @@ impl Arguments {
         Ok(begun.map_or(Work::Ended(Outcome::of_send()), Work::Sending))
     }
 
-    unsafe fn whole(&self, how: As) -> Answer {
-        let Work::Sending(sending) = self.begin(how)? else { return Ok(()) };
+    unsafe fn complete(&self, mode: SendMode) -> Answer {
+        let Work::Sending(sending) = self.begin(mode)? else { return Ok(()) };
         let tag = self.to.map_or(MPI_ANY_TAG, |to| to.tag);
-        let call = || told::send(&self.comm, self.dest, tag, self.count, sending.dest);
+        let call = || report::send(&self.comm, self.dest, tag, self.count, sending.dest);
         gone(&sending, About::sending(From::One(sending.dest), &call))
     }
 }
 
-/// Wait until it has gone.
+/// Wait until it is sent.
 pub(super) fn gone<'a>(sending: &Sending, about: impl Into<About<'a>>) -> Answer {
     if let Err(failure) = engine().wait(about, || sending.end.is_done()) {
-        sending.keep(); // it still goes, and the memory is the program's again
+        sending.keep(); // it is still sent, although the memory is the program's again
         return Err(failure);
     }
     match sending.end.get().map_or(MPI_SUCCESS, |outcome| outcome.code) {
@@ -94,27 +96,27 @@ pub(super) fn gone<'a>(sending: &Sending, about: impl Into<About<'a>>) -> Answer
 
 unsafe fn begin(
     arguments: Arguments,
-    how: As,
+    mode: SendMode,
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Answer {
-    let (partner, work) = (arguments.partner(), arguments.begin(how)?);
+    let (partner, work) = (arguments.partner(), arguments.begin(mode)?);
     engine().advance();
-    let site = arguments.to.map_or_else(left::site, |to| to.site);
+    let site = arguments.to.map_or_else(unfinished::site, |to| to.site);
     put("request", request, request::open_at(site, comm, partner, work))
 }
 
 unsafe fn prepare(
     arguments: Arguments,
-    how: As,
+    mode: SendMode,
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Answer {
     let partner = arguments.partner();
-    // SAFETY: the program promises that the memory is there whenever it starts the request.
+    // SAFETY: the program promises that the memory is valid whenever it starts the request.
     let start = Box::new(move || unsafe {
-        let to = arguments.to.map(|to| To { site: left::site(), ..to });
-        arguments.begin_to(to, how)
+        let to = arguments.to.map(|to| To { site: unfinished::site(), ..to });
+        arguments.begin_to(to, mode)
     });
     put("request", request, request::persistent(comm, partner, start))
 }
@@ -127,7 +129,7 @@ pub unsafe fn send(
     tag: c_int,
     comm: MPI_Comm,
 ) -> Answer {
-    arguments(buf, count, datatype, dest, tag, comm)?.whole(As::Standard)
+    arguments(buf, count, datatype, dest, tag, comm)?.complete(SendMode::Standard)
 }
 
 pub unsafe fn ssend(
@@ -138,7 +140,7 @@ pub unsafe fn ssend(
     tag: c_int,
     comm: MPI_Comm,
 ) -> Answer {
-    arguments(buf, count, datatype, dest, tag, comm)?.whole(As::Synchronous)
+    arguments(buf, count, datatype, dest, tag, comm)?.complete(SendMode::Synchronous)
 }
 
 pub unsafe fn bsend(
@@ -149,10 +151,10 @@ pub unsafe fn bsend(
     tag: c_int,
     comm: MPI_Comm,
 ) -> Answer {
-    arguments(buf, count, datatype, dest, tag, comm)?.whole(As::Buffered)
+    arguments(buf, count, datatype, dest, tag, comm)?.complete(SendMode::Buffered)
 }
 
-/// The receive is there, as the program says: nothing is to be gained by that here.
+/// The program promises that the receive is posted, which has no advantage in this library.
 pub unsafe fn rsend(
     buf: *const c_void,
     count: MPI_Count,
@@ -161,7 +163,7 @@ pub unsafe fn rsend(
     tag: c_int,
     comm: MPI_Comm,
 ) -> Answer {
-    arguments(buf, count, datatype, dest, tag, comm)?.whole(As::Standard)
+    arguments(buf, count, datatype, dest, tag, comm)?.complete(SendMode::Standard)
 }
 
 pub unsafe fn isend(
@@ -173,7 +175,7 @@ pub unsafe fn isend(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Answer {
-    begin(arguments(buf, count, datatype, dest, tag, comm)?, As::Standard, comm, request)
+    begin(arguments(buf, count, datatype, dest, tag, comm)?, SendMode::Standard, comm, request)
 }
 
 pub unsafe fn issend(
@@ -185,7 +187,7 @@ pub unsafe fn issend(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Answer {
-    begin(arguments(buf, count, datatype, dest, tag, comm)?, As::Synchronous, comm, request)
+    begin(arguments(buf, count, datatype, dest, tag, comm)?, SendMode::Synchronous, comm, request)
 }
 
 pub unsafe fn ibsend(
@@ -197,7 +199,7 @@ pub unsafe fn ibsend(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Answer {
-    begin(arguments(buf, count, datatype, dest, tag, comm)?, As::Buffered, comm, request)
+    begin(arguments(buf, count, datatype, dest, tag, comm)?, SendMode::Buffered, comm, request)
 }
 
 pub unsafe fn irsend(
@@ -209,7 +211,7 @@ pub unsafe fn irsend(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Answer {
-    begin(arguments(buf, count, datatype, dest, tag, comm)?, As::Standard, comm, request)
+    begin(arguments(buf, count, datatype, dest, tag, comm)?, SendMode::Standard, comm, request)
 }
 
 pub unsafe fn send_init(
@@ -221,7 +223,7 @@ pub unsafe fn send_init(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Answer {
-    prepare(arguments(buf, count, datatype, dest, tag, comm)?, As::Standard, comm, request)
+    prepare(arguments(buf, count, datatype, dest, tag, comm)?, SendMode::Standard, comm, request)
 }
 
 pub unsafe fn ssend_init(
@@ -233,7 +235,7 @@ pub unsafe fn ssend_init(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Answer {
-    prepare(arguments(buf, count, datatype, dest, tag, comm)?, As::Synchronous, comm, request)
+    prepare(arguments(buf, count, datatype, dest, tag, comm)?, SendMode::Synchronous, comm, request)
 }
 
 pub unsafe fn bsend_init(
@@ -245,7 +247,7 @@ pub unsafe fn bsend_init(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Answer {
-    prepare(arguments(buf, count, datatype, dest, tag, comm)?, As::Buffered, comm, request)
+    prepare(arguments(buf, count, datatype, dest, tag, comm)?, SendMode::Buffered, comm, request)
 }
 
 pub unsafe fn rsend_init(
@@ -257,5 +259,5 @@ pub unsafe fn rsend_init(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Answer {
-    prepare(arguments(buf, count, datatype, dest, tag, comm)?, As::Standard, comm, request)
+    prepare(arguments(buf, count, datatype, dest, tag, comm)?, SendMode::Standard, comm, request)
 }

@@ -1,4 +1,4 @@
-//! Sessions, the sets of processes that they know, and communicators made of groups alone.
+//! Sessions, their process sets, and communicators made from groups alone.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,14 +17,14 @@ pub unsafe fn session_init(
     session: *mut MPI_Session,
 ) -> Answer {
     let opened = || {
-        checks::place("session", session)?;
+        checks::not_null("session", session)?;
         put("session", session, session::open(&info::copy_or_empty(info)?, errhandler)?)
     };
     opened().map_err(|failure| failure.on(On::Handler(errhandler)))
 }
 
 pub unsafe fn session_finalize(session: *mut MPI_Session) -> Answer {
-    checks::place("session", session)?;
+    checks::not_null("session", session)?;
     session::close(*session)?;
     *session = MPI_SESSION_NULL;
     Ok(())
@@ -32,7 +32,7 @@ pub unsafe fn session_finalize(session: *mut MPI_Session) -> Answer {
 
 pub unsafe fn session_get_info(session: MPI_Session, info_used: *mut MPI_Info) -> Answer {
     let found = session::get(session)?;
-    checks::place("info_used", info_used)?;
+    checks::not_null("info_used", info_used)?;
     put("info_used", info_used, info::open(found.info.clone()))
 }
 
@@ -45,7 +45,7 @@ pub unsafe fn session_get_num_psets(
     put("npset_names", npset_names, session::SETS.len() as c_int)
 }
 
-/// With a length of 0 only how long the name is, its end counted, too.
+/// With a length of 0 only the name's length, including its final zero, is returned.
 pub unsafe fn session_get_nth_pset(
     session: MPI_Session,
     _info: MPI_Info,
@@ -58,7 +58,7 @@ pub unsafe fn session_get_nth_pset(
         let text = format!("argument n is {n}, but there are {} sets", session::SETS.len());
         return Err(fail(MPI_ERR_ARG, text));
     };
-    checks::place("pset_len", pset_len)?;
+    checks::not_null("pset_len", pset_len)?;
     if *pset_len > 0 {
         put_text("pset_name", pset_name, *pset_len, name, std::ptr::null_mut())?;
     }
@@ -72,7 +72,7 @@ pub unsafe fn session_get_pset_info(
     info: *mut MPI_Info,
 ) -> Answer {
     let group = session::set(session, &text("pset_name", pset_name)?)?;
-    checks::place("info", info)?;
+    checks::not_null("info", info)?;
     let mut about = Info::default();
     about.set("mpi_size".into(), group.size().to_string());
     put("info", info, info::open(about))
@@ -84,7 +84,7 @@ pub unsafe fn group_from_session_pset(
     newgroup: *mut MPI_Group,
 ) -> Answer {
     let made = session::set(session, &text("pset_name", pset_name)?)?;
-    checks::place("newgroup", newgroup)?;
+    checks::not_null("newgroup", newgroup)?;
     put("newgroup", newgroup, group::open(made))
 }
 
@@ -141,7 +141,7 @@ pub unsafe fn intercomm_create_from_groups(
 }
 
 fn member(name: &str, group: &Arc<Group>) -> Answer<usize> {
-    let rank = group.own_rank().map(|rank| rank as usize);
+    let rank = group.calling_rank().map(|rank| rank as usize);
     rank.ok_or_else(|| fail(MPI_ERR_GROUP, format!("this process is not in argument {name}")))
 }
 

@@ -1,4 +1,4 @@
-//! Starting processes, and parting from them.
+//! Spawning processes, and disconnecting from them.
 
 use std::ffi::CStr;
 
@@ -49,7 +49,7 @@ pub unsafe fn comm_spawn_multiple(
     spawn(programs, root, comm, intercomm, array_of_errcodes)
 }
 
-/// One of them; `argv` ends with a null, or is MPI_ARGV_NULL.
+/// One program; `argv` ends with a null, or is MPI_ARGV_NULL.
 unsafe fn program(
     command: *const c_char,
     argv: *mut *mut c_char,
@@ -83,10 +83,10 @@ unsafe fn spawn(
     checks::root(&parents, root)?;
     put("intercomm", intercomm, MPI_COMM_NULL)?;
     let programs = match parents.rank == root {
-        true if crate::process::own().is_engine() => Err(fail(
+        true if crate::process::this().is_engine() => Err(fail(
             MPI_ERR_SPAWN,
-            "engines start no processes: `%sfm scale` has more engines, and a program in a file, \
-             which `%sfm run` starts, may spawn",
+            "engines cannot spawn processes: `%sfm scale` adds engines, and a program in a file, \
+            which `%sfm run` starts, may spawn",
         )),
         true => programs().map(Some),
         false => Ok(None),
@@ -105,9 +105,10 @@ pub unsafe fn comm_get_parent(parent: *mut MPI_Comm) -> Answer {
     put("parent", parent, spawning::parent())
 }
 
-/// As MPI_Comm_free, when all that was sent on it has gone: nobody needs the other side any more.
+/// Like MPI_Comm_free, but after everything sent on it is received: the two sides no longer need
+/// each other.
 pub unsafe fn comm_disconnect(comm: *mut MPI_Comm) -> Answer {
-    checks::place("comm", comm)?;
+    checks::not_null("comm", comm)?;
     let old = comm::get(*comm)?;
     old.buffer.flush()?;
     let context = engine::messages(old.context);

@@ -1,4 +1,4 @@
-//! The beginning and the end.
+//! Initialization and finalization.
 
 use crate::checks::put;
 use crate::comm::{self, Comm};
@@ -11,7 +11,8 @@ pub unsafe fn init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> Answer {
     start(MPI_THREAD_SINGLE)
 }
 
-/// Provides what is asked for, and no more, as MPICH does: programs end themselves where they differ.
+/// Provides exactly the required level, like MPICH, because some programs end themselves if the two
+/// differ.
 pub unsafe fn init_thread(
     _argc: *mut c_int,
     _argv: *mut *mut *mut c_char,
@@ -25,15 +26,15 @@ pub unsafe fn init_thread(
 fn start(thread_level: c_int) -> Answer {
     if world::was_initialized() {
         let text = match world::is_finalized() {
-            true => "MPI_Finalize was called before, and MPI cannot begin again",
+            true => "MPI_Finalize was called before, and MPI cannot be initialized again",
             false => "MPI was initialized before; call MPI_Init once, at the beginning of main",
         };
         return Err(fail(MPI_ERR_OTHER, text));
     }
     world::start()?;
     world::note_main(thread_level);
-    let alone = Group::new(vec![process::own().number()]);
-    let everybody = Comm::new(process::own().generation(), world::everybody(), world::rank());
+    let alone = Group::new(vec![process::this().number()]);
+    let everybody = Comm::new(process::this().generation(), world::everybody(), world::rank());
     comm::start(everybody, Comm::new(1, alone, 0));
     spawning::meet_parent();
     Ok(())

@@ -1,4 +1,4 @@
-//! What a status says, and changing one.
+//! Reading and changing statuses.
 
 use crate::checks::{self, put, Results};
 use crate::datatype::{self, Held};
@@ -7,7 +7,7 @@ use crate::handles::*;
 
 /// A status that can be read.
 unsafe fn read<'a>(status: *const MPI_Status) -> Answer<&'a MPI_Status> {
-    if !crate::status::is_wanted(status) {
+    if !crate::status::is_requested(status) {
         return Err(fail(MPI_ERR_ARG, "argument status is MPI_STATUS_IGNORE or a null pointer"));
     }
     Ok(&*status)
@@ -38,9 +38,10 @@ fn elements(found: &Held, bytes: u64) -> Option<MPI_Count> {
     if found.size == 0 {
         return (bytes == 0).then_some(0);
     }
-    let (whole, rest) = (bytes / found.size as u64, bytes % found.size as u64);
-    let (more, left) = found.signature.within(rest as usize);
-    (left == 0).then(|| whole as MPI_Count * found.signature.elements() as MPI_Count + more as i64)
+    let (complete, rest) = (bytes / found.size as u64, bytes % found.size as u64);
+    let (more, partial) = found.signature.within(rest as usize);
+    (partial == 0)
+        .then(|| complete as MPI_Count * found.signature.elements() as MPI_Count + more as i64)
 }
 
 pub unsafe fn get_elements(
@@ -121,7 +122,7 @@ pub unsafe fn status_set_error(status: *mut MPI_Status, err: c_int) -> Answer {
 
 unsafe fn copy(from: *const MPI_Status, to: *mut MPI_Status) -> Answer {
     let status = *read(from)?;
-    checks::place("the destination", to)?;
+    checks::not_null("the destination", to)?;
     to.write(status);
     Ok(())
 }

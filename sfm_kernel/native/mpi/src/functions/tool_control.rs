@@ -1,6 +1,6 @@
-//! The tool information interface: its beginning and end, control variables, enumerations.
+//! The tool information interface: initialization, control variables, enumerations.
 
-use crate::checks::{place, put, text};
+use crate::checks::{not_null, put, text};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::tool::control::{self, Variable};
@@ -63,26 +63,26 @@ pub unsafe fn t_cvar_handle_alloc(
     count: *mut c_int,
 ) -> Answer {
     let variable = variable(cvar_index)?;
-    place("handle", handle)?;
-    place("count", count)?;
+    not_null("handle", handle)?;
+    not_null("count", count)?;
     (*handle, *count) = control::open(variable);
     Ok(())
 }
 
 pub unsafe fn t_cvar_handle_free(handle: *mut MPI_T_cvar_handle) -> Answer {
-    place("handle", handle)?;
+    not_null("handle", handle)?;
     control::close(*handle)?;
     *handle = std::ptr::null_mut();
     Ok(())
 }
 
 pub unsafe fn t_cvar_read(handle: MPI_T_cvar_handle, buf: *mut c_void) -> Answer {
-    place("buf", buf)?;
+    not_null("buf", buf)?;
     control::read(handle, buf)
 }
 
 pub unsafe fn t_cvar_write(handle: MPI_T_cvar_handle, buf: *const c_void) -> Answer {
-    place("buf", buf.cast_mut())?;
+    not_null("buf", buf.cast_mut())?;
     control::write(handle, buf)
 }
 

@@ -1,6 +1,6 @@
-//! The tool information interface: events and where they come from.
+//! The tool information interface: events and their sources.
 
-use crate::checks::{place, put, text};
+use crate::checks::{not_null, put, text};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::info::{self, Info};
@@ -18,9 +18,9 @@ fn source(index: c_int) -> Answer<&'static (&'static str, &'static str)> {
     tool::nth(std::slice::from_ref(&SOURCE), index, "source")
 }
 
-/// No hint means anything here, so an info object has none; the caller frees it.
+/// Return an empty info object, because no hint is supported; the caller frees it.
 unsafe fn no_hints(at: *mut MPI_Info) -> Answer {
-    place("info_used", at)?;
+    not_null("info_used", at)?;
     *at = info::open(Info::default());
     Ok(())
 }
@@ -73,7 +73,7 @@ pub unsafe fn t_event_get_info(
 
 pub unsafe fn t_event_get_index(name: *const c_char, event_index: *mut c_int) -> Answer {
     let name = text("name", name)?;
-    let index = tool::index_of(&ALL, |(_, own, _)| *own == name, "event", &name)?;
+    let index = tool::index_of(&ALL, |(_, known, _)| *known == name, "event", &name)?;
     put("event_index", event_index, index)
 }
 
@@ -85,7 +85,7 @@ pub unsafe fn t_event_handle_alloc(
 ) -> Answer {
     let (what, ..) = event(event_index)?;
     hints(info)?;
-    place("event_registration", event_registration)?;
+    not_null("event_registration", event_registration)?;
     *event_registration = events::open(*what, tool::bound(MPI_T_BIND_MPI_COMM, obj_handle)?);
     Ok(())
 }
@@ -156,7 +156,7 @@ pub unsafe fn t_event_read(
     buffer: *mut c_void,
 ) -> Answer {
     let data = events::instance(event_instance)?.data;
-    place("buffer", buffer)?;
+    not_null("buffer", buffer)?;
     match element_index {
         0 => buffer.cast::<c_int>().write_unaligned(data.rank),
         1 => buffer.cast::<c_int>().write_unaligned(data.tag),
@@ -171,7 +171,7 @@ pub unsafe fn t_event_read(
 
 pub unsafe fn t_event_copy(event_instance: MPI_T_event_instance, buffer: *mut c_void) -> Answer {
     let data = events::instance(event_instance)?.data;
-    place("buffer", buffer)?;
+    not_null("buffer", buffer)?;
     buffer.cast::<events::Data>().write_unaligned(data);
     Ok(())
 }
@@ -209,7 +209,7 @@ pub unsafe fn t_source_get_info(
     let (its_name, about) = source(source_index)?;
     give(its_name, name, name_len);
     give(about, desc, desc_len);
-    offer(ordering, MPI_T_SOURCE_UNORDERED); // several threads may note events at the same moment
+    offer(ordering, MPI_T_SOURCE_UNORDERED); // several threads may queue events at the same moment
     offer(ticks_per_second, TICKS_PER_SECOND);
     offer(max_ticks, MPI_Count::MAX);
     if !info.is_null() {

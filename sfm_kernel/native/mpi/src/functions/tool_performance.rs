@@ -1,10 +1,10 @@
 //! The tool information interface: performance variables and their sessions.
 
-use crate::checks::{place, put, text};
+use crate::checks::{not_null, put, text};
 use crate::errors::Answer;
 use crate::handles::*;
 use crate::tool::performance::{self, Variable};
-use crate::tool::sessions::{self, Deed};
+use crate::tool::sessions::{self, Action};
 use crate::tool::texts::{give, offer};
 use crate::tool::{self, enums};
 
@@ -39,9 +39,9 @@ pub unsafe fn t_pvar_get_info(
     offer(datatype, variable.datatype());
     offer(enumtype, enums::handle(variable.enumeration()));
     offer(bind, variable.bind());
-    offer(readonly, c_int::from(!variable.is_kept()));
-    offer(continuous, c_int::from(!variable.is_kept()));
-    offer(atomic, c_int::from(variable.is_kept()));
+    offer(readonly, c_int::from(!variable.is_stateful()));
+    offer(continuous, c_int::from(!variable.is_stateful()));
+    offer(atomic, c_int::from(variable.is_stateful()));
     Ok(())
 }
 
@@ -57,13 +57,13 @@ pub unsafe fn t_pvar_get_index(
 }
 
 pub unsafe fn t_pvar_session_create(pe_session: *mut MPI_T_pvar_session) -> Answer {
-    place("pe_session", pe_session)?;
+    not_null("pe_session", pe_session)?;
     *pe_session = sessions::begin();
     Ok(())
 }
 
 pub unsafe fn t_pvar_session_free(pe_session: *mut MPI_T_pvar_session) -> Answer {
-    place("pe_session", pe_session)?;
+    not_null("pe_session", pe_session)?;
     sessions::end(*pe_session)?;
     *pe_session = std::ptr::null_mut();
     Ok(())
@@ -77,8 +77,8 @@ pub unsafe fn t_pvar_handle_alloc(
     count: *mut c_int,
 ) -> Answer {
     let variable = variable(pvar_index)?;
-    place("handle", handle)?;
-    place("count", count)?;
+    not_null("handle", handle)?;
+    not_null("count", count)?;
     let scope = tool::bound(variable.bind(), obj_handle)?;
     (*handle, *count) = sessions::open(pe_session, variable, scope)?;
     Ok(())
@@ -88,22 +88,22 @@ pub unsafe fn t_pvar_handle_free(
     pe_session: MPI_T_pvar_session,
     handle: *mut MPI_T_pvar_handle,
 ) -> Answer {
-    place("handle", handle)?;
+    not_null("handle", handle)?;
     sessions::close(pe_session, *handle)?;
     *handle = std::ptr::null_mut();
     Ok(())
 }
 
 pub unsafe fn t_pvar_start(pe_session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -> Answer {
-    sessions::do_with(pe_session, handle, Deed::Start)
+    sessions::do_with(pe_session, handle, Action::Start)
 }
 
 pub unsafe fn t_pvar_stop(pe_session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -> Answer {
-    sessions::do_with(pe_session, handle, Deed::Stop)
+    sessions::do_with(pe_session, handle, Action::Stop)
 }
 
 pub unsafe fn t_pvar_reset(pe_session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -> Answer {
-    sessions::do_with(pe_session, handle, Deed::Reset)
+    sessions::do_with(pe_session, handle, Action::Reset)
 }
 
 pub unsafe fn t_pvar_read(
@@ -111,7 +111,7 @@ pub unsafe fn t_pvar_read(
     handle: MPI_T_pvar_handle,
     buf: *mut c_void,
 ) -> Answer {
-    place("buf", buf)?;
+    not_null("buf", buf)?;
     sessions::read(pe_session, handle, buf, false)
 }
 
@@ -120,7 +120,7 @@ pub unsafe fn t_pvar_readreset(
     handle: MPI_T_pvar_handle,
     buf: *mut c_void,
 ) -> Answer {
-    place("buf", buf)?;
+    not_null("buf", buf)?;
     sessions::read(pe_session, handle, buf, true)
 }
 
@@ -129,6 +129,6 @@ pub unsafe fn t_pvar_write(
     handle: MPI_T_pvar_handle,
     buf: *const c_void,
 ) -> Answer {
-    place("buf", buf.cast_mut())?;
+    not_null("buf", buf.cast_mut())?;
     sessions::write(pe_session, handle, buf)
 }

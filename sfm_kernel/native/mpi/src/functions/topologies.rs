@@ -1,11 +1,11 @@
-//! Cartesian topologies: making them, and what they are.
+//! Cartesian topologies: creation and queries.
 
 use std::sync::Arc;
 
 use super::communicators::none_yet;
 use crate::cart::{self, Cart};
 use crate::checks::{self, array, array_mut, put};
-use crate::collective::team::{whole, Team};
+use crate::collective::team::{complete, Team};
 use crate::comm::{self, Comm};
 use crate::engine::What;
 use crate::errors::{fail, Answer};
@@ -17,17 +17,18 @@ pub unsafe fn dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> Answ
     cart::dims_create(nnodes, array_mut("dims", dims, checks::count("ndims", ndims)?)?)
 }
 
-/// A communicator and its grid.
-struct Placed(Arc<Comm>);
+/// A communicator with a grid.
+struct CartComm(Arc<Comm>);
 
-impl Placed {
-    fn get(handle: MPI_Comm) -> Answer<Placed> {
+impl CartComm {
+    fn get(handle: MPI_Comm) -> Answer<CartComm> {
         let comm = comm::get(handle)?;
         match comm.topology {
-            Some(Topology::Cart(_)) => Ok(Placed(comm)),
+            Some(Topology::Cart(_)) => Ok(CartComm(comm)),
             _ => {
                 let text = format!(
-                    "{} has no Cartesian topology; MPI_Cart_create makes a communicator that has",
+                    "{} has no Cartesian topology; MPI_Cart_create makes a communicator that has \
+                    one",
                     comm.name()
                 );
                 Err(fail(MPI_ERR_TOPOLOGY, text))
@@ -38,7 +39,7 @@ impl Placed {
     fn cart(&self) -> &Cart {
         match &self.0.topology {
             Some(Topology::Cart(cart)) => cart,
-            _ => unreachable!("looked at when it was made"),
+            _ => unreachable!("checked when it was made"),
         }
     }
 }
@@ -48,17 +49,22 @@ pub unsafe fn topo_test(comm: MPI_Comm, status: *mut c_int) -> Answer {
     put("status", status, comm.topology.as_ref().map_or(MPI_UNDEFINED, Topology::kind))
 }
 
-/// A communicator of those who are of the same color, placed in a topology.
-pub(super) fn placed(old: &Comm, color: c_int, key: c_int, topology: Topology) -> Answer<MPI_Comm> {
+/// Make a communicator of the processes with the same color, with this topology.
+pub(super) fn with_topology(
+    old: &Comm,
+    color: c_int,
+    key: c_int,
+    topology: Topology,
+) -> Answer<MPI_Comm> {
     let team = Team::of(old, What::Making);
-    let mut made = whole(&team, making::split(old, &team, color, key))?;
+    let mut made = complete(&team, making::split(old, &team, color, key))?;
     if let Some(made) = &mut made {
         made.topology = Some(topology);
     }
     Ok(making::open(made))
 }
 
-/// The first `size` processes have a place, and others are in no communicator.
+/// The first `size` processes are in the topology; the others get no communicator.
 pub(super) fn color(old: &Comm, size: c_int) -> c_int {
     if old.rank < size {
         0
@@ -79,7 +85,7 @@ pub unsafe fn cart_create(
     none_yet(comm_cart)?;
     let cart = grid(&old, ndims, dims, periods)?;
     let color = color(&old, cart.size().expect("it fits"));
-    put("comm_cart", comm_cart, placed(&old, color, 0, Topology::Cart(cart))?)
+    put("comm_cart", comm_cart, with_topology(&old, color, 0, Topology::Cart(cart))?)
 }
 
 pub unsafe fn cart_sub(
@@ -87,16 +93,16 @@ pub unsafe fn cart_sub(
     remain_dims: *const c_int,
     newcomm: *mut MPI_Comm,
 ) -> Answer {
-    let old = Placed::get(comm)?;
+    let old = CartComm::get(comm)?;
     none_yet(newcomm)?;
     let remain = array("remain_dims", remain_dims, old.cart().dims.len())?;
     let remain: Vec<bool> = remain.iter().map(|one| *one != 0).collect();
     let (sub, color, key) = old.cart().sub(old.0.rank, &remain);
-    put("newcomm", newcomm, placed(&old.0, color, key, Topology::Cart(sub))?)
+    put("newcomm", newcomm, with_topology(&old.0, color, key, Topology::Cart(sub))?)
 }
 
 pub unsafe fn cartdim_get(comm: MPI_Comm, ndims: *mut c_int) -> Answer {
-    put("ndims", ndims, Placed::get(comm)?.cart().dims.len() as c_int)
+    put("ndims", ndims, CartComm::get(comm)?.cart().dims.len() as c_int)
 }
 
 pub unsafe fn cart_get(
@@ -106,22 +112,22 @@ pub unsafe fn cart_get(
     periods: *mut c_int,
     coords: *mut c_int,
 ) -> Answer {
-    let placed = Placed::get(comm)?;
-    let cart = placed.cart();
+    let cart_comm = CartComm::get(comm)?;
+    let cart = cart_comm.cart();
     let count = checks::count("maxdims", maxdims)?.min(cart.dims.len());
-    let own = cart.coords(placed.0.rank);
+    let coords_here = cart.coords(cart_comm.0.rank);
     array_mut("dims", dims, count)?.copy_from_slice(&cart.dims[..count]);
-    array_mut("coords", coords, count)?.copy_from_slice(&own[..count]);
-    let places = array_mut("periods", periods, count)?;
-    for (place, periodic) in places.iter_mut().zip(&cart.periods) {
-        *place = c_int::from(*periodic);
+    array_mut("coords", coords, count)?.copy_from_slice(&coords_here[..count]);
+    let targets = array_mut("periods", periods, count)?;
+    for (target, periodic) in targets.iter_mut().zip(&cart.periods) {
+        *target = c_int::from(*periodic);
     }
     Ok(())
 }
 
 pub unsafe fn cart_rank(comm: MPI_Comm, coords: *const c_int, rank: *mut c_int) -> Answer {
-    let placed = Placed::get(comm)?;
-    let cart = placed.cart();
+    let cart_comm = CartComm::get(comm)?;
+    let cart = cart_comm.cart();
     put("rank", rank, cart.rank(array("coords", coords, cart.dims.len())?)?)
 }
 
@@ -131,9 +137,9 @@ pub unsafe fn cart_coords(
     maxdims: c_int,
     coords: *mut c_int,
 ) -> Answer {
-    let placed = Placed::get(comm)?;
-    checks::rank("rank", rank, placed.0.size(), "the grid")?;
-    let found = placed.cart().coords(rank);
+    let cart_comm = CartComm::get(comm)?;
+    checks::rank("rank", rank, cart_comm.0.size(), "the grid")?;
+    let found = cart_comm.cart().coords(rank);
     room("maxdims", maxdims, found.len())?;
     array_mut("coords", coords, found.len())?.copy_from_slice(&found);
     Ok(())
@@ -146,8 +152,8 @@ pub unsafe fn cart_shift(
     rank_source: *mut c_int,
     rank_dest: *mut c_int,
 ) -> Answer {
-    let placed = Placed::get(comm)?;
-    let cart = placed.cart();
+    let cart_comm = CartComm::get(comm)?;
+    let cart = cart_comm.cart();
     let Some(at) = usize::try_from(direction).ok().filter(|at| *at < cart.dims.len()) else {
         let text = format!(
             "argument direction is {direction}, but the grid has {} dimensions, counted from 0",
@@ -155,21 +161,21 @@ pub unsafe fn cart_shift(
         );
         return Err(fail(MPI_ERR_ARG, text));
     };
-    let (source, dest) = cart.shift(placed.0.rank, at, disp);
+    let (source, dest) = cart.shift(cart_comm.0.rank, at, disp);
     put("rank_source", rank_source, source)?;
     put("rank_dest", rank_dest, dest)
 }
 
-/// An array of the program has room for all.
+/// Refuse an array of the program that is too small.
 pub(super) fn room(name: &str, room: c_int, needed: usize) -> Answer {
     if checks::count(name, room)? >= needed {
         return Ok(());
     }
-    let text = format!("argument {name} is {room}, but there are {needed} to be written");
+    let text = format!("argument {name} is {room}, but the result has {needed} elements");
     Err(fail(MPI_ERR_ARG, text))
 }
 
-/// Where MPI_Cart_create would put this process: nothing is reordered, so at its own rank.
+/// The rank that MPI_Cart_create would give this process: its own, because it never reorders.
 pub unsafe fn cart_map(
     comm: MPI_Comm,
     ndims: c_int,
@@ -182,7 +188,7 @@ pub unsafe fn cart_map(
     put("newrank", newrank, if comm.rank < size { comm.rank } else { MPI_UNDEFINED })
 }
 
-/// The arguments of MPI_Cart_create: a grid that the communicator has processes for.
+/// The grid of MPI_Cart_create's arguments, with at most as many positions as processes.
 ///
 /// # Safety
 /// Both arrays have `ndims` elements.
@@ -196,10 +202,8 @@ unsafe fn grid(
     let dims = array("dims", dims, ndims)?.to_vec();
     let periods = array("periods", periods, ndims)?.iter().map(|one| *one != 0).collect();
     if let Some(at) = dims.iter().position(|dim| *dim < 1) {
-        let text = format!(
-            "dims[{at}] is {}, less than one; MPI_Dims_create replaces zeros by numbers",
-            dims[at]
-        );
+        let text =
+            format!("dims[{at}] is {}, less than one; MPI_Dims_create replaces zeros", dims[at]);
         return Err(fail(MPI_ERR_DIMS, text));
     }
     let cart = Cart { dims, periods };
@@ -207,8 +211,8 @@ unsafe fn grid(
         Some(size) if size <= comm.size() => Ok(cart),
         _ => {
             let text = format!(
-                "a grid of {:?} needs more processes than the {} of {}; MPI_Dims_create divides \
-                 those that there are",
+                "a grid of {:?} needs more processes than the {} of {}; MPI_Dims_create \
+                distributes the existing ones",
                 cart.dims,
                 comm.size(),
                 comm.name()

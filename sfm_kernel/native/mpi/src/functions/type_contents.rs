@@ -1,4 +1,4 @@
-//! How a datatype was made.
+//! The construction of a datatype.
 
 use crate::checks::{self, array_mut, put};
 use crate::datatype::contents::Contents;
@@ -100,7 +100,8 @@ fn not_named(found: &datatype::Datatype) -> Answer {
 fn room(name: &str, max: MPI_Count, has: usize) -> Answer {
     if checks::count(name, max)? < has {
         let text = format!(
-            "argument {name} is {max}, but there are {has}; MPI_Type_get_envelope says how many"
+            "argument {name} is {max}, but there are {has}; MPI_Type_get_envelope returns the \
+            number"
         );
         return Err(fail(MPI_ERR_COUNT, text));
     }
@@ -108,20 +109,20 @@ fn room(name: &str, max: MPI_Count, has: usize) -> Answer {
 }
 
 unsafe fn give(contents: &Contents, integers: *mut c_int, addresses: *mut MPI_Aint) -> Answer {
-    let places = array_mut("array_of_integers", integers, contents.integers.len())?;
-    for (place, one) in places.iter_mut().zip(&contents.integers) {
-        *place = c_int::try_from(*one).unwrap_or(MPI_UNDEFINED);
+    let targets = array_mut("array_of_integers", integers, contents.integers.len())?;
+    for (target, one) in targets.iter_mut().zip(&contents.integers) {
+        *target = c_int::try_from(*one).unwrap_or(MPI_UNDEFINED);
     }
     array_mut("array_of_addresses", addresses, contents.addresses.len())?
         .copy_from_slice(&contents.addresses);
     Ok(())
 }
 
-/// The datatypes are handles of their own, which the program frees.
+/// The datatypes are new handles, which the program frees.
 unsafe fn give_types(made: &Made, types: *mut MPI_Datatype) -> Answer {
-    let places = array_mut("array_of_datatypes", types, made.types.len())?;
-    for (place, one) in places.iter_mut().zip(&made.types) {
-        *place = datatype::open(one.clone());
+    let targets = array_mut("array_of_datatypes", types, made.types.len())?;
+    for (target, one) in targets.iter_mut().zip(&made.types) {
+        *target = datatype::open(one.clone());
     }
     Ok(())
 }

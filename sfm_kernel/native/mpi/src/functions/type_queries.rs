@@ -1,4 +1,4 @@
-//! What a datatype is: sizes, bounds, its name, its attributes.
+//! Queries about a datatype: sizes, bounds, name, attributes.
 
 use crate::checks::{self, put, put_text, text, Results};
 use crate::datatype::{self, Held};
@@ -136,7 +136,7 @@ pub unsafe fn type_create_keyval(
 }
 
 pub unsafe fn type_free_keyval(type_keyval: *mut c_int) -> Answer {
-    checks::place("type_keyval", type_keyval)?;
+    checks::not_null("type_keyval", type_keyval)?;
     crate::attributes::free_key(*type_keyval, crate::attributes::Owner::Type)?;
     *type_keyval = MPI_KEYVAL_INVALID;
     Ok(())

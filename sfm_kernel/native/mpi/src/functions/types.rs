@@ -1,4 +1,4 @@
-//! Constructors of datatypes, and the end of one.
+//! Constructors of datatypes, and freeing one.
 
 use crate::checks::{self, array, put, Numbers};
 use crate::datatype::{self, arrays, making, Held};
@@ -6,7 +6,7 @@ use crate::errors::{fail, Answer};
 use crate::handles::*;
 
 unsafe fn give(newtype: *mut MPI_Datatype, made: Held) -> Answer {
-    checks::place("newtype", newtype)?;
+    checks::not_null("newtype", newtype)?;
     put("newtype", newtype, datatype::open(made))
 }
 
@@ -169,13 +169,13 @@ pub unsafe fn type_dup(oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) -> Ans
 }
 
 pub unsafe fn type_commit(datatype: *mut MPI_Datatype) -> Answer {
-    checks::place("datatype", datatype)?;
+    checks::not_null("datatype", datatype)?;
     datatype::get(*datatype)?.commit();
     Ok(())
 }
 
 pub unsafe fn type_free(datatype: *mut MPI_Datatype) -> Answer {
-    checks::place("datatype", datatype)?;
+    checks::not_null("datatype", datatype)?;
     if let Held::Derived(found) = datatype::get(*datatype)? {
         use self::{MPI_COMBINER_F90_COMPLEX as COMPLEX, MPI_COMBINER_F90_INTEGER as INTEGER};
         if [COMPLEX, INTEGER, MPI_COMBINER_F90_REAL].contains(&found.made.combiner) {

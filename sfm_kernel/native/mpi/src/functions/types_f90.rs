@@ -1,4 +1,5 @@
-//! Datatypes of Fortran by precision and range: predefined ones, with a description of their own.
+//! Fortran's datatypes by precision and range: predefined types, each with a description of its
+//! own.
 
 use std::sync::Mutex;
 
@@ -7,7 +8,7 @@ use crate::datatype::{self, making};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 
-/// Those that were asked for: the same question has the same answer.
+/// The types returned so far: the same arguments get the same handle.
 static ASKED: Mutex<Vec<([c_int; 3], MPI_Datatype)>> = Mutex::new(Vec::new());
 
 fn described(
@@ -36,8 +37,8 @@ fn none(text: String) -> crate::errors::Failure {
     fail(MPI_ERR_ARG, text)
 }
 
-/// The smallest real, and the complex of two of them, of so many decimal digits and this range of
-/// exponents: what compilers on this machine have.
+/// The smallest real type, and the corresponding complex type, with at least these decimal digits
+/// and this range of exponents, as compilers on this machine have them.
 fn real(p: c_int, r: c_int) -> Answer<[MPI_Datatype; 2]> {
     match (p, r) {
         (MPI_UNDEFINED, MPI_UNDEFINED) => {

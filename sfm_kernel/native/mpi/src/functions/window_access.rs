@@ -1,4 +1,4 @@
-//! Operations on windows, also those whose end a request says.
+//! Operations on windows, with and without requests.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -16,7 +16,7 @@ use crate::window::combining::{comparable, predefined, Combining};
 use crate::window::operation::{Combined, Progress};
 use crate::window::target::Named;
 
-/// Memory of the origin, as arguments name it.
+/// The arguments that describe memory of the origin.
 #[derive(Clone, Copy)]
 struct Origin {
     at: *const c_void,
@@ -26,8 +26,8 @@ struct Origin {
 
 impl Origin {
     fn data(&self, name: &str, target: &Named) -> Answer<Data> {
-        let is_nobody = target.rank == MPI_PROC_NULL;
-        Data::unless_nobody(name, self.at, self.count, self.datatype, is_nobody)
+        let has_no_process = target.rank == MPI_PROC_NULL;
+        Data::unless_no_process(name, self.at, self.count, self.datatype, has_no_process)
     }
 }
 
@@ -49,7 +49,7 @@ unsafe fn begin_get(origin: Origin, named: Named, win: MPI_Win) -> Answer<Progre
     }
 }
 
-/// `result`: where the elements go as they were before; only with it may they stay as they are.
+/// `result`: the buffer for the elements' previous values; MPI_NO_OP is allowed only with it.
 unsafe fn begin_accumulate(
     origin: Origin,
     result: Option<Origin>,
@@ -58,16 +58,17 @@ unsafe fn begin_accumulate(
     win: MPI_Win,
 ) -> Answer<Progress> {
     let window = window::get(win)?;
-    let is_kept = op == MPI_NO_OP && result.is_some();
-    let data = (!is_kept).then(|| origin.data("origin_addr", &named)).transpose()?;
+    let is_no_op = op == MPI_NO_OP && result.is_some();
+    let data = (!is_no_op).then(|| origin.data("origin_addr", &named)).transpose()?;
     let into = result.map(|result| result.data("result_addr", &named)).transpose()?;
     let Some((target, target_type)) = window.target(&named)? else { return Ok(None) };
     let is_nothing = |data: &Data| data.len() == 0;
     if is_nothing(&target.data) && data.as_ref().is_none_or(is_nothing) {
-        return Ok(None); // then it matters to nobody what the operation is defined for
+        // with no elements it does not matter for which types the operation is defined
+        return Ok(None);
     }
-    let own = if is_kept { named.datatype } else { origin.datatype };
-    let element = Combining::elements(&*datatype::get(own)?, &target_type)?;
+    let element_type = if is_no_op { named.datatype } else { origin.datatype };
+    let element = Combining::elements(&*datatype::get(element_type)?, &target_type)?;
     let combining = match result {
         Some(_) => Combining::of(op, element)?,
         None => Combining::changing(op, element)?,
@@ -76,13 +77,13 @@ unsafe fn begin_accumulate(
     target.accumulate(&Combined { combining, origin, result })
 }
 
-/// A request for what is to come of an operation.
+/// A request for the unfinished messages of an operation.
 unsafe fn requested(progress: Progress, request: *mut MPI_Request) -> Answer {
     let work = match progress {
         None => Work::Ended(Outcome::of_send()),
-        Some(pieces) => {
+        Some(fragments) => {
             let ended = async move {
-                match poll_fn(|_| pieces.end().map_or(Poll::Pending, Poll::Ready)).await {
+                match poll_fn(|_| fragments.end().map_or(Poll::Pending, Poll::Ready)).await {
                     MPI_SUCCESS => Ok(()),
                     code => Err(fail(code, "the target has refused the operation")),
                 }
@@ -123,7 +124,7 @@ pub unsafe fn rput(
     win: MPI_Win,
     request: *mut MPI_Request,
 ) -> Answer {
-    checks::place("request", request)?;
+    checks::not_null("request", request)?;
     let origin = Origin { at: origin_addr, count: origin_count, datatype: origin_datatype };
     let named = named(target_rank, target_disp, target_count, target_datatype);
     requested(begin_put(origin, Named { by_request: true, ..named }, win)?, request)
@@ -155,7 +156,7 @@ pub unsafe fn rget(
     win: MPI_Win,
     request: *mut MPI_Request,
 ) -> Answer {
-    checks::place("request", request)?;
+    checks::not_null("request", request)?;
     let origin = Origin { at: origin_addr, count: origin_count, datatype: origin_datatype };
     let named = named(target_rank, target_disp, target_count, target_datatype);
     requested(begin_get(origin, Named { by_request: true, ..named }, win)?, request)
@@ -189,7 +190,7 @@ pub unsafe fn raccumulate(
     win: MPI_Win,
     request: *mut MPI_Request,
 ) -> Answer {
-    checks::place("request", request)?;
+    checks::not_null("request", request)?;
     let origin = Origin { at: origin_addr, count: origin_count, datatype: origin_datatype };
     let named = named(target_rank, target_disp, target_count, target_datatype);
     let named = Named { by_request: true, ..named };
@@ -231,7 +232,7 @@ pub unsafe fn rget_accumulate(
     win: MPI_Win,
     request: *mut MPI_Request,
 ) -> Answer {
-    checks::place("request", request)?;
+    checks::not_null("request", request)?;
     let origin = Origin { at: origin_addr, count: origin_count, datatype: origin_datatype };
     let result = Origin { at: result_addr, count: result_count, datatype: result_datatype };
     let named = named(target_rank, target_disp, target_count, target_datatype);

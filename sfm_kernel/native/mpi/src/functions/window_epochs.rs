@@ -8,12 +8,12 @@ use crate::engine::What;
 use crate::errors::{fail, Answer};
 use crate::group;
 use crate::handles::*;
-use crate::left;
+use crate::unfinished;
 use crate::window::epoch::Held;
 use crate::window::lock::Mode;
 use crate::window::{self, Window};
 
-/// Refuse assertions that the function does not know.
+/// Refuse assertions that the function does not take.
 fn asserts(assert: c_int, known: &[(c_int, &str)]) -> Answer {
     let all = known.iter().fold(0, |all, (one, _)| all | one);
     if assert & !all == 0 {
@@ -37,17 +37,17 @@ pub unsafe fn win_fence(assert: c_int, win: MPI_Win) -> Answer {
     window.fence(What::Fence)?;
     let mut epochs = window.epochs();
     epochs.fenced(assert);
-    epochs.accessed_by(left::site());
+    epochs.accessed_by(unfinished::site());
     Ok(())
 }
 
-/// Ranks of the window.
+/// The ranks in the window of a group's processes.
 fn ranks(window: &Window, group: MPI_Group) -> Answer<Vec<usize>> {
     let group = group::get(group)?;
     let rank_of = |member: &c_int| window.comm.group.rank_of(*member).map(|rank| rank as usize);
     let ranks: Option<Vec<_>> = group.members.iter().map(rank_of).collect();
     ranks.ok_or_else(|| {
-        let text = format!("the group has processes that {} has not", window.told());
+        let text = format!("the group has processes that are not in {}", window.label());
         fail(MPI_ERR_GROUP, text)
     })
 }
@@ -57,18 +57,18 @@ pub unsafe fn win_post(group: MPI_Group, assert: c_int, win: MPI_Win) -> Answer 
     asserts(assert, &[NOCHECK, NOSTORE, NOPUT])?;
     let ranks = ranks(&window, group)?;
     window.epochs().post(ranks.clone())?;
-    window.epochs().exposed_by(left::site());
+    window.epochs().exposed_by(unfinished::site());
     window.post(&ranks);
     Ok(())
 }
 
-/// Blocks: until all of the group have posted.
+/// Blocks until all processes of the group have posted.
 pub unsafe fn win_start(group: MPI_Group, assert: c_int, win: MPI_Win) -> Answer {
     let window = window::get(win)?;
     asserts(assert, &[NOCHECK])?;
     let ranks = ranks(&window, group)?;
     window.epochs().start(ranks.clone())?;
-    window.epochs().accessed_by(left::site());
+    window.epochs().accessed_by(unfinished::site());
     let started = window.start(&ranks);
     if started.is_err() {
         let _ = window.epochs().complete();
@@ -100,12 +100,15 @@ pub unsafe fn win_test(win: MPI_Win, flag: *mut c_int) -> Answer {
     put("flag", flag, c_int::from(is_over))
 }
 
-/// A window whose locks may be used.
+/// A window that may be locked.
 fn lockable(win: MPI_Win, assert: c_int) -> Answer<Arc<Window>> {
     let window = window::get(win)?;
     asserts(assert, &[NOCHECK])?;
     if window.has_no_locks() {
-        let text = format!("{} was made with the hint no_locks; make it without", window.told());
+        let text = format!(
+            "{} was made with the hint no_locks; make it without that hint",
+            window.label()
+        );
         return Err(fail(MPI_ERR_RMA_SYNC, text));
     }
     Ok(window)
@@ -129,7 +132,7 @@ pub unsafe fn win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Wi
     let rank = window.checked("rank", rank)?;
     let held = Held { mode, is_taken: assert & MPI_MODE_NOCHECK == 0 };
     window.epochs().lock(rank, held)?;
-    window.epochs().accessed_by(left::site());
+    window.epochs().accessed_by(unfinished::site());
     if held.is_taken {
         window.take(rank, mode).inspect_err(|_| drop(window.epochs().unlock(rank)))?;
     }
@@ -144,7 +147,7 @@ pub unsafe fn win_unlock(rank: c_int, win: MPI_Win) -> Answer {
     let rank = window.checked("rank", rank)?;
     let held = window.epochs().unlock(rank)?;
     let flushed = window.flush(rank);
-    window.give_back(rank, held);
+    window.release_lock(rank, held);
     flushed
 }
 
@@ -152,13 +155,13 @@ pub unsafe fn win_lock_all(assert: c_int, win: MPI_Win) -> Answer {
     let window = lockable(win, assert)?;
     let held = Held { mode: Mode::Shared, is_taken: assert & MPI_MODE_NOCHECK == 0 };
     window.epochs().lock_all(held)?;
-    window.epochs().accessed_by(left::site());
+    window.epochs().accessed_by(unfinished::site());
     if !held.is_taken {
         return Ok(());
     }
     for rank in 0..window.size() {
         if let Err(failure) = window.take(rank, Mode::Shared) {
-            (0..rank).for_each(|rank| window.give_back(rank, held));
+            (0..rank).for_each(|rank| window.release_lock(rank, held));
             let _ = window.epochs().unlock_all();
             return Err(failure);
         }
@@ -170,7 +173,7 @@ pub unsafe fn win_unlock_all(win: MPI_Win) -> Answer {
     let window = window::get(win)?;
     let held = window.epochs().unlock_all()?;
     let flushed = window.flush_all();
-    (0..window.size()).for_each(|rank| window.give_back(rank, held));
+    (0..window.size()).for_each(|rank| window.release_lock(rank, held));
     flushed
 }
 
@@ -190,7 +193,7 @@ pub unsafe fn win_flush_all(win: MPI_Win) -> Answer {
     window.flush_all()
 }
 
-/// Results are here only when the target has answered, so that this is no less than a flush.
+/// Results arrive only with the target's answer, so this has to do all that a flush does.
 pub unsafe fn win_flush_local(rank: c_int, win: MPI_Win) -> Answer {
     win_flush(rank, win)
 }

@@ -1,4 +1,4 @@
-//! What hangs on a window: attributes, error handler, hints, name, group.
+//! The objects attached to a window: attributes, error handler, hints, name, group.
 
 use crate::attributes::{self, Owner};
 use crate::checks::{self, put, put_text, text};
@@ -13,12 +13,12 @@ pub unsafe fn win_create_keyval(
     win_keyval: *mut c_int,
     extra_state: *mut c_void,
 ) -> Answer {
-    checks::place("win_keyval", win_keyval)?;
+    checks::not_null("win_keyval", win_keyval)?;
     put("win_keyval", win_keyval, attributes::create_key(Owner::Win, copy, delete, extra_state))
 }
 
 pub unsafe fn win_free_keyval(win_keyval: *mut c_int) -> Answer {
-    checks::place("win_keyval", win_keyval)?;
+    checks::not_null("win_keyval", win_keyval)?;
     changeable(*win_keyval)?;
     attributes::free_key(*win_keyval, Owner::Win)?;
     *win_keyval = MPI_KEYVAL_INVALID;
@@ -50,13 +50,13 @@ pub unsafe fn win_get_attr(
     flag: *mut c_int,
 ) -> Answer {
     let window = window::get(win)?;
-    let own = &window.own;
+    let local = &window.local;
     let value = match win_keyval {
-        MPI_WIN_BASE => Some(own.base as *mut c_void),
-        MPI_WIN_SIZE => Some((&raw const own.size).cast_mut().cast()),
-        MPI_WIN_DISP_UNIT => Some((&raw const own.disp_unit).cast_mut().cast()),
-        MPI_WIN_CREATE_FLAVOR => Some((&raw const own.flavor).cast_mut().cast()),
-        MPI_WIN_MODEL => Some((&raw const own.model).cast_mut().cast()),
+        MPI_WIN_BASE => Some(local.base as *mut c_void),
+        MPI_WIN_SIZE => Some((&raw const local.size).cast_mut().cast()),
+        MPI_WIN_DISP_UNIT => Some((&raw const local.disp_unit).cast_mut().cast()),
+        MPI_WIN_CREATE_FLAVOR => Some((&raw const local.flavor).cast_mut().cast()),
+        MPI_WIN_MODEL => Some((&raw const local.model).cast_mut().cast()),
         _ => {
             attributes::key(win_keyval, Owner::Win)?;
             window.attributes.get(win_keyval)
@@ -82,7 +82,7 @@ pub unsafe fn win_set_errhandler(win: MPI_Win, errhandler: MPI_Errhandler) -> An
 
 pub unsafe fn win_get_errhandler(win: MPI_Win, errhandler: *mut MPI_Errhandler) -> Answer {
     let window = window::get(win)?;
-    checks::place("errhandler", errhandler)?;
+    checks::not_null("errhandler", errhandler)?;
     put("errhandler", errhandler, window.errhandler.get())
 }
 
@@ -103,7 +103,7 @@ pub unsafe fn win_set_info(win: MPI_Win, info: MPI_Info) -> Answer {
 
 pub unsafe fn win_get_info(win: MPI_Win, info_used: *mut MPI_Info) -> Answer {
     let window = window::get(win)?;
-    checks::place("info_used", info_used)?;
+    checks::not_null("info_used", info_used)?;
     put("info_used", info_used, info::open(window.hints()))
 }
 
@@ -123,6 +123,6 @@ pub unsafe fn win_get_name(win: MPI_Win, win_name: *mut c_char, resultlen: *mut 
 
 pub unsafe fn win_get_group(win: MPI_Win, group: *mut MPI_Group) -> Answer {
     let window = window::get(win)?;
-    checks::place("group", group)?;
+    checks::not_null("group", group)?;
     put("group", group, group::open(window.comm.group.clone()))
 }

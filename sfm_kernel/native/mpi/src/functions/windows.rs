@@ -1,4 +1,4 @@
-//! Making and freeing windows, and what memory they have.
+//! Making and freeing windows, and queries about their memory.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use crate::errors::{fail, Answer, On};
 use crate::handles::*;
 use crate::info;
 use crate::window::hints::Hints;
-use crate::window::making::{make, Wish};
+use crate::window::making::{make, Arguments};
+use crate::window::route::Route;
 use crate::window::served::service;
-use crate::window::way::Way;
 use crate::window::{self, Window};
 
 /// The communicator of a call that makes a window.
@@ -20,8 +20,8 @@ fn within(comm: MPI_Comm) -> Answer<Arc<Comm>> {
     match comm.remote {
         None => Ok(comm),
         Some(_) => {
-            let text = "argument comm is an intercommunicator; a window is made within one group \
-                        (MPI_Intercomm_merge makes one of both)";
+            let text = "argument comm is an intercommunicator; a window needs one group \
+                (MPI_Intercomm_merge merges the two)";
             Err(fail(MPI_ERR_COMM, text))
         }
     }
@@ -46,12 +46,12 @@ unsafe fn made(
         return Err(fail(MPI_ERR_DISP, text));
     }
     if flavor == MPI_WIN_FLAVOR_CREATE && base.is_null() && bytes > 0 {
-        let text = format!("argument base is a null pointer, but {bytes} bytes are to be there");
+        let text = format!("argument base is a null pointer, but the call needs {bytes} bytes");
         return Err(fail(MPI_ERR_BASE, text));
     }
     let hints = Hints::of(&info::copy_or_empty(info)?);
-    let wish = Wish { flavor, base: base as usize, size: bytes, disp_unit, hints };
-    let window = make(&comm, wish)?;
+    let arguments = Arguments { flavor, base: base as usize, size: bytes, disp_unit, hints };
+    let window = make(&comm, arguments)?;
     put("win", win, window::open(window.clone()))?;
     window::start(&window)?;
     Ok(window)
@@ -98,9 +98,9 @@ unsafe fn allocated(
     baseptr: *mut c_void,
     win: *mut MPI_Win,
 ) -> Answer {
-    checks::place("baseptr", baseptr)?;
+    checks::not_null("baseptr", baseptr)?;
     let window = made(flavor, std::ptr::null_mut(), what, info, comm, win)?;
-    put("baseptr", baseptr.cast(), window.own.base)
+    put("baseptr", baseptr.cast(), window.local.base)
 }
 
 pub unsafe fn win_create_dynamic(info: MPI_Info, comm: MPI_Comm, win: *mut MPI_Win) -> Answer {
@@ -108,13 +108,13 @@ pub unsafe fn win_create_dynamic(info: MPI_Info, comm: MPI_Comm, win: *mut MPI_W
     made(MPI_WIN_FLAVOR_DYNAMIC, nothing, (0, 1), info, comm, win).map(|_| ())
 }
 
-/// All processes of the window call it, and have ended their epochs.
+/// Called by all processes of the window, which must have ended their epochs.
 pub unsafe fn win_free(win: *mut MPI_Win) -> Answer {
-    checks::place("win", win)?;
+    checks::not_null("win", win)?;
     let (handle, window) = (*win, window::get(*win)?);
     let ended = match window.epochs().open() {
         Some(open) => {
-            Err(fail(MPI_ERR_RMA_SYNC, format!("{} is still in use: {open}", window.told())))
+            Err(fail(MPI_ERR_RMA_SYNC, format!("{} is still in use: {open}", window.label())))
         }
         None => Ok(()),
     };
@@ -133,8 +133,9 @@ fn dynamic(win: MPI_Win) -> Answer<Arc<Window>> {
         return Ok(window);
     }
     let text = format!(
-        "{} has its memory already; MPI_Win_create_dynamic makes windows that memory is attached to",
-        window.told()
+        "{} has its memory already; MPI_Win_create_dynamic makes windows to which memory can be \
+        attached",
+        window.label()
     );
     Err(fail(MPI_ERR_RMA_FLAVOR, text))
 }
@@ -145,7 +146,7 @@ pub unsafe fn win_attach(win: MPI_Win, base: *mut c_void, size: MPI_Aint) -> Ans
         return Err(fail(MPI_ERR_SIZE, format!("argument size is {size}, less than zero")));
     };
     if base.is_null() && size > 0 {
-        let text = format!("argument base is a null pointer, but {size} bytes are to be there");
+        let text = format!("argument base is a null pointer, but the call needs {size} bytes");
         return Err(fail(MPI_ERR_BASE, text));
     }
     window.attach(base as usize, size)
@@ -155,8 +156,8 @@ pub unsafe fn win_detach(win: MPI_Win, base: *const c_void) -> Answer {
     dynamic(win)?.detach(base as usize)
 }
 
-/// Where this process finds another's memory: nowhere (no bytes) unless that is shared. For
-/// MPI_PROC_NULL, that of the first process that has any.
+/// The address of another process's memory in this one: null, with a size of 0, unless that memory
+/// is shared. For MPI_PROC_NULL, the memory of the first process that has any.
 pub unsafe fn win_shared_query(
     win: MPI_Win,
     rank: c_int,
@@ -166,7 +167,7 @@ pub unsafe fn win_shared_query(
 ) -> Answer {
     let window = window::get(win)?;
     if window.is_dynamic() {
-        let text = format!("{} is dynamic: its memory is shared with nobody", window.told());
+        let text = format!("{} is dynamic: its memory is not shared", window.label());
         return Err(fail(MPI_ERR_RMA_FLAVOR, text));
     }
     let first = || window.members.iter().position(|member| member.size > 0);
@@ -175,9 +176,9 @@ pub unsafe fn win_shared_query(
         rank => window.checked("rank", rank)?,
     };
     let member = &window.members[rank];
-    let (bytes, base) = match window.way(rank) {
-        Way::Here(base) => (member.size, base),
-        Way::Kernel(_) | Way::Served => (0, 0),
+    let (bytes, base) = match window.route(rank) {
+        Route::Here(base) => (member.size, base),
+        Route::Kernel(_) | Route::Served => (0, 0),
     };
     put("size", size, bytes as MPI_Aint)?;
     disp_unit.put("disp_unit", member.disp_unit as MPI_Count)?;

@@ -4,7 +4,7 @@ use super::number::{BrainFloat, Complex, Half, Number};
 use super::Predefined::{self, *};
 use crate::datatype::named::{Basic, Pair};
 
-/// From, into, how many elements: both have as many, which may be unaligned, without an overlap.
+/// `from`, `into`, and the number of elements of each. They may be unaligned, but do not overlap.
 pub type Kernel = unsafe fn(*const u8, *mut u8, usize);
 
 /// # Safety
@@ -19,7 +19,7 @@ unsafe fn each<T: Copy>(from: *const u8, into: *mut u8, count: usize, f: impl Fn
 
 macro_rules! kernel {
     ($kind:ty, $f:expr) => {
-        // SAFETY: whoever calls a kernel promises what `each` wants.
+        // SAFETY: the caller of a kernel promises what `each` demands.
         Some(|from, into, count| unsafe { each::<$kind>(from, into, count, $f) })
     };
 }
@@ -70,12 +70,12 @@ fn complex<T: Number>(op: Predefined) -> Option<Kernel> {
     }
 }
 
-/// Value and index, as C lays out a struct of the two.
+/// Value and index, in C's layout of a struct.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Located<V, I>(V, I);
 
-/// The larger or smaller value; of two that are the same, the one with the smaller index.
+/// The larger or smaller value; of equal ones, the one with the smaller index.
 fn located<V: Number, I: Number>(op: Predefined) -> Option<Kernel> {
     type One<V, I> = Located<V, I>;
     fn first<V: Number, I: Number>(a: One<V, I>, b: One<V, I>) -> One<V, I> {
@@ -104,7 +104,7 @@ fn located<V: Number, I: Number>(op: Predefined) -> Option<Kernel> {
     }
 }
 
-/// The loop for an operation on elements of this kind, if there is such an operation.
+/// The loop for an operation on elements of this kind, if the operation is defined for them.
 pub fn find(op: Predefined, basic: Basic) -> Option<Kernel> {
     match basic {
         Basic::Signed(1) => integer!(i8, op),
@@ -154,7 +154,7 @@ fn wide(op: Predefined, basic: Basic) -> Option<Kernel> {
     }
 }
 
-/// Elsewhere these are other types.
+/// On other processors these are other types.
 #[cfg(not(target_arch = "x86_64"))]
 fn wide(_op: Predefined, _basic: Basic) -> Option<Kernel> {
     None

@@ -1,4 +1,4 @@
-//! Reduction operations: the predefined ones, and those that the program makes.
+//! Reduction operations: predefined and user-defined.
 
 mod kernels;
 mod number;
@@ -47,7 +47,7 @@ const PREDEFINED: [(MPI_Op, Predefined, &str); 12] = [
     (MPI_MAXLOC, Predefined::Maxloc, "MPI_MAXLOC"),
 ];
 
-/// A function of the program, as MPI_Op_create or MPI_Op_create_c was given it.
+/// The user's function, from MPI_Op_create or MPI_Op_create_c.
 #[derive(Clone, Copy)]
 pub enum Function {
     Small(MPI_User_function),
@@ -70,7 +70,7 @@ pub enum Op {
 static MADE: Table<Made> = Table::new(0x9800_0000);
 
 impl Op {
-    /// Whether operands may change places; if not, they are combined in the order of the ranks.
+    /// True if the operands' order does not matter; otherwise they are combined in rank order.
     pub fn commutes(&self) -> bool {
         match self {
             Op::Predefined(..) => true,
@@ -78,29 +78,28 @@ impl Op {
         }
     }
 
-    /// Refuse a datatype that this operation does not know.
+    /// Refuse a datatype for which this operation is not defined.
     pub fn check(&self, datatype: &Datatype) -> Answer {
         self.kernel(datatype).map(|_| ())
     }
 
-    /// The predefined loop for this datatype; none for an operation that the program made.
+    /// The predefined loop for this datatype; None for a user-defined operation.
     pub fn kernel(&self, datatype: &Datatype) -> Answer<Option<Kernel>> {
         let Op::Predefined(op, name) = self else { return Ok(None) };
         match datatype.basic.and_then(|basic| kernels::find(*op, basic)) {
             Some(kernel) => Ok(Some(kernel)),
             None => {
                 let text = format!(
-                    "{name} does not work on {}; use a datatype that it is defined for, or an \
-                     operation of your own (MPI_Op_create)",
-                    datatype.told()
+                    "{name} is not defined for {}; use another datatype, or define an operation \
+                    (MPI_Op_create)",
+                    datatype.label()
                 );
                 Err(fail(MPI_ERR_OP, text))
             }
         }
     }
 
-    /// `into[i] = from[i] op into[i]` for `count` items. The handle is what the program's own
-    /// function is called with.
+    /// `into[i] = from[i] op into[i]` for `count` items. A user-defined operation gets `handle`.
     ///
     /// # Safety
     /// Both have `count` items and do not overlap.
@@ -119,7 +118,7 @@ impl Op {
             kernel(from.cast(), into.cast(), count);
             return Ok(());
         }
-        let Op::Made(made) = self else { unreachable!("what is predefined has a loop") };
+        let Op::Made(made) = self else { unreachable!("a predefined operation has a loop") };
         made.function.call(from, into, count, datatype, handle);
         Ok(())
     }
@@ -127,7 +126,7 @@ impl Op {
 
 impl Function {
     /// # Safety
-    /// As of `combine`.
+    /// As for `combine`.
     unsafe fn call(
         self,
         from: *const c_void,
@@ -139,7 +138,7 @@ impl Function {
         let from = from.cast_mut();
         match self {
             Function::Small(function) => {
-                // It counts with an int; a part of a collective may be longer.
+                // Its count is an int; a block of a collective may be longer.
                 const MOST: usize = c_int::MAX as usize;
                 let function = function.expect("checked when it was given");
                 for first in (0..count).step_by(MOST) {
@@ -180,18 +179,19 @@ fn wrong(handle: MPI_Op) -> crate::errors::Failure {
         MPI_REPLACE | MPI_NO_OP => {
             "argument op is MPI_REPLACE or MPI_NO_OP, which are for windows only".into()
         }
-        _ => format!("argument op ({handle:#010x}) is no operation, or one that was freed"),
+        _ => format!("argument op ({handle:#010x}) is not an operation, or was freed"),
     };
     fail(MPI_ERR_OP, text)
 }
 
-/// The loop of a predefined operation on such elements, for accumulating into windows.
+/// The loop of a predefined operation on such elements, for accumulate operations on windows.
 pub fn kernel(handle: MPI_Op, element: Basic) -> Answer<Kernel> {
     let op = get(handle)?;
     let found = match op {
         Op::Predefined(op, _) => kernels::find(op, element),
         Op::Made(_) => {
-            let text = "argument op was made with MPI_Op_create; windows take the predefined ones";
+            let text = "argument op was made with MPI_Op_create; windows accept predefined \
+                operations only";
             return Err(fail(MPI_ERR_OP, text));
         }
     };
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(datatype.extent as usize, size_of::<T>(), "the test's own mistake");
         let mut result = into.to_vec();
         let (from, to) = (from.as_ptr().cast(), result.as_mut_ptr().cast());
-        // SAFETY: both are slices of the same length, of elements of this datatype's size.
+        // SAFETY: both are slices of the same length, with elements of this datatype's size.
         unsafe { get(op).unwrap().combine(from, to, into.len(), &datatype, handle).unwrap() };
         result
     }
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_same_values_the_smaller_index_is_taken() {
+    fn equal_values_keep_the_smaller_index() {
         #[derive(Clone, Copy, Debug, PartialEq)]
         #[repr(C)]
         struct DoubleInt(f64, i32);
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_operation_is_not_defined_for_is_refused_by_name() {
+    fn a_datatype_without_the_operation_is_refused_by_name() {
         for (op, datatype, name) in [
             (MPI_SUM, MPI_BYTE, "MPI_BYTE"),
             (MPI_MAX, MPI_C_DOUBLE_COMPLEX, "MPI_C_DOUBLE_COMPLEX"),
@@ -293,33 +293,33 @@ mod tests {
     }
 
     #[test]
-    fn every_predefined_operation_knows_the_datatypes_that_the_standard_gives_it() {
+    fn every_predefined_operation_supports_the_standards_datatypes() {
         let integers = [MPI_CHAR, MPI_LONG, MPI_UNSIGNED_SHORT, MPI_INTEGER, MPI_AINT, MPI_COUNT];
         let floats = [MPI_FLOAT, MPI_DOUBLE, MPI_LONG_DOUBLE, MPI_REAL8];
         let complex = [MPI_COMPLEX, MPI_C_LONG_DOUBLE_COMPLEX, MPI_CXX_FLOAT_COMPLEX];
         let pairs = [MPI_LONG_INT, MPI_LONG_DOUBLE_INT, MPI_2REAL, MPI_2DOUBLE_PRECISION];
-        let knows = |op: MPI_Op, handles: &[MPI_Datatype]| {
+        let supports = |op: MPI_Op, handles: &[MPI_Datatype]| {
             for handle in handles {
                 get(op).unwrap().check(&datatype::get(*handle).unwrap()).unwrap();
             }
         };
         for op in [MPI_MAX, MPI_MIN, MPI_SUM, MPI_PROD] {
-            knows(op, &integers);
-            knows(op, &floats);
+            supports(op, &integers);
+            supports(op, &floats);
         }
         for op in [MPI_SUM, MPI_PROD] {
-            knows(op, &complex);
+            supports(op, &complex);
         }
         for op in [MPI_LAND, MPI_LOR, MPI_LXOR] {
-            knows(op, &integers);
-            knows(op, &[MPI_LOGICAL, MPI_C_BOOL]);
+            supports(op, &integers);
+            supports(op, &[MPI_LOGICAL, MPI_C_BOOL]);
         }
         for op in [MPI_BAND, MPI_BOR, MPI_BXOR] {
-            knows(op, &integers);
-            knows(op, &[MPI_BYTE]);
+            supports(op, &integers);
+            supports(op, &[MPI_BYTE]);
         }
         for op in [MPI_MINLOC, MPI_MAXLOC] {
-            knows(op, &pairs);
+            supports(op, &pairs);
         }
     }
 }

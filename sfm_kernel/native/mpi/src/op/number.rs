@@ -1,4 +1,4 @@
-//! What reductions do with one element: numbers of C and Fortran, and complex ones.
+//! Arithmetic on single elements: the numbers of C and Fortran, and complex ones.
 
 pub trait Number: Copy {
     const ONE: Self;
@@ -6,7 +6,7 @@ pub trait Number: Copy {
     fn plus(self, other: Self) -> Self;
     fn minus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
-    /// False where the two have no order (not a number).
+    /// False if the two have no order (not a number).
     fn is_less(self, other: Self) -> bool;
     fn is_zero(self) -> bool;
 }
@@ -16,7 +16,7 @@ macro_rules! integers {
         impl Number for $kind {
             const ONE: Self = 1;
             const ZERO: Self = 0;
-            // As the machine does it: an overflow wraps.
+            // As in the processor: an overflow wraps.
             fn plus(self, other: Self) -> Self { self.wrapping_add(other) }
             fn minus(self, other: Self) -> Self { self.wrapping_sub(other) }
             fn times(self, other: Self) -> Self { self.wrapping_mul(other) }
@@ -44,7 +44,7 @@ macro_rules! floats {
 
 floats!(f32 f64);
 
-/// Real and imaginary part, as C and Fortran lay them out. It has no order.
+/// Real and imaginary part, in the layout of C and Fortran. Complex numbers have no order.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Complex<T>(pub T, pub T);
@@ -60,7 +60,7 @@ impl<T: Number> Complex<T> {
     }
 }
 
-/// Half precision of IEEE 754: computed with as a `float`, and rounded to the nearest, then even.
+/// IEEE 754 half precision: computed as `float`, and rounded to nearest, ties to even.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Half(u16);
@@ -81,11 +81,11 @@ impl From<f32> for Half {
     fn from(value: f32) -> Half {
         let (bits, sign) = (value.to_bits() & 0x7fff_ffff, (value.to_bits() >> 16 & 0x8000) as u16);
         let size = if bits > 0x7f80_0000 {
-            0x7e00 // no number
+            0x7e00 // not a number
         } else if bits >= 0x477f_f000 {
-            0x7c00 // what is nearer to infinity than to the largest
+            0x7c00 // nearer to infinity than to the largest number
         } else if bits < 0x3880_0000 {
-            // Without a leading one: the unit of the last place is 2^-24.
+            // Without a leading one: the unit of the last digit is 2^-24.
             (value.abs() * 2_f32.powi(24)).round_ties_even() as u16
         } else {
             let down = bits - (112 << 23);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_between_two_halves_goes_to_the_nearest() {
+    fn floats_between_two_halves_round_to_the_nearest() {
         let half = |value: f32| Half::from(value).0;
         assert_eq!((half(1.0 + 0.000_48), half(1.0 + 0.000_49)), (0x3c00, 0x3c01));
         assert_eq!((half(65519.0), half(65520.0), half(-1e9)), (0x7bff, 0x7c00, 0xfc00));

@@ -4,7 +4,7 @@ use std::arch::x86_64::__m128i;
 
 use super::number::Number;
 
-/// `long double` of x86: 80 bits in 16 bytes. Rust has no such type; the machine does.
+/// `long double` of x86: 80 bits in 16 bytes. The processor has it, but Rust has no such type.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
 pub struct LongDouble([u8; 16]);
@@ -12,8 +12,8 @@ pub struct LongDouble([u8; 16]);
 macro_rules! x87 {
     ($instruction:literal, $left:expr, $right:expr) => {{
         let mut result = LongDouble::ZERO;
-        // SAFETY: reads and writes ten bytes of three values of sixteen; the stack of the x87,
-        // all of which is named, is left as it was.
+        // SAFETY: reads and writes ten bytes of three values of sixteen; the x87 stack, all of
+        // which is declared, is restored.
         unsafe {
             std::arch::asm!(
                 "fld tbyte ptr [{left}]",
@@ -33,7 +33,7 @@ macro_rules! x87 {
 }
 
 impl Number for LongDouble {
-    // The leading bit of the mantissa is written out, and the exponent is biased by 0x3fff.
+    // The leading bit of the mantissa is explicit, and the exponent is biased by 0x3fff.
     const ONE: Self = LongDouble([0, 0, 0, 0, 0, 0, 0, 0x80, 0xff, 0x3f, 0, 0, 0, 0, 0, 0]);
     const ZERO: Self = LongDouble([0; 16]);
 
@@ -51,7 +51,7 @@ impl Number for LongDouble {
 
     fn is_less(self, other: Self) -> bool {
         let above: u8;
-        // SAFETY: as above; it compares `other`, which is on top, with `self`.
+        // SAFETY: as above; it compares `other`, on top of the stack, with `self`.
         unsafe {
             std::arch::asm!(
                 "fld tbyte ptr [{left}]",
@@ -75,12 +75,12 @@ impl Number for LongDouble {
     }
 }
 
-/// Quadruple precision, which is computed by functions that come with the compiler.
+/// Quadruple precision, computed by functions of the compiler's runtime.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Quad(__m128i);
 
-// Declared without their arguments: Rust has no type that is passed as C's `_Float128` is.
+// Declared without their arguments: Rust has no type that is passed like C's `_Float128`.
 extern "C" {
     fn __addtf3();
     fn __subtf3();
@@ -89,10 +89,10 @@ extern "C" {
     fn __eqtf2();
 }
 
-/// Call one of two numbers; `$result` is what it leaves.
+/// Call a function of two numbers; `$result` receives its result.
 macro_rules! call {
     ($function:ident($left:expr, $right:expr), $($result:tt)*) => {
-        // SAFETY: a C function of two values of sixteen bytes, which are passed in xmm0 and xmm1.
+        // SAFETY: a C function of two values of sixteen bytes, passed in xmm0 and xmm1.
         unsafe {
             std::arch::asm!(
                 "call {function}",
@@ -124,7 +124,7 @@ macro_rules! comparison {
 
 impl Quad {
     const fn of(bits: u128) -> Quad {
-        // SAFETY: both are sixteen bytes, of which any are allowed.
+        // SAFETY: both are sixteen bytes, for which any value is valid.
         Quad(unsafe { std::mem::transmute::<u128, __m128i>(bits) })
     }
 }

@@ -1,4 +1,4 @@
-//! Control variables: the engine's limits, which can be changed, and facts about it.
+//! Control variables: the engine's limits, which can be changed, and constants.
 
 use std::ops::RangeInclusive;
 
@@ -19,7 +19,7 @@ pub struct Variable {
 }
 
 pub enum Value {
-    /// Bytes, from the smallest to the largest that it may be.
+    /// Bytes, and the range of valid values.
     Limit(&'static Limit, RangeInclusive<usize>),
     Number(c_int, Option<Of>),
     Text(fn() -> String),
@@ -40,36 +40,35 @@ const FACT: Variable =
 pub static ALL: [Variable; 8] = [
     Variable {
         name: "offer_from",
-        about:
-            "messages of so many bytes are offered, and fetched by their receiver; smaller ones \
-                are sent with their bytes",
+        about: "messages of at least this many bytes are offered, and fetched by their receiver; \
+            smaller ones carry their bytes",
         // The ring has room for twice as much.
         value: Limit(&limits::OFFER_FROM, 1..=128 << 10),
         ..LIMIT
     },
     Variable {
         name: "help_from",
-        about: "messages of so many bytes are copied by their sender, too, while it waits",
+        about: "the sender helps to copy messages of at least this many bytes while it waits",
         value: Limit(&limits::HELP_FROM, 1..=usize::MAX),
         ..LIMIT
     },
     Variable {
         name: "buffering",
-        about: "bytes that another process may have from this one without having received them; \
-                sends beyond that wait; with 0 each waits until its receive has begun",
+        about: "bytes that this process may have sent to another without their being received; \
+            sends beyond that wait; with 0 each send waits until its receive has begun",
         value: Limit(&limits::BUFFERING, 0..=usize::MAX),
         ..LIMIT
     },
     Variable {
         name: "pouring",
-        about: "bytes of a large message that may be on their way, where the kernel does not let \
-                its receiver fetch them",
+        about: "bytes of a large message that may be in transit, if the kernel does not let its \
+            receiver fetch them",
         value: Limit(&limits::POURING, 1..=usize::MAX),
         ..LIMIT
     },
     Variable {
         name: "thread_level",
-        about: "the most that MPI_Init_thread provides",
+        about: "the highest level that MPI_Init_thread provides",
         value: Number(MPI_THREAD_MULTIPLE, Some(Of::ThreadLevel)),
         ..FACT
     },
@@ -81,7 +80,7 @@ pub static ALL: [Variable; 8] = [
     },
     Variable {
         name: "library_version",
-        about: "what MPI_Get_library_version says",
+        about: "the text of MPI_Get_library_version",
         value: Text(crate::functions::environment::library_version),
         ..FACT
     },
@@ -113,7 +112,7 @@ impl Variable {
 
 pub struct Handle {
     variable: &'static Variable,
-    /// A text as it was when the handle was made, which told its length.
+    /// The text at the creation of the handle, which returned its length.
     text: String,
 }
 
@@ -123,7 +122,7 @@ pub fn clear() {
     HANDLES.clear();
 }
 
-/// A handle, and how many elements its value has.
+/// Make a handle; returns it and the number of elements of its value.
 pub fn open(variable: &'static Variable) -> (MPI_T_cvar_handle, c_int) {
     let text = match &variable.value {
         Text(text) => text(),
@@ -137,7 +136,7 @@ pub fn open(variable: &'static Variable) -> (MPI_T_cvar_handle, c_int) {
 }
 
 fn wrong() -> crate::errors::Failure {
-    let text = "argument handle is no handle of a control variable, or one that was freed";
+    let text = "argument handle is not a handle of a control variable, or was freed";
     fail(MPI_T_ERR_INVALID_HANDLE, text)
 }
 
@@ -145,10 +144,10 @@ pub fn close(handle: MPI_T_cvar_handle) -> Answer {
     HANDLES.remove(handle).map(|_| ()).ok_or_else(wrong)
 }
 
-/// Write the value where the tool wants it.
+/// Write the value to the tool's memory.
 ///
 /// # Safety
-/// There is room for as many elements as `open` has said.
+/// There is room for as many elements as `open` has returned.
 pub unsafe fn read(handle: MPI_T_cvar_handle, to: *mut c_void) -> Answer {
     let handle = HANDLES.get(handle).ok_or_else(wrong)?;
     match &handle.variable.value {
@@ -171,7 +170,10 @@ pub unsafe fn write(handle: MPI_T_cvar_handle, from: *const c_void) -> Answer {
     let handle = HANDLES.get(handle).ok_or_else(wrong)?;
     let Variable { name, value, .. } = handle.variable;
     let Limit(limit, range) = value else {
-        return Err(fail(MPI_T_ERR_CVAR_SET_NEVER, format!("{name} is a fact, and cannot be set")));
+        return Err(fail(
+            MPI_T_ERR_CVAR_SET_NEVER,
+            format!("{name} is constant, and cannot be set"),
+        ));
     };
     let bytes = from.cast::<usize>().read_unaligned();
     if !range.contains(&bytes) {

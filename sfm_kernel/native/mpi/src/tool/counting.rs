@@ -1,4 +1,4 @@
-//! What is counted while a tool looks. While none does, a message pays one look at a number.
+//! Counters, which run while a tool needs them. Otherwise a message pays for reading one number.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -11,7 +11,7 @@ use super::events::{self, Happened};
 use crate::comm::Comm;
 use crate::engine::{self, Note, To};
 
-/// Handles of tools that need it.
+/// The number of tool handles that need the counters.
 static WATCHES: AtomicUsize = AtomicUsize::new(0);
 
 #[inline]
@@ -19,7 +19,7 @@ pub fn is_on() -> bool {
     WATCHES.load(Relaxed) > 0
 }
 
-/// Counting goes on as long as this lives.
+/// Keeps the counters running as long as it lives.
 pub struct Watch(());
 
 impl Watch {
@@ -49,7 +49,7 @@ impl Amount {
     }
 }
 
-/// What went between this process and another.
+/// The messages between this process and another.
 #[derive(Clone, Copy, Default)]
 pub struct Flow {
     pub sent: Amount,
@@ -66,14 +66,14 @@ fn flows<T>(use_: impl FnOnce(&mut BTreeMap<(u64, usize), Flow>) -> T) -> T {
     use_(&mut FLOWS.lock().expect("no panic under the lock"))
 }
 
-/// A message goes, or waits to go.
+/// Count a message that is sent, or waits to be sent.
 #[cold]
 pub fn sent(to: &To, bytes: usize) {
     flows(|all| all.entry((to.context, to.rank)).or_default().sent.add(bytes));
     events::raise(Happened::Sent, to.context, to.rank, to.tag, bytes);
 }
 
-/// A receive has its message. Perhaps under the lock of the core's queue.
+/// Count a message that a receive has got. The caller may hold the lock of the core's queue.
 #[cold]
 pub fn received(envelope: &Envelope, bytes: usize) {
     let (context, rank) = (envelope.context, Note::of(envelope).rank);
@@ -81,13 +81,13 @@ pub fn received(envelope: &Envelope, bytes: usize) {
     events::raise(Happened::Received, context, rank, envelope.tag as i32, bytes);
 }
 
-/// A collective call begins.
+/// Count a collective call.
 #[cold]
 pub fn collective() {
     COLLECTIVES.fetch_add(1, Relaxed);
 }
 
-/// A call had to wait.
+/// Count a call that had to wait.
 #[cold]
 pub fn waited(time: Duration) {
     WAITS.fetch_add(1, Relaxed);
@@ -98,12 +98,12 @@ pub fn collectives() -> u64 {
     COLLECTIVES.load(Relaxed)
 }
 
-/// How often, and for how many nanoseconds in all.
+/// The number of waits, and their total in nanoseconds.
 pub fn waits() -> (u64, u64) {
     (WAITS.load(Relaxed), NANOSECONDS_WAITED.load(Relaxed))
 }
 
-/// The program's messages on a communicator, by the ranks of those they went to or came from.
+/// The program's messages on a communicator, by the rank of the other process.
 pub fn of_comm(comm: &Comm) -> Vec<Flow> {
     let context = engine::messages(comm.context);
     let members = &comm.peers().members;
@@ -113,12 +113,12 @@ pub fn of_comm(comm: &Comm) -> Vec<Flow> {
     })
 }
 
-/// All messages of the program, or all that its collectives have sent and received.
+/// The sum of all messages of the program, or of all messages of its collectives.
 pub fn in_all(of_collectives: bool) -> Flow {
     let mut sum = Flow::default();
     flows(|all| {
-        let wanted = |context: u64| (context & LIBRARY != 0) == of_collectives;
-        for (_, flow) in all.iter().filter(|((context, _), _)| wanted(*context)) {
+        let counts = |context: u64| (context & LIBRARY != 0) == of_collectives;
+        for (_, flow) in all.iter().filter(|((context, _), _)| counts(*context)) {
             for (sum, one) in [(&mut sum.sent, flow.sent), (&mut sum.received, flow.received)] {
                 sum.messages += one.messages;
                 sum.bytes += one.bytes;

@@ -1,4 +1,4 @@
-//! Enumerations: variables whose numbers have names.
+//! Enumerations: variables whose values have names.
 
 use sfm_native::segment::Doing;
 
@@ -35,16 +35,16 @@ fn thread_levels() -> Vec<(c_int, &'static str)> {
     ]
 }
 
-/// The handle of an enumeration: its place, from 1 on.
+/// The handle of an enumeration: its index, from 1 on.
 pub fn handle(of: Option<Of>) -> MPI_T_enum {
     of.map_or(0, |of| of as usize + 1) as MPI_T_enum
 }
 
 pub fn get(handle: MPI_T_enum) -> Answer<&'static Enumeration> {
-    (handle as usize).checked_sub(1).and_then(|place| ALL.get(place)).ok_or_else(|| {
+    (handle as usize).checked_sub(1).and_then(|index| ALL.get(index)).ok_or_else(|| {
         let text =
-            "argument enumtype is no enumeration that a variable has; MPI_T_ENUM_NULL means \
-                    that the variable has none";
+            "argument enumtype is not the enumeration of any variable; MPI_T_ENUM_NULL means \
+            that the variable has none";
         fail(MPI_T_ERR_INVALID_HANDLE, text)
     })
 }

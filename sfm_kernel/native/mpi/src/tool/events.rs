@@ -1,8 +1,8 @@
-//! Events: a tool's functions are called for each message that was sent or received.
+//! Events: a tool's callbacks run for each message that was sent or received.
 //!
-//! Messages come under locks, and in any thread. So an event is noted where it happens, with its
-//! time, and told by the next one who moves everything on, outside of all locks: there a tool may do
-//! anything. Where more is noted than is told, the rest is dropped, and the tool hears how many.
+//! Messages arrive under locks, and in any thread. So an event is queued with its time, and the
+//! next `advance` delivers it outside all locks, where a tool may call anything. If the queue is
+//! full, events are dropped, and the tool gets their number.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -25,22 +25,27 @@ pub enum Happened {
 
 /// Name and description; the elements of both are rank, tag and bytes.
 pub const ALL: [(Happened, &str, &str); 2] = [
-    (Happened::Sent, "message_sent", "the program has sent a message: to whom, its tag, its bytes"),
+    (
+        Happened::Sent,
+        "message_sent",
+        "the program has sent a message: its destination, tag and \
+        bytes",
+    ),
     (
         Happened::Received,
         "message_received",
-        "the program has received a message: of whom, its tag, its bytes",
+        "the program has received a message: its source, tag and bytes",
     ),
 ];
 pub const ELEMENTS: [(MPI_Datatype, MPI_Aint); 3] =
     [(MPI_INT, 0), (MPI_INT, 4), (MPI_UNSIGNED_LONG_LONG, 8)];
-/// Where events come from: the one source there is.
+/// Name and description of the only source of events.
 pub const SOURCE: (&str, &str) = ("engine", "messages; its clock is the machine's monotonic one");
 pub const TICKS_PER_SECOND: MPI_Count = 1_000_000_000;
-/// So many events of a registration may wait to be told.
+/// The largest number of events in a registration's queue.
 const MOST: usize = 4096;
 
-/// What an event says, as MPI_T_event_copy copies it.
+/// The data of an event, as MPI_T_event_copy copies it.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Data {
@@ -68,7 +73,7 @@ pub struct Registration {
 
 #[derive(Default)]
 struct State {
-    /// By the safety that each promises.
+    /// By the level of safety that each promises.
     callbacks: [Option<Callback>; 4],
     dropped_handler: MPI_T_event_dropped_cb_function,
     waiting: VecDeque<Instance>,
@@ -78,8 +83,8 @@ struct State {
 
 static REGISTRATIONS: Registry<Registration> = Registry::new();
 static INSTANCES: Registry<Instance> = Registry::new();
-/// Held by the one who tells.
-static TELLING: Mutex<()> = Mutex::new(());
+/// Held by the thread that delivers events.
+static DELIVERING: Mutex<()> = Mutex::new(());
 
 impl Registration {
     fn state(&self) -> MutexGuard<'_, State> {
@@ -97,7 +102,7 @@ pub fn open(what: Happened, scope: Scope) -> MPI_T_event_registration {
 
 pub fn get(handle: MPI_T_event_registration) -> Answer<Arc<Registration>> {
     REGISTRATIONS.get(handle).ok_or_else(|| {
-        let text = "argument event_registration is no registration, or one that was freed";
+        let text = "argument event_registration is not a registration, or was freed";
         fail(MPI_T_ERR_INVALID_HANDLE, text)
     })
 }
@@ -105,21 +110,22 @@ pub fn get(handle: MPI_T_event_registration) -> Answer<Arc<Registration>> {
 pub fn instance(handle: MPI_T_event_instance) -> Answer<Arc<Instance>> {
     INSTANCES.get(handle).ok_or_else(|| {
         let text =
-            "argument event_instance is no event: each lasts as long as the call that tells it";
+            "argument event_instance is not an event: each lasts as long as the callback that \
+            gets it";
         fail(MPI_T_ERR_INVALID_HANDLE, text)
     })
 }
 
-/// The end of a registration; the tool is told when nothing more comes.
+/// Free a registration; the tool's callback runs when no more events will come.
 pub unsafe fn close(
     handle: MPI_T_event_registration,
     user_data: *mut c_void,
-    told: MPI_T_event_free_cb_function,
+    callback: MPI_T_event_free_cb_function,
 ) -> Answer {
     get(handle)?;
     REGISTRATIONS.remove(handle);
-    if let Some(told) = told {
-        kept(|| told(handle, MPI_T_CB_REQUIRE_NONE, user_data));
+    if let Some(callback) = callback {
+        kept(|| callback(handle, MPI_T_CB_REQUIRE_NONE, user_data));
     }
     Ok(())
 }
@@ -137,7 +143,7 @@ fn safety(level: MPI_T_cb_safety) -> Answer<usize> {
     })
 }
 
-/// Whether the registration has a function of this safety.
+/// Err if the registration has no callback of this safety level.
 pub fn has_callback(handle: MPI_T_event_registration, level: MPI_T_cb_safety) -> Answer {
     let (registration, level) = (get(handle)?, safety(level)?);
     let has = registration.state().callbacks[level].is_some();
@@ -148,7 +154,7 @@ fn no_callback() -> Failure {
     fail(MPI_T_ERR_INVALID, "the registration has no callback of this safety")
 }
 
-/// Set the function that is called, or none.
+/// Set or remove the callback.
 pub fn set_callback(
     handle: MPI_T_event_registration,
     level: MPI_T_cb_safety,
@@ -159,9 +165,9 @@ pub fn set_callback(
     let mut state = registration.state();
     let callback = Callback { function, user_data: user_data as usize };
     state.callbacks[level] = function.is_some().then_some(callback);
-    let is_wanted = state.callbacks.iter().any(Option::is_some);
-    if is_wanted != state.watch.is_some() {
-        state.watch = is_wanted.then(Watch::new);
+    let is_needed = state.callbacks.iter().any(Option::is_some);
+    if is_needed != state.watch.is_some() {
+        state.watch = is_needed.then(Watch::new);
     }
     Ok(())
 }
@@ -174,15 +180,15 @@ pub fn set_dropped_handler(
     Ok(())
 }
 
-/// Now, by the source's clock.
+/// The time by the source's clock.
 pub fn now() -> MPI_Count {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a place of ours; the clock exists.
+    // SAFETY: a variable of ours; the clock exists.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
     time.tv_sec * TICKS_PER_SECOND + time.tv_nsec
 }
 
-/// Something has happened on a context, with a process of the world.
+/// Queue an event on a context, with a process of the world.
 pub fn raise(what: Happened, context: u64, rank: usize, tag: c_int, bytes: usize) {
     if context & LIBRARY != 0 {
         return;
@@ -195,7 +201,7 @@ pub fn raise(what: Happened, context: u64, rank: usize, tag: c_int, bytes: usize
         else {
             continue;
         };
-        let place = comm.peers().members.iter().position(|member| *member as usize == rank);
+        let index = comm.peers().members.iter().position(|member| *member as usize == rank);
         let mut state = one.state();
         if state.watch.is_none() {
             continue;
@@ -204,15 +210,15 @@ pub fn raise(what: Happened, context: u64, rank: usize, tag: c_int, bytes: usize
             state.dropped += 1;
             continue;
         }
-        let rank = place.map_or(MPI_PROC_NULL, |place| place as c_int);
+        let rank = index.map_or(MPI_PROC_NULL, |index| index as c_int);
         let data = Data { rank, tag, bytes: bytes as u64 };
         state.waiting.push_back(Instance { time: now(), data });
     }
 }
 
-/// Call the tools' functions for what has happened. Whoever is called may call MPI again.
-pub fn tell() {
-    let Ok(_telling) = TELLING.try_lock() else { return };
+/// Deliver the queued events to the tools' callbacks, which may call MPI.
+pub fn deliver() {
+    let Ok(_delivering) = DELIVERING.try_lock() else { return };
     for (handle, one) in REGISTRATIONS.all() {
         let handle = handle as MPI_T_event_registration;
         loop {
@@ -220,7 +226,7 @@ pub fn tell() {
                 let mut state = one.state();
                 let dropped = std::mem::take(&mut state.dropped);
                 let dropped = state.dropped_handler.filter(|_| dropped > 0).map(|to| (to, dropped));
-                // The one that promises least: here it may do anything.
+                // The one with the fewest promises: here it may call anything.
                 let callback = state.callbacks.iter().flatten().next().copied();
                 let instance = state.waiting.pop_front();
                 (dropped, callback.zip(instance))

@@ -1,17 +1,18 @@
-//! The tool information interface, MPI_T: what observers know of this process, as variables of MPI.
+//! The tool information interface, MPI_T: the facts that observers see of this process, as
+//! variables of MPI.
 //!
 //! ```text
-//! registry     handles that tools get: sessions, and what is in them
-//! control      control variables: the engine's limits, and facts about it
-//! performance  performance variables: what each is, and how it is read
-//! sessions     handles of performance variables: started, stopped, set back
-//! counting     what is counted while a tool looks, and costs nothing else
-//! events       messages, told to a tool when they have been sent or received
+//! registry     handles for tools: sessions, and their contents
+//! control      control variables: the engine's limits, and constants
+//! performance  performance variables: their descriptions, and how each is read
+//! sessions     handles of performance variables: start, stop, reset
+//! counting     counters, which run only while a tool needs them
+//! events       callbacks for messages that were sent or received
 //! categories, enums, texts
 //! ```
 //!
-//! Tools may come before MPI_Init and stay after MPI_Finalize; then all that is counted is zero.
-//! Errors of this interface are returned, and no error handler hears of them.
+//! Tools may start before MPI_Init and remain after MPI_Finalize; then all counters are zero.
+//! Errors of this interface are returned, and no error handler is called.
 
 pub mod categories;
 pub mod control;
@@ -29,7 +30,7 @@ use crate::comm::{self, Comm};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 
-/// How often MPI_T_init_thread was called that MPI_T_finalize has not yet answered.
+/// Calls of MPI_T_init_thread that MPI_T_finalize has not matched yet.
 static USERS: Mutex<u32> = Mutex::new(0);
 
 fn users() -> std::sync::MutexGuard<'static, u32> {
@@ -40,7 +41,7 @@ pub fn start() {
     *users() += 1;
 }
 
-/// One user less; after the last one all sessions and handles are gone.
+/// Match one MPI_T_init_thread; the last call removes all sessions and handles.
 pub fn finish() {
     let mut users = users();
     *users -= 1;
@@ -51,14 +52,13 @@ pub fn finish() {
     }
 }
 
-/// What each function of this interface does: look whether it was initialized, and return the
-/// error's code.
+/// Run a function of this interface: check that it was initialized, and return the error code.
 pub fn answer(function: &str, call: impl FnOnce() -> Answer) -> c_int {
     let started = function == "MPI_T_init_thread" || *users() > 0;
     let done = match started {
         true => call(),
         false => {
-            let text = "MPI_T_init_thread was not called, or as often MPI_T_finalize";
+            let text = "MPI_T_init_thread was not called, or MPI_T_finalize has matched each call";
             Err(fail(MPI_T_ERR_NOT_INITIALIZED, text))
         }
     };
@@ -66,7 +66,7 @@ pub fn answer(function: &str, call: impl FnOnce() -> Answer) -> c_int {
         Ok(()) => MPI_SUCCESS,
         Err(mut failure) => {
             if !crate::classes::name(failure.code).starts_with("MPI_T_") {
-                failure.code = MPI_T_ERR_INVALID; // of a check that other functions share
+                failure.code = MPI_T_ERR_INVALID; // a check shared with other functions has failed
             }
             failure.note(function);
             failure.code
@@ -74,16 +74,15 @@ pub fn answer(function: &str, call: impl FnOnce() -> Answer) -> c_int {
     }
 }
 
-/// One of a kind of things that are counted from 0.
+/// The entry with this index, counted from 0.
 pub fn nth<'a, T>(all: &'a [T], index: c_int, what: &str) -> Answer<&'a T> {
     usize::try_from(index).ok().and_then(|index| all.get(index)).ok_or_else(|| {
-        let text =
-            format!("there is no {what} {index}: they are counted from 0 to {}", all.len() - 1);
+        let text = format!("there is no {what} {index}: indices are 0 to {}", all.len() - 1);
         fail(MPI_T_ERR_INVALID_INDEX, text)
     })
 }
 
-/// Where a thing of this name stands.
+/// The index of the entry with this name.
 pub fn index_of<T>(all: &[T], is_it: impl Fn(&T) -> bool, what: &str, name: &str) -> Answer<c_int> {
     all.iter()
         .position(is_it)
@@ -91,10 +90,10 @@ pub fn index_of<T>(all: &[T], is_it: impl Fn(&T) -> bool, what: &str, name: &str
         .ok_or_else(|| fail(MPI_T_ERR_INVALID_NAME, format!("no {what} is called {name:?}")))
 }
 
-/// The communicator that a handle or a registration is for; None where it is for none.
+/// The communicator of a handle or a registration; None without one.
 ///
 /// # Safety
-/// `handle` points to what `bind` says.
+/// `handle` points to an object of the kind `bind`.
 pub unsafe fn bound(bind: c_int, handle: *const c_void) -> Answer<Option<std::sync::Arc<Comm>>> {
     if bind == MPI_T_BIND_NO_OBJECT {
         return Ok(None);
@@ -109,9 +108,10 @@ pub unsafe fn bound(bind: c_int, handle: *const c_void) -> Answer<Option<std::sy
     }
 }
 
-/// Everything has been moved on, and somebody looks: what a tool is to hear, and how high levels are.
+/// Called by `advance` while a tool needs the counters: update high-water marks, and deliver
+/// events.
 #[cold]
-pub fn look() {
-    sessions::look();
-    events::tell();
+pub fn update() {
+    sessions::update_high_water();
+    events::deliver();
 }

@@ -1,4 +1,4 @@
-//! Performance variables: what each is, and how it is read.
+//! Performance variables: their descriptions, and how each is read.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
@@ -13,22 +13,22 @@ use crate::comm::Comm;
 use crate::engine::{self, running, Engine};
 use crate::handles::*;
 
-/// How a handle's value comes from what is read.
+/// How a handle's value results from what is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// It is what is read.
+    /// The value that is read.
     Level,
-    /// By how much that has grown while the handle was started.
+    /// The growth while the handle is started.
     Growth,
-    /// The most that it was while the handle was started.
+    /// The maximum while the handle is started.
     Highest,
 }
 
-/// What a value is for the tool.
+/// The type of a value for the tool.
 #[derive(Clone, Copy)]
 pub enum Unit {
     Number,
-    /// Read in nanoseconds, told in seconds.
+    /// Read in nanoseconds, returned in seconds.
     Seconds,
     Item(Of),
 }
@@ -75,25 +75,25 @@ pub static ALL: [Variable; 28] = [
     Variable {
         name: "messages_sent",
         about: "messages that the program has sent, without those of collectives",
-        read: |_| own(|flow| flow.sent.messages),
+        read: |_| total(|flow| flow.sent.messages),
         ..COUNTER
     },
     Variable {
         name: "bytes_sent",
         about: "bytes of the messages that the program has sent",
-        read: |_| own(|flow| flow.sent.bytes),
+        read: |_| total(|flow| flow.sent.bytes),
         ..BYTES
     },
     Variable {
         name: "messages_received",
         about: "messages that the program has received, without those of collectives",
-        read: |_| own(|flow| flow.received.messages),
+        read: |_| total(|flow| flow.received.messages),
         ..COUNTER
     },
     Variable {
         name: "bytes_received",
         about: "bytes of the messages that the program has received",
-        read: |_| own(|flow| flow.received.bytes),
+        read: |_| total(|flow| flow.received.bytes),
         ..BYTES
     },
     Variable {
@@ -137,7 +137,7 @@ pub static ALL: [Variable; 28] = [
     },
     Variable {
         name: "unexpected_messages_highest",
-        about: "the most messages that have been there at a time without a receive",
+        about: "the largest number of messages that were there at a time without a receive",
         class: MPI_T_PVAR_CLASS_HIGHWATERMARK,
         how: How::Highest,
         read: |scope| vec![queued(scope).messages],
@@ -181,14 +181,14 @@ pub static ALL: [Variable; 28] = [
     },
     Variable {
         name: "unanswered_sends",
-        about: "large and synchronous sends whose receiver has not yet said that it has them",
+        about: "large and synchronous sends whose receiver has not answered yet",
         verbosity: MPI_T_VERBOSITY_TUNER_BASIC,
         read: |_| of_engine(|engine| engine.unanswered() as u64),
         ..LEVEL
     },
     Variable {
         name: "state",
-        about: "what the process does: where another thread asks, what it is blocked in",
+        about: "the state of the process; if another thread reads it, the call that blocks",
         category: Category::Waiting,
         class: MPI_T_PVAR_CLASS_STATE,
         unit: Unit::Item(Of::State),
@@ -243,7 +243,7 @@ pub static ALL: [Variable; 28] = [
     },
     Variable {
         name: "packets_sent",
-        about: "packets that went to other processes: messages, and what libraries say about them",
+        about: "packets sent to other processes: messages, and control messages about them",
         read: |_| of_segment(|shared| shared.sent.load(Relaxed)),
         ..PACKETS
     },
@@ -270,8 +270,8 @@ pub static ALL: [Variable; 28] = [
 ];
 
 impl Variable {
-    /// What may be done with a handle: start, stop, reset and write it.
-    pub fn is_kept(&self) -> bool {
+    /// True if a handle can be started, stopped, reset and written.
+    pub fn is_stateful(&self) -> bool {
         self.how != How::Level
     }
 
@@ -299,12 +299,12 @@ impl Variable {
     }
 }
 
-fn own(part: fn(&Flow) -> u64) -> Vec<u64> {
-    vec![part(&counting::in_all(false))]
+fn total(field: fn(&Flow) -> u64) -> Vec<u64> {
+    vec![field(&counting::in_all(false))]
 }
 
-fn each(scope: &Scope, part: fn(&Flow) -> u64) -> Vec<u64> {
-    scope.iter().flat_map(|comm| counting::of_comm(comm)).map(|flow| part(&flow)).collect()
+fn each(scope: &Scope, field: fn(&Flow) -> u64) -> Vec<u64> {
+    scope.iter().flat_map(|comm| counting::of_comm(comm)).map(|flow| field(&flow)).collect()
 }
 
 fn of_engine(read: impl FnOnce(&Engine) -> u64) -> Vec<u64> {
@@ -319,8 +319,7 @@ fn state(shared: &Shared) -> u64 {
     u64::from(shared.doing.0.load(Relaxed))
 }
 
-/// Whether a context has the messages that are asked for: the program's, on the communicator if there
-/// is one.
+/// True if a context has the program's messages, on the communicator if there is one.
 fn is_meant(scope: &Scope, context: u64) -> bool {
     match scope {
         Some(comm) => context == engine::messages(comm.context),

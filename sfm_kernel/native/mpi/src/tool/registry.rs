@@ -1,11 +1,11 @@
-//! Handles that tools get. Each is a number of its own, used once: a freed one stays unknown.
+//! Handles for tools. Each is a number of its own, used once: a freed one stays invalid.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// None is null, or MPI_T_PVAR_ALL_HANDLES.
+/// Neither null nor MPI_T_PVAR_ALL_HANDLES.
 static NEXT: AtomicUsize = AtomicUsize::new(16);
 
 pub struct Registry<T>(Mutex<BTreeMap<usize, Arc<T>>>);
@@ -33,7 +33,7 @@ impl<T> Registry<T> {
         self.lock().remove(&(handle as usize))
     }
 
-    /// All of them with their handles, in the order in which they were made.
+    /// All objects with their handles, in the order of their creation.
     pub fn all(&self) -> Vec<(usize, Arc<T>)> {
         self.lock().iter().map(|(number, object)| (*number, object.clone())).collect()
     }

@@ -1,5 +1,5 @@
-//! Handles of performance variables, and the sessions that they belong to: tools that know nothing
-//! of each other start, stop and set back what is their own.
+//! Handles of performance variables, and their sessions: tools that do not know of each other
+//! start, stop and reset only their own handles.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -19,23 +19,23 @@ struct Handle {
     session: usize,
     variable: &'static Variable,
     scope: Scope,
-    kept: Mutex<Kept>,
-    /// Where it takes counting.
+    state: Mutex<State>,
+    /// Present if the variable needs the counters.
     _watch: Option<Watch>,
 }
 
-/// What the handle knows beyond what can be read.
+/// The state of a handle beyond what can be read.
 #[derive(Default)]
-struct Kept {
+struct State {
     is_started: bool,
-    /// What was read when it was started.
+    /// The values at the last start or reading.
     then: Vec<u64>,
     value: Vec<u64>,
 }
 
-/// What may be done with one handle, or with all of a session that know it.
+/// An action on one handle, or on all handles of a session that support it.
 #[derive(Clone, Copy)]
-pub enum Deed {
+pub enum Action {
     Start,
     Stop,
     Reset,
@@ -50,7 +50,7 @@ pub fn begin() -> MPI_T_pvar_session {
     SESSIONS.insert(())
 }
 
-/// The end of a session, and of all handles in it.
+/// Free a session and all its handles.
 pub fn end(session: MPI_T_pvar_session) -> Answer {
     SESSIONS.remove(session).ok_or_else(no_session)?;
     for (number, handle) in HANDLES.all() {
@@ -62,7 +62,7 @@ pub fn end(session: MPI_T_pvar_session) -> Answer {
 }
 
 fn no_session() -> Failure {
-    let text = "argument pe_session is no session, or one that was freed";
+    let text = "argument pe_session is not a session, or was freed";
     fail(MPI_T_ERR_INVALID_SESSION, text)
 }
 
@@ -70,7 +70,7 @@ fn known(session: MPI_T_pvar_session) -> Answer {
     SESSIONS.get(session).map(|_| ()).ok_or_else(no_session)
 }
 
-/// A handle, and how many elements its value has.
+/// Make a handle; returns it and the number of elements of its value.
 pub fn open(
     session: MPI_T_pvar_session,
     variable: &'static Variable,
@@ -79,10 +79,10 @@ pub fn open(
     known(session)?;
     let now = (variable.read)(&scope);
     let count = now.len() as c_int;
-    let kept = Kept { is_started: false, value: vec![0; now.len()], then: now };
-    let (session, kept) = (session as usize, Mutex::new(kept));
-    let _watch = variable.is_kept().then(Watch::new);
-    Ok((HANDLES.insert(Handle { session, variable, scope, kept, _watch }), count))
+    let state = State { is_started: false, value: vec![0; now.len()], then: now };
+    let (session, state) = (session as usize, Mutex::new(state));
+    let _watch = variable.is_stateful().then(Watch::new);
+    Ok((HANDLES.insert(Handle { session, variable, scope, state, _watch }), count))
 }
 
 fn get(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -> Answer<Arc<Handle>> {
@@ -91,7 +91,7 @@ fn get(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -> Answer<Arc<Han
     found.ok_or_else(|| {
         let text = match is_all(handle) {
             true => "MPI_T_PVAR_ALL_HANDLES is for MPI_T_pvar_start, _stop and _reset only",
-            false => "argument handle is no handle of this session, or one that was freed",
+            false => "argument handle is not a handle of this session, or was freed",
         };
         fail(MPI_T_ERR_INVALID_HANDLE, text)
     })
@@ -107,24 +107,24 @@ pub fn close(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -> Answer {
     Ok(())
 }
 
-/// Do it with a handle, or with all for which it means something.
-pub fn do_with(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle, deed: Deed) -> Answer {
+/// Act on a handle, or on all that support it.
+pub fn do_with(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle, action: Action) -> Answer {
     if !is_all(handle) {
-        return get(session, handle)?.act(deed);
+        return get(session, handle)?.act(action);
     }
     known(session)?;
     for (_, handle) in HANDLES.all() {
-        if handle.session == session as usize && handle.variable.is_kept() {
-            handle.act(deed)?;
+        if handle.session == session as usize && handle.variable.is_stateful() {
+            handle.act(action)?;
         }
     }
     Ok(())
 }
 
-/// Write the value where the tool wants it; with `reset`, begin anew at the same instant.
+/// Write the value to the tool's memory; with `reset`, reset it at the same instant.
 ///
 /// # Safety
-/// There is room for as many elements as `open` has said.
+/// There is room for as many elements as `open` has returned.
 pub unsafe fn read(
     session: MPI_T_pvar_session,
     handle: MPI_T_pvar_handle,
@@ -132,12 +132,13 @@ pub unsafe fn read(
     reset: bool,
 ) -> Answer {
     let handle = get(session, handle)?;
-    let mut kept = handle.kept();
-    if reset && !handle.variable.is_kept() {
-        let text = format!("{} cannot be set back, so not while it is read", handle.variable.name);
+    let mut state = handle.state();
+    if reset && !handle.variable.is_stateful() {
+        let text =
+            format!("{} cannot be reset, and therefore not while it is read", handle.variable.name);
         return Err(fail(MPI_T_ERR_PVAR_NO_ATOMIC, text));
     }
-    for (nth, value) in handle.value(&mut kept).into_iter().enumerate() {
+    for (nth, value) in handle.value(&mut state).into_iter().enumerate() {
         match handle.variable.unit {
             Unit::Number => to.cast::<u64>().add(nth).write_unaligned(value),
             Unit::Seconds => to.cast::<f64>().add(nth).write_unaligned(value as f64 * 1e-9),
@@ -145,7 +146,7 @@ pub unsafe fn read(
         }
     }
     if reset {
-        handle.reset(&mut kept);
+        handle.reset(&mut state);
     }
     Ok(())
 }
@@ -153,7 +154,7 @@ pub unsafe fn read(
 /// Set the value.
 ///
 /// # Safety
-/// `from` has as many elements as `open` has said.
+/// `from` has as many elements as `open` has returned.
 pub unsafe fn write(
     session: MPI_T_pvar_session,
     handle: MPI_T_pvar_handle,
@@ -161,9 +162,9 @@ pub unsafe fn write(
 ) -> Answer {
     let handle = get(session, handle)?;
     handle.can_be_set()?;
-    let mut kept = handle.kept();
-    handle.reset(&mut kept);
-    for (nth, value) in kept.value.iter_mut().enumerate() {
+    let mut state = handle.state();
+    handle.reset(&mut state);
+    for (nth, value) in state.value.iter_mut().enumerate() {
         *value = match handle.variable.unit {
             Unit::Number => from.cast::<u64>().add(nth).read_unaligned(),
             Unit::Seconds => (from.cast::<f64>().add(nth).read_unaligned() * 1e9) as u64,
@@ -173,18 +174,18 @@ pub unsafe fn write(
     Ok(())
 }
 
-/// A moment at which a level may be higher than before.
-pub fn look() {
+/// Update the high-water marks.
+pub fn update_high_water() {
     for (_, handle) in HANDLES.all() {
         if handle.variable.how == How::Highest {
-            handle.value(&mut handle.kept());
+            handle.value(&mut handle.state());
         }
     }
 }
 
 impl Handle {
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().expect("no panic under the lock")
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no panic under the lock")
     }
 
     fn now(&self) -> Vec<u64> {
@@ -192,57 +193,58 @@ impl Handle {
     }
 
     fn can_be_set(&self) -> Answer {
-        if self.variable.is_kept() {
+        if self.variable.is_stateful() {
             return Ok(());
         }
         let text = format!("{} can only be read", self.variable.name);
         Err(fail(MPI_T_ERR_PVAR_NO_WRITE, text))
     }
 
-    fn act(&self, deed: Deed) -> Answer {
-        let mut kept = self.kept();
-        match deed {
-            Deed::Reset => {
+    fn act(&self, action: Action) -> Answer {
+        let mut state = self.state();
+        match action {
+            Action::Reset => {
                 self.can_be_set()?;
-                self.reset(&mut kept);
+                self.reset(&mut state);
             }
-            Deed::Start | Deed::Stop if !self.variable.is_kept() => {
-                let text = format!("{} is always there: it never starts", self.variable.name);
+            Action::Start | Action::Stop if !self.variable.is_stateful() => {
+                let text =
+                    format!("{} runs always, and cannot be started or stopped", self.variable.name);
                 return Err(fail(MPI_T_ERR_PVAR_NO_STARTSTOP, text));
             }
-            Deed::Start if !kept.is_started => {
-                kept.is_started = true;
-                kept.then = self.now();
+            Action::Start if !state.is_started => {
+                state.is_started = true;
+                state.then = self.now();
             }
-            Deed::Stop if kept.is_started => {
-                self.value(&mut kept);
-                kept.is_started = false;
+            Action::Stop if state.is_started => {
+                self.value(&mut state);
+                state.is_started = false;
             }
-            Deed::Start | Deed::Stop => {}
+            Action::Start | Action::Stop => {}
         }
         Ok(())
     }
 
-    /// The value now, which is then kept.
-    fn value(&self, kept: &mut Kept) -> Vec<u64> {
+    /// Update and return the value.
+    fn value(&self, state: &mut State) -> Vec<u64> {
         if self.variable.how == How::Level {
             return self.now();
         }
-        if kept.is_started {
+        if state.is_started {
             let now = self.now();
-            for ((value, now), then) in kept.value.iter_mut().zip(&now).zip(&kept.then) {
+            for ((value, now), then) in state.value.iter_mut().zip(&now).zip(&state.then) {
                 *value = match self.variable.how {
                     How::Highest => (*value).max(*now),
                     How::Growth | How::Level => value.wrapping_add(now.wrapping_sub(*then)),
                 };
             }
-            kept.then = now;
+            state.then = now;
         }
-        kept.value.clone()
+        state.value.clone()
     }
 
-    fn reset(&self, kept: &mut Kept) {
-        kept.then = self.now();
-        kept.value.fill(0);
+    fn reset(&self, state: &mut State) {
+        state.then = self.now();
+        state.value.fill(0);
     }
 }

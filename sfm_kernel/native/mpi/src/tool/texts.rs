@@ -1,12 +1,12 @@
-//! Names and descriptions, as this interface hands them out.
+//! Names and descriptions, in the form that this interface returns.
 
 use crate::handles::*;
 
-/// Write as much of a text as there is room for, and how much room all of it takes. The caller need
-/// not want either: both may be null.
+/// Write as much of a text as there is room for, and the room that all of it takes. Both pointers
+/// may be null.
 ///
 /// # Safety
-/// `at` is null or has `*length` characters; `length` is null or a number.
+/// `at` is null or has `*length` characters; `length` is null or points to a number.
 pub unsafe fn give(text: &str, at: *mut c_char, length: *mut c_int) {
     if length.is_null() {
         return;
@@ -19,10 +19,10 @@ pub unsafe fn give(text: &str, at: *mut c_char, length: *mut c_int) {
     *length = text.len() as c_int + 1;
 }
 
-/// Write a result that the caller need not want.
+/// Write an optional result.
 ///
 /// # Safety
-/// `at` is null or a place for it.
+/// `at` is null or may be written to.
 pub unsafe fn offer<T>(at: *mut T, value: T) {
     if !at.is_null() {
         at.write(value);

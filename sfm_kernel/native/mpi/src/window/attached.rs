@@ -1,4 +1,4 @@
-//! Memory that a process has attached to a dynamic window.
+//! The memory that a process has attached to a dynamic window.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ impl Attached {
         })
     }
 
-    /// Whether all of these bytes are attached, as one piece.
+    /// True if all of these bytes are in one attached block.
     pub fn has(&self, at: usize, bytes: usize) -> bool {
         let found = self.0.range(..=at).next_back();
         found.is_some_and(|(first, size)| at + bytes <= first + size)
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_attached_does_not_overlap() {
+    fn attached_memory_does_not_overlap() {
         let mut attached = Attached::default();
         attached.add(100, 50).unwrap();
         attached.add(150, 10).unwrap();

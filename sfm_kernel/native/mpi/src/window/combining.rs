@@ -1,4 +1,4 @@
-//! What accumulating does to the elements of a target.
+//! The effect of accumulate operations on the elements of a target.
 
 use crate::datatype::{named, Basic, Datatype};
 use crate::errors::{fail, Answer};
@@ -7,7 +7,7 @@ use crate::op::{self, Kernel};
 
 #[derive(Clone, Copy)]
 enum How {
-    /// MPI_NO_OP: they stay as they are.
+    /// MPI_NO_OP: no effect.
     Keep,
     /// MPI_REPLACE.
     Replace,
@@ -32,34 +32,34 @@ impl Combining {
         Ok(Combining { how, op, element })
     }
 
-    /// The same of an operation that has to change something.
+    /// Like `of`, but refuses MPI_NO_OP.
     pub fn changing(op: MPI_Op, element: Basic) -> Answer<Combining> {
         if op == MPI_NO_OP {
             let text =
-                "argument op is MPI_NO_OP, which MPI_Get_accumulate and MPI_Fetch_and_op take \
-                        only";
+                "argument op is MPI_NO_OP, which only MPI_Get_accumulate and MPI_Fetch_and_op \
+                accept";
             return Err(fail(MPI_ERR_OP, text));
         }
         Combining::of(op, element)
     }
 
-    /// What origin and target are made of: the same predefined datatype.
+    /// The common element of origin and target, which both must consist of.
     pub fn elements(origin: &Datatype, target: &Datatype) -> Answer<Basic> {
         match target.element() {
             Some(element) if origin.element() == Some(element) => Ok(element),
             _ => {
                 let text = format!(
-                    "argument origin_datatype is {}, argument target_datatype {}: both have to be of \
-                     the same predefined datatype, and of no other",
-                    origin.told(),
-                    target.told()
+                    "argument origin_datatype is {}, argument target_datatype {}: both must \
+                    consist of the same predefined datatype",
+                    origin.label(),
+                    target.label()
                 );
                 Err(fail(MPI_ERR_TYPE, text))
             }
         }
     }
 
-    /// The operation that a message names, on elements that it names by `code_of`.
+    /// The operation that a message encodes, for elements encoded by `code`.
     pub fn of_code(op: MPI_Op, code: MPI_Datatype) -> Answer<Combining> {
         match named::get(code).and_then(|one| one.basic) {
             Some(element) => Combining::of(op, element),
@@ -71,15 +71,15 @@ impl Combining {
         named::like(self.element).handle.expect("predefined")
     }
 
-    /// Whether elements have no gap, so that some in a row may be combined where they are.
+    /// True if elements have no gap, so that contiguous ones may be combined in place.
     pub fn is_solid(&self) -> bool {
         !self.element.has_gap()
     }
 
-    /// Combine elements in a row.
+    /// Combine contiguous elements.
     ///
     /// # Safety
-    /// There are so many bytes at both, of solid elements.
+    /// Both have `bytes` bytes, of solid elements.
     pub unsafe fn in_place(&self, from: *const u8, into: *mut u8, bytes: usize) {
         // SAFETY: as the caller promises.
         unsafe {
@@ -95,16 +95,16 @@ impl Combining {
     pub fn packed(&self, from: &[u8], into: &mut [u8]) {
         let bytes = from.len().min(into.len());
         if self.is_solid() || !matches!(self.how, How::By(_)) {
-            // SAFETY: both have so many.
+            // SAFETY: both have as many bytes.
             return unsafe { self.in_place(from.as_ptr(), into.as_mut_ptr(), bytes) };
         }
-        // A pair with a gap, of which the loop knows as C lays it out.
+        // A pair with a gap; the loop expects it in C's layout.
         let element = named::like(self.element);
         let count = bytes / element.size;
         let spread = |packed: &[u8]| {
             let mut spread = vec![0_u8; count * element.extent as usize];
             let to = spread.as_mut_ptr().cast();
-            // SAFETY: there is room for so many.
+            // SAFETY: there is room for as many.
             unsafe { element.unpack(to, count, 0..bytes, packed.as_ptr()) };
             spread
         };
@@ -119,7 +119,7 @@ impl Combining {
     }
 }
 
-/// What MPI_Compare_and_swap compares.
+/// Refuse a datatype that MPI_Compare_and_swap cannot compare.
 pub fn comparable(datatype: &Datatype) -> Answer {
     use Basic::*;
     match datatype.basic {
@@ -127,19 +127,19 @@ pub fn comparable(datatype: &Datatype) -> Answer {
         _ => {
             let text = format!(
                 "argument datatype is {}; give an integer, a logical or MPI_BYTE",
-                datatype.told()
+                datatype.label()
             );
             Err(fail(MPI_ERR_TYPE, text))
         }
     }
 }
 
-/// What MPI_Fetch_and_op takes: a predefined datatype.
+/// Refuse a derived datatype, as MPI_Fetch_and_op demands.
 pub fn predefined(datatype: &Datatype) -> Answer {
     if datatype.basic.is_some() {
         return Ok(());
     }
-    let text = format!("argument datatype is {}; give a predefined one", datatype.told());
+    let text = format!("argument datatype is {}; give a predefined one", datatype.label());
     Err(fail(MPI_ERR_TYPE, text))
 }
 
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_are_combined_kept_or_replaced() {
+    fn elements_are_combined_unchanged_or_replaced() {
         assert_eq!(combined(MPI_SUM, MPI_INT, &[1, 2], &[10, 20]), bytes(&[11, 22]));
         assert_eq!(combined(MPI_REPLACE, MPI_INT, &[1, 2], &[10, 20]), bytes(&[1, 2]));
         assert_eq!(combined(MPI_NO_OP, MPI_INT, &[1, 2], &[10, 20]), bytes(&[10, 20]));
@@ -177,11 +177,11 @@ mod tests {
     }
 
     #[test]
-    fn what_has_a_gap_is_what_packed_is_smaller() {
+    fn elements_with_a_gap_are_those_whose_packed_size_is_smaller() {
         for handle in 0x4c00_0000..0x4c00_3000 {
             if let Some(one) = named::get(handle).filter(|one| one.size > 0) {
                 let has_gap = one.size as isize != one.extent;
-                assert_eq!(one.basic.unwrap().has_gap(), has_gap, "{}", one.told());
+                assert_eq!(one.basic.unwrap().has_gap(), has_gap, "{}", one.label());
             }
         }
         for handle in [MPI_DOUBLE_INT, MPI_LONG_INT, MPI_SHORT_INT, MPI_LONG_DOUBLE_INT] {
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_combined_is_refused() {
+    fn operations_without_meaning_are_refused() {
         let named = |handle| named::get(handle).unwrap();
         let code = |answer: Answer<Combining>| answer.err().map(|failure| failure.code);
         assert_eq!(code(Combining::of(MPI_SUM, Basic::Byte)), Some(MPI_ERR_OP));

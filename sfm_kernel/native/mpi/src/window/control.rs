@@ -1,9 +1,10 @@
-//! A window's file in shared memory: for each process its locks, and where the window's memory is
-//! ours to choose, that memory.
+//! A window's file in shared memory: the locks of each process, and the window's memory if this
+//! library allocates it.
 //!
-//! One process makes the file, with its pages reserved, and removes its name when all have mapped it:
-//! what a killed process leaves is memory that the kernel frees with the last of them. One that is
-//! killed before leaves a file in the world's folder, named as others that go with that.
+//! One process creates the file, with its pages reserved, and unlinks it when all have mapped it:
+//! after a process is killed, the kernel frees the memory together with the last process. A process
+//! that is killed before that leaves a file in the world's folder, under a name that the folder's
+//! cleanup covers.
 
 use std::path::Path;
 
@@ -13,24 +14,24 @@ use sfm_native::shm::{Mapping, ShmError};
 
 use super::lock::Lock;
 
-/// Begins the file; the processes' parts follow.
+/// The beginning of the file; the processes' blocks follow.
 #[repr(C)]
 struct Front {
-    parts: [Part; 0],
+    blocks: [Block; 0],
 }
 
-/// What others do to one process's memory goes by this.
+/// The control block of one process's memory, used by all others.
 #[repr(C, align(64))]
-pub struct Part {
-    /// What MPI_Win_lock takes.
+pub struct Block {
+    /// The lock of MPI_Win_lock.
     pub lock: Lock,
-    /// Held while elements are combined, so that each is combined as a whole.
+    /// Held while elements are combined, so that each is combined atomically.
     pub combining: Lock,
-    /// Rung when something has come for the thread that serves the memory (`service`).
+    /// Rung when a message has arrived for the thread that serves the memory (`service`).
     pub bell: Bell,
 }
 
-/// Processes that a window may have.
+/// The largest number of processes of a window.
 pub const MOST: usize = SLOTS;
 const PAGE: usize = 4096;
 
@@ -39,24 +40,24 @@ pub struct Control {
     processes: usize,
 }
 
-/// Where the memory of each process begins in the file: one behind the other, or on pages of their
-/// own; and the bytes of the file.
-pub fn places(sizes: &[usize], contiguous: bool) -> Option<(Vec<usize>, usize)> {
-    let mut end = (sizes.len() * size_of::<Part>()).next_multiple_of(PAGE);
-    let mut places = Vec::with_capacity(sizes.len());
+/// The offset of each process's memory in the file, contiguous or each from a page boundary on; and
+/// the bytes of the file.
+pub fn file_offsets(sizes: &[usize], contiguous: bool) -> Option<(Vec<usize>, usize)> {
+    let mut end = (sizes.len() * size_of::<Block>()).next_multiple_of(PAGE);
+    let mut offsets = Vec::with_capacity(sizes.len());
     for size in sizes {
-        places.push(end);
+        offsets.push(end);
         end = end.checked_add(*size).filter(|end| *end <= isize::MAX as usize - PAGE)?;
         if !contiguous {
             end = end.next_multiple_of(PAGE);
         }
     }
-    Some((places, end.max(PAGE)))
+    Some((offsets, end.max(PAGE)))
 }
 
 impl Control {
     pub fn create(path: &Path, processes: usize, bytes: usize) -> Result<Control, ShmError> {
-        // Zero is a lock that is free, and a bell that nobody has rung.
+        // Zero is a free lock, and a bell that was not rung.
         let mapping: Mapping<Front> = Mapping::create(path, bytes, 0, |_| ())?;
         Ok(Control { mapping: mapping.unlock(), processes })
     }
@@ -69,15 +70,15 @@ impl Control {
         Ok(Control { mapping, processes })
     }
 
-    pub fn part(&self, rank: usize) -> &Part {
+    pub fn block(&self, rank: usize) -> &Block {
         assert!(rank < self.processes);
-        // SAFETY: the file has a part for each process (`places`), made of atomics.
-        unsafe { &*self.mapping.as_ptr().cast::<Part>().add(rank) }
+        // SAFETY: the file has a block for each process (`file_offsets`), made of atomics.
+        unsafe { &*self.mapping.as_ptr().cast::<Block>().add(rank) }
     }
 
-    /// Where a place of the file is in this process.
-    pub fn at(&self, place: usize) -> *mut u8 {
-        self.mapping.as_ptr().wrapping_add(place)
+    /// The address of an offset of the file in this process.
+    pub fn at(&self, offset: usize) -> *mut u8 {
+        self.mapping.as_ptr().wrapping_add(offset)
     }
 }
 
@@ -87,12 +88,12 @@ mod tests {
 
     #[test]
     fn memory_follows_without_gaps_or_begins_at_pages() {
-        let front = (3 * size_of::<Part>()).next_multiple_of(PAGE);
-        let (places, end) = super::places(&[10, 0, 5000], true).unwrap();
-        assert_eq!((places, end), (vec![front, front + 10, front + 10], front + 5010));
-        let (places, end) = super::places(&[10, 0, 5000], false).unwrap();
-        assert_eq!(places, [front, front + PAGE, front + PAGE]);
+        let front = (3 * size_of::<Block>()).next_multiple_of(PAGE);
+        let (offsets, end) = file_offsets(&[10, 0, 5000], true).unwrap();
+        assert_eq!((offsets, end), (vec![front, front + 10, front + 10], front + 5010));
+        let (offsets, end) = file_offsets(&[10, 0, 5000], false).unwrap();
+        assert_eq!(offsets, [front, front + PAGE, front + PAGE]);
         assert_eq!(end, front + 3 * PAGE);
-        assert_eq!(super::places(&[usize::MAX, 2], true), None);
+        assert_eq!(file_offsets(&[usize::MAX, 2], true), None);
     }
 }

@@ -1,9 +1,9 @@
-//! Epochs: what a process may do with a window now, and what it has said that others may.
+//! Epochs: the accesses that are currently allowed, to this process and to others.
 //!
-//! The rules of the standard's chapter on one-sided communication, as a machine without any
-//! communication: each function of synchronisation is a step from one state to the next, or an error
-//! that says which call is missing. Access (this process reaches others) and exposure (others reach
-//! this one) are separate, but for a fence, which is both.
+//! The rules of the standard's chapter on one-sided communication, as a state machine without any
+//! communication: each synchronization function is a transition, or an error that names the missing
+//! call. Access (this process reaches others) and exposure (others reach this one) are separate,
+//! except that a fence is both.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use super::lock::Mode;
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
 
-/// A lock that this process has.
+/// A lock that this process holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Held {
     pub mode: Mode,
-    /// Not with MPI_MODE_NOCHECK: the program has promised that nobody else wants it.
+    /// False with MPI_MODE_NOCHECK: the program has promised that there is no conflicting lock.
     pub is_taken: bool,
 }
 
@@ -36,9 +36,9 @@ enum Access {
 #[derive(Debug, Default)]
 pub struct Epochs {
     access: Access,
-    /// After MPI_Win_post: for whom.
+    /// After MPI_Win_post: the ranks of the group.
     exposed: Option<Vec<usize>>,
-    /// The calls that have begun the one and the other, by number (`left`).
+    /// The calls that have begun the access and the exposure epoch, by number (`unfinished`).
     accessed_by: u32,
     exposed_by: u32,
 }
@@ -51,8 +51,8 @@ fn wrong(text: impl Into<String>) -> Failure {
 }
 
 impl Access {
-    /// What it is, and what ends it.
-    fn told(&self) -> String {
+    /// The open epoch, and the call that ends it.
+    fn description(&self) -> String {
         match self {
             Closed => "no access epoch is open".into(),
             Fenced { .. } => {
@@ -64,7 +64,7 @@ impl Access {
             Locked(locks) => {
                 let ranks: Vec<_> = locks.keys().map(usize::to_string).collect();
                 let ranks = ranks.join(", ");
-                format!("the lock of rank {ranks} is held; call MPI_Win_unlock to give it back")
+                format!("the lock of rank {ranks} is held; call MPI_Win_unlock to release it")
             }
             LockedAll(_) => {
                 "the locks of MPI_Win_lock_all are held; call MPI_Win_unlock_all".into()
@@ -74,14 +74,14 @@ impl Access {
 }
 
 impl Epochs {
-    /// An access epoch may begin: a fence without operations since ends by itself.
+    /// True if an access epoch may begin: a fence without operations since then ends by itself.
     fn is_idle(&self) -> bool {
         matches!(self.access, Closed | Fenced { used: false })
     }
 
     fn begin(&mut self, access: Access) -> Answer {
         if !self.is_idle() {
-            return Err(wrong(format!("it cannot begin an epoch here: {}", self.access.told())));
+            return Err(wrong(format!("no epoch can begin here: {}", self.access.description())));
         }
         self.access = access;
         Ok(())
@@ -89,7 +89,7 @@ impl Epochs {
 
     // ---- fence ----
 
-    /// Whether a fence may be called; `fenced` says afterwards that it was.
+    /// Err if a fence is not allowed; `fenced` completes it.
     pub fn may_fence(&self, assert: c_int) -> Answer {
         if self.exposed.is_some() {
             let text = "the exposure epoch of MPI_Win_post is open; call MPI_Win_wait first";
@@ -98,11 +98,11 @@ impl Epochs {
         match self.access {
             Fenced { used: true } if assert & MPI_MODE_NOPRECEDE != 0 => Err(fail(
                 MPI_ERR_ASSERT,
-                "MPI_MODE_NOPRECEDE promises that no operations went before, but this process has \
-                 begun some since the last MPI_Win_fence; leave it out",
+                "MPI_MODE_NOPRECEDE promises that there were no operations before, but this \
+                process has begun some since the last MPI_Win_fence; omit it",
             )),
             Closed | Fenced { .. } => Ok(()),
-            _ => Err(wrong(self.access.told())),
+            _ => Err(wrong(self.access.description())),
         }
     }
 
@@ -117,14 +117,14 @@ impl Epochs {
         self.begin(Started(ranks))
     }
 
-    /// Whom it was for.
+    /// Returns the ranks of the group.
     pub fn complete(&mut self) -> Answer<Vec<usize>> {
         match std::mem::take(&mut self.access) {
             Started(ranks) => Ok(ranks),
             other => {
                 self.access = other;
-                let text = "MPI_Win_complete ends what MPI_Win_start has begun, and that was not \
-                            called";
+                let text = "MPI_Win_complete ends the epoch of MPI_Win_start, which was not \
+                    called";
                 Err(wrong(text))
             }
         }
@@ -137,17 +137,17 @@ impl Epochs {
             return Err(wrong(text));
         }
         if self.access == (Fenced { used: true }) {
-            return Err(wrong(self.access.told()));
+            return Err(wrong(self.access.description()));
         }
         self.exposed = Some(ranks);
         Ok(())
     }
 
-    /// Whose MPI_Win_complete ends the exposure.
+    /// The ranks whose MPI_Win_complete ends the exposure.
     pub fn exposed(&self) -> Answer<&[usize]> {
         self.exposed
             .as_deref()
-            .ok_or_else(|| wrong("it ends what MPI_Win_post has begun, and that was not called"))
+            .ok_or_else(|| wrong("it ends the epoch of MPI_Win_post, which was not called"))
     }
 
     pub fn end_exposure(&mut self) {
@@ -156,7 +156,7 @@ impl Epochs {
 
     // ---- locks ----
 
-    /// To be called before the lock is taken; `forget` if that fails.
+    /// Call it before taking the lock, and `unlock` if taking it fails.
     pub fn lock(&mut self, rank: usize, held: Held) -> Answer {
         match &mut self.access {
             Locked(locks) if locks.contains_key(&rank) => {
@@ -175,7 +175,7 @@ impl Epochs {
         self.begin(LockedAll(held))
     }
 
-    /// How it was locked; it is not any more.
+    /// Returns how it was locked.
     pub fn unlock(&mut self, rank: usize) -> Answer<Held> {
         let Locked(locks) = &mut self.access else {
             return Err(self.not_locked(rank));
@@ -189,8 +189,8 @@ impl Epochs {
 
     pub fn unlock_all(&mut self) -> Answer<Held> {
         let LockedAll(held) = self.access else {
-            let text = "MPI_Win_unlock_all ends what MPI_Win_lock_all has begun, and that was not \
-                        called";
+            let text = "MPI_Win_unlock_all ends the epoch of MPI_Win_lock_all, which was not \
+                called";
             return Err(wrong(text));
         };
         self.access = Closed;
@@ -200,18 +200,18 @@ impl Epochs {
     #[cold]
     fn not_locked(&self, rank: usize) -> Failure {
         match self.access {
-            LockedAll(_) => wrong(
-                "the locks of MPI_Win_lock_all are given back by MPI_Win_unlock_all, all at once",
-            ),
+            LockedAll(_) => {
+                wrong("MPI_Win_unlock_all releases the locks of MPI_Win_lock_all, all at once")
+            }
             _ => {
                 wrong(format!("rank {rank} is not locked by this process; call MPI_Win_lock first"))
             }
         }
     }
 
-    // ---- the calls that begin them ----
+    // ---- the calls that begin epochs ----
 
-    /// The call of this number has begun an access epoch.
+    /// The call with this number has begun an access epoch.
     pub fn accessed_by(&mut self, call: u32) {
         self.accessed_by = call;
     }
@@ -220,7 +220,7 @@ impl Epochs {
         self.exposed_by = call;
     }
 
-    /// The call that has begun what `open` tells of.
+    /// The call that has begun the epoch that `open` describes.
     pub fn begun(&self) -> u32 {
         if self.is_idle() {
             self.exposed_by
@@ -229,9 +229,9 @@ impl Epochs {
         }
     }
 
-    // ---- what an epoch allows ----
+    // ---- operations in an epoch ----
 
-    /// An operation on this rank begins.
+    /// Begin an operation on this rank.
     #[inline]
     pub fn access(&mut self, rank: usize) -> Answer {
         match &mut self.access {
@@ -250,43 +250,42 @@ impl Epochs {
     fn no_access(&self, rank: usize) -> Failure {
         match &self.access {
             Closed | Fenced { .. } => wrong(
-                "no epoch is open: operations go between MPI_Win_fence and the next one, after \
-                 MPI_Win_start, or after MPI_Win_lock or MPI_Win_lock_all",
+                "no epoch is open: operations are allowed between two calls of MPI_Win_fence, \
+                after MPI_Win_start, or after MPI_Win_lock or MPI_Win_lock_all",
             ),
-            Started(_) => {
-                wrong(format!("rank {rank} is not in the group that MPI_Win_start was called with"))
-            }
+            Started(_) => wrong(format!("rank {rank} is not in the group of MPI_Win_start")),
             Locked(_) | LockedAll(_) => self.not_locked(rank),
         }
     }
 
-    /// One whose end a request says: only a lock's epoch has those.
+    /// Begin an operation with a request, which only a lock's epoch allows.
     pub fn request(&mut self, rank: usize) -> Answer {
         match self.access {
             Fenced { .. } | Started(_) => Err(wrong(
-                "operations with a request go after MPI_Win_lock or MPI_Win_lock_all only; call the \
-                 function without the R, which the epoch's end completes",
+                "operations with a request are allowed after MPI_Win_lock or MPI_Win_lock_all \
+                only; call the function without the R, which the epoch's end completes",
             )),
             _ => self.access(rank),
         }
     }
 
-    /// A call that only a lock's epoch has: a flush of this rank, or of all (None).
+    /// Err unless a lock's epoch allows a flush of this rank, or of all (None).
     pub fn flush(&self, rank: Option<usize>) -> Answer {
         match (&self.access, rank) {
             (LockedAll(_), _) | (Locked(_), None) => Ok(()),
             (Locked(locks), Some(rank)) if locks.contains_key(&rank) => Ok(()),
             (Locked(_), Some(rank)) => Err(self.not_locked(rank)),
             _ => Err(wrong(
-                "it goes after MPI_Win_lock or MPI_Win_lock_all, and this process holds no lock",
+                "it is allowed after MPI_Win_lock or MPI_Win_lock_all, and this process holds no \
+                lock",
             )),
         }
     }
 
-    /// Why the window cannot be freed yet, if it cannot.
+    /// The epoch that prevents freeing the window, if there is one.
     pub fn open(&self) -> Option<String> {
         match (self.is_idle(), &self.exposed) {
-            (false, _) => Some(self.access.told()),
+            (false, _) => Some(self.access.description()),
             (true, Some(_)) => {
                 Some("the exposure epoch of MPI_Win_post is open; call MPI_Win_wait".into())
             }

@@ -1,8 +1,8 @@
-//! The hints that a window was given, of those that the standard has for windows.
+//! The hints of a window, among those that the standard defines for windows.
 
 use crate::info::Info;
 
-/// Key, and what holds if nothing is said.
+/// Key and default value.
 const KNOWN: [(&str, &str); 7] = [
     ("no_locks", "false"),
     ("accumulate_ordering", "rar,raw,war,waw"),
@@ -13,7 +13,7 @@ const KNOWN: [(&str, &str); 7] = [
     ("same_disp_unit", "false"),
 ];
 
-/// What the program has said, the rest as usual; others' keys are left out.
+/// The program's values, and defaults for the others; unknown keys are omitted.
 pub struct Hints(Info);
 
 impl Hints {

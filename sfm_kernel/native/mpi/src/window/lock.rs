@@ -1,15 +1,15 @@
-//! A lock in shared memory: one process has it alone, or several share it.
+//! A lock in shared memory, exclusive or shared.
 //!
-//! Who waits for it has said so (`announce`), and looks again when it is nudged by whoever gives the
-//! lock back (`Shared::release` names them); how it sleeps is the engine's business. Beside the word
-//! that decides stands who has the lock, for error texts and observers: it is written after the lock
-//! is taken and before it is given back, so that it may lag behind, and nothing depends on it.
+//! A waiting process announces itself (`announce`), and checks again when the process that releases
+//! the lock nudges it (`Lock::release` returns the ranks of the waiting processes); the engine
+//! provides the sleep. Beside the deciding word are the ranks of the holders, for error texts and
+//! observers: they are written after the lock is taken and removed before it is released, so they
+//! may lag behind, and nothing depends on them.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
 use sfm_native::segment::SLOTS;
 
-/// How a lock is held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     Shared,
@@ -42,20 +42,20 @@ impl Ranks {
     }
 }
 
-/// In `word`: one process has the lock alone, whose rank the rest is.
+/// In `word`: the lock is exclusive, and the other bits are the holder's rank.
 const ALONE: u32 = 1 << 31;
 
 #[repr(C)]
 #[derive(Default)]
 pub struct Lock {
-    /// How many share it, or who has it alone; 0 where it is free.
+    /// The number of processes that share it, or the exclusive holder; 0 if it is free.
     word: AtomicU32,
     sharing: Ranks,
     waiting: Ranks,
 }
 
 impl Lock {
-    /// Take it if it is free for that.
+    /// Take it if that is possible now.
     pub fn try_take(&self, rank: usize, mode: Mode) -> bool {
         if mode == Mode::Exclusive {
             let alone = ALONE | rank as u32;
@@ -69,7 +69,7 @@ impl Lock {
         is_taken
     }
 
-    /// Give it back; returns who waits for it.
+    /// Release it; returns the ranks that wait for it.
     pub fn release(&self, rank: usize, mode: Mode) -> impl Iterator<Item = usize> + '_ {
         match mode {
             Mode::Exclusive => self.word.store(0, SeqCst),
@@ -78,22 +78,22 @@ impl Lock {
                 self.word.fetch_sub(1, SeqCst);
             }
         }
-        // SYNC POINT window/lock: with `announce`. Either this sees the bit, or the look that
+        // SYNC POINT window/lock: with `announce`. Either this load sees the bit, or the check that
         // follows the bit sees the lock free.
         self.waiting.all()
     }
 
-    /// From now on this process is told when the lock is given back.
+    /// From now on this process is nudged when the lock is released.
     pub fn announce(&self, rank: usize) {
         self.waiting.add(rank);
     }
 
-    /// It does not wait any more.
+    /// This process no longer waits.
     pub fn withdraw(&self, rank: usize) {
         self.waiting.remove(rank);
     }
 
-    /// One of those who have it now.
+    /// One of the current holders.
     pub fn holder(&self) -> Option<usize> {
         let word = self.word.load(SeqCst);
         match word & ALONE {
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_share_it_or_one_has_it() {
+    fn a_lock_is_shared_or_exclusive() {
         let lock = Lock::default();
         assert!(lock.try_take(3, Shared) && lock.try_take(70, Shared));
         assert!(!lock.try_take(5, Exclusive));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_is_named_when_it_is_given_back() {
+    fn release_returns_the_waiting_ranks() {
         let lock = Lock::default();
         assert!(lock.try_take(0, Exclusive));
         for rank in [511, 64, 2] {
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_inside_with_one_who_is_alone() {
+    fn an_exclusive_holder_is_alone() {
         let (lock, inside) = (Lock::default(), AtomicU32::new(0));
         let round = |rank: usize, nth: usize| {
             let (mode, weight) =

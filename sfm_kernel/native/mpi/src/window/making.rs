@@ -1,4 +1,4 @@
-//! Making a window: all its processes say what is theirs, and agree on a file of shared memory.
+//! Making a window: its processes exchange their arguments, and agree on a file of shared memory.
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex};
 
 use sfm_native::shm::ShmError;
 
-use super::control::{places, Control, MOST};
+use super::control::{file_offsets, Control, MOST};
 use super::hints::Hints;
+use super::route::Route;
 use super::served::{service, Outgoing};
-use super::way::Way;
-use super::{Member, Memory, Own, Window};
+use super::{LocalMemory, Member, Memory, Window};
 use crate::collective::items::Items;
-use crate::collective::team::{whole, Team};
+use crate::collective::team::{complete, Team};
 use crate::collective::{bcast, words};
 use crate::comm::Comm;
 use crate::engine::{engine, Proof, What};
@@ -22,20 +22,20 @@ use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
 use crate::making;
 
-/// What a process wants.
-pub struct Wish {
+/// The arguments of one process.
+pub struct Arguments {
     pub flavor: c_int,
-    /// Of the program's memory; 0 where the library gets it.
+    /// The program's memory; 0 if the library allocates it.
     pub base: usize,
     pub size: usize,
     pub disp_unit: MPI_Aint,
     pub hints: Hints,
 }
 
-/// What each process says first.
+/// The first message of each process.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Said {
+struct Declaration {
     flavor: u64,
     base: u64,
     size: u64,
@@ -43,26 +43,26 @@ struct Said {
     proof: Proof,
 }
 
-/// What the first one says of the file.
+/// The first process's message about the file.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Made {
-    /// MPI_SUCCESS, or why there is none.
+    /// MPI_SUCCESS, or the error.
     code: u64,
-    /// Whether it has the memory, too: there may be too little to share.
+    /// 1 if the file has the window's memory, too; 0 if there is too little shared memory.
     has_memory: u64,
     needed: u64,
     free: u64,
     path: [u8; 1024],
 }
 
-/// What each says at last.
+/// The last message of each process.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Ready {
     code: u64,
     base: u64,
-    /// Whether it reaches the memory of all others.
+    /// 1 if it reaches the memory of all others without messages.
     reaches_all: u64,
 }
 
@@ -70,79 +70,79 @@ fn is_ours(flavor: c_int) -> bool {
     [MPI_WIN_FLAVOR_ALLOCATE, MPI_WIN_FLAVOR_SHARED].contains(&flavor)
 }
 
-/// Make a window; all processes of `comm` do.
-pub fn make(comm: &Comm, wish: Wish) -> Answer<Arc<Window>> {
+/// Make a window together with all processes of `comm`.
+pub fn make(comm: &Comm, arguments: Arguments) -> Answer<Arc<Window>> {
     let size = comm.group.members.len();
     if size > MOST {
-        let text = format!("{size} processes share the window, and {MOST} can at most");
+        let text = format!("the window has {size} processes, more than the limit of {MOST}");
         return Err(fail(MPI_ERR_COMM, text));
     }
     let team = Team::of(comm, What::Window);
-    whole(&team, made(comm, &team, wish))
+    complete(&team, made(comm, &team, arguments))
 }
 
-/// Serve messages; returns when all do.
+/// Serve messages; returns when all processes do.
 pub fn start(window: &Arc<Window>) -> Answer {
     service::start(window);
     let team = Team::of(&window.comm, What::Window);
-    whole(&team, words::first_knows_first(&team, ())).map(|_| ())
+    complete(&team, words::first_knows_first(&team, ())).map(|_| ())
 }
 
-async fn made(comm: &Comm, team: &Team, wish: Wish) -> Answer<Arc<Window>> {
+async fn made(comm: &Comm, team: &Team, arguments: Arguments) -> Answer<Arc<Window>> {
     let number = making::agree(team).await?;
-    let said = words::one_of_each(team, said(&wish)).await?;
-    same_kind(&said, wish.flavor)?;
-    let sizes: Vec<usize> = said.iter().map(|one| one.size as usize).collect();
-    let (control, file_places) = share(team, number, &wish, &sizes).await?;
-    let own = team.rank;
+    let declared = words::one_of_each(team, declared(&arguments)).await?;
+    same_flavor(&declared, arguments.flavor)?;
+    let sizes: Vec<usize> = declared.iter().map(|one| one.size as usize).collect();
+    let (control, offsets) = share(team, number, &arguments, &sizes).await?;
+    let rank_here = team.rank;
     let mut memory = None;
-    let mapped = |rank: usize| file_places.as_ref().map(|all| control.at(all[rank]) as usize);
-    let base = match mapped(own) {
+    let mapped = |rank: usize| offsets.as_ref().map(|all| control.at(all[rank]) as usize);
+    let base = match mapped(rank_here) {
         Some(base) => base,
-        None if is_ours(wish.flavor) => {
-            memory = allocated(wish.size);
+        None if is_ours(arguments.flavor) => {
+            memory = allocated(arguments.size);
             memory.as_ref().map_or(0, |memory| memory.0 as usize)
         }
-        None => wish.base,
+        None => arguments.base,
     };
-    let ways: Vec<Way> = (0..team.size)
+    let routes: Vec<Route> = (0..team.size)
         .map(|rank| match mapped(rank) {
-            Some(at) => Way::Here(at),
-            None if rank == own => {
-                Way::Here(if wish.flavor == MPI_WIN_FLAVOR_DYNAMIC { 0 } else { base })
+            Some(at) => Route::Here(at),
+            None if rank == rank_here => {
+                Route::Here(if arguments.flavor == MPI_WIN_FLAVOR_DYNAMIC { 0 } else { base })
             }
-            None => reached(comm.group.members[rank] as usize, &said[rank].proof),
+            None => reached(comm.group.members[rank] as usize, &declared[rank].proof),
         })
         .collect();
-    let lacks_memory = base == 0 && wish.size > 0 && is_ours(wish.flavor);
+    let lacks_memory = base == 0 && arguments.size > 0 && is_ours(arguments.flavor);
     let ready = Ready {
         code: if lacks_memory { MPI_ERR_NO_MEM as u64 } else { 0 },
         base: base as u64,
-        reaches_all: u64::from(!ways.contains(&Way::Served)),
+        reaches_all: u64::from(!routes.contains(&Route::Served)),
     };
     let ready = words::first_knows_first(team, ready).await?;
     if ready.iter().any(|one| one.code != 0) {
-        return Err(fail(MPI_ERR_NO_MEM, "a process of the window has not so much memory"));
+        return Err(fail(MPI_ERR_NO_MEM, "a process of the window does not have enough memory"));
     }
-    let member = |(said, ready): (&Said, &Ready)| Member {
-        size: said.size as usize,
-        disp_unit: said.disp_unit as MPI_Aint,
+    let member = |(declared, ready): (&Declaration, &Ready)| Member {
+        size: declared.size as usize,
+        disp_unit: declared.disp_unit as MPI_Aint,
         base: ready.base as usize,
     };
-    let own = Own {
-        base: if wish.flavor == MPI_WIN_FLAVOR_DYNAMIC { 0 } else { base },
-        size: wish.size as MPI_Aint,
-        disp_unit: wish.disp_unit as c_int,
-        flavor: wish.flavor,
+    let local = LocalMemory {
+        base: if arguments.flavor == MPI_WIN_FLAVOR_DYNAMIC { 0 } else { base },
+        size: arguments.size as MPI_Aint,
+        disp_unit: arguments.disp_unit as c_int,
+        flavor: arguments.flavor,
         model: MPI_WIN_UNIFIED,
     };
     let window = Window {
         comm: Comm::new(number, comm.group.clone(), comm.rank),
-        members: said.iter().zip(&ready).map(member).collect(),
-        own,
+        members: declared.iter().zip(&ready).map(member).collect(),
+        local,
         control,
         is_served: ready.iter().any(|one| one.reaches_all == 0),
-        ways,
+        routes,
         _memory: memory,
         attached: Mutex::default(),
         epochs: Mutex::default(),
@@ -150,26 +150,28 @@ async fn made(comm: &Comm, team: &Team, wish: Wish) -> Answer<Arc<Window>> {
         outgoing: Outgoing::of(team.size),
         errhandler: Handler::new(),
         attributes: Default::default(),
-        hints: Mutex::new(wish.hints),
+        hints: Mutex::new(arguments.hints),
         name: Mutex::default(),
         number: super::next(),
     };
     Ok(Arc::new(window))
 }
 
-fn said(wish: &Wish) -> Said {
-    Said {
-        flavor: wish.flavor as u64,
-        base: wish.base as u64,
-        size: wish.size as u64,
-        disp_unit: wish.disp_unit as i64,
-        proof: Proof::own(engine()),
+fn declared(arguments: &Arguments) -> Declaration {
+    Declaration {
+        flavor: arguments.flavor as u64,
+        base: arguments.base as u64,
+        size: arguments.size as u64,
+        disp_unit: arguments.disp_unit as i64,
+        proof: Proof::of(engine()),
     }
 }
 
-/// All make the same kind of window.
-fn same_kind(said: &[Said], own: c_int) -> Answer {
-    let Some(rank) = said.iter().position(|one| one.flavor != own as u64) else { return Ok(()) };
+/// Refuse a window whose processes call different functions.
+fn same_flavor(declared: &[Declaration], flavor_here: c_int) -> Answer {
+    let Some(rank) = declared.iter().position(|one| one.flavor != flavor_here as u64) else {
+        return Ok(());
+    };
     let name = |flavor: c_int| match flavor {
         MPI_WIN_FLAVOR_CREATE => "MPI_Win_create",
         MPI_WIN_FLAVOR_ALLOCATE => "MPI_Win_allocate",
@@ -177,60 +179,60 @@ fn same_kind(said: &[Said], own: c_int) -> Answer {
         _ => "MPI_Win_allocate_shared",
     };
     let text = format!(
-        "rank {rank} of the communicator calls {} where this process calls {}: all make the same \
-         collective calls in the same order",
-        name(said[rank].flavor as c_int),
-        name(own)
+        "rank {rank} of the communicator calls {} where this process calls {}: all processes \
+        make the same collective calls in the same order",
+        name(declared[rank].flavor as c_int),
+        name(flavor_here)
     );
     Err(fail(MPI_ERR_OTHER, text))
 }
 
-/// How the memory of another process is reached. With `SFM_MPI_WINDOWS=served` by messages only, as
-/// where the kernel refuses.
-fn reached(process: usize, proof: &Proof) -> Way {
+/// How the memory of another process is reached. `SFM_MPI_WINDOWS=served` forces messages, as if
+/// the kernel refused access.
+fn reached(process: usize, proof: &Proof) -> Route {
     let is_refused = std::env::var_os("SFM_MPI_WINDOWS").is_some_and(|value| value == "served");
     match !is_refused && engine().can_reach(process, proof) {
-        true => Way::Kernel(proof.pid),
-        false => Way::Served,
+        true => Route::Kernel(proof.pid),
+        false => Route::Served,
     }
 }
 
 fn allocated(size: usize) -> Option<Memory> {
     let mut memory = std::ptr::null_mut();
-    // SAFETY: a place for the address.
+    // SAFETY: a variable for the address.
     let code = unsafe { libc::posix_memalign(&mut memory, 4096, size.max(1)) };
     (code == 0).then_some(Memory(memory))
 }
 
-/// The file, mapped by all; and where in it is the memory of each, if it is there.
+/// The file, mapped by all; and the offset of each process's memory in it, if it has the memory.
 async fn share(
     team: &Team,
     number: u64,
-    wish: &Wish,
+    arguments: &Arguments,
     sizes: &[usize],
 ) -> Answer<(Control, Option<Vec<usize>>)> {
-    let contiguous =
-        wish.flavor == MPI_WIN_FLAVOR_SHARED && !wish.hints.is_set("alloc_shared_noncontig");
-    let Some((inside, whole)) = places(sizes, contiguous) else {
+    let contiguous = arguments.flavor == MPI_WIN_FLAVOR_SHARED
+        && !arguments.hints.is_set("alloc_shared_noncontig");
+    let Some((offsets, total)) = file_offsets(sizes, contiguous) else {
         return Err(fail(
             MPI_ERR_SIZE,
-            "the sizes of all processes come to more than any memory has",
+            "the sizes of all processes add up to more than any memory has",
         ));
     };
-    let (_, least) = places(&vec![0; team.size], true).expect("nothing");
-    let mut word = [Made { code: 0, has_memory: 0, needed: 0, free: 0, path: [0; 1024] }];
+    let (_, least) = file_offsets(&vec![0; team.size], true).expect("nothing");
+    let mut file = [Made { code: 0, has_memory: 0, needed: 0, free: 0, path: [0; 1024] }];
     let mut control = None;
     if team.rank == 0 {
-        (word[0], control) = create(number, wish.flavor, team.size, least, whole);
+        (file[0], control) = create(number, arguments.flavor, team.size, least, total);
     }
-    bcast::bcast(team, &Items::own(&mut word)?, 0).await?;
-    let [word] = word;
-    if word.code != 0 {
-        return Err(no_room(&word));
+    bcast::bcast(team, &Items::of_bytes(&mut file)?, 0).await?;
+    let [file] = file;
+    if file.code != 0 {
+        return Err(no_room(&file));
     }
-    let end = word.path.iter().position(|byte| *byte == 0).unwrap_or(word.path.len());
-    let path = PathBuf::from(std::ffi::OsStr::from_bytes(&word.path[..end]));
-    let bytes = if word.has_memory != 0 { whole } else { least };
+    let end = file.path.iter().position(|byte| *byte == 0).unwrap_or(file.path.len());
+    let path = PathBuf::from(std::ffi::OsStr::from_bytes(&file.path[..end]));
+    let bytes = if file.has_memory != 0 { total } else { least };
     let mut why = None;
     if control.is_none() {
         match Control::open(&path, team.size, bytes) {
@@ -240,10 +242,10 @@ async fn share(
     }
     let all = words::one_of_each(team, u64::from(control.is_some())).await;
     if team.rank == 0 {
-        let _ = std::fs::remove_file(&path); // all have it, or will not
+        let _ = std::fs::remove_file(&path); // all have mapped it, or never will
     }
     match (control, all?.iter().position(|one| *one == 0)) {
-        (Some(control), None) => Ok((control, (word.has_memory != 0).then_some(inside))),
+        (Some(control), None) => Ok((control, (file.has_memory != 0).then_some(offsets))),
         (_, lacking) => {
             let why = why.map(|why| format!(" ({why:?})")).unwrap_or_default();
             let text = format!(
@@ -256,13 +258,13 @@ async fn share(
     }
 }
 
-/// Make the file; with its memory, if that is ours to choose and there is room.
+/// Create the file, with the window's memory if this library allocates it and there is room.
 fn create(
     number: u64,
     flavor: c_int,
     processes: usize,
     least: usize,
-    whole: usize,
+    total: usize,
 ) -> (Made, Option<Control>) {
     let mut made = Made { code: 0, has_memory: 0, needed: 0, free: 0, path: [0; 1024] };
     let uid = engine().core.shared().uid();
@@ -273,9 +275,9 @@ fn create(
         return (made, None);
     }
     made.path[..text.as_bytes().len()].copy_from_slice(text.as_bytes());
-    let mut bytes = if is_ours(flavor) { whole } else { least };
+    let mut bytes = if is_ours(flavor) { total } else { least };
     loop {
-        made.has_memory = u64::from(is_ours(flavor) && bytes == whole);
+        made.has_memory = u64::from(is_ours(flavor) && bytes == total);
         match Control::create(&path, processes, bytes) {
             Ok(control) => return (made, Some(control)),
             // Then each process gets memory that is not shared.
@@ -291,14 +293,14 @@ fn create(
     (made, None)
 }
 
-fn no_room(word: &Made) -> Failure {
-    let (needed, free) = (word.needed, word.free);
+fn no_room(file: &Made) -> Failure {
+    let (needed, free) = (file.needed, file.free);
     let text = match needed {
         0 => "the window's file cannot be made in the world's folder (SFM_DIR)".into(),
         _ => format!(
-            "the window takes {needed} bytes of shared memory, of which {free} are free; ask for \
-             less, or let the machine (of a container: --shm-size) have more"
+            "the window needs {needed} bytes of shared memory, of which {free} are free; request \
+            less, or give the machine more (a container: --shm-size)"
         ),
     };
-    fail(word.code as c_int, text)
+    fail(file.code as c_int, text)
 }

@@ -1,21 +1,22 @@
-//! Windows: memory of each process of a group that the others reach by themselves.
+//! Windows: memory of each process of a group that the others access directly.
 //!
-//! Where a window's memory is ours to choose (MPI_Win_allocate), it lies in one file of shared memory
-//! that all map: an operation is then a copy by its origin, and the target does nothing. Memory that
-//! is the target's own (MPI_Win_create) is reached through the kernel, where that lets one process
-//! read and write another's; where not, by messages that a thread of the target's serves. Whatever
-//! the way, locks lie in shared memory, and operations that combine elements take turns there.
+//! If this library allocates a window's memory (MPI_Win_allocate), it is in one file of shared
+//! memory that all processes map: an operation is then a copy by its origin, and the target does
+//! nothing. Memory that the target allocated (MPI_Win_create) is accessed through the kernel, if
+//! the kernel lets one process read and write another's memory; otherwise by messages, which a
+//! thread of the target serves. In all cases locks are in shared memory, and operations that
+//! combine elements take turns there.
 //!
 //! ```text
-//! epoch      what may be called when: a machine without communication
-//! lock       a lock in shared memory: for one, or for many
+//! epoch      the calls that are allowed now: a state machine without communication
+//! lock       a lock in shared memory, exclusive or shared
 //! control    the file: locks of each process, and memory
-//! making     agreeing on a window, and what each process's part is
-//! way        how the memory of a target is reached
-//! target     the arguments that say where an operation goes
+//! making     agreement on a window, and on each process's memory
+//! route      how the memory of a target is reached
+//! target     the arguments that determine the target memory of an operation
 //! operation  put, get, accumulate, compare and swap
-//! combining  what accumulating does to elements
-//! waiting    taking locks, ending operations, and all that waits
+//! combining  the effect of accumulate operations on elements
+//! waiting    taking locks, ending operations, and other waits
 //! served     operations as messages, and the thread that serves them
 //! attached, hints
 //! ```
@@ -28,10 +29,10 @@ pub mod hints;
 pub mod lock;
 pub mod making;
 pub mod operation;
+pub mod route;
 pub mod served;
 pub mod target;
 pub mod waiting;
-pub mod way;
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -43,51 +44,52 @@ use crate::errhandlers::Attached as Handler;
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 use crate::info::Info;
-use crate::left;
 use crate::table::Table;
+use crate::unfinished;
 
 use attached::Attached;
 use control::Control;
 use epoch::Epochs;
 use hints::Hints;
-use way::Way;
+use route::Route;
 
 pub struct Window {
-    /// Of its processes, for nothing but this window.
+    /// A communicator of the window's processes, for this window only.
     pub comm: Comm,
     pub members: Vec<Member>,
-    pub own: Own,
+    pub local: LocalMemory,
     pub control: Control,
-    /// Some processes reach the memory of others by messages only.
+    /// True if some processes reach the memory of others by messages only.
     is_served: bool,
     /// By rank.
-    ways: Vec<Way>,
-    /// Memory that the library had to get for this process, since there was none to share.
+    routes: Vec<Route>,
+    /// Private memory of this process, allocated because there was too little shared memory.
     _memory: Option<Memory>,
     attached: Mutex<Attached>,
     epochs: Mutex<Epochs>,
-    /// The ends of what those do to whom the window is posted.
+    /// The receives of the MPI_Win_complete messages of the ranks to which the window is posted.
     completed: Mutex<Vec<Arc<Receiving>>>,
     pub outgoing: served::Outgoing,
     pub errhandler: Handler,
     pub attributes: Attributes,
     hints: Mutex<Hints>,
     name: Mutex<String>,
-    /// How many windows this process had made before.
+    /// The number of windows that this process had made before.
     number: usize,
 }
 
-/// One process's part, as all know it.
+/// One process's share of the window, known to all.
 #[derive(Clone, Copy, Debug)]
 pub struct Member {
     pub size: usize,
     pub disp_unit: MPI_Aint,
-    /// Where the memory begins in that process.
+    /// The address of the memory in that process.
     pub base: usize,
 }
 
-/// This process's part, as its attributes show it: their values are the addresses of these.
-pub struct Own {
+/// This process's share, as its attributes return it: their values are the addresses of these
+/// fields.
+pub struct LocalMemory {
     pub base: usize,
     pub size: MPI_Aint,
     pub disp_unit: c_int,
@@ -95,7 +97,7 @@ pub struct Own {
     pub model: c_int,
 }
 
-/// Memory of our own.
+/// Memory that this library has allocated.
 pub struct Memory(*mut c_void);
 
 // SAFETY: an address that is freed once.
@@ -112,7 +114,7 @@ impl Drop for Memory {
 
 static WINDOWS: Table<Window> = Table::new(0xa000_0000);
 static MADE: AtomicUsize = AtomicUsize::new(0);
-/// Those that may be open.
+/// The windows that may be open.
 static OPEN: Mutex<Vec<Weak<Window>>> = Mutex::new(Vec::new());
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -128,21 +130,21 @@ impl Window {
         self.members.len()
     }
 
-    /// The process that has this rank.
+    /// The world rank of the process with this rank.
     pub fn process(&self, rank: usize) -> usize {
         self.comm.group.members[rank] as usize
     }
 
-    /// What messages name it by.
+    /// The window's name in messages.
     pub fn id(&self) -> i64 {
         self.comm.context as i64
     }
 
     pub fn is_dynamic(&self) -> bool {
-        self.own.flavor == MPI_WIN_FLAVOR_DYNAMIC
+        self.local.flavor == MPI_WIN_FLAVOR_DYNAMIC
     }
 
-    /// What the program calls it: empty until it is set.
+    /// The name that the program set; empty before.
     pub fn name(&self) -> String {
         lock(&self.name).clone()
     }
@@ -151,8 +153,8 @@ impl Window {
         *lock(&self.name) = name;
     }
 
-    /// For people.
-    pub fn told(&self) -> String {
+    /// For error texts and observers.
+    pub fn label(&self) -> String {
         match self.name() {
             name if name.is_empty() => format!("window {}", self.number),
             name => name,
@@ -163,8 +165,8 @@ impl Window {
         lock(&self.epochs)
     }
 
-    pub fn way(&self, rank: usize) -> Way {
-        self.ways[rank]
+    pub fn route(&self, rank: usize) -> Route {
+        self.routes[rank]
     }
 
     pub fn attach(&self, base: usize, size: usize) -> Answer {
@@ -188,7 +190,7 @@ impl Window {
     }
 }
 
-/// A handle for a new window.
+/// The handle of a new window.
 pub fn open(window: Arc<Window>) -> MPI_Win {
     let mut all = lock(&OPEN);
     all.retain(|one| one.strong_count() > 0);
@@ -196,7 +198,7 @@ pub fn open(window: Arc<Window>) -> MPI_Win {
     WINDOWS.insert(window)
 }
 
-/// Known by its handle, it may be reached: let all know that of each other, where messages go.
+/// Start serving the window, once its handle exists, if some processes reach it by messages.
 pub fn start(window: &Arc<Window>) -> Answer {
     match window.is_served {
         true => making::start(window),
@@ -208,39 +210,39 @@ pub fn get(handle: MPI_Win) -> Answer<Arc<Window>> {
     WINDOWS.get(handle).ok_or_else(|| {
         let text = match handle {
             MPI_WIN_NULL => "argument win is MPI_WIN_NULL".into(),
-            _ => format!("argument win ({handle:#010x}) is no window, or one that was freed"),
+            _ => format!("argument win ({handle:#010x}) is not a window, or was freed"),
         };
         fail(MPI_ERR_WIN, text)
     })
 }
 
-/// Take the handle out of use.
+/// Free the handle.
 pub fn release(handle: MPI_Win) {
     WINDOWS.release(handle);
 }
 
-/// Those that were not freed.
+/// The windows that were not freed.
 fn all_open() -> Vec<Arc<Window>> {
     lock(&OPEN).iter().filter_map(Weak::upgrade).collect()
 }
 
-/// The one that messages name so.
+/// The window with this name in messages.
 fn of_id(id: i64) -> Option<Arc<Window>> {
     all_open().into_iter().find(|window| window.id() == id)
 }
 
-/// At the end of MPI: tell of epochs that were not ended, and serve nobody any more.
+/// At the end of MPI: report epochs that were not ended, and stop serving.
 pub fn finish() {
     for window in all_open() {
         let epochs = window.epochs();
         if let Some(open) = epochs.open() {
-            left::tell_epoch(&window.told(), &open, epochs.begun());
+            unfinished::report_epoch(&window.label(), &open, epochs.begun());
         }
     }
     served::service::stop(None);
 }
 
-/// The number of the next one.
+/// The number of the next window.
 fn next() -> usize {
     MADE.fetch_add(1, Relaxed)
 }

@@ -1,54 +1,54 @@
-//! The operations. Where memory is reached without the target's help they are over when they return;
-//! the end of those that go as messages is known later.
+//! The operations. If the target's help is not needed they are complete when they return; those
+//! sent as messages complete later.
 
 use std::sync::Arc;
 
 use super::combining::Combining;
-use super::served::{self, message::Kind, Pieces};
+use super::route::{transfer, Route};
+use super::served::{self, message::Kind, Fragments};
 use super::target::{not_attached, Target};
-use super::way::{transfer, Way};
 use crate::data::Data;
 use crate::engine::{engine, From};
 use crate::errors::{fail, Answer, Failure};
 use crate::handles::*;
 
-/// What is still to come of an operation, if anything is.
-pub type Progress = Option<Arc<Pieces>>;
+/// The unfinished messages of an operation, if there are any.
+pub type Progress = Option<Arc<Fragments>>;
 
-/// What an operation that combines elements is given.
+/// The arguments of an operation that combines elements.
 pub struct Combined<'a> {
     pub combining: Combining,
-    /// None where they stay as they are.
+    /// None with MPI_NO_OP.
     pub origin: Option<&'a Data>,
-    /// Where the elements go as they were before.
+    /// The buffer for the elements' previous values.
     pub result: Option<&'a Data>,
 }
 
 impl Target<'_> {
     /// # Safety
-    /// The memory of the origin, here and below, and of the window is there.
+    /// The memory of the origin, here and below, and of the window is valid.
     pub unsafe fn put(&self, origin: &Data) -> Answer<Progress> {
         self.fits("origin", origin)?;
-        match self.way {
-            Way::Here(_) => origin.copy_to(&self.data),
-            Way::Kernel(pid) => match origin.contiguous() {
+        match self.route {
+            Route::Here(_) => origin.copy_to(&self.data),
+            Route::Kernel(pid) => match origin.contiguous() {
                 Some(from) => self.moved(transfer(pid, from, &self.data, true))?,
                 None => self.write(pid, &mut origin.pack())?,
             },
-            Way::Served => return served::issue(self, Kind::Put, 0, 0, Some(origin), None),
+            Route::Served => return served::issue(self, Kind::Put, 0, 0, Some(origin), None),
         }
         Ok(None)
     }
 
     pub unsafe fn get(&self, result: &Data) -> Answer<Progress> {
         self.fits("origin", result)?;
-        match self.way {
-            Way::Here(_) => self.data.copy_to(result),
-            Way::Kernel(pid) => match result.contiguous() {
+        match self.route {
+            Route::Here(_) => self.data.copy_to(result),
+            Route::Kernel(pid) => match result.contiguous() {
                 Some(to) => self.moved(transfer(pid, to, &self.data, false))?,
-                None => result.put_part(0, &self.read(pid)?),
+                None => result.unpack_at(0, &self.read(pid)?),
             },
-            Way::Served => return served::issue(self, Kind::Get, 0, 0, None, Some(result)),
+            Route::Served => return served::issue(self, Kind::Get, 0, 0, None, Some(result)),
         }
         Ok(None)
     }
@@ -61,25 +61,25 @@ impl Target<'_> {
         if let Some(result) = result {
             self.fits("result", result)?;
         }
-        let pid = match self.way {
-            Way::Served => {
+        let pid = match self.route {
+            Route::Served => {
                 let (op, element) = (combining.op, combining.code());
                 return served::issue(self, Kind::Combine, op, element, *origin, *result);
             }
-            Way::Kernel(pid) => Some(pid),
-            Way::Here(_) => None,
+            Route::Kernel(pid) => Some(pid),
+            Route::Here(_) => None,
         };
         let _turn = self.window.turn(self.rank)?;
-        let (own, there) = (origin.map(Data::contiguous), self.data.contiguous());
+        let (operand, there) = (origin.map(Data::contiguous), self.data.contiguous());
         if let (None, Some(there), true) = (pid, there, combining.is_solid()) {
-            // The usual case: no copy but the loop.
+            // The usual case: no copy besides the loop.
             if let Some(result) = result {
                 self.data.copy_to(result);
             }
-            match own {
+            match operand {
                 None => return Ok(None),
-                Some(Some(own)) => {
-                    combining.in_place(own, there, self.data.len());
+                Some(Some(operand)) => {
+                    combining.in_place(operand, there, self.data.len());
                     return Ok(None);
                 }
                 Some(None) => {}
@@ -90,19 +90,20 @@ impl Target<'_> {
             None => self.data.pack(),
         };
         if let Some(result) = result {
-            result.put_part(0, &elements);
+            result.unpack_at(0, &elements);
         }
         if let Some(origin) = origin {
             combining.packed(&origin.pack(), &mut elements);
             match pid {
                 Some(pid) => self.write(pid, &mut elements)?,
-                None => self.data.put_part(0, &elements),
+                None => self.data.unpack_at(0, &elements),
             }
         }
         Ok(None)
     }
 
-    /// `compare`: as many bytes as the target's element, at most 16, and so are the others.
+    /// `compare`, `origin` and `result` all have the size of the target's element, at most 16
+    /// bytes.
     pub unsafe fn compare_and_swap(
         &self,
         compare: *const u8,
@@ -112,14 +113,14 @@ impl Target<'_> {
         let size = self.data.len();
         let [compare, origin] = [compare, origin].map(|at| std::slice::from_raw_parts(at, size));
         let result = Data::bytes(result, size);
-        let pid = match self.way {
-            Way::Served => {
+        let pid = match self.route {
+            Route::Served => {
                 let mut both = [compare, origin].concat();
                 let both = Data::bytes(both.as_mut_ptr(), both.len());
                 return served::issue(self, Kind::Swap, 0, 0, Some(&both), Some(&result));
             }
-            Way::Kernel(pid) => Some(pid),
-            Way::Here(_) => None,
+            Route::Kernel(pid) => Some(pid),
+            Route::Here(_) => None,
         };
         let _turn = self.window.turn(self.rank)?;
         let found = match pid {
@@ -129,10 +130,10 @@ impl Target<'_> {
         if found == compare {
             match pid {
                 Some(pid) => self.write(pid, &mut origin.to_vec())?,
-                None => self.data.put_part(0, origin),
+                None => self.data.unpack_at(0, origin),
             }
         }
-        result.put_part(0, &found);
+        result.unpack_at(0, &found);
         Ok(None)
     }
 
@@ -147,7 +148,7 @@ impl Target<'_> {
         self.moved(transfer(pid, packed.as_mut_ptr(), &self.data, true))
     }
 
-    /// Whether the kernel has copied.
+    /// Err unless the kernel has copied.
     fn moved(&self, worked: bool) -> Answer {
         if worked {
             return Ok(());
@@ -165,21 +166,22 @@ impl Target<'_> {
         match self.data.contiguous() {
             Some(at) if self.window.is_dynamic() => not_attached(at as usize, bytes),
             _ => {
-                let text = format!("the memory of rank {rank} is not there: was it freed?");
+                let text = format!("the memory of rank {rank} does not exist: was it freed?");
                 fail(MPI_ERR_RMA_RANGE, text)
             }
         }
     }
 
-    /// An origin has to have as many bytes as the target.
+    /// Err unless the origin has as many bytes as the target.
     fn fits(&self, name: &str, origin: &Data) -> Answer {
         if origin.len() == self.data.len() {
             return Ok(());
         }
-        let (own, there) = (origin.len(), self.data.len());
+        let (operand, there) = (origin.len(), self.data.len());
         let text = format!(
-            "the {name} has {own} bytes, the target {there}: give counts and datatypes that fit"
+            "the {name} has {operand} bytes, the target {there}: give matching counts and \
+            datatypes"
         );
-        Err(fail(if own > there { MPI_ERR_TRUNCATE } else { MPI_ERR_COUNT }, text))
+        Err(fail(if operand > there { MPI_ERR_TRUNCATE } else { MPI_ERR_COUNT }, text))
     }
 }

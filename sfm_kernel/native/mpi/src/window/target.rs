@@ -1,8 +1,8 @@
-//! The arguments that say where an operation goes.
+//! The arguments that determine the target memory of an operation.
 
 use std::sync::Arc;
 
-use super::way::Way;
+use super::route::Route;
 use super::{lock, Window};
 use crate::checks;
 use crate::data::Data;
@@ -10,24 +10,24 @@ use crate::datatype::{self, Datatype, Held};
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 
-/// Some of a target's memory, in an epoch that allows to reach it.
+/// Some of a target's memory, in an epoch that allows access to it.
 pub struct Target<'a> {
     pub window: &'a Arc<Window>,
     pub rank: usize,
-    pub way: Way,
-    /// Where it is: in this process, or as addresses of the target's; as places in the window where
-    /// messages go.
+    pub route: Route,
+    /// Its layout: at addresses of this process or of the target's; at offsets in the window if
+    /// messages are used.
     pub data: Data,
 }
 
-/// The target of an operation, as its arguments name it.
+/// The arguments of an operation that name its target.
 #[derive(Clone, Copy)]
 pub struct Named {
     pub rank: c_int,
     pub disp: MPI_Aint,
     pub count: MPI_Count,
     pub datatype: MPI_Datatype,
-    /// Its end is a request's.
+    /// True for an operation with a request.
     pub by_request: bool,
 }
 
@@ -46,26 +46,26 @@ impl Window {
             true => epochs.request(rank)?,
         }
         drop(epochs);
-        let at = self.place(rank, named.disp, count, &datatype)?;
-        let way = self.ways[rank];
-        let base = match way {
-            Way::Here(base) => base,
-            Way::Kernel(_) => self.members[rank].base,
-            Way::Served => 0,
+        let at = self.offset_of(rank, named.disp, count, &datatype)?;
+        let route = self.routes[rank];
+        let base = match route {
+            Route::Here(base) => base,
+            Route::Kernel(_) => self.members[rank].base,
+            Route::Served => 0,
         };
         let at = base.wrapping_add_signed(at) as *const c_void;
         let data = Data::items(at, count, &datatype);
-        Ok(Some((Target { window: self, rank, way, data }, datatype)))
+        Ok(Some((Target { window: self, rank, route, data }, datatype)))
     }
 
-    /// A rank of the window.
+    /// Check a rank of the window.
     pub fn checked(&self, name: &str, rank: c_int) -> Answer<usize> {
         checks::rank(name, rank, self.size() as c_int, "the window")?;
         Ok(rank as usize)
     }
 
-    /// How far from its beginning; an error where that is not in the window.
-    fn place(
+    /// The offset in the window's memory; an error if the target is not inside the window.
+    fn offset_of(
         &self,
         rank: usize,
         disp: MPI_Aint,
@@ -79,8 +79,8 @@ impl Window {
         let is_nothing = count == 0 || datatype.size == 0;
         if self.is_dynamic() {
             let first = disp.wrapping_add(low) as usize;
-            let is_own = rank == self.rank();
-            if is_own && !is_nothing && !lock(&self.attached).has(first, length as usize) {
+            let is_here = rank == self.rank();
+            if is_here && !is_nothing && !lock(&self.attached).has(first, length as usize) {
                 return Err(not_attached(first, length as usize));
             }
             return Ok(disp);
@@ -94,8 +94,8 @@ impl Window {
         if !is_nothing && (first < 0 || end > member.size as isize) {
             let (size, unit) = (member.size, member.disp_unit);
             let text = format!(
-                "the {length} bytes from byte {first} on do not lie in the window of rank {rank}, \
-                 which has {size} (argument target_disp is {disp}, in units of {unit})"
+                "the {length} bytes from byte {first} on are not inside the window of rank \
+                {rank}, which has {size} (argument target_disp is {disp}, in units of {unit})"
             );
             return Err(fail(MPI_ERR_RMA_RANGE, text));
         }
@@ -103,7 +103,7 @@ impl Window {
     }
 }
 
-/// Memory of a dynamic window that cannot be reached.
+/// The error for memory of a dynamic window that cannot be reached.
 #[cold]
 pub fn not_attached(at: usize, bytes: usize) -> crate::errors::Failure {
     let text = format!(

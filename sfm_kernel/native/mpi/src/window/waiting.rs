@@ -1,4 +1,4 @@
-//! Taking locks and turns, ending operations and epochs: all that waits.
+//! Taking locks and turns, ending operations and epochs: everything that waits.
 
 use std::sync::atomic::{fence, Ordering::SeqCst};
 use std::thread;
@@ -12,39 +12,39 @@ use super::lock::Lock;
 use super::lock::Mode::{self, Exclusive};
 use super::{lock, Window};
 use crate::collective::barrier::barrier;
-use crate::collective::team::{whole_told, Team};
+use crate::collective::team::{complete_described, Team};
 use crate::data::Data;
 use crate::engine::{
-    self, engine, told, About, From, Mode as Sending, Receiving, To, Wanted, What,
+    self, engine, report, About, From, Mode as Sending, Pattern, Receiving, To, What,
 };
 use crate::errors::{fail, Answer};
 use crate::handles::*;
 
-/// Times that a process gives way to others before it says that it waits for a lock.
+/// The number of yields before a process announces that it waits for a lock.
 const TURNS: u32 = 32;
 
-/// Tags between the processes of one window, beside those of its collectives.
+/// Tags between the processes of one window, apart from those of its collectives.
 const POSTED: c_int = 0x7fff_fff1;
 const COMPLETED: c_int = 0x7fff_fff2;
 
-/// What a wait has found: it is over, or for whom it waits, where that is known.
-pub type Look = Result<(), Option<usize>>;
+/// The result of a check: Ok if the wait is over, otherwise the rank that it waits for, if known.
+pub type Checked = Result<(), Option<usize>>;
 
 impl Window {
-    /// Wait until it is over. `rank`: the target, for observers.
-    pub fn wait(&self, rank: Option<usize>, mut look: impl FnMut() -> Look) -> Answer {
+    /// Wait until `check` returns Ok. `rank`: the target, for observers.
+    pub fn wait(&self, rank: Option<usize>, mut check: impl FnMut() -> Checked) -> Answer {
         let call = || {
             let mut arguments: Vec<_> =
                 rank.map(|rank| ("rank", rank.to_string())).into_iter().collect();
-            arguments.push(("win", self.told()));
-            told::one_by_one(arguments)
+            arguments.push(("win", self.label()));
+            report::one_by_one(arguments)
         };
         let from = From::Any(&self.comm.group.members);
         let about = About { from, doing: Doing::Receiving, call: Some(&call) };
         engine().wait(about, || {
-            let missing = look();
+            let missing = check();
             if let Err(rank) = missing {
-                told::awaits(rank.map(|rank| self.process(rank)));
+                report::awaits(rank.map(|rank| self.process(rank)));
             }
             missing.is_ok()
         })
@@ -52,46 +52,47 @@ impl Window {
 
     // ---- locks ----
 
-    /// Take what MPI_Win_lock takes.
+    /// Take the lock of MPI_Win_lock.
     pub fn take(&self, rank: usize, mode: Mode) -> Answer {
-        let (lock, own) = (&self.control.part(rank).lock, self.rank());
-        if lock.try_take(own, mode) || taken_in_turns(lock, own, mode) {
+        let (lock, rank_here) = (&self.control.block(rank).lock, self.rank());
+        if lock.try_take(rank_here, mode) || taken_in_turns(lock, rank_here, mode) {
             return Ok(());
         }
-        lock.announce(own);
-        let waited = self.wait(Some(rank), || match lock.try_take(own, mode) {
+        lock.announce(rank_here);
+        let waited = self.wait(Some(rank), || match lock.try_take(rank_here, mode) {
             true => Ok(()),
             false => Err(lock.holder()),
         });
-        lock.withdraw(own);
+        lock.withdraw(rank_here);
         waited
     }
 
-    /// Give it back when all that was done is to be seen.
-    pub fn give_back(&self, rank: usize, held: Held) {
+    /// Release it after everything that was written is visible.
+    pub fn release_lock(&self, rank: usize, held: Held) {
         if held.is_taken {
             fence(SeqCst);
-            for waiting in self.control.part(rank).lock.release(self.rank(), held.mode) {
+            for waiting in self.control.block(rank).lock.release(self.rank(), held.mode) {
                 engine().nudge(self.process(waiting));
             }
         }
     }
 
-    /// The right to combine elements of this rank's memory.
+    /// Take the right to combine elements of this rank's memory.
     ///
-    /// Blocks: while others do, which takes no longer than that; who died over it is an error.
+    /// Blocks while another process has it, which takes no longer than combining; it is an error if
+    /// that process has died.
     pub fn turn(&self, rank: usize) -> Answer<Turn<'_>> {
-        let (lock, own) = (&self.control.part(rank).combining, self.rank());
-        if !lock.try_take(own, Exclusive) && !taken_in_turns(lock, own, Exclusive) {
-            self.wait_for_turn(lock, own)?;
+        let (lock, rank_here) = (&self.control.block(rank).combining, self.rank());
+        if !lock.try_take(rank_here, Exclusive) && !taken_in_turns(lock, rank_here, Exclusive) {
+            self.wait_for_turn(lock, rank_here)?;
         }
-        Ok(Turn { lock, own })
+        Ok(Turn { lock, rank_here })
     }
 
     #[cold]
-    fn wait_for_turn(&self, lock: &Lock, own: usize) -> Answer {
+    fn wait_for_turn(&self, lock: &Lock, rank_here: usize) -> Answer {
         let (mut pause, mut asked) = (Duration::from_micros(20), Instant::now());
-        while !lock.try_take(own, Exclusive) {
+        while !lock.try_take(rank_here, Exclusive) {
             thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(1));
             if asked.elapsed() > Duration::from_millis(100) {
@@ -108,7 +109,7 @@ impl Window {
 
     // ---- operations ----
 
-    /// All operations on this rank have ended, there too.
+    /// Wait until all operations on this rank have ended, at the target, too.
     pub fn flush(&self, rank: usize) -> Answer {
         fence(SeqCst);
         self.outgoing.flush(self, rank)
@@ -123,37 +124,37 @@ impl Window {
     pub fn fence(&self, what: What) -> Answer {
         self.flush_all()?;
         let team = Team::of(&self.comm, what);
-        let call = || told::collective_with(vec![("win", self.told())]);
-        whole_told(&team, &call, barrier(&team))
+        let call = || report::collective_with(vec![("win", self.label())]);
+        complete_described(&team, &call, barrier(&team))
     }
 
-    /// Tell these that this process's memory may be reached.
+    /// Notify these ranks that they may access this process's memory.
     pub fn post(&self, ranks: &[usize]) {
-        let coming = ranks.iter().map(|rank| self.awaited(*rank, COMPLETED)).collect();
+        let coming = ranks.iter().map(|rank| self.expect_from(*rank, COMPLETED)).collect();
         *lock(&self.completed) = coming;
-        ranks.iter().for_each(|rank| self.tell(*rank, POSTED));
+        ranks.iter().for_each(|rank| self.notify(*rank, POSTED));
     }
 
-    /// Wait until these have posted.
+    /// Wait until these ranks have posted.
     pub fn start(&self, ranks: &[usize]) -> Answer {
-        let coming: Vec<_> = ranks.iter().map(|rank| self.awaited(*rank, POSTED)).collect();
+        let coming: Vec<_> = ranks.iter().map(|rank| self.expect_from(*rank, POSTED)).collect();
         let waited = self.wait(None, || missing(&coming));
         if waited.is_err() {
             for one in &coming {
-                engine().take_back(one, engine::Outcome::cancelled());
+                engine().cancel_receive(one, engine::Outcome::cancelled());
             }
         }
         waited
     }
 
-    /// Tell these that nothing more comes.
+    /// Notify these ranks that the access epoch has ended.
     pub fn complete(&self, ranks: &[usize]) -> Answer {
         ranks.iter().try_for_each(|rank| self.flush(*rank))?;
-        ranks.iter().for_each(|rank| self.tell(*rank, COMPLETED));
+        ranks.iter().for_each(|rank| self.notify(*rank, COMPLETED));
         Ok(())
     }
 
-    /// Wait until all to whom the window was posted have completed.
+    /// Wait until all ranks to which the window was posted have completed.
     pub fn wait_completed(&self) -> Answer {
         let coming = lock(&self.completed).clone();
         self.wait(None, || missing(&coming))?;
@@ -162,26 +163,26 @@ impl Window {
         Ok(())
     }
 
-    /// Whether all have; for a call that the program makes again until they have.
+    /// True if all have completed; for a call that the program repeats until then.
     pub fn test_completed(&self) -> bool {
         engine().advance();
-        let look = missing(&lock(&self.completed));
-        match look {
+        let check = missing(&lock(&self.completed));
+        match check {
             Ok(()) => {
-                engine().not_in_vain();
+                engine().poll_succeeded();
                 lock(&self.completed).clear();
                 fence(SeqCst);
             }
-            Err(rank) => engine().in_vain(|| {
-                told::awaits(rank.map(|rank| self.process(rank)));
-                told::one_by_one(vec![("win", self.told())])
+            Err(rank) => engine().poll_failed(|| {
+                report::awaits(rank.map(|rank| self.process(rank)));
+                report::one_by_one(vec![("win", self.label())])
             }),
         }
-        look.is_ok()
+        check.is_ok()
     }
 
-    /// Say no more than the tag does.
-    fn tell(&self, rank: usize, tag: c_int) {
+    /// Send a message that consists of its tag.
+    fn notify(&self, rank: usize, tag: c_int) {
         let (context, rank) = (engine::collectives(self.comm.context), self.process(rank));
         let to =
             To { context, rank, source: self.comm.rank, tag, what: What::Message, site: NOWHERE };
@@ -189,12 +190,12 @@ impl Window {
         unsafe { engine().send(to, Sending::Standard, &nothing()) };
     }
 
-    fn awaited(&self, rank: usize, tag: c_int) -> std::sync::Arc<Receiving> {
+    fn expect_from(&self, rank: usize, tag: c_int) -> std::sync::Arc<Receiving> {
         let context = engine::collectives(self.comm.context);
         let (source, from) = (rank as c_int, Some(self.process(rank)));
-        let wanted = Wanted { context, source, tag, from, what: What::Message };
+        let pattern = Pattern { context, source, tag, from, what: What::Message };
         // SAFETY: as above.
-        unsafe { engine().receive(&wanted, nothing()) }
+        unsafe { engine().receive(&pattern, nothing()) }
     }
 }
 
@@ -202,29 +203,29 @@ fn nothing() -> Data {
     Data::bytes(std::ptr::null_mut(), 0)
 }
 
-/// The first that has not come, by its sender.
-fn missing(coming: &[std::sync::Arc<Receiving>]) -> Look {
+/// The source of the first message that has not come.
+fn missing(coming: &[std::sync::Arc<Receiving>]) -> Checked {
     match coming.iter().find(|one| !one.end.is_done()) {
         None => Ok(()),
-        Some(one) => Err(Some(one.wanted.source as usize)),
+        Some(one) => Err(Some(one.pattern.source as usize)),
     }
 }
 
-fn taken_in_turns(lock: &Lock, own: usize, mode: Mode) -> bool {
+fn taken_in_turns(lock: &Lock, rank_here: usize, mode: Mode) -> bool {
     (0..TURNS).any(|_| {
         thread::yield_now();
-        lock.try_take(own, mode)
+        lock.try_take(rank_here, mode)
     })
 }
 
-/// The right to combine elements; given back when it is dropped.
+/// The right to combine elements; released when it is dropped.
 pub struct Turn<'a> {
     lock: &'a Lock,
-    own: usize,
+    rank_here: usize,
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        let _nobody_announces = self.lock.release(self.own, Exclusive);
+        let _no_rank_waits = self.lock.release(self.rank_here, Exclusive);
     }
 }

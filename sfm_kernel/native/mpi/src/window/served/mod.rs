@@ -1,9 +1,9 @@
-//! Operations as messages, for memory that can be reached in no other way.
+//! Operations as messages, for memory that cannot be reached otherwise.
 //!
-//! An operation goes in pieces, each of which says all that its target has to know (`message`): no
-//! datatype of the origin's, no epoch. The target does them in the order in which they come, in
-//! whatever call of MPI it is, or in a thread of its own that sleeps otherwise (`service`), and
-//! answers each. Few are under way at a time.
+//! An operation is sent in fragments, each of which contains everything that its target needs
+//! (`message`): no datatype of the origin, no epoch. The target executes them in the order of
+//! arrival, in any MPI call, or in a thread of its own that otherwise sleeps (`service`), and
+//! answers each. Only a limited number is in transit at a time.
 
 pub mod message;
 pub mod service;
@@ -16,9 +16,9 @@ use sfm_native::core::Payload;
 
 use super::combining::Combining;
 use super::operation::{Combined, Progress};
+use super::route::Route;
 use super::target::{not_attached, Target};
-use super::waiting::Look;
-use super::way::Way;
+use super::waiting::Checked;
 use super::{lock, Window};
 use crate::data::Data;
 use crate::datatype::named;
@@ -27,53 +27,53 @@ use crate::errors::{fail, Answer};
 use crate::handles::*;
 use message::{Kind, Message};
 
-/// Bytes of an operation that one message has, at most: of memory in a row, and of other memory,
-/// whose places take room, too.
-const PIECE: usize = 32 << 10;
+/// The largest number of bytes in one message: for contiguous memory, and for other memory, whose
+/// runs take room, too.
+const CONTIGUOUS: usize = 32 << 10;
 const SCATTERED: usize = 2 << 10;
-/// Messages to one target that are not answered, at most.
+/// The largest number of unanswered messages to one target.
 const UNDER_WAY: usize = 64;
 
-/// One operation: its messages that are not answered, and the first error.
+/// The number of unanswered messages of one operation, and the first error.
 #[derive(Default)]
-pub struct Pieces {
-    left: AtomicUsize,
+pub struct Fragments {
+    unanswered: AtomicUsize,
     code: AtomicI32,
 }
 
-impl Pieces {
-    /// Its error, when all have been answered.
+impl Fragments {
+    /// Its error code, after all messages are answered.
     pub fn end(&self) -> Option<c_int> {
-        (self.left.load(Acquire) == 0).then(|| self.code.load(Relaxed))
+        (self.unanswered.load(Acquire) == 0).then(|| self.code.load(Relaxed))
     }
 }
 
-/// What is under way to each rank of a window.
-pub struct Outgoing(Vec<Pieces>);
+/// The unanswered messages to each rank of a window.
+pub struct Outgoing(Vec<Fragments>);
 
 impl Outgoing {
     pub fn of(size: usize) -> Outgoing {
-        Outgoing((0..size).map(|_| Pieces::default()).collect())
+        Outgoing((0..size).map(|_| Fragments::default()).collect())
     }
 
-    fn look(&self, window: &Window, rank: usize, most: usize) -> Look {
-        if self.0[rank].left.load(Acquire) <= most {
+    fn check(&self, window: &Window, rank: usize, most: usize) -> Checked {
+        if self.0[rank].unanswered.load(Acquire) <= most {
             return Ok(());
         }
-        window.control.part(rank).bell.ring();
+        window.control.block(rank).bell.ring();
         Err(Some(rank))
     }
 
-    /// Wait until all messages to this rank have been answered. An error of one is told here.
+    /// Wait until all messages to this rank are answered. Returns the error of one of them.
     pub fn flush(&self, window: &Window, rank: usize) -> Answer {
-        if self.0[rank].left.load(Acquire) > 0 {
-            window.wait(Some(rank), || self.look(window, rank, 0))?;
+        if self.0[rank].unanswered.load(Acquire) > 0 {
+            window.wait(Some(rank), || self.check(window, rank, 0))?;
         }
         match self.0[rank].code.swap(MPI_SUCCESS, Relaxed) {
             MPI_SUCCESS => Ok(()),
             code => Err(fail(
                 code,
-                format!("rank {rank} has refused an operation: is its memory there?"),
+                format!("rank {rank} has refused an operation: does its memory exist?"),
             )),
         }
     }
@@ -83,8 +83,8 @@ impl Outgoing {
 struct Pending {
     window: Arc<Window>,
     rank: usize,
-    operation: Arc<Pieces>,
-    /// Where its result goes: of these bytes, from the place on.
+    operation: Arc<Fragments>,
+    /// The result buffer, and the offset of this message's result in it.
     result: Option<(Data, usize)>,
 }
 
@@ -98,7 +98,7 @@ static PENDING: Mutex<Numbered> = Mutex::new(Numbered { last: 0, all: None });
 /// Begin an operation.
 ///
 /// # Safety
-/// The memory of the result is there until it has ended.
+/// The result's memory is valid until the operation has ended.
 pub unsafe fn issue(
     target: &Target,
     kind: Kind,
@@ -110,21 +110,21 @@ pub unsafe fn issue(
     let (window, rank) = (target.window, target.rank);
     let (outgoing, process) = (&window.outgoing.0[rank], window.process(rank));
     let unit = named::get(element).map_or(1, |element| element.size);
-    let most = if target.data.contiguous().is_some() { PIECE } else { SCATTERED };
+    let most = if target.data.contiguous().is_some() { CONTIGUOUS } else { SCATTERED };
     let (most, total) = (most / unit * unit, target.data.len());
-    let operation = Arc::new(Pieces::default());
+    let operation = Arc::new(Fragments::default());
     for first in (0..total).step_by(most) {
         let range = first..(first + most).min(total);
         let mut bytes = Vec::new();
         match (origin, kind) {
             (Some(both), Kind::Swap) => bytes = both.pack(),
-            (Some(origin), _) => origin.pack_part(range.clone(), &mut bytes),
+            (Some(origin), _) => origin.pack_range(range.clone(), &mut bytes),
             (None, _) => {}
         }
-        let wants = result.is_some();
-        let message = Message::of(kind, op, element, wants, &target.data, range, bytes);
-        operation.left.fetch_add(1, Relaxed);
-        outgoing.left.fetch_add(1, Relaxed);
+        let expects_result = result.is_some();
+        let message = Message::of(kind, op, element, expects_result, &target.data, range, bytes);
+        operation.unanswered.fetch_add(1, Relaxed);
+        outgoing.unanswered.fetch_add(1, Relaxed);
         let result = result.map(|result| (result.clone(), first));
         let (window_, operation) = (window.clone(), operation.clone());
         let pending = Pending { window: window_, rank, operation, result };
@@ -136,29 +136,29 @@ pub unsafe fn issue(
             number
         };
         let kind = engine::Kind::Access;
-        engine().say_more(kind, process, number, window.id(), message.encoded());
-        window.control.part(rank).bell.ring();
-        if outgoing.left.load(Relaxed) > UNDER_WAY {
-            let look = || window.outgoing.look(window, rank, UNDER_WAY / 2);
-            window.wait(Some(rank), look)?;
+        engine().send_large_control(kind, process, number, window.id(), message.encoded());
+        window.control.block(rank).bell.ring();
+        if outgoing.unanswered.load(Relaxed) > UNDER_WAY {
+            let check = || window.outgoing.check(window, rank, UNDER_WAY / 2);
+            window.wait(Some(rank), check)?;
         }
     }
     Ok(Some(operation))
 }
 
-/// What has come: in the order in which it came.
+/// Arrived messages, in the order of arrival.
 static COME: Mutex<VecDeque<(Note, i64, Vec<u8>)>> = Mutex::new(VecDeque::new());
-/// Held while one of them is done.
+/// Held while a message is executed.
 static DOING: Mutex<()> = Mutex::new(());
 
-/// Something has come for a window. Under the core's lock.
+/// Queue a message for a window. The caller holds the core's lock.
 pub fn arrive(note: Note, tag: i64, payload: Payload<'_>) {
     let mut bytes = payload.0.to_vec();
     bytes.extend_from_slice(payload.1);
     lock(&COME).push_back((note, tag, bytes));
 }
 
-/// Do what has come.
+/// Execute the queued messages.
 pub fn catch_up(engine: &Engine) {
     let _in_order = lock(&DOING);
     loop {
@@ -171,7 +171,7 @@ pub fn catch_up(engine: &Engine) {
                     Err(failure) => (failure.code, Vec::new()),
                 };
                 let kind = engine::Kind::Accessed;
-                engine.say_more(kind, note.rank, note.number, code.into(), bytes);
+                engine.send_large_control(kind, note.rank, note.number, code.into(), bytes);
             }
             _ => answered(note.number, tag as c_int, &bytes),
         }
@@ -182,52 +182,52 @@ fn answered(number: u32, code: c_int, bytes: &[u8]) {
     let pending = lock(&PENDING).all.as_mut().and_then(|all| all.remove(&number));
     let Some(Pending { window, rank, operation, result }) = pending else { return };
     if let (Some((data, first)), MPI_SUCCESS) = (result, code) {
-        // SAFETY: the program leaves the memory to the operation until that has ended.
-        unsafe { data.put_part(first, bytes) };
+        // SAFETY: the program leaves the memory to the operation until it has ended.
+        unsafe { data.unpack_at(first, bytes) };
     }
-    for pieces in [&*operation, &window.outgoing.0[rank]] {
+    for fragments in [&*operation, &window.outgoing.0[rank]] {
         if code != MPI_SUCCESS {
-            pieces.code.store(code, Relaxed);
+            fragments.code.store(code, Relaxed);
         }
-        pieces.left.fetch_sub(1, Release);
+        fragments.unanswered.fetch_sub(1, Release);
     }
 }
 
-/// Do an operation on this process's own memory; what is to be answered.
+/// Execute an operation on this process's memory; returns the answer.
 fn serve(id: i64, bytes: &[u8]) -> Answer<Vec<u8>> {
-    let wrong = || fail(MPI_ERR_INTERN, "a message for a window makes no sense");
+    let wrong = || fail(MPI_ERR_INTERN, "a message for a window is invalid");
     let window = super::of_id(id).ok_or_else(wrong)?;
     let message = Message::decoded(bytes).ok_or_else(wrong)?;
     let layout = message.layout();
-    let base = if window.is_dynamic() { 0 } else { window.own.base };
+    let base = if window.is_dynamic() { 0 } else { window.local.base };
     if let Some((low, high)) = layout.bounds() {
         let is_inside = match window.is_dynamic() {
             true => lock(&window.attached).has(low as usize, (high - low) as usize),
-            false => low >= 0 && high <= window.own.size,
+            false => low >= 0 && high <= window.local.size,
         };
         if !is_inside {
             return Err(not_attached(low as usize, (high - low) as usize));
         }
     }
     let data = Data::laid_out(base as *mut u8, layout);
-    let (way, rank, length) = (Way::Here(base), window.rank(), data.len());
-    let target = Target { window: &window, rank, way, data };
-    let mut result = vec![0; if message.wants { length } else { 0 }];
+    let (route, rank, length) = (Route::Here(base), window.rank(), data.len());
+    let target = Target { window: &window, rank, route, data };
+    let mut result = vec![0; if message.expects_result { length } else { 0 }];
     let into = Data::bytes(result.as_mut_ptr(), length);
     let from = Data::bytes(message.bytes.as_ptr().cast_mut(), message.bytes.len());
-    // SAFETY: inside the window's memory, as was just looked at; the rest is ours.
+    // SAFETY: checked to be inside the window's memory; the rest is ours.
     unsafe {
         match message.kind {
             Kind::Put => target.put(&from)?,
-            Kind::Get if message.wants => target.get(&into)?,
-            Kind::Swap if message.wants && message.bytes.len() == 2 * length => {
+            Kind::Get if message.expects_result => target.get(&into)?,
+            Kind::Swap if message.expects_result && message.bytes.len() == 2 * length => {
                 let compare = message.bytes.as_ptr();
                 target.compare_and_swap(compare, compare.add(length), result.as_mut_ptr())?
             }
             Kind::Combine => {
                 let combining = Combining::of_code(message.op, message.element)?;
                 let origin = (from.len() > 0).then_some(&from);
-                let result = message.wants.then_some(&into);
+                let result = message.expects_result.then_some(&into);
                 target.accumulate(&Combined { combining, origin, result })?
             }
             _ => return Err(wrong()),

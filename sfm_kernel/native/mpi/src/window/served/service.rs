@@ -1,5 +1,5 @@
-//! The thread that serves a window's memory while the program computes: it does what a call of MPI
-//! would do, and sleeps when nothing has come. There is one for each window that needs it.
+//! The thread that serves a window's memory while the program computes: it makes progress as an MPI
+//! call would, and sleeps while no messages arrive. Each window that needs it has one.
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::super::{lock, Window};
 use crate::engine::engine;
 
-/// How long it sleeps when nobody rings.
+/// The longest sleep without a ring.
 const PAUSE: Duration = Duration::from_millis(500);
 
 struct Service {
@@ -23,9 +23,9 @@ static RUNNING: Mutex<Vec<Service>> = Mutex::new(Vec::new());
 /// Serve this process's memory from now on.
 pub fn start(window: &Arc<Window>) {
     let stopped = Arc::new(AtomicBool::new(false));
-    let (own, stop) = (window.clone(), stopped.clone());
+    let (served, stop) = (window.clone(), stopped.clone());
     let work = move || {
-        let (bell, shared) = (&own.control.part(own.rank()).bell, engine().core.shared());
+        let (bell, shared) = (&served.control.block(served.rank()).bell, engine().core.shared());
         while !stop.load(SeqCst) {
             engine().advance();
             bell.sleep(PAUSE, || stop.load(SeqCst) || shared.has_arrivals());
@@ -35,13 +35,13 @@ pub fn start(window: &Arc<Window>) {
     lock(&RUNNING).push(Service { window: window.clone(), stopped, thread });
 }
 
-/// Nobody will reach the memory of this window any more; None: of any.
+/// Stop serving this window, or all windows (None).
 pub fn stop(window: Option<&Arc<Window>>) {
     let is_over = |one: &mut Service| window.is_none_or(|window| Arc::ptr_eq(&one.window, window));
     let over: Vec<_> = lock(&RUNNING).extract_if(.., is_over).collect();
     for Service { window, stopped, thread } in over {
         stopped.store(true, SeqCst);
-        window.control.part(window.rank()).bell.ring();
+        window.control.block(window.rank()).bell.ring();
         let _ = thread.join();
     }
 }

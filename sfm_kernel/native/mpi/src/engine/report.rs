@@ -1,7 +1,7 @@
-//! What observers are told of a call that waits: what only the call itself knows of it.
+//! The description of a waiting call for observers: what only the call itself knows.
 //!
-//! Its name is known from its entry (sfm_endpoint: callers.rs), its arguments and its partners are
-//! asked for when it is seen to wait. Nothing of this costs a call that does not.
+//! Its name is known from its entry (sfm_endpoint: callers.rs); its arguments and partners are
+//! computed when it is seen to wait. A call that does not wait pays nothing for it.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -10,21 +10,20 @@ use sfm_endpoint::calltext::{Call, Waits};
 use sfm_endpoint::{callers, Name};
 
 use super::wait::From;
-use super::{engine, Sending, Wanted};
+use super::{engine, Pattern, Sending};
 use crate::comm::Comm;
 use crate::handles::*;
 use crate::process::shown;
 
-/// Arguments as they are shown, by their names in the standard.
+/// Arguments as observers see them, by their names in the standard.
 pub type Arguments = Vec<(&'static str, String)>;
 
 thread_local! {
-    /// The process for which a call of this thread waits that waits for one after the other.
+    /// The process that a call of this thread waits for, if it waits for one after the other.
     static AWAITED: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// A call cannot go on before this process of the world has done its part.
-/// None: it is not known which.
+/// Note that a call cannot continue before this process of the world has acted. None: unknown.
 pub fn awaits(rank: impl Into<Option<usize>>) {
     AWAITED.set(rank.into());
 }
@@ -33,7 +32,7 @@ pub fn awaited() -> Option<usize> {
     AWAITED.get()
 }
 
-/// Do something; with it, for whose part that waits.
+/// Do `work`; return its result and the process that it waits for.
 pub fn awaiting<T>(work: impl FnOnce() -> T) -> (T, Option<usize>) {
     let before = AWAITED.take();
     let done = work();
@@ -44,18 +43,18 @@ fn call(mut arguments: Arguments, waits: Waits) -> Call {
     let Some(name) = engine().endpoint.surroundings().call() else {
         return Call { name: callers::name().into(), arguments, waits };
     };
-    for (_, said) in &mut arguments {
-        *said = said.replace("MPI_ANY_", "MPI.ANY_"); // as Python has it
+    for (_, shown_as) in &mut arguments {
+        *shown_as = shown_as.replace("MPI_ANY_", "MPI.ANY_"); // as Python spells it
     }
     Call { name, arguments, waits }
 }
 
-/// A call of which no more is known than whose death would end it.
+/// A call of which only the processes are known whose death would end it.
 pub fn some(arguments: Arguments, from: From<'_>) -> Call {
     call(arguments, Waits::Others(peers(from)))
 }
 
-/// One that waits for requests; without peers if any of them may be anybody's.
+/// A call that waits for requests; without peers if the peer of any of them is unknown.
 pub fn requests(arguments: Arguments, peers: Option<&[c_int]>) -> Call {
     let names = peers.map(|peers| {
         let once: BTreeSet<_> = peers.iter().map(|rank| *rank as usize).collect();
@@ -64,29 +63,29 @@ pub fn requests(arguments: Arguments, peers: Option<&[c_int]>) -> Call {
     call(arguments, Waits::Others(names))
 }
 
-/// The numbers of a receive.
-pub fn wanted(source: c_int, tag: c_int) -> Arguments {
-    let said = |number: c_int, any: c_int, name: &str| match number == any {
+/// The source and tag of a receive.
+pub fn pattern(source: c_int, tag: c_int) -> Arguments {
+    let shown_as = |number: c_int, any: c_int, name: &str| match number == any {
         true => name.to_owned(),
         false => number.to_string(),
     };
-    let source = said(source, MPI_ANY_SOURCE, "MPI_ANY_SOURCE");
-    vec![("source", source), ("tag", said(tag, MPI_ANY_TAG, "MPI_ANY_TAG"))]
+    let source = shown_as(source, MPI_ANY_SOURCE, "MPI_ANY_SOURCE");
+    vec![("source", source), ("tag", shown_as(tag, MPI_ANY_TAG, "MPI_ANY_TAG"))]
 }
 
 /// A receive or a probe.
-pub fn receive(comm: &Comm, wanted: &Wanted) -> Call {
+pub fn receive(comm: &Comm, pattern: &Pattern) -> Call {
     let known = |number: c_int, any: c_int| (number != any).then_some(i64::from(number));
-    let (source, tag) = (known(wanted.source, MPI_ANY_SOURCE), known(wanted.tag, MPI_ANY_TAG));
-    let mut arguments = self::wanted(wanted.source, wanted.tag);
+    let (source, tag) = (known(pattern.source, MPI_ANY_SOURCE), known(pattern.tag, MPI_ANY_TAG));
+    let mut arguments = self::pattern(pattern.source, pattern.tag);
     arguments.extend(communicator(comm));
     let everybody = comm.peers().members.len() == engine().size();
-    let peers = match wanted.from {
+    let peers = match pattern.from {
         Some(rank) => Some(vec![shown(rank)]),
         None if everybody => None,
         None => peers(From::Any(&comm.peers().members)),
     };
-    call(arguments, Waits::Message { peers, source, tag, context_id: wanted.context })
+    call(arguments, Waits::Message { peers, source, tag, context_id: pattern.context })
 }
 
 /// A send, which waits for its receiver.
@@ -116,17 +115,17 @@ pub fn collective_with(arguments: Arguments) -> Call {
     call(arguments, Waits::Members(awaited().map(shown).into_iter().collect()))
 }
 
-/// One that waits for all of these.
+/// A collective call that waits for all of these processes.
 pub fn collective_of(missing: impl Iterator<Item = usize>) -> Call {
     call(vec![], Waits::Members(missing.map(shown).collect()))
 }
 
-/// A call that waits until one process after the other has done something.
+/// A call that waits for the action of one process after the other.
 pub fn one_by_one(arguments: Arguments) -> Call {
     call(arguments, Waits::Others(awaited().map(|rank| vec![shown(rank)])))
 }
 
-/// The communicator's name, where it is not the one that goes without saying.
+/// The communicator's name, unless it is MPI_COMM_WORLD.
 pub fn communicator(comm: &Comm) -> Option<(&'static str, String)> {
     let name = comm.name();
     (name != "MPI_COMM_WORLD").then_some(("comm", name))
@@ -137,8 +136,8 @@ fn peers(from: From<'_>) -> Option<Vec<Name>> {
         From::Nobody => None,
         From::One(rank) => Some(vec![shown(rank)]),
         From::Any(ranks) => {
-            let own = engine().rank as c_int;
-            let others = ranks.iter().filter(|rank| **rank != own);
+            let this = engine().rank as c_int;
+            let others = ranks.iter().filter(|rank| **rank != this);
             Some(others.map(|rank| shown(*rank as usize)).collect())
         }
     }

@@ -1,8 +1,8 @@
-//! What the program has begun and not ended when it comes to MPI_Finalize: the launcher tells it with
-//! the lines that have begun it (sfm_kernel/mpi/launch/left.py).
+//! Operations that the program has begun and not ended when it comes to MPI_Finalize: the launcher
+//! reports them with the source lines that began them (sfm_kernel/mpi/launch/wording.py).
 //!
-//! The line that sent a message is known to its sender only, by the number of the call that the
-//! message carries: who has never received it asks the sender to tell.
+//! Only its sender knows the line that sent a message; the message carries the number of the call,
+//! so a process that has never received it asks the sender to report it.
 
 use std::collections::BTreeMap;
 
@@ -11,19 +11,19 @@ use sfm_endpoint::calltext::shown;
 use sfm_endpoint::sites::{self, Site};
 use sfm_native::packet::Envelope;
 
-use crate::engine::told::Arguments;
-use crate::engine::{self, engine, told, Kind, Note, What};
+use crate::engine::report::Arguments;
+use crate::engine::{self, engine, report, Kind, Note, What};
 use crate::handles::*;
 use crate::{comm, launcher, message, process, request};
 
-/// The number of the call that the program is in, for what it begins there.
+/// The number of the program's current call, for the operations that it begins.
 pub fn site() -> u32 {
     engine().endpoint.surroundings().site()
 }
 
-/// Say that something is left. `who`: the number of the process that has left it, if it is not this
-/// one, which has sent it a message then.
-fn tell(who: Option<usize>, what: &str, arguments: &str, site: u32) {
+/// Report an unfinished operation. `who`: the number of the process that has never received a
+/// message; None if the operation is this process's.
+fn report(who: Option<usize>, what: &str, arguments: &str, site: u32) {
     let site = sites::get(site);
     let call = site.map_or("", |site| &site.call);
     let call = if arguments.is_empty() { call.into() } else { format!("{call}({arguments})") };
@@ -31,20 +31,20 @@ fn tell(who: Option<usize>, what: &str, arguments: &str, site: u32) {
         eprintln!("MPI_Finalize: the program {what}: {call}");
         return;
     }
-    let own = process::own().number() as usize;
-    let Some(nth) = process::nth(who.unwrap_or(own)) else { return }; // another launcher's
+    let this = process::this().number() as usize;
+    let Some(nth) = process::nth(who.unwrap_or(this)) else { return }; // another launcher's
     let (code, line) = site.map_or(("", 0), |site| (&site.code, site.line));
     let text = json!([nth, what, who.is_some(), call, code, line]).to_string();
-    launcher::tell(launcher::LEFT, 0, &text);
+    launcher::report(launcher::UNFINISHED, 0, &text);
 }
 
-/// The program's requests that are not complete, by the calls that have begun them; of arguments
-/// those that are the same in all.
-pub fn tell_requests() {
+/// Report the program's requests that are not complete, grouped by the calls that have begun them,
+/// with the arguments that all of a group have in common.
+pub fn report_requests() {
     let mut found: BTreeMap<u32, (usize, Arguments)> = BTreeMap::new();
     for one in request::all() {
         let site = one.site();
-        if !one.is_left(is_dropped_when_over(site)) {
+        if !one.is_unfinished(is_dropped_when_over(site)) {
             continue;
         }
         let arguments = one.arguments();
@@ -55,24 +55,24 @@ pub fn tell_requests() {
     for (site, (count, arguments)) in found {
         let requests = if count == 1 { "request" } else { "requests" };
         let what = format!("ended with {count} unfinished {requests}");
-        tell(None, &what, &shown(&arguments), site);
+        report(None, &what, &shown(&arguments), site);
     }
 }
 
-/// Whether a program lets go of its sends' requests and means nothing by it: Python's do, where
-/// mpi4py has returned an object that nobody keeps. One that was not over at once needs it, all the
-/// same, since the object keeps the memory that is sent.
+/// True if the program drops the requests of complete sends on purpose: Python programs do, because
+/// mpi4py returns an object that the program need not keep. A send that was not complete at once
+/// needs its request nevertheless, since the object keeps the sent memory alive.
 fn is_dropped_when_over(site: u32) -> bool {
     let is_mpi4py = |site: &Site| site.code.contains("/mpi4py/");
     !engine().endpoint.surroundings().has_addresses() || sites::get(site).is_some_and(is_mpi4py)
 }
 
-/// An epoch of a window that was not ended.
-pub fn tell_epoch(window: &str, open: &str, site: u32) {
-    tell(None, &format!("ended with {window} in use ({open})"), "", site);
+/// Report an epoch of a window that was not ended.
+pub fn report_epoch(window: &str, open: &str, site: u32) {
+    report(None, &format!("ended with {window} in use ({open})"), "", site);
 }
 
-/// Have those tell who have sent a message here that was never received. All have come to
+/// Ask the senders to report messages here that were never received. All processes have come to
 /// MPI_Finalize.
 pub fn ask_senders() {
     engine().core.take_in_all();
@@ -103,19 +103,20 @@ pub fn ask_senders() {
         let mut arguments: Arguments =
             comm.iter().map(|comm| ("dest", comm.rank.to_string())).collect();
         arguments.extend((tag != i64::from(MPI_ANY_TAG)).then(|| ("tag", tag.to_string())));
-        arguments.extend(comm.iter().filter_map(|comm| told::communicator(comm)));
+        arguments.extend(comm.iter().filter_map(|comm| report::communicator(comm)));
         let arguments = shown(&arguments);
         if sender == engine().rank {
             never_received(sender, site, count, &arguments);
         } else {
             let bytes = arguments.into_bytes();
-            engine().say_more(Kind::Unreceived, sender, site, count as i64, bytes);
+            engine().send_large_control(Kind::Unreceived, sender, site, count as i64, bytes);
         }
     }
 }
 
-/// Of messages that this process has sent in one call, `receiver` has never received so many.
+/// Report that `receiver` has never received `count` messages that this process has sent in one
+/// call.
 pub fn never_received(receiver: usize, site: u32, count: usize, arguments: &str) {
     let messages = if count == 1 { "message" } else { "messages" };
-    tell(Some(receiver), &format!("never received {count} {messages}"), arguments, site);
+    report(Some(receiver), &format!("never received {count} {messages}"), arguments, site);
 }
