@@ -69,9 +69,9 @@ pub mod spin;
 #[cfg(not(loom))]
 pub mod summary;
 #[cfg(not(loom))]
-pub mod tcp_info;
+pub mod tcp_history;
 #[cfg(not(loom))]
-pub mod tcp_past;
+pub mod tcp_info;
 #[cfg(not(loom))]
 pub mod text;
 #[cfg(not(loom))]

@@ -162,12 +162,13 @@ impl TcpInfo {
 
     /// The number as the kernel has it; None where it is too old to have it.
     pub fn number(&self, field: Field) -> Option<u64> {
-        let there = self.bytes[..self.length].get(field.offset..field.offset + field.bytes)?;
-        Some(match *there {
+        let field_bytes =
+            self.bytes[..self.length].get(field.offset..field.offset + field.bytes)?;
+        Some(match *field_bytes {
             [one] => one.into(),
             [a, b] => u16::from_ne_bytes([a, b]).into(),
             [a, b, c, d] => u32::from_ne_bytes([a, b, c, d]).into(),
-            _ => u64::from_ne_bytes(there.try_into().ok()?),
+            _ => u64::from_ne_bytes(field_bytes.try_into().ok()?),
         })
     }
 
@@ -182,12 +183,12 @@ impl TcpInfo {
 }
 
 /// Linux' TCP_CA_NAME_MAX.
-const LONGEST: usize = 16;
+const MAX_NAME: usize = 16;
 
 /// The congestion control that a TCP socket uses, "cubic" say.
 pub fn congestion(socket: RawFd) -> io::Result<String> {
-    let mut name = [0; LONGEST + 1]; // the last stays 0
-    option(socket, libc::TCP_CONGESTION, &mut name[..LONGEST])?;
+    let mut name = [0; MAX_NAME + 1]; // the last stays 0
+    option(socket, libc::TCP_CONGESTION, &mut name[..MAX_NAME])?;
     let name = CStr::from_bytes_until_nul(&name).map_err(|_| io::ErrorKind::InvalidData)?;
     Ok(name.to_string_lossy().into_owned())
 }
@@ -218,8 +219,8 @@ fn option(socket: RawFd, option: libc::c_int, room: &mut [u8]) -> io::Result<usi
     let mut length = room.len() as libc::socklen_t;
     // SAFETY: the kernel writes at most so many bytes there.
     let failed = unsafe {
-        let place = room.as_mut_ptr().cast();
-        libc::getsockopt(socket, libc::IPPROTO_TCP, option, place, &mut length)
+        let buffer = room.as_mut_ptr().cast();
+        libc::getsockopt(socket, libc::IPPROTO_TCP, option, buffer, &mut length)
     };
     if failed == 0 {
         Ok(length as usize)

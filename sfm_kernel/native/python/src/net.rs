@@ -108,7 +108,7 @@ impl Exchange {
         let exchange = self.open(py)?;
         for uid in uids {
             if let Some(link) = exchange.known(parse_uid(&uid)?) {
-                link.gone.store(true, Ordering::Relaxed);
+                link.departed.store(true, Ordering::Relaxed);
             }
         }
         Ok(())
@@ -231,6 +231,6 @@ impl Link {
 
     /// End the connection, as if it broke.
     fn _break(&self) {
-        self.link.break_way();
+        self.link.break_connection();
     }
 }

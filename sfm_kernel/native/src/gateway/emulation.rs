@@ -17,7 +17,7 @@ pub const CANNOT_SHOW: &str = "the path between sites is played inside the gatew
     control cannot be seen here";
 
 /// Bytes that may be on their way; more wait in their schedules.
-const ON_WAY: usize = 64 << 20;
+const MAX_IN_FLIGHT: usize = 64 << 20;
 
 pub struct Emulation {
     pub delay: Duration,
@@ -26,39 +26,39 @@ pub struct Emulation {
     /// How much later than they should frames have come out.
     pub late: Delays,
     /// When the line can take the next frame.
-    free: Instant,
-    on_way: VecDeque<(Instant, Id, Frame)>,
+    free_at: Instant,
+    in_flight: VecDeque<(Instant, Id, Frame)>,
     bytes: usize,
     turn: usize,
 }
 
 impl Emulation {
     pub fn new(delay: Duration, limit: Option<u64>) -> Emulation {
-        let (free, late) = (Instant::now(), Delays::default());
-        Emulation { delay, limit, late, free, on_way: VecDeque::new(), bytes: 0, turn: 0 }
+        let (free_at, late) = (Instant::now(), Delays::default());
+        Emulation { delay, limit, late, free_at, in_flight: VecDeque::new(), bytes: 0, turn: 0 }
     }
 
-    fn takes(&self, now: Instant) -> bool {
-        now >= self.free && self.bytes < ON_WAY
+    fn accepts(&self, now: Instant) -> bool {
+        now >= self.free_at && self.bytes < MAX_IN_FLIGHT
     }
 
     /// A frame enters the line.
     fn put(&mut self, id: Id, frame: Frame, now: Instant) {
         // One that was waiting when the line became free has entered it then, however late we look.
-        let start = self.free.max(frame.came).min(now);
+        let start = self.free_at.max(frame.arrived_at).min(now);
         let lasts = self.limit.map_or(0.0, |limit| frame.size() as f64 / limit.max(1) as f64);
-        self.free = start + Duration::from_secs_f64(lasts);
+        self.free_at = start + Duration::from_secs_f64(lasts);
         self.bytes += frame.size();
-        self.on_way.push_back((self.free + self.delay, id, frame));
+        self.in_flight.push_back((self.free_at + self.delay, id, frame));
     }
 
     /// The next frame that is through by now.
     fn next(&mut self, now: Instant) -> Option<(Id, Frame)> {
-        let due = self.on_way.front()?.0;
+        let due = self.in_flight.front()?.0;
         if due > now {
             return None;
         }
-        let (_, id, frame) = self.on_way.pop_front()?;
+        let (_, id, frame) = self.in_flight.pop_front()?;
         self.late.add(now - due);
         self.bytes -= frame.size();
         Some((id, frame))
@@ -75,17 +75,17 @@ impl Engine {
             one.wide.as_ref().is_some_and(|wide| !wide.sibling && !wide.schedule.is_empty())
         };
         let mut waiting = self.connections.ids(waits);
-        while path.takes(now) && !waiting.is_empty() {
+        while path.accepts(now) && !waiting.is_empty() {
             path.turn += 1;
-            let place = path.turn % waiting.len();
-            let id = waiting[place];
+            let index = path.turn % waiting.len();
+            let id = waiting[index];
             let one = self.connections.get_mut(id).and_then(|one| one.wide.as_mut());
             match one.and_then(|wide| wide.schedule.pop(&self.weights)) {
                 Some(frame) => {
                     self.release(frame.from, frame.size());
                     path.put(id, frame, now);
                 }
-                None => drop(waiting.swap_remove(place)),
+                None => drop(waiting.swap_remove(index)),
             }
         }
         while let Some((id, frame)) = path.next(now) {
@@ -95,8 +95,8 @@ impl Engine {
                 wrote = true;
             }
         }
-        let line = (!waiting.is_empty()).then_some(path.free);
-        let out = path.on_way.front().map(|(due, ..)| *due);
+        let line = (!waiting.is_empty()).then_some(path.free_at);
+        let out = path.in_flight.front().map(|(due, ..)| *due);
         let next = [line, out].into_iter().flatten().min();
         self.poll.set_clock(next.map(|at| at.saturating_duration_since(now)));
         self.emulation = Some(path);
@@ -118,9 +118,9 @@ mod tests {
         let mut sent = Duration::ZERO;
         for sender in 0..3 {
             let mut one = frame(sender, 9, Class::Bulk, 9_896, 0); // 10 kB with all headers
-            one.came = start;
+            one.arrived_at = start;
             sent += Duration::from_millis(10);
-            assert!(path.takes(start + sent));
+            assert!(path.accepts(start + sent));
             path.put(Id::NONE, one, start + sent);
         }
         assert!(path.next(start + delay).is_none());

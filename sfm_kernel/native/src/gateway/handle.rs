@@ -79,7 +79,7 @@ pub struct Choice {
 pub fn choose(socket: &impl AsRawFd, options: &Options) -> Result<Choice, Refused> {
     let fd = socket.as_raw_fd();
     let usual = tcp_info::congestion(fd)?;
-    let many = options.connections.map(|many| many.clamp(1, MOST_CONNECTIONS));
+    let connections = options.connections.map(|connections| connections.clamp(1, MOST_CONNECTIONS));
     if let Some(name) = &options.algorithm {
         let offered = || {
             let folder = "/proc/sys/net/ipv4/tcp_";
@@ -91,25 +91,29 @@ pub fn choose(socket: &impl AsRawFd, options: &Options) -> Result<Choice, Refuse
             (read("available"), read("allowed"))
         };
         tcp_info::set_congestion(fd, name).map_err(|error| {
-            let (there, allowed) = offered();
+            let (available, allowed) = offered();
             Refused(format!(
-                "the kernel refuses the congestion control {name:?} ({error}). It has: {there}. Who \
+                "the kernel refuses the congestion control {name:?} ({error}). It has: {available}. Who \
                  is not root may choose: {allowed}"
             ))
         })?;
         // The listening socket gives it to those that it accepts, processes' ones too.
         let _ = tcp_info::set_congestion(fd, &usual);
         let why = "asked for".to_owned();
-        return Ok(Choice { algorithm: name.clone(), connections: many.unwrap_or(1), why });
+        return Ok(Choice { algorithm: name.clone(), connections: connections.unwrap_or(1), why });
     }
     if tcp_info::set_congestion(fd, "bbr").is_ok() {
         let _ = tcp_info::set_congestion(fd, &usual);
         let why = "bbr, which bears loss and silence on one connection".to_owned();
-        return Ok(Choice { algorithm: "bbr".to_owned(), connections: many.unwrap_or(1), why });
+        return Ok(Choice {
+            algorithm: "bbr".to_owned(),
+            connections: connections.unwrap_or(1),
+            why,
+        });
     }
-    let many = many.unwrap_or(WITHOUT_BBR);
-    let why = format!("the kernel gives no bbr here: {many} connections with {usual}");
-    Ok(Choice { algorithm: usual, connections: many, why })
+    let connections = connections.unwrap_or(WITHOUT_BBR);
+    let why = format!("the kernel gives no bbr here: {connections} connections with {usual}");
+    Ok(Choice { algorithm: usual, connections: connections, why })
 }
 
 pub enum Command {

@@ -14,11 +14,11 @@ impl Id {
     pub const ALARM: Id = Id(u64::MAX - 2);
     pub const CLOCK: Id = Id(u64::MAX - 3);
 
-    pub fn new(place: usize, generation: u32) -> Id {
-        Id(u64::from(generation) << 32 | place as u64)
+    pub fn new(index: usize, generation: u32) -> Id {
+        Id(u64::from(generation) << 32 | index as u64)
     }
 
-    pub fn place(self) -> usize {
+    pub fn index(self) -> usize {
         (self.0 & 0xffff_ffff) as usize
     }
 }
@@ -95,15 +95,16 @@ impl Poll {
     }
 
     /// Wait for at most `limit` milliseconds, and put what has happened into `told`.
-    pub fn wait(&self, limit: i32, told: &mut Vec<Event>) {
-        const ROOM: usize = 128;
-        let mut events = [libc::epoll_event { events: 0, u64: 0 }; ROOM];
+    pub fn wait(&self, limit: i32, out: &mut Vec<Event>) {
+        const MAX_EVENTS: usize = 128;
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; MAX_EVENTS];
         let epoll = self.epoll.as_raw_fd();
         // SAFETY: the kernel writes at most so many events there.
         let count =
-            unsafe { libc::epoll_wait(epoll, events.as_mut_ptr(), ROOM as i32, limit) }.max(0);
-        told.clear();
-        told.extend(events[..count as usize].iter().map(|event| {
+            unsafe { libc::epoll_wait(epoll, events.as_mut_ptr(), MAX_EVENTS as i32, limit) }
+                .max(0);
+        out.clear();
+        out.extend(events[..count as usize].iter().map(|event| {
             let (id, events) = (Id(event.u64), event.events as i32);
             if id == Id::ALARM {
                 drain(&self.alarm);

@@ -2,13 +2,13 @@
 
 use std::time::Instant;
 
-use super::connection::{Connection, Count, Whose};
+use super::connection::{Connection, Count, Remote};
 use super::engine::Engine;
 use super::flow::{Flow, Frame, Pair};
 use super::poll::Id;
 use super::sockets;
 use super::{FOR_GATEWAY, FOR_PROCESS, HELD, HELD_OF_ONE};
-use crate::net::control::{role_of, ControlFrame, Reason, Role};
+use crate::net::control::{parse_hello, ControlFrame, Reason, Role};
 use crate::net::frame::{Class, Kind};
 
 /// What has happened so far.
@@ -17,7 +17,7 @@ pub struct Counts {
     pub forwarded: Count,
     /// By reason, in the order of `Reason::ALL`.
     pub dropped: [u64; 5],
-    pub told: u64,
+    pub notices: u64,
     /// Frames that a process has sent in the name of another one, or of another site.
     pub spoofed: u64,
     /// Hellos that were not sealed with this world's gateway key, were for another gateway, or came
@@ -36,42 +36,42 @@ impl Counts {
 
 impl Engine {
     /// A frame has come through the connection `from`.
-    pub fn take(&mut self, from: Id, frame: Frame) {
+    pub fn receive(&mut self, from: Id, frame: Frame) {
         let Some(one) = self.connections.get(from) else { return };
-        match one.whose {
-            Whose::Stranger => self.admit(from, frame),
-            Whose::Dialed { uid, slot, number } => {
-                self.hear_welcome(from, (uid, slot), number, frame);
+        match one.remote {
+            Remote::Stranger => self.admit(from, frame),
+            Remote::Dialed { uid, slot, number } => {
+                self.receive_welcome(from, (uid, slot), number, frame);
             }
-            Whose::Process(uid) => {
+            Remote::Process(uid) => {
                 let header = &frame.header;
-                if header.sender != uid || header.from_site != self.voice.site {
+                if header.sender != uid || header.from_site != self.codec.site {
                     self.counts.spoofed += 1;
-                } else if header.receiver == self.voice.uid {
-                    self.hear(from, frame);
+                } else if header.receiver == self.codec.uid {
+                    self.receive_control(from, frame);
                 } else {
                     self.forward(frame);
                 }
             }
-            Whose::Gateway { .. } if frame.header.receiver == self.voice.uid => {
-                self.hear(from, frame);
+            Remote::Gateway { .. } if frame.header.receiver == self.codec.uid => {
+                self.receive_control(from, frame);
             }
-            Whose::Gateway { .. } => self.forward(frame),
+            Remote::Gateway { .. } => self.forward(frame),
         }
     }
 
     /// A member says something to this gateway.
-    fn hear(&mut self, from: Id, mut frame: Frame) {
+    fn receive_control(&mut self, from: Id, mut frame: Frame) {
         let header = frame.header;
-        let Some((inner, _)) = self.voice.open(&header, &mut frame.bytes) else { return };
+        let Some((inner, _)) = self.codec.open(&header, &mut frame.bytes) else { return };
         match inner.kind {
             Kind::Hello if self.counters.is_new(header.sender, header.counter) => {
                 let welcome = self.welcome(&frame, inner.number);
-                self.queue(from, welcome);
+                self.send_control(from, welcome);
             }
             Kind::Bye => {
-                let its = Whose::Process(header.sender);
-                if self.connections.get(from).is_some_and(|one| one.whose == its) {
+                let its = Remote::Process(header.sender);
+                if self.connections.get(from).is_some_and(|one| one.remote == its) {
                     self.end(from, "it left");
                 }
             }
@@ -81,16 +81,16 @@ impl Engine {
 
     fn welcome(&mut self, hello: &Frame, number: u64) -> ControlFrame {
         let header = &hello.header;
-        self.voice.say(Kind::Welcome, header.sender, header.from_site, number, b"")
+        self.codec.seal(Kind::Welcome, header.sender, header.from_site, number, b"")
     }
 
     /// What we say goes out next, as it is.
-    pub fn queue(&mut self, to: Id, said: ControlFrame) {
+    pub fn send_control(&mut self, to: Id, frame: ControlFrame) {
         if let Some(one) = self.connections.get_mut(to) {
             if one.waiting() > 2 * FOR_PROCESS {
                 return self.end(to, "it has us say much, and reads nothing");
             }
-            one.queue(Frame::new(said.header, said.bytes, Id::NONE, Instant::now()));
+            one.queue(Frame::new(frame.header, frame.bytes, Id::NONE, Instant::now()));
             self.write_later(to);
         }
     }
@@ -98,12 +98,13 @@ impl Engine {
     /// The first frame of a connection: a Hello, or its end.
     fn admit(&mut self, id: Id, mut frame: Frame) {
         let header = frame.header;
-        if header.receiver != self.voice.uid {
+        if header.receiver != self.codec.uid {
             self.counts.misdirected += 1;
             return self.end(id, "its Hello is for another gateway");
         }
-        let opened = self.voice.open(&header, &mut frame.bytes);
-        let Some((inner, role)) = opened.and_then(|(one, body)| Some((one, role_of(&one, body)?)))
+        let opened = self.codec.open(&header, &mut frame.bytes);
+        let Some((inner, role)) =
+            opened.and_then(|(one, body)| Some((one, parse_hello(&one, body)?)))
         else {
             self.counts.foreign += 1;
             let address = self.connections.get(id).map(|one| one.address.ip().to_string());
@@ -114,28 +115,28 @@ impl Engine {
             self.counts.replayed += 1;
             return self.end(id, "its Hello was said before");
         }
-        self.strangers.gone(id);
+        self.strangers.remove(id);
         let welcome = self.welcome(&frame, inner.number);
         match role {
-            Role::Process if header.from_site != self.voice.site => {
+            Role::Process if header.from_site != self.codec.site => {
                 let why =
                     format!("this is a gateway of site {:?}, and not of yours", self.options.site);
                 let to = (header.sender, header.from_site);
-                let broken = self.voice.say(Kind::Broken, to.0, to.1, 0, why.as_bytes());
-                self.queue(id, broken);
+                let broken = self.codec.seal(Kind::Broken, to.0, to.1, 0, why.as_bytes());
+                self.send_control(id, broken);
                 self.write(id);
                 self.end(id, "it is of another site");
             }
             Role::Process => {
                 let Some(one) = self.connections.get_mut(id) else { return };
-                one.whose = Whose::Process(header.sender);
+                one.remote = Remote::Process(header.sender);
                 sockets::prepare_process(&one.stream);
                 let before = self.processes.insert(header.sender, id);
-                self.queue(id, welcome);
+                self.send_control(id, welcome);
                 if let Some(before) = before {
                     self.end(before, "its process has made another one");
                 }
-                self.open_to(header.sender);
+                self.resume_to(header.sender);
             }
             Role::Gateway(slot) => self.admit_gateway(id, &header, slot.into(), welcome),
         }
@@ -146,13 +147,13 @@ impl Engine {
         let (header, pair) = (frame.header, frame.pair());
         // A flow of a gateway, a Dropped that is: of what happens to it nobody is told.
         let of_gateway = self.is_gateway(header.sender);
-        let flow = if of_gateway { None } else { self.flows.note(&frame) };
-        let kept = flow.as_ref().and_then(|flow| flow.to);
+        let flow = if of_gateway { None } else { self.flows.record(&frame) };
+        let current = flow.as_ref().and_then(|flow| flow.to);
         if let Some(reason) = flow.and_then(|flow| flow.useless(header.class)) {
             return self.drop_frame(pair, reason);
         }
         if header.class == Class::Resume {
-            self.withdraw(kept, pair);
+            self.withdraw(current, pair);
         }
         if header.hops == 0 {
             return self.drop_frame(pair, Reason::Loop);
@@ -161,16 +162,16 @@ impl Engine {
         if let Some(&to) = self.processes.get(&header.receiver) {
             return self.deliver(to, frame);
         }
-        let kept = kept.filter(|&to| self.stands(to));
-        let onward = || self.onward(pair, header.to_site, self.is_sibling(frame.from));
-        let Some(to) = kept.or_else(onward) else {
-            let is_own = header.to_site == self.voice.site;
-            return self.drop_frame(pair, if is_own { Reason::Unknown } else { Reason::NoRoute });
+        let current = current.filter(|&to| self.is_established(to));
+        let route_onward = || self.route_onward(pair, header.to_site, self.is_sibling(frame.from));
+        let Some(to) = current.or_else(route_onward) else {
+            let is_local = header.to_site == self.codec.site;
+            return self.drop_frame(pair, if is_local { Reason::Unknown } else { Reason::NoRoute });
         };
         if let Some(flow) = self.flows.get_mut(pair) {
             flow.to = Some(to);
         }
-        self.send(to, frame);
+        self.schedule(to, frame);
     }
 
     fn deliver(&mut self, to: Id, frame: Frame) {
@@ -181,7 +182,7 @@ impl Engine {
         }
         self.counts.forwarded.add(frame.size());
         if let Some(wide) = self.connections.get_mut(frame.from).and_then(|one| one.wide.as_mut()) {
-            wide.used = frame.came;
+            wide.used = frame.arrived_at;
         }
         if let Some(one) = self.connections.get_mut(to) {
             one.queue(frame);
@@ -190,10 +191,10 @@ impl Engine {
     }
 
     /// A frame waits for its turn to cross the wide area.
-    fn send(&mut self, to: Id, frame: Frame) {
-        let (from, bytes, came) = (frame.from, frame.size(), frame.came);
-        let most = self.may_hold();
-        let of_process = |one: &Connection| matches!(one.whose, Whose::Process(_));
+    fn schedule(&mut self, to: Id, frame: Frame) {
+        let (from, bytes, arrived_at) = (frame.from, frame.size(), frame.arrived_at);
+        let limit = self.may_hold();
+        let of_process = |one: &Connection| matches!(one.remote, Remote::Process(_));
         let held_up = self.connections.get(from).is_some_and(of_process);
         let Some(wide) = self.connections.get_mut(to).and_then(|one| one.wide.as_mut()) else {
             return;
@@ -202,13 +203,13 @@ impl Engine {
             return self.drop_frame(frame.pair(), Reason::Full);
         }
         self.counts.forwarded.add(bytes);
-        wide.used = came;
+        wide.used = arrived_at;
         wide.schedule.push(frame, &self.weights);
         self.write_later(to);
         if let Some(one) = self.connections.get_mut(from) {
             one.held += bytes;
             // Its sender is held up by TCP, and nobody else.
-            one.paused = held_up && one.held > most;
+            one.paused = held_up && one.held > limit;
         }
     }
 
@@ -227,9 +228,9 @@ impl Engine {
     }
 
     /// Whether what is sent over this connection to another gateway arrives, as far as we know.
-    fn stands(&self, id: Id) -> bool {
+    fn is_established(&self, id: Id) -> bool {
         let Some(one) = self.connections.get(id) else { return false };
-        let is_gateway = matches!(one.whose, Whose::Gateway { .. });
+        let is_gateway = matches!(one.remote, Remote::Gateway { .. });
         is_gateway && one.wide.as_ref().is_some_and(|wide| !wide.silent)
     }
 
@@ -240,19 +241,20 @@ impl Engine {
 
     /// The connection that a flow to this site takes: there, or to another gateway of our own site,
     /// which may know the receiver, or have a way. `asked`: it is that one who asks.
-    pub fn onward(&self, pair: Pair, site: u32, asked: bool) -> Option<Id> {
-        let own = self.voice.site;
-        let there = if site == own { None } else { self.way(pair, site) };
-        there.or_else(|| if asked { None } else { self.way(pair, own) })
+    pub fn route_onward(&self, pair: Pair, site: u32, from_sibling: bool) -> Option<Id> {
+        let own = self.codec.site;
+        let direct = if site == own { None } else { self.route_to_site(pair, site) };
+        direct.or_else(|| if from_sibling { None } else { self.route_to_site(pair, own) })
     }
 
     /// A connection to a gateway of this site. Of those that stand a hash of the pair chooses,
     /// so that flows spread, and only those of one that goes or comes have to move.
-    fn way(&self, pair: Pair, site: u32) -> Option<Id> {
+    fn route_to_site(&self, pair: Pair, site: u32) -> Option<Id> {
         let standing = |uid: &u128| {
             let ups = self.peers[uid].slots.iter().enumerate();
-            let ups =
-                ups.filter_map(|(nth, slot)| Some((nth, slot.up.filter(|&id| self.stands(id))?)));
+            let ups = ups.filter_map(|(nth, slot)| {
+                Some((nth, slot.up.filter(|&id| self.is_established(id))?))
+            });
             ups.collect::<Vec<_>>()
         };
         let of_site = self.peers.iter().filter(|(_, peer)| peer.site == site);
@@ -260,59 +262,59 @@ impl Engine {
             .map(|(uid, _)| (uid, standing(uid)))
             .filter(|(_, ups)| !ups.is_empty())
             .max_by_key(|(uid, _)| mixed(pair, **uid))?;
-        let best = ups.into_iter().max_by_key(|(nth, _)| mixed(pair, *nth as u128));
-        best.map(|(_, id)| id)
+        let chosen = ups.into_iter().max_by_key(|(nth, _)| mixed(pair, *nth as u128));
+        chosen.map(|(_, id)| id)
     }
 
     pub fn is_gateway(&self, uid: u128) -> bool {
-        uid == self.voice.uid || self.peers.contains_key(&uid)
+        uid == self.codec.uid || self.peers.contains_key(&uid)
     }
 
     // ---- what was dropped ----
 
     fn drop_frame(&mut self, pair: Pair, reason: Reason) {
         self.counts.drop(reason, 1);
-        self.tell(pair, reason);
+        self.notify(pair, reason);
     }
 
     /// Tell the sender of a flow, if it is to be told now.
-    pub fn tell(&mut self, pair: Pair, reason: Reason) {
-        if self.flows.tell(pair, reason, Instant::now()) {
-            self.say_dropped(pair, reason);
+    pub fn notify(&mut self, pair: Pair, reason: Reason) {
+        if self.flows.should_notify(pair, reason, Instant::now()) {
+            self.send_dropped(pair, reason);
         }
     }
 
-    pub fn tell_all(&mut self, pairs: Vec<Pair>, reason: Reason) {
+    pub fn notify_all(&mut self, pairs: Vec<Pair>, reason: Reason) {
         for pair in pairs {
-            self.tell(pair, reason);
+            self.notify(pair, reason);
         }
     }
 
-    pub fn say_dropped(&mut self, pair: Pair, reason: Reason) {
+    pub fn send_dropped(&mut self, pair: Pair, reason: Reason) {
         let Some(flow) = self.flows.get_mut(pair) else { return };
         let (from, site) = (flow.from, flow.from_site);
-        self.counts.told += 1;
-        let said = self.voice.dropped(pair, site, reason);
+        self.counts.notices += 1;
+        let frame = self.codec.dropped(pair, site, reason);
         if let Some(&to) = self.processes.get(&pair.sender) {
-            return self.queue(to, said);
+            return self.send_control(to, frame);
         }
         // To whom it came from, who is connected to the sender; else to any gateway of that site.
-        let back = Some(from).filter(|&id| self.stands(id));
-        let Some(to) = back.or_else(|| self.way(pair, site)) else { return };
-        self.send(to, Frame::new(said.header, said.bytes, Id::NONE, Instant::now()));
+        let back = Some(from).filter(|&id| self.is_established(id));
+        let Some(to) = back.or_else(|| self.route_to_site(pair, site)) else { return };
+        self.schedule(to, Frame::new(frame.header, frame.bytes, Id::NONE, Instant::now()));
     }
 
     /// There is room for this process (again): who has lost something on the way to it goes on.
-    pub fn open_to(&mut self, receiver: u128) {
+    pub fn resume_to(&mut self, receiver: u128) {
         let lost = self.flows.lost(|pair, _| pair.receiver == receiver);
-        self.tell_all(lost, Reason::PathBroke);
+        self.notify_all(lost, Reason::PathBroke);
     }
 
     /// There is a way to this site (again); to the own one: another gateway, which may have some.
-    pub fn open_site(&mut self, site: u32) {
-        let any = site == self.voice.site;
+    pub fn resume_site(&mut self, site: u32) {
+        let any = site == self.codec.site;
         let lost = self.flows.lost(|_, flow: &Flow| any || flow.to_site == site);
-        self.tell_all(lost, Reason::PathBroke);
+        self.notify_all(lost, Reason::PathBroke);
     }
 }
 

@@ -17,7 +17,7 @@ const SO_MAX_PACING_RATE: libc::c_int = 47;
 const TCP_CC_INFO: libc::c_int = 26;
 
 /// Bytes of a process that wait in the kernel while it is not read; the kernel takes twice as many.
-const FROM_PROCESS: libc::c_int = 128 << 10;
+const PROCESS_BUFFER: libc::c_int = 128 << 10;
 /// A machine that has vanished is noticed after 10 s, as by the directory's server.
 const KEEPALIVE: [(libc::c_int, libc::c_int); 3] =
     [(libc::TCP_KEEPIDLE, 4), (libc::TCP_KEEPINTVL, 2), (libc::TCP_KEEPCNT, 3)];
@@ -40,21 +40,21 @@ fn socket(address: &SocketAddr, mptcp: bool) -> io::Result<std::os::fd::OwnedFd>
 fn raw(address: &SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
     // SAFETY: all zero is an address of no family.
     let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
-    let place = &raw mut storage;
+    let at = &raw mut storage;
     let length = match address {
         SocketAddr::V4(one) => {
-            let made = libc::sockaddr_in {
+            let raw_address = libc::sockaddr_in {
                 sin_family: libc::AF_INET as _,
                 sin_port: one.port().to_be(),
                 sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(one.ip().octets()) },
                 sin_zero: [0; 8],
             };
             // SAFETY: a sockaddr_storage has room for every address, and is aligned for it.
-            unsafe { place.cast::<libc::sockaddr_in>().write(made) };
+            unsafe { at.cast::<libc::sockaddr_in>().write(raw_address) };
             size_of::<libc::sockaddr_in>()
         }
         SocketAddr::V6(one) => {
-            let made = libc::sockaddr_in6 {
+            let raw_address = libc::sockaddr_in6 {
                 sin6_family: libc::AF_INET6 as _,
                 sin6_port: one.port().to_be(),
                 sin6_flowinfo: one.flowinfo(),
@@ -62,7 +62,7 @@ fn raw(address: &SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
                 sin6_scope_id: one.scope_id(),
             };
             // SAFETY: as above.
-            unsafe { place.cast::<libc::sockaddr_in6>().write(made) };
+            unsafe { at.cast::<libc::sockaddr_in6>().write(raw_address) };
             size_of::<libc::sockaddr_in6>()
         }
     };
@@ -157,7 +157,7 @@ fn pacing(fd: RawFd) -> Option<u64> {
 
 /// A process's connection: what is not read waits at the process, which can put something in front.
 pub fn prepare_process(stream: &TcpStream) {
-    let _ = set(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, FROM_PROCESS);
+    let _ = set(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, PROCESS_BUFFER);
 }
 
 /// What it has in fact.
@@ -241,9 +241,9 @@ mod tests {
                 assert!(address.starts_with('['), "a machine without IPv6");
                 continue;
             };
-            let there = listener.local_addr().unwrap();
-            let stream = connect(&there, false).unwrap();
-            assert_eq!(stream.peer_addr().unwrap(), there);
+            let listening = listener.local_addr().unwrap();
+            let stream = connect(&listening, false).unwrap();
+            assert_eq!(stream.peer_addr().unwrap(), listening);
         }
     }
 }

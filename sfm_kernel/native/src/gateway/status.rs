@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use super::connection::{Connection, Count, Delays, Whose};
+use super::connection::{Connection, Count, Delays, Remote};
 use super::emulation::CANNOT_SHOW;
 use super::engine::Engine;
 use super::peers::Peer;
@@ -11,8 +11,8 @@ use super::sockets;
 use super::wide::Wide;
 use crate::json::Json;
 use crate::net::control::Reason;
+use crate::tcp_history::unix_time;
 use crate::tcp_info::{self, Value, FIELDS};
-use crate::tcp_past::since_1970;
 
 /// Gateways of one site are close to each other; those that are farther apart (seconds) are probably
 /// of two sites with one name.
@@ -20,7 +20,7 @@ const CLOSE: f64 = 5e-3;
 /// Seconds after which it is said that another gateway cannot be reached.
 const MISSED: f64 = 5.0;
 /// Of so many processes, and flows, it is told what waits: those that have most.
-const MOST: usize = 64;
+const MAX_LISTED: usize = 64;
 
 /// What a gateway has counted, besides what JSON knows.
 impl Json {
@@ -51,12 +51,12 @@ impl Engine {
         let now = Instant::now();
         let mut out = Json::default();
         out.object(None, |out| {
-            out.string("uid", &hexadecimal(self.voice.uid));
+            out.string("uid", &hexadecimal(self.codec.uid));
             out.string("site", &self.options.site);
             out.string("address", &format!("tcp://{}", self.address));
             out.raw("seconds", (now - self.started).as_secs_f64());
             // By this clock is what is told as a time below; others' may differ.
-            out.raw("time", since_1970());
+            out.raw("time", unix_time());
             out.string("algorithm", &self.choice.algorithm);
             out.raw("connections", self.choice.connections);
             out.string("why", &self.choice.why);
@@ -65,24 +65,24 @@ impl Engine {
             out.string("scheduler", self.options.scheduler.name());
             out.count("forwarded", &self.counts.forwarded);
             out.delays("delay", &self.delays);
-            self.tell_counts(out);
+            self.write_counts(out);
             out.list("processes", |out| {
-                let of_process = |one: &&Connection| matches!(one.whose, Whose::Process(_));
+                let of_process = |one: &&Connection| matches!(one.remote, Remote::Process(_));
                 let mut all: Vec<_> = self.connections.iter().filter(of_process).collect();
                 all.sort_by_key(|one| std::cmp::Reverse(one.held));
-                for one in all.into_iter().take(MOST) {
-                    if let Whose::Process(uid) = one.whose {
-                        out.object(None, |out| tell_process(one, uid, out));
+                for one in all.into_iter().take(MAX_LISTED) {
+                    if let Remote::Process(uid) = one.remote {
+                        out.object(None, |out| write_process(one, uid, out));
                     }
                 }
             });
             out.list("gateways", |out| {
                 for (&uid, peer) in &self.peers {
-                    out.object(None, |out| self.tell_peer(uid, peer, now, out));
+                    out.object(None, |out| self.write_peer(uid, peer, now, out));
                 }
             });
-            out.list("flows", |out| self.tell_flows(now, out));
-            self.tell_emulation(out);
+            out.list("flows", |out| self.write_flows(now, out));
+            self.write_emulation(out);
             out.list("notes", |out| {
                 for note in self.notes(now) {
                     out.text(&note);
@@ -92,17 +92,17 @@ impl Engine {
         out.0
     }
 
-    fn tell_counts(&self, out: &mut Json) {
+    fn write_counts(&self, out: &mut Json) {
         out.object(Some("dropped"), |out| {
             for (reason, count) in Reason::ALL.iter().zip(self.counts.dropped) {
                 out.raw(reason.name(), count);
             }
             out.raw("spoofed sender", self.counts.spoofed);
         });
-        out.raw("told", self.counts.told);
+        out.raw("told", self.counts.notices);
         out.object(Some("strangers"), |out| {
             out.raw("now", self.strangers.count());
-            out.raw("mute", self.strangers.mute);
+            out.raw("mute", self.strangers.silent);
             out.raw("too many", self.strangers.crowded);
             out.raw("foreign key", self.counts.foreign);
             out.raw("replayed", self.counts.replayed);
@@ -110,7 +110,7 @@ impl Engine {
         });
     }
 
-    fn tell_peer(&self, uid: u128, peer: &Peer, now: Instant, out: &mut Json) {
+    fn write_peer(&self, uid: u128, peer: &Peer, now: Instant, out: &mut Json) {
         out.string("uid", &hexadecimal(uid));
         out.string("site", &peer.site_name);
         out.maybe("address", peer.address.map(|one| format!("\"tcp://{one}\"")));
@@ -122,14 +122,14 @@ impl Engine {
             for (nth, slot) in peer.slots.iter().enumerate() {
                 let one = slot.up.and_then(|up| self.connections.get(up));
                 if let Some((one, wide)) = one.and_then(|one| Some((one, one.wide.as_ref()?))) {
-                    out.object(None, |out| tell_wide(nth, one, wide, now, out));
+                    out.object(None, |out| write_wide(nth, one, wide, now, out));
                 }
             }
         });
     }
 
     /// Flows that wait, or were used of late; those with most in front.
-    fn tell_flows(&self, now: Instant, out: &mut Json) {
+    fn write_flows(&self, now: Instant, out: &mut Json) {
         let mut waiting = BTreeMap::new();
         for wide in self.connections.iter().filter_map(|one| one.wide.as_ref()) {
             for (pair, frames, bytes) in wide.schedule.flows() {
@@ -145,7 +145,7 @@ impl Engine {
             })
             .collect();
         flows.sort_by_key(|((_, waits), _, flow)| std::cmp::Reverse((*waits, flow.bytes)));
-        for ((frames, bytes), pair, flow) in flows.into_iter().take(MOST) {
+        for ((frames, bytes), pair, flow) in flows.into_iter().take(MAX_LISTED) {
             out.object(None, |out| {
                 out.string("sender", &hexadecimal(pair.sender));
                 out.string("receiver", &hexadecimal(pair.receiver));
@@ -153,13 +153,13 @@ impl Engine {
                 out.raw("bytes", flow.bytes);
                 out.raw("waiting_frames", frames);
                 out.raw("waiting_bytes", bytes);
-                out.raw("lost", flow.has_no_way());
+                out.raw("lost", flow.has_no_route());
                 out.raw("silent_s", (now - flow.last).as_secs_f64());
             });
         }
     }
 
-    fn tell_emulation(&self, out: &mut Json) {
+    fn write_emulation(&self, out: &mut Json) {
         let Some(path) = &self.emulation else { return out.raw("emulation", "null") };
         out.object(Some("emulation"), |out| {
             out.raw("delay_s", path.delay.as_secs_f64());
@@ -175,8 +175,9 @@ impl Engine {
         let mut notes = Vec::new();
         let site = &self.options.site;
         for peer in self.peers.values() {
-            let sibling = peer.site == self.voice.site;
-            let there = peer.address.map_or("an unknown address".to_owned(), |one| one.to_string());
+            let sibling = peer.site == self.codec.site;
+            let address =
+                peer.address.map_or("an unknown address".to_owned(), |one| one.to_string());
             if sibling && !peer.site_name.is_empty() && peer.site_name != *site {
                 notes.push(format!(
                     "the sites {site:?} and {:?} have the same number: rename one of them",
@@ -187,7 +188,7 @@ impl Engine {
                 let seconds = (now - *since).as_secs_f64();
                 if seconds >= MISSED {
                     notes.push(format!(
-                        "the other gateway of site {site:?}, at {there}, has not been reached for \
+                        "the other gateway of site {site:?}, at {address}, has not been reached for \
                          {seconds:.0} s ({why}): if there are two sites of this name, rename one \
                          (--site)"
                     ));
@@ -195,7 +196,7 @@ impl Engine {
             }
             let ups = peer.slots.iter().filter_map(|slot| self.connections.get(slot.up?));
             for wide in ups.filter_map(|one| one.wide.as_ref()) {
-                self.note_wide(peer, wide, &there, &mut notes);
+                self.note_wide(peer, wide, &address, &mut notes);
             }
         }
         if self.counts.foreign > 0 {
@@ -211,26 +212,27 @@ impl Engine {
         notes
     }
 
-    fn note_wide(&self, peer: &Peer, wide: &Wide, there: &str, notes: &mut Vec<String>) {
+    fn note_wide(&self, peer: &Peer, wide: &Wide, address: &str, notes: &mut Vec<String>) {
         let rtt = wide.number(tcp_info::MIN_RTT) as f64 / 1e6;
-        if peer.site == self.voice.site && rtt > CLOSE {
+        if peer.site == self.codec.site && rtt > CLOSE {
             notes.push(format!(
-                "the other gateway of site {:?}, at {there}, is {:.0} ms away: if there are two \
+                "the other gateway of site {:?}, at {address}, is {:.0} ms away: if there are two \
                  sites of this name, rename one (--site)",
                 self.options.site,
                 rtt * 1e3
             ));
         }
         if self.options.pacing.is_some() && wide.given.pacing.is_none() && !wide.sibling {
-            notes.push(format!("the kernel does not pace the connection to {there}"));
+            notes.push(format!("the kernel does not pace the connection to {address}"));
         }
         if wide.given.mptcp == Some(false) {
-            notes.push(format!("the connection to {there} was to be MPTCP, and fell back to TCP"));
+            notes
+                .push(format!("the connection to {address} was to be MPTCP, and fell back to TCP"));
         }
     }
 }
 
-fn tell_process(one: &Connection, uid: u128, out: &mut Json) {
+fn write_process(one: &Connection, uid: u128, out: &mut Json) {
     out.string("uid", &hexadecimal(uid));
     out.string("address", &format!("tcp://{}", one.address));
     out.raw("waiting_bytes", one.waiting());
@@ -240,7 +242,7 @@ fn tell_process(one: &Connection, uid: u128, out: &mut Json) {
     out.count("sent", &one.sent);
 }
 
-fn tell_wide(nth: usize, one: &Connection, wide: &Wide, now: Instant, out: &mut Json) {
+fn write_wide(nth: usize, one: &Connection, wide: &Wide, now: Instant, out: &mut Json) {
     out.raw("number", nth);
     out.string("address", &format!("tcp://{}", one.address));
     out.raw("dialed", wide.dialed);
@@ -251,8 +253,8 @@ fn tell_wide(nth: usize, one: &Connection, wide: &Wide, now: Instant, out: &mut 
     out.maybe("pacing", wide.given.pacing);
     out.raw("silent", wide.silent);
     out.raw("silences", wide.silences);
-    out.raw("heard_s", (now - wide.heard).as_secs_f64());
-    wide.past.tell(wide.info.as_ref(), out);
+    out.raw("heard_s", (now - wide.received_at).as_secs_f64());
+    wide.history.report(wide.info.as_ref(), out);
     out.raw("waiting_bytes", wide.schedule.bytes() + one.waiting());
     out.raw("in_kernel_bytes", sockets::in_kernel(&one.stream));
     out.count("received", &one.received);

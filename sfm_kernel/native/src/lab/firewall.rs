@@ -14,8 +14,8 @@ const RST: u8 = 4;
 const ACK: u8 = 16;
 
 /// A packet without data: an IP and a TCP header.
-const BARE: usize = 40;
-pub type Bare = [u8; BARE];
+const BARE_LENGTH: usize = 40;
+pub type Bare = [u8; BARE_LENGTH];
 
 #[derive(Default)]
 pub struct Firewall {
@@ -32,7 +32,7 @@ impl Firewall {
 
     /// None: the packet may pass. Otherwise it is dropped, and these are sent: one back to where it
     /// came from, one on to where it was going.
-    pub fn judge(&mut self, packet: &[u8]) -> Option<[Bare; 2]> {
+    pub fn inspect(&mut self, packet: &[u8]) -> Option<[Bare; 2]> {
         let known = self.known.as_mut()?;
         let segment = Segment::of(packet)?;
         if segment.flags & RST != 0 {
@@ -93,20 +93,20 @@ impl Segment {
 
     fn resets(&self) -> [Bare; 2] {
         let after = self.sequence.wrapping_add(self.length);
-        let back = if self.flags & ACK != 0 {
+        let backward = if self.flags & ACK != 0 {
             bare(self.to, self.from, self.acknowledged, after, RST | ACK)
         } else {
             bare(self.to, self.from, 0, after, RST | ACK)
         };
-        let on = bare(self.from, self.to, self.sequence, self.acknowledged, RST | ACK);
-        [back, on]
+        let forward = bare(self.from, self.to, self.sequence, self.acknowledged, RST | ACK);
+        [backward, forward]
     }
 }
 
 fn bare(from: [u8; 6], to: [u8; 6], sequence: u32, acknowledged: u32, flags: u8) -> Bare {
-    let mut packet = [0; BARE];
+    let mut packet = [0; BARE_LENGTH];
     packet[0] = 0x45; // version 4, 5 words
-    packet[3] = BARE as u8;
+    packet[3] = BARE_LENGTH as u8;
     packet[8] = 64; // routers that it may still pass
     packet[9] = TCP;
     packet[12..16].copy_from_slice(&from[..4]);
@@ -118,7 +118,7 @@ fn bare(from: [u8; 6], to: [u8; 6], sequence: u32, acknowledged: u32, flags: u8)
     packet[32] = 5 << 4; // words
     packet[33] = flags;
     // TCP's sum is also over both addresses, the protocol and the length (RFC 9293, 3.1).
-    let about = u32::from(TCP) + (BARE - 20) as u32;
+    let about = u32::from(TCP) + (BARE_LENGTH - 20) as u32;
     let sum = checksum(&packet[12..], about);
     packet[36..38].copy_from_slice(&sum);
     let sum = checksum(&packet[..20], 0);
@@ -144,25 +144,26 @@ mod tests {
     const B: [u8; 6] = [10, 2, 0, 1, 0, 80];
 
     fn with_data(mut packet: Bare, bytes: usize) -> Vec<u8> {
-        packet[2..4].copy_from_slice(&((BARE + bytes) as u16).to_be_bytes());
+        packet[2..4].copy_from_slice(&((BARE_LENGTH + bytes) as u16).to_be_bytes());
         [&packet[..], &vec![7; bytes]].concat()
     }
 
     #[test]
     fn nothing_is_looked_at_before_it_forgets() {
-        assert!(Firewall::default().judge(&bare(A, B, 1, 2, ACK)).is_none());
+        assert!(Firewall::default().inspect(&bare(A, B, 1, 2, ACK)).is_none());
     }
 
     #[test]
     fn a_connection_from_before_is_reset_with_the_numbers_that_both_expect() {
         let mut firewall = Firewall::default();
         firewall.forget();
-        let [back, on] = firewall.judge(&with_data(bare(A, B, 1000, 50, ACK), 500)).unwrap();
-        let (back, on) = (Segment::of(&back).unwrap(), Segment::of(&on).unwrap());
-        assert_eq!((back.from, back.to, back.flags & RST), (B, A, RST));
-        assert_eq!((back.sequence, back.acknowledged), (50, 1500));
-        assert_eq!((on.from, on.to, on.flags & RST), (A, B, RST));
-        assert_eq!((on.sequence, on.acknowledged), (1000, 50));
+        let [backward, forward] =
+            firewall.inspect(&with_data(bare(A, B, 1000, 50, ACK), 500)).unwrap();
+        let (backward, forward) = (Segment::of(&backward).unwrap(), Segment::of(&forward).unwrap());
+        assert_eq!((backward.from, backward.to, backward.flags & RST), (B, A, RST));
+        assert_eq!((backward.sequence, backward.acknowledged), (50, 1500));
+        assert_eq!((forward.from, forward.to, forward.flags & RST), (A, B, RST));
+        assert_eq!((forward.sequence, forward.acknowledged), (1000, 50));
         assert_eq!(firewall.dropped, 1);
     }
 
@@ -170,12 +171,12 @@ mod tests {
     fn one_that_begins_anew_passes_in_both_directions() {
         let mut firewall = Firewall::default();
         firewall.forget();
-        assert!(firewall.judge(&bare(A, B, 1, 0, SYN)).is_none());
-        assert!(firewall.judge(&bare(B, A, 9, 2, SYN | ACK)).is_none());
-        assert!(firewall.judge(&bare(A, B, 2, 10, ACK)).is_none());
+        assert!(firewall.inspect(&bare(A, B, 1, 0, SYN)).is_none());
+        assert!(firewall.inspect(&bare(B, A, 9, 2, SYN | ACK)).is_none());
+        assert!(firewall.inspect(&bare(A, B, 2, 10, ACK)).is_none());
         firewall.forget();
-        assert!(firewall.judge(&bare(B, A, 10, 2, ACK)).is_some());
-        assert!(firewall.judge(&bare(A, B, 2, 10, RST)).is_none(), "no answer to a reset");
+        assert!(firewall.inspect(&bare(B, A, 10, 2, ACK)).is_some());
+        assert!(firewall.inspect(&bare(A, B, 2, 10, RST)).is_none(), "no answer to a reset");
     }
 
     #[test]
@@ -185,15 +186,15 @@ mod tests {
         let whole = with_data(bare(A, B, 1, 2, ACK), 3);
         let mut other = whole.clone();
         other[9] = 17; // UDP
-        assert!(firewall.judge(&other).is_none());
-        for length in 0..BARE - 6 {
-            assert!(firewall.judge(&whole[..length]).is_none(), "{length}");
+        assert!(firewall.inspect(&other).is_none());
+        for length in 0..BARE_LENGTH - 6 {
+            assert!(firewall.inspect(&whole[..length]).is_none(), "{length}");
         }
-        for at in 0..BARE {
+        for at in 0..BARE_LENGTH {
             for byte in 0..=255 {
                 let mut damaged = whole.clone();
                 damaged[at] = byte;
-                firewall.judge(&damaged);
+                firewall.inspect(&damaged);
             }
         }
     }

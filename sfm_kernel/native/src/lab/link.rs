@@ -24,12 +24,12 @@ const BATCH: usize = 32;
 /// than a packet.
 const PAUSE: u64 = 50_000;
 /// Buffers that are kept for later packets.
-const KEPT: usize = 4096;
+const MAX_SPARE: usize = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    There,
-    Back,
+    Forward,
+    Backward,
 }
 
 /// What has happened since the link was made, or `clear`.
@@ -62,7 +62,7 @@ pub struct Link {
     state: Arc<Mutex<State>>,
     bell: Arc<File>,
     thread: Option<JoinHandle<()>>,
-    number: Arc<AtomicI32>,
+    thread_id: Arc<AtomicI32>,
 }
 
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
@@ -91,17 +91,17 @@ impl Link {
             waited_before: 0,
             stop: false,
         }));
-        let number = Arc::new(AtomicI32::new(0));
+        let thread_id = Arc::new(AtomicI32::new(0));
         let carrier = Carrier {
             devices: devices.map(File::from),
             state: state.clone(),
             bell: bell.clone(),
             spare: Vec::new(),
         };
-        let own = number.clone();
-        let body = move || carrier.run(&own);
+        let id = thread_id.clone();
+        let body = move || carrier.run(&id);
         let thread = std::thread::Builder::new().name("sfm-lab-link".into()).spawn(body)?;
-        Ok(Link { state, bell, thread: Some(thread), number })
+        Ok(Link { state, bell, thread: Some(thread), thread_id })
     }
 
     pub fn settings(&self, direction: Direction) -> Settings {
@@ -145,7 +145,7 @@ impl Link {
 
     /// Nanoseconds on a run queue: the second number of schedstat.
     fn waited(&self) -> Option<u64> {
-        let path = format!("/proc/self/task/{}/schedstat", self.number.load(Ordering::Relaxed));
+        let path = format!("/proc/self/task/{}/schedstat", self.thread_id.load(Ordering::Relaxed));
         std::fs::read_to_string(path).ok()?.split_whitespace().nth(1)?.parse().ok()
     }
 
@@ -172,12 +172,12 @@ struct Carrier {
 }
 
 impl Carrier {
-    fn run(mut self, number: &AtomicI32) {
+    fn run(mut self, thread_id: &AtomicI32) {
         // SAFETY: calls about this thread alone.
         unsafe {
             let thread = libc::syscall(libc::SYS_gettid) as libc::pid_t;
-            number.store(thread, Ordering::Relaxed);
-            hurry(thread);
+            thread_id.store(thread, Ordering::Relaxed);
+            raise_priority(thread);
             // Otherwise the kernel wakes it up to 50 us late on purpose.
             libc::prctl(libc::PR_SET_TIMERSLACK, 1);
         }
@@ -221,7 +221,7 @@ impl Carrier {
                 }
                 Err(packet) => packet,
             };
-            keep(&mut self.spare, packet);
+            recycle(&mut self.spare, packet);
         }
     }
 
@@ -233,7 +233,7 @@ impl Carrier {
             match (&mut &self.devices[direction]).read(&mut packet) {
                 Ok(length) => packet.truncate(length),
                 Err(error) => {
-                    keep(&mut self.spare, packet);
+                    recycle(&mut self.spare, packet);
                     return match error.kind() {
                         io::ErrorKind::WouldBlock => Ok(false),
                         io::ErrorKind::Interrupted => Ok(true),
@@ -245,14 +245,14 @@ impl Carrier {
             let mut offer = |pipe: usize, packet: Vec<u8>| {
                 let length = packet.len();
                 if let Some(dropped) = state.pipes[pipe].offer(now, length, packet) {
-                    keep(&mut self.spare, dropped);
+                    recycle(&mut self.spare, dropped);
                 }
             };
-            match state.firewall.judge(&packet) {
+            match state.firewall.inspect(&packet) {
                 None => offer(direction, packet),
-                Some([back, on]) => {
-                    offer(1 - direction, back.to_vec());
-                    offer(direction, on.to_vec());
+                Some([backward, forward]) => {
+                    offer(1 - direction, backward.to_vec());
+                    offer(direction, forward.to_vec());
                 }
             }
         }
@@ -270,9 +270,9 @@ impl Carrier {
             return now_ns();
         }
         if until > now {
-            let wanted = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-            let [one, other] = self.devices.each_ref().map(|one| wanted(one.as_raw_fd()));
-            let mut all = [one, other, wanted(self.bell.as_raw_fd())];
+            let readable = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+            let [one, other] = self.devices.each_ref().map(|one| readable(one.as_raw_fd()));
+            let mut all = [one, other, readable(self.bell.as_raw_fd())];
             let time = duration(until - now);
             // SAFETY: the array and the time are ours; no signals are changed.
             unsafe { libc::ppoll(all.as_mut_ptr(), all.len() as _, &time, std::ptr::null()) };
@@ -294,7 +294,7 @@ fn duration(ns: u64) -> libc::timespec {
 
 /// Be woken before others, as far as this user may ask for it: root always; anyone, for turns that
 /// are short (Linux 6.12). What it has come to, lateness shows.
-fn hurry(thread: libc::pid_t) {
+fn raise_priority(thread: libc::pid_t) {
     const TURN: u64 = 100_000; // ns
     let sched_attr: [u64; 6] = [48, 0, 0, TURN, 0, 0]; // its length, ordinary, and the turn
     let first = libc::sched_param { sched_priority: 1 };
@@ -306,8 +306,8 @@ fn hurry(thread: libc::pid_t) {
     }
 }
 
-fn keep(spare: &mut Vec<Vec<u8>>, packet: Vec<u8>) {
-    if spare.len() < KEPT {
+fn recycle(spare: &mut Vec<Vec<u8>>, packet: Vec<u8>) {
+    if spare.len() < MAX_SPARE {
         spare.push(packet);
     }
 }

@@ -12,11 +12,11 @@
 //!
 //! The kernel's own TCP runs at both ends and sees nothing of this but what its packets meet.
 
-mod chance;
 mod firewall;
 mod late;
 mod link;
 mod pipe;
+mod splitmix;
 mod tun;
 
 pub use late::Late;

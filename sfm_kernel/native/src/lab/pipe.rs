@@ -14,12 +14,12 @@
 
 use std::collections::VecDeque;
 
-use super::chance::Chance;
+use super::splitmix::SplitMix;
 
 /// Nanoseconds: other people's packets from before that have left, or the queue is full of later ones.
 const MEMORY: u64 = 100_000_000;
 /// Bytes of other people's packets.
-const OTHERS: f64 = 1500.0;
+const CROSS_PACKET: f64 = 1500.0;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
@@ -70,10 +70,10 @@ pub struct Counts {
 
 pub struct Pipe<T> {
     settings: Settings,
-    chance: Chance,
+    random: SplitMix,
     pub counts: Counts,
     /// On their way: when they arrive, bytes, what they are. In order.
-    moving: VecDeque<(u64, usize, T)>,
+    in_flight: VecDeque<(u64, usize, T)>,
     /// Bytes in the queue at that time.
     waiting: f64,
     at: u64,
@@ -85,9 +85,9 @@ impl<T> Pipe<T> {
     pub fn new(settings: Settings, seed: u64, now: u64) -> Pipe<T> {
         let mut pipe = Pipe {
             settings,
-            chance: Chance::new(seed),
+            random: SplitMix::new(seed),
             counts: Counts::default(),
-            moving: VecDeque::new(),
+            in_flight: VecDeque::new(),
             waiting: 0.0,
             at: now,
             others: u64::MAX,
@@ -122,20 +122,20 @@ impl<T> Pipe<T> {
             self.counts.full += 1;
             return Some(packet);
         }
-        if self.settings.loss > 0.0 && self.chance.share() < self.settings.loss {
+        if self.settings.loss > 0.0 && self.random.share() < self.settings.loss {
             self.counts.lost += 1;
             return Some(packet);
         }
         let leaves = now.saturating_add((self.waiting / self.speed()) as u64);
         let arrives = leaves.saturating_add(self.settings.delay);
-        let last = self.moving.back().map_or(0, |last| last.0);
-        self.moving.push_back((arrives.max(last), bytes, packet));
+        let last = self.in_flight.back().map_or(0, |last| last.0);
+        self.in_flight.push_back((arrives.max(last), bytes, packet));
         None
     }
 
     /// When the next packet arrives.
     pub fn due(&self) -> Option<u64> {
-        self.moving.front().map(|first| first.0)
+        self.in_flight.front().map(|first| first.0)
     }
 
     /// The next packet that has arrived by now, and when. A cut takes it: then it is in `Err`.
@@ -151,8 +151,8 @@ impl<T> Pipe<T> {
     }
 
     fn arrived(&mut self, now: u64) -> Option<(u64, usize, T)> {
-        self.moving.front().filter(|first| first.0 <= now)?;
-        self.moving.pop_front()
+        self.in_flight.front().filter(|first| first.0 <= now)?;
+        self.in_flight.pop_front()
     }
 
     /// Bytes a nanosecond.
@@ -163,7 +163,7 @@ impl<T> Pipe<T> {
     /// Nanoseconds until the next of other people's packets.
     fn pause(&mut self) -> u64 {
         if self.settings.cross > 0.0 {
-            self.chance.pause(OTHERS * 8e9 / self.settings.cross) as u64
+            self.random.pause(CROSS_PACKET * 8e9 / self.settings.cross) as u64
         } else {
             u64::MAX
         }
@@ -174,7 +174,7 @@ impl<T> Pipe<T> {
         self.others = self.others.max(now.saturating_sub(MEMORY));
         while self.others <= now {
             self.drain(self.others);
-            match self.enqueue(OTHERS) {
+            match self.enqueue(CROSS_PACKET) {
                 true => self.counts.others += 1,
                 false => self.counts.others_full += 1,
             }

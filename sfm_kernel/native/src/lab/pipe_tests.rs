@@ -96,7 +96,7 @@ fn other_peoples_packets_take_their_share_of_the_rate() {
         pipe.offer(u64::from(packet) * 120_000 + pause, 1500, packet);
     }
     while pipe.take(SECOND).is_some() {}
-    let others = pipe.counts.others as f64 * OTHERS * 8.0;
+    let others = pipe.counts.others as f64 * CROSS_PACKET * 8.0;
     let ours = pipe.counts.delivered_bytes as f64 * 8.0;
     assert!((97.0 * MBIT..=100.5 * MBIT).contains(&(others + ours)), "{others} {ours}");
     assert!(others > 20.0 * MBIT && pipe.counts.others_full > 0 && pipe.counts.full > 0);

@@ -22,8 +22,8 @@ pub fn open_tun(name: &str) -> io::Result<OwnedFd> {
         .open("/dev/net/tun")?;
     // SAFETY: plain numbers, for which zero is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (place, byte) in request.ifr_name.iter_mut().zip(name.bytes()) {
-        *place = byte as libc::c_char;
+    for (to, byte) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = byte as libc::c_char;
     }
     request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
     // SAFETY: the kernel reads and writes the request, which is as long as it expects.

@@ -11,11 +11,11 @@ use super::frame::Header;
 use super::now;
 use super::report::Warmth;
 use super::socket::Socket;
+use crate::tcp_history::History;
 use crate::tcp_info::TcpInfo;
-use crate::tcp_past::Past;
 
 /// Frames that go with one system call.
-const TOGETHER: usize = 16;
+const FRAMES_PER_WRITE: usize = 16;
 
 /// Thread-safe: whoever sends puts frames in; what the kernel does not take at once goes when the
 /// network thread, or who drives, sees that there is room.
@@ -41,23 +41,29 @@ struct Out {
     /// So many in front are passed by nothing: the connection's first one, and those put ahead.
     ahead: usize,
     /// Bytes of the first that have gone.
-    gone: usize,
+    sent: usize,
     /// Somebody is told when there is room.
-    waits: bool,
+    waits_for_room: bool,
     /// A frame may have gone in part: nothing can follow it.
     failed: bool,
     /// The error that the kernel has told: it tells of each once.
     error: Option<i32>,
     /// When something was written last, in nanoseconds; 0: never.
     wrote: u64,
-    past: Past,
+    history: History,
     /// The congestion control that was asked for and not given.
     refused: String,
 }
 
 impl Connection {
     /// `epoll`: tells its events, with `id`. `waits`: also when it is made, though nothing is to go.
-    pub fn new(id: u64, socket: Socket, epoll: RawFd, waits: bool, shared: bool) -> Connection {
+    pub fn new(
+        id: u64,
+        socket: Socket,
+        epoll: RawFd,
+        waits_for_room: bool,
+        shared: bool,
+    ) -> Connection {
         let connection = Connection {
             id,
             socket,
@@ -66,9 +72,9 @@ impl Connection {
             confirmed: AtomicBool::new(false),
             warmth: AtomicU8::new(Warmth::Unknown as u8),
             epoll,
-            out: Mutex::new(Out { waits, ahead: 1, ..Out::default() }),
+            out: Mutex::new(Out { waits_for_room, ahead: 1, ..Out::default() }),
         };
-        connection.watch(libc::EPOLL_CTL_ADD, waits);
+        connection.watch(libc::EPOLL_CTL_ADD, waits_for_room);
         connection
     }
 
@@ -97,8 +103,8 @@ impl Connection {
     /// Send no more of the messages to this peer that wait here, but for one that has gone in part.
     pub fn withdraw(&self, receiver: u128) {
         let mut out = self.out();
-        let begun = usize::from(out.gone > 0);
-        let mut waiting = out.queue.split_off(begun);
+        let started = usize::from(out.sent > 0);
+        let mut waiting = out.queue.split_off(started);
         waiting.retain(|frame| {
             let header = Header::read(frame).expect("frames have headers");
             header.receiver != receiver || !header.class.is_message()
@@ -112,47 +118,48 @@ impl Connection {
             return;
         }
         if ahead {
-            let at = out.ahead.max(usize::from(out.gone > 0)).min(out.queue.len());
+            let at = out.ahead.max(usize::from(out.sent > 0)).min(out.queue.len());
             out.queue.insert(at, frame);
             out.ahead = at + 1;
         } else {
             out.queue.push_back(frame);
         }
-        if !out.waits {
-            self.go_on(&mut out);
+        if !out.waits_for_room {
+            self.write(&mut out);
         }
     }
 
     /// There is room.
     pub fn flush(&self) {
-        self.go_on(&mut self.out());
+        self.write(&mut self.out());
     }
 
-    fn go_on(&self, out: &mut Out) {
+    fn write(&self, out: &mut Out) {
         while !out.queue.is_empty() && !self.has_ended() {
-            let mut pieces = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; TOGETHER];
-            let mut skip = out.gone;
+            let mut slices =
+                [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; FRAMES_PER_WRITE];
+            let mut skip = out.sent;
             let mut count = 0;
-            for (piece, frame) in pieces.iter_mut().zip(&out.queue) {
+            for (slice, frame) in slices.iter_mut().zip(&out.queue) {
                 let rest = &frame[std::mem::take(&mut skip)..];
-                *piece =
+                *slice =
                     libc::iovec { iov_base: rest.as_ptr().cast_mut().cast(), iov_len: rest.len() };
                 count += 1;
             }
             let at = now();
             let silence = if out.wrote == 0 { 0 } else { at.saturating_sub(out.wrote) };
             let (fd, silence) = (self.socket.raw(), Duration::from_nanos(silence));
-            match out.past.watch(fd, silence, || self.socket.send(&pieces[..count])) {
+            match out.history.watch(fd, silence, || self.socket.send(&slices[..count])) {
                 Ok(mut sent) => {
                     out.wrote = at;
-                    out.past.wrote(sent as u64);
-                    sent += std::mem::take(&mut out.gone);
+                    out.history.wrote(sent as u64);
+                    sent += std::mem::take(&mut out.sent);
                     while let Some(frame) = out.queue.front().filter(|one| one.len() <= sent) {
                         sent -= frame.len();
                         out.queue.pop_front();
                         out.ahead = out.ahead.saturating_sub(1);
                     }
-                    out.gone = sent;
+                    out.sent = sent;
                 }
                 // Also while the connection is being made.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
@@ -164,14 +171,14 @@ impl Connection {
                         Some(libc::EPIPE) => {} // of an end that was told before
                         code => out.error = code,
                     }
-                    (out.failed, out.gone) = (true, 0);
+                    (out.failed, out.sent) = (true, 0);
                     return out.queue.clear();
                 }
             }
         }
-        let waits = !out.queue.is_empty();
-        if waits != std::mem::replace(&mut out.waits, waits) {
-            self.watch(libc::EPOLL_CTL_MOD, waits);
+        let waits_for_room = !out.queue.is_empty();
+        if waits_for_room != std::mem::replace(&mut out.waits_for_room, waits_for_room) {
+            self.watch(libc::EPOLL_CTL_MOD, waits_for_room);
         }
     }
 
@@ -191,7 +198,7 @@ impl Connection {
 
     /// What keeps it from forgetting how much it carries.
     pub fn warmth(&self) -> Warmth {
-        Warmth::of(self.warmth.load(Ordering::Relaxed))
+        Warmth::from_u8(self.warmth.load(Ordering::Relaxed))
     }
 
     /// `refused`: the congestion control that the kernel would not give it; "" if none.
@@ -201,15 +208,15 @@ impl Connection {
     }
 
     /// The kernel says this now.
-    pub fn saw(&self, info: &TcpInfo) {
-        self.out().past.saw(info);
+    pub fn sample(&self, info: &TcpInfo) {
+        self.out().history.sample(info);
     }
 
     /// What it has been through; when something was written last, in nanoseconds, 0 if never; and the
     /// congestion control that was refused.
-    pub fn past(&self) -> (Past, u64, String) {
+    pub fn history(&self) -> (History, u64, String) {
         let out = self.out();
-        (out.past.clone(), out.wrote, out.refused.clone())
+        (out.history.clone(), out.wrote, out.refused.clone())
     }
 
     /// Whether all that was put in has gone to the kernel.
@@ -277,12 +284,12 @@ mod tests {
         const LARGE: usize = 1_000_000;
         let epoll = epoll();
         let (connection, peer) = pair(&epoll);
-        connection.out().waits = true; // as before it is made
+        connection.out().waits_for_room = true; // as before it is made
         connection.put_ahead(Arc::new(vec![1]));
         connection.put(Arc::new(vec![0; LARGE]));
         connection.put_ahead(Arc::new(vec![2]));
         connection.put_ahead(Arc::new(vec![3]));
-        while connection.out().gone == 0 {
+        while connection.out().sent == 0 {
             connection.flush(); // until a large one has gone in part
             connection.put(Arc::new(vec![0; LARGE]));
         }
@@ -310,17 +317,17 @@ mod tests {
             header.write(&mut bytes);
             Arc::new(bytes)
         };
-        while connection.out().gone == 0 {
+        while connection.out().sent == 0 {
             connection.put(frame(7, Class::Bulk, 50_000)); // until one has gone in part
         }
-        let begun = connection.out().queue.len();
+        let started = connection.out().queue.len();
         connection.put(frame(7, Class::Message, 50));
         connection.put(frame(8, Class::Message, 60));
         connection.put(frame(7, Class::Control, 70));
         connection.put(frame(7, Class::Bulk, 50_000));
         connection.withdraw(7);
         connection.put_ahead(frame(7, Class::Resume, 80));
-        assert_eq!(connection.out().queue.len(), 4, "of {begun} and 4");
+        assert_eq!(connection.out().queue.len(), 4, "of {started} and 4");
         let (all, mut at, mut came) = (drain(&connection, peer), 0, Vec::new());
         while at < all.len() {
             let header = Header::read(&all[at..]).unwrap();
@@ -337,9 +344,9 @@ mod tests {
         for probe in [true, false] {
             let socket = Socket::connect(&format!("tcp://{address}")).unwrap();
             let connection = Connection::new(2, socket, epoll.as_raw_fd(), true, false);
-            let mut told = libc::pollfd { fd: connection.socket.raw(), events: 0, revents: 0 };
+            let mut ready = libc::pollfd { fd: connection.socket.raw(), events: 0, revents: 0 };
             // SAFETY: one descriptor, which stays open.
-            assert_eq!(unsafe { libc::poll(&mut told, 1, 60_000) }, 1);
+            assert_eq!(unsafe { libc::poll(&mut ready, 1, 60_000) }, 1);
             if probe {
                 assert!(!connection.is_made());
             } else {
@@ -357,12 +364,12 @@ mod tests {
         while connection.is_flushed() {
             connection.put(Arc::new(vec![0; 50_000]));
         }
-        assert!(connection.out().gone > 0);
+        assert!(connection.out().sent > 0);
         drop(peer); // with what it has not read: a reset
         for _ in 0..3 {
             connection.flush();
             connection.put(Arc::new(vec![0; 10]));
         }
-        assert!(connection.is_flushed() && connection.out().gone == 0);
+        assert!(connection.is_flushed() && connection.out().sent == 0);
     }
 }

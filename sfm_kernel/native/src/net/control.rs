@@ -82,7 +82,7 @@ impl Reason {
         }
     }
 
-    pub fn of(byte: u8) -> Option<Reason> {
+    pub fn from_u8(byte: u8) -> Option<Reason> {
         Reason::ALL.into_iter().find(|&one| one as u8 == byte)
     }
 }
@@ -94,29 +94,29 @@ pub struct ControlFrame {
 }
 
 /// Seals what one gateway says, and opens what it is told.
-pub struct ControlVoice {
+pub struct ControlCodec {
     secret: Secret,
     pub uid: u128,
     pub site: u32,
     counter: u64,
 }
 
-impl ControlVoice {
-    pub fn new(gateway_key: &[u8], uid: u128, site: u32) -> ControlVoice {
-        ControlVoice { secret: Secret::of_gateways(gateway_key), uid, site, counter: 0 }
+impl ControlCodec {
+    pub fn new(gateway_key: &[u8], uid: u128, site: u32) -> ControlCodec {
+        ControlCodec { secret: Secret::of_gateways(gateway_key), uid, site, counter: 0 }
     }
 
     /// Larger than all before it, also than those of an earlier process with this uid.
-    pub fn fresh(&mut self) -> u64 {
+    pub fn next_counter(&mut self) -> u64 {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos());
         self.counter = (self.counter + 1).max(now as u64);
         self.counter
     }
 
-    pub fn say(
+    pub fn seal(
         &mut self,
         kind: Kind,
-        to: u128,
+        receiver: u128,
         to_site: u32,
         number: u64,
         body: &[u8],
@@ -129,12 +129,12 @@ impl ControlVoice {
             from_site: self.site,
             to_site,
             sender: self.uid,
-            receiver: to,
+            receiver,
             counter: 0,
         };
-        let counter = self.fresh();
+        let counter = self.next_counter();
         let inner = Inner { kind, flag: false, number, arrived: 0 };
-        let bytes = self.secret.sealer_from(self.uid, to, counter).seal(
+        let bytes = self.secret.sealer_from(self.uid, receiver, counter).seal(
             &header,
             &inner,
             body.len(),
@@ -143,20 +143,20 @@ impl ControlVoice {
         ControlFrame { header: Header::read(&bytes).expect("just written"), bytes }
     }
 
-    pub fn hello(&mut self, role: Role, to: u128, to_site: u32, number: u64) -> ControlFrame {
+    pub fn hello(&mut self, role: Role, receiver: u128, to_site: u32, number: u64) -> ControlFrame {
         let mut body = vec![if role == Role::Process { PROCESS } else { GATEWAY }];
         body.extend(number.to_le_bytes());
         if let Role::Gateway(slot) = role {
             body.push(slot);
         }
-        self.say(Kind::Hello, to, to_site, number, &body)
+        self.seal(Kind::Hello, receiver, to_site, number, &body)
     }
 
     pub fn dropped(&mut self, pair: Pair, to_site: u32, reason: Reason) -> ControlFrame {
         let mut body = pair.receiver.to_le_bytes().to_vec();
         body.extend(pair.sender.to_le_bytes());
         body.push(reason as u8);
-        self.say(Kind::Dropped, pair.sender, to_site, 0, &body)
+        self.seal(Kind::Dropped, pair.sender, to_site, 0, &body)
     }
 
     /// What a frame says that is for us; None if it is nobody's who has the link secret.
@@ -169,7 +169,7 @@ impl ControlVoice {
 }
 
 /// Whose connection a Hello makes it.
-pub fn role_of(inner: &Inner, body: &[u8]) -> Option<Role> {
+pub fn parse_hello(inner: &Inner, body: &[u8]) -> Option<Role> {
     match (inner.kind, body.first()?, body.len()) {
         (Kind::Hello, &PROCESS, 9..) => Some(Role::Process),
         (Kind::Hello, &GATEWAY, 10..) => Some(Role::Gateway(body[9])),
@@ -178,16 +178,16 @@ pub fn role_of(inner: &Inner, body: &[u8]) -> Option<Role> {
 }
 
 /// Which flow a Dropped is about, and why; for those who read it.
-pub fn dropped_of(inner: &Inner, body: &[u8]) -> Option<(Pair, Reason)> {
+pub fn parse_dropped(inner: &Inner, body: &[u8]) -> Option<(Pair, Reason)> {
     if inner.kind != Kind::Dropped || body.len() < 33 {
         return None;
     }
     let uid = |at: usize| u128::from_le_bytes(body[at..at + 16].try_into().expect("16"));
-    Some((Pair { receiver: uid(0), sender: uid(16) }, Reason::of(body[32])?))
+    Some((Pair { receiver: uid(0), sender: uid(16) }, Reason::from_u8(body[32])?))
 }
 
 /// So many senders of Hellos are remembered one by one.
-const MOST: usize = 1 << 16;
+const MAX_SENDERS: usize = 1 << 16;
 
 /// The counters of the Hellos that were accepted, so that nobody who has recorded one can use it.
 #[derive(Default)]
@@ -205,9 +205,9 @@ impl Counters {
             return false;
         }
         self.last.insert(uid, counter);
-        if self.last.len() > MOST {
+        if self.last.len() > MAX_SENDERS {
             let mut all: Vec<u64> = self.last.values().copied().collect();
-            self.floor = *all.select_nth_unstable(MOST / 2).1;
+            self.floor = *all.select_nth_unstable(MAX_SENDERS / 2).1;
             let floor = self.floor;
             self.last.retain(|_, last| *last > floor);
         }
@@ -221,35 +221,35 @@ mod tests {
 
     #[test]
     fn a_hello_says_who_comes() {
-        let gateway = ControlVoice::new(b"the gateways' key", 7, 70);
-        let mut other = ControlVoice::new(b"the gateways' key", 8, 80);
+        let gateway = ControlCodec::new(b"the gateways' key", 7, 70);
+        let mut client = ControlCodec::new(b"the gateways' key", 8, 80);
         for role in [Role::Process, Role::Gateway(3)] {
-            let mut said = other.hello(role, 7, 70, 55);
-            assert!(said.bytes.len() <= LARGEST_HELLO);
-            let (inner, body) = gateway.open(&said.header, &mut said.bytes).unwrap();
-            assert_eq!((role_of(&inner, body), inner.number), (Some(role), 55));
+            let mut frame = client.hello(role, 7, 70, 55);
+            assert!(frame.bytes.len() <= LARGEST_HELLO);
+            let (inner, body) = gateway.open(&frame.header, &mut frame.bytes).unwrap();
+            assert_eq!((parse_hello(&inner, body), inner.number), (Some(role), 55));
         }
-        let mut beat = other.say(Kind::Beat, 7, 70, 0, b"");
+        let mut beat = client.seal(Kind::Beat, 7, 70, 0, b"");
         let (inner, body) = gateway.open(&beat.header, &mut beat.bytes).unwrap();
-        assert_eq!(role_of(&inner, body), None);
+        assert_eq!(parse_hello(&inner, body), None);
         let mut foreign =
-            ControlVoice::new(b"another world's", 8, 80).hello(Role::Process, 7, 70, 1);
+            ControlCodec::new(b"another world's", 8, 80).hello(Role::Process, 7, 70, 1);
         assert!(gateway.open(&foreign.header, &mut foreign.bytes).is_none());
-        let mut elsewhere = other.hello(Role::Process, 9, 70, 1);
-        assert!(gateway.open(&elsewhere.header, &mut elsewhere.bytes).is_none());
+        let mut misdirected = client.hello(Role::Process, 9, 70, 1);
+        assert!(gateway.open(&misdirected.header, &mut misdirected.bytes).is_none());
     }
 
     #[test]
     fn who_is_told_knows_what_was_dropped() {
-        let process = ControlVoice::new(b"the gateways' key", 1, 70);
-        let mut gateway = ControlVoice::new(b"the gateways' key", 7, 70);
+        let process = ControlCodec::new(b"the gateways' key", 1, 70);
+        let mut gateway = ControlCodec::new(b"the gateways' key", 7, 70);
         let pair = Pair { sender: 1, receiver: 2 };
         for reason in Reason::ALL {
-            let mut said = gateway.dropped(pair, 70, reason);
-            let (inner, body) = process.open(&said.header, &mut said.bytes).unwrap();
-            assert_eq!(dropped_of(&inner, body), Some((pair, reason)));
+            let mut frame = gateway.dropped(pair, 70, reason);
+            let (inner, body) = process.open(&frame.header, &mut frame.bytes).unwrap();
+            assert_eq!(parse_dropped(&inner, body), Some((pair, reason)));
         }
-        assert_eq!(Reason::of(0), None);
+        assert_eq!(Reason::from_u8(0), None);
     }
 
     #[test]
@@ -263,19 +263,19 @@ mod tests {
     #[test]
     fn what_is_remembered_is_bounded_and_old_hellos_stay_refused() {
         let mut counters = Counters::default();
-        for uid in 0..3 * MOST as u128 {
+        for uid in 0..3 * MAX_SENDERS as u128 {
             assert!(counters.is_new(uid, 1000 + uid as u64));
-            assert!(counters.last.len() <= MOST);
+            assert!(counters.last.len() <= MAX_SENDERS);
         }
-        for uid in [0, MOST as u128, 3 * MOST as u128 - 1] {
+        for uid in [0, MAX_SENDERS as u128, 3 * MAX_SENDERS as u128 - 1] {
             assert!(!counters.is_new(uid, 1000 + uid as u64));
         }
     }
 
     #[test]
     fn counters_grow() {
-        let mut voice = ControlVoice::new(b"the gateways' key", 1, 1);
-        let all: Vec<u64> = (0..1000).map(|_| voice.fresh()).collect();
+        let mut codec = ControlCodec::new(b"the gateways' key", 1, 1);
+        let all: Vec<u64> = (0..1000).map(|_| codec.next_counter()).collect();
         assert!(all.windows(2).all(|two| two[0] < two[1]));
     }
 }

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::admission::Admission;
 use super::connection::Connection;
-use super::control::ControlVoice;
+use super::control::ControlCodec;
 use super::frame::{Class, Header, Inner, Kind, HOPS};
-use super::gateways::{voice, SiteGateway, SiteGateways};
+use super::gateways::{SiteGateway, SiteGateways};
 use super::link::{Identity, Link};
 use super::now;
 use super::seal::Secret;
@@ -21,23 +21,23 @@ use crate::core::Core;
 pub(super) const LISTENER: u64 = 0;
 pub(super) const ALARM: u64 = 1;
 /// Nothing has come for so many nanoseconds after a death: nothing will.
-const SETTLED: u64 = 150_000_000;
+const SETTLED_AFTER: u64 = 150_000_000;
 
 /// What the network thread is told.
 pub(super) enum Event {
     /// A link is new, or is to be looked at.
-    Wanted(Arc<Link>),
+    CheckLink(Arc<Link>),
     /// A gateway of the own site is new, or has answered.
     Gateway(Arc<SiteGateway>),
     /// A connection that was made for a probe has been made.
-    Made(Arc<Connection>, Arc<Link>),
+    ProbeConnected(Arc<Connection>, Arc<Link>),
     /// A connection has ended: with this error, or without.
-    Ended(Arc<Connection>, Who, Option<i32>),
+    Ended(Arc<Connection>, Remote, Option<i32>),
 }
 
 /// Whom a connection leads to.
 #[derive(Clone)]
-pub(super) enum Who {
+pub(super) enum Remote {
     /// It was accepted, and nobody has shown the key yet.
     Stranger,
     /// We have made it. `probe`: nothing goes on it until it is made.
@@ -51,7 +51,7 @@ pub(super) enum Who {
 }
 
 pub(super) struct Reading {
-    pub who: Who,
+    pub remote: Remote,
     /// The front of a frame that has not come whole.
     pub partial: Vec<u8>,
 }
@@ -61,7 +61,7 @@ type Open = (Arc<Connection>, Arc<Mutex<Reading>>);
 
 /// Whoever holds its lock receives.
 #[derive(Default)]
-pub(super) struct Role {
+pub(super) struct ReceiverRole {
     pub scratch: Vec<u8>,
     pub events: Vec<libc::epoll_event>,
 }
@@ -69,7 +69,7 @@ pub(super) struct Role {
 pub struct Exchange {
     pub core: Arc<Core>,
     pub(super) identity: Arc<Identity>,
-    pub(super) role: Mutex<Role>,
+    pub(super) role: Mutex<ReceiverRole>,
     /// Tells of connections, the listening socket and `alarm`.
     pub(super) epoll: OwnedFd,
     pub(super) listener: Socket,
@@ -83,14 +83,14 @@ pub struct Exchange {
     pub(super) driving: AtomicBool,
     pub(super) driven_at: AtomicU64,
     /// When something came.
-    pub(super) heard_at: AtomicU64,
+    pub(super) received_at: AtomicU64,
     /// Some peer does not know yet how far everything has come.
-    pub(super) owing: AtomicBool,
+    pub(super) acks_pending: AtomicBool,
     pub(super) closing: AtomicBool,
     /// Nanoseconds after which a peer that cannot be reached is given up; `u64::MAX`: never.
     pub(super) patience: u64,
-    pub(super) gates: Mutex<SiteGateways>,
-    pub(super) voice: Mutex<ControlVoice>,
+    pub(super) gateways: Mutex<SiteGateways>,
+    pub(super) codec: Mutex<ControlCodec>,
     /// Of long lines; from `SFM_TCP`, which only now no other thread may be changing.
     pub(super) congestion: String,
     next: AtomicU64,
@@ -146,7 +146,7 @@ impl Exchange {
         let congestion = chosen.unwrap_or_else(|| "bbr".to_owned());
         // SAFETY: as above.
         let alarm = owned(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
-        let gateway_voice = voice(identity.uid, identity.site, gateway_key);
+        let codec = ControlCodec::new(gateway_key, identity.uid, identity.site);
         let exchange = Exchange {
             core,
             admission: Mutex::new(Admission::new(strangers, &identity.address)),
@@ -158,12 +158,12 @@ impl Exchange {
             alarm,
             driving: AtomicBool::new(false),
             driven_at: AtomicU64::new(0),
-            heard_at: AtomicU64::new(0),
-            owing: AtomicBool::new(false),
+            received_at: AtomicU64::new(0),
+            acks_pending: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             patience,
-            gates: Mutex::new(SiteGateways::new()),
-            voice: gateway_voice,
+            gateways: Mutex::new(SiteGateways::new()),
+            codec: Mutex::new(codec),
             congestion,
             next: AtomicU64::new(ALARM + 1),
             links: Mutex::default(),
@@ -188,7 +188,7 @@ impl Exchange {
     pub fn link(&self, uid: u128, site: u32, address: &str) -> Arc<Link> {
         let (link, new) = self.link_of(uid, site, address);
         if new {
-            self.tell(Event::Wanted(link.clone()));
+            self.post(Event::CheckLink(link.clone()));
         }
         link
     }
@@ -201,7 +201,7 @@ impl Exchange {
         }
         let link = Link::new(self.core.clone(), self.identity.clone(), uid, site, address);
         let link = Arc::new(link);
-        link.set_far(self.is_far(&link));
+        link.set_uses_gateways(self.uses_gateways(&link));
         links.insert(uid, link.clone());
         (link, true)
     }
@@ -219,18 +219,18 @@ impl Exchange {
     /// come for a while.
     pub fn is_settled(&self, uid: u128) -> bool {
         let Some(link) = self.known(uid) else { return true };
-        let gone = link.lost().is_some() || !self.has_connection(uid);
-        gone || now().saturating_sub(link.heard()) > SETTLED
+        let ended = link.lost().is_some() || !self.has_connection(uid);
+        ended || now().saturating_sub(link.received_at()) > SETTLED_AFTER
     }
 
     fn has_connection(&self, uid: u128) -> bool {
-        self.all().iter().any(|(_, reading)| match &lock(reading).who {
-            Who::Stranger | Who::Watcher | Who::Gateway(_) => false,
-            Who::Dialed { link, .. } | Who::Peer(link) => link.uid == uid,
+        self.all().iter().any(|(_, reading)| match &lock(reading).remote {
+            Remote::Stranger | Remote::Watcher | Remote::Gateway(_) => false,
+            Remote::Dialed { link, .. } | Remote::Peer(link) => link.uid == uid,
         })
     }
 
-    pub(super) fn tell(&self, event: Event) {
+    pub(super) fn post(&self, event: Event) {
         lock(&self.events).push(event);
         self.core.poke();
     }
@@ -244,7 +244,7 @@ impl Exchange {
     }
 
     /// Tell the user, on stderr. What others say of themselves must not steer a terminal.
-    pub(super) fn say(&self, text: &str) {
+    pub(super) fn warn(&self, text: &str) {
         let clean = |one: char| match one {
             one if one.is_control() => one.escape_default().to_string(),
             one => one.to_string(),
@@ -264,11 +264,11 @@ impl Exchange {
 
     // ---- connections ----
 
-    pub(super) fn connection(&self, socket: Socket, who: Who) -> Arc<Connection> {
+    pub(super) fn add_connection(&self, socket: Socket, remote: Remote) -> Arc<Connection> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let waits = matches!(who, Who::Dialed { probe: true, .. });
-        let shared = matches!(who, Who::Gateway(_));
-        let reading = Arc::new(Mutex::new(Reading { who, partial: Vec::new() }));
+        let waits = matches!(remote, Remote::Dialed { probe: true, .. });
+        let shared = matches!(remote, Remote::Gateway(_));
+        let reading = Arc::new(Mutex::new(Reading { remote, partial: Vec::new() }));
         let mut connections = lock(&self.connections);
         // Under the lock: its events come only when it can be found.
         let connection =
@@ -278,10 +278,10 @@ impl Exchange {
     }
 
     /// A living connection on which this peer has shown itself.
-    pub(super) fn other_way(&self, to: &Arc<Link>) -> Option<Arc<Connection>> {
+    pub(super) fn other_connection(&self, to: &Arc<Link>) -> Option<Arc<Connection>> {
         let found = self.all().into_iter().find(|(connection, reading)| {
-            let who = &lock(reading).who;
-            let leads = matches!(who, Who::Peer(link) if Arc::ptr_eq(link, to));
+            let remote = &lock(reading).remote;
+            let leads = matches!(remote, Remote::Peer(link) if Arc::ptr_eq(link, to));
             leads && !connection.has_ended() && connection.confirmed.load(Ordering::Relaxed)
         });
         found.map(|(connection, _)| connection)
@@ -293,12 +293,12 @@ impl Exchange {
     }
 
     /// All connections, and whom each leads to.
-    pub(super) fn each(&self) -> impl Iterator<Item = (Arc<Connection>, Who)> {
-        let told = |(connection, reading): Open| {
-            let who = lock(&reading).who.clone();
-            (connection, who)
+    pub(super) fn each(&self) -> impl Iterator<Item = (Arc<Connection>, Remote)> {
+        let with_remote = |(connection, reading): Open| {
+            let remote = lock(&reading).remote.clone();
+            (connection, remote)
         };
-        self.all().into_iter().map(told)
+        self.all().into_iter().map(with_remote)
     }
 
     /// Use a connection no more; whether this is news.

@@ -126,7 +126,7 @@ pub enum Kind {
     /// Body: length of a large packet (u64), and its first part.
     First = b'F',
     /// Body: the next part. Flag, of the last one: as above.
-    Part = b'P',
+    Fragment = b'P',
     /// The packet that has begun will not be completed.
     Abort = b'X',
     /// First on every connection, and where a way may have lost something: then it asks how far
@@ -161,15 +161,15 @@ impl Kind {
     fn from_u8(byte: u8) -> Option<Kind> {
         use Kind::*;
         [
-            Data, First, Part, Abort, Hello, Welcome, Arrived, Credit, Ask, Refused, Bye, Broken,
-            Knock, Beat, Dropped,
+            Data, First, Fragment, Abort, Hello, Welcome, Arrived, Credit, Ask, Refused, Bye,
+            Broken, Knock, Beat, Dropped,
         ]
         .into_iter()
         .find(|&kind| kind as u8 == byte)
     }
 
     pub fn is_numbered(self) -> bool {
-        matches!(self, Kind::Data | Kind::First | Kind::Part | Kind::Abort)
+        matches!(self, Kind::Data | Kind::First | Kind::Fragment | Kind::Abort)
     }
 
     /// Whether it may pass what its sender has sent before: it says how things stand, and what is said

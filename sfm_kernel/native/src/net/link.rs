@@ -23,9 +23,9 @@ use crate::reentry::Holder;
 use crate::send_credit::SendCredit;
 
 /// After so many bytes the sender is told how far they have come, though nothing else goes there.
-const SAY_EVERY: usize = 128 << 10;
+const ACK_EVERY: usize = 128 << 10;
 /// What has been heard through a gateway says for so many nanoseconds that the peer is there.
-const FRESH: u64 = 1_000_000_000;
+const RECENTLY: u64 = 1_000_000_000;
 
 /// What an endpoint says of itself.
 pub struct Identity {
@@ -43,21 +43,21 @@ pub struct Link {
     pub credit: Arc<SendCredit>,
     pub opener: Opener,
     /// Counter of the latest `Hello` with which the peer has begun a connection.
-    pub met: AtomicU64,
-    far: AtomicBool,
+    pub last_hello: AtomicU64,
+    uses_gateways: AtomicBool,
     /// A `Reason`; 0: none.
     dropped: AtomicU8,
     pub(super) identity: Arc<Identity>,
     lost: OnceLock<String>,
     /// The directory says that the peer is gone. What it sent before may be under way.
-    pub gone: AtomicBool,
+    pub departed: AtomicBool,
     /// Since when the peer does not answer, in nanoseconds; 0 while it does.
     silent_since: AtomicU64,
     /// When something came from it.
-    heard: AtomicU64,
+    received_at: AtomicU64,
     /// Number of the last frame that has come with all before it, and bytes of which it was not told.
     pub(super) arrived: AtomicU64,
-    pub(super) untold: AtomicUsize,
+    pub(super) unreported: AtomicUsize,
     /// Number of the first part of the packet that the peer has no memory for.
     pub(super) refused: AtomicU64,
     /// Held while a packet of several parts goes out.
@@ -73,10 +73,10 @@ pub(super) struct Outgoing {
     pub sealer: Sealer,
     pub number: u64,
     /// What was sent and is not known to have arrived, by number.
-    pub kept: VecDeque<Kept>,
+    pub unacked: VecDeque<Unacked>,
     pub under_way: usize,
     pub window: Window,
-    pub way: Option<Arc<Connection>>,
+    pub connection: Option<Arc<Connection>>,
     /// Something was sent on some connection: the next one begins with a question.
     pub begun: bool,
     /// What is kept waits for `Welcome`.
@@ -92,7 +92,7 @@ pub(super) struct Outgoing {
     pub closed: bool,
 }
 
-pub(super) struct Kept {
+pub(super) struct Unacked {
     pub number: u64,
     pub frame: Arc<Vec<u8>>,
     pub at: u64,
@@ -114,10 +114,10 @@ impl Link {
         let out = Outgoing {
             sealer,
             number: 0,
-            kept: VecDeque::new(),
+            unacked: VecDeque::new(),
             under_way: 0,
             window: Window::default(),
-            way: None,
+            connection: None,
             begun: false,
             held: false,
             questions: 0,
@@ -132,16 +132,16 @@ impl Link {
             address: address.to_owned(),
             credit: Arc::new(SendCredit::new(core, uid)),
             opener: identity.secret.opener(uid, identity.uid),
-            met: AtomicU64::new(0),
-            far: AtomicBool::new(false),
+            last_hello: AtomicU64::new(0),
+            uses_gateways: AtomicBool::new(false),
             dropped: AtomicU8::new(0),
             identity,
             lost: OnceLock::new(),
-            gone: AtomicBool::new(false),
+            departed: AtomicBool::new(false),
             silent_since: AtomicU64::new(0),
-            heard: AtomicU64::new(0),
+            received_at: AtomicU64::new(0),
             arrived: AtomicU64::new(0),
-            untold: AtomicUsize::new(0),
+            unreported: AtomicUsize::new(0),
             refused: AtomicU64::new(0),
             turn: Mutex::new(()),
             holder: Holder::default(),
@@ -165,7 +165,10 @@ impl Link {
 
     /// How messages travel on it, as users know it.
     pub fn kind(&self) -> &'static str {
-        let shared = self.way().map_or_else(|| self.far.load(Ordering::Relaxed), |way| way.shared);
+        let shared = self.connection().map_or_else(
+            || self.uses_gateways.load(Ordering::Relaxed),
+            |connection| connection.shared,
+        );
         if shared {
             "gateway"
         } else {
@@ -174,8 +177,8 @@ impl Link {
     }
 
     /// Whether messages are to go through gateways.
-    pub fn set_far(&self, far: bool) {
-        self.far.store(far, Ordering::Relaxed);
+    pub fn set_uses_gateways(&self, uses_gateways: bool) {
+        self.uses_gateways.store(uses_gateways, Ordering::Relaxed);
     }
 
     /// A gateway has not forwarded what was sent.
@@ -185,19 +188,19 @@ impl Link {
 
     /// Why nothing arrives through gateways, as far as they have told.
     pub fn why_dropped(&self) -> Option<Reason> {
-        Reason::of(self.dropped.load(Ordering::Relaxed))
+        Reason::from_u8(self.dropped.load(Ordering::Relaxed))
     }
 
     /// What gateways say of a peer that does not answer; "" where they say nothing.
     pub fn why_silent(&self) -> &'static str {
-        let far = self.far.load(Ordering::Relaxed);
-        self.why_dropped().filter(|_| far).map_or("", Reason::sentence)
+        let uses_gateways = self.uses_gateways.load(Ordering::Relaxed);
+        self.why_dropped().filter(|_| uses_gateways).map_or("", Reason::sentence)
     }
 
     /// Since when something is under way of which nothing is heard, in nanoseconds; None: nothing is.
     pub fn waits_since(&self) -> Option<u64> {
         let out = self.out();
-        (!out.kept.is_empty()).then_some(out.progress)
+        (!out.unacked.is_empty()).then_some(out.progress)
     }
 
     /// The shortest round trip of late, in nanoseconds.
@@ -210,7 +213,7 @@ impl Link {
     /// Nothing will ever arrive at the peer any more; the first reason stays.
     pub fn lose(&self, why: &str) {
         let _ = self.lost.set(why.to_owned());
-        self.out().kept.clear();
+        self.out().unacked.clear();
         self.core().ring();
     }
 
@@ -221,10 +224,13 @@ impl Link {
     /// Whether the peer answers, as far as is known.
     pub fn is_up(&self) -> bool {
         // That a gateway answers says little of who is behind it.
-        let fresh = |way: &Connection| !way.shared || now() - self.heard() < FRESH;
-        let answers = |way: Arc<Connection>| way.confirmed.load(Ordering::Relaxed) && fresh(&way);
-        let gone = self.lost.get().is_some() || self.gone.load(Ordering::Relaxed);
-        !gone && self.way().is_some_and(answers)
+        let recent =
+            |connection: &Connection| !connection.shared || now() - self.received_at() < RECENTLY;
+        let answers = |connection: Arc<Connection>| {
+            connection.confirmed.load(Ordering::Relaxed) && recent(&connection)
+        };
+        let departed = self.lost.get().is_some() || self.departed.load(Ordering::Relaxed);
+        !departed && self.connection().is_some_and(answers)
     }
 
     /// Since when the peer does not answer, in nanoseconds of the monotonic clock; 0 while it does.
@@ -239,7 +245,7 @@ impl Link {
 
     /// Whether all that was sent has arrived.
     pub fn is_empty(&self) -> bool {
-        self.out().kept.is_empty()
+        self.out().unacked.is_empty()
     }
 
     /// Lose it. What was not sent is given up.
@@ -247,7 +253,7 @@ impl Link {
         self.lose(why);
         let out = &mut *self.out();
         out.closed = true;
-        out.way = None;
+        out.connection = None;
     }
 
     // ---- what comes ----
@@ -257,8 +263,8 @@ impl Link {
         let out = &mut *self.out();
         let (mut bytes, mut alone) = (0, false);
         let mut last = None;
-        while out.kept.front().is_some_and(|one| one.number <= number) {
-            let one = out.kept.pop_front().expect("it has a front");
+        while out.unacked.front().is_some_and(|one| one.number <= number) {
+            let one = out.unacked.pop_front().expect("it has a front");
             bytes += one.frame.len();
             alone |= one.alone;
             last = Some((one.at, one.delivered));
@@ -278,36 +284,32 @@ impl Link {
         let outcome = reassembly.take(inner, body)?;
         // In this order, and `seal` in the other one: what it does not tell stays untold.
         self.arrived.store(reassembly.arrived(), Ordering::SeqCst);
-        let untold = self.untold.fetch_add(body.len().max(1), Ordering::SeqCst) + body.len();
+        let unreported =
+            self.unreported.fetch_add(body.len().max(1), Ordering::SeqCst) + body.len();
         match outcome {
             // Delivered before the next one is taken in.
             Outcome::Packet(packet, urgent) => self.core().deliver(self.inbound(), packet, urgent),
-            Outcome::Taken => {}
+            Outcome::Accepted => {}
             Outcome::Refused => self.control(Kind::Refused, false, inner.number, b""),
             // Sent again though it had come: said again how far it has.
-            Outcome::Double => self.untold.store(SAY_EVERY, Ordering::Relaxed),
+            Outcome::Duplicate => self.unreported.store(ACK_EVERY, Ordering::Relaxed),
             Outcome::Gap => {
-                if let Some(question) = reassembly.complain() {
+                if let Some(question) = reassembly.report_gap() {
                     self.control(Kind::Arrived, true, question, b"");
                 }
             }
         }
-        if untold >= SAY_EVERY {
-            self.tell_arrived();
+        if unreported >= ACK_EVERY {
+            self.send_ack();
         }
         Ok(())
     }
 
     /// Say how far everything has come, if it was not said since.
-    pub fn tell_arrived(&self) {
-        if self.untold.load(Ordering::Relaxed) > 0 {
+    pub fn send_ack(&self) {
+        if self.unreported.load(Ordering::Relaxed) > 0 {
             self.control(Kind::Arrived, false, 0, b"");
         }
-    }
-
-    /// Whether the peer does not know yet how far everything has come.
-    pub fn owes(&self) -> bool {
-        self.untold.load(Ordering::Relaxed) > 0
     }
 
     /// The inbound of what it delivers.
@@ -316,12 +318,12 @@ impl Link {
     }
 
     /// Something has come from it.
-    pub fn hear(&self, at: u64) {
-        self.heard.store(at, Ordering::Relaxed);
+    pub fn set_received_at(&self, at: u64) {
+        self.received_at.store(at, Ordering::Relaxed);
     }
 
     /// When something came from it, in nanoseconds; 0: never.
-    pub fn heard(&self) -> u64 {
-        self.heard.load(Ordering::Relaxed)
+    pub fn received_at(&self) -> u64 {
+        self.received_at.load(Ordering::Relaxed)
     }
 }

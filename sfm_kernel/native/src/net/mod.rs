@@ -28,28 +28,28 @@
 
 mod admission;
 mod closing;
-mod coming;
 mod connection;
 pub mod control;
 mod dialing;
 mod exchange;
 pub mod frame;
 mod gateways;
-mod going;
+mod incoming;
 mod link;
 mod monitor;
+mod network_thread;
+mod outgoing;
 mod reassembly;
 mod report;
 mod resuming;
 pub mod seal;
 mod socket;
-mod tending;
 mod window;
 
 pub use exchange::{knock, Exchange};
 pub use gateways::Listed;
-pub use going::WHOLE;
 pub use link::{Identity, Link};
+pub use outgoing::MAX_SINGLE_FRAME;
 pub use report::ConnectionReport;
 pub use socket::{abandon_all, Socket};
 

@@ -19,13 +19,13 @@ struct Assembly {
 /// What to do after a numbered frame has come.
 pub enum Outcome {
     /// It was taken in.
-    Taken,
+    Accepted,
     /// A packet is whole; true: to be credited as soon as it is received.
     Packet(Arc<Packet>, bool),
     /// There is no memory for the packet that has begun.
     Refused,
     /// It has come before.
-    Double,
+    Duplicate,
     /// Another one should have come before it.
     Gap,
 }
@@ -38,7 +38,7 @@ pub struct Reassembly {
     /// Number of the peer's last question how far everything has come, and whether it was told since
     /// that something is missing.
     question: u64,
-    complained: bool,
+    gap_reported: bool,
     assembly: Option<Assembly>,
 }
 
@@ -49,16 +49,16 @@ impl Reassembly {
     }
 
     /// The peer asks how far everything has come.
-    pub fn hear_question(&mut self, number: u64) {
+    pub fn note_question(&mut self, number: u64) {
         if number > self.question {
-            (self.question, self.complained) = (number, false);
+            (self.question, self.gap_reported) = (number, false);
         }
     }
 
     /// Number of the last question, if the peer is to be told now that something is missing: it asks
     /// again then. What comes until that question is missing, too.
-    pub fn complain(&mut self) -> Option<u64> {
-        (!std::mem::replace(&mut self.complained, true)).then_some(self.question)
+    pub fn report_gap(&mut self) -> Option<u64> {
+        (!std::mem::replace(&mut self.gap_reported, true)).then_some(self.question)
     }
 
     /// The first part of a packet that comes now and for which there is no memory.
@@ -69,7 +69,7 @@ impl Reassembly {
     /// Take in a numbered frame; the error says why nothing more can be accepted.
     pub fn take(&mut self, inner: &Inner, body: &[u8]) -> Result<Outcome, String> {
         if inner.number <= self.arrived {
-            return Ok(Outcome::Double);
+            return Ok(Outcome::Duplicate);
         }
         if inner.number > self.arrived + 1 {
             return Ok(Outcome::Gap);
@@ -85,20 +85,20 @@ impl Reassembly {
             }
             Kind::Abort => {
                 self.assembly = None;
-                return Ok(Outcome::Taken);
+                return Ok(Outcome::Accepted);
             }
             Kind::First => {
-                let (length, part) =
+                let (length, chunk) =
                     body.split_at_checked(8).ok_or_else(|| damaged("no length"))?;
                 let length = u64::from_le_bytes(length.try_into().expect("split"));
-                if !self.begin(inner.number, length, part)? {
+                if !self.begin(inner.number, length, chunk)? {
                     return Ok(Outcome::Refused);
                 }
             }
-            _ => self.go_on(body)?,
+            _ => self.append(body)?,
         }
         let Some(whole) = self.assembly.take_if(|one| one.filled == one.length) else {
-            return Ok(Outcome::Taken);
+            return Ok(Outcome::Accepted);
         };
         let body = whole.body.ok_or("there was no memory for a message of its")?;
         let packet = Packet::new(body).map_err(damaged)?;
@@ -106,31 +106,31 @@ impl Reassembly {
     }
 
     /// Whether there is memory for it.
-    fn begin(&mut self, first: u64, length: u64, part: &[u8]) -> Result<bool, String> {
+    fn begin(&mut self, first: u64, length: u64, chunk: &[u8]) -> Result<bool, String> {
         // Memory is asked for only as much as the packet itself says.
-        if packet::head(part).map_err(damaged)? != packet::Head::Packet(length) {
+        if packet::head(chunk).map_err(damaged)? != packet::Head::Packet(length) {
             return Err(damaged("its length is not its packet's"));
         }
         let (body, length) = (Body::try_new(length as usize), length as usize);
-        let there = body.is_some();
+        let has_memory = body.is_some();
         self.assembly = Some(Assembly { body, first, length, filled: 0 });
-        self.go_on(part)?;
-        Ok(there)
+        self.append(chunk)?;
+        Ok(has_memory)
     }
 
-    fn go_on(&mut self, part: &[u8]) -> Result<(), String> {
+    fn append(&mut self, chunk: &[u8]) -> Result<(), String> {
         let assembly = self.assembly.as_mut().ok_or_else(|| damaged("a part of nothing"))?;
-        if part.len() > assembly.length - assembly.filled {
+        if chunk.len() > assembly.length - assembly.filled {
             return Err(damaged("a part too much"));
         }
         if let Some(body) = &assembly.body {
             // SAFETY: `filled + part.len()` lies inside the body, which only this assembly knows.
             unsafe {
                 let at = body.as_ptr().add(assembly.filled);
-                std::ptr::copy_nonoverlapping(part.as_ptr(), at, part.len());
+                std::ptr::copy_nonoverlapping(chunk.as_ptr(), at, chunk.len());
             }
         }
-        assembly.filled += part.len();
+        assembly.filled += chunk.len();
         Ok(())
     }
 }
@@ -163,9 +163,9 @@ mod tests {
     fn a_packet_in_parts_is_delivered_when_it_is_whole() {
         let (packet, mut reassembly) = (packet(), Reassembly::default());
         let begun = reassembly.take(&inner(Kind::First, 1), &first(&packet, 40)).unwrap();
-        assert!(matches!(begun, Outcome::Taken));
+        assert!(matches!(begun, Outcome::Accepted));
         let Outcome::Packet(whole, false) =
-            reassembly.take(&inner(Kind::Part, 2), &packet[40..]).unwrap()
+            reassembly.take(&inner(Kind::Fragment, 2), &packet[40..]).unwrap()
         else {
             panic!("not whole")
         };
@@ -177,9 +177,9 @@ mod tests {
     fn an_aborted_packet_is_forgotten() {
         let (packet, mut reassembly) = (packet(), Reassembly::default());
         reassembly.take(&inner(Kind::First, 1), &first(&packet, 40)).unwrap();
-        assert!(matches!(reassembly.take(&inner(Kind::Abort, 2), b""), Ok(Outcome::Taken)));
+        assert!(matches!(reassembly.take(&inner(Kind::Abort, 2), b""), Ok(Outcome::Accepted)));
         assert!(matches!(reassembly.take(&inner(Kind::Data, 3), &packet), Ok(Outcome::Packet(..))));
-        assert!(reassembly.take(&inner(Kind::Part, 4), &packet[40..]).is_err());
+        assert!(reassembly.take(&inner(Kind::Fragment, 4), &packet[40..]).is_err());
     }
 
     #[test]
@@ -187,10 +187,10 @@ mod tests {
         let (packet, mut reassembly) = (packet(), Reassembly::default());
         assert!(matches!(reassembly.take(&inner(Kind::Data, 2), &packet), Ok(Outcome::Gap)));
         for number in [1, 2] {
-            let taken = reassembly.take(&inner(Kind::Data, number), &packet);
-            assert!(matches!(taken, Ok(Outcome::Packet(..))));
+            let outcome = reassembly.take(&inner(Kind::Data, number), &packet);
+            assert!(matches!(outcome, Ok(Outcome::Packet(..))));
         }
-        assert!(matches!(reassembly.take(&inner(Kind::Data, 1), &packet), Ok(Outcome::Double)));
+        assert!(matches!(reassembly.take(&inner(Kind::Data, 1), &packet), Ok(Outcome::Duplicate)));
         assert_eq!(reassembly.arrived(), 2);
     }
 
@@ -204,6 +204,6 @@ mod tests {
         assert!(fresh().take(&inner(Kind::First, 1), &lie).is_err());
         let mut reassembly = fresh();
         reassembly.take(&inner(Kind::First, 1), &first(&packet, 40)).unwrap();
-        assert!(reassembly.take(&inner(Kind::Part, 2), &packet).is_err());
+        assert!(reassembly.take(&inner(Kind::Fragment, 2), &packet).is_err());
     }
 }

@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 /// Descriptors of connections, for a forked child. An array, because a child may come into being
 /// while another thread holds any lock.
-static OPEN: [AtomicI32; MOST] = [const { AtomicI32::new(-1) }; MOST];
-const MOST: usize = 4096;
+static OPEN: [AtomicI32; MAX_OPEN] = [const { AtomicI32::new(-1) }; MAX_OPEN];
+const MAX_OPEN: usize = 4096;
 
 /// A TCP socket of ours. Closed when dropped.
 pub struct Socket {
     fd: OwnedFd,
     /// Where it stands in `OPEN`; `MOST` where there was no room.
-    place: usize,
+    index: usize,
 }
 
 impl Socket {
@@ -25,9 +25,9 @@ impl Socket {
         let free = |one: &AtomicI32| {
             one.compare_exchange(-1, fd, Ordering::SeqCst, Ordering::Relaxed).is_ok()
         };
-        let place = OPEN.iter().position(free).unwrap_or(MOST);
+        let index = OPEN.iter().position(free).unwrap_or(MAX_OPEN);
         // SAFETY: the caller's promise.
-        Socket { fd: unsafe { OwnedFd::from_raw_fd(fd) }, place }
+        Socket { fd: unsafe { OwnedFd::from_raw_fd(fd) }, index }
     }
 
     /// Begin to connect to "tcp://IP:port".
@@ -158,8 +158,8 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        if let Some(place) = OPEN.get(self.place) {
-            place.store(-1, Ordering::SeqCst);
+        if let Some(index) = OPEN.get(self.index) {
+            index.store(-1, Ordering::SeqCst);
         }
     }
 }

@@ -5,13 +5,13 @@
 //! of late. Twice their product keeps a line busy, also while it turns out to be faster.
 
 /// Bytes that may always be under way. A short line needs no more.
-pub const LEAST: usize = 2 << 20;
+pub const MIN_SIZE: usize = 2 << 20;
 /// Bytes at most: what one sender may have in an inbox by default.
-pub const MOST: usize = 64 << 20;
+pub const MAX_SIZE: usize = 64 << 20;
 /// A rate counts for so many times the shortest time, and at least a second; that for longer.
-const ROUNDS: u64 = 10;
+const RATE_COUNTS_ROUNDS: u64 = 10;
 const SECOND: u64 = 1_000_000_000;
-const TIME_COUNTS: u64 = 10 * SECOND;
+const ROUND_TRIP_COUNTS: u64 = 10 * SECOND;
 
 /// All times in nanoseconds of one clock.
 pub struct Window {
@@ -34,9 +34,9 @@ impl Window {
     /// Bytes that may be under way.
     pub fn size(&self) -> usize {
         if self.shortest == u64::MAX {
-            return LEAST;
+            return MIN_SIZE;
         }
-        ((2.0 * self.rate * self.shortest as f64) as usize).clamp(LEAST, MOST)
+        ((2.0 * self.rate * self.shortest as f64) as usize).clamp(MIN_SIZE, MAX_SIZE)
     }
 
     /// The shortest round trip of late, in nanoseconds; None where nothing has arrived yet.
@@ -50,12 +50,12 @@ impl Window {
         self.delivered += bytes;
         let time = now.saturating_sub(sent).max(1);
         // Who waits behind others of ours measures the window, which would grow by that for ever.
-        let is_outdated = alone && now - self.shortest_at > TIME_COUNTS;
+        let is_outdated = alone && now - self.shortest_at > ROUND_TRIP_COUNTS;
         if time <= self.shortest || is_outdated {
             (self.shortest, self.shortest_at) = (time, now);
         }
         let rate = (self.delivered - before) as f64 / time as f64;
-        let counts = (ROUNDS * self.shortest).max(SECOND);
+        let counts = (RATE_COUNTS_ROUNDS * self.shortest).max(SECOND);
         if rate >= self.rate || now - self.rate_at > counts {
             (self.rate, self.rate_at) = (rate, now);
         }
@@ -85,8 +85,8 @@ mod tests {
 
     #[test]
     fn a_short_line_has_the_least() {
-        assert_eq!(Window::default().size(), LEAST);
-        assert_eq!(after(20, 1.0, 100_000), LEAST);
+        assert_eq!(Window::default().size(), MIN_SIZE);
+        assert_eq!(after(20, 1.0, 100_000), MIN_SIZE);
     }
 
     /// In such bursts a rate is the window's, in the time that it takes to empty the line as well.
@@ -113,7 +113,7 @@ mod tests {
             let at = if step == 0 { now - 20_000_000 } else { at };
             window.arrived(FRAME, at, before, alone, now);
         }
-        assert_eq!(window.size(), LEAST);
+        assert_eq!(window.size(), MIN_SIZE);
     }
 
     #[test]
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn it_grows_until_the_line_is_full_and_no_further_than_allowed() {
-        assert!(after(3, 10.0, 100_000_000) > 2 * LEAST);
-        assert_eq!(after(30, 10.0, 1_000_000_000), MOST);
+        assert!(after(3, 10.0, 100_000_000) > 2 * MIN_SIZE);
+        assert_eq!(after(30, 10.0, 1_000_000_000), MAX_SIZE);
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 /// In front of the second gateway, on the loopback interface of the namespace.
-const THERE: [u8; 4] = [10, 9, 9, 9];
+const FAR_ADDRESS: [u8; 4] = [10, 9, 9, 9];
 
 /// An interface request of the kernel's, with one of its values.
 #[repr(C)]
@@ -37,15 +37,15 @@ impl Line {
         }
     }
 
-    fn set_up(&self, name: &str, up: bool) -> bool {
-        let flags = if up { libc::IFF_UP as i16 } else { 0 };
+    fn set_up(&self, name: &str, connections_up: bool) -> bool {
+        let flags = if connections_up { libc::IFF_UP as i16 } else { 0 };
         request(self.0, libc::SIOCSIFFLAGS as libc::Ioctl, name, flags)
     }
 
     fn mend(&self) {
         let mut address = [0u8; 16];
         address[0] = libc::AF_INET as u8;
-        address[4..8].copy_from_slice(&THERE);
+        address[4..8].copy_from_slice(&FAR_ADDRESS);
         assert!(request(self.0, libc::SIOCSIFADDR as libc::Ioctl, "lo:1", address));
     }
 
@@ -76,26 +76,26 @@ fn a_line_that_was_cut_is_used_again_and_senders_know() {
             Gateway::start(Options { address: "0.0.0.0:0".parse().unwrap(), ..options("B") })
                 .unwrap(),
         );
-        let of_b = std::net::SocketAddr::from((THERE, b.address.port()));
+        let of_b = std::net::SocketAddr::from((FAR_ADDRESS, b.address.port()));
         a.peers(vec![Listed { uid: b.uid, site: "B".into(), address: of_b }]);
-        until(|| up(&a) == 1);
-        let mut here = Client::process(&a, "A", 1);
-        let mut there = Client::process(&b, "B", 2);
+        wait_until(|| connections_up(&a) == 1);
+        let mut near = Client::process(&a, "A", 1);
+        let mut far = Client::process(&b, "B", 2);
         for round in 0..2u8 {
-            here.send(2, "B", &[round]);
-            assert_eq!(there.frame(), (1, vec![round]));
+            near.send(2, "B", &[round]);
+            assert_eq!(far.frame(), (1, vec![round]));
             line.cut();
-            here.send(2, "B", b"into the gap");
-            assert_eq!(here.why(), Reason::NoRoute);
+            near.send(2, "B", b"into the gap");
+            assert_eq!(near.drop_reason(), Reason::NoRoute);
             let unreachable = number(&a, "no gateway for that site");
-            here.send(2, "B", b"as well");
-            until(|| number(&a, "no gateway for that site") > unreachable);
+            near.send(2, "B", b"as well");
+            wait_until(|| number(&a, "no gateway for that site") > unreachable);
             line.mend();
             // Told once that there is a way again, sender and receiver find out what is missing. (What
             // was in the old connection may come or not.)
-            while here.why() != Reason::PathBroke {}
-            here.resume(2, "B", b"after it");
-            while there.frame().1 != b"after it" {}
+            while near.drop_reason() != Reason::PathBroke {}
+            near.resume(2, "B", b"after it");
+            while far.frame().1 != b"after it" {}
         }
     };
     std::thread::spawn(cut).join().unwrap();

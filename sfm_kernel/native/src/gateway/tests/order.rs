@@ -34,10 +34,10 @@ fn before_the_small_one(scheduler: Scheduler) -> usize {
         bulk
     });
     // More of its frames wait here than one process's may: it is not read any more.
-    until(|| a.status().contains("\"held_up\":true"));
+    wait_until(|| a.status().contains("\"held_up\":true"));
     small.send(9, "B", b"small");
     // Others are.
-    until(|| a.status().contains("\"waiting_frames\":1,"));
+    wait_until(|| a.status().contains("\"waiting_frames\":1,"));
     let mut before = 0;
     while other.frame().0 == 1 {
         before += 1;
@@ -67,41 +67,41 @@ fn who_is_held_up_hears_that_its_gateway_lives() {
     let mut writer = bulk.stream.try_clone().unwrap();
     let frame = bulk.sealed(9, "B", Class::Bulk, &[0; BULK]);
     let sender = std::thread::spawn(move || while writer.write_all(&frame).is_ok() {});
-    until(|| a.status().contains("\"held_up\":true"));
-    assert_eq!(bulk.receive(), Came::ControlFrame(Kind::Beat, 0));
+    wait_until(|| a.status().contains("\"held_up\":true"));
+    assert_eq!(bulk.receive(), Received::Control(Kind::Beat, 0));
     bulk.stream.shutdown(std::net::Shutdown::Both).unwrap();
     sender.join().unwrap();
 }
 
 #[test]
 fn a_receiver_that_does_not_read_holds_up_nobody() {
-    let (a, b) = two(options("A"));
+    let (a, b) = connected_pair(options("A"));
     let mut stopped = Client::process(&b, "B", 2);
     let mut awake = Client::process(&b, "B", 3);
-    let mut here = Client::process(&a, "A", 1);
+    let mut near = Client::process(&a, "A", 1);
     let mut bodies = 0;
     // Until its sender is told, the gateway keeps what it may keep for a process.
     while number(&b, "full") == 0 {
-        here.send(2, "B", &[0; BULK]);
+        near.send(2, "B", &[0; BULK]);
         bodies += 1;
     }
     assert!(bodies * BULK > super::super::FOR_PROCESS);
-    here.send(3, "B", b"to one who reads");
+    near.send(3, "B", b"to one who reads");
     assert_eq!(awake.frame(), (1, b"to one who reads".to_vec()));
-    assert_eq!(here.why(), Reason::Full);
+    assert_eq!(near.drop_reason(), Reason::Full);
     // As soon as there is room again, its sender may go on.
     let reader = std::thread::spawn(move || {
         while stopped.frame().1 != b"again" {}
         stopped.frame().1
     });
-    while here.why() != Reason::PathBroke {}
+    while near.drop_reason() != Reason::PathBroke {}
     // Of what follows a loss nothing can be made.
     let full = number(&b, "full");
-    here.send(2, "B", b"too early");
-    until(|| number(&b, "path broke") == 1);
+    near.send(2, "B", b"too early");
+    wait_until(|| number(&b, "path broke") == 1);
     assert_eq!(number(&b, "full"), full);
-    here.resume(2, "B", b"again");
-    here.send(2, "B", b"next");
+    near.resume(2, "B", b"again");
+    near.send(2, "B", b"next");
     assert_eq!(reader.join().unwrap(), b"next");
 }
 
@@ -112,15 +112,15 @@ fn an_emulated_path_keeps_order_and_says_what_it_cannot_show() {
         limit: Some(20_000_000),
         ..options(site)
     };
-    let (a, b) = two(emulated("A"));
+    let (a, b) = connected_pair(emulated("A"));
     assert!(a.status().contains("congestion control cannot be seen"));
     assert!(b.status().contains("\"emulation\":null"));
-    let mut here = Client::process(&a, "A", 1);
-    let mut there = Client::process(&b, "B", 2);
+    let mut near = Client::process(&a, "A", 1);
+    let mut far = Client::process(&b, "B", 2);
     for number in 0..50u8 {
-        here.send(2, "B", &vec![number; 1 + usize::from(number) * 1000]);
+        near.send(2, "B", &vec![number; 1 + usize::from(number) * 1000]);
     }
     for number in 0..50u8 {
-        assert_eq!(there.frame().1[0], number);
+        assert_eq!(far.frame().1[0], number);
     }
 }

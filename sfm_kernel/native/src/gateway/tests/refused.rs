@@ -46,7 +46,7 @@ fn without_bbr_there_are_four_connections_unless_a_number_was_asked_for() {
         assert_ne!(a.choice.algorithm, "");
         assert!(a.choice.why.contains("no bbr here: 4 connections"), "{}", a.choice.why);
         introduce(&[(&a, "A"), (&b, "B")]);
-        until(|| up(&a) == 4);
+        wait_until(|| connections_up(&a) == 4);
         assert_eq!(with(Some(2)).choice.connections, 2);
         let named = Options { algorithm: Some("bbr".into()), ..options("A") };
         let refused = Gateway::start(named).err().unwrap().to_string();

@@ -5,14 +5,14 @@ use std::sync::{Arc, MutexGuard, TryLockError};
 
 use super::connection::Connection;
 use super::frame::{Class, Header, Inner, Kind, HOPS, LARGEST};
-use super::link::{Kept, Link, Outgoing};
+use super::link::{Link, Outgoing, Unacked};
 use super::now;
 use crate::packet::Gather;
 
 /// Packets of up to so many bytes go in one frame.
-pub const WHOLE: usize = LARGEST;
+pub const MAX_SINGLE_FRAME: usize = LARGEST;
 /// Bytes of a packet in its first frame: its length goes with them.
-const FIRST: usize = LARGEST - 8;
+const FIRST_CHUNK: usize = LARGEST - 8;
 
 impl Link {
     /// Send a frame without number. Without a connection it is dropped: what it says is said again
@@ -32,7 +32,7 @@ impl Link {
     }
 
     /// What may have been lost with a connection and is waited for, once more.
-    pub fn repeat(&self) {
+    pub fn repeat_state(&self) {
         if let Some(&inbound) = self.inbound.get() {
             for (account, total) in self.core().taken(inbound).into_iter().enumerate() {
                 self.credit(account, total);
@@ -44,7 +44,7 @@ impl Link {
     }
 
     /// Say this on a connection, whether or not it is the way: `Welcome` on that of the peer's `Hello`.
-    pub fn say(&self, kind: Kind, number: u64, on: &Connection) {
+    pub fn send_on(&self, kind: Kind, number: u64, on: &Connection) {
         let class = kind.class(number);
         let frame = self.seal(&mut self.out(), kind, false, number, class, 0, 0, |_| {});
         put(on, class, frame);
@@ -78,14 +78,14 @@ impl Link {
     /// Whether the next part may go.
     pub fn has_room(&self) -> bool {
         let out = self.out();
-        out.way.is_some() && !out.held && out.under_way < out.window.size()
+        out.connection.is_some() && !out.held && out.under_way < out.window.size()
     }
 
     /// Send the next part of `packet`, of which `done` bytes have gone. False: as `send`.
-    pub fn send_part(&self, packet: &Gather<'_>, done: &mut usize, urgent: bool) -> bool {
+    pub fn send_fragment(&self, packet: &Gather<'_>, done: &mut usize, urgent: bool) -> bool {
         let out = &mut *self.out();
         let at = *done;
-        let part = if at == 0 { FIRST } else { LARGEST }.min(packet.len() - at);
+        let part = if at == 0 { FIRST_CHUNK } else { LARGEST }.min(packet.len() - at);
         let ahead = packet.len() - at - part;
         *done += part;
         if at == 0 {
@@ -96,7 +96,7 @@ impl Link {
                 copy(packet, 0, &mut memory[8..]);
             })
         } else {
-            self.numbered(out, Kind::Part, urgent, Class::Bulk, ahead, part, |memory| {
+            self.numbered(out, Kind::Fragment, urgent, Class::Bulk, ahead, part, |memory| {
                 copy(packet, at, memory)
             })
         }
@@ -137,28 +137,34 @@ impl Link {
         let number = out.number;
         let frame = self.seal(out, kind, flag, number, class, ahead, length, fill);
         let at = now();
-        let alone = out.kept.is_empty();
+        let alone = out.unacked.is_empty();
         if alone {
             out.progress = at;
         }
         out.under_way += frame.len();
-        if let Some(way) = out.way.as_ref().filter(|_| !out.held) {
-            way.put(frame.clone());
+        if let Some(connection) = out.connection.as_ref().filter(|_| !out.held) {
+            connection.put(frame.clone());
             out.begun = true;
         }
-        out.kept.push_back(Kept { number, frame, at, delivered: out.window.delivered, alone });
+        out.unacked.push_back(Unacked {
+            number,
+            frame,
+            at,
+            delivered: out.window.delivered,
+            alone,
+        });
         true
     }
 
     pub(super) fn put(&self, out: &mut Outgoing, kind: Kind, flag: bool, number: u64, body: &[u8]) {
-        if out.closed || out.way.is_none() {
+        if out.closed || out.connection.is_none() {
             return;
         }
         let fill = |memory: &mut [u8]| memory.copy_from_slice(body);
         let class = kind.class(number);
         let frame = self.seal(out, kind, flag, number, class, 0, body.len(), fill);
-        if let Some(way) = &out.way {
-            put(way, class, frame);
+        if let Some(connection) = &out.connection {
+            put(connection, class, frame);
         }
     }
 
@@ -185,7 +191,7 @@ impl Link {
             receiver: self.uid,
             counter: 0,
         };
-        self.untold.store(0, Ordering::SeqCst);
+        self.unreported.store(0, Ordering::SeqCst);
         let inner = Inner { kind, flag, number, arrived: self.arrived.load(Ordering::SeqCst) };
         Arc::new(out.sealer.seal(&header, &inner, length, fill))
     }

@@ -1,10 +1,10 @@
 //! Numbers that look random, the same for the same seed: a run can be repeated.
 
-pub struct Chance(u64);
+pub struct SplitMix(u64);
 
-impl Chance {
-    pub fn new(seed: u64) -> Chance {
-        Chance(seed)
+impl SplitMix {
+    pub fn new(seed: u64) -> SplitMix {
+        SplitMix(seed)
     }
 
     /// Equally likely from 0 up to, not including, 1.
