@@ -33,7 +33,7 @@ impl Json {
         self.0.push('"');
     }
 
-    /// `value` as it is: a number, true, null.
+    /// Write `value` without quotes: a number, true, null.
     pub fn raw(&mut self, name: &str, value: impl std::fmt::Display) {
         self.name(name);
         write!(self.0, "{value}").expect("memory");
@@ -51,7 +51,7 @@ impl Json {
         }
     }
 
-    /// What `fill` writes, between two brackets.
+    /// Write two brackets, and between them what `fill` writes.
     pub fn within(
         &mut self,
         name: Option<&str>,

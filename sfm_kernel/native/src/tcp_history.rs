@@ -1,10 +1,10 @@
-//! What a TCP connection has been through that the kernel neither counts nor times: idle restarts,
-//! and timeouts of late.
+//! Events of a TCP connection that the kernel neither counts nor times: idle restarts, and recent
+//! timeouts.
 //!
-//! After a silence that was longer than its retransmission timeout (RTO), a connection begins again
-//! with the window of a new one (RFC 5681, section 4.1; Linux: `tcp_slow_start_after_idle`). Nothing
-//! is lost, and nothing is counted. It is seen at the first write after the silence: before it the
-//! window is as large as it was, behind it it has fallen, although nothing was sent again.
+//! After a silence longer than its retransmission timeout (RTO), a connection restarts with the
+//! window of a new one (RFC 5681, section 4.1; Linux: `tcp_slow_start_after_idle`). Nothing is
+//! lost, and nothing is counted. The first write after the silence shows it: before the write the
+//! window is as large as it was, after it the window has fallen, although nothing was sent again.
 
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -12,13 +12,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crate::json::Json;
 use crate::tcp_info::{self, TcpInfo};
 
-/// After a shorter silence it is not worth a look: the kernel's timeouts are 200 ms and more, unless
-/// somebody has made them shorter.
+/// A shorter silence is not checked: the kernel's timeouts are 200 ms and more, unless somebody has
+/// made them shorter.
 const MIN_SILENCE: Duration = Duration::from_millis(20);
-/// Timeouts are of late for so long at least, and for twice as long at most.
+/// Timeouts are recent for at least this time, and at most twice this time.
 const RECENT: Duration = Duration::from_secs(5);
 
-/// The window fell for no other reason than silence.
+/// A window that fell for no other reason than silence.
 #[derive(Clone, Copy, Debug)]
 pub struct Restart {
     pub at: Instant,
@@ -27,15 +27,15 @@ pub struct Restart {
     pub from: u64,
     pub to: u64,
     pub rtt: Duration,
-    /// Bytes of a packet, and those that were written until the next silence.
+    /// Bytes of a packet, and bytes that were written until the next silence.
     packet: u64,
     followed: u64,
 }
 
 impl Restart {
-    /// How much later what followed has arrived than it would have with the window of before: the
-    /// round trips that slow start needs more. Nothing, where what followed fits into the smaller
-    /// window; log2(from / to) round trips at most.
+    /// How much later the following data has arrived than with the former window: the additional
+    /// round trips of slow start. Zero if the data fits into the smaller window; at most log2(from
+    /// / to) round trips.
     pub fn cost(&self) -> Duration {
         let packets = self.followed.div_ceil(self.packet.max(1));
         let more =
@@ -44,7 +44,7 @@ impl Restart {
     }
 }
 
-/// Round trips until so many packets have gone, with a window that doubles up to `most`.
+/// Round trips until `packets` packets have gone, with a window that doubles up to `limit`.
 fn round_trips(packets: u64, window: u64, limit: u64) -> u32 {
     let (mut left, mut window, mut count) = (packets, window.max(1), 0);
     while left > 0 && window < limit {
@@ -60,19 +60,19 @@ pub fn unix_time() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs_f64()
 }
 
-/// One connection's past. Whoever writes to it asks.
+/// The history of one connection; its writer maintains it.
 #[derive(Clone, Default)]
 pub struct History {
     pub restarts: u64,
     pub last: Option<Restart>,
     /// What is written now follows the last restart.
     follows_restart: bool,
-    /// Timeouts that were counted at the beginning of this time, and of the one before it.
+    /// Timeouts at the beginning of this period, and of the one before it.
     counted: Option<[(Instant, u64); 2]>,
 }
 
 impl History {
-    /// Write, by `write`, after so long a silence, and see whether the window falls by it.
+    /// Call `write` after this silence, and see whether the window has fallen.
     pub fn watch<T>(&mut self, socket: RawFd, silence: Duration, write: impl FnOnce() -> T) -> T {
         if silence <= MIN_SILENCE {
             return write();
@@ -111,14 +111,14 @@ impl History {
         }
     }
 
-    /// So many bytes were written.
+    /// Record that `bytes` were written.
     pub fn wrote(&mut self, bytes: u64) {
         if let (true, Some(last)) = (self.follows_restart, &mut self.last) {
             last.followed += bytes;
         }
     }
 
-    /// The kernel says this now.
+    /// Record what the kernel reports now.
     pub fn sample(&mut self, info: &TcpInfo) {
         self.count(info.number(tcp_info::TOTAL_RTO).unwrap_or(0), Instant::now());
     }
@@ -130,7 +130,8 @@ impl History {
         }
     }
 
-    /// For observers: idle restarts, and timeouts of late. What has not changed is told as before.
+    /// Write idle restarts and recent timeouts for observers. What has not changed is written as
+    /// before.
     pub fn report(&self, info: Option<&TcpInfo>, out: &mut Json) {
         let (timeouts, seconds) = info.map_or((0, 0.0), |info| self.timeouts(info));
         out.raw("timeouts_lately", timeouts);
@@ -147,7 +148,7 @@ impl History {
         });
     }
 
-    /// Timeouts of late, and in how many seconds.
+    /// Recent timeouts, and the seconds in which they happened.
     pub fn timeouts(&self, info: &TcpInfo) -> (u64, f64) {
         let Some([_, (since, before)]) = self.counted else { return (0, 0.0) };
         let all = info.number(tcp_info::TOTAL_RTO).unwrap_or(0);
@@ -214,7 +215,7 @@ mod tests {
         let (mut history, mut stream, before) = (History::default(), &one, window());
         history.watch(one.as_raw_fd(), Duration::ZERO, || ());
         assert_eq!(history.restarts, 0, "no silence");
-        let first = &data[..1]; // with more the window would grow again meanwhile
+        let first = &data[..1]; // after more bytes the window would have grown again
         history
             .watch(one.as_raw_fd(), Duration::from_millis(700), || stream.write_all(first))
             .unwrap();

@@ -113,7 +113,7 @@ pub fn choose(socket: &impl AsRawFd, options: &Options) -> Result<Choice, Refuse
     }
     let connections = connections.unwrap_or(WITHOUT_BBR);
     let why = format!("the kernel gives no bbr here: {connections} connections with {usual}");
-    Ok(Choice { algorithm: usual, connections: connections, why })
+    Ok(Choice { algorithm: usual, connections, why })
 }
 
 pub enum Command {

@@ -1,8 +1,10 @@
-//! Those who have connected and are no peers: who has not shown the key yet, and who only watches.
+//! Connections that do not belong to a peer: strangers, which have not shown the key yet, and
+//! watchers.
 //!
-//! Whoever reaches the address may open connections, each of which takes a descriptor. Of too many
-//! some have to go: first those who have not said anything, which a member does at once. Which of them
-//! is left to chance: who is unlucky tries again, so that members come in however many others do.
+//! Anybody who can reach the address may open connections, and each takes a descriptor. If there
+//! are too many, some are ended: first those that have not sent anything, because a member sends at
+//! once. Chance decides which of them; an evicted member tries again, so members come in however
+//! many strangers there are.
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::RawFd;
@@ -13,16 +15,16 @@ use super::exchange::{lock, Exchange, Remote, LISTENER};
 use super::now;
 use super::socket::Socket;
 
-/// A connection that has not shown the key after so many nanoseconds is ended.
+/// Nanoseconds within which a connection must show the key.
 const HELLO_TIMEOUT: u64 = 3_000_000_000;
-/// Those who may watch whether this process lives: a directory server, and witnesses. A knock that
-/// was overheard can be said again, which must not cost more than this.
+/// Connections that may watch whether this process lives: a directory server's and witnesses'. A
+/// replayed knock costs no more than these.
 const MAX_WATCHERS: usize = 8;
-/// Nanoseconds until it is said again that strangers are turned away.
+/// Nanoseconds between two warnings about evicted strangers.
 const WARN_EVERY: u64 = 60_000_000_000;
-/// Without a descriptor left, nobody is let in for so many nanoseconds.
+/// Nanoseconds without accepting after the process has run out of descriptors.
 const PAUSE: u64 = 50_000_000;
-/// Connections that are let in before those that are there have their turn.
+/// Connections that are accepted before existing ones have their turn.
 const ACCEPTS_PER_TURN: usize = 16;
 
 pub(super) struct Admission {
@@ -53,7 +55,8 @@ impl Admission {
         self.strangers.remove(&id);
     }
 
-    /// This stranger only wants to see that this process lives. Who has to go for that.
+    /// This stranger only wants to see that this process lives. Returns the watcher that must be
+    /// ended to make room for it.
     pub fn admit_watcher(&mut self, connection: &Arc<Connection>) -> Option<Arc<Connection>> {
         self.forget(connection.id);
         self.watchers.retain(|one| !one.has_ended());
@@ -64,7 +67,7 @@ impl Admission {
         None
     }
 
-    /// When `tidy_door` is to be called.
+    /// When `end_late_strangers` is due.
     pub fn due(&self) -> Option<u64> {
         let first = self.strangers.values().map(|(since, _)| since + HELLO_TIMEOUT).min();
         first.into_iter().chain(self.paused_since.map(|since| since + PAUSE)).min()
@@ -77,7 +80,7 @@ impl Admission {
         (self.random % below as u64) as usize
     }
 
-    /// Those who have to go.
+    /// Remove strangers until `limit` are left; returns the removed ones.
     fn evict(&mut self, limit: usize) -> Vec<Arc<Connection>> {
         let mut evicted = Vec::new();
         if self.strangers.len() <= limit {
@@ -96,7 +99,7 @@ impl Admission {
         evicted
     }
 
-    /// Whether the user is to know; at most now and then.
+    /// A warning for the user, at most one per `WARN_EVERY`.
     fn warning(&mut self) -> Option<String> {
         let before = std::mem::replace(&mut self.warned_until, now() + WARN_EVERY);
         (now() >= before).then(|| {
@@ -111,7 +114,7 @@ impl Admission {
 }
 
 impl Exchange {
-    /// Let those in who wait at the listening socket.
+    /// Accept the connections that wait at the listening socket.
     pub(super) fn accept(&self) {
         let listener = self.listener.raw();
         for _ in 0..ACCEPTS_PER_TURN {
@@ -122,7 +125,8 @@ impl Exchange {
                 }
                 Ok(None) => break,
                 Err(_) => {
-                    // No descriptor is left: the kernel would tell of who waits again and again.
+                    // No descriptor is left, and the kernel would report the waiting connection
+                    // again and again.
                     self.watch(listener, LISTENER, libc::EPOLL_CTL_MOD, false);
                     let half = {
                         let mut admission = lock(&self.admission);
@@ -154,7 +158,7 @@ impl Exchange {
         }
     }
 
-    /// End the connections of those who have not shown the key in time; let others in again.
+    /// End the connections that have not shown the key in time; accept again after a pause.
     pub(super) fn end_late_strangers(&self) {
         let now = now();
         let late: Vec<Arc<Connection>> = {
@@ -172,7 +176,7 @@ impl Exchange {
     }
 }
 
-/// Whether something has come that was not read yet.
+/// Whether the socket has received bytes that nobody has read yet.
 fn has_sent(fd: RawFd) -> bool {
     let mut bytes = 0i32;
     // SAFETY: room for an int.

@@ -1,4 +1,5 @@
-//! Leaving: when all that was sent has arrived, or those whom it has not reached are gone or silent.
+//! Leaving: an endpoint closes when all it has sent has arrived, or when the other receivers are
+//! dead or silent.
 
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -9,20 +10,20 @@ use super::link::Link;
 use super::now;
 
 const SECOND: u64 = 1_000_000_000;
-/// How long peers are waited for that do not say that all has come: so long, and longer by what may
-/// be under way to one of them, over a slow line.
+/// Nanoseconds to wait for peers that do not acknowledge everything. What is under way on a slow
+/// connection adds to it, up to `MAX_PATIENCE`.
 const PATIENCE: u64 = 5 * SECOND;
 const MAX_PATIENCE: u64 = 60 * SECOND;
 const BYTES_PER_SECOND: u64 = 2 << 20;
-/// How long the kernels may take for the last words.
+/// Nanoseconds for the kernels to deliver the last frames.
 const BYE_TIMEOUT: u64 = SECOND;
 const CHECK_EVERY: u64 = SECOND / 20;
 
 pub(super) struct Closing {
-    /// With those to whom something is under way.
+    /// Links with something under way.
     links: Vec<Arc<Link>>,
     until: u64,
-    /// All has arrived, or is given up: the last words are said.
+    /// Set when everything has arrived or is given up: the connections on which `Bye` was sent.
     saying_bye: Option<Vec<Arc<Connection>>>,
 }
 
@@ -39,12 +40,12 @@ impl Closing {
         Closing { links, until, saying_bye: None }
     }
 
-    /// When to look again though nothing has come.
+    /// When to check again if nothing comes.
     pub fn due(&self) -> u64 {
         now() + CHECK_EVERY
     }
 
-    /// Whether it is over.
+    /// Returns true when the endpoint may end.
     pub fn advance(&mut self, exchange: &Exchange) -> bool {
         if self.saying_bye.is_none() {
             let is_open = |one: &&Arc<Link>| {
@@ -67,14 +68,15 @@ impl Closing {
         let saying_bye = self.saying_bye.as_ref().expect("just set");
         let over = saying_bye.iter().all(|one| one.has_ended());
         if !over && now() < self.until {
-            // The end of our side follows our last word. The peer then ends its own, which ends the
-            // connection without a reset that might overtake what it has not read.
+            // This side's end follows its last frame. The peer then ends its side, so the
+            // connection closes without a reset, which could overtake frames that the peer has not
+            // read.
             for one in saying_bye.iter().filter(|one| one.is_flushed()) {
                 one.socket.end();
             }
             return false;
         }
-        exchange.listener.break_off(); // who comes later is refused, though it is not closed yet
+        exchange.listener.break_off(); // refuses newcomers, though it is not closed yet
         for link in exchange.links() {
             link.close("(the own endpoint is closed)");
         }
@@ -86,7 +88,7 @@ impl Closing {
         true
     }
 
-    /// The connections on which it was said.
+    /// Send `Bye` to every peer and gateway; returns the connections that carry it.
     fn send_byes(&self, exchange: &Exchange) -> Vec<Arc<Connection>> {
         let mut connections: Vec<_> =
             exchange.site_gateways().iter().filter_map(|gateway| gateway.connection()).collect();

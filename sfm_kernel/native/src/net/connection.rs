@@ -1,4 +1,4 @@
-//! One connection: what goes out on it, in order.
+//! One connection: sends frames in order.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -14,20 +14,20 @@ use super::socket::Socket;
 use crate::tcp_history::History;
 use crate::tcp_info::TcpInfo;
 
-/// Frames that go with one system call.
+/// Frames in one system call.
 const FRAMES_PER_WRITE: usize = 16;
 
-/// Thread-safe: whoever sends puts frames in; what the kernel does not take at once goes when the
-/// network thread, or who drives, sees that there is room.
+/// Thread-safe. Senders queue frames; what the kernel does not take at once is written when the
+/// receiving thread (the network thread, or one that drives) sees that there is room.
 pub struct Connection {
-    /// Which one, of those that an endpoint ever had.
+    /// Unique among all connections of an endpoint, past and present.
     pub id: u64,
     pub socket: Socket,
-    /// The connection is no longer of use: it ended, or another one took its place.
+    /// The connection has ended, or another one has replaced it.
     ended: AtomicBool,
-    /// It leads to a gateway, and by that to others.
+    /// It leads to a gateway, and through that to several peers.
     pub shared: bool,
-    /// Something sealed by whom it leads to has come.
+    /// A frame has come that the process or gateway at the other end has sealed.
     pub confirmed: AtomicBool,
     /// A `Warmth`.
     warmth: AtomicU8,
@@ -38,25 +38,27 @@ pub struct Connection {
 #[derive(Default)]
 struct Out {
     queue: VecDeque<Arc<Vec<u8>>>,
-    /// So many in front are passed by nothing: the connection's first one, and those put ahead.
+    /// Number of frames at the front that nothing may pass: the connection's first frame, and those
+    /// put ahead.
     ahead: usize,
-    /// Bytes of the first that have gone.
+    /// Bytes of the first frame that the kernel has taken.
     sent: usize,
-    /// Somebody is told when there is room.
+    /// epoll reports when there is room.
     waits_for_room: bool,
     /// A frame may have gone in part: nothing can follow it.
     failed: bool,
-    /// The error that the kernel has told: it tells of each once.
+    /// The error that the kernel has reported; it reports each only once.
     error: Option<i32>,
-    /// When something was written last, in nanoseconds; 0: never.
+    /// When something was last written, in nanoseconds; 0: never.
     wrote: u64,
     history: History,
-    /// The congestion control that was asked for and not given.
+    /// The congestion control that was requested and that the kernel refused.
     refused: String,
 }
 
 impl Connection {
-    /// `epoll`: tells its events, with `id`. `waits`: also when it is made, though nothing is to go.
+    /// `epoll` reports the connection's events under `id`. `waits_for_room`: report also when the
+    /// connection is made, with nothing queued.
     pub fn new(
         id: u64,
         socket: Socket,
@@ -94,13 +96,13 @@ impl Connection {
         self.add(frame, false);
     }
 
-    /// Send a frame that needs no place in the order before what waits. The first one on a connection
-    /// stays the first.
+    /// Send a frame before the queued ones, whose order it need not keep. The first frame of a
+    /// connection stays first.
     pub fn put_ahead(&self, frame: Arc<Vec<u8>>) {
         self.add(frame, true);
     }
 
-    /// Send no more of the messages to this peer that wait here, but for one that has gone in part.
+    /// Remove the queued messages to this peer, except one that has gone in part.
     pub fn withdraw(&self, receiver: u128) {
         let mut out = self.out();
         let started = usize::from(out.sent > 0);
@@ -129,7 +131,7 @@ impl Connection {
         }
     }
 
-    /// There is room.
+    /// Write queued frames: there is room.
     pub fn flush(&self) {
         self.write(&mut self.out());
     }
@@ -163,12 +165,12 @@ impl Connection {
                 }
                 // Also while the connection is being made.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                // Who reads the socket sees its end, and judges.
+                // The reader of the socket sees the end, and judges it.
                 Err(error) => {
                     match error.raw_os_error() {
-                        // It would go on with a frame missing.
+                        // The stream would go on with a frame missing.
                         Some(libc::ENOBUFS | libc::ENOMEM) => self.socket.break_off(),
-                        Some(libc::EPIPE) => {} // of an end that was told before
+                        Some(libc::EPIPE) => {} // of an end that the kernel has reported before
                         code => out.error = code,
                     }
                     (out.failed, out.sent) = (true, 0);
@@ -182,12 +184,12 @@ impl Connection {
         }
     }
 
-    /// What it has failed with, if the kernel has told that to whoever sent on it.
+    /// The error that a write has met, if any.
     pub fn error(&self) -> Option<i32> {
         self.out().error
     }
 
-    /// Whether it has been made; else `error` says why not.
+    /// Whether the connection is made; if not, `error` says why.
     pub fn is_made(&self) -> bool {
         let error = self.socket.failure();
         if let Some(error) = &error {
@@ -201,25 +203,25 @@ impl Connection {
         Warmth::from_u8(self.warmth.load(Ordering::Relaxed))
     }
 
-    /// `refused`: the congestion control that the kernel would not give it; "" if none.
+    /// `refused`: the congestion control that the kernel refused; "" if none.
     pub fn set_warmth(&self, warmth: Warmth, refused: &str) {
         self.warmth.store(warmth as u8, Ordering::Relaxed);
         self.out().refused = refused.to_owned();
     }
 
-    /// The kernel says this now.
+    /// Record what the kernel reports now.
     pub fn sample(&self, info: &TcpInfo) {
         self.out().history.sample(info);
     }
 
-    /// What it has been through; when something was written last, in nanoseconds, 0 if never; and the
-    /// congestion control that was refused.
+    /// The connection's history; when something was last written, in nanoseconds, 0 if never; and
+    /// the congestion control that the kernel refused.
     pub fn history(&self) -> (History, u64, String) {
         let out = self.out();
         (out.history.clone(), out.wrote, out.refused.clone())
     }
 
-    /// Whether all that was put in has gone to the kernel.
+    /// Whether the kernel has taken everything.
     pub fn is_flushed(&self) -> bool {
         self.out().queue.is_empty()
     }
@@ -228,7 +230,7 @@ impl Connection {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// Use it no more. The peer sees its end; it is closed when the last has let go of it.
+    /// Stop using it. The peer sees its end; the socket closes when the last owner drops it.
     pub fn end(&self) {
         let mut out = self.out();
         if !self.ended.swap(true, Ordering::AcqRel) {
@@ -265,7 +267,7 @@ mod tests {
         (Connection::new(2, socket, epoll.as_raw_fd(), false, false), peer)
     }
 
-    /// All that comes out at the other end until everything has gone.
+    /// Everything that comes out at the other end until the queue is empty.
     fn drain(connection: &Connection, mut peer: TcpStream) -> Vec<u8> {
         let reader = std::thread::spawn(move || {
             let mut all = Vec::new();
@@ -284,13 +286,13 @@ mod tests {
         const LARGE: usize = 1_000_000;
         let epoll = epoll();
         let (connection, peer) = pair(&epoll);
-        connection.out().waits_for_room = true; // as before it is made
+        connection.out().waits_for_room = true; // as while it is being made
         connection.put_ahead(Arc::new(vec![1]));
         connection.put(Arc::new(vec![0; LARGE]));
         connection.put_ahead(Arc::new(vec![2]));
         connection.put_ahead(Arc::new(vec![3]));
         while connection.out().sent == 0 {
-            connection.flush(); // until a large one has gone in part
+            connection.flush(); // until a large frame has gone in part
             connection.put(Arc::new(vec![0; LARGE]));
         }
         let larges = connection.out().queue.len();
@@ -300,7 +302,7 @@ mod tests {
         let marks: Vec<_> = (0..all.len()).filter(|&at| all[at] != 0).collect();
         assert_eq!(marks.iter().map(|&at| all[at]).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
         assert_eq!(marks[..3], [0, 1, 2]);
-        // Behind the one that had begun, and before all others that waited.
+        // Behind the frame that had begun, and before all others that waited.
         assert_eq!(all.len() - 1 - marks[4], (larges - 1) * LARGE);
     }
 
@@ -318,7 +320,7 @@ mod tests {
             Arc::new(bytes)
         };
         while connection.out().sent == 0 {
-            connection.put(frame(7, Class::Bulk, 50_000)); // until one has gone in part
+            connection.put(frame(7, Class::Bulk, 50_000)); // until a frame has gone in part
         }
         let started = connection.out().queue.len();
         connection.put(frame(7, Class::Message, 50));
@@ -365,7 +367,7 @@ mod tests {
             connection.put(Arc::new(vec![0; 50_000]));
         }
         assert!(connection.out().sent > 0);
-        drop(peer); // with what it has not read: a reset
+        drop(peer); // it resets, with unread bytes
         for _ in 0..3 {
             connection.flush();
             connection.put(Arc::new(vec![0; 10]));

@@ -1,13 +1,14 @@
-//! What is said to gateways and by them, sealed with the secret of the world's links.
+//! Frames to and from gateways, sealed with the secret that gateways share with the world's
+//! processes.
 //!
 //! ```text
-//! Hello     first on every connection, from who has made it. Class control, from its site, number:
-//!           any, fresh. Body: role u8 ('P' a process, 'G' a gateway) · u64, fresh · of a gateway:
-//!           slot u8, which of the pair's connections this is. Its counter is larger than that of
-//!           every Hello before it from the same uid, or it is a replay: nanoseconds since 1970.
-//!           Again on the same connection: a question whether the gateway is there
+//! Hello     first on every connection, from the side that has made it. Class control, from its site,
+//!           number: any, fresh. Body: role u8 ('P' a process, 'G' a gateway) · u64, fresh · of a
+//!           gateway: slot u8, which of the pair's connections this is. Its counter is larger than
+//!           that of every Hello before it from the same uid, or it is a replay: nanoseconds since
+//!           1970. Again on the same connection: asks whether the gateway is there
 //! Welcome   the answer, with its number
-//! Beat      between gateways, and ignored: keeps a connection from forgetting how much it carries
+//! Beat      between gateways, and ignored: keeps a connection's congestion window open
 //! Dropped   to the sender of a flow. Body: receiver u128 · sender u128 · reason u8
 //! Broken    before the gateway hangs up. Body: why, in a sentence
 //! Bye       from a process that leaves
@@ -19,24 +20,24 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::frame::{Class, Header, Inner, Kind, HOPS};
 use super::seal::Secret;
 
-/// Whoever has not said Hello yet may send so many bytes in one frame.
+/// Largest frame of a connection that has not said Hello yet, in bytes.
 pub const LARGEST_HELLO: usize = 512;
 
 const PROCESS: u8 = b'P';
 const GATEWAY: u8 = b'G';
 
-/// One process sends to another one.
+/// A sender and a receiver: the key of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pair {
     pub sender: u128,
     pub receiver: u128,
 }
 
-/// Who has made a connection.
+/// The kind of process that has made a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     Process,
-    /// With the number of the connection among those of this pair of gateways.
+    /// With the connection's number among those of this pair of gateways.
     Gateway(u8),
 }
 
@@ -48,10 +49,10 @@ pub enum Reason {
     Unknown = 1,
     /// No gateway of the receiver's site is known, or none can be reached now.
     NoRoute = 2,
-    /// Something that was sent is lost, and there is a way now: ask what has arrived, and go on from
-    /// there. Also told when the cause of an earlier drop is over.
+    /// A frame was lost, and there is a route now: ask what has arrived, and resume there. A
+    /// gateway also sends it when the cause of an earlier drop is over.
     PathBroke = 3,
-    /// Too much waits for this receiver, or for this way.
+    /// Too much waits for this receiver, or on this route.
     Full = 4,
     /// The frame has passed too many gateways.
     Loop = 5,
@@ -71,7 +72,7 @@ impl Reason {
         }
     }
 
-    /// What it means for who has sent something; "" where it means no more than that a line broke.
+    /// What it means for the sender; "" if it means only that a connection broke.
     pub fn sentence(self) -> &'static str {
         match self {
             Reason::Unknown => "no gateway of its site is connected to it",
@@ -87,13 +88,13 @@ impl Reason {
     }
 }
 
-/// A frame that this gateway says, or a test's process.
+/// A sealed control frame, ready to send.
 pub struct ControlFrame {
     pub header: Header,
     pub bytes: Vec<u8>,
 }
 
-/// Seals what one gateway says, and opens what it is told.
+/// Seals the control frames of one process or gateway, and opens those that it receives.
 pub struct ControlCodec {
     secret: Secret,
     pub uid: u128,
@@ -106,7 +107,7 @@ impl ControlCodec {
         ControlCodec { secret: Secret::of_gateways(gateway_key), uid, site, counter: 0 }
     }
 
-    /// Larger than all before it, also than those of an earlier process with this uid.
+    /// Larger than all counters before it, also those of an earlier process with this uid.
     pub fn next_counter(&mut self) -> u64 {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos());
         self.counter = (self.counter + 1).max(now as u64);
@@ -159,7 +160,7 @@ impl ControlCodec {
         self.seal(Kind::Dropped, pair.sender, to_site, 0, &body)
     }
 
-    /// What a frame says that is for us; None if it is nobody's who has the link secret.
+    /// The content of a frame for this process; None if its sender does not have the gateway key.
     pub fn open<'a>(&self, header: &Header, bytes: &'a mut [u8]) -> Option<(Inner, &'a mut [u8])> {
         if header.receiver != self.uid {
             return None;
@@ -168,7 +169,7 @@ impl ControlCodec {
     }
 }
 
-/// Whose connection a Hello makes it.
+/// The role in a Hello; None if the frame is not one.
 pub fn parse_hello(inner: &Inner, body: &[u8]) -> Option<Role> {
     match (inner.kind, body.first()?, body.len()) {
         (Kind::Hello, &PROCESS, 9..) => Some(Role::Process),
@@ -177,7 +178,7 @@ pub fn parse_hello(inner: &Inner, body: &[u8]) -> Option<Role> {
     }
 }
 
-/// Which flow a Dropped is about, and why; for those who read it.
+/// The flow and the reason in a Dropped; None if the frame is not one.
 pub fn parse_dropped(inner: &Inner, body: &[u8]) -> Option<(Pair, Reason)> {
     if inner.kind != Kind::Dropped || body.len() < 33 {
         return None;
@@ -186,20 +187,19 @@ pub fn parse_dropped(inner: &Inner, body: &[u8]) -> Option<(Pair, Reason)> {
     Some((Pair { receiver: uid(0), sender: uid(16) }, Reason::from_u8(body[32])?))
 }
 
-/// So many senders of Hellos are remembered one by one.
+/// Senders whose last counter is remembered.
 const MAX_SENDERS: usize = 1 << 16;
 
-/// The counters of the Hellos that were accepted, so that nobody who has recorded one can use it.
+/// The counters of accepted Hellos: a recorded Hello cannot be used again.
 #[derive(Default)]
 pub struct Counters {
     last: HashMap<u128, u64>,
-    /// No Hello of anybody else's is accepted whose counter is not larger: that of the last one that
-    /// was forgotten.
+    /// Other senders' Hellos must have a larger counter: the largest that was forgotten.
     floor: u64,
 }
 
 impl Counters {
-    /// Whether a Hello is a new one; then it, and all before it, are not new any more.
+    /// Whether this Hello is new. From then on it and all Hellos before it are old.
     pub fn is_new(&mut self, uid: u128, counter: u64) -> bool {
         if counter <= self.last.get(&uid).copied().unwrap_or(self.floor) {
             return false;

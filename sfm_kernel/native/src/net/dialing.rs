@@ -1,4 +1,4 @@
-//! Making connections, and what to do when one has ended: the network thread's part.
+//! Makes connections, and replaces those that have ended: the network thread's part.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -15,15 +15,15 @@ use super::monitor::{
 use super::now;
 use super::report::REPORT_EVERY;
 
-/// The network thread's.
+/// State of the network thread.
 #[derive(Default)]
 pub(super) struct Dialing {
     monitors: HashMap<u128, ConnectionMonitor>,
     gateway_monitors: HashMap<u128, GatewayMonitor>,
     next_check: u64,
-    /// When observers were told of lines.
+    /// When connections were last reported to observers.
     reported_at: u64,
-    /// It was said that no descriptor is left.
+    /// The user knows that no descriptor is left.
     warned: bool,
 }
 
@@ -51,7 +51,7 @@ impl Dialing {
         }
     }
 
-    /// When `work` is to be called.
+    /// When `work` is due.
     pub fn due(&self) -> Option<u64> {
         (!self.monitors.is_empty() || !self.gateway_monitors.is_empty()).then_some(self.next_check)
     }
@@ -78,7 +78,7 @@ impl Dialing {
         }
     }
 
-    /// A probe has come through: what was silent goes on there.
+    /// A probe has reached the peer: a silent link goes on there.
     fn probe_connected(
         &mut self,
         exchange: &Exchange,
@@ -90,7 +90,7 @@ impl Dialing {
             return;
         };
         if connection.has_ended() {
-            return; // another way was found meanwhile
+            return; // the link has found another connection meanwhile
         }
         let former = link.connection();
         monitor.next = now() + RETURN_AFTER;
@@ -102,7 +102,7 @@ impl Dialing {
         }
     }
 
-    /// `dialed`: we have made it (true: to probe).
+    /// `dialed`: this process has made the connection (true: as a probe).
     fn ended(
         &mut self,
         exchange: &Exchange,
@@ -135,7 +135,7 @@ impl Dialing {
         }
         match error {
             Some(libc::ECONNREFUSED) => monitor.refused(),
-            // Somebody is there, and has ended the connection.
+            // A process listens there, and has ended the connection.
             None | Some(libc::ECONNRESET | libc::EPIPE) => monitor.hung_up(begun),
             _ => {
                 (monitor.refusals, monitor.hangups) = (0, 0);
@@ -147,7 +147,7 @@ impl Dialing {
         }
         monitor.lose_if_proven_dead();
         if error == Some(libc::ECONNREFUSED) && exchange.closing.load(Ordering::SeqCst) {
-            link.lose(""); // once is enough for who leaves
+            link.lose(""); // one refusal is enough for a process that leaves
         }
         if link.lost().is_some() {
             return self.drop_monitor(exchange, link.uid);
@@ -160,7 +160,7 @@ impl Dialing {
         }
     }
 
-    /// The way to a peer broke: take another one at once.
+    /// The connection to a peer broke: use another one at once.
     fn replace_connection(&mut self, exchange: &Exchange, link: &Arc<Link>) {
         let Some(monitor) = self.monitors.get_mut(&link.uid) else { return };
         if let Some(connection) = exchange.other_connection(link) {
@@ -182,7 +182,7 @@ impl Dialing {
         });
         if gateway.connection().is_some() {
             monitor.attempt = None;
-            // Who went another way meanwhile goes through the gateway again, when nothing is under way.
+            // Links that went around this gateway return to it when nothing is under way.
             for monitor in self.monitors.values_mut() {
                 monitor.choose_connection(exchange, &mut self.warned);
             }
@@ -215,7 +215,7 @@ impl Dialing {
         self.next_check = self.next_check.min(now() + RETRY_AFTER);
     }
 
-    // ---- looking ----
+    // ---- checking ----
 
     fn check_all(&mut self, exchange: &Exchange) {
         let mut every = IDLE_CHECK_EVERY;

@@ -1,10 +1,10 @@
-//! The ways through gateways: a process's connections to those of its own site.
+//! A process's connections to the gateways of its site.
 //!
-//! What goes to another site that has a gateway goes through one of the own site's; where there are
-//! several, a hash of the pair says through which. They are connected as soon as they are known, and
-//! stay so: what is said first to somebody far away needs no handshake. A gateway that dies, or does
-//! not answer while something is under way through it, is replaced by another one, or by a direct
-//! connection; what was lost with it is sent again.
+//! A message to another site that has a gateway goes through a gateway of this site; if there are
+//! several, a hash of the pair chooses one. The process connects to them as soon as it knows them,
+//! so a first message to a far peer needs no handshake. If a gateway dies, or does not answer while
+//! something is under way through it, another gateway or a direct connection replaces it, and what
+//! it lost is sent again.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,8 @@ use super::frame::{Header, Inner, Kind};
 use super::link::Link;
 use super::now;
 
-/// Bytes that wait in the kernel for a gateway that does not read: what waits here something can pass.
+/// Unsent bytes in the kernel for a gateway that does not read; status frames can pass only what
+/// waits in this process.
 const MAX_UNSENT: i32 = 128 << 10;
 
 /// A gateway, as the directory lists it.
@@ -27,15 +28,15 @@ pub struct Listed {
     pub address: String,
 }
 
-/// A gateway of the own site.
+/// A gateway of this process's site.
 pub struct SiteGateway {
     pub listed: Listed,
-    /// The connection, once it has answered.
+    /// Set when the gateway has answered.
     connection: Mutex<Option<Arc<Connection>>>,
-    /// When it was asked, for the first time since it has answered, whether it is there; 0: it has
-    /// answered.
+    /// When this process first asked, since the last answer, whether the gateway is there; 0: it
+    /// has answered.
     pub(super) asked: AtomicU64,
-    /// Why it wants nothing of us.
+    /// The gateway has refused this process.
     pub(super) refused: AtomicBool,
 }
 
@@ -49,10 +50,10 @@ impl SiteGateway {
     }
 }
 
-/// What an endpoint knows of gateways.
+/// The gateways that an endpoint knows.
 pub(super) struct SiteGateways {
     of_site: Vec<Arc<SiteGateway>>,
-    /// Of all gateways, the uid and the site.
+    /// Uid and site of every gateway.
     all: Vec<(u128, u32)>,
 }
 
@@ -63,7 +64,7 @@ impl SiteGateways {
 }
 
 impl Exchange {
-    /// These are the world's gateways now.
+    /// Replace the list of the world's gateways.
     pub fn set_gateways(&self, listed: &[Listed]) {
         let mut gateways = lock(&self.gateways);
         gateways.all = listed.iter().map(|one| (one.uid, one.site)).collect();
@@ -86,7 +87,7 @@ impl Exchange {
             .filter(|gateway| !gateways.of_site.iter().any(|one| Arc::ptr_eq(one, gateway)))
         {
             if let Some(connection) = removed.connection() {
-                connection.socket.break_off(); // told as any end
+                connection.socket.break_off(); // reported like any other end
             }
         }
         drop(gateways);
@@ -103,7 +104,7 @@ impl Exchange {
         lock(&self.gateways).of_site.iter().any(|one| Arc::ptr_eq(one, gateway))
     }
 
-    /// Whether what is sent to a peer is to go through gateways, as far as is known.
+    /// Whether messages to a peer go through gateways, as far as is known.
     pub(super) fn uses_gateways(&self, link: &Link) -> bool {
         let gateways = lock(&self.gateways);
         link.site != self.identity.site
@@ -111,7 +112,7 @@ impl Exchange {
             && gateways.all.iter().any(|(_, site)| *site == link.site)
     }
 
-    /// The connection to the gateway through which a peer is reached; None if there is none just now.
+    /// The connection to the gateway for a peer; None if no gateway is up.
     pub(super) fn gateway_to(&self, link: &Link) -> Option<Arc<Connection>> {
         if !self.uses_gateways(link) {
             return None;
@@ -135,7 +136,7 @@ impl Exchange {
         on.put_ahead(Arc::new(frame.bytes));
     }
 
-    /// A frame has come from a gateway: of the gateway's own, or of somebody far away.
+    /// Act on a frame that came through a gateway: the gateway's, or a far peer's.
     pub(super) fn through_gateway(
         &self,
         connection: &Arc<Connection>,
@@ -144,10 +145,10 @@ impl Exchange {
         frame: &mut [u8],
     ) -> Option<()> {
         if connection.confirmed.load(Ordering::Relaxed) {
-            // It is there, though what we ask may wait behind what we send.
+            // The gateway is there, though the question may wait behind messages.
             gateway.asked.store(0, Ordering::Relaxed);
         }
-        // Of what was dropped also gateways of other sites tell.
+        // Gateways of other sites also report drops.
         if lock(&self.gateways).all.iter().any(|(uid, _)| *uid == header.sender) {
             let opened = lock(&self.codec).open(header, frame).map(|(inner, body)| {
                 self.receive_from_gateway(connection, gateway, header.sender, &inner, body);
@@ -155,10 +156,11 @@ impl Exchange {
             return opened;
         }
         if header.receiver != self.identity.uid {
-            return Some(()); // it was for somebody who had our place, or the gateway errs
+            return Some(()); // it was for an earlier process at this address, or the gateway errs
         }
         if let Some(link) = self.known(header.sender) {
-            // What cannot be opened is not its: whoever has the gateway's key can forge nothing.
+            // A frame that cannot be opened is not the peer's: the gateway key is not enough to
+            // forge one.
             if let Some((inner, body)) = link.opener.open(header, frame) {
                 if inner.kind == Kind::Hello && link.connection().is_none() {
                     link.use_connection(connection.clone(), false);
@@ -227,7 +229,7 @@ impl Exchange {
         Ok(connection)
     }
 
-    /// Say to the gateways that we leave.
+    /// Send `Bye` to the gateways.
     pub(super) fn leave_gateways(&self) {
         for gateway in self.site_gateways() {
             if let Some(connection) = gateway.connection() {

@@ -1,4 +1,4 @@
-//! What comes in: frames of connections, and what happens to each.
+//! Receives frames from connections and acts on them.
 
 use std::io::ErrorKind;
 use std::os::fd::AsRawFd;
@@ -11,24 +11,24 @@ use super::frame::{Header, Inner, Kind, FRAME, HEADER};
 use super::link::Link;
 use super::now;
 
-/// Bytes that are read at once.
+/// Bytes of one read.
 const READ_SIZE: usize = 256 << 10;
-/// Connections that are looked at before others have their turn.
+/// Connections that are served before others have their turn.
 const EVENTS_PER_WAIT: usize = 32;
-/// Bytes of the sealed text of a first frame at most: it has an address in it.
+/// Largest sealed text of a first frame, in bytes: it contains an address.
 const MAX_FIRST_TEXT: u32 = 512;
 
 impl Exchange {
-    /// Wait for at most so many milliseconds until something has come: how many events, or why not.
+    /// Wait for at most `limit` milliseconds until something comes; returns the number of events.
     pub(super) fn wait(&self, role: &mut ReceiverRole, limit: i32) -> std::io::Result<usize> {
         role.events.resize(EVENTS_PER_WAIT, libc::epoll_event { events: 0, u64: 0 });
         let (at, most) = (role.events.as_mut_ptr(), EVENTS_PER_WAIT as i32);
-        // SAFETY: room for so many events.
+        // SAFETY: the vector has room for so many events.
         let count = unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), at, most, limit) };
         usize::try_from(count).map_err(|_| std::io::Error::last_os_error())
     }
 
-    /// Take in what `wait` has told of.
+    /// Serve the events that `wait` has found.
     pub(super) fn receive(&self, role: &mut ReceiverRole, count: usize) {
         for nth in 0..count {
             let (id, events) = (role.events[nth].u64, role.events[nth].events as i32);
@@ -89,17 +89,19 @@ impl Exchange {
                     return;
                 }
                 None if connection.has_ended() => {}
-                None => connection.confirmed.store(false, Ordering::Relaxed), // it talks nonsense
+                None => connection.confirmed.store(false, Ordering::Relaxed), // the peer sends nonsense
             }
         }
-        // Whoever has put another one in its place knows.
+        // A connection that another one has replaced is already out of the table: nothing to
+        // report.
         if self.end(connection) && !matches!(reading.remote, Remote::Stranger | Remote::Watcher) {
             let failure = failure.unwrap_or(None);
             self.post(Event::Ended(connection.clone(), reading.remote.clone(), failure));
         }
     }
 
-    /// Take in all whole frames; how many bytes are left. None: the connection is to end.
+    /// Take in all complete frames; returns the number of bytes that remain. None: end the
+    /// connection.
     fn frames(
         &self,
         connection: &Arc<Connection>,
@@ -151,7 +153,7 @@ impl Exchange {
                 let (inner, body) = link.opener.open(header, frame)?;
                 connection.confirmed.store(true, Ordering::Relaxed);
                 if inner.kind == Kind::Hello {
-                    // Nor is that one the first of a connection when it is said again.
+                    // A replay of this `Hello` cannot begin a connection any more.
                     link.last_hello.fetch_max(header.counter, Ordering::SeqCst);
                 }
                 let link = link.clone();
@@ -161,7 +163,7 @@ impl Exchange {
         }
     }
 
-    /// Who has connected shows the key, and asks how far everything has come.
+    /// A stranger shows the key and asks what has arrived.
     fn admit(
         &self,
         connection: &Arc<Connection>,
@@ -183,14 +185,14 @@ impl Exchange {
         }
         let address = std::str::from_utf8(body).ok()?;
         let (link, new) = self.link_of(header.sender, header.from_site, address);
-        // Not said again by somebody who has overheard it.
+        // A larger counter shows that nobody has recorded and replayed this `Hello`.
         if link.last_hello.fetch_max(header.counter, Ordering::SeqCst) >= header.counter {
             return None;
         }
         lock(&self.admission).forget(connection.id);
         connection.confirmed.store(true, Ordering::Relaxed);
         if link.lost().is_some() {
-            // What it had sent in between is not promised any more: it is told, and hangs up.
+            // The link has given up what the peer sent meanwhile: the peer hears it, and hangs up.
             link.send_on(Kind::Bye, 0, connection);
             return Some(Remote::Peer(link));
         }
@@ -198,7 +200,7 @@ impl Exchange {
         let takes_over = inner.flag;
         let replaces = match &current {
             None => true,
-            // Of two that were made at once, that of the smaller uid stays.
+            // If both sides have dialed at once, the connection of the smaller uid stays.
             Some(current) if !current.confirmed.load(Ordering::Relaxed) => {
                 takes_over && header.sender < self.identity.uid
             }
@@ -212,13 +214,13 @@ impl Exchange {
         }
         self.arrived(connection, &link, &inner, b"");
         if new || (replaces && current.is_some()) {
-            self.post(Event::CheckLink(link.clone())); // it may hold the former one
+            self.post(Event::CheckLink(link.clone())); // the monitor may hold the former connection
         }
         Some(Remote::Peer(link))
     }
 
-    /// It looks for whoever had this address before: that we have it now says enough. It stays a
-    /// stranger: what it says next may have been overheard.
+    /// The frame is for the process that had this address before; the answer shows that this
+    /// process has it now. The connection stays a stranger: its next frame may be a replay.
     fn answer_for_predecessor(
         &self,
         connection: &Connection,
@@ -236,7 +238,7 @@ impl Exchange {
         Some(())
     }
 
-    /// At a peer's address another process of the world listens: the peer is gone.
+    /// Another process of the world listens at the peer's address: the peer is dead.
     fn check_successor(&self, link: &Link, header: &Header, frame: &mut [u8]) -> Option<()> {
         let opener = self.identity.secret.opener(header.sender, header.receiver);
         opener.open(header, frame)?;
@@ -256,7 +258,8 @@ impl Exchange {
         match inner.kind {
             Kind::Data | Kind::First | Kind::Fragment | Kind::Abort => {
                 if link.lost().is_some() {
-                    // It was out of reach for too long, and does not know.
+                    // The peer was out of reach for too long and does not know that it was given
+                    // up.
                     return link.send_on(Kind::Bye, 0, connection);
                 }
                 if self.core.is_closed() {
@@ -274,13 +277,13 @@ impl Exchange {
             }
             Kind::Welcome => {
                 link.welcomed(inner.number);
-                link.repeat_state(); // it may have been lost with the way before
+                link.repeat_state(); // the former connection may have lost it
             }
             Kind::Arrived if inner.flag => link.resend_missing(inner.number),
             Kind::Arrived | Kind::Beat | Kind::Knock | Kind::Dropped => {}
             Kind::Ask => {
                 if !self.core.ask(link.inbound()) {
-                    link.repeat_state(); // what it was told it may not have heard
+                    link.repeat_state(); // the peer may have missed the answer
                 }
             }
             Kind::Credit => link.credit.credit(usize::from(inner.flag), inner.number),
@@ -288,7 +291,7 @@ impl Exchange {
             Kind::Bye => {
                 link.lose("");
                 if !connection.shared {
-                    connection.end(); // it waits for that
+                    connection.end(); // the peer waits for it
                 }
             }
             Kind::Broken => {
@@ -298,7 +301,7 @@ impl Exchange {
         }
     }
 
-    /// Accept nothing more from a peer, and tell it: order and completeness are promised.
+    /// Accept nothing more from a peer, and report that to it: order and completeness are promised.
     fn refuse(&self, link: &Link, why: &str) {
         self.warn(&format!("lost process {:032x} at {}: {why}", link.uid, link.address));
         link.control(Kind::Broken, false, 0, why.as_bytes());

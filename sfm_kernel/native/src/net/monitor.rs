@@ -1,10 +1,11 @@
-//! One line, to a peer or a gateway: what it means that it broke, or is silent.
+//! Judges one connection, to a peer or a gateway: whether it is up, silent or lost.
 //!
-//! Only the kernel's word counts, never how fast a peer answers: a process that is stopped or
-//! computes keeps its connections, and its kernel acknowledges. One that died closes them at once, and
-//! its kernel refuses new ones: that, and that another process has its address now, is proof. A peer
-//! that cannot be reached is *silent*, not dead: it is tried again every second, what was sent to it is
-//! kept, and it is given up only at a limit that the user has set.
+//! Only the kernel counts, never how fast a peer answers: a process that is stopped or busy keeps
+//! its connections, and its kernel acknowledges. When a process dies, its kernel closes its
+//! connections at once and refuses new ones: that is proof of its death, as is another process at
+//! its address. A peer that cannot be reached is *silent*, not dead: the monitor tries to reach it
+//! every second, the link keeps what was sent to it, and gives it up only at a limit that the user
+//! has set.
 
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -21,43 +22,46 @@ use crate::tcp_info::{self, TcpInfo};
 
 const MILLISECOND: u64 = 1_000_000;
 pub(super) const SECOND: u64 = 1000 * MILLISECOND;
-/// After a refusal it is tried again so soon.
+/// Pause after a refusal, in nanoseconds.
 pub(super) const RETRY_AFTER: u64 = 100 * MILLISECOND;
-/// Refused so often in so long: the process is gone, since it listens as long as it lives.
+/// A process listens as long as it lives: so many refusals in more than so many nanoseconds prove
+/// its death.
 const REFUSALS: u32 = 3;
 const REFUSED_FOR: u64 = 300 * MILLISECOND;
-/// Hung up on without a word so often in so long: whoever is there has another key. (Once may be a
-/// mistake: of too many strangers some are turned away, see admission.rs.)
+/// `REFUSALS` connections ended without a frame in more than so many nanoseconds: the process at
+/// that address has another key. (One may be chance: a crowded peer evicts strangers, see
+/// admission.rs.)
 const UNWELCOME_FOR: u64 = 1500 * MILLISECOND;
-/// A connection that was ended so long after it was made was not looked at in time.
+/// A connection that is ended more than so many nanoseconds after it was begun was checked too late
+/// to count.
 const PATIENCE: u64 = 1500 * MILLISECOND;
-/// Without an acknowledgement for so long a line is silent: of what was sent, and of the kernel's own
-/// questions on an idle one.
+/// Seconds without an acknowledgement until a connection is silent: of sent data, and of the
+/// kernel's keepalive probes on an idle connection.
 const SILENT_SENDING: f64 = 1.2;
 const SILENT_IDLE: f64 = 4.5;
-/// So many unanswered questions whether there is room by now.
+/// Unanswered window probes that a connection without room may have.
 const UNANSWERED_PROBES: u64 = 2;
-/// What the directory says is gone, and is silent for so long: nothing of it is under way any more.
+/// A peer that the directory calls dead and that is silent for so many nanoseconds: nothing of it
+/// is under way any more.
 pub(super) const DEAD_AFTER: u64 = 5 * SECOND;
-/// Who goes around gateways goes through them again after so long.
+/// Nanoseconds until a link that goes around gateways uses them again.
 pub(super) const RETURN_AFTER: u64 = 5 * SECOND;
-/// Lines are looked at so often, while something may be wrong and while nothing seems to be.
+/// Nanoseconds between two checks while something may be wrong, and while all seems well.
 pub(super) const CHECK_EVERY: u64 = 250 * MILLISECOND;
 pub(super) const IDLE_CHECK_EVERY: u64 = 2 * SECOND;
-/// A long line whose congestion control would forget is kept awake so often, for so long after it was
-/// used last.
+/// Nanoseconds between two beats on a long connection whose congestion control would forget, and
+/// seconds since its last use for which it beats.
 const BEAT: u64 = 100 * MILLISECOND;
 const BEATS_FOR: f64 = 60.0;
 
-/// One peer, as seen from here.
+/// The state of one peer.
 pub(super) struct ConnectionMonitor {
     pub link: Arc<Link>,
-    /// The attempt that is under way, and since when; also one that probes whether the peer can be
-    /// reached again.
+    /// A connection that is being made, also as a probe, and since when.
     pub attempt: Option<(Arc<Connection>, u64)>,
     /// When to try again.
     pub next: u64,
-    /// There was a connection before, on which the peer has shown the key.
+    /// The link has had a connection on which the peer has shown the key.
     pub broke: bool,
     pub refusals: u32,
     first_refusal: u64,
@@ -65,7 +69,7 @@ pub(super) struct ConnectionMonitor {
     first_hangup: u64,
 }
 
-/// A gateway of the own site, as seen from here.
+/// The state of one gateway of this site.
 pub(super) struct GatewayMonitor {
     pub gateway: Arc<SiteGateway>,
     pub attempt: Option<(Arc<Connection>, u64)>,
@@ -86,13 +90,14 @@ impl ConnectionMonitor {
         }
     }
 
-    /// Whether an attempt is under way. (One in whose place the peer's own was taken has ended.)
+    /// Whether a connection is being made. (An attempt that the peer's connection has replaced has
+    /// ended.)
     pub fn is_dialing(&mut self) -> bool {
         self.attempt.take_if(|(attempt, _)| attempt.has_ended());
         self.attempt.is_some()
     }
 
-    /// Lose the peer if that it is gone is proven.
+    /// Give the peer up if its death, or its other key, is proven.
     pub fn lose_if_proven_dead(&self) {
         if self.refusals >= REFUSALS && now() - self.first_refusal > REFUSED_FOR {
             self.link.lose("");
@@ -128,7 +133,7 @@ impl ConnectionMonitor {
         self.hangups += 1;
     }
 
-    /// Take the way that is right now, unless there is one that something is under way on.
+    /// Use the connection that is right now, unless something is under way on another one.
     pub fn choose_connection(&mut self, exchange: &Exchange, warned: &mut bool) {
         let link = self.link.clone();
         if link.lost().is_some() {
@@ -136,7 +141,7 @@ impl ConnectionMonitor {
         }
         let connection = link.connection();
         if connection.is_none() || link.is_empty() {
-            // Also where another gateway, or a direct connection, had to take its place.
+            // This also applies if another gateway or a direct connection had replaced it.
             let gateway = exchange.gateway_to(&link);
             let is_other = |one: &Arc<Connection>| {
                 connection.as_ref().is_none_or(|connection| connection.id != one.id)
@@ -152,7 +157,7 @@ impl ConnectionMonitor {
                 return;
             }
         }
-        // A gateway that was only just asked is about to answer.
+        // A gateway that was asked only just now is about to answer.
         let answer_is_due = exchange.uses_gateways(&link)
             && exchange.site_gateways().iter().any(|one| {
                 let asked = one.asked.load(Ordering::Relaxed);
@@ -163,7 +168,7 @@ impl ConnectionMonitor {
         }
     }
 
-    /// See how it is; in how many nanoseconds to look again.
+    /// Check the connection; returns nanoseconds until the next check.
     pub fn check(&mut self, exchange: &Exchange, warned: &mut bool) -> u64 {
         let mut late = false;
         if let Some((attempt, begun)) = &self.attempt {
@@ -171,7 +176,8 @@ impl ConnectionMonitor {
                 self.reached();
                 self.link.set_silent(0);
             } else if now() - begun > SECOND {
-                // The kernel asks again after 1, 3, 7 … seconds. Who has come back is to be seen sooner.
+                // The kernel repeats its request after 1, 3, 7 … seconds. A peer that returns is
+                // noticed sooner.
                 late = true;
                 if has_no_answer(attempt) {
                     let begun = *begun;
@@ -184,7 +190,7 @@ impl ConnectionMonitor {
             }
         }
         if late || self.link.connection().is_none() {
-            // The peer reaches us, though we may not reach it: it need not be reached.
+            // The peer has made a connection: then this process need not be able to reach it.
             if let Some(other) = exchange.other_connection(&self.link) {
                 self.give_up_attempt(exchange);
                 self.link.use_connection(other, true);
@@ -217,8 +223,8 @@ impl ConnectionMonitor {
         }
     }
 
-    /// Whether what goes through a gateway arrives. If it does not, the gateway is asked, and the peer
-    /// is tried directly.
+    /// Check whether frames through a gateway arrive. If not, ask the gateway and dial the peer
+    /// directly.
     fn check_through_gateway(
         &mut self,
         exchange: &Exchange,
@@ -283,7 +289,7 @@ impl ConnectionMonitor {
             }
         }
         if let Some(gateway) = exchange.gateway_to(&self.link).filter(|_| now() >= self.next) {
-            // A way that was taken because gateways could not be reached.
+            // This connection was used because gateways could not be reached.
             self.next = now() + RETURN_AFTER;
             self.link.use_connection(gateway, true);
             exchange.end(connection);
@@ -316,12 +322,12 @@ impl GatewayMonitor {
         }
     }
 
-    /// See how it is; in how many nanoseconds to look again.
+    /// Check the gateway; returns nanoseconds until the next check.
     pub fn check(&mut self, exchange: &Exchange) -> u64 {
         let asked = self.gateway.asked.load(Ordering::Relaxed);
         let late = asked != 0 && now() - asked > SECOND;
         match (self.gateway.connection(), &self.attempt) {
-            // It is connected, and says nothing: what goes there goes nowhere.
+            // It is connected and does not answer: what goes there is lost.
             (Some(connection), _) if late => {
                 connection.socket.break_off();
                 CHECK_EVERY
@@ -343,7 +349,7 @@ impl GatewayMonitor {
     }
 }
 
-/// Whether the peer's kernel has not answered to an attempt, or answers no more.
+/// Whether the peer's kernel has not answered an attempt, or no longer answers.
 fn has_no_answer(attempt: &Connection) -> bool {
     const SYN_SENT: u64 = 2;
     let Ok(info) = TcpInfo::read(attempt.socket.raw()) else { return false };
@@ -351,10 +357,11 @@ fn has_no_answer(attempt: &Connection) -> bool {
     is_being_made || silence(&info, attempt.socket.unacknowledged() > 0).is_some()
 }
 
-/// For how many seconds the peer's kernel has said nothing, if that is too long.
+/// Seconds of the peer's kernel's silence, if that is too long.
 fn silence(info: &TcpInfo, under_way: bool) -> Option<f64> {
     let number = |field| info.number(field).unwrap_or(0);
-    // It has no room, since nobody reads there: it is asked now and then, and answers at once.
+    // The peer has no room, since it does not read: the kernel probes it, and its kernel answers at
+    // once.
     if under_way && number(tcp_info::UNACKED) == 0 && number(tcp_info::PROBES) < UNANSWERED_PROBES {
         return None;
     }
@@ -362,7 +369,7 @@ fn silence(info: &TcpInfo, under_way: bool) -> Option<f64> {
     (quiet > if under_way { SILENT_SENDING } else { SILENT_IDLE }).then_some(quiet)
 }
 
-/// Begin a connection. Unless it is to `probe`, messages go on it at once.
+/// Begin a connection. Messages use it at once unless it is a `probe`.
 fn dial(exchange: &Exchange, monitor: &mut ConnectionMonitor, probe: bool, warned: &mut bool) {
     let link = monitor.link.clone();
     match Socket::connect(&link.address) {

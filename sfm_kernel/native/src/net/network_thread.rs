@@ -1,10 +1,10 @@
-//! Who receives: a thread that waits for a message, or the network thread.
+//! The thread that receives: one that waits for a message, or the network thread.
 //!
-//! A thread that waits takes the role of the receiver over while it sleeps (it *drives*): what
-//! comes then needs one thread less to wake. After it has got what it waited for, the role stays
-//! unattended for a moment, since it will probably be back; a look at the queue that finds nothing
-//! then also takes in what has come. If it does not come back, the network thread, which looks in
-//! once per `GRACE` as long as somebody drives, takes the role over.
+//! A waiting thread takes the receiver's role over while it sleeps (it *drives*), so an incoming
+//! message has one thread fewer to wake. When its wait ends, the role stays unattended for a
+//! moment, since the thread will probably wait again; until then a poll that finds the queue empty
+//! also receives. If the thread does not return, the network thread, which checks every `GRACE`
+//! while a thread drives, takes the role over.
 
 use std::io::ErrorKind;
 use std::os::fd::AsRawFd;
@@ -21,12 +21,12 @@ use super::now;
 use crate::bell::Woken;
 use crate::core::Driver;
 
-/// How long the role may stay unattended: longer than the pause in a conversation, too short to
-/// be noticed by a sender that waits for credit.
+/// Nanoseconds for which the role may stay unattended: longer than the pause in a conversation, too
+/// short for a sender that waits for credit to notice.
 const GRACE: u64 = 5_000_000;
-/// A thread that waits drives only if something has come in the last so many nanoseconds.
+/// A waiting thread drives only if something has come in the last so many nanoseconds.
 const RECENTLY: u64 = 100_000_000;
-/// So many nanoseconds may a peer not know how far everything has come.
+/// Nanoseconds within which the receiver acknowledges.
 const ACK_WITHIN: u64 = 20_000_000;
 
 impl Driver for Exchange {
@@ -89,14 +89,14 @@ impl Driver for Exchange {
     }
 }
 
-/// Rounded up, or the last millisecond would be spent in a loop.
+/// Rounded up: otherwise the last millisecond would be a busy loop.
 fn milliseconds(limit: Duration) -> i32 {
     limit.as_micros().div_ceil(1000).min(60_000) as i32
 }
 
 impl Exchange {
-    /// With the role taken over: the network thread may sleep until sockets wake it. Awake, it looks
-    /// in once per `GRACE`.
+    /// Called with the role taken over, while the network thread may sleep until sockets wake it.
+    /// Once awake, it checks every `GRACE`.
     fn wake_network_thread(&self) {
         if self.attending.load(Ordering::Relaxed) {
             self.core.poke();
@@ -118,7 +118,7 @@ impl Exchange {
                 libc::sigfillset(&mut all);
                 libc::pthread_sigmask(libc::SIG_BLOCK, &all, std::ptr::null_mut());
             }
-            // A panic has been told on stderr. Nobody is to wait for what this thread would have done.
+            // stderr has the panic. Nobody waits for what this thread would have done.
             if catch_unwind(AssertUnwindSafe(|| self.run())).is_err() {
                 for link in self.links() {
                     link.close("(the own network thread has failed: see stderr)");
@@ -127,10 +127,10 @@ impl Exchange {
         })
     }
 
-    /// Let the network thread end, when all that was sent has arrived or a peer does not answer.
+    /// Let the network thread end when everything has arrived, or a peer does not answer.
     pub fn close(&self) {
         self.closing.store(true, Ordering::SeqCst);
-        self.core.ring(); // a thread that drives may sleep
+        self.core.ring(); // a driving thread may sleep
         self.core.poke();
     }
 
@@ -147,7 +147,7 @@ impl Exchange {
             if ack_pending_since.take_if(|since| now() >= *since + ACK_WITHIN).is_some() {
                 self.links().iter().for_each(|link| link.send_ack());
             }
-            // First what takes the pokes (`credit`), then what a poke may undo: see `drive`.
+            // `credit` first, because it consumes pokes; then what a poke may undo: see `drive`.
             let receives = self.receive_if_unattended();
             dialing.work(self);
             if lock(&self.admission).due().is_some_and(|due| now() >= due) {
@@ -170,11 +170,11 @@ impl Exchange {
         }
     }
 
-    /// Receive if nobody drives: whether that is so.
+    /// Receive if no thread drives; returns whether that is so.
     fn receive_if_unattended(&self) -> bool {
         let free = !self.driving.load(Ordering::SeqCst) && !self.driven_lately();
         let role = free.then(|| self.role.try_lock().ok()).flatten();
-        // To true only with the role: `drive` must see it.
+        // Set to true only with the role held: `drive` must see it.
         self.attending.store(role.is_some(), Ordering::Relaxed);
         let Some(mut role) = role else { return false };
         if let Ok(count) = self.wait(&mut role, 0) {
@@ -183,7 +183,7 @@ impl Exchange {
         true
     }
 
-    /// Sleep until `due`, or somebody pokes, or (with `attends`) something has come.
+    /// Sleep until `due`, a poke, or (with `receives`) an event of a socket.
     fn sleep(&self, receives: bool, due: Option<u64>) {
         if self.has_events() || self.acks_pending.load(Ordering::Relaxed) {
             return;
@@ -197,7 +197,7 @@ impl Exchange {
             tv_sec: (remaining / 1_000_000_000) as libc::time_t,
             tv_nsec: (remaining % 1_000_000_000) as libc::c_long,
         };
-        // SAFETY: two descriptors that stay open meanwhile; no mask of signals.
+        // SAFETY: two descriptors that stay open; no signal mask.
         unsafe { libc::ppoll(fds.as_mut_ptr(), count, &limit, std::ptr::null()) };
     }
 }

@@ -1,4 +1,4 @@
-//! What one peer delivers: its place in the order, and a packet that comes in parts.
+//! Puts one peer's numbered frames in order, and the fragments of a packet together.
 
 use std::sync::Arc;
 
@@ -6,37 +6,37 @@ use super::frame::{Inner, Kind};
 use crate::core::{packet_from, Unfit};
 use crate::packet::{self, Body, Packet};
 
-/// A packet that comes in parts.
+/// A packet that comes in fragments.
 struct Assembly {
-    /// None where there is no memory for it: its sender was told, and will abort it.
+    /// None if there is no memory for it: its sender knows, and will abort it.
     body: Option<Body>,
-    /// Number of its first part.
+    /// Number of its first frame.
     first: u64,
     length: usize,
     filled: usize,
 }
 
-/// What to do after a numbered frame has come.
+/// What a numbered frame has led to.
 pub enum Outcome {
-    /// It was taken in.
+    /// The frame was accepted.
     Accepted,
-    /// A packet is whole; true: to be credited as soon as it is received.
+    /// A packet is complete; true: credit it as soon as it is received.
     Packet(Arc<Packet>, bool),
     /// There is no memory for the packet that has begun.
     Refused,
-    /// It has come before.
+    /// The frame has come before.
     Duplicate,
-    /// Another one should have come before it.
+    /// A frame before this one is missing.
     Gap,
 }
 
 /// The receiving side of one peer.
 #[derive(Default)]
 pub struct Reassembly {
-    /// Number of the last frame that was taken in.
+    /// Number of the last accepted frame.
     arrived: u64,
-    /// Number of the peer's last question how far everything has come, and whether it was told since
-    /// that something is missing.
+    /// Number of the peer's last question, and whether the peer has been told since then that
+    /// something is missing.
     question: u64,
     gap_reported: bool,
     assembly: Option<Assembly>,
@@ -48,20 +48,20 @@ impl Reassembly {
         self.arrived
     }
 
-    /// The peer asks how far everything has come.
+    /// The peer asks what has arrived.
     pub fn note_question(&mut self, number: u64) {
         if number > self.question {
             (self.question, self.gap_reported) = (number, false);
         }
     }
 
-    /// Number of the last question, if the peer is to be told now that something is missing: it asks
-    /// again then. What comes until that question is missing, too.
+    /// The number of the last question, if the peer must be told now that something is missing; it
+    /// then asks again. What comes before that question is missing as well.
     pub fn report_gap(&mut self) -> Option<u64> {
         (!std::mem::replace(&mut self.gap_reported, true)).then_some(self.question)
     }
 
-    /// The first part of a packet that comes now and for which there is no memory.
+    /// Number of the first frame of the incoming packet, if there is no memory for it.
     pub fn refused(&self) -> Option<u64> {
         self.assembly.as_ref().filter(|one| one.body.is_none()).map(|one| one.first)
     }
@@ -105,9 +105,9 @@ impl Reassembly {
         Ok(Outcome::Packet(Arc::new(packet), inner.flag))
     }
 
-    /// Whether there is memory for it.
+    /// Returns whether there is memory for the packet.
     fn begin(&mut self, first: u64, length: u64, chunk: &[u8]) -> Result<bool, String> {
-        // Memory is asked for only as much as the packet itself says.
+        // Allocate no more than the packet declares.
         if packet::head(chunk).map_err(damaged)? != packet::Head::Packet(length) {
             return Err(damaged("its length is not its packet's"));
         }
@@ -124,7 +124,7 @@ impl Reassembly {
             return Err(damaged("a part too much"));
         }
         if let Some(body) = &assembly.body {
-            // SAFETY: `filled + part.len()` lies inside the body, which only this assembly knows.
+            // SAFETY: `filled + chunk.len()` lies inside the body, which only this assembly knows.
             unsafe {
                 let at = body.as_ptr().add(assembly.filled);
                 std::ptr::copy_nonoverlapping(chunk.as_ptr(), at, chunk.len());

@@ -1,4 +1,4 @@
-//! What is told of connections that lead to other sites, and to gateways.
+//! What observers read of connections to other sites and to gateways.
 
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -11,33 +11,33 @@ use crate::json::Json;
 use crate::tcp_history::{unix_time, History};
 use crate::tcp_info::{self, Field, TcpInfo};
 
-/// A line is long from this round trip on: it forgets how much it carries after a silence of as many
-/// round trips as its timeout is long.
+/// Round trip in nanoseconds from which a connection is long: in a silence longer than its timeout
+/// it forgets its congestion window.
 const LONG_ROUND_TRIP: u64 = 4_000_000;
-/// Bytes of what observers are told in a process's segment, where there is more besides.
+/// Bytes of the report in a process's segment, which holds other things too.
 const MAX_REPORT: usize = 2400;
-/// Of a connection to a gateway so many are named whom it leads to.
+/// Peers that the report of a gateway's connection names.
 const MAX_NAMED: usize = 16;
-/// Observers are told so often at most.
+/// Nanoseconds between two reports.
 pub(super) const REPORT_EVERY: u64 = 1_000_000_000;
 
-/// What keeps a connection from forgetting, in a silence, how much it carries.
+/// How a connection keeps its congestion window through a silence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Warmth {
     Unknown,
-    /// It is short: nothing is needed.
+    /// Its round trip is short: nothing is needed.
     Short,
     /// Its congestion control does not forget.
     Remembers,
     Beats,
-    /// It forgets, as the user has wished.
+    /// It forgets, as the user has chosen.
     Forgets,
 }
 
-/// Find out whether a line is long, and what keeps it from forgetting how much it carries. `chosen`
-/// (of `SFM_TCP`) names the congestion control of long lines; `still` in it, as in `cubic,still`,
-/// leaves them to themselves, to see what that costs.
+/// Find out whether a connection is long, and how it keeps its congestion window. `chosen` (from
+/// `SFM_TCP`) names the congestion control of long connections; with `still`, as in `cubic,still`,
+/// they do not beat, which shows what that costs.
 pub(super) fn choose_warmth(info: &TcpInfo, connection: &Connection, chosen: &str) {
     let round_trip = info.number(tcp_info::MIN_RTT).unwrap_or(0) * 1000;
     if round_trip < LONG_ROUND_TRIP {
@@ -79,9 +79,9 @@ impl Warmth {
     }
 }
 
-/// One connection, as it is now.
+/// One connection at this moment.
 pub struct ConnectionReport {
-    /// It leads to this gateway of the own site; else to the only one of `peers`.
+    /// The gateway of this site that it leads to; None: it leads to the only one of `peers`.
     pub gateway: Option<u128>,
     pub peers: Vec<u128>,
     /// How many peers there are.
@@ -89,15 +89,15 @@ pub struct ConnectionReport {
     pub site: u32,
     pub address: String,
     pub algorithm: String,
-    /// The congestion control that was asked for and not given; "" where none was.
+    /// The congestion control that the kernel refused; "" if none.
     pub refused: String,
     pub warmth: Warmth,
-    /// None where the kernel does not say, or the connection has just ended.
+    /// None if the kernel does not say, or the connection has just ended.
     pub info: Option<TcpInfo>,
     pub history: History,
-    /// Seconds since something was written; None before.
+    /// Seconds since something was written; None if nothing was.
     pub unsent: Option<f64>,
-    /// Seconds for which nobody has answered.
+    /// Seconds without an answer.
     pub silent: Option<f64>,
 }
 
@@ -136,7 +136,7 @@ impl ConnectionReport {
 }
 
 impl Exchange {
-    /// The connections that lead to other sites or to gateways, and on which messages go.
+    /// The connections in use that lead to other sites or to gateways.
     pub fn connection_reports(&self) -> Vec<ConnectionReport> {
         let links = self.links();
         let mut all = Vec::new();
@@ -174,7 +174,7 @@ impl Exchange {
         all
     }
 
-    /// Tell observers of the lines to other sites on which messages go directly.
+    /// Publish the direct connections to other sites for observers.
     pub(super) fn report_connections(&self) {
         let mut out = Json(String::new());
         out.list("lines", |out| {
@@ -197,7 +197,7 @@ impl Exchange {
         self.core.publish_connections(if nothing { "" } else { &out.0 });
     }
 
-    /// Direct ways to other sites, and what cannot be reached there.
+    /// Direct connections to other sites, and peers there that cannot be reached.
     fn direct(&self) -> Vec<ConnectionReport> {
         let mut all = self.connection_reports();
         all.retain(|one| one.gateway.is_none());
@@ -224,12 +224,12 @@ impl Exchange {
     }
 }
 
-/// The lines to one other site, as one.
+/// The connections to one other site, as one.
 fn report_site(connections: &[ConnectionReport], out: &mut Json) {
     let sum = |field| connections.iter().filter_map(|one| one.number(field)).sum::<u64>();
     let least = |field| connections.iter().filter_map(|one| one.number(field)).min();
     let known = |field| connections.iter().any(|one| one.number(field).is_some());
-    // Observers find out by it which site this is.
+    // Observers look its site up.
     out.string("peer", &format!("{:032x}", connections[0].peers[0]));
     out.raw("count", connections.iter().map(|one| one.count).sum::<usize>());
     let carrying = connections.iter().find(|one| one.count > 0);
@@ -246,7 +246,7 @@ fn report_site(connections: &[ConnectionReport], out: &mut Json) {
     let total = |field| known(field).then(|| sum(field));
     out.maybe("rto", total(tcp_info::TOTAL_RTO));
     out.maybe("out_of_order", total(tcp_info::RCV_OOOPACK));
-    // Times, not ages: what has not changed is not told again.
+    // Times, not ages: what has not changed is not published again.
     let when = |age: f64| format!("{:.0}", unix_time() - age);
     let newest = connections.iter().filter_map(|one| one.unsent).reduce(f64::min);
     out.maybe("sent_at", newest.map(when));

@@ -1,4 +1,4 @@
-//! The way to a peer, and what is sent again when it has broken, or a gateway has lost something.
+//! A link's connection, and what is sent again when it has broken or a gateway has lost something.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::link::{Link, Outgoing};
 use super::now;
 
 impl Link {
-    /// Send on this connection from now on. `again`: one before it broke.
+    /// Send on this connection from now on. `again`: the former one broke.
     pub fn use_connection(&self, connection: Arc<Connection>, again: bool) {
         let out = &mut *self.out();
         if out.closed {
@@ -24,7 +24,7 @@ impl Link {
             }
             out.begun = !out.unacked.is_empty();
         }
-        self.core().ring(); // a large packet may be waiting for it
+        self.core().ring(); // a large packet may wait for a connection
     }
 
     /// The connection on which messages go now.
@@ -32,7 +32,7 @@ impl Link {
         self.out().connection.clone()
     }
 
-    /// This connection has ended; whether messages went on it.
+    /// This connection has ended; returns whether messages went on it.
     pub fn drop_connection(&self, id: u64) -> bool {
         let out = &mut *self.out();
         let was = out.connection.as_ref().is_some_and(|connection| connection.id == id);
@@ -42,7 +42,7 @@ impl Link {
         was
     }
 
-    /// End the connection, as if it broke.
+    /// End the connection as if it broke.
     pub fn break_connection(&self) {
         if let Some(connection) = self.connection() {
             connection.socket.break_off();
@@ -57,15 +57,16 @@ impl Link {
         }
     }
 
-    /// Something is missing, says the peer, and that our question with this number has come.
+    /// The peer reports that something is missing, and that it has received the question with this
+    /// number.
     pub fn resend_missing(&self, number: u64) {
         let out = &mut *self.out();
         if out.questions <= number {
-            self.resume(out, false); // else what follows the last question is on its way
+            self.resume(out, false); // otherwise what follows the last question is under way
         }
     }
 
-    /// Ask how far everything has come, and hold what is sent until that is answered.
+    /// Ask what has arrived, and hold frames back until the answer.
     fn resume(&self, out: &mut Outgoing, again: bool) {
         let Some(connection) = &out.connection else { return };
         connection.withdraw(self.uid);
@@ -74,7 +75,8 @@ impl Link {
         self.put(out, Kind::Hello, again, out.questions, self.identity.address.as_bytes());
     }
 
-    /// The peer answers a question: all that had not arrived by then is sent again, after the last one.
+    /// The peer answers a question: send again everything that had not arrived, after the last
+    /// question.
     pub fn welcomed(&self, number: u64) {
         let out = &mut *self.out();
         if number <= out.answered {

@@ -1,21 +1,23 @@
-//! How much may be under way to one peer: enough to fill the line.
+//! The number of bytes that may be under way to one peer: enough to fill the connection.
 //!
-//! The rate at which frames arrive and the time until that is known are measured for each frame, in
-//! the manner of BBR (Cardwell et al., ACM Queue 14(5), 2016): the largest rate and the shortest time
-//! of late. Twice their product keeps a line busy, also while it turns out to be faster.
+//! For each frame the sender measures the rate at which frames arrive and the time until the
+//! acknowledgement, as BBR does (Cardwell et al., ACM Queue 14(5), 2016): the largest recent rate
+//! and the shortest recent time. Twice their product keeps a connection busy, also while it turns
+//! out to be faster.
 
-/// Bytes that may always be under way. A short line needs no more.
+/// Bytes that may always be under way. A short connection needs no more.
 pub const MIN_SIZE: usize = 2 << 20;
-/// Bytes at most: what one sender may have in an inbox by default.
+/// Largest window, in bytes: what one sender may have in an inbox by default.
 pub const MAX_SIZE: usize = 64 << 20;
-/// A rate counts for so many times the shortest time, and at least a second; that for longer.
+/// A measured rate counts for so many shortest round trips, and at least a second; a round trip
+/// counts for `ROUND_TRIP_COUNTS`.
 const RATE_COUNTS_ROUNDS: u64 = 10;
 const SECOND: u64 = 1_000_000_000;
 const ROUND_TRIP_COUNTS: u64 = 10 * SECOND;
 
-/// All times in nanoseconds of one clock.
+/// All times are nanoseconds of one clock.
 pub struct Window {
-    /// Bytes that have arrived, ever.
+    /// Bytes that have arrived since the beginning.
     pub delivered: u64,
     shortest: u64,
     shortest_at: u64,
@@ -39,7 +41,7 @@ impl Window {
         ((2.0 * self.rate * self.shortest as f64) as usize).clamp(MIN_SIZE, MAX_SIZE)
     }
 
-    /// The shortest round trip of late, in nanoseconds; None where nothing has arrived yet.
+    /// The shortest recent round trip, in nanoseconds; None before the first acknowledgement.
     pub fn round_trip(&self) -> Option<u64> {
         (self.shortest != u64::MAX).then_some(self.shortest)
     }
@@ -49,7 +51,8 @@ impl Window {
     pub fn arrived(&mut self, bytes: u64, sent: u64, before: u64, alone: bool, now: u64) {
         self.delivered += bytes;
         let time = now.saturating_sub(sent).max(1);
-        // Who waits behind others of ours measures the window, which would grow by that for ever.
+        // A frame that waits behind this sender's other frames measures the window, which would
+        // then grow for ever.
         let is_outdated = alone && now - self.shortest_at > ROUND_TRIP_COUNTS;
         if time <= self.shortest || is_outdated {
             (self.shortest, self.shortest_at) = (time, now);
@@ -66,8 +69,8 @@ impl Window {
 mod tests {
     use super::*;
 
-    /// A line that delivers `rate` bytes per ns, and `time` ns after they were sent, to who fills the
-    /// window in one go, when the one before has arrived: the window after so many rounds.
+    /// The window after `rounds` rounds on a connection that delivers `rate` bytes per ns, `time`
+    /// ns after they were sent; the sender fills the window at once when the last one has arrived.
     fn after(rounds: u64, rate: f64, time: u64) -> usize {
         const FRAME: u64 = 60_000;
         let mut window = Window::default();
@@ -89,7 +92,7 @@ mod tests {
         assert_eq!(after(20, 1.0, 100_000), MIN_SIZE);
     }
 
-    /// In such bursts a rate is the window's, in the time that it takes to empty the line as well.
+    /// In such bursts the measured rate includes the time in which the connection empties.
     #[test]
     fn a_long_one_gets_what_it_holds() {
         // 200 Mbit/s and 100 ms are 2.5 MB.
@@ -97,7 +100,8 @@ mod tests {
         assert!((2_400_000..=8_000_000).contains(&size), "{size}");
     }
 
-    /// A line of 1 MB/s and 20 ms, to who always fills the window: frames wait 2 s for their turn.
+    /// A connection of 1 MB/s and 20 ms, and a sender that always fills the window: frames wait 2 s
+    /// for their turn.
     #[test]
     fn it_does_not_grow_by_what_it_makes_wait() {
         const FRAME: u64 = 50_000;
