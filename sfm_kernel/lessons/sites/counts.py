@@ -1,7 +1,7 @@
 """What the kernel has counted of connections between sites: the paper's Tables 1, 4 and 6.
 
 A process tells of its own lines to other sites (``Exchange.connections``), a gateway tells the
-directory server of its connections. The native core counts the same for both (``tcp_past.rs``): a
+directory server of its connections. The native core counts the same for both (``tcp_history.rs``): a
 window that fell with no other reason than a silence.
 """
 

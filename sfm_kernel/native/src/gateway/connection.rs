@@ -1,4 +1,4 @@
-//! One connection of a gateway: frames come in, frames go out, whole ones only.
+//! One connection of a gateway: reads and writes complete frames.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read};
@@ -12,22 +12,22 @@ use super::wide::Wide;
 use crate::net::control::LARGEST_HELLO;
 use crate::net::frame::{Header, HEADER};
 
-/// Bytes of frames that are out of their scheduler's hands, beyond the first.
+/// Bytes of frames that the scheduler has given out, beyond the first frame.
 pub const BATCH: usize = 64 << 10;
-/// Frames in one write at most.
+/// Frames in one write.
 const BUFFERS_PER_WRITE: usize = 32;
 
-/// Who is at the other end.
+/// The other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remote {
-    /// Has not said Hello yet.
+    /// It has not said Hello yet.
     Stranger,
     Process(u128),
     Gateway {
         uid: u128,
         slot: usize,
     },
-    /// We have made it, and wait for the Welcome with this number.
+    /// Made by this gateway, which waits for the Welcome with this number.
     Dialed {
         uid: u128,
         slot: usize,
@@ -35,11 +35,11 @@ pub enum Remote {
     },
 }
 
-/// What a read has come to.
+/// The result of a read or write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Open,
-    /// It has ended, or what came is no frame.
+    /// The connection has ended, or what came is not a frame.
     Ended,
 }
 
@@ -52,21 +52,21 @@ pub struct Connection {
     /// There may be something to read, or room to write.
     pub readable: bool,
     pub writable: bool,
-    /// It is among those that are to be read.
+    /// It is queued to be read.
     pub in_turn: bool,
-    /// Not read any more until less of its frames waits for the wide area.
+    /// Not read until fewer of its frames wait for the wide area.
     pub paused: bool,
     /// Bytes of its frames that wait for the wide area.
     pub held: usize,
-    /// Something for it was dropped because too much waits here.
+    /// A frame for it was dropped because too much waits for it.
     pub overflowed: bool,
-    /// What a connection between gateways has besides.
+    /// Only for a connection between gateways.
     pub wide: Option<Box<Wide>>,
     pub received: Count,
     pub sent: Count,
     partial: Vec<u8>,
     out: VecDeque<Frame>,
-    /// Bytes of the first of them that are written.
+    /// Bytes of the first frame that are written.
     written: usize,
     out_bytes: usize,
 }
@@ -109,12 +109,12 @@ impl Connection {
         }
     }
 
-    /// Bytes that wait to be written, without those that wait in the schedule.
+    /// Bytes that wait to be written, without those in the schedule.
     pub fn waiting(&self) -> usize {
         self.out_bytes
     }
 
-    /// Read once, and put the frames that are whole into `frames`.
+    /// Read once, and put the complete frames into `frames`.
     pub fn read(&mut self, buffer: &mut [u8], frames: &mut Vec<Frame>) -> Outcome {
         let limit = match self.remote {
             Remote::Stranger => LARGEST_HELLO,
@@ -123,7 +123,7 @@ impl Connection {
         match (&self.stream).read(&mut buffer[..limit]) {
             Ok(0) => Outcome::Ended,
             Ok(count) => {
-                // Less than there was room for: all that has come so far. Of what follows epoll tells.
+                // The read has emptied the socket; epoll reports what comes later.
                 self.readable = count == limit;
                 self.cut(&buffer[..count], frames)
             }
@@ -138,11 +138,11 @@ impl Connection {
         }
     }
 
-    /// Cut what has come into frames; what is left over waits for its rest.
+    /// Cut what has come into frames; the front of an incomplete frame stays in `partial`.
     fn cut(&mut self, mut bytes: &[u8], frames: &mut Vec<Frame>) -> Outcome {
         let now = Instant::now();
         while !bytes.is_empty() {
-            // Of a frame that has begun: first its header, then what that announces.
+            // The header first, then as much as the header says.
             let mut needed = HEADER;
             if self.partial.len() >= HEADER {
                 needed = Header::read(&self.partial).map_or(0, |header| header.frame());
@@ -175,7 +175,8 @@ impl Connection {
         self.out.push_back(frame);
     }
 
-    /// Write as much as goes; how long each frame that has gone was here goes into `delays`.
+    /// Write as much as the kernel takes; add the time that each written frame spent here to
+    /// `delays`.
     pub fn write(&mut self, delays: &mut Delays) -> Outcome {
         while self.writable && !self.out.is_empty() {
             let mut buffers = Vec::with_capacity(self.out.len().min(BUFFERS_PER_WRITE));
@@ -213,14 +214,14 @@ impl Connection {
         }
     }
 
-    /// What was not written, for those who are to be told.
+    /// The frames that were not written.
     pub fn take_unsent(&mut self) -> Vec<Frame> {
         (self.out_bytes, self.written) = (0, 0);
         self.out.drain(..).collect()
     }
 }
 
-/// How long frames were in this gateway: powers of two of a microsecond.
+/// How long frames were in this gateway, in classes of powers of two of a microsecond.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Delays {
     pub count: u64,
@@ -242,7 +243,8 @@ impl Delays {
         self.total.as_secs_f64() / self.count.max(1) as f64
     }
 
-    /// Seconds that this share of the frames did not reach; rounded up to a power of two.
+    /// Seconds below which this share of the delays lies, rounded up to a power of two of a
+    /// microsecond.
     pub fn below(&self, share: f64) -> f64 {
         let mut remaining = (self.count as f64 * share).ceil() as u64;
         for (bucket, &count) in self.buckets.iter().enumerate() {
@@ -272,7 +274,7 @@ mod tests {
         (Connection::new(Id::new(0, 0), stream, address, remote), other)
     }
 
-    /// Read until so many frames have come, or it is over.
+    /// Read until `count` frames have come, or the connection ends.
     fn read(one: &mut Connection, buffer: usize, count: usize) -> (Outcome, Vec<Frame>) {
         let mut frames = Vec::new();
         let mut buffer = vec![0; buffer];

@@ -1,8 +1,8 @@
-//! A slow path between sites, played inside the gateway, for machines without network namespaces.
+//! A slow path between sites, emulated inside the gateway, for machines without network namespaces.
 //!
-//! What leaves for other sites passes one line of a given rate, and comes out of it after a delay.
-//! It shows routes, headers, the scheduler's order, and what delay and rate cost; not what TCP makes
-//! of such a path, because TCP does not see it.
+//! Frames to other sites pass one link of a given rate and come out after a delay. This shows
+//! routes, headers, the scheduler's order, and what delay and rate cost; it does not show what TCP
+//! makes of such a path, because TCP does not see it.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -16,16 +16,16 @@ pub const CANNOT_SHOW: &str = "the path between sites is played inside the gatew
     rate are real, but TCP does not see it, so that idle restarts, repair of losses and congestion \
     control cannot be seen here";
 
-/// Bytes that may be on their way; more wait in their schedules.
+/// Bytes that may be in flight; more wait in their schedules.
 const MAX_IN_FLIGHT: usize = 64 << 20;
 
 pub struct Emulation {
     pub delay: Duration,
     /// Bytes per second.
     pub limit: Option<u64>,
-    /// How much later than they should frames have come out.
+    /// How much too late frames have come out.
     pub late: Delays,
-    /// When the line can take the next frame.
+    /// When the link can take the next frame.
     free_at: Instant,
     in_flight: VecDeque<(Instant, Id, Frame)>,
     bytes: usize,
@@ -42,9 +42,10 @@ impl Emulation {
         now >= self.free_at && self.bytes < MAX_IN_FLIGHT
     }
 
-    /// A frame enters the line.
+    /// A frame enters the link.
     fn put(&mut self, id: Id, frame: Frame, now: Instant) {
-        // One that was waiting when the line became free has entered it then, however late we look.
+        // A frame that was waiting when the link became free entered it then, even if this is
+        // noticed later.
         let start = self.free_at.max(frame.arrived_at).min(now);
         let lasts = self.limit.map_or(0.0, |limit| frame.size() as f64 / limit.max(1) as f64);
         self.free_at = start + Duration::from_secs_f64(lasts);
@@ -52,7 +53,7 @@ impl Emulation {
         self.in_flight.push_back((self.free_at + self.delay, id, frame));
     }
 
-    /// The next frame that is through by now.
+    /// The next frame that has come out.
     fn next(&mut self, now: Instant) -> Option<(Id, Frame)> {
         let due = self.in_flight.front()?.0;
         if due > now {
@@ -66,7 +67,7 @@ impl Emulation {
 }
 
 impl Engine {
-    /// Move frames through the emulated path; whether there is something to write now.
+    /// Move frames through the emulated path; returns whether there is something to write now.
     pub fn pump(&mut self) -> bool {
         let Some(mut path) = self.emulation.take() else { return false };
         let now = Instant::now();

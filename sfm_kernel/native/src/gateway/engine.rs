@@ -1,4 +1,4 @@
-//! The gateway's thread: waits, reads, has frames routed, writes.
+//! The gateway's thread: waits, reads, routes and writes.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::ErrorKind;
@@ -21,16 +21,16 @@ use super::FOR_PROCESS;
 use crate::net::control::{ControlCodec, Counters};
 use crate::net::frame::{site_number, Kind, FRAME};
 
-/// Between two looks at the clock, while there are other gateways; and without.
+/// Time between two ticks with other gateways, and without any.
 const TICK: Duration = Duration::from_millis(50);
 const IDLE_TICK: Duration = Duration::from_millis(500);
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 /// Connections that are accepted before others have their turn.
 const ACCEPTS_PER_TURN: usize = 16;
-/// Bytes that are read at once: four large frames.
+/// Bytes of one read: four large frames.
 const READ_SIZE: usize = 256 << 10;
 
-/// All connections, by place. A place is used again, an Id is not.
+/// All connections, by index. An index is used again, an Id is not.
 #[derive(Default)]
 pub struct Table {
     entries: Vec<(u32, Option<Box<Connection>>)>,
@@ -59,7 +59,7 @@ impl Table {
     pub fn remove(&mut self, id: Id) -> Option<Box<Connection>> {
         self.get(id)?;
         let (generation, entry) = &mut self.entries[id.index()];
-        // Those with the highest bits are no connections (`Id::NONE` and others).
+        // Generations with the highest bit are reserved (`Id::NONE` and others).
         *generation = (*generation + 1) & 0x7fff_ffff;
         self.free.push(id.index());
         entry.take()
@@ -69,7 +69,7 @@ impl Table {
         self.entries.iter().filter_map(|(_, one)| one.as_deref())
     }
 
-    /// The ids of those that `which` chooses.
+    /// The ids of the connections that `filter` accepts.
     pub fn ids(&self, filter: impl Fn(&Connection) -> bool) -> Vec<Id> {
         self.iter().filter(|one| filter(one)).map(|one| one.id).collect()
     }
@@ -94,12 +94,12 @@ pub struct Engine {
     pub delays: Delays,
     pub started: Instant,
     listener: TcpListener,
-    /// Somebody may be waiting to be accepted.
+    /// A connection may be waiting to be accepted.
     accept_pending: bool,
-    /// More were waiting than were accepted at once.
+    /// More connections were waiting than one turn accepts.
     accept_more: bool,
     to_read: VecDeque<Id>,
-    /// Those that have something new to write.
+    /// Connections that have something new to write.
     to_write: Vec<Id>,
     buffer: Vec<u8>,
     frames: Vec<Frame>,
@@ -178,7 +178,7 @@ impl Engine {
         match event.id {
             Id::LISTENER => self.accept_pending = true,
             Id::ALARM => self.run_commands(),
-            Id::CLOCK => {} // `write_all` looks at the emulated path
+            Id::CLOCK => {} // `write_all` moves the emulated path
             id => {
                 let Some(one) = self.connections.get_mut(id) else { return };
                 if let (Remote::Dialed { .. }, Ok(Some(error))) =
@@ -204,7 +204,7 @@ impl Engine {
                 Command::Peers(listed) => self.set_peers(listed),
                 Command::Weights(weights) => self.weights = weights,
                 Command::Status(answer) => {
-                    let _ = answer.send(self.status()); // who asked may be gone
+                    let _ = answer.send(self.status()); // the asking thread may have ended
                 }
                 Command::Close => self.over = true,
             }
@@ -222,7 +222,7 @@ impl Engine {
         self.beat_to_paused();
     }
 
-    /// What a process asks that is held up does not come here: it is to see that this gateway lives.
+    /// A gateway does not read the questions of a paused process: beats show that it is alive.
     fn beat_to_paused(&mut self) {
         for id in self.connections.ids(|one| one.paused && one.waiting() == 0) {
             if let Some(Remote::Process(uid)) = self.connections.get(id).map(|one| one.remote) {
@@ -244,7 +244,7 @@ impl Engine {
                 }
                 Err(error) => {
                     let code = error.raw_os_error();
-                    // No descriptor is left: somebody has to go, and the next tick tries again.
+                    // No descriptor is left: evict a stranger; the next tick tries again.
                     if matches!(code, Some(libc::EMFILE | libc::ENFILE)) {
                         if let Some(id) = self.strangers.evict_one() {
                             self.end(id, "no descriptor is left");
@@ -253,7 +253,7 @@ impl Engine {
                     if matches!(code, Some(libc::EINTR | libc::ECONNABORTED)) {
                         continue;
                     }
-                    // Only then the kernel tells of those who come next.
+                    // The kernel reports later connections only after WouldBlock.
                     self.accept_pending = error.kind() != ErrorKind::WouldBlock;
                     return self.turn_away();
                 }
@@ -269,7 +269,7 @@ impl Engine {
         }
     }
 
-    /// A connection is one of ours from now on.
+    /// Take a connection into the table.
     pub fn add_connection(
         &mut self,
         stream: std::net::TcpStream,
@@ -293,7 +293,7 @@ impl Engine {
         }
     }
 
-    /// Read each connection that has something once, so that none has to wait for another one's end.
+    /// Read each ready connection once, so that none waits for the end of another one.
     fn read_all(&mut self) {
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut frames = std::mem::take(&mut self.frames);
@@ -324,7 +324,7 @@ impl Engine {
     }
 
     fn write_all(&mut self) {
-        // What is freed, or ends, may make others dirty.
+        // Released frames and ended connections may give others something to write.
         while !self.to_write.is_empty() || self.pump() {
             for id in std::mem::take(&mut self.to_write) {
                 self.write(id);
@@ -332,7 +332,7 @@ impl Engine {
         }
     }
 
-    /// Write to a connection as much as goes.
+    /// Write to a connection as much as the kernel takes.
     pub fn write(&mut self, id: Id) {
         let emulates = self.emulation.is_some();
         let mut freed = Vec::new();
@@ -380,12 +380,12 @@ impl Engine {
         }
     }
 
-    /// So many bytes of a connection's frames do not wait any more.
+    /// `bytes` of a connection's frames no longer wait.
     pub fn release(&mut self, from: Id, bytes: usize) {
         let limit = self.may_hold();
         let Some(one) = self.connections.get_mut(from) else { return };
         one.held = one.held.saturating_sub(bytes);
-        // As soon as there is room for more: what it acknowledges waits among what it sends.
+        // Read again as soon as there is room: its acknowledgements wait among its messages.
         if one.paused && one.held + FRAME <= limit {
             one.paused = false;
             self.read_later(from);

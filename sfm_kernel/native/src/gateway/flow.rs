@@ -1,4 +1,4 @@
-//! Frames on their way through, and the flows that they belong to.
+//! Frames that pass the gateway, and their flows.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -8,25 +8,25 @@ pub use crate::net::control::Pair;
 use crate::net::control::Reason;
 use crate::net::frame::{Class, Header, HEADER};
 
-/// How long a flow that says nothing is remembered; one that has lost something much longer, so that
-/// its sender can be told when the way is open again.
+/// How long an idle flow is remembered; much longer if it has lost something, so that its sender
+/// hears when there is a route again.
 const REMEMBER_FOR: Duration = Duration::from_secs(10);
 const REMEMBER_LOSS_FOR: Duration = Duration::from_secs(600);
-/// A flow that has said nothing for so long has nothing on its way: it may take another one.
+/// A flow that has been idle for this time has nothing under way: it may change its connection.
 const SETTLED: Duration = Duration::from_secs(1);
-/// Of those who have said nothing for so long, nothing was in a connection that broke.
+/// A flow that has been idle for this time had nothing in a connection that broke.
 const IN_FLIGHT: Duration = Duration::from_secs(10);
-/// A sender is told of one flow at most so often, and the same only after so long.
+/// Time between two reports to the sender of a flow, and between two equal reports.
 const NOTIFY_EVERY: Duration = Duration::from_millis(100);
 const REPEAT_EVERY: Duration = Duration::from_secs(1);
-/// So many are remembered; what happens to others is counted, and not told.
+/// Flows that are remembered; drops of other flows are counted, but not reported.
 const MAX_FLOWS: usize = 1 << 18;
 
-/// A frame that was read, and is to be written.
+/// A frame that was read and will be written.
 pub struct Frame {
     pub header: Header,
     pub bytes: Vec<u8>,
-    /// The connection that it came through.
+    /// The connection on which it came.
     pub from: Id,
     pub arrived_at: Instant,
 }
@@ -45,7 +45,7 @@ impl Frame {
         Pair { sender: self.header.sender, receiver: self.header.receiver }
     }
 
-    /// One hop less: the only part of a header that its sender has not sealed.
+    /// Count one hop: hops are the only part of a header that the sender has not sealed.
     pub fn hop(&mut self) {
         self.header.hops -= 1;
         self.bytes[5] = self.header.hops;
@@ -53,36 +53,35 @@ impl Frame {
     }
 }
 
-/// What is remembered of a flow.
+/// The recent history of a flow.
 pub struct Flow {
     pub last: Instant,
-    /// The connection through which its frames come.
+    /// The connection on which its frames come.
     pub from: Id,
-    /// The wide-area connection that it goes over.
+    /// The wide-area connection on which its frames leave.
     pub to: Option<Id>,
     pub from_site: u32,
     pub to_site: u32,
     pub frames: u64,
     pub bytes: u64,
-    /// Something may have been dropped, and why: of no message that follows it can anything be made,
-    /// until its sender resumes.
+    /// Why something may have been dropped: later messages are useless until the sender resumes.
     pub broken: Option<Reason>,
     notified_at: Option<Instant>,
     owed: Option<Reason>,
 }
 
 impl Flow {
-    /// Its sender does not know yet that there is a way again, if there is.
+    /// The sender does not know whether there is a route again.
     pub fn has_no_route(&self) -> bool {
         self.broken.is_some_and(|reason| reason != Reason::PathBroke)
     }
 
-    /// Something of it may be on its way, or was lost there.
+    /// Some of its frames may be under way, or were lost there.
     fn is_recent(&self, now: Instant) -> bool {
         now < self.last + IN_FLIGHT || self.has_no_route()
     }
 
-    /// A frame of this class has come: why nothing can be made of it; None if something can.
+    /// Why a frame of this class is useless; None if it is not.
     pub fn useless(&mut self, class: Class) -> Option<Reason> {
         if class == Class::Resume {
             (self.broken, self.owed) = (None, None);
@@ -91,12 +90,12 @@ impl Flow {
     }
 }
 
-/// The flows of late.
+/// The recent flows.
 #[derive(Default)]
 pub struct Flows(HashMap<Pair, Flow>);
 
 impl Flows {
-    /// A frame of a flow has come; None where there are too many flows.
+    /// Record a frame; None if there are too many flows.
     pub fn record(&mut self, frame: &Frame) -> Option<&mut Flow> {
         let pair = frame.pair();
         if self.0.len() >= MAX_FLOWS && !self.0.contains_key(&pair) {
@@ -132,7 +131,7 @@ impl Flows {
         self.0.iter()
     }
 
-    /// Whether the sender is to be told now; if not, `owed` says when.
+    /// Whether to notify the sender now; if not, `owed` returns the notice later.
     pub fn should_notify(&mut self, pair: Pair, reason: Reason, now: Instant) -> bool {
         let Some(flow) = self.0.get_mut(&pair) else { return false };
         let is_new = flow.broken.replace(reason) != Some(reason);
@@ -147,7 +146,7 @@ impl Flows {
         true
     }
 
-    /// Whom to tell now what could not be told before.
+    /// The notices that are due now.
     pub fn owed(&mut self, now: Instant) -> Vec<(Pair, Reason)> {
         let due = |(pair, flow): (&Pair, &mut Flow)| {
             let is_due = flow.notified_at.is_none_or(|told| now >= told + NOTIFY_EVERY);
@@ -158,8 +157,8 @@ impl Flows {
         self.0.iter_mut().filter_map(due).collect()
     }
 
-    /// Flows that may have had something in the wide-area connection `to`, and the sites that they go
-    /// to. They choose a way anew.
+    /// Flows that may have had something in the wide-area connection `to`, and their sites. They
+    /// choose a new connection.
     pub fn reroute(&mut self, to: Id, now: Instant) -> Vec<(Pair, u32)> {
         let mut rerouted = Vec::new();
         for (pair, flow) in self.0.iter_mut().filter(|(_, flow)| flow.to == Some(to)) {
@@ -177,7 +176,7 @@ impl Flows {
         of_late.map(|(pair, _)| *pair).filter(|pair| pair.receiver == receiver).collect()
     }
 
-    /// Flows of which something was dropped, and for which `opened` says that there is a way again.
+    /// Flows that have lost something, and that have a route again according to `has_route`.
     pub fn lost(&self, has_route: impl Fn(&Pair, &Flow) -> bool) -> Vec<Pair> {
         self.0
             .iter()
@@ -186,7 +185,7 @@ impl Flows {
             .collect()
     }
 
-    /// Forget those who have been silent for long.
+    /// Forget the flows that have been idle for long.
     pub fn sweep(&mut self, now: Instant) {
         self.0.retain(|_, flow| {
             let remembered = if flow.has_no_route() { REMEMBER_LOSS_FOR } else { REMEMBER_FOR };
@@ -200,7 +199,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::net::frame::{HOPS, INNER, TAG};
 
-    /// A frame with `length` bytes of nothing for a body.
+    /// A frame whose body is `length` zeros.
     pub fn frame(sender: u128, receiver: u128, class: Class, length: usize, ahead: u32) -> Frame {
         let header = Header {
             length: (INNER + length + TAG) as u32,
@@ -242,7 +241,7 @@ pub(crate) mod tests {
         assert_eq!(flows.owed(start + NOTIFY_EVERY), [(pair, Reason::PathBroke)]);
         assert!(flows.owed(start + 3 * NOTIFY_EVERY).is_empty());
         assert!(flows.should_notify(pair, Reason::Loop, start + 3 * NOTIFY_EVERY));
-        // What has been said already is said again much later.
+        // An equal report is repeated much later.
         assert!(!flows.should_notify(pair, Reason::Loop, start + 5 * NOTIFY_EVERY));
         assert!(flows.owed(start + 5 * NOTIFY_EVERY).is_empty());
         assert!(flows.should_notify(pair, Reason::Loop, start + 3 * NOTIFY_EVERY + REPEAT_EVERY));

@@ -1,9 +1,10 @@
-//! The other gateways: how connections to them are made, kept, and replaced.
+//! The other gateways: makes, checks and replaces connections to them.
 //!
-//! Of two gateways the one with the smaller uid dials. If there is no connection after `ALONE`, the
-//! other one dials, too: the way may be closed in one direction. While a connection is silent, a new
-//! one is tried every second, and takes its place as soon as it stands: that is faster than a TCP
-//! that waits twice as long after each try. What was in the old one is lost, and told.
+//! Of two gateways the one with the smaller uid dials. If there is no connection after
+//! `DIAL_ANYWAY_AFTER`, the other one dials too: the path may be closed in one direction. While a
+//! connection is silent, the gateway dials every second, and replaces it as soon as a new one is
+//! established: that is faster than TCP, which doubles its pause after each try. What was in the
+//! old connection is lost, and the gateway reports it.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -20,28 +21,28 @@ use crate::net::frame::{site_number, Header, Kind};
 
 const DIAL_ANYWAY_AFTER: Duration = Duration::from_secs(2);
 const DIAL_EVERY: Duration = Duration::from_secs(1);
-/// A connection that does not stand after so long is given up.
+/// Time within which a connection must be established.
 const DIAL_LIMIT: Duration = Duration::from_secs(4);
 
 /// Another gateway.
 pub struct Peer {
-    /// Empty where only its number is known.
+    /// Empty if only the site's number is known.
     pub site_name: String,
     pub site: u32,
     pub address: Option<SocketAddr>,
-    /// It is in the directory.
+    /// The directory lists it.
     pub listed: bool,
     pub slots: Vec<Slot>,
     /// Why it cannot be reached, and since when; None if it can.
     pub trouble: Option<(String, Instant)>,
 }
 
-/// One of the connections to it.
+/// One of the connections to a gateway.
 pub struct Slot {
     pub up: Option<Id>,
     dialing: Vec<Id>,
     next: Instant,
-    /// Since when there is none.
+    /// Since when there is no connection.
     down: Instant,
 }
 
@@ -88,7 +89,7 @@ impl Engine {
         self.dial_due(Instant::now());
     }
 
-    /// Whoever is not listed any more, and has no connection.
+    /// Forget gateways that are no longer listed and have no connection.
     fn forget_unlisted(&mut self) {
         self.peers.retain(|_, peer| {
             peer.listed
@@ -99,7 +100,7 @@ impl Engine {
     fn dial_due(&mut self, now: Instant) {
         let mut due = Vec::new();
         for (&uid, peer) in &mut self.peers {
-            // The directory may have lost it for the same reason as we do.
+            // The directory may have lost it for the same reason as this gateway.
             let wanted = peer.listed || peer.slots.iter().any(|slot| slot.up.is_some());
             let Some(address) = peer.address.filter(|_| wanted) else { continue };
             for (nth, slot) in peer.slots.iter_mut().enumerate() {
@@ -136,7 +137,7 @@ impl Engine {
         }
     }
 
-    /// What a connection to a gateway of `site` has besides.
+    /// The state of a connection to a gateway of `site`.
     fn wide(&self, stream: &std::net::TcpStream, dialed: bool, site: u32) -> Box<Wide> {
         let sibling = site == self.codec.site;
         let mut wide = Wide::new(self.options.scheduler, dialed, sibling);
@@ -148,7 +149,7 @@ impl Engine {
         Box::new(wide)
     }
 
-    /// What is reserved for a gateway is shared by all connections to it, whoever wanted so many.
+    /// Divide the rate for a gateway among all connections to it, whichever side made them.
     fn share_pacing(&mut self, uid: u128) {
         let (Some(rate), Some(peer)) = (self.options.pacing, self.peers.get(&uid)) else { return };
         let each = (rate / peer.slots.len() as u64).max(1);
@@ -167,15 +168,15 @@ impl Engine {
         }
     }
 
-    /// A gateway has made this connection, and has said so.
+    /// A gateway has made this connection and has said Hello.
     pub fn admit_gateway(&mut self, id: Id, header: &Header, nth: usize, welcome: ControlFrame) {
         let (uid, site) = (header.sender, header.from_site);
         if uid == self.codec.uid || nth >= usize::from(MOST_CONNECTIONS) {
             return self.end(id, "it is our own");
         }
         let slot = self.peers.entry(uid).or_insert_with(|| Peer::new(site)).slot(nth);
-        // Where both have dialed at once, both keep the one of the smaller uid: that which stands at
-        // its side, or is about to.
+        // If both gateways have dialed at once, both keep the connection of the smaller uid: the
+        // one that is established on its side, or about to be.
         let young = |one: &&Connection| one.since.elapsed() < DIAL_ANYWAY_AFTER;
         let dialed = |one: &Connection| {
             one.wide.as_ref().is_some_and(|wide| wide.dialed && !wide.silent && one.writable)
@@ -192,7 +193,7 @@ impl Engine {
         self.establish(id, uid, nth);
     }
 
-    /// The answer to our Hello, on a connection that we have made.
+    /// The answer to this gateway's Hello on a connection that it has made.
     pub fn receive_welcome(
         &mut self,
         id: Id,
@@ -214,7 +215,7 @@ impl Engine {
         }
     }
 
-    /// This is the connection `nth` of this pair from now on.
+    /// Use this connection as number `nth` of this pair.
     fn establish(&mut self, id: Id, uid: u128, nth: usize) {
         let Some(one) = self.connections.get_mut(id) else { return };
         one.remote = Remote::Gateway { uid, slot: nth };
@@ -235,7 +236,7 @@ impl Engine {
         self.write_later(id);
     }
 
-    /// Now and then: dial, beat, and see which connections are silent.
+    /// Dial, beat, and check which connections are silent. Called at each tick.
     pub fn check_peers(&mut self, now: Instant) {
         for id in self.connections.ids(|one| one.wide.is_some()) {
             let Some(one) = self.connections.get_mut(id) else { continue };
@@ -263,14 +264,14 @@ impl Engine {
         self.forget_unlisted();
     }
 
-    /// Nothing arrives through this connection: nothing waits for it any more.
+    /// Nothing arrives through this connection: drop what waits for it.
     fn fall_silent(&mut self, id: Id, now: Instant) {
         let wide = self.connections.get_mut(id).and_then(|one| one.wide.as_mut());
         let frames = wide.map(|wide| wide.schedule.drain()).unwrap_or_default();
         self.report_lost(id, frames, now);
     }
 
-    /// What was on its way through a connection to another gateway is lost.
+    /// Report what was under way on a connection to another gateway as lost.
     fn report_lost(&mut self, id: Id, frames: Vec<Frame>, now: Instant) {
         for (pair, site) in self.flows.reroute(id, now) {
             let has_route = self.route_onward(pair, site, false).is_some();
@@ -282,7 +283,7 @@ impl Engine {
         self.counts.drop(Reason::PathBroke, frames.len());
     }
 
-    /// A connection ends, or is ended.
+    /// End a connection, for whatever reason.
     pub fn end(&mut self, id: Id, why: &str) {
         let Some(mut one) = self.connections.remove(id) else { return };
         let now = Instant::now();

@@ -1,4 +1,4 @@
-//! Where each frame goes; and if it goes nowhere, who is told.
+//! Chooses the connection for each frame; if there is none, reports the drop.
 
 use std::time::Instant;
 
@@ -11,17 +11,17 @@ use super::{FOR_GATEWAY, FOR_PROCESS, HELD, HELD_OF_ONE};
 use crate::net::control::{parse_hello, ControlFrame, Reason, Role};
 use crate::net::frame::{Class, Kind};
 
-/// What has happened so far.
+/// Counts since the gateway's start.
 #[derive(Default)]
 pub struct Counts {
     pub forwarded: Count,
     /// By reason, in the order of `Reason::ALL`.
     pub dropped: [u64; 5],
     pub notices: u64,
-    /// Frames that a process has sent in the name of another one, or of another site.
+    /// Frames that a process has sent with another process's uid or another site.
     pub spoofed: u64,
-    /// Hellos that were not sealed with this world's gateway key, were for another gateway, or came
-    /// a second time.
+    /// Hellos that were not sealed with this world's gateway key, were for another gateway, or were
+    /// replayed.
     pub foreign: u64,
     pub misdirected: u64,
     pub replayed: u64,
@@ -35,7 +35,7 @@ impl Counts {
 }
 
 impl Engine {
-    /// A frame has come through the connection `from`.
+    /// Act on a frame that came on the connection `from`.
     pub fn receive(&mut self, from: Id, frame: Frame) {
         let Some(one) = self.connections.get(from) else { return };
         match one.remote {
@@ -60,7 +60,7 @@ impl Engine {
         }
     }
 
-    /// A member says something to this gateway.
+    /// A member sends a control frame to this gateway.
     fn receive_control(&mut self, from: Id, mut frame: Frame) {
         let header = frame.header;
         let Some((inner, _)) = self.codec.open(&header, &mut frame.bytes) else { return };
@@ -75,7 +75,7 @@ impl Engine {
                     self.end(from, "it left");
                 }
             }
-            _ => {} // a beat, or what a later version says
+            _ => {} // a beat, or a kind of a later version
         }
     }
 
@@ -84,7 +84,7 @@ impl Engine {
         self.codec.seal(Kind::Welcome, header.sender, header.from_site, number, b"")
     }
 
-    /// What we say goes out next, as it is.
+    /// Send a control frame of this gateway next, unscheduled.
     pub fn send_control(&mut self, to: Id, frame: ControlFrame) {
         if let Some(one) = self.connections.get_mut(to) {
             if one.waiting() > 2 * FOR_PROCESS {
@@ -95,7 +95,7 @@ impl Engine {
         }
     }
 
-    /// The first frame of a connection: a Hello, or its end.
+    /// The first frame of a connection must be a Hello.
     fn admit(&mut self, id: Id, mut frame: Frame) {
         let header = frame.header;
         if header.receiver != self.codec.uid {
@@ -142,10 +142,10 @@ impl Engine {
         }
     }
 
-    /// Pass a frame on.
+    /// Forward a frame.
     fn forward(&mut self, mut frame: Frame) {
         let (header, pair) = (frame.header, frame.pair());
-        // A flow of a gateway, a Dropped that is: of what happens to it nobody is told.
+        // Drops of a gateway's flow, such as its Dropped frames, are not reported.
         let of_gateway = self.is_gateway(header.sender);
         let flow = if of_gateway { None } else { self.flows.record(&frame) };
         let current = flow.as_ref().and_then(|flow| flow.to);
@@ -190,7 +190,7 @@ impl Engine {
         self.write_later(to);
     }
 
-    /// A frame waits for its turn to cross the wide area.
+    /// Queue a frame for the wide area.
     fn schedule(&mut self, to: Id, frame: Frame) {
         let (from, bytes, arrived_at) = (frame.from, frame.size(), frame.arrived_at);
         let limit = self.may_hold();
@@ -208,12 +208,12 @@ impl Engine {
         self.write_later(to);
         if let Some(one) = self.connections.get_mut(from) {
             one.held += bytes;
-            // Its sender is held up by TCP, and nobody else.
+            // TCP holds up this sender only.
             one.paused = held_up && one.held > limit;
         }
     }
 
-    /// Messages of a flow that wait for a connection to another gateway are sent again.
+    /// Remove the messages of a flow that wait for another gateway: its sender sends them again.
     fn withdraw(&mut self, to: Option<Id>, pair: Pair) {
         let one = to.and_then(|to| self.connections.get_mut(to));
         let Some(wide) = one.and_then(|one| one.wide.as_mut()) else { return };
@@ -227,7 +227,7 @@ impl Engine {
         (HELD / self.processes.len().max(1)).clamp(HELD_OF_ONE.0, HELD_OF_ONE.1)
     }
 
-    /// Whether what is sent over this connection to another gateway arrives, as far as we know.
+    /// Whether frames arrive over this connection to another gateway, as far as is known.
     fn is_established(&self, id: Id) -> bool {
         let Some(one) = self.connections.get(id) else { return false };
         let is_gateway = matches!(one.remote, Remote::Gateway { .. });
@@ -239,16 +239,17 @@ impl Engine {
         wide.is_some_and(|wide| wide.sibling)
     }
 
-    /// The connection that a flow to this site takes: there, or to another gateway of our own site,
-    /// which may know the receiver, or have a way. `asked`: it is that one who asks.
+    /// The connection for a flow to this site: directly, or to another gateway of this site, which
+    /// may know the receiver or have a route. `from_sibling`: that other gateway has sent the
+    /// frame.
     pub fn route_onward(&self, pair: Pair, site: u32, from_sibling: bool) -> Option<Id> {
         let own = self.codec.site;
         let direct = if site == own { None } else { self.route_to_site(pair, site) };
         direct.or_else(|| if from_sibling { None } else { self.route_to_site(pair, own) })
     }
 
-    /// A connection to a gateway of this site. Of those that stand a hash of the pair chooses,
-    /// so that flows spread, and only those of one that goes or comes have to move.
+    /// A connection to a gateway of this site. A hash of the pair chooses among the established
+    /// ones, so flows spread, and only the flows of a lost or new connection move.
     fn route_to_site(&self, pair: Pair, site: u32) -> Option<Id> {
         let standing = |uid: &u128| {
             let ups = self.peers[uid].slots.iter().enumerate();
@@ -270,14 +271,14 @@ impl Engine {
         uid == self.codec.uid || self.peers.contains_key(&uid)
     }
 
-    // ---- what was dropped ----
+    // ---- drops ----
 
     fn drop_frame(&mut self, pair: Pair, reason: Reason) {
         self.counts.drop(reason, 1);
         self.notify(pair, reason);
     }
 
-    /// Tell the sender of a flow, if it is to be told now.
+    /// Notify the sender of a flow, unless it was notified too recently.
     pub fn notify(&mut self, pair: Pair, reason: Reason) {
         if self.flows.should_notify(pair, reason, Instant::now()) {
             self.send_dropped(pair, reason);
@@ -298,19 +299,21 @@ impl Engine {
         if let Some(&to) = self.processes.get(&pair.sender) {
             return self.send_control(to, frame);
         }
-        // To whom it came from, who is connected to the sender; else to any gateway of that site.
+        // Back to the connection that the flow came on, which leads to the sender; otherwise to any
+        // gateway of the sender's site.
         let back = Some(from).filter(|&id| self.is_established(id));
         let Some(to) = back.or_else(|| self.route_to_site(pair, site)) else { return };
         self.schedule(to, Frame::new(frame.header, frame.bytes, Id::NONE, Instant::now()));
     }
 
-    /// There is room for this process (again): who has lost something on the way to it goes on.
+    /// There is room for this process (again): senders that have lost something to it resume.
     pub fn resume_to(&mut self, receiver: u128) {
         let lost = self.flows.lost(|pair, _| pair.receiver == receiver);
         self.notify_all(lost, Reason::PathBroke);
     }
 
-    /// There is a way to this site (again); to the own one: another gateway, which may have some.
+    /// There is a route to this site (again). If it is this site, another gateway is up, which may
+    /// have routes to any.
     pub fn resume_site(&mut self, site: u32) {
         let any = site == self.codec.site;
         let lost = self.flows.lost(|_, flow: &Flow| any || flow.to_site == site);
@@ -318,7 +321,7 @@ impl Engine {
     }
 }
 
-/// A number for each pair and choice that looks like chance (the finalizer of splitmix64).
+/// A pseudorandom number for each pair and choice (the finalizer of splitmix64).
 fn mixed(pair: Pair, choice: u128) -> u64 {
     let mut all = 0u64;
     for number in [pair.sender, pair.receiver, choice] {

@@ -1,4 +1,4 @@
-//! What a gateway tells of itself, as JSON.
+//! What a gateway reports about itself, as JSON.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -14,15 +14,15 @@ use crate::net::control::Reason;
 use crate::tcp_history::unix_time;
 use crate::tcp_info::{self, Value, FIELDS};
 
-/// Gateways of one site are close to each other; those that are farther apart (seconds) are probably
-/// of two sites with one name.
+/// Seconds of round trip between gateways of one site. Gateways farther apart are probably of two
+/// sites with one name.
 const CLOSE: f64 = 5e-3;
-/// Seconds after which it is said that another gateway cannot be reached.
+/// Seconds until a note says that another gateway cannot be reached.
 const MISSED: f64 = 5.0;
-/// Of so many processes, and flows, it is told what waits: those that have most.
+/// Processes, and flows, that are listed: those with most bytes waiting.
 const MAX_LISTED: usize = 64;
 
-/// What a gateway has counted, besides what JSON knows.
+/// A gateway's counts as JSON.
 impl Json {
     fn count(&mut self, name: &str, count: &Count) {
         self.object(Some(name), |out| {
@@ -55,7 +55,7 @@ impl Engine {
             out.string("site", &self.options.site);
             out.string("address", &format!("tcp://{}", self.address));
             out.raw("seconds", (now - self.started).as_secs_f64());
-            // By this clock is what is told as a time below; others' may differ.
+            // This clock gives the times below; others' clocks may differ.
             out.raw("time", unix_time());
             out.string("algorithm", &self.choice.algorithm);
             out.raw("connections", self.choice.connections);
@@ -128,7 +128,7 @@ impl Engine {
         });
     }
 
-    /// Flows that wait, or were used of late; those with most in front.
+    /// Flows that wait or were used recently; those with most bytes waiting first.
     fn write_flows(&self, now: Instant, out: &mut Json) {
         let mut waiting = BTreeMap::new();
         for wide in self.connections.iter().filter_map(|one| one.wide.as_ref()) {
@@ -169,8 +169,8 @@ impl Engine {
         });
     }
 
-    /// What somebody should know who looks for what is wrong, besides what the connections to other
-    /// sites show, see observe/links.py.
+    /// Notes for somebody who looks for a fault, in addition to what the connections to other sites
+    /// show: see observe/links.py.
     fn notes(&self, now: Instant) -> Vec<String> {
         let mut notes = Vec::new();
         let site = &self.options.site;
@@ -208,7 +208,7 @@ impl Engine {
             ));
         }
         notes.sort();
-        notes.dedup(); // what several connections have in common
+        notes.dedup(); // several connections may give the same note
         notes
     }
 
@@ -259,9 +259,9 @@ fn write_wide(nth: usize, one: &Connection, wide: &Wide, now: Instant, out: &mut
     out.raw("in_kernel_bytes", sockets::in_kernel(&one.stream));
     out.count("received", &one.received);
     out.count("sent", &one.sent);
-    // rcv_ooopack: packets that came out of order, each of which was answered by a duplicate
-    // acknowledgement; the kernel does not count those that come in. dsack_dups: packets that came
-    // twice; reord_seen: times that order was seen changed.
+    // rcv_ooopack: packets that came out of order, each answered by a duplicate acknowledgement;
+    // the kernel does not count incoming duplicates. dsack_dups: packets that came twice;
+    // reord_seen: how often a change of order was seen.
     out.object(Some("tcp"), |out| {
         for field in FIELDS {
             match wide.info.as_ref().and_then(|info| info.value(field)) {

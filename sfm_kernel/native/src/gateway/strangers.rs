@@ -1,7 +1,8 @@
-//! Connections that have said nothing yet: how many there may be, and for how long.
+//! Connections that have not said Hello yet: their number and their time are limited.
 //!
-//! Each takes a descriptor, whoever has made it. Of too many some have to go, and chance decides
-//! which: who is unlucky tries again, so that members come in however many others knock.
+//! Each takes a descriptor, even if a stranger has made it. If there are too many, chance decides
+//! which are ended; an evicted member tries again, so members come in however many strangers there
+//! are.
 
 use std::time::{Duration, Instant};
 
@@ -9,12 +10,12 @@ use ::ring::rand::{SecureRandom, SystemRandom};
 
 use super::poll::Id;
 
-/// A connection that has not said Hello after so long is hung up on.
+/// Time within which a connection must say Hello.
 pub const PATIENCE: Duration = Duration::from_secs(3);
 /// All members of a world may come at once.
 const MAX_STRANGERS: usize = 512;
 
-/// How many strangers there may be: a quarter of the descriptors that this process may have.
+/// The maximum number of strangers: a quarter of this process's descriptors.
 pub fn limit() -> usize {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the kernel writes the limits there.
@@ -26,7 +27,7 @@ pub struct Strangers {
     waiting: Vec<(Id, Instant)>,
     limit: usize,
     random: SystemRandom,
-    /// How many were turned away because they were too many, and because they said nothing.
+    /// Strangers evicted because there were too many, and because they sent nothing.
     pub crowded: u64,
     pub silent: u64,
 }
@@ -44,12 +45,12 @@ impl Strangers {
         self.waiting.push((id, now));
     }
 
-    /// It has said Hello, or is gone.
+    /// It has said Hello, or has ended.
     pub fn remove(&mut self, id: Id) {
         self.waiting.retain(|one| one.0 != id);
     }
 
-    /// Who has to go because there are too many.
+    /// Evict strangers until the limit is kept; returns them.
     pub fn evict_excess(&mut self) -> Vec<Id> {
         let mut evicted = Vec::new();
         while self.waiting.len() > self.limit {
@@ -58,7 +59,7 @@ impl Strangers {
         evicted
     }
 
-    /// Anyone of them, who has to go: there is no descriptor left, say.
+    /// Evict any stranger, for example because no descriptor is left.
     pub fn evict_one(&mut self) -> Option<Id> {
         let count = self.waiting.len();
         (count > 0).then(|| {
@@ -69,7 +70,7 @@ impl Strangers {
         })
     }
 
-    /// Who has said nothing for too long.
+    /// Remove the strangers whose time is over; returns them.
     pub fn take_late(&mut self, now: Instant) -> Vec<Id> {
         let is_late = |one: &mut (Id, Instant)| now >= one.1 + PATIENCE;
         let late: Vec<Id> = self.waiting.extract_if(.., is_late).map(|one| one.0).collect();

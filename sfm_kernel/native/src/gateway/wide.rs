@@ -1,4 +1,4 @@
-//! What a connection between gateways has besides: warmth, silence, and what the kernel tells of it.
+//! State of a connection between gateways: warmth, silence, and the kernel's numbers.
 
 use std::net::TcpStream;
 use std::os::fd::AsRawFd;
@@ -9,35 +9,36 @@ use super::sockets::{self, Given};
 use crate::tcp_history::History;
 use crate::tcp_info::{self, Field, TcpInfo};
 
-/// Between two beats of a connection that was used in the last `WARM`. Measured: every 0.15 s keeps
-/// cubic's window open, every 0.25 s does not.
+/// Time between two beats of a connection that was used in the last `WARM`, and of another one.
+/// Measured: a beat every 0.15 s keeps cubic's window open, one every 0.25 s does not.
 pub const BEAT: Duration = Duration::from_millis(100);
 pub const SLOW_BEAT: Duration = Duration::from_secs(1);
 pub const WARM: Duration = Duration::from_secs(60);
-/// A connection whose data nobody acknowledges for so long, or for so many round trips, is silent.
+/// A connection is silent if nobody acknowledges its data for this time, or for so many round
+/// trips.
 const SILENT: Duration = Duration::from_millis(1200);
 const SILENT_TRIPS: u32 = 4;
-/// Nothing has come for so long, although the other side beats: its gateway is stopped.
+/// Nothing has come for this time, although the other side beats: its gateway is stopped.
 const NOTHING_RECEIVED: Duration = Duration::from_secs(4);
-/// What waits in the kernel unsent, in time and bytes: as little as never runs out while this thread
-/// is woken. Where it runs out BBR takes the rate for ours, stays in its startup, and floods the way:
-/// with 1 ms (200 Mbit/s, RTT 20 ms) it sent 15 % twice.
+/// Unsent data in the kernel, in time and bytes: as little as never runs out before this thread is
+/// woken. If it runs out, BBR takes the sender's rate for the path's, stays in its startup, and
+/// floods the path: with 1 ms (200 Mbit/s, RTT 20 ms) it sent 15 % twice.
 const UNSENT_SECONDS: f64 = 5e-3;
 const UNSENT: (f64, f64) = (32768.0, 524288.0);
-/// While the rate is not known, or BBR has yet to find out what it is.
+/// The same in bytes, while the rate is unknown or BBR searches for it.
 const UNSENT_AT_FIRST: f64 = 131072.0;
-/// The fastest rate counts for so long: between messages the kernel measures our pauses.
+/// How long the fastest rate counts: between messages the kernel measures the sender's pauses.
 const RATE_COUNTS: Duration = Duration::from_secs(10);
 
 pub struct Wide {
     pub schedule: Schedule,
-    /// We have made it; else the other side.
+    /// Made by this gateway, not by the other one.
     pub dialed: bool,
-    /// It leads to another gateway of our own site.
+    /// It leads to another gateway of the same site.
     pub sibling: bool,
     pub asked: String,
     pub given: Given,
-    /// When a frame of a process went over it, in either direction.
+    /// When a process's frame last went over it, in either direction.
     pub used: Instant,
     pub wrote: Instant,
     pub received_at: Instant,
@@ -47,10 +48,10 @@ pub struct Wide {
     pub history: History,
     pub info: Option<TcpInfo>,
     acked: u64,
-    /// When the other side last acknowledged something, or there was nothing to acknowledge.
+    /// When the other side last acknowledged something, or nothing was unacknowledged.
     acked_at: Instant,
     unsent: u32,
-    /// The kernel's rate, in bytes per second, and when it was that.
+    /// The kernel's fastest recent rate, in bytes per second, and its time.
     fastest: (u64, Instant),
 }
 
@@ -63,7 +64,7 @@ impl Wide {
             sibling,
             asked: String::new(),
             given: Given::default(),
-            // Warm from its beginning.
+            // Warm from the beginning.
             used: now,
             wrote: now,
             received_at: now,
@@ -78,7 +79,7 @@ impl Wide {
         }
     }
 
-    /// Set what can be set only now that the connection stands.
+    /// Set what can be set only on an established connection.
     pub fn begin(&mut self, stream: &TcpStream, mptcp: bool) {
         let now = Instant::now();
         self.given = sockets::given(stream, mptcp);
@@ -94,7 +95,7 @@ impl Wide {
         }
     }
 
-    /// What the kernel says of a field; 0 where it says nothing.
+    /// The kernel's value of a field; 0 if it has none.
     pub fn number(&self, field: Field) -> u64 {
         self.info.as_ref().and_then(|info| info.number(field)).unwrap_or(0)
     }
@@ -103,13 +104,13 @@ impl Wide {
         Duration::from_micros(self.number(tcp_info::RTT))
     }
 
-    /// Whether it is time for a beat.
+    /// Whether a beat is due.
     pub fn beat_is_due(&self, now: Instant) -> bool {
         let every = if now < self.used + WARM { BEAT } else { SLOW_BEAT };
         now >= self.wrote + every
     }
 
-    /// Look at the connection, now and then; whether it has become silent, or is so no more.
+    /// Check the connection; returns whether `silent` has changed.
     pub fn check(&mut self, stream: &TcpStream, now: Instant) -> bool {
         self.info = TcpInfo::read(stream.as_raw_fd()).ok();
         if let Some(info) = &self.info {
@@ -166,7 +167,7 @@ mod tests {
             wide.check(&one, Instant::now());
         }
         wide.wrote = Instant::now();
-        // Not while it is busy, and not without cause.
+        // A busy connection does not restart, nor does one without a silence.
         let fd = one.as_raw_fd();
         let silence = wide.wrote.elapsed();
         wide.history.watch(fd, silence, || one.write_all(b"x").unwrap());

@@ -1,9 +1,9 @@
-//! A firewall that has been restarted: it resets connections that it has not seen begin.
+//! A restarted firewall: it resets connections whose beginning it has not seen.
 //!
-//! Until it forgets for the first time it lets everything through and looks at nothing. After that,
-//! a packet of a connection whose SYN it has not seen since is dropped, and both ends get a reset in
-//! the name of the other, with the number that each of them expects (RFC 9293, 3.10.7.4; RFC 5961
-//! ignores others). So who is silent learns of it when he, or his peer, sends something.
+//! Until `forget` is called for the first time it passes everything unread. After that, it drops a
+//! packet of a connection whose SYN it has not seen since, and sends both ends a reset in the name
+//! of the other, with the sequence number that each expects (RFC 9293, 3.10.7.4; RFC 5961 ignores
+//! others). So a silent end learns of it when it, or its peer, sends something.
 
 use std::collections::HashSet;
 
@@ -21,7 +21,7 @@ pub type Bare = [u8; BARE_LENGTH];
 pub struct Firewall {
     /// Both ends, the smaller first: address and port.
     known: Option<HashSet<[[u8; 6]; 2]>>,
-    /// Connections' packets that it has dropped.
+    /// Packets of connections that it has dropped.
     pub dropped: u64,
 }
 
@@ -30,8 +30,8 @@ impl Firewall {
         self.known = Some(HashSet::new());
     }
 
-    /// None: the packet may pass. Otherwise it is dropped, and these are sent: one back to where it
-    /// came from, one on to where it was going.
+    /// None: the packet may pass. Otherwise it is dropped, and these two are sent: one back to its
+    /// sender, one on to its receiver.
     pub fn inspect(&mut self, packet: &[u8]) -> Option<[Bare; 2]> {
         let known = self.known.as_mut()?;
         let segment = Segment::of(packet)?;
@@ -51,14 +51,14 @@ impl Firewall {
     }
 }
 
-/// What is looked at of a TCP packet.
+/// The fields of a TCP packet that the firewall reads.
 struct Segment {
     from: [u8; 6],
     to: [u8; 6],
     sequence: u32,
     acknowledged: u32,
     flags: u8,
-    /// Numbers that it takes: its bytes, and one for SYN and FIN each.
+    /// Sequence numbers that it takes: its bytes, and one each for SYN and FIN.
     length: u32,
 }
 
@@ -107,7 +107,7 @@ fn bare(from: [u8; 6], to: [u8; 6], sequence: u32, acknowledged: u32, flags: u8)
     let mut packet = [0; BARE_LENGTH];
     packet[0] = 0x45; // version 4, 5 words
     packet[3] = BARE_LENGTH as u8;
-    packet[8] = 64; // routers that it may still pass
+    packet[8] = 64; // remaining hops
     packet[9] = TCP;
     packet[12..16].copy_from_slice(&from[..4]);
     packet[16..20].copy_from_slice(&to[..4]);
@@ -117,7 +117,7 @@ fn bare(from: [u8; 6], to: [u8; 6], sequence: u32, acknowledged: u32, flags: u8)
     packet[28..32].copy_from_slice(&acknowledged.to_be_bytes());
     packet[32] = 5 << 4; // words
     packet[33] = flags;
-    // TCP's sum is also over both addresses, the protocol and the length (RFC 9293, 3.1).
+    // TCP's checksum also covers both addresses, the protocol and the length (RFC 9293, 3.1).
     let about = u32::from(TCP) + (BARE_LENGTH - 20) as u32;
     let sum = checksum(&packet[12..], about);
     packet[36..38].copy_from_slice(&sum);
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn checksums_are_those_of_the_standard() {
-        // Summed with the checksum in its place, all ones come out, that is: its complement is 0.
+        // The sum over a packet with its checksum is all ones, so its complement is 0.
         let packet = bare(A, B, 0x1234_5678, 0x9abc_def0, RST);
         assert_eq!(checksum(&packet[..20], 0), [0, 0]);
         assert_eq!(checksum(&packet[12..], u32::from(TCP) + 20), [0, 0]);

@@ -1,7 +1,7 @@
-//! How late things were, in a kilobyte: each power of two of nanoseconds has eight classes.
+//! A histogram of delays, in a kilobyte: each power of two of nanoseconds has eight classes.
 
 const EIGHTHS: usize = 8;
-const CLASSES: usize = EIGHTHS * 40; // up to 18 minutes; what is later is in the last one
+const CLASSES: usize = EIGHTHS * 40; // up to 18 minutes; the last class also has longer ones
 
 #[derive(Clone)]
 pub struct Late {
@@ -30,7 +30,7 @@ impl Late {
         self.count
     }
 
-    /// Nanoseconds; 0 where there was nothing.
+    /// Nanoseconds; 0 if there are none.
     pub fn mean(&self) -> f64 {
         self.sum as f64 / self.count.max(1) as f64
     }
@@ -40,7 +40,7 @@ impl Late {
         self.largest
     }
 
-    /// Nanoseconds that a `share` of them did not exceed; at most an eighth too many.
+    /// Nanoseconds that a `share` of the delays did not exceed; at most an eighth too large.
     pub fn quantile(&self, share: f64) -> u64 {
         let target = (self.count as f64 * share).ceil() as u64;
         let mut below = 0;

@@ -1,4 +1,4 @@
-//! The link between two sockets that keep packets apart, as the devices do.
+//! The link between two datagram sockets, which keep packets apart as the devices do.
 
 use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
@@ -64,7 +64,7 @@ fn a_cut_holds_nothing_back_and_ends() {
 fn a_device_that_goes_away_is_told() {
     let (a, b, link) = link(Settings::default());
     drop((a, b));
-    // A socket says no more than that there is nothing; a directory says what a lost device does.
+    // A socket only reports that nothing has come; reading a directory fails as a lost device does.
     assert_eq!(link.report().failure, None);
     let folder = || OwnedFd::from(File::open("/").unwrap());
     let broken = Link::start([folder(), folder()], [Settings::default(); 2], 1).unwrap();

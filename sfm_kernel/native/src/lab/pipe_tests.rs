@@ -1,4 +1,4 @@
-//! The pipe with a clock of numbers.
+//! Tests of a pipe, whose clock is a number.
 
 use super::*;
 
@@ -91,7 +91,8 @@ fn other_peoples_packets_take_their_share_of_the_rate() {
         Settings { rate: 100.0 * MBIT, queue: 30_000, cross: 40.0 * MBIT, ..Settings::default() };
     let mut pipe = pipe(settings);
     for packet in 0..8_333 {
-        // 100 Mbit/s. Not like a clock: that would take all room just when there is some.
+        // 100 Mbit/s, at irregular times: regular packets would take all room just when there is
+        // some.
         let pause = u64::from(packet) * 7919 % 119 * 1000;
         pipe.offer(u64::from(packet) * 120_000 + pause, 1500, packet);
     }

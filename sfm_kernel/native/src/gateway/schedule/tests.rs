@@ -107,7 +107,7 @@ fn how_things_stand_passes_what_its_own_sender_sends() {
         assert_eq!(left, [3, 2, 1].map(|parts| parts * BULK as u32));
         assert!(schedule.is_empty() && schedule.competing.is_empty());
     }
-    // Of the size of a message it is none of those.
+    // A status frame as large as a message does not pass.
     let mut schedule = Schedule::new(Scheduler::RoundRobin);
     for class in [Class::Bulk, Class::Status] {
         schedule.push(frame(1, 9, class, BULK, 0), &none());

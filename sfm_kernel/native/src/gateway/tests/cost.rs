@@ -1,5 +1,6 @@
-//! What two gateways cost on a short path, beside the same frames over a connection of their own:
-//! `cargo test --release gateway::tests::cost -- --ignored --nocapture --test-threads=1`.
+//! Measures what two gateways cost on a short path, against the same frames over a direct
+//! connection: `cargo test --release gateway::tests::cost -- --ignored --nocapture
+//! --test-threads=1`.
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -62,8 +63,8 @@ fn round_trips((mut near, mut far): (Client, Client)) -> Vec<f64> {
     all
 }
 
-/// Bytes per second of large frames. As between processes, a window bounds what is on its way: without
-/// one the gateway drops what the receiver is too slow for.
+/// Bytes per second of large frames. A window bounds the frames under way, as between processes;
+/// otherwise the gateway drops frames when the receiver is too slow.
 fn rate((mut near, mut far): (Client, Client)) -> f64 {
     let received = Arc::new(AtomicUsize::new(0));
     let acknowledged = received.clone();

@@ -1,11 +1,11 @@
-//! A line that is cut and comes back: in a network namespace, which only root may make.
+//! A path that is cut and restored: in a network namespace, which only root may make.
 
 use super::*;
 
-/// In front of the second gateway, on the loopback interface of the namespace.
+/// The second gateway's address, on the loopback interface of the namespace.
 const FAR_ADDRESS: [u8; 4] = [10, 9, 9, 9];
 
-/// An interface request of the kernel's, with one of its values.
+/// An interface request of the kernel (struct ifreq), with one of its values.
 #[repr(C)]
 struct Request<T> {
     name: [u8; 16],
@@ -20,7 +20,7 @@ fn request<T>(socket: i32, what: libc::Ioctl, name: &str, value: T) -> bool {
     unsafe { libc::ioctl(socket, what, &raw mut request) == 0 }
 }
 
-/// The loopback interface of a namespace of this thread, with one more address.
+/// The loopback interface in this thread's network namespace, with a second address.
 struct Line(i32);
 
 impl Line {
@@ -63,7 +63,7 @@ impl Drop for Line {
 
 #[test]
 fn a_line_that_was_cut_is_used_again_and_senders_know() {
-    // Not in the thread that runs other tests.
+    // In a separate thread, because the namespace stays with it.
     let cut = || {
         let Some(line) = Line::new() else {
             // SAFETY: a system call without arguments.
@@ -91,8 +91,8 @@ fn a_line_that_was_cut_is_used_again_and_senders_know() {
             near.send(2, "B", b"as well");
             wait_until(|| number(&a, "no gateway for that site") > unreachable);
             line.mend();
-            // Told once that there is a way again, sender and receiver find out what is missing. (What
-            // was in the old connection may come or not.)
+            // Once they know that there is a route again, sender and receiver find out what is
+            // missing. (What was in the old connection may come or not.)
             while near.drop_reason() != Reason::PathBroke {}
             near.resume(2, "B", b"after it");
             while far.frame().1 != b"after it" {}

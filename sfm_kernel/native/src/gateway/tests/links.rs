@@ -1,4 +1,4 @@
-//! Who is let in, and what is passed on.
+//! Admission, and forwarding.
 
 use super::*;
 use crate::random::Random;
@@ -57,7 +57,7 @@ fn who_does_not_know_the_key_is_hung_up_on() {
     for nonsense in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0; 5000], &[0xff; 64]] {
         let mut stranger = Client::raw(&a, "A", 1, KEY);
         let _ = stranger.stream.write_all(nonsense);
-        // Of too short a word the gateway waits for the rest, not for long.
+        // If a frame is too short, the gateway waits for the rest, but not for long.
         assert_eq!(stranger.receive(), Received::End);
     }
     let mut large = Client::raw(&a, "A", 1, KEY);
@@ -132,7 +132,7 @@ fn strangers_are_bounded_and_members_come_in_nevertheless() {
     let mut connected_pair = Client::process(&a, "A", 2);
     one.send(2, "A", b"hello");
     assert_eq!(connected_pair.frame(), (1, b"hello".to_vec()));
-    wait_until(|| number(&a, "now") == 0); // they have said nothing
+    wait_until(|| number(&a, "now") == 0); // they have sent nothing
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn damaged_bytes_end_their_connection_and_nothing_else() {
         let end = [64, bytes.len() - from][chance.below(2)];
         chance.damage(&mut bytes[from..], end, 3);
         let kept = 1 + chance.below(bytes.len());
-        let _ = one.stream.write_all(&bytes[..kept]); // it may have hung up by then
+        let _ = one.stream.write_all(&bytes[..kept]); // the gateway may have hung up
     }
     let mut near = Client::process(&a, "A", 3);
     let mut far = Client::process(&b, "B", 4);

@@ -1,4 +1,4 @@
-//! Gateways between processes that are played by raw TCP connections.
+//! Tests of gateways; raw TCP connections play the processes.
 
 mod cost;
 mod cut;
@@ -20,7 +20,7 @@ use crate::net::frame::{site_number, Class, Header, Inner, Kind, HEADER, HOPS};
 use crate::net::seal::Secret;
 
 const KEY: &[u8] = b"the gateway key of a test";
-/// A test that waits longer for something has failed: it will never come.
+/// After this time a test fails: what it waits for will not come.
 const WATCHDOG: Duration = Duration::from_secs(60);
 
 pub fn options(site: &str) -> Options {
@@ -42,7 +42,7 @@ pub fn gateway(site: &str) -> Gateway {
     Gateway::start(options(site)).unwrap()
 }
 
-/// Two gateways that are connected; the second is of site B.
+/// Two connected gateways; the second is of site B.
 pub fn connected_pair(first: Options) -> (Gateway, Gateway) {
     let (a, b) = (Gateway::start(first).unwrap(), gateway("B"));
     introduce(&[(&a, "A"), (&b, "B")]);
@@ -50,7 +50,7 @@ pub fn connected_pair(first: Options) -> (Gateway, Gateway) {
     (a, b)
 }
 
-/// Tell each gateway of all.
+/// Give each gateway the list of all.
 pub fn introduce(gateways: &[(&Gateway, &str)]) {
     for (one, _) in gateways {
         let listed = gateways.iter().map(|(one, site)| Listed {
@@ -62,7 +62,7 @@ pub fn introduce(gateways: &[(&Gateway, &str)]) {
     }
 }
 
-/// Connections to other gateways.
+/// The number of connections to other gateways.
 pub fn connections_up(gateway: &Gateway) -> usize {
     gateway.status().matches("\"algorithm_asked\"").count()
 }
@@ -75,7 +75,7 @@ pub fn wait_until(condition: impl Fn() -> bool) {
     }
 }
 
-/// The number behind a name in a status.
+/// The number after a name in a status.
 pub fn number(gateway: &Gateway, name: &str) -> u64 {
     let status = gateway.status();
     let name = format!("\"{name}\":");
@@ -84,14 +84,14 @@ pub fn number(gateway: &Gateway, name: &str) -> u64 {
     status[at..at + end].parse().unwrap()
 }
 
-/// Someone who is connected to a gateway.
+/// A process or gateway that is connected to a gateway.
 pub struct Client {
     pub stream: TcpStream,
     pub codec: ControlCodec,
     counter: u64,
 }
 
-/// What a client is told, or sent.
+/// What a client receives.
 #[derive(Debug, PartialEq)]
 pub enum Received {
     Frame { sender: u128, hops: u8, body: Vec<u8> },
@@ -109,7 +109,7 @@ impl Client {
         Client { stream, codec: ControlCodec::new(key, uid, site_number(site)), counter: 0 }
     }
 
-    /// A process of `site`, which is welcome.
+    /// An admitted process of `site`.
     pub fn process(gateway: &Gateway, site: &str, uid: u128) -> Client {
         Client::member(gateway, site, uid, Role::Process)
     }
@@ -148,13 +148,13 @@ impl Client {
         self.stream.write_all(&frame).unwrap();
     }
 
-    /// Begin again, after something was dropped.
+    /// Begin again after a drop.
     pub fn resume(&mut self, to: u128, site: &str, body: &[u8]) {
         let frame = self.sealed(to, site, Class::Resume, body);
         self.stream.write_all(&frame).unwrap();
     }
 
-    /// What comes next.
+    /// Receive the next frame.
     pub fn receive(&mut self) -> Received {
         let mut bytes = vec![0; HEADER];
         match self.stream.read_exact(&mut bytes) {
@@ -177,7 +177,7 @@ impl Client {
         Received::Frame { sender: header.sender, hops: header.hops, body: body.to_vec() }
     }
 
-    /// The next frame of a process; what gateways say is passed over.
+    /// The next frame of a process; gateways' frames are skipped.
     pub fn frame(&mut self) -> (u128, Vec<u8>) {
         loop {
             match self.receive() {
@@ -188,7 +188,7 @@ impl Client {
         }
     }
 
-    /// Why what this client has sent last was dropped.
+    /// Why this client's last frame was dropped.
     pub fn drop_reason(&mut self) -> Reason {
         loop {
             match self.receive() {

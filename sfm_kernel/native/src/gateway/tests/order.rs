@@ -1,14 +1,14 @@
-//! Whose frames go first, and who is held up by whom.
+//! The order of frames, and which senders are held up.
 
 use std::os::fd::AsRawFd;
 
 use super::*;
 
 const BULK: usize = 50_000;
-/// Large frames: more than a process may have waiting here.
+/// Large frames: more than one process may have waiting at the gateway.
 const MANY: usize = 220;
 
-/// A gateway that another one is connected to, which does not read; with room for little.
+/// A gateway, and a connected one with a small receive buffer that does not read.
 fn bottleneck(scheduler: Scheduler) -> (Gateway, Client) {
     let a = Gateway::start(Options { scheduler, ..options("A") }).unwrap();
     let other = Client::member(&a, "B", 50, Role::Gateway(0));
@@ -22,8 +22,8 @@ fn bottleneck(scheduler: Scheduler) -> (Gateway, Client) {
     (a, other)
 }
 
-/// How many of many large frames come before a small one that was sent after they had filled all there
-/// is before the bottleneck.
+/// How many of many large frames come before a small one that is sent when the large ones fill
+/// everything before the bottleneck.
 fn before_the_small_one(scheduler: Scheduler) -> usize {
     let (a, mut other) = bottleneck(scheduler);
     let (mut bulk, mut small) = (Client::process(&a, "A", 1), Client::process(&a, "A", 2));
@@ -33,10 +33,10 @@ fn before_the_small_one(scheduler: Scheduler) -> usize {
         }
         bulk
     });
-    // More of its frames wait here than one process's may: it is not read any more.
+    // More of its frames wait than one process may have: the gateway has stopped reading it.
     wait_until(|| a.status().contains("\"held_up\":true"));
     small.send(9, "B", b"small");
-    // Others are.
+    // It still reads others.
     wait_until(|| a.status().contains("\"waiting_frames\":1,"));
     let mut before = 0;
     while other.frame().0 == 1 {
@@ -54,7 +54,8 @@ fn a_small_message_passes_large_ones_as_the_scheduler_says() {
     let fifo = before_the_small_one(Scheduler::Fifo);
     let in_turn = before_the_small_one(Scheduler::RoundRobin);
     let smallest = before_the_small_one(Scheduler::Smallest);
-    // In fifo it waits for as much as a process may have here; else for what is in the sockets.
+    // In fifo the small frame waits for as much as a process may have at the gateway; otherwise
+    // only for what is in the sockets.
     let held = super::super::HELD_OF_ONE.1 / BULK;
     assert!(fifo >= held, "{fifo}");
     assert!(in_turn < fifo - held / 2 && smallest < fifo - held / 2, "{in_turn} {smallest} {fifo}");
@@ -80,7 +81,7 @@ fn a_receiver_that_does_not_read_holds_up_nobody() {
     let mut awake = Client::process(&b, "B", 3);
     let mut near = Client::process(&a, "A", 1);
     let mut bodies = 0;
-    // Until its sender is told, the gateway keeps what it may keep for a process.
+    // The gateway keeps what it may keep for a process, then notifies the sender.
     while number(&b, "full") == 0 {
         near.send(2, "B", &[0; BULK]);
         bodies += 1;
@@ -89,13 +90,13 @@ fn a_receiver_that_does_not_read_holds_up_nobody() {
     near.send(3, "B", b"to one who reads");
     assert_eq!(awake.frame(), (1, b"to one who reads".to_vec()));
     assert_eq!(near.drop_reason(), Reason::Full);
-    // As soon as there is room again, its sender may go on.
+    // As soon as there is room again, the sender may resume.
     let reader = std::thread::spawn(move || {
         while stopped.frame().1 != b"again" {}
         stopped.frame().1
     });
     while near.drop_reason() != Reason::PathBroke {}
-    // Of what follows a loss nothing can be made.
+    // Messages that follow a loss are useless.
     let full = number(&b, "full");
     near.send(2, "B", b"too early");
     wait_until(|| number(&b, "path broke") == 1);

@@ -1,4 +1,4 @@
-//! Ways that are missing, break, come back, and replace each other.
+//! Routes that are missing, break, come back, and replace each other.
 
 use super::*;
 

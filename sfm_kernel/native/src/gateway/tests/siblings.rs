@@ -1,8 +1,9 @@
-//! Several gateways of one site, one of which lacks something; and who may end what.
+//! Several gateways of one site, one of which lacks a connection; and which connections a process
+//! may end.
 
 use super::*;
 
-/// Tell `one` of these.
+/// Give `one` this list of gateways.
 fn introduce_to(one: &Gateway, others: &[(&Gateway, &str)]) {
     let listed = others.iter().map(|(other, site)| Listed {
         uid: other.uid,
@@ -15,7 +16,7 @@ fn introduce_to(one: &Gateway, others: &[(&Gateway, &str)]) {
 #[test]
 fn what_a_gateway_has_no_way_for_goes_through_its_sibling() {
     let (a, sibling, b) = (gateway("A"), gateway("A"), gateway("B"));
-    // As if the first one were cut off from the wide area.
+    // As if the first gateway were cut off from the wide area.
     introduce_to(&a, &[(&sibling, "A")]);
     introduce_to(&sibling, &[(&a, "A"), (&b, "B")]);
     introduce_to(&b, &[(&sibling, "A")]);
@@ -27,7 +28,7 @@ fn what_a_gateway_has_no_way_for_goes_through_its_sibling() {
     near.send(2, "B", b"there");
     let received = Received::Frame { sender: 1, hops: HOPS - 3, body: b"there".to_vec() };
     assert_eq!(far.receive(), received);
-    // The receiver is connected to one of them only, and it comes to the other one.
+    // The receiver is connected to one gateway only, and the frame comes to the other one.
     far.send(1, "A", b"and back");
     assert_eq!(near.frame(), (2, b"and back".to_vec()));
 }
