@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_json() {
+    fn the_output_is_json() {
         let mut out = Json::default();
         out.object(None, |out| {
             out.string("a \"name\"", "line\n\\");

@@ -46,13 +46,13 @@ impl Restart {
 
 /// Round trips until `packets` packets have gone, with a window that doubles up to `limit`.
 fn round_trips(packets: u64, window: u64, limit: u64) -> u32 {
-    let (mut left, mut window, mut count) = (packets, window.max(1), 0);
-    while left > 0 && window < limit {
-        left = left.saturating_sub(window);
+    let (mut remaining, mut window, mut count) = (packets, window.max(1), 0);
+    while remaining > 0 && window < limit {
+        remaining = remaining.saturating_sub(window);
         window *= 2;
         count += 1;
     }
-    count + left.div_ceil(limit.max(1)).min(1 << 20) as u32
+    count + remaining.div_ceil(limit.max(1)).min(1 << 20) as u32
 }
 
 /// Seconds since 1970.
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_restart_costs_depends_on_what_followed() {
+    fn the_cost_of_a_restart_depends_on_the_data_that_follows() {
         let cost = |packets: u64| restart(packets * 1000).cost().as_millis();
         assert_eq!(cost(0), 0);
         assert_eq!(cost(10), 0, "the small window was enough");
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn timeouts_are_of_late_or_forgotten() {
+    fn timeouts_are_recent_or_forgotten() {
         let (mut history, begin) = (History::default(), Instant::now());
         let before = |history: &History| history.counted.unwrap()[1].1;
         history.count(3, begin);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silence_is_counted_where_the_window_falls_by_it() {
+    fn a_silence_is_counted_if_the_window_falls() {
         const SIZE: usize = 1 << 20;
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();

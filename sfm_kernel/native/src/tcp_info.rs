@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_tells_what_has_gone_over_it() {
+    fn the_kernel_counts_what_a_connection_carries() {
         const BYTES: u64 = 10_000;
         let (mut one, mut other) = pair();
         one.write_all(&[7; BYTES as usize]).unwrap();
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_older_kernel_does_not_have_is_missing() {
+    fn fields_that_an_older_kernel_lacks_are_missing() {
         let (one, _other) = pair();
         let mut info = TcpInfo::read(one.as_raw_fd()).unwrap();
         info.length = 104; // Linux 3.10

@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn delays_are_told_by_powers_of_two() {
+    fn delays_are_rounded_to_powers_of_two() {
         let mut delays = Delays::default();
         for micros in [3, 3, 3, 100] {
             delays.add(Duration::from_micros(micros));

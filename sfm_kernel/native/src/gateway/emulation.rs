@@ -12,7 +12,8 @@ use super::engine::Engine;
 use super::flow::Frame;
 use super::poll::Id;
 
-pub const CANNOT_SHOW: &str = "the path between sites is played inside the gateway: its delay and \
+pub const CANNOT_SHOW: &str =
+    "the path between sites is emulated inside the gateway: its delay and \
     rate are real, but TCP does not see it, so that idle restarts, repair of losses and congestion \
     control cannot be seen here";
 
@@ -72,16 +73,17 @@ impl Engine {
         let Some(mut path) = self.emulation.take() else { return false };
         let now = Instant::now();
         let mut wrote = false;
-        let waits = |one: &super::connection::Connection| {
-            one.wide.as_ref().is_some_and(|wide| !wide.sibling && !wide.schedule.is_empty())
+        let waits = |connection: &super::connection::Connection| {
+            connection.wide.as_ref().is_some_and(|wide| !wide.sibling && !wide.schedule.is_empty())
         };
         let mut waiting = self.connections.ids(waits);
         while path.accepts(now) && !waiting.is_empty() {
             path.turn += 1;
             let index = path.turn % waiting.len();
             let id = waiting[index];
-            let one = self.connections.get_mut(id).and_then(|one| one.wide.as_mut());
-            match one.and_then(|wide| wide.schedule.pop(&self.weights)) {
+            let connection =
+                self.connections.get_mut(id).and_then(|connection| connection.wide.as_mut());
+            match connection.and_then(|wide| wide.schedule.pop(&self.weights)) {
                 Some(frame) => {
                     self.release(frame.from, frame.size());
                     path.put(id, frame, now);
@@ -90,15 +92,15 @@ impl Engine {
             }
         }
         while let Some((id, frame)) = path.next(now) {
-            if let Some(one) = self.connections.get_mut(id) {
-                one.queue(frame);
+            if let Some(connection) = self.connections.get_mut(id) {
+                connection.queue(frame);
                 self.write_later(id);
                 wrote = true;
             }
         }
-        let line = (!waiting.is_empty()).then_some(path.free_at);
-        let out = path.in_flight.front().map(|(due, ..)| *due);
-        let next = [line, out].into_iter().flatten().min();
+        let entry = (!waiting.is_empty()).then_some(path.free_at);
+        let exit = path.in_flight.front().map(|(due, ..)| *due);
+        let next = [entry, exit].into_iter().flatten().min();
         self.poll.set_clock(next.map(|at| at.saturating_duration_since(now)));
         self.emulation = Some(path);
         wrote
@@ -118,18 +120,18 @@ mod tests {
         let start = Instant::now();
         let mut sent = Duration::ZERO;
         for sender in 0..3 {
-            let mut one = frame(sender, 9, Class::Bulk, 9_896, 0); // 10 kB with all headers
-            one.arrived_at = start;
+            let mut frame = frame(sender, 9, Class::Bulk, 9_896, 0); // 10 kB with all headers
+            frame.arrived_at = start;
             sent += Duration::from_millis(10);
             assert!(path.accepts(start + sent));
-            path.put(Id::NONE, one, start + sent);
+            path.put(Id::NONE, frame, start + sent);
         }
         assert!(path.next(start + delay).is_none());
         for sender in 0..3 {
             let due = start + Duration::from_millis(10) * (sender + 1) + delay;
             assert!(path.next(due - Duration::from_millis(1)).is_none());
-            let (_, out) = path.next(due + Duration::from_millis(1)).unwrap();
-            assert_eq!(out.header.sender, u128::from(sender));
+            let (_, exit) = path.next(due + Duration::from_millis(1)).unwrap();
+            assert_eq!(exit.header.sender, u128::from(sender));
         }
         assert_eq!((path.late.count, path.bytes), (3, 0));
     }

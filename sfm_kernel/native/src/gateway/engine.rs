@@ -49,11 +49,11 @@ impl Table {
     }
 
     pub fn get(&self, id: Id) -> Option<&Connection> {
-        self.entries.get(id.index())?.1.as_deref().filter(|one| one.id == id)
+        self.entries.get(id.index())?.1.as_deref().filter(|connection| connection.id == id)
     }
 
     pub fn get_mut(&mut self, id: Id) -> Option<&mut Connection> {
-        self.entries.get_mut(id.index())?.1.as_deref_mut().filter(|one| one.id == id)
+        self.entries.get_mut(id.index())?.1.as_deref_mut().filter(|connection| connection.id == id)
     }
 
     pub fn remove(&mut self, id: Id) -> Option<Box<Connection>> {
@@ -66,12 +66,15 @@ impl Table {
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Connection> {
-        self.entries.iter().filter_map(|(_, one)| one.as_deref())
+        self.entries.iter().filter_map(|(_, connection)| connection.as_deref())
     }
 
     /// The ids of the connections that `filter` accepts.
     pub fn ids(&self, filter: impl Fn(&Connection) -> bool) -> Vec<Id> {
-        self.iter().filter(|one| filter(one)).map(|one| one.id).collect()
+        self.iter()
+            .filter(|connection| filter(connection))
+            .map(|connection| connection.id)
+            .collect()
     }
 }
 
@@ -180,15 +183,15 @@ impl Engine {
             Id::ALARM => self.run_commands(),
             Id::CLOCK => {} // `write_all` moves the emulated path
             id => {
-                let Some(one) = self.connections.get_mut(id) else { return };
+                let Some(connection) = self.connections.get_mut(id) else { return };
                 if let (Remote::Dialed { .. }, Ok(Some(error))) =
-                    (one.remote, one.stream.take_error())
+                    (connection.remote, connection.stream.take_error())
                 {
                     return self.end(id, &error.to_string());
                 }
-                one.readable |= event.readable;
-                if event.writable && !one.writable {
-                    one.writable = true;
+                connection.readable |= event.readable;
+                if event.writable && !connection.writable {
+                    connection.writable = true;
                     self.to_write.push(id);
                 }
                 if event.readable {
@@ -213,7 +216,7 @@ impl Engine {
 
     fn tick(&mut self, now: Instant) {
         for id in self.strangers.take_late(now) {
-            self.end(id, "said nothing");
+            self.end(id, "it sent nothing");
         }
         self.check_peers(now);
         for (pair, reason) in self.flows.owed(now) {
@@ -224,8 +227,11 @@ impl Engine {
 
     /// A gateway does not read the questions of a paused process: beats show that it is alive.
     fn beat_to_paused(&mut self) {
-        for id in self.connections.ids(|one| one.paused && one.waiting() == 0) {
-            if let Some(Remote::Process(uid)) = self.connections.get(id).map(|one| one.remote) {
+        for id in self.connections.ids(|connection| connection.paused && connection.waiting() == 0)
+        {
+            if let Some(Remote::Process(uid)) =
+                self.connections.get(id).map(|connection| connection.remote)
+            {
                 let beat = self.codec.seal(Kind::Beat, uid, self.codec.site, 0, b"");
                 self.send_control(id, beat);
             }
@@ -286,9 +292,9 @@ impl Engine {
     }
 
     pub fn read_later(&mut self, id: Id) {
-        let Some(one) = self.connections.get_mut(id) else { return };
-        if one.readable && !one.paused && !one.in_turn {
-            one.in_turn = true;
+        let Some(connection) = self.connections.get_mut(id) else { return };
+        if connection.readable && !connection.paused && !connection.in_turn {
+            connection.in_turn = true;
             self.to_read.push_back(id);
         }
     }
@@ -299,13 +305,13 @@ impl Engine {
         let mut frames = std::mem::take(&mut self.frames);
         for _ in 0..self.to_read.len() {
             let Some(id) = self.to_read.pop_front() else { break };
-            let Some(one) = self.connections.get_mut(id) else { continue };
-            one.in_turn = false;
-            if one.paused {
+            let Some(connection) = self.connections.get_mut(id) else { continue };
+            connection.in_turn = false;
+            if connection.paused {
                 continue;
             }
-            let outcome = one.read(&mut buffer, &mut frames);
-            if let (Some(wide), false) = (&mut one.wide, frames.is_empty()) {
+            let outcome = connection.read(&mut buffer, &mut frames);
+            if let (Some(wide), false) = (&mut connection.wide, frames.is_empty()) {
                 wide.received_at = frames[0].arrived_at;
             }
             for frame in frames.drain(..) {
@@ -337,38 +343,38 @@ impl Engine {
         let emulates = self.emulation.is_some();
         let mut freed = Vec::new();
         let mut outcome = Outcome::Open;
-        let Some(one) = self.connections.get_mut(id) else { return };
+        let Some(connection) = self.connections.get_mut(id) else { return };
         while outcome == Outcome::Open {
-            while one.writable && one.waiting() < BATCH {
-                let direct = one.wide.as_mut().filter(|wide| wide.sibling || !emulates);
+            while connection.writable && connection.waiting() < BATCH {
+                let direct = connection.wide.as_mut().filter(|wide| wide.sibling || !emulates);
                 let Some(frame) = direct.and_then(|wide| wide.schedule.pop(&self.weights)) else {
                     break;
                 };
                 freed.push((frame.from, frame.size()));
-                one.queue(frame);
+                connection.queue(frame);
             }
-            if !one.writable || one.waiting() == 0 {
+            if !connection.writable || connection.waiting() == 0 {
                 break;
             }
             let delays = &mut self.delays;
-            outcome = match one.wide.take() {
-                None => one.write(delays),
+            outcome = match connection.wide.take() {
+                None => connection.write(delays),
                 Some(mut wide) => {
-                    let fd = one.stream.as_raw_fd();
-                    let waited = one.waiting();
+                    let fd = connection.stream.as_raw_fd();
+                    let waited = connection.waiting();
                     let silence = wide.wrote.elapsed();
-                    let outcome = wide.history.watch(fd, silence, || one.write(delays));
-                    wide.history.wrote((waited - one.waiting()) as u64);
+                    let outcome = wide.history.watch(fd, silence, || connection.write(delays));
+                    wide.history.wrote((waited - connection.waiting()) as u64);
                     wide.wrote = Instant::now();
-                    one.wide = Some(wide);
+                    connection.wide = Some(wide);
                     outcome
                 }
             };
         }
-        let has_room = one.overflowed && one.waiting() < FOR_PROCESS / 2;
-        let remote = one.remote;
+        let has_room = connection.overflowed && connection.waiting() < FOR_PROCESS / 2;
+        let remote = connection.remote;
         if has_room {
-            one.overflowed = false;
+            connection.overflowed = false;
         }
         for (from, bytes) in freed {
             self.release(from, bytes);
@@ -383,11 +389,11 @@ impl Engine {
     /// `bytes` of a connection's frames no longer wait.
     pub fn release(&mut self, from: Id, bytes: usize) {
         let limit = self.may_hold();
-        let Some(one) = self.connections.get_mut(from) else { return };
-        one.held = one.held.saturating_sub(bytes);
+        let Some(connection) = self.connections.get_mut(from) else { return };
+        connection.held = connection.held.saturating_sub(bytes);
         // Read again as soon as there is room: its acknowledgements wait among its messages.
-        if one.paused && one.held + FRAME <= limit {
-            one.paused = false;
+        if connection.paused && connection.held + FRAME <= limit {
+            connection.paused = false;
             self.read_later(from);
         }
     }

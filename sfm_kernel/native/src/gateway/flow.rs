@@ -136,7 +136,7 @@ impl Flows {
         let Some(flow) = self.0.get_mut(&pair) else { return false };
         let is_new = flow.broken.replace(reason) != Some(reason);
         let every = if is_new { NOTIFY_EVERY } else { REPEAT_EVERY };
-        if flow.notified_at.is_some_and(|told| now < told + every) {
+        if flow.notified_at.is_some_and(|last| now < last + every) {
             if is_new {
                 flow.owed = Some(reason);
             }
@@ -149,7 +149,7 @@ impl Flows {
     /// The notices that are due now.
     pub fn owed(&mut self, now: Instant) -> Vec<(Pair, Reason)> {
         let due = |(pair, flow): (&Pair, &mut Flow)| {
-            let is_due = flow.notified_at.is_none_or(|told| now >= told + NOTIFY_EVERY);
+            let is_due = flow.notified_at.is_none_or(|last| now >= last + NOTIFY_EVERY);
             let reason = flow.owed.take_if(|_| is_due)?;
             flow.notified_at = Some(now);
             Some((*pair, reason))
@@ -228,7 +228,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_sender_is_told_now_and_the_last_word_later() {
+    fn a_sender_is_notified_now_and_of_the_latest_reason_later() {
         let mut flows = Flows::default();
         let one = frame(1, 2, Class::Bulk, 10, 0);
         let (pair, start) = (one.pair(), one.arrived_at);
@@ -269,7 +269,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn who_has_lost_something_is_remembered_until_there_is_a_way() {
+    fn a_flow_with_a_loss_is_remembered_until_there_is_a_route() {
         let mut flows = Flows::default();
         for receiver in [2, 3] {
             flows.record(&frame(1, receiver, Class::Bulk, 10, 0)).unwrap();
@@ -287,7 +287,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_flow_keeps_its_way_while_something_may_be_on_it() {
+    fn a_flow_keeps_its_connection_while_something_may_be_under_way() {
         let mut flows = Flows::default();
         let mut one = frame(1, 2, Class::Bulk, 10, 0);
         let connection = Id::new(3, 4);

@@ -93,8 +93,8 @@ pub fn choose(socket: &impl AsRawFd, options: &Options) -> Result<Choice, Refuse
         tcp_info::set_congestion(fd, name).map_err(|error| {
             let (available, allowed) = offered();
             Refused(format!(
-                "the kernel refuses the congestion control {name:?} ({error}). It has: {available}. Who \
-                 is not root may choose: {allowed}"
+                "the kernel refuses the congestion control {name:?} ({error}). It has: {available}. \
+                 Users other than root may choose: {allowed}"
             ))
         })?;
         // Accepted connections, processes' ones too, would inherit it from the listening socket.

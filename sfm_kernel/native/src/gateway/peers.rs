@@ -73,15 +73,15 @@ impl Engine {
         for peer in self.peers.values_mut() {
             peer.listed = false;
         }
-        for one in listed {
-            if one.uid == self.codec.uid {
+        for gateway in listed {
+            if gateway.uid == self.codec.uid {
                 continue;
             }
-            let site = site_number(&one.site);
-            let peer = self.peers.entry(one.uid).or_insert_with(|| Peer::new(site));
-            let address = Some(one.address);
+            let site = site_number(&gateway.site);
+            let peer = self.peers.entry(gateway.uid).or_insert_with(|| Peer::new(site));
+            let address = Some(gateway.address);
             (peer.site_name, peer.site, peer.address, peer.listed) =
-                (one.site, site, address, true);
+                (gateway.site, site, address, true);
             let count = if site == self.codec.site { 1 } else { self.choice.connections };
             peer.slot(usize::from(count) - 1);
         }
@@ -101,11 +101,12 @@ impl Engine {
         let mut due = Vec::new();
         for (&uid, peer) in &mut self.peers {
             // The directory may have lost it for the same reason as this gateway.
-            let wanted = peer.listed || peer.slots.iter().any(|slot| slot.up.is_some());
-            let Some(address) = peer.address.filter(|_| wanted) else { continue };
+            let is_known = peer.listed || peer.slots.iter().any(|slot| slot.up.is_some());
+            let Some(address) = peer.address.filter(|_| is_known) else { continue };
             for (nth, slot) in peer.slots.iter_mut().enumerate() {
                 let silent = slot.up.is_some_and(|up| {
-                    let wide = self.connections.get(up).and_then(|one| one.wide.as_ref());
+                    let wide =
+                        self.connections.get(up).and_then(|connection| connection.wide.as_ref());
                     wide.is_some_and(|wide| wide.silent)
                 });
                 let may_dial = self.codec.uid < uid || now >= slot.down + DIAL_ANYWAY_AFTER;
@@ -128,8 +129,8 @@ impl Engine {
         let number = self.codec.next_counter();
         let wide = self.wide(&stream, true, site);
         let id = self.add_connection(stream, *address, Remote::Dialed { uid, slot, number });
-        let Some(one) = self.connections.get_mut(id) else { return };
-        one.wide = Some(wide);
+        let Some(connection) = self.connections.get_mut(id) else { return };
+        connection.wide = Some(wide);
         let hello = self.codec.hello(Role::Gateway(slot as u8), uid, site, number);
         self.send_control(id, hello);
         if let Some(peer) = self.peers.get_mut(&uid) {
@@ -154,9 +155,9 @@ impl Engine {
         let (Some(rate), Some(peer)) = (self.options.pacing, self.peers.get(&uid)) else { return };
         let each = (rate / peer.slots.len() as u64).max(1);
         for id in peer.slots.iter().filter_map(|slot| slot.up) {
-            let Some(one) = self.connections.get_mut(id) else { continue };
-            if let Some(wide) = one.wide.as_mut().filter(|wide| !wide.sibling) {
-                wide.given.pacing = sockets::pace(&one.stream, each);
+            let Some(connection) = self.connections.get_mut(id) else { continue };
+            if let Some(wide) = connection.wide.as_mut().filter(|wide| !wide.sibling) {
+                wide.given.pacing = sockets::pace(&connection.stream, each);
             }
         }
     }
@@ -172,22 +173,26 @@ impl Engine {
     pub fn admit_gateway(&mut self, id: Id, header: &Header, nth: usize, welcome: ControlFrame) {
         let (uid, site) = (header.sender, header.from_site);
         if uid == self.codec.uid || nth >= usize::from(MOST_CONNECTIONS) {
-            return self.end(id, "it is our own");
+            return self.end(id, "it is this gateway's own connection");
         }
         let slot = self.peers.entry(uid).or_insert_with(|| Peer::new(site)).slot(nth);
         // If both gateways have dialed at once, both keep the connection of the smaller uid: the
         // one that is established on its side, or about to be.
-        let young = |one: &&Connection| one.since.elapsed() < DIAL_ANYWAY_AFTER;
-        let dialed = |one: &Connection| {
-            one.wide.as_ref().is_some_and(|wide| wide.dialed && !wide.silent && one.writable)
+        let young = |connection: &&Connection| connection.since.elapsed() < DIAL_ANYWAY_AFTER;
+        let dialed = |connection: &Connection| {
+            connection
+                .wide
+                .as_ref()
+                .is_some_and(|wide| wide.dialed && !wide.silent && connection.writable)
         };
-        let own = slot.up.iter().chain(&slot.dialing);
-        let mut own = own.filter_map(|&one| self.connections.get(one)).filter(young);
-        if self.codec.uid < uid && own.any(dialed) {
-            return self.end(id, "there is one already");
+        let ours = slot.up.iter().chain(&slot.dialing);
+        let mut ours =
+            ours.filter_map(|&connection| self.connections.get(connection)).filter(young);
+        if self.codec.uid < uid && ours.any(dialed) {
+            return self.end(id, "there is another connection already");
         }
-        let Some(one) = self.connections.get(id) else { return };
-        let wide = self.wide(&one.stream, false, site);
+        let Some(connection) = self.connections.get(id) else { return };
+        let wide = self.wide(&connection.stream, false, site);
         self.connections.get_mut(id).expect("as before").wide = Some(wide);
         self.send_control(id, welcome);
         self.establish(id, uid, nth);
@@ -211,17 +216,17 @@ impl Engine {
             {
                 self.establish(id, remote.0, remote.1);
             }
-            _ => self.end(id, "what it answers is no welcome to us"),
+            _ => self.end(id, "its answer is not a welcome to this gateway"),
         }
     }
 
     /// Use this connection as number `nth` of this pair.
     fn establish(&mut self, id: Id, uid: u128, nth: usize) {
-        let Some(one) = self.connections.get_mut(id) else { return };
-        one.remote = Remote::Gateway { uid, slot: nth };
-        one.since = Instant::now();
-        let Some(wide) = one.wide.as_mut() else { return };
-        wide.begin(&one.stream, self.options.mptcp);
+        let Some(connection) = self.connections.get_mut(id) else { return };
+        connection.remote = Remote::Gateway { uid, slot: nth };
+        connection.since = Instant::now();
+        let Some(wide) = connection.wide.as_mut() else { return };
+        wide.begin(&connection.stream, self.options.mptcp);
         let Some(peer) = self.peers.get_mut(&uid) else { return };
         peer.trouble = None;
         let site = peer.site;
@@ -229,7 +234,7 @@ impl Engine {
         let before = slot.up.replace(id);
         let others = std::mem::take(&mut slot.dialing);
         for other in others.into_iter().chain(before).filter(|&other| other != id) {
-            self.end(other, "another one stands in its place");
+            self.end(other, "another connection has replaced it");
         }
         self.share_pacing(uid);
         self.resume_site(site);
@@ -238,24 +243,24 @@ impl Engine {
 
     /// Dial, beat, and check which connections are silent. Called at each tick.
     pub fn check_peers(&mut self, now: Instant) {
-        for id in self.connections.ids(|one| one.wide.is_some()) {
-            let Some(one) = self.connections.get_mut(id) else { continue };
-            let Some(wide) = one.wide.as_mut() else { continue };
-            let Remote::Gateway { uid, .. } = one.remote else {
-                if now >= one.since + DIAL_LIMIT {
+        for id in self.connections.ids(|connection| connection.wide.is_some()) {
+            let Some(connection) = self.connections.get_mut(id) else { continue };
+            let Some(wide) = connection.wide.as_mut() else { continue };
+            let Remote::Gateway { uid, .. } = connection.remote else {
+                if now >= connection.since + DIAL_LIMIT {
                     self.end(id, "nobody has answered");
                 }
                 continue;
             };
-            let (changed, beats) = (wide.check(&one.stream, now), wide.beat_is_due(now));
-            let (silent, quiet) = (wide.silent, one.waiting() == 0);
+            let (changed, beat) = (wide.check(&connection.stream, now), wide.beat_is_due(now));
+            let (silent, quiet) = (wide.silent, connection.waiting() == 0);
             let site = self.peers.get(&uid).map_or(0, |peer| peer.site);
             if changed && silent {
                 self.fall_silent(id, now);
             } else if changed {
                 self.resume_site(site);
             }
-            if beats && quiet {
+            if beat && quiet {
                 let beat = self.codec.seal(Kind::Beat, uid, site, 0, b"");
                 self.send_control(id, beat);
             }
@@ -266,7 +271,7 @@ impl Engine {
 
     /// Nothing arrives through this connection: drop what waits for it.
     fn fall_silent(&mut self, id: Id, now: Instant) {
-        let wide = self.connections.get_mut(id).and_then(|one| one.wide.as_mut());
+        let wide = self.connections.get_mut(id).and_then(|connection| connection.wide.as_mut());
         let frames = wide.map(|wide| wide.schedule.drain()).unwrap_or_default();
         self.report_lost(id, frames, now);
     }
@@ -285,10 +290,10 @@ impl Engine {
 
     /// End a connection, for whatever reason.
     pub fn end(&mut self, id: Id, why: &str) {
-        let Some(mut one) = self.connections.remove(id) else { return };
+        let Some(mut connection) = self.connections.remove(id) else { return };
         let now = Instant::now();
-        let unsent = one.take_unsent().iter().filter(|frame| frame.from != Id::NONE).count();
-        match one.remote {
+        let unsent = connection.take_unsent().iter().filter(|frame| frame.from != Id::NONE).count();
+        match connection.remote {
             Remote::Stranger => self.strangers.remove(id),
             Remote::Process(uid) => {
                 let is_last = self.processes.get(&uid) == Some(&id);
@@ -301,7 +306,7 @@ impl Engine {
                 self.counts.drop(reason, unsent);
             }
             Remote::Gateway { uid, slot } => {
-                let mut wide = one.wide.take().expect("every gateway's connection has one");
+                let mut wide = connection.wide.take().expect("every gateway's connection has one");
                 let frames = wide.schedule.drain();
                 self.counts.drop(Reason::PathBroke, unsent);
                 let Some(peer) = self.peers.get_mut(&uid) else { return };

@@ -37,8 +37,8 @@ impl Counts {
 impl Engine {
     /// Act on a frame that came on the connection `from`.
     pub fn receive(&mut self, from: Id, frame: Frame) {
-        let Some(one) = self.connections.get(from) else { return };
-        match one.remote {
+        let Some(connection) = self.connections.get(from) else { return };
+        match connection.remote {
             Remote::Stranger => self.admit(from, frame),
             Remote::Dialed { uid, slot, number } => {
                 self.receive_welcome(from, (uid, slot), number, frame);
@@ -71,7 +71,7 @@ impl Engine {
             }
             Kind::Bye => {
                 let its = Remote::Process(header.sender);
-                if self.connections.get(from).is_some_and(|one| one.remote == its) {
+                if self.connections.get(from).is_some_and(|connection| connection.remote == its) {
                     self.end(from, "it left");
                 }
             }
@@ -86,11 +86,11 @@ impl Engine {
 
     /// Send a control frame of this gateway next, unscheduled.
     pub fn send_control(&mut self, to: Id, frame: ControlFrame) {
-        if let Some(one) = self.connections.get_mut(to) {
-            if one.waiting() > 2 * FOR_PROCESS {
-                return self.end(to, "it has us say much, and reads nothing");
+        if let Some(connection) = self.connections.get_mut(to) {
+            if connection.waiting() > 2 * FOR_PROCESS {
+                return self.end(to, "it asks for many answers and reads none");
             }
-            one.queue(Frame::new(frame.header, frame.bytes, Id::NONE, Instant::now()));
+            connection.queue(Frame::new(frame.header, frame.bytes, Id::NONE, Instant::now()));
             self.write_later(to);
         }
     }
@@ -104,16 +104,17 @@ impl Engine {
         }
         let opened = self.codec.open(&header, &mut frame.bytes);
         let Some((inner, role)) =
-            opened.and_then(|(one, body)| Some((one, parse_hello(&one, body)?)))
+            opened.and_then(|(inner, body)| Some((inner, parse_hello(&inner, body)?)))
         else {
             self.counts.foreign += 1;
-            let address = self.connections.get(id).map(|one| one.address.ip().to_string());
+            let address =
+                self.connections.get(id).map(|connection| connection.address.ip().to_string());
             self.counts.last_foreign = address;
             return self.end(id, "its Hello is not sealed with this world's gateway key");
         };
         if !self.counters.is_new(header.sender, header.counter) {
             self.counts.replayed += 1;
-            return self.end(id, "its Hello was said before");
+            return self.end(id, "its Hello is a replay");
         }
         self.strangers.remove(id);
         let welcome = self.welcome(&frame, inner.number);
@@ -128,13 +129,13 @@ impl Engine {
                 self.end(id, "it is of another site");
             }
             Role::Process => {
-                let Some(one) = self.connections.get_mut(id) else { return };
-                one.remote = Remote::Process(header.sender);
-                sockets::prepare_process(&one.stream);
+                let Some(connection) = self.connections.get_mut(id) else { return };
+                connection.remote = Remote::Process(header.sender);
+                sockets::prepare_process(&connection.stream);
                 let before = self.processes.insert(header.sender, id);
                 self.send_control(id, welcome);
                 if let Some(before) = before {
-                    self.end(before, "its process has made another one");
+                    self.end(before, "its process has made another connection");
                 }
                 self.resume_to(header.sender);
             }
@@ -175,17 +176,19 @@ impl Engine {
     }
 
     fn deliver(&mut self, to: Id, frame: Frame) {
-        let Some(one) = self.connections.get_mut(to) else { return };
-        if one.waiting() + frame.size() > FOR_PROCESS {
-            one.overflowed = true;
+        let Some(connection) = self.connections.get_mut(to) else { return };
+        if connection.waiting() + frame.size() > FOR_PROCESS {
+            connection.overflowed = true;
             return self.drop_frame(frame.pair(), Reason::Full);
         }
         self.counts.forwarded.add(frame.size());
-        if let Some(wide) = self.connections.get_mut(frame.from).and_then(|one| one.wide.as_mut()) {
+        if let Some(wide) =
+            self.connections.get_mut(frame.from).and_then(|connection| connection.wide.as_mut())
+        {
             wide.used = frame.arrived_at;
         }
-        if let Some(one) = self.connections.get_mut(to) {
-            one.queue(frame);
+        if let Some(connection) = self.connections.get_mut(to) {
+            connection.queue(frame);
         }
         self.write_later(to);
     }
@@ -194,9 +197,11 @@ impl Engine {
     fn schedule(&mut self, to: Id, frame: Frame) {
         let (from, bytes, arrived_at) = (frame.from, frame.size(), frame.arrived_at);
         let limit = self.may_hold();
-        let of_process = |one: &Connection| matches!(one.remote, Remote::Process(_));
+        let of_process = |connection: &Connection| matches!(connection.remote, Remote::Process(_));
         let held_up = self.connections.get(from).is_some_and(of_process);
-        let Some(wide) = self.connections.get_mut(to).and_then(|one| one.wide.as_mut()) else {
+        let Some(wide) =
+            self.connections.get_mut(to).and_then(|connection| connection.wide.as_mut())
+        else {
             return;
         };
         if !held_up && wide.schedule.bytes() + bytes > HELD + FOR_GATEWAY {
@@ -206,17 +211,17 @@ impl Engine {
         wide.used = arrived_at;
         wide.schedule.push(frame, &self.weights);
         self.write_later(to);
-        if let Some(one) = self.connections.get_mut(from) {
-            one.held += bytes;
+        if let Some(connection) = self.connections.get_mut(from) {
+            connection.held += bytes;
             // TCP holds up this sender only.
-            one.paused = held_up && one.held > limit;
+            connection.paused = held_up && connection.held > limit;
         }
     }
 
     /// Remove the messages of a flow that wait for another gateway: its sender sends them again.
     fn withdraw(&mut self, to: Option<Id>, pair: Pair) {
-        let one = to.and_then(|to| self.connections.get_mut(to));
-        let Some(wide) = one.and_then(|one| one.wide.as_mut()) else { return };
+        let connection = to.and_then(|to| self.connections.get_mut(to));
+        let Some(wide) = connection.and_then(|connection| connection.wide.as_mut()) else { return };
         for frame in wide.schedule.withdraw(pair, &self.weights) {
             self.release(frame.from, frame.size());
         }
@@ -229,13 +234,13 @@ impl Engine {
 
     /// Whether frames arrive over this connection to another gateway, as far as is known.
     fn is_established(&self, id: Id) -> bool {
-        let Some(one) = self.connections.get(id) else { return false };
-        let is_gateway = matches!(one.remote, Remote::Gateway { .. });
-        is_gateway && one.wide.as_ref().is_some_and(|wide| !wide.silent)
+        let Some(connection) = self.connections.get(id) else { return false };
+        let is_gateway = matches!(connection.remote, Remote::Gateway { .. });
+        is_gateway && connection.wide.as_ref().is_some_and(|wide| !wide.silent)
     }
 
     fn is_sibling(&self, id: Id) -> bool {
-        let wide = self.connections.get(id).and_then(|one| one.wide.as_ref());
+        let wide = self.connections.get(id).and_then(|connection| connection.wide.as_ref());
         wide.is_some_and(|wide| wide.sibling)
     }
 
@@ -345,8 +350,9 @@ mod tests {
         let mut moved = 0;
         for sender in 0..1000 {
             let pair = Pair { sender, receiver: 1 << 100 };
-            let best =
-                |choices: &[u128]| *choices.iter().max_by_key(|&&one| mixed(pair, one)).unwrap();
+            let best = |choices: &[u128]| {
+                *choices.iter().max_by_key(|&&choice| mixed(pair, choice)).unwrap()
+            };
             let of_four = best(&[0, 1, 2, 3]);
             chosen[of_four as usize] += 1;
             moved += usize::from(of_four != 3 && best(&[0, 1, 2]) != of_four);

@@ -212,8 +212,8 @@ impl Schedule {
         let (arrival, frame) = flow.frames.front().expect("only flows with frames are kept");
         let key = match self.scheduler {
             Scheduler::Smallest => {
-                let left = u64::from(frame.header.ahead) + u64::from(frame.header.length);
-                let weighed = left as f64 / weight(weights, pair.sender);
+                let bytes_left = u64::from(frame.header.ahead) + u64::from(frame.header.length);
+                let weighed = bytes_left as f64 / weight(weights, pair.sender);
                 let class = frame.header.class;
                 (
                     if class.is_message() { Class::Message } else { Class::Control },

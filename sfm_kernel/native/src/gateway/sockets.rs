@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_for_can_be_read_back() {
+    fn requested_options_can_be_read_back() {
         let listener = listen(&"127.0.0.1:0".parse().unwrap(), false, 5).unwrap();
         let stream = connect(&listener.local_addr().unwrap(), false).unwrap();
         prepare(&stream);

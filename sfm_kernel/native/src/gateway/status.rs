@@ -67,12 +67,13 @@ impl Engine {
             out.delays("delay", &self.delays);
             self.write_counts(out);
             out.list("processes", |out| {
-                let of_process = |one: &&Connection| matches!(one.remote, Remote::Process(_));
+                let of_process =
+                    |connection: &&Connection| matches!(connection.remote, Remote::Process(_));
                 let mut all: Vec<_> = self.connections.iter().filter(of_process).collect();
-                all.sort_by_key(|one| std::cmp::Reverse(one.held));
-                for one in all.into_iter().take(MAX_LISTED) {
-                    if let Remote::Process(uid) = one.remote {
-                        out.object(None, |out| write_process(one, uid, out));
+                all.sort_by_key(|connection| std::cmp::Reverse(connection.held));
+                for connection in all.into_iter().take(MAX_LISTED) {
+                    if let Remote::Process(uid) = connection.remote {
+                        out.object(None, |out| write_process(connection, uid, out));
                     }
                 }
             });
@@ -113,16 +114,18 @@ impl Engine {
     fn write_peer(&self, uid: u128, peer: &Peer, now: Instant, out: &mut Json) {
         out.string("uid", &hexadecimal(uid));
         out.string("site", &peer.site_name);
-        out.maybe("address", peer.address.map(|one| format!("\"tcp://{one}\"")));
+        out.maybe("address", peer.address.map(|address| format!("\"tcp://{address}\"")));
         out.raw("listed", peer.listed);
         let trouble = peer.trouble.as_ref();
         out.maybe("unreachable_s", trouble.map(|(_, since)| (now - *since).as_secs_f64()));
         out.string("trouble", trouble.map_or("", |(why, _)| why));
         out.list("connections", |out| {
             for (nth, slot) in peer.slots.iter().enumerate() {
-                let one = slot.up.and_then(|up| self.connections.get(up));
-                if let Some((one, wide)) = one.and_then(|one| Some((one, one.wide.as_ref()?))) {
-                    out.object(None, |out| write_wide(nth, one, wide, now, out));
+                let connection = slot.up.and_then(|up| self.connections.get(up));
+                if let Some((connection, wide)) =
+                    connection.and_then(|connection| Some((connection, connection.wide.as_ref()?)))
+                {
+                    out.object(None, |out| write_wide(nth, connection, wide, now, out));
                 }
             }
         });
@@ -131,7 +134,7 @@ impl Engine {
     /// Flows that wait or were used recently; those with most bytes waiting first.
     fn write_flows(&self, now: Instant, out: &mut Json) {
         let mut waiting = BTreeMap::new();
-        for wide in self.connections.iter().filter_map(|one| one.wide.as_ref()) {
+        for wide in self.connections.iter().filter_map(|connection| connection.wide.as_ref()) {
             for (pair, frames, bytes) in wide.schedule.flows() {
                 waiting.insert((pair.sender, pair.receiver), (frames, bytes));
             }
@@ -177,7 +180,7 @@ impl Engine {
         for peer in self.peers.values() {
             let sibling = peer.site == self.codec.site;
             let address =
-                peer.address.map_or("an unknown address".to_owned(), |one| one.to_string());
+                peer.address.map_or("an unknown address".to_owned(), |known| known.to_string());
             if sibling && !peer.site_name.is_empty() && peer.site_name != *site {
                 notes.push(format!(
                     "the sites {site:?} and {:?} have the same number: rename one of them",
@@ -195,7 +198,7 @@ impl Engine {
                 }
             }
             let ups = peer.slots.iter().filter_map(|slot| self.connections.get(slot.up?));
-            for wide in ups.filter_map(|one| one.wide.as_ref()) {
+            for wide in ups.filter_map(|connection| connection.wide.as_ref()) {
                 self.note_wide(peer, wide, &address, &mut notes);
             }
         }
@@ -232,21 +235,21 @@ impl Engine {
     }
 }
 
-fn write_process(one: &Connection, uid: u128, out: &mut Json) {
+fn write_process(connection: &Connection, uid: u128, out: &mut Json) {
     out.string("uid", &hexadecimal(uid));
-    out.string("address", &format!("tcp://{}", one.address));
-    out.raw("waiting_bytes", one.waiting());
-    out.raw("held_bytes", one.held);
-    out.raw("held_up", one.paused);
-    out.count("received", &one.received);
-    out.count("sent", &one.sent);
+    out.string("address", &format!("tcp://{}", connection.address));
+    out.raw("waiting_bytes", connection.waiting());
+    out.raw("held_bytes", connection.held);
+    out.raw("held_up", connection.paused);
+    out.count("received", &connection.received);
+    out.count("sent", &connection.sent);
 }
 
-fn write_wide(nth: usize, one: &Connection, wide: &Wide, now: Instant, out: &mut Json) {
+fn write_wide(nth: usize, connection: &Connection, wide: &Wide, now: Instant, out: &mut Json) {
     out.raw("number", nth);
-    out.string("address", &format!("tcp://{}", one.address));
+    out.string("address", &format!("tcp://{}", connection.address));
     out.raw("dialed", wide.dialed);
-    out.raw("seconds", (now - one.since).as_secs_f64());
+    out.raw("seconds", (now - connection.since).as_secs_f64());
     out.string("algorithm_asked", &wide.asked);
     out.string("algorithm", &wide.given.algorithm);
     out.maybe("mptcp", wide.given.mptcp);
@@ -255,10 +258,10 @@ fn write_wide(nth: usize, one: &Connection, wide: &Wide, now: Instant, out: &mut
     out.raw("silences", wide.silences);
     out.raw("heard_s", (now - wide.received_at).as_secs_f64());
     wide.history.report(wide.info.as_ref(), out);
-    out.raw("waiting_bytes", wide.schedule.bytes() + one.waiting());
-    out.raw("in_kernel_bytes", sockets::in_kernel(&one.stream));
-    out.count("received", &one.received);
-    out.count("sent", &one.sent);
+    out.raw("waiting_bytes", wide.schedule.bytes() + connection.waiting());
+    out.raw("in_kernel_bytes", sockets::in_kernel(&connection.stream));
+    out.count("received", &connection.received);
+    out.count("sent", &connection.sent);
     // rcv_ooopack: packets that came out of order, each answered by a duplicate acknowledgement;
     // the kernel does not count incoming duplicates. dsack_dups: packets that came twice;
     // reord_seen: how often a change of order was seen.

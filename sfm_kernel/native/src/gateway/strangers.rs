@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_too_many_some_go_whoever_they_are() {
+    fn excess_strangers_are_evicted_at_random() {
         let now = Instant::now();
         let mut first_stayed = 0;
         for _ in 0..100 {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn who_says_nothing_goes() {
+    fn silent_strangers_are_removed() {
         let mut strangers = Strangers::new(4);
         let start = Instant::now();
         for index in 0..3 {

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn it_beats_fast_as_long_as_it_is_warm() {
+    fn a_warm_connection_beats_fast() {
         let wide = Wide::new(Scheduler::Fifo, true, false);
         assert!(!wide.beat_is_due(wide.wrote) && wide.beat_is_due(wide.wrote + BEAT));
         let mut cold = Wide::new(Scheduler::Fifo, true, false);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_heard_is_silent_until_it_is() {
+    fn a_connection_is_silent_while_nothing_comes() {
         let (one, _other) = pair();
         let mut wide = Wide::new(Scheduler::Fifo, true, false);
         wide.begin(&one, false);

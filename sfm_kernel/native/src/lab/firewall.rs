@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_looked_at_before_it_forgets() {
+    fn everything_passes_before_it_forgets() {
         assert!(Firewall::default().inspect(&bare(A, B, 1, 2, ACK)).is_none());
     }
 
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_begins_anew_passes_in_both_directions() {
+    fn a_new_connection_passes_in_both_directions() {
         let mut firewall = Firewall::default();
         firewall.forget();
         assert!(firewall.inspect(&bare(A, B, 1, 0, SYN)).is_none());
@@ -180,19 +180,19 @@ mod tests {
     }
 
     #[test]
-    fn other_things_pass_and_damaged_ones_do_no_harm() {
+    fn other_packets_pass_and_damaged_ones_do_no_harm() {
         let mut firewall = Firewall::default();
         firewall.forget();
-        let whole = with_data(bare(A, B, 1, 2, ACK), 3);
-        let mut other = whole.clone();
+        let complete = with_data(bare(A, B, 1, 2, ACK), 3);
+        let mut other = complete.clone();
         other[9] = 17; // UDP
         assert!(firewall.inspect(&other).is_none());
         for length in 0..BARE_LENGTH - 6 {
-            assert!(firewall.inspect(&whole[..length]).is_none(), "{length}");
+            assert!(firewall.inspect(&complete[..length]).is_none(), "{length}");
         }
         for at in 0..BARE_LENGTH {
             for byte in 0..=255 {
-                let mut damaged = whole.clone();
+                let mut damaged = complete.clone();
                 damaged[at] = byte;
                 firewall.inspect(&damaged);
             }

@@ -295,7 +295,7 @@ fn duration(ns: u64) -> libc::timespec {
 /// turns (Linux 6.12). The recorded lateness shows the effect.
 fn raise_priority(thread: libc::pid_t) {
     const TURN: u64 = 100_000; // ns
-    let sched_attr: [u64; 6] = [48, 0, 0, TURN, 0, 0]; // its length, the ordinary policy, and the turn
+    let sched_attr: [u64; 6] = [48, 0, 0, TURN, 0, 0]; // length, ordinary policy, turn
     let first = libc::sched_param { sched_priority: 1 };
     // SAFETY: both structs are as long as the kernel expects.
     unsafe {

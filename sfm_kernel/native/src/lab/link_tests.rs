@@ -45,7 +45,7 @@ fn packets_go_there_and_back_in_order_and_late_at_most() {
 }
 
 #[test]
-fn a_cut_holds_nothing_back_and_ends() {
+fn a_cut_keeps_nothing_and_ends() {
     let (a, b, link) = link(Settings::default());
     let up = link.settings(Direction::Forward);
     link.set(Direction::Forward, Settings { down: true, ..up });
@@ -61,7 +61,7 @@ fn a_cut_holds_nothing_back_and_ends() {
 }
 
 #[test]
-fn a_device_that_goes_away_is_told() {
+fn a_lost_device_is_reported() {
     let (a, b, link) = link(Settings::default());
     drop((a, b));
     // A socket only reports that nothing has come; reading a directory fails as a lost device does.

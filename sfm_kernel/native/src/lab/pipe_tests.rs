@@ -77,7 +77,7 @@ fn loss_takes_its_share_and_the_same_for_the_same_seed() {
 }
 
 #[test]
-fn what_is_lost_was_in_the_queue() {
+fn lost_packets_were_in_the_queue() {
     let mut pipe = pipe(Settings { rate: 12.0 * MBIT, loss: 1.0, ..Settings::default() });
     assert!(pipe.offer(0, 1500, 1).is_some());
     pipe.set(Settings { loss: 0.0, ..pipe.settings() }, 0);
@@ -125,7 +125,7 @@ fn a_cut_takes_what_is_on_its_way() {
 }
 
 #[test]
-fn nothing_overtakes_when_the_way_gets_shorter() {
+fn nothing_overtakes_when_the_path_gets_shorter() {
     let mut pipe = pipe(Settings { delay: 100 * MS, ..Settings::default() });
     pipe.offer(0, 100, 1);
     pipe.set(Settings { delay: MS, ..pipe.settings() }, MS);

@@ -90,9 +90,7 @@ impl Admission {
             self.strangers.keys().partition(|id| !has_sent(self.strangers[id].1.socket.raw()));
         while self.strangers.len() > limit {
             let from = if silent.is_empty() { &mut others } else { &mut silent };
-            let count = from.len();
-            let chosen = self.random_below(count);
-            let from = if silent.is_empty() { &mut others } else { &mut silent };
+            let chosen = self.random_below(from.len());
             let id = from.swap_remove(chosen);
             evicted.extend(self.strangers.remove(&id).map(|(_, connection)| connection));
         }
@@ -105,7 +103,7 @@ impl Admission {
         (now() >= before).then(|| {
             format!(
                 "more than {} connections to {} have not shown the world's key. Some of them are \
-                 closed; who is connected already does not notice. Somebody who can reach this \
+                 closed; connected processes are not affected. Somebody who can reach this \
                  address opens them",
                 self.limit, self.address
             )

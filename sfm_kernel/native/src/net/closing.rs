@@ -78,7 +78,7 @@ impl Closing {
         }
         exchange.listener.break_off(); // refuses newcomers, though it is not closed yet
         for link in exchange.links() {
-            link.close("(the own endpoint is closed)");
+            link.close("(this endpoint is closed)");
         }
         let remaining: Vec<_> =
             lock(&exchange.connections).values().map(|(one, _)| one.clone()).collect();
@@ -98,7 +98,7 @@ impl Closing {
             if link.lost().is_none() {
                 link.bye();
             }
-            link.lose("(the own endpoint is closed)");
+            link.lose("(this endpoint is closed)");
             connections.extend(connection.filter(|connection| !connection.shared));
         }
         exchange.leave_gateways();

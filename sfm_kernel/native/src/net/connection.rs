@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_ahead_passes_all_but_the_first_and_what_has_begun() {
+    fn frames_put_ahead_pass_all_but_the_first_and_one_that_has_begun() {
         const LARGE: usize = 1_000_000;
         let epoll = epoll();
         let (connection, peer) = pair(&epoll);
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_withdrawn_is_what_has_not_begun_to_go_to_one_peer() {
+    fn withdraw_removes_one_peers_messages_that_have_not_begun() {
         use super::super::frame::tests::header;
         use super::super::frame::Class;
 
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn why_nobody_was_reached_is_known_also_when_the_sender_was_told() {
+    fn the_error_of_a_failed_connection_is_known_even_if_a_write_met_it() {
         let epoll = epoll();
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap(); // closed
         for probe in [true, false] {

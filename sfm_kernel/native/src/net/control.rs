@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hello_says_who_comes() {
+    fn a_hello_gives_the_role() {
         let gateway = ControlCodec::new(b"the gateways' key", 7, 70);
         let mut client = ControlCodec::new(b"the gateways' key", 8, 80);
         for role in [Role::Process, Role::Gateway(3)] {
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_told_knows_what_was_dropped() {
+    fn a_dropped_frame_gives_flow_and_reason() {
         let process = ControlCodec::new(b"the gateways' key", 1, 70);
         let mut gateway = ControlCodec::new(b"the gateways' key", 7, 70);
         let pair = Pair { sender: 1, receiver: 2 };
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_is_bounded_and_old_hellos_stay_refused() {
+    fn remembered_counters_are_bounded_and_old_hellos_stay_refused() {
         let mut counters = Counters::default();
         for uid in 0..3 * MAX_SENDERS as u128 {
             assert!(counters.is_new(uid, 1000 + uid as u64));

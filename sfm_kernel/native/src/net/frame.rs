@@ -250,7 +250,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_no_header_is_refused() {
+    fn invalid_headers_are_refused() {
         let mut good = [0; HEADER];
         header().write(&mut good);
         for (at, byte) in [(3, 1), (4, 0), (6, 5), (7, 1), (20, 1)] {

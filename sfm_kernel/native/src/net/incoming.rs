@@ -89,7 +89,7 @@ impl Exchange {
                     return;
                 }
                 None if connection.has_ended() => {}
-                None => connection.confirmed.store(false, Ordering::Relaxed), // the peer sends nonsense
+                None => connection.confirmed.store(false, Ordering::Relaxed), // nonsense
             }
         }
         // A connection that another one has replaced is already out of the table: nothing to

@@ -102,7 +102,7 @@ impl ConnectionMonitor {
         if self.refusals >= REFUSALS && now() - self.first_refusal > REFUSED_FOR {
             self.link.lose("");
         } else if self.hangups >= REFUSALS && now() - self.first_hangup > UNWELCOME_FOR {
-            self.link.lose("(at its address somebody refuses our key)");
+            self.link.lose("(a process at its address refuses this world's key)");
         }
     }
 

@@ -84,7 +84,7 @@ impl Driver for Exchange {
     }
 
     fn poke(&self) {
-        // SAFETY: writes eight bytes to our own eventfd; a full counter is as good as a write.
+        // SAFETY: writes eight bytes to an eventfd of ours; a full counter is as good as a write.
         unsafe { libc::write(self.alarm.as_raw_fd(), 1u64.to_ne_bytes().as_ptr().cast(), 8) };
     }
 }
@@ -121,7 +121,7 @@ impl Exchange {
             // stderr has the panic. Nobody waits for what this thread would have done.
             if catch_unwind(AssertUnwindSafe(|| self.run())).is_err() {
                 for link in self.links() {
-                    link.close("(the own network thread has failed: see stderr)");
+                    link.close("(this process's network thread has failed: see stderr)");
                 }
             }
         })

@@ -87,18 +87,18 @@ impl Link {
     pub fn send_fragment(&self, packet: &Gather<'_>, done: &mut usize, urgent: bool) -> bool {
         let out = &mut *self.out();
         let at = *done;
-        let part = if at == 0 { FIRST_CHUNK } else { LARGEST }.min(packet.len() - at);
-        let ahead = packet.len() - at - part;
-        *done += part;
+        let size = if at == 0 { FIRST_CHUNK } else { LARGEST }.min(packet.len() - at);
+        let ahead = packet.len() - at - size;
+        *done += size;
         if at == 0 {
             out.first = out.number + 1;
             let length = (packet.len() as u64).to_le_bytes();
-            self.numbered(out, Kind::First, urgent, Class::Bulk, ahead, 8 + part, |memory| {
+            self.numbered(out, Kind::First, urgent, Class::Bulk, ahead, 8 + size, |memory| {
                 memory[..8].copy_from_slice(&length);
                 copy(packet, 0, &mut memory[8..]);
             })
         } else {
-            self.numbered(out, Kind::Fragment, urgent, Class::Bulk, ahead, part, |memory| {
+            self.numbered(out, Kind::Fragment, urgent, Class::Bulk, ahead, size, |memory| {
                 copy(packet, at, memory)
             })
         }

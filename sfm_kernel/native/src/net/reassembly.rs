@@ -97,10 +97,10 @@ impl Reassembly {
             }
             _ => self.append(body)?,
         }
-        let Some(whole) = self.assembly.take_if(|one| one.filled == one.length) else {
+        let Some(complete) = self.assembly.take_if(|one| one.filled == one.length) else {
             return Ok(Outcome::Accepted);
         };
-        let body = whole.body.ok_or("there was no memory for a message of its")?;
+        let body = complete.body.ok_or("there was no memory for one of its messages")?;
         let packet = Packet::new(body).map_err(damaged)?;
         Ok(Outcome::Packet(Arc::new(packet), inner.flag))
     }
@@ -119,9 +119,10 @@ impl Reassembly {
     }
 
     fn append(&mut self, chunk: &[u8]) -> Result<(), String> {
-        let assembly = self.assembly.as_mut().ok_or_else(|| damaged("a part of nothing"))?;
+        let assembly =
+            self.assembly.as_mut().ok_or_else(|| damaged("a fragment without a beginning"))?;
         if chunk.len() > assembly.length - assembly.filled {
-            return Err(damaged("a part too much"));
+            return Err(damaged("a fragment too many"));
         }
         if let Some(body) = &assembly.body {
             // SAFETY: `filled + chunk.len()` lies inside the body, which only this assembly knows.
@@ -164,12 +165,12 @@ mod tests {
         let (packet, mut reassembly) = (packet(), Reassembly::default());
         let begun = reassembly.take(&inner(Kind::First, 1), &first(&packet, 40)).unwrap();
         assert!(matches!(begun, Outcome::Accepted));
-        let Outcome::Packet(whole, false) =
+        let Outcome::Packet(received, false) =
             reassembly.take(&inner(Kind::Fragment, 2), &packet[40..]).unwrap()
         else {
-            panic!("not whole")
+            panic!("not complete")
         };
-        assert_eq!(whole.whole(), Some(&packet[..]));
+        assert_eq!(received.whole(), Some(&packet[..]));
         assert_eq!(reassembly.arrived(), 2);
     }
 
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_again_is_passed_over_and_what_comes_too_early_waits_for_another_time() {
+    fn duplicates_are_skipped_and_early_frames_must_come_again() {
         let (packet, mut reassembly) = (packet(), Reassembly::default());
         assert!(matches!(reassembly.take(&inner(Kind::Data, 2), &packet), Ok(Outcome::Gap)));
         for number in [1, 2] {

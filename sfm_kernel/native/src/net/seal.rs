@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sealed_can_be_opened_by_its_receiver() {
+    fn the_receiver_opens_a_sealed_frame() {
         let secret = Secret::of_world(b"sixteen bytes...");
         let (read, mut frame) = sealed(&secret);
         assert_eq!(read.frame(), frame.len());
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_changed_or_is_for_others_is_not_opened() {
+    fn changed_frames_and_others_frames_are_not_opened() {
         let secret = Secret::of_world(b"sixteen bytes...");
         let (read, frame) = sealed(&secret);
         let opener = secret.opener(read.sender, read.receiver);

@@ -186,7 +186,7 @@ pub fn parse(address: &str) -> Result<SocketAddrV4> {
     let found = parts.and_then(|(ip, port)| {
         Some(SocketAddrV4::new(ip.parse::<Ipv4Addr>().ok()?, port.parse().ok()?))
     });
-    found.ok_or_else(|| Error::new(ErrorKind::InvalidInput, "it is no tcp://IP:port"))
+    found.ok_or_else(|| Error::new(ErrorKind::InvalidInput, "not a tcp://IP:port address"))
 }
 
 fn check(result: i32) -> Result<i32> {

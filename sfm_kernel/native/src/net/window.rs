@@ -87,14 +87,14 @@ mod tests {
     }
 
     #[test]
-    fn a_short_line_has_the_least() {
+    fn a_short_connection_has_the_smallest_window() {
         assert_eq!(Window::default().size(), MIN_SIZE);
         assert_eq!(after(20, 1.0, 100_000), MIN_SIZE);
     }
 
     /// In such bursts the measured rate includes the time in which the connection empties.
     #[test]
-    fn a_long_one_gets_what_it_holds() {
+    fn a_long_connection_gets_what_it_holds() {
         // 200 Mbit/s and 100 ms are 2.5 MB.
         let size = after(20, 0.025, 100_000_000);
         assert!((2_400_000..=8_000_000).contains(&size), "{size}");
@@ -103,7 +103,7 @@ mod tests {
     /// A connection of 1 MB/s and 20 ms, and a sender that always fills the window: frames wait 2 s
     /// for their turn.
     #[test]
-    fn it_does_not_grow_by_what_it_makes_wait() {
+    fn the_window_does_not_grow_by_frames_that_wait_in_it() {
         const FRAME: u64 = 50_000;
         const STEP: u64 = FRAME * 1000;
         let mut window = Window::default();
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_that_has_become_longer_is_noticed_after_a_silence() {
+    fn a_longer_round_trip_is_noticed_after_a_silence() {
         let mut window = Window::default();
         window.arrived(1000, 0, 0, true, 20_000_000);
         for nth in 1..100 {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn it_grows_until_the_line_is_full_and_no_further_than_allowed() {
+    fn the_window_grows_until_the_connection_is_full_or_to_its_limit() {
         assert!(after(3, 10.0, 100_000_000) > 2 * MIN_SIZE);
         assert_eq!(after(30, 10.0, 1_000_000_000), MAX_SIZE);
     }

@@ -13,36 +13,37 @@ struct Request<T> {
     rest: [u8; 24],
 }
 
-fn request<T>(socket: i32, what: libc::Ioctl, name: &str, value: T) -> bool {
+fn request<T>(socket: i32, operation: libc::Ioctl, name: &str, value: T) -> bool {
     let mut request = Request { name: [0; 16], value, rest: [0; 24] };
     request.name[..name.len()].copy_from_slice(name.as_bytes());
     // SAFETY: the kernel reads and writes at most the 40 bytes of a struct ifreq.
-    unsafe { libc::ioctl(socket, what, &raw mut request) == 0 }
+    unsafe { libc::ioctl(socket, operation, &raw mut request) == 0 }
 }
 
 /// The loopback interface in this thread's network namespace, with a second address.
-struct Line(i32);
+struct LoopbackPath(i32);
 
-impl Line {
-    fn new() -> Option<Line> {
+impl LoopbackPath {
+    fn new() -> Option<LoopbackPath> {
         // SAFETY: system calls without pointers.
         unsafe {
             if libc::unshare(libc::CLONE_NEWNET) != 0 {
                 return None;
             }
-            let line = Line(libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0));
-            assert!(line.set_up("lo", true));
-            line.mend();
-            Some(line)
+            let path =
+                LoopbackPath(libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0));
+            assert!(path.set_up("lo", true));
+            path.restore();
+            Some(path)
         }
     }
 
-    fn set_up(&self, name: &str, connections_up: bool) -> bool {
-        let flags = if connections_up { libc::IFF_UP as i16 } else { 0 };
+    fn set_up(&self, name: &str, up: bool) -> bool {
+        let flags = if up { libc::IFF_UP as i16 } else { 0 };
         request(self.0, libc::SIOCSIFFLAGS as libc::Ioctl, name, flags)
     }
 
-    fn mend(&self) {
+    fn restore(&self) {
         let mut address = [0u8; 16];
         address[0] = libc::AF_INET as u8;
         address[4..8].copy_from_slice(&FAR_ADDRESS);
@@ -54,7 +55,7 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for LoopbackPath {
     fn drop(&mut self) {
         // SAFETY: a descriptor of ours.
         unsafe { libc::close(self.0) };
@@ -62,10 +63,10 @@ impl Drop for Line {
 }
 
 #[test]
-fn a_line_that_was_cut_is_used_again_and_senders_know() {
+fn a_restored_path_is_used_again_and_senders_are_notified() {
     // In a separate thread, because the namespace stays with it.
     let cut = || {
-        let Some(line) = Line::new() else {
+        let Some(path) = LoopbackPath::new() else {
             // SAFETY: a system call without arguments.
             let is_root = unsafe { libc::geteuid() } == 0;
             assert!(!is_root || std::env::var_os("SFM_CI").is_none(), "root, and no namespace");
@@ -84,13 +85,13 @@ fn a_line_that_was_cut_is_used_again_and_senders_know() {
         for round in 0..2u8 {
             near.send(2, "B", &[round]);
             assert_eq!(far.frame(), (1, vec![round]));
-            line.cut();
+            path.cut();
             near.send(2, "B", b"into the gap");
             assert_eq!(near.drop_reason(), Reason::NoRoute);
             let unreachable = number(&a, "no gateway for that site");
             near.send(2, "B", b"as well");
             wait_until(|| number(&a, "no gateway for that site") > unreachable);
-            line.mend();
+            path.restore();
             // Once they know that there is a route again, sender and receiver find out what is
             // missing. (What was in the old connection may come or not.)
             while near.drop_reason() != Reason::PathBroke {}

@@ -46,7 +46,7 @@ fn a_message_may_come_with_the_hello() {
 }
 
 #[test]
-fn who_does_not_know_the_key_is_hung_up_on() {
+fn connections_without_the_key_are_ended() {
     let a = gateway("A");
     let mut foreign = Client::raw(&a, "A", 1, b"the gateway key of another world");
     let hello = foreign.codec.hello(Role::Process, a.uid, 0, 1);
@@ -97,7 +97,7 @@ fn a_hello_again_is_a_question_and_a_later_connection_takes_over() {
 }
 
 #[test]
-fn a_process_of_another_site_is_told_why_not() {
+fn a_process_of_another_site_is_refused() {
     let a = gateway("A");
     let mut one = Client::raw(&a, "B", 1, KEY);
     let hello = one.codec.hello(Role::Process, a.uid, 0, 1);
@@ -150,8 +150,8 @@ fn damaged_bytes_end_their_connection_and_nothing_else() {
         let from = if chance.below(2) == 0 { 0 } else { hello };
         let end = [64, bytes.len() - from][chance.below(2)];
         chance.damage(&mut bytes[from..], end, 3);
-        let kept = 1 + chance.below(bytes.len());
-        let _ = one.stream.write_all(&bytes[..kept]); // the gateway may have hung up
+        let length = 1 + chance.below(bytes.len());
+        let _ = one.stream.write_all(&bytes[..length]); // the gateway may have hung up
     }
     let mut near = Client::process(&a, "A", 3);
     let mut far = Client::process(&b, "B", 4);
@@ -160,7 +160,7 @@ fn damaged_bytes_end_their_connection_and_nothing_else() {
 }
 
 #[test]
-fn what_cannot_be_had_is_refused_in_a_sentence() {
+fn impossible_options_are_refused_in_a_sentence() {
     let with = |change: fn(&mut Options)| {
         let mut options = options("A");
         change(&mut options);

@@ -15,8 +15,8 @@ fn bottleneck(scheduler: Scheduler) -> (Gateway, Client) {
     let size: libc::c_int = 16 << 10;
     // SAFETY: the kernel reads a number there.
     let failed = unsafe {
-        let (fd, place) = (other.stream.as_raw_fd(), (&raw const size).cast());
-        libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, place, 4)
+        let (fd, to) = (other.stream.as_raw_fd(), (&raw const size).cast());
+        libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, to, 4)
     };
     assert_eq!(failed, 0);
     (a, other)
@@ -56,13 +56,16 @@ fn a_small_message_passes_large_ones_as_the_scheduler_says() {
     let smallest = before_the_small_one(Scheduler::Smallest);
     // In fifo the small frame waits for as much as a process may have at the gateway; otherwise
     // only for what is in the sockets.
-    let held = super::super::HELD_OF_ONE.1 / BULK;
-    assert!(fifo >= held, "{fifo}");
-    assert!(in_turn < fifo - held / 2 && smallest < fifo - held / 2, "{in_turn} {smallest} {fifo}");
+    let per_process = super::super::HELD_OF_ONE.1 / BULK;
+    assert!(fifo >= per_process, "{fifo}");
+    assert!(
+        in_turn < fifo - per_process / 2 && smallest < fifo - per_process / 2,
+        "{in_turn} {smallest} {fifo}"
+    );
 }
 
 #[test]
-fn who_is_held_up_hears_that_its_gateway_lives() {
+fn a_held_up_process_hears_that_its_gateway_lives() {
     let (a, _other) = bottleneck(Scheduler::RoundRobin);
     let mut bulk = Client::process(&a, "A", 1);
     let mut writer = bulk.stream.try_clone().unwrap();

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn who_sends_where_nobody_is_is_told_and_told_again_when_there_is() {
+fn a_sender_is_notified_of_an_unknown_receiver_and_of_its_arrival() {
     let (a, b) = connected_pair(options("A"));
     let mut near = Client::process(&a, "A", 1);
     near.send(2, "B", b"too early");
@@ -18,7 +18,7 @@ fn who_sends_where_nobody_is_is_told_and_told_again_when_there_is() {
 }
 
 #[test]
-fn a_site_without_a_gateway_is_told() {
+fn a_sender_is_notified_of_a_site_without_a_gateway() {
     let (a, b) = (gateway("A"), gateway("B"));
     let mut near = Client::process(&a, "A", 1);
     let mut far = Client::process(&b, "B", 2);
@@ -122,7 +122,7 @@ fn each_flow_keeps_its_order_over_many_connections() {
 }
 
 #[test]
-fn a_gateway_that_says_nothing_any_more_is_no_way() {
+fn a_gateway_that_falls_silent_is_not_used() {
     let a = gateway("A");
     let mut near = Client::process(&a, "A", 1);
     let mut mute = Client::member(&a, "B", 50, Role::Gateway(0));
@@ -137,7 +137,7 @@ fn a_gateway_that_says_nothing_any_more_is_no_way() {
 }
 
 #[test]
-fn a_new_connection_replaces_the_old_one_and_what_was_lost_is_told() {
+fn a_new_connection_replaces_the_old_one_and_losses_are_reported() {
     let a = gateway("A");
     let mut near = Client::process(&a, "A", 1);
     let mut old = Client::member(&a, "B", 50, Role::Gateway(0));

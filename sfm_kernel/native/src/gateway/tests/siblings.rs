@@ -14,7 +14,7 @@ fn introduce_to(one: &Gateway, others: &[(&Gateway, &str)]) {
 }
 
 #[test]
-fn what_a_gateway_has_no_way_for_goes_through_its_sibling() {
+fn frames_without_a_route_go_through_the_sibling() {
     let (a, sibling, b) = (gateway("A"), gateway("A"), gateway("B"));
     // As if the first gateway were cut off from the wide area.
     introduce_to(&a, &[(&sibling, "A")]);
@@ -34,7 +34,7 @@ fn what_a_gateway_has_no_way_for_goes_through_its_sibling() {
 }
 
 #[test]
-fn what_no_gateway_of_the_site_has_a_way_for_is_told() {
+fn a_sender_is_notified_if_no_gateway_of_its_site_has_a_route() {
     let (a, sibling) = (gateway("A"), gateway("A"));
     introduce(&[(&a, "A"), (&sibling, "A")]);
     wait_until(|| connections_up(&a) == 1 && connections_up(&sibling) == 1);
@@ -48,7 +48,7 @@ fn what_no_gateway_of_the_site_has_a_way_for_is_told() {
 }
 
 #[test]
-fn what_is_reserved_is_shared_by_all_connections_also_those_that_others_made() {
+fn pacing_is_shared_by_all_connections_whoever_made_them() {
     let reserved = Options { pacing: Some(1_000_000), ..options("A") };
     let (a, b) = (
         Gateway::start(reserved).unwrap(),
