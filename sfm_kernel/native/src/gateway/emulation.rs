@@ -81,8 +81,7 @@ impl Engine {
             path.turn += 1;
             let index = path.turn % waiting.len();
             let id = waiting[index];
-            let connection =
-                self.connections.get_mut(id).and_then(|connection| connection.wide.as_mut());
+            let connection = self.connections.wide_mut(id);
             match connection.and_then(|wide| wide.schedule.pop(&self.weights)) {
                 Some(frame) => {
                     self.release(frame.from, frame.size());

@@ -17,6 +17,7 @@ use super::routing::Counts;
 use super::schedule::Weights;
 use super::sockets;
 use super::strangers::{limit, Strangers};
+use super::table::Table;
 use super::FOR_PROCESS;
 use crate::net::control::{ControlCodec, Counters};
 use crate::net::frame::{site_number, Kind, FRAME};
@@ -29,54 +30,6 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 const ACCEPTS_PER_TURN: usize = 16;
 /// Bytes of one read: four large frames.
 const READ_SIZE: usize = 256 << 10;
-
-/// All connections, by index. An index is used again, an Id is not.
-#[derive(Default)]
-pub struct Table {
-    entries: Vec<(u32, Option<Box<Connection>>)>,
-    free: Vec<usize>,
-}
-
-impl Table {
-    pub fn insert(&mut self, make: impl FnOnce(Id) -> Connection) -> Id {
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.entries.push((0, None));
-            self.entries.len() - 1
-        });
-        let id = Id::new(index, self.entries[index].0);
-        self.entries[index].1 = Some(Box::new(make(id)));
-        id
-    }
-
-    pub fn get(&self, id: Id) -> Option<&Connection> {
-        self.entries.get(id.index())?.1.as_deref().filter(|connection| connection.id == id)
-    }
-
-    pub fn get_mut(&mut self, id: Id) -> Option<&mut Connection> {
-        self.entries.get_mut(id.index())?.1.as_deref_mut().filter(|connection| connection.id == id)
-    }
-
-    pub fn remove(&mut self, id: Id) -> Option<Box<Connection>> {
-        self.get(id)?;
-        let (generation, entry) = &mut self.entries[id.index()];
-        // Generations with the highest bit are reserved (`Id::NONE` and others).
-        *generation = (*generation + 1) & 0x7fff_ffff;
-        self.free.push(id.index());
-        entry.take()
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = &Connection> {
-        self.entries.iter().filter_map(|(_, connection)| connection.as_deref())
-    }
-
-    /// The ids of the connections that `filter` accepts.
-    pub fn ids(&self, filter: impl Fn(&Connection) -> bool) -> Vec<Id> {
-        self.iter()
-            .filter(|connection| filter(connection))
-            .map(|connection| connection.id)
-            .collect()
-    }
-}
 
 pub struct Engine {
     pub options: Options,

@@ -20,6 +20,7 @@
 //! poll         waits for all connections at once
 //! sockets      TCP's options
 //! connection   one connection: reads and writes frames
+//! table        all connections, by id
 //! wide         state of a connection between gateways: warmth, silence, counts
 //! peers        the other gateways: dials them, and handles ended connections
 //! routing      chooses each frame's connection, and reports drops
@@ -48,6 +49,7 @@ pub mod schedule;
 pub mod sockets;
 pub mod status;
 pub mod strangers;
+pub mod table;
 #[cfg(test)]
 mod tests;
 pub mod wide;

@@ -105,8 +105,7 @@ impl Engine {
             let Some(address) = peer.address.filter(|_| is_known) else { continue };
             for (nth, slot) in peer.slots.iter_mut().enumerate() {
                 let silent = slot.up.is_some_and(|up| {
-                    let wide =
-                        self.connections.get(up).and_then(|connection| connection.wide.as_ref());
+                    let wide = self.connections.wide(up);
                     wide.is_some_and(|wide| wide.silent)
                 });
                 let may_dial = self.codec.uid < uid || now >= slot.down + DIAL_ANYWAY_AFTER;
@@ -271,7 +270,7 @@ impl Engine {
 
     /// Nothing arrives through this connection: drop what waits for it.
     fn fall_silent(&mut self, id: Id, now: Instant) {
-        let wide = self.connections.get_mut(id).and_then(|connection| connection.wide.as_mut());
+        let wide = self.connections.wide_mut(id);
         let frames = wide.map(|wide| wide.schedule.drain()).unwrap_or_default();
         self.report_lost(id, frames, now);
     }

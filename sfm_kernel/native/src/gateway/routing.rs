@@ -182,9 +182,7 @@ impl Engine {
             return self.drop_frame(frame.pair(), Reason::Full);
         }
         self.counts.forwarded.add(frame.size());
-        if let Some(wide) =
-            self.connections.get_mut(frame.from).and_then(|connection| connection.wide.as_mut())
-        {
+        if let Some(wide) = self.connections.wide_mut(frame.from) {
             wide.used = frame.arrived_at;
         }
         if let Some(connection) = self.connections.get_mut(to) {
@@ -199,9 +197,7 @@ impl Engine {
         let limit = self.may_hold();
         let of_process = |connection: &Connection| matches!(connection.remote, Remote::Process(_));
         let held_up = self.connections.get(from).is_some_and(of_process);
-        let Some(wide) =
-            self.connections.get_mut(to).and_then(|connection| connection.wide.as_mut())
-        else {
+        let Some(wide) = self.connections.wide_mut(to) else {
             return;
         };
         if !held_up && wide.schedule.bytes() + bytes > HELD + FOR_GATEWAY {
@@ -240,7 +236,7 @@ impl Engine {
     }
 
     fn is_sibling(&self, id: Id) -> bool {
-        let wide = self.connections.get(id).and_then(|connection| connection.wide.as_ref());
+        let wide = self.connections.wide(id);
         wide.is_some_and(|wide| wide.sibling)
     }
 

@@ -6,11 +6,10 @@ use std::sync::Arc;
 
 use super::connection::Connection;
 use super::exchange::{Event, Exchange, Remote};
-use super::gateways::SiteGateway;
+use super::gateways::{GatewayMonitor, SiteGateway};
 use super::link::Link;
 use super::monitor::{
-    ConnectionMonitor, GatewayMonitor, CHECK_EVERY, DEAD_AFTER, IDLE_CHECK_EVERY, RETRY_AFTER,
-    RETURN_AFTER, SECOND,
+    ConnectionMonitor, CHECK_EVERY, DEAD_AFTER, IDLE_CHECK_EVERY, RETRY_AFTER, RETURN_AFTER, SECOND,
 };
 use super::now;
 use super::report::REPORT_EVERY;
@@ -175,11 +174,8 @@ impl Dialing {
 
     fn check_gateway(&mut self, exchange: &Exchange, gateway: &Arc<SiteGateway>) {
         let uid = gateway.listed.uid;
-        let monitor = self.gateway_monitors.entry(uid).or_insert_with(|| GatewayMonitor {
-            gateway: gateway.clone(),
-            attempt: None,
-            next: 0,
-        });
+        let monitor =
+            self.gateway_monitors.entry(uid).or_insert_with(|| GatewayMonitor::new(gateway));
         if gateway.connection().is_some() {
             monitor.attempt = None;
             // Links that went around this gateway return to it when nothing is under way.

@@ -14,6 +14,7 @@ use super::control::{parse_dropped, Reason, Role};
 use super::exchange::{lock, Event, Exchange, Remote};
 use super::frame::{Header, Inner, Kind};
 use super::link::Link;
+use super::monitor::{CHECK_EVERY, IDLE_CHECK_EVERY, SECOND};
 use super::now;
 
 /// Unsent bytes in the kernel for a gateway that does not read; status frames can pass only what
@@ -47,6 +48,52 @@ impl SiteGateway {
 
     pub(super) fn drop_connection(&self, id: u64) {
         lock(&self.connection).take_if(|connection| connection.id == id);
+    }
+}
+
+/// The state of one gateway of this site.
+pub(super) struct GatewayMonitor {
+    pub gateway: Arc<SiteGateway>,
+    pub attempt: Option<(Arc<Connection>, u64)>,
+    pub next: u64,
+}
+
+impl GatewayMonitor {
+    pub fn new(gateway: &Arc<SiteGateway>) -> GatewayMonitor {
+        GatewayMonitor { gateway: gateway.clone(), attempt: None, next: 0 }
+    }
+
+    pub fn dial(&mut self, exchange: &Exchange) {
+        self.next = now() + SECOND;
+        if let Ok(connection) = exchange.dial_gateway(&self.gateway) {
+            self.attempt = Some((connection, now()));
+        }
+    }
+
+    /// Check the gateway; returns nanoseconds until the next check.
+    pub fn check(&mut self, exchange: &Exchange) -> u64 {
+        let asked = self.gateway.asked.load(Ordering::Relaxed);
+        let late = asked != 0 && now() - asked > SECOND;
+        match (self.gateway.connection(), &self.attempt) {
+            // It is connected and does not answer: what goes there is lost.
+            (Some(connection), _) if late => {
+                connection.socket.break_off();
+                CHECK_EVERY
+            }
+            (Some(_), _) if asked != 0 => CHECK_EVERY,
+            (Some(_), _) => IDLE_CHECK_EVERY,
+            (None, Some((attempt, begun))) if now() - begun > SECOND => {
+                exchange.end(attempt);
+                self.attempt = None;
+                self.dial(exchange);
+                CHECK_EVERY
+            }
+            (None, None) if now() >= self.next && !self.gateway.refused.load(Ordering::Relaxed) => {
+                self.dial(exchange);
+                CHECK_EVERY
+            }
+            _ => CHECK_EVERY,
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Judges one connection, to a peer or a gateway: whether it is up, silent or lost.
+//! Judges the connection to one peer: whether it is up, silent or lost.
 //!
 //! Only the kernel counts, never how fast a peer answers: a process that is stopped or busy keeps
 //! its connections, and its kernel acknowledges. When a process dies, its kernel closes its
@@ -13,7 +13,6 @@ use std::sync::Arc;
 use super::connection::Connection;
 use super::exchange::{Exchange, Remote};
 use super::frame::Kind;
-use super::gateways::SiteGateway;
 use super::link::Link;
 use super::now;
 use super::report::{choose_warmth, Warmth};
@@ -67,13 +66,6 @@ pub(super) struct ConnectionMonitor {
     first_refusal: u64,
     pub hangups: u32,
     first_hangup: u64,
-}
-
-/// The state of one gateway of this site.
-pub(super) struct GatewayMonitor {
-    pub gateway: Arc<SiteGateway>,
-    pub attempt: Option<(Arc<Connection>, u64)>,
-    pub next: u64,
 }
 
 impl ConnectionMonitor {
@@ -310,41 +302,6 @@ impl ConnectionMonitor {
             CHECK_EVERY
         } else {
             IDLE_CHECK_EVERY
-        }
-    }
-}
-
-impl GatewayMonitor {
-    pub fn dial(&mut self, exchange: &Exchange) {
-        self.next = now() + SECOND;
-        if let Ok(connection) = exchange.dial_gateway(&self.gateway) {
-            self.attempt = Some((connection, now()));
-        }
-    }
-
-    /// Check the gateway; returns nanoseconds until the next check.
-    pub fn check(&mut self, exchange: &Exchange) -> u64 {
-        let asked = self.gateway.asked.load(Ordering::Relaxed);
-        let late = asked != 0 && now() - asked > SECOND;
-        match (self.gateway.connection(), &self.attempt) {
-            // It is connected and does not answer: what goes there is lost.
-            (Some(connection), _) if late => {
-                connection.socket.break_off();
-                CHECK_EVERY
-            }
-            (Some(_), _) if asked != 0 => CHECK_EVERY,
-            (Some(_), _) => IDLE_CHECK_EVERY,
-            (None, Some((attempt, begun))) if now() - begun > SECOND => {
-                exchange.end(attempt);
-                self.attempt = None;
-                self.dial(exchange);
-                CHECK_EVERY
-            }
-            (None, None) if now() >= self.next && !self.gateway.refused.load(Ordering::Relaxed) => {
-                self.dial(exchange);
-                CHECK_EVERY
-            }
-            _ => CHECK_EVERY,
         }
     }
 }
