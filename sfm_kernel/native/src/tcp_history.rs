@@ -33,9 +33,9 @@ pub struct Restart {
 }
 
 impl Restart {
-    /// How much later the following data has arrived than with the former window: the additional
-    /// round trips of slow start. Zero if the data fits into the smaller window; at most log2(from
-    /// / to) round trips.
+    /// The delay of the following data, compared with the former window: the additional round trips
+    /// of slow start. Zero if the data fits into the smaller window; at most log2(from / to) round
+    /// trips.
     pub fn cost(&self) -> Duration {
         let packets = self.followed.div_ceil(self.packet.max(1));
         let more =
@@ -65,7 +65,7 @@ pub fn unix_time() -> f64 {
 pub struct History {
     pub restarts: u64,
     pub last: Option<Restart>,
-    /// What is written now follows the last restart.
+    /// Writes follow the last restart.
     follows_restart: bool,
     /// Timeouts at the beginning of this period, and of the one before it.
     counted: Option<[(Instant, u64); 2]>,

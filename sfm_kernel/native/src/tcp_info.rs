@@ -1,4 +1,4 @@
-//! What the kernel knows about a TCP connection, and which congestion control it uses.
+//! The kernel's state of a TCP connection, and its congestion control.
 //!
 //! The kernel's `struct tcp_info` (include/uapi/linux/tcp.h) only grows at its end, and
 //! getsockopt(2) returns its length: a field that an older kernel lacks is None. The structs of the

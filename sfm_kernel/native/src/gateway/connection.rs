@@ -221,7 +221,7 @@ impl Connection {
     }
 }
 
-/// How long frames were in this gateway, in classes of powers of two of a microsecond.
+/// A histogram of the time that frames spend in this gateway, in powers of two of a microsecond.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Delays {
     pub count: u64,

@@ -24,7 +24,7 @@ pub struct Emulation {
     pub delay: Duration,
     /// Bytes per second.
     pub limit: Option<u64>,
-    /// How much too late frames have come out.
+    /// Lateness of the frames that have come out.
     pub late: Delays,
     /// When the link can take the next frame.
     free_at: Instant,

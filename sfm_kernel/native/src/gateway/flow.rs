@@ -8,8 +8,8 @@ pub use crate::net::control::Pair;
 use crate::net::control::Reason;
 use crate::net::frame::{Class, Header, HEADER};
 
-/// How long an idle flow is remembered; much longer if it has lost something, so that its sender
-/// hears when there is a route again.
+/// Time for which an idle flow is remembered; much longer if it has lost something, so that its
+/// sender hears when there is a route again.
 const REMEMBER_FOR: Duration = Duration::from_secs(10);
 const REMEMBER_LOSS_FOR: Duration = Duration::from_secs(600);
 /// A flow that has been idle for this time has nothing under way: it may change its connection.

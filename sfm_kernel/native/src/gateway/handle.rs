@@ -67,7 +67,7 @@ impl From<io::Error> for Refused {
     }
 }
 
-/// How gateways are connected, and why.
+/// The connections between gateways, and the reason for the choice.
 #[derive(Clone, Debug)]
 pub struct Choice {
     pub algorithm: String,
@@ -188,7 +188,7 @@ impl Gateway {
         self.mailbox.put(Command::Weights(weights));
     }
 
-    /// What the gateway does, as JSON; "{}" once it is closed.
+    /// The gateway's status, as JSON; "{}" once it is closed.
     pub fn status(&self) -> String {
         let (sender, receiver) = channel();
         if self.pid != std::process::id() {

@@ -23,7 +23,7 @@ impl Id {
     }
 }
 
-/// What has happened to a connection since its last event.
+/// The state changes of a connection since its last event.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
     pub id: Id,

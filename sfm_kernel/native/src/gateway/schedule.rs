@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use super::flow::{Frame, Pair};
 use crate::net::frame::{Class, FRAME};
 
-/// How flows take turns.
+/// The order in which flows take turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scheduler {
     Fifo,

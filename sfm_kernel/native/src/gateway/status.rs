@@ -1,4 +1,4 @@
-//! What a gateway reports about itself, as JSON.
+//! A gateway's report about itself, as JSON.
 
 use std::collections::BTreeMap;
 use std::time::Instant;

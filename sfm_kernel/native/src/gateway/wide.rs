@@ -14,8 +14,8 @@ use crate::tcp_info::{self, Field, TcpInfo};
 pub const BEAT: Duration = Duration::from_millis(100);
 pub const SLOW_BEAT: Duration = Duration::from_secs(1);
 pub const WARM: Duration = Duration::from_secs(60);
-/// A connection is silent if nobody acknowledges its data for this time, or for so many round
-/// trips.
+/// Time, and number of round trips, without an acknowledgement after which a connection is silent:
+/// the longer one counts.
 const SILENT: Duration = Duration::from_millis(1200);
 const SILENT_TRIPS: u32 = 4;
 /// Nothing has come for this time, although the other side beats: its gateway is stopped.
@@ -27,7 +27,8 @@ const UNSENT_SECONDS: f64 = 5e-3;
 const UNSENT: (f64, f64) = (32768.0, 524288.0);
 /// The same in bytes, while the rate is unknown or BBR searches for it.
 const UNSENT_AT_FIRST: f64 = 131072.0;
-/// How long the fastest rate counts: between messages the kernel measures the sender's pauses.
+/// Time for which the fastest rate counts: between messages the kernel measures the sender's
+/// pauses.
 const RATE_COUNTS: Duration = Duration::from_secs(10);
 
 pub struct Wide {
@@ -42,7 +43,7 @@ pub struct Wide {
     pub used: Instant,
     pub wrote: Instant,
     pub received_at: Instant,
-    /// What is sent now does not arrive.
+    /// Frames that are sent now do not arrive.
     pub silent: bool,
     pub silences: u64,
     pub history: History,

@@ -51,7 +51,7 @@ impl Default for Settings {
     }
 }
 
-/// What has happened to packets.
+/// Counts of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub offered: u64,

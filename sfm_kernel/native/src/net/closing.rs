@@ -1,5 +1,5 @@
-//! Leaving: an endpoint closes when all it has sent has arrived, or when the other receivers are
-//! dead or silent.
+//! Leaving: an endpoint closes when all it has sent has arrived, or when the peers that have not
+//! acknowledged it are dead or silent.
 
 use std::sync::atomic::Ordering;
 use std::sync::Arc;

@@ -198,7 +198,7 @@ impl Connection {
         error.is_none()
     }
 
-    /// What keeps it from forgetting how much it carries.
+    /// Its means to keep its congestion window.
     pub fn warmth(&self) -> Warmth {
         Warmth::from_u8(self.warmth.load(Ordering::Relaxed))
     }

@@ -72,7 +72,7 @@ impl Reason {
         }
     }
 
-    /// What it means for the sender; "" if it means only that a connection broke.
+    /// The consequence for the sender; "" if only a connection broke.
     pub fn sentence(self) -> &'static str {
         match self {
             Reason::Unknown => "no gateway of its site is connected to it",

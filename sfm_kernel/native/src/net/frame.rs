@@ -26,7 +26,7 @@ pub const HOPS: u8 = 8;
 
 const MAGIC: u8 = b'S';
 
-/// How gateways schedule a frame.
+/// The scheduling class of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Class {
@@ -167,10 +167,6 @@ impl Kind {
         ]
         .into_iter()
         .find(|&kind| kind as u8 == byte)
-    }
-
-    pub fn is_numbered(self) -> bool {
-        matches!(self, Kind::Data | Kind::First | Kind::Fragment | Kind::Abort)
     }
 
     /// Whether it may pass earlier frames of its sender: it reports a state, and later reports say

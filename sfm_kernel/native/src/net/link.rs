@@ -27,7 +27,7 @@ const ACK_EVERY: usize = 128 << 10;
 /// Nanoseconds for which a frame through a gateway proves that the peer is there.
 const RECENTLY: u64 = 1_000_000_000;
 
-/// What an endpoint tells others about itself.
+/// An endpoint's description of itself.
 pub struct Identity {
     pub uid: u128,
     pub site: u32,
@@ -164,7 +164,7 @@ impl Link {
         self.credit.core()
     }
 
-    /// How its messages travel, for users: "gateway" or "tcp".
+    /// The path of its messages, for users: "gateway" or "tcp".
     pub fn kind(&self) -> &'static str {
         let shared = self.connection().map_or_else(
             || self.uses_gateways.load(Ordering::Relaxed),
@@ -192,7 +192,7 @@ impl Link {
         Reason::from_u8(self.dropped.load(Ordering::Relaxed))
     }
 
-    /// What gateways report of a peer that does not answer; "" if they report nothing.
+    /// The gateways' reason why the peer does not answer; "" if they have none.
     pub fn why_silent(&self) -> &'static str {
         let uses_gateways = self.uses_gateways.load(Ordering::Relaxed);
         self.why_dropped().filter(|_| uses_gateways).map_or("", Reason::sentence)

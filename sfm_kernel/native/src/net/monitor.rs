@@ -23,16 +23,15 @@ const MILLISECOND: u64 = 1_000_000;
 pub(super) const SECOND: u64 = 1000 * MILLISECOND;
 /// Pause after a refusal, in nanoseconds.
 pub(super) const RETRY_AFTER: u64 = 100 * MILLISECOND;
-/// A process listens as long as it lives: so many refusals in more than so many nanoseconds prove
-/// its death.
+/// Refusals that prove a process's death, since it listens as long as it lives; and the nanoseconds
+/// over which they must extend.
 const REFUSALS: u32 = 3;
 const REFUSED_FOR: u64 = 300 * MILLISECOND;
-/// `REFUSALS` connections ended without a frame in more than so many nanoseconds: the process at
-/// that address has another key. (One may be chance: a crowded peer evicts strangers, see
-/// admission.rs.)
+/// Nanoseconds over which `REFUSALS` connections must be ended without a frame to prove that the
+/// process at that address has another key. (A single one may be chance: a crowded peer evicts
+/// strangers, see admission.rs.)
 const UNWELCOME_FOR: u64 = 1500 * MILLISECOND;
-/// A connection that is ended more than so many nanoseconds after it was begun was checked too late
-/// to count.
+/// Nanoseconds after which a hang-up does not count: the peer has not read the Hello in time.
 const PATIENCE: u64 = 1500 * MILLISECOND;
 /// Seconds without an acknowledgement until a connection is silent: of sent data, and of the
 /// kernel's keepalive probes on an idle connection.
@@ -40,8 +39,8 @@ const SILENT_SENDING: f64 = 1.2;
 const SILENT_IDLE: f64 = 4.5;
 /// Unanswered window probes that a connection without room may have.
 const UNANSWERED_PROBES: u64 = 2;
-/// A peer that the directory calls dead and that is silent for so many nanoseconds: nothing of it
-/// is under way any more.
+/// Nanoseconds of silence after which nothing can be under way of a peer that the directory calls
+/// dead.
 pub(super) const DEAD_AFTER: u64 = 5 * SECOND;
 /// Nanoseconds until a link that goes around gateways uses them again.
 pub(super) const RETURN_AFTER: u64 = 5 * SECOND;
@@ -125,7 +124,8 @@ impl ConnectionMonitor {
         self.hangups += 1;
     }
 
-    /// Use the connection that is right now, unless something is under way on another one.
+    /// Switch the link to the connection that it should use, unless something is under way on
+    /// another one.
     pub fn choose_connection(&mut self, exchange: &Exchange, warned: &mut bool) {
         let link = self.link.clone();
         if link.lost().is_some() {
@@ -133,7 +133,7 @@ impl ConnectionMonitor {
         }
         let connection = link.connection();
         if connection.is_none() || link.is_empty() {
-            // This also applies if another gateway or a direct connection had replaced it.
+            // Also to return from another gateway or a direct connection.
             let gateway = exchange.gateway_to(&link);
             let is_other = |one: &Arc<Connection>| {
                 connection.as_ref().is_none_or(|connection| connection.id != one.id)
@@ -314,11 +314,11 @@ fn has_no_answer(attempt: &Connection) -> bool {
     is_being_made || silence(&info, attempt.socket.unacknowledged() > 0).is_some()
 }
 
-/// Seconds of the peer's kernel's silence, if that is too long.
+/// Seconds for which the peer's kernel has been silent, if that is too long.
 fn silence(info: &TcpInfo, under_way: bool) -> Option<f64> {
     let number = |field| info.number(field).unwrap_or(0);
-    // The peer has no room, since it does not read: the kernel probes it, and its kernel answers at
-    // once.
+    // The peer does not read and has no room: this kernel probes it now and then, and the peer's
+    // kernel answers at once.
     if under_way && number(tcp_info::UNACKED) == 0 && number(tcp_info::PROBES) < UNANSWERED_PROBES {
         return None;
     }

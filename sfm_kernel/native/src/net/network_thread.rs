@@ -24,7 +24,7 @@ use crate::core::Driver;
 /// Nanoseconds for which the role may stay unattended: longer than the pause in a conversation, too
 /// short for a sender that waits for credit to notice.
 const GRACE: u64 = 5_000_000;
-/// A waiting thread drives only if something has come in the last so many nanoseconds.
+/// Nanoseconds since the last frame within which a waiting thread drives.
 const RECENTLY: u64 = 100_000_000;
 /// Nanoseconds within which the receiver acknowledges.
 const ACK_WITHIN: u64 = 20_000_000;

@@ -16,7 +16,7 @@ struct Assembly {
     filled: usize,
 }
 
-/// What a numbered frame has led to.
+/// The result of a numbered frame.
 pub enum Outcome {
     /// The frame was accepted.
     Accepted,

@@ -1,4 +1,4 @@
-//! What observers read of connections to other sites and to gateways.
+//! Reports for observers about connections to other sites and to gateways.
 
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const MAX_NAMED: usize = 16;
 /// Nanoseconds between two reports.
 pub(super) const REPORT_EVERY: u64 = 1_000_000_000;
 
-/// How a connection keeps its congestion window through a silence.
+/// A connection's means to keep its congestion window through a silence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Warmth {
@@ -84,7 +84,7 @@ pub struct ConnectionReport {
     /// The gateway of this site that it leads to; None: it leads to the only one of `peers`.
     pub gateway: Option<u128>,
     pub peers: Vec<u128>,
-    /// How many peers there are.
+    /// The number of peers; `peers` may name fewer.
     pub count: usize,
     pub site: u32,
     pub address: String,

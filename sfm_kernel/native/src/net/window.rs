@@ -9,8 +9,8 @@
 pub const MIN_SIZE: usize = 2 << 20;
 /// Largest window, in bytes: what one sender may have in an inbox by default.
 pub const MAX_SIZE: usize = 64 << 20;
-/// A measured rate counts for so many shortest round trips, and at least a second; a round trip
-/// counts for `ROUND_TRIP_COUNTS`.
+/// Shortest round trips for which a measured rate counts, at least a second; and the time for which
+/// a round trip counts.
 const RATE_COUNTS_ROUNDS: u64 = 10;
 const SECOND: u64 = 1_000_000_000;
 const ROUND_TRIP_COUNTS: u64 = 10 * SECOND;

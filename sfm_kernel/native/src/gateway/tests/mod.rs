@@ -91,7 +91,7 @@ pub struct Client {
     counter: u64,
 }
 
-/// What a client receives.
+/// A frame that a client receives, or the end.
 #[derive(Debug, PartialEq)]
 pub enum Received {
     Frame { sender: u128, hops: u8, body: Vec<u8> },

@@ -22,7 +22,7 @@ fn bottleneck(scheduler: Scheduler) -> (Gateway, Client) {
     (a, other)
 }
 
-/// How many of many large frames come before a small one that is sent when the large ones fill
+/// The number of large frames that come before a small one, which is sent when the large ones fill
 /// everything before the bottleneck.
 fn before_the_small_one(scheduler: Scheduler) -> usize {
     let (a, mut other) = bottleneck(scheduler);
