@@ -81,8 +81,8 @@ impl Engine {
             path.turn += 1;
             let index = path.turn % waiting.len();
             let id = waiting[index];
-            let connection = self.connections.wide_mut(id);
-            match connection.and_then(|wide| wide.schedule.pop(&self.weights)) {
+            let wide = self.connections.wide_mut(id);
+            match wide.and_then(|wide| wide.schedule.pop(&self.weights)) {
                 Some(frame) => {
                     self.release(frame.from, frame.size());
                     path.put(id, frame, now);

@@ -341,7 +341,7 @@ impl Engine {
 
     /// `bytes` of a connection's frames no longer wait.
     pub fn release(&mut self, from: Id, bytes: usize) {
-        let limit = self.may_hold();
+        let limit = self.hold_limit();
         let Some(connection) = self.connections.get_mut(from) else { return };
         connection.held = connection.held.saturating_sub(bytes);
         // Read again as soon as there is room: its acknowledgements wait among its messages.

@@ -131,8 +131,9 @@ impl Flows {
         self.0.iter()
     }
 
-    /// Whether to notify the sender now; if not, `owed` returns the notice later.
-    pub fn should_notify(&mut self, pair: Pair, reason: Reason, now: Instant) -> bool {
+    /// Record a drop; returns whether to notify the sender now. If not, `owed` returns the notice
+    /// later.
+    pub fn record_drop(&mut self, pair: Pair, reason: Reason, now: Instant) -> bool {
         let Some(flow) = self.0.get_mut(&pair) else { return false };
         let is_new = flow.broken.replace(reason) != Some(reason);
         let every = if is_new { NOTIFY_EVERY } else { REPEAT_EVERY };
@@ -172,8 +173,8 @@ impl Flows {
 
     /// Flows that may have had something in the connection of a process.
     pub fn towards(&self, receiver: u128, now: Instant) -> Vec<Pair> {
-        let of_late = self.0.iter().filter(|(_, flow)| flow.is_recent(now));
-        of_late.map(|(pair, _)| *pair).filter(|pair| pair.receiver == receiver).collect()
+        let recent = self.0.iter().filter(|(_, flow)| flow.is_recent(now));
+        recent.map(|(pair, _)| *pair).filter(|pair| pair.receiver == receiver).collect()
     }
 
     /// Flows that have lost something, and that have a route again according to `has_route`.
@@ -232,19 +233,19 @@ pub(crate) mod tests {
         let mut flows = Flows::default();
         let one = frame(1, 2, Class::Bulk, 10, 0);
         let (pair, start) = (one.pair(), one.arrived_at);
-        assert!(!flows.should_notify(pair, Reason::Full, start), "nobody knows it");
+        assert!(!flows.record_drop(pair, Reason::Full, start), "nobody knows it");
         flows.record(&one).unwrap();
-        assert!(flows.should_notify(pair, Reason::Full, start));
-        assert!(!flows.should_notify(pair, Reason::Full, start));
-        assert!(!flows.should_notify(pair, Reason::PathBroke, start));
+        assert!(flows.record_drop(pair, Reason::Full, start));
+        assert!(!flows.record_drop(pair, Reason::Full, start));
+        assert!(!flows.record_drop(pair, Reason::PathBroke, start));
         assert!(flows.owed(start).is_empty());
         assert_eq!(flows.owed(start + NOTIFY_EVERY), [(pair, Reason::PathBroke)]);
         assert!(flows.owed(start + 3 * NOTIFY_EVERY).is_empty());
-        assert!(flows.should_notify(pair, Reason::Loop, start + 3 * NOTIFY_EVERY));
+        assert!(flows.record_drop(pair, Reason::Loop, start + 3 * NOTIFY_EVERY));
         // An equal report is repeated much later.
-        assert!(!flows.should_notify(pair, Reason::Loop, start + 5 * NOTIFY_EVERY));
+        assert!(!flows.record_drop(pair, Reason::Loop, start + 5 * NOTIFY_EVERY));
         assert!(flows.owed(start + 5 * NOTIFY_EVERY).is_empty());
-        assert!(flows.should_notify(pair, Reason::Loop, start + 3 * NOTIFY_EVERY + REPEAT_EVERY));
+        assert!(flows.record_drop(pair, Reason::Loop, start + 3 * NOTIFY_EVERY + REPEAT_EVERY));
     }
 
     #[test]
@@ -254,7 +255,7 @@ pub(crate) mod tests {
         let (pair, start) = (one.pair(), one.arrived_at);
         assert_eq!(flows.record(&one).unwrap().useless(Class::Bulk), None);
         for reason in [Reason::Full, Reason::PathBroke] {
-            flows.should_notify(pair, reason, start);
+            flows.record_drop(pair, reason, start);
             let flow = flows.get_mut(pair).unwrap();
             for class in [Class::Message, Class::Bulk] {
                 assert_eq!(flow.useless(class), Some(reason));
@@ -275,12 +276,12 @@ pub(crate) mod tests {
             flows.record(&frame(1, receiver, Class::Bulk, 10, 0)).unwrap();
         }
         let (lost, start) = (Pair { sender: 1, receiver: 3 }, Instant::now());
-        flows.should_notify(lost, Reason::Unknown, start);
+        flows.record_drop(lost, Reason::Unknown, start);
         flows.sweep(start + REMEMBER_FOR + SETTLED);
         assert_eq!(flows.iter().map(|(pair, _)| *pair).collect::<Vec<_>>(), [lost]);
         assert_eq!(flows.lost(|pair, flow| pair.receiver == 3 && flow.to_site == 2), [lost]);
         assert!(flows.lost(|_, _| false).is_empty());
-        flows.should_notify(lost, Reason::PathBroke, start + SETTLED);
+        flows.record_drop(lost, Reason::PathBroke, start + SETTLED);
         assert!(flows.lost(|_, _| true).is_empty());
         flows.sweep(start + REMEMBER_FOR + SETTLED);
         assert_eq!(flows.iter().count(), 0);

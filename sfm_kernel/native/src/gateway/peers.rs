@@ -104,10 +104,9 @@ impl Engine {
             let is_known = peer.listed || peer.slots.iter().any(|slot| slot.up.is_some());
             let Some(address) = peer.address.filter(|_| is_known) else { continue };
             for (nth, slot) in peer.slots.iter_mut().enumerate() {
-                let silent = slot.up.is_some_and(|up| {
-                    let wide = self.connections.wide(up);
-                    wide.is_some_and(|wide| wide.silent)
-                });
+                let silent = slot
+                    .up
+                    .is_some_and(|up| self.connections.wide(up).is_some_and(|wide| wide.silent));
                 let may_dial = self.codec.uid < uid || now >= slot.down + DIAL_ANYWAY_AFTER;
                 if (silent || slot.up.is_none() && may_dial) && now >= slot.next {
                     slot.next = now + DIAL_EVERY;

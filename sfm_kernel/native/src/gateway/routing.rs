@@ -194,12 +194,10 @@ impl Engine {
     /// Queue a frame for the wide area.
     fn schedule(&mut self, to: Id, frame: Frame) {
         let (from, bytes, arrived_at) = (frame.from, frame.size(), frame.arrived_at);
-        let limit = self.may_hold();
+        let limit = self.hold_limit();
         let of_process = |connection: &Connection| matches!(connection.remote, Remote::Process(_));
         let held_up = self.connections.get(from).is_some_and(of_process);
-        let Some(wide) = self.connections.wide_mut(to) else {
-            return;
-        };
+        let Some(wide) = self.connections.wide_mut(to) else { return };
         if !held_up && wide.schedule.bytes() + bytes > HELD + FOR_GATEWAY {
             return self.drop_frame(frame.pair(), Reason::Full);
         }
@@ -216,15 +214,14 @@ impl Engine {
 
     /// Remove the messages of a flow that wait for another gateway: its sender sends them again.
     fn withdraw(&mut self, to: Option<Id>, pair: Pair) {
-        let connection = to.and_then(|to| self.connections.get_mut(to));
-        let Some(wide) = connection.and_then(|connection| connection.wide.as_mut()) else { return };
+        let Some(wide) = to.and_then(|to| self.connections.wide_mut(to)) else { return };
         for frame in wide.schedule.withdraw(pair, &self.weights) {
             self.release(frame.from, frame.size());
         }
     }
 
     /// Bytes of one process's frames that may wait for the wide area.
-    pub fn may_hold(&self) -> usize {
+    pub fn hold_limit(&self) -> usize {
         (HELD / self.processes.len().max(1)).clamp(HELD_OF_ONE.0, HELD_OF_ONE.1)
     }
 
@@ -236,8 +233,7 @@ impl Engine {
     }
 
     fn is_sibling(&self, id: Id) -> bool {
-        let wide = self.connections.wide(id);
-        wide.is_some_and(|wide| wide.sibling)
+        self.connections.wide(id).is_some_and(|wide| wide.sibling)
     }
 
     /// The connection for a flow to this site: directly, or to another gateway of this site, which
@@ -252,7 +248,7 @@ impl Engine {
     /// A connection to a gateway of this site. A hash of the pair chooses among the established
     /// ones, so flows spread, and only the flows of a lost or new connection move.
     fn route_to_site(&self, pair: Pair, site: u32) -> Option<Id> {
-        let standing = |uid: &u128| {
+        let established = |uid: &u128| {
             let ups = self.peers[uid].slots.iter().enumerate();
             let ups = ups.filter_map(|(nth, slot)| {
                 Some((nth, slot.up.filter(|&id| self.is_established(id))?))
@@ -261,7 +257,7 @@ impl Engine {
         };
         let of_site = self.peers.iter().filter(|(_, peer)| peer.site == site);
         let (_, ups) = of_site
-            .map(|(uid, _)| (uid, standing(uid)))
+            .map(|(uid, _)| (uid, established(uid)))
             .filter(|(_, ups)| !ups.is_empty())
             .max_by_key(|(uid, _)| mixed(pair, **uid))?;
         let chosen = ups.into_iter().max_by_key(|(nth, _)| mixed(pair, *nth as u128));
@@ -281,7 +277,7 @@ impl Engine {
 
     /// Notify the sender of a flow, unless it was notified too recently.
     pub fn notify(&mut self, pair: Pair, reason: Reason) {
-        if self.flows.should_notify(pair, reason, Instant::now()) {
+        if self.flows.record_drop(pair, reason, Instant::now()) {
             self.send_dropped(pair, reason);
         }
     }

@@ -105,11 +105,6 @@ impl Schedule {
         self.flows.iter().map(|(pair, flow)| (*pair, flow.frames.len(), flow.bytes))
     }
 
-    /// Bytes of a flow that wait.
-    pub fn waiting(&self, pair: Pair) -> usize {
-        self.flows.get(&pair).map_or(0, |flow| flow.bytes)
-    }
-
     pub fn push(&mut self, frame: Frame, weights: &Weights) {
         let pair = frame.pair();
         self.arrivals += 1;

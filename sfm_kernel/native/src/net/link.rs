@@ -205,11 +205,6 @@ impl Link {
         (!out.unacked.is_empty()).then_some(out.progress)
     }
 
-    /// The shortest recent round trip, in nanoseconds.
-    pub fn round_trip(&self) -> Option<u64> {
-        self.out().window.round_trip()
-    }
-
     // ---- losing, closing ----
 
     /// Give the peer up: nothing more will arrive there. The first reason stays.
