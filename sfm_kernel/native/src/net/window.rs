@@ -19,6 +19,7 @@ const ROUND_TRIP_COUNTS: u64 = 10 * SECOND;
 pub struct Window {
     /// Bytes that have arrived since the beginning.
     pub delivered: u64,
+    /// The shortest recent round trip; `u64::MAX` before the first acknowledgement.
     shortest: u64,
     shortest_at: u64,
     /// Bytes per nanosecond.
@@ -39,11 +40,6 @@ impl Window {
             return MIN_SIZE;
         }
         ((2.0 * self.rate * self.shortest as f64) as usize).clamp(MIN_SIZE, MAX_SIZE)
-    }
-
-    /// The shortest recent round trip, in nanoseconds; None before the first acknowledgement.
-    pub fn round_trip(&self) -> Option<u64> {
-        (self.shortest != u64::MAX).then_some(self.shortest)
     }
 
     /// `bytes` more have arrived. The latest of them was sent at `sent`, when `before` had arrived.
@@ -128,7 +124,7 @@ mod tests {
             let (at, before, alone) = (nth * SECOND, window.delivered, nth == 50);
             window.arrived(1000, at, before, alone, at + 50_000_000);
             let shortest = if nth < 50 { 20_000_000 } else { 50_000_000 };
-            assert_eq!(window.round_trip(), Some(shortest));
+            assert_eq!(window.shortest, shortest);
         }
     }
 
