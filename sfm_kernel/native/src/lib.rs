@@ -9,7 +9,7 @@
 //! segment, look, ring_file         files in shared memory, and what observers find there
 //! core, credit, sender, summary   the two halves of an endpoint
 //! tree                            what members of a group share, for collectives
-//! json, tcp_info, tcp_history      what the kernel knows about a TCP connection, and what it forgets
+//! json, tcp_info, tcp_history      what the kernel knows of a TCP connection, and what it forgets
 //! net                              an endpoint between machines: sealed frames over TCP
 //! gateway                          what forwards them between sites
 //! calls                            what blocks, for any host: one loop, receives, sends
