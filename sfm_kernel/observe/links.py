@@ -1,6 +1,6 @@
 """Sites, and the connections between them: which are in trouble, and what their silences cost.
 
-A process tells of its direct lines to other sites in its segment (``native/src/net/lines.rs``);
+A process tells of its direct lines to other sites in its segment (``native/src/net/report.rs``);
 gateways tell the directory server of theirs (``native/src/gateway/status.rs``). Neither is believed
 to be well-formed: a gateway has less than the world's key, and a segment may be damaged.
 """

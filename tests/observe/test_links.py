@@ -21,7 +21,7 @@ def process(name: str, **more: Any) -> Dict:
 
 
 def line(**more: Any) -> Dict:
-    """As native/src/net/lines.rs has it, from P to the site of Q."""
+    """As native/src/net/report.rs has it, from P to the site of Q."""
     return {
         "peer": UIDS["Q"],
         "count": 2,

@@ -345,7 +345,7 @@ def test_who_refuses_connections_is_gone(join: Callable[..., Endpoint]) -> None:
 def test_a_port_of_no_number(join: Callable[..., Endpoint]) -> None:
     wrong = transport(join("A")).exchange.link("d" * 32, "tcp://nowhere:port")
     wait_until(lambda: wrong.lost is not None)
-    assert "no tcp://IP:port" in str(wrong.lost)
+    assert "not a tcp://IP:port address" in str(wrong.lost)
 
 
 def test_leaving_ends_at_once_in_any_order(world: str) -> None:

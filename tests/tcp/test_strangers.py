@@ -162,7 +162,7 @@ def test_who_has_no_time_for_our_key_does_not_refuse_it(
         while to_it.lost is None:
             with contextlib.suppress(TimeoutError), listener.accept()[0]:
                 pass
-        assert "refuses our key" in to_it.lost
+        assert "refuses this world's key" in to_it.lost
 
 
 # ---- noise -----------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """What the kernel has counted of connections between sites: the paper's Tables 1, 4 and 6.
 
 A process tells of its own lines to other sites (``Exchange.connections``), a gateway tells the
-directory server of its connections. The native core counts the same for both (``tcp_past.rs``): a
-window that fell with no other reason than a silence.
+directory server of its connections. The native core counts the same for both (``tcp_history.rs``):
+a window that fell with no other reason than a silence.
 """
 
 from __future__ import annotations

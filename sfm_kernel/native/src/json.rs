@@ -33,7 +33,7 @@ impl Json {
         self.0.push('"');
     }
 
-    /// `value` as it is: a number, true, null.
+    /// Write `value` without quotes: a number, true, null.
     pub fn raw(&mut self, name: &str, value: impl std::fmt::Display) {
         self.name(name);
         write!(self.0, "{value}").expect("memory");
@@ -51,7 +51,7 @@ impl Json {
         }
     }
 
-    /// What `fill` writes, between two brackets.
+    /// Write two brackets, and between them what `fill` writes.
     pub fn within(
         &mut self,
         name: Option<&str>,
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_json() {
+    fn the_output_is_json() {
         let mut out = Json::default();
         out.object(None, |out| {
             out.string("a \"name\"", "line\n\\");

@@ -9,7 +9,7 @@
 //! segment, look, ring_file         files in shared memory, and what observers find there
 //! core, credit, sender, summary   the two halves of an endpoint
 //! tree                            what members of a group share, for collectives
-//! json, tcp_info, tcp_past         what the kernel knows of a TCP connection, and what it forgets
+//! json, tcp_info, tcp_history      what the kernel knows of a TCP connection, and what it forgets
 //! net                              an endpoint between machines: sealed frames over TCP
 //! gateway                          what forwards them between sites
 //! calls                            what blocks, for any host: one loop, receives, sends
@@ -69,9 +69,9 @@ pub mod spin;
 #[cfg(not(loom))]
 pub mod summary;
 #[cfg(not(loom))]
-pub mod tcp_info;
+pub mod tcp_history;
 #[cfg(not(loom))]
-pub mod tcp_past;
+pub mod tcp_info;
 #[cfg(not(loom))]
 pub mod text;
 #[cfg(not(loom))]

@@ -1,29 +1,28 @@
-//! What the kernel knows of a TCP connection, and which congestion control it uses.
+//! The kernel's state of a TCP connection, and its congestion control.
 //!
-//! The kernel's `struct tcp_info` (include/uapi/linux/tcp.h) only ever grows at its end, and
-//! getsockopt(2) says how much of it there is: what an older kernel does not have is None. The
-//! structs of the C library, and of the crate libc, end long before the kernel's, so that the places
-//! are written down here.
+//! The kernel's `struct tcp_info` (include/uapi/linux/tcp.h) only grows at its end, and
+//! getsockopt(2) returns its length: a field that an older kernel lacks is None. The structs of the
+//! C library and of the crate libc end long before the kernel's, so this file lists the offsets.
 //!
-//! A congestion control that is set may not be the one that is used: where it may not be chosen
-//! (`tcp_allowed_congestion_control`), or the network namespace is new, the kernel says so in errors
-//! that name nothing, and a route can override it. So it is read back after it was set.
+//! The congestion control in use may differ from the one that was set: if it may not be chosen
+//! (`tcp_allowed_congestion_control`), or the network namespace is new, the kernel's errors do not
+//! name the cause, and a route can override it. So it is read back after it was set.
 
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::RawFd;
 
-/// What the number in a field means.
+/// The unit of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Packets, bytes, times that something happened, bytes per second: as it is.
+    /// Packets, bytes, counts, bytes per second: reported as it is.
     Plain,
-    /// Told as seconds.
+    /// Both times are reported as seconds.
     Milliseconds,
     Microseconds,
 }
 
-/// A field: where it lies, and how long it is.
+/// A field: its offset and its length.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
     pub name: &'static str,
@@ -42,7 +41,7 @@ pub const STATE: Field = field("state", 0, 1, Plain);
 /// 0 open, 1 disorder, 2 congestion window reduced, 3 recovery, 4 loss.
 pub const CA_STATE: Field = field("ca_state", 1, 1, Plain);
 pub const RETRANSMITS: Field = field("retransmits", 2, 1, Plain);
-/// Unanswered questions whether the other side has room by now.
+/// Unanswered window probes.
 pub const PROBES: Field = field("probes", 3, 1, Plain);
 pub const BACKOFF: Field = field("backoff", 4, 1, Plain);
 pub const RTO: Field = field("rto_s", 8, 4, Microseconds);
@@ -89,7 +88,7 @@ pub const TOTAL_RTO: Field = field("total_rto", 240, 2, Plain);
 pub const TOTAL_RTO_RECOVERIES: Field = field("total_rto_recoveries", 242, 2, Plain);
 pub const TOTAL_RTO_TIME: Field = field("total_rto_time_s", 244, 4, Milliseconds);
 
-/// All that is told, in the kernel's order.
+/// All reported fields, in the kernel's order.
 pub const FIELDS: [Field; 43] = [
     STATE,
     CA_STATE,
@@ -136,7 +135,7 @@ pub const FIELDS: [Field; 43] = [
     TOTAL_RTO_TIME,
 ];
 
-/// More than any kernel's struct has today.
+/// Larger than any kernel's struct today.
 const ROOM: usize = 512;
 
 /// The value of a field.
@@ -146,32 +145,33 @@ pub enum Value {
     Seconds(f64),
 }
 
-/// What the kernel knew of a connection at one moment.
+/// The kernel's knowledge of a connection at one moment.
 pub struct TcpInfo {
     bytes: [u8; ROOM],
     length: usize,
 }
 
 impl TcpInfo {
-    /// Of a TCP socket; an error for anything else.
+    /// Read it of a TCP socket; an error for any other socket.
     pub fn read(socket: RawFd) -> io::Result<TcpInfo> {
         let mut bytes = [0; ROOM];
         let length = option(socket, libc::TCP_INFO, &mut bytes)?;
         Ok(TcpInfo { bytes, length })
     }
 
-    /// The number as the kernel has it; None where it is too old to have it.
+    /// The number as the kernel has it; None if the kernel is too old.
     pub fn number(&self, field: Field) -> Option<u64> {
-        let there = self.bytes[..self.length].get(field.offset..field.offset + field.bytes)?;
-        Some(match *there {
+        let field_bytes =
+            self.bytes[..self.length].get(field.offset..field.offset + field.bytes)?;
+        Some(match *field_bytes {
             [one] => one.into(),
             [a, b] => u16::from_ne_bytes([a, b]).into(),
             [a, b, c, d] => u32::from_ne_bytes([a, b, c, d]).into(),
-            _ => u64::from_ne_bytes(there.try_into().ok()?),
+            _ => u64::from_ne_bytes(field_bytes.try_into().ok()?),
         })
     }
 
-    /// In seconds where it is a time.
+    /// The value, in seconds if it is a time.
     pub fn value(&self, field: Field) -> Option<Value> {
         self.number(field).map(|number| match field.unit {
             Unit::Plain => Value::Number(number),
@@ -182,21 +182,20 @@ impl TcpInfo {
 }
 
 /// Linux' TCP_CA_NAME_MAX.
-const LONGEST: usize = 16;
+const MAX_NAME: usize = 16;
 
-/// The congestion control that a TCP socket uses, "cubic" say.
+/// The name of the congestion control that a TCP socket uses, such as "cubic".
 pub fn congestion(socket: RawFd) -> io::Result<String> {
-    let mut name = [0; LONGEST + 1]; // the last stays 0
-    option(socket, libc::TCP_CONGESTION, &mut name[..LONGEST])?;
+    let mut name = [0; MAX_NAME + 1]; // the last byte stays 0
+    option(socket, libc::TCP_CONGESTION, &mut name[..MAX_NAME])?;
     let name = CStr::from_bytes_until_nul(&name).map_err(|_| io::ErrorKind::InvalidData)?;
     Ok(name.to_string_lossy().into_owned())
 }
 
-/// The socket uses this congestion control from now on. Verified: what the kernel says afterwards is
-/// compared.
+/// Set the congestion control of a TCP socket, and verify it by reading it back.
 ///
 /// Errors: ENOENT, this kernel has none of that name; EPERM, it may not be chosen here; EOPNOTSUPP,
-/// the kernel has taken it and uses another.
+/// the kernel has accepted it and uses another.
 pub fn set_congestion(socket: RawFd, name: &str) -> io::Result<()> {
     // SAFETY: the kernel reads so many bytes from there.
     let failed = unsafe {
@@ -213,13 +212,13 @@ pub fn set_congestion(socket: RawFd, name: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Read an option of TCP's into `room`; how many bytes of it there are.
+/// Read a TCP option into `room`; returns the number of bytes.
 fn option(socket: RawFd, option: libc::c_int, room: &mut [u8]) -> io::Result<usize> {
     let mut length = room.len() as libc::socklen_t;
     // SAFETY: the kernel writes at most so many bytes there.
     let failed = unsafe {
-        let place = room.as_mut_ptr().cast();
-        libc::getsockopt(socket, libc::IPPROTO_TCP, option, place, &mut length)
+        let buffer = room.as_mut_ptr().cast();
+        libc::getsockopt(socket, libc::IPPROTO_TCP, option, buffer, &mut length)
     };
     if failed == 0 {
         Ok(length as usize)
@@ -243,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_tells_what_has_gone_over_it() {
+    fn the_kernel_counts_what_a_connection_carries() {
         const BYTES: u64 = 10_000;
         let (mut one, mut other) = pair();
         one.write_all(&[7; BYTES as usize]).unwrap();
@@ -278,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_older_kernel_does_not_have_is_missing() {
+    fn fields_that_an_older_kernel_lacks_are_missing() {
         let (one, _other) = pair();
         let mut info = TcpInfo::read(one.as_raw_fd()).unwrap();
         info.length = 104; // Linux 3.10

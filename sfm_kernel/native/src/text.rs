@@ -1,19 +1,19 @@
-//! Text in shared memory, which one process writes and others read at any time: a sequence lock.
+//! Text in shared memory that one process writes and others read at any time: a sequence lock.
 
 use std::sync::atomic::{fence, AtomicU32, AtomicU64, Ordering};
 
-/// The writer makes `version` odd while it writes. A writer killed meanwhile leaves it odd, and
-/// readers give up instead of waiting for it.
+/// The writer makes `version` odd while it writes. A writer that is killed meanwhile leaves it odd,
+/// and readers give up instead of waiting for it.
 #[repr(C)]
 pub struct Text<const WORDS: usize> {
     version: AtomicU32,
     length: AtomicU32,
-    // Words, not bytes: fewer atomic operations; and atomics, because a racing read must be defined.
+    // Words, not bytes: fewer atomic operations. Atomics, because a racing read must be defined.
     words: [AtomicU64; WORDS],
 }
 
 impl<const WORDS: usize> Text<WORDS> {
-    /// Replace the text; what does not fit is cut at a character. One writer at a time.
+    /// Replace the text; text that does not fit is cut at a character. One writer at a time.
     pub fn write(&self, text: &str) {
         let mut length = text.len().min(WORDS * 8);
         while !text.is_char_boundary(length) {
@@ -32,7 +32,7 @@ impl<const WORDS: usize> Text<WORDS> {
         self.version.store(version.wrapping_add(1), Ordering::Release);
     }
 
-    /// The text, or None if the writer was at it all the time (or died in it).
+    /// The text, or None if the writer wrote all the time (or died while it wrote).
     pub fn read(&self) -> Option<String> {
         (0..1000).find_map(|_| {
             let text = self.read_between(self, self);
@@ -43,7 +43,7 @@ impl<const WORDS: usize> Text<WORDS> {
         })
     }
 
-    /// The text of a copy that was made between two others; None if it was written meanwhile.
+    /// The text of a copy that was made between two others; None if the writer wrote meanwhile.
     pub fn read_between(&self, before: &Self, after: &Self) -> Option<String> {
         let version = before.version();
         if version & 1 == 1 {
@@ -54,7 +54,7 @@ impl<const WORDS: usize> Text<WORDS> {
         for word in &self.words[..length.div_ceil(8)] {
             bytes.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
         }
-        // SYNC POINT text: the words before the second look at the version.
+        // SYNC POINT text: the words before the second read of the version.
         fence(Ordering::Acquire);
         if after.version.load(Ordering::Relaxed) != version {
             return None;
@@ -63,12 +63,12 @@ impl<const WORDS: usize> Text<WORDS> {
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Bytes from the start that a text of so many bytes takes, cut where it is longer.
+    /// Bytes from the start that a text of `length` bytes takes, cut at the capacity.
     pub fn used(length: usize) -> usize {
         std::mem::offset_of!(Self, words) + length.min(WORDS * 8)
     }
 
-    /// Grows with each `write`.
+    /// The number of the current text: grows with each `write`.
     pub fn version(&self) -> u32 {
         self.version.load(Ordering::Acquire)
     }

@@ -52,7 +52,7 @@ impl LabLink {
         cross_bits_per_s: Option<f64>,
         down: Option<bool>,
     ) -> PyResult<()> {
-        let direction = if back { Direction::Back } else { Direction::There };
+        let direction = if back { Direction::Backward } else { Direction::Forward };
         let known = |value: Option<f64>, least: f64, most: f64, name: &str| match value {
             Some(value) if !(least..=most).contains(&value) => {
                 Err(PyValueError::new_err(format!("{name} is {least} to {most}, not {value}")))

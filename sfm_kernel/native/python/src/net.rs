@@ -108,7 +108,7 @@ impl Exchange {
         let exchange = self.open(py)?;
         for uid in uids {
             if let Some(link) = exchange.known(parse_uid(&uid)?) {
-                link.gone.store(true, Ordering::Relaxed);
+                link.departed.store(true, Ordering::Relaxed);
             }
         }
         Ok(())
@@ -151,10 +151,10 @@ fn connection<'py>(py: Python<'py>, told: &ConnectionReport) -> PyResult<Bound<'
     about.set_item("warm", told.warmth.name())?;
     about.set_item("unsent_s", told.unsent)?;
     about.set_item("silent_s", told.silent)?;
-    let timeouts = told.info.as_ref().map(|info| told.past.timeouts(info));
+    let timeouts = told.info.as_ref().map(|info| told.history.timeouts(info));
     about.set_item("timeouts_lately", timeouts)?;
-    about.set_item("idle_restarts", told.past.restarts)?;
-    let last = told.past.last.map(|last| {
+    about.set_item("idle_restarts", told.history.restarts)?;
+    let last = told.history.last.map(|last| {
         let about = PyDict::new(py);
         about.set_item("ago_s", last.at.elapsed().as_secs_f64())?;
         about.set_item("silence_s", last.silence.as_secs_f64())?;
@@ -231,6 +231,6 @@ impl Link {
 
     /// End the connection, as if it broke.
     fn _break(&self) {
-        self.link.break_way();
+        self.link.break_connection();
     }
 }

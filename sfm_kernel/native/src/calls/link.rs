@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::credit::{block_until, Room};
 use super::{End, Host, Peer};
-use crate::net::{Link, WHOLE};
+use crate::net::{Link, MAX_SINGLE_FRAME};
 use crate::packet::{cost, Gather};
 use crate::ring_sender::account_of;
 
@@ -46,7 +46,7 @@ pub fn send_through_link<H: Host>(
         block_until(host, core, peer, Room::For(packet.len()), seen, ready, sleep)?;
     }
     let urgent = credit.waiting(account) > buffering / 2;
-    let sent = if packet.len() > WHOLE {
+    let sent = if packet.len() > MAX_SINGLE_FRAME {
         send_in_parts(host, link, peer, packet, urgent)
     } else if link.send(packet, urgent) {
         Ok(())
@@ -99,7 +99,7 @@ fn send_in_parts<H: Host>(
             }
             return Err(failure);
         }
-        if !host.release(|| link.send_part(packet, &mut done, urgent)) {
+        if !host.release(|| link.send_fragment(packet, &mut done, urgent)) {
             return peer.check(host);
         }
     }

@@ -1,4 +1,4 @@
-//! One connection of a gateway: frames come in, frames go out, whole ones only.
+//! One connection of a gateway: reads and writes complete frames.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read};
@@ -12,22 +12,22 @@ use super::wide::Wide;
 use crate::net::control::LARGEST_HELLO;
 use crate::net::frame::{Header, HEADER};
 
-/// Bytes of frames that are out of their scheduler's hands, beyond the first.
+/// Bytes of frames that the scheduler has given out, beyond the first frame.
 pub const BATCH: usize = 64 << 10;
-/// Frames in one write at most.
-const BUFFERS: usize = 32;
+/// Frames in one write.
+const BUFFERS_PER_WRITE: usize = 32;
 
-/// Who is at the other end.
+/// The other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
-    /// Has not said Hello yet.
+pub enum Remote {
+    /// It has not said Hello yet.
     Stranger,
     Process(u128),
     Gateway {
         uid: u128,
         slot: usize,
     },
-    /// We have made it, and wait for the Welcome with this number.
+    /// Made by this gateway, which waits for the Welcome with this number.
     Dialed {
         uid: u128,
         slot: usize,
@@ -35,38 +35,38 @@ pub enum Whose {
     },
 }
 
-/// What a read has come to.
+/// The result of a read or write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Open,
-    /// It has ended, or what came is no frame.
-    Over,
+    /// The connection has ended, or what came is not a frame.
+    Ended,
 }
 
 pub struct Connection {
     pub id: Id,
     pub stream: TcpStream,
     pub address: SocketAddr,
-    pub whose: Whose,
+    pub remote: Remote,
     pub since: Instant,
     /// There may be something to read, or room to write.
     pub readable: bool,
     pub writable: bool,
-    /// It is among those that are to be read.
+    /// It is queued to be read.
     pub in_turn: bool,
-    /// Not read any more until less of its frames waits for the wide area.
+    /// Not read until fewer of its frames wait for the wide area.
     pub paused: bool,
     /// Bytes of its frames that wait for the wide area.
     pub held: usize,
-    /// Something for it was dropped because too much waits here.
+    /// A frame for it was dropped because too much waits for it.
     pub overflowed: bool,
-    /// What a connection between gateways has besides.
+    /// Only for a connection between gateways.
     pub wide: Option<Box<Wide>>,
     pub received: Count,
     pub sent: Count,
     partial: Vec<u8>,
     out: VecDeque<Frame>,
-    /// Bytes of the first of them that are written.
+    /// Bytes of the first frame that are written.
     written: usize,
     out_bytes: usize,
 }
@@ -86,12 +86,12 @@ impl Count {
 }
 
 impl Connection {
-    pub fn new(id: Id, stream: TcpStream, address: SocketAddr, whose: Whose) -> Connection {
+    pub fn new(id: Id, stream: TcpStream, address: SocketAddr, remote: Remote) -> Connection {
         Connection {
             id,
             stream,
             address,
-            whose,
+            remote,
             since: Instant::now(),
             readable: false,
             writable: false,
@@ -109,23 +109,23 @@ impl Connection {
         }
     }
 
-    /// Bytes that wait to be written, without those that wait in the schedule.
+    /// Bytes that wait to be written, without those in the schedule.
     pub fn waiting(&self) -> usize {
         self.out_bytes
     }
 
-    /// Read once, and put the frames that are whole into `frames`.
-    pub fn read(&mut self, room: &mut [u8], frames: &mut Vec<Frame>) -> Outcome {
-        let limit = match self.whose {
-            Whose::Stranger => LARGEST_HELLO,
-            _ => room.len(),
+    /// Read once, and put the complete frames into `frames`.
+    pub fn read(&mut self, buffer: &mut [u8], frames: &mut Vec<Frame>) -> Outcome {
+        let limit = match self.remote {
+            Remote::Stranger => LARGEST_HELLO,
+            _ => buffer.len(),
         };
-        match (&self.stream).read(&mut room[..limit]) {
-            Ok(0) => Outcome::Over,
+        match (&self.stream).read(&mut buffer[..limit]) {
+            Ok(0) => Outcome::Ended,
             Ok(count) => {
-                // Less than there was room for: all that has come so far. Of what follows epoll tells.
+                // The read has emptied the socket; epoll reports what comes later.
                 self.readable = count == limit;
-                self.cut(&room[..count], frames)
+                self.cut(&buffer[..count], frames)
             }
             Err(error) => match error.kind() {
                 ErrorKind::WouldBlock => {
@@ -133,35 +133,35 @@ impl Connection {
                     Outcome::Open
                 }
                 ErrorKind::Interrupted => Outcome::Open,
-                _ => Outcome::Over,
+                _ => Outcome::Ended,
             },
         }
     }
 
-    /// Cut what has come into frames; what is left over waits for its rest.
+    /// Cut what has come into frames; the front of an incomplete frame stays in `partial`.
     fn cut(&mut self, mut bytes: &[u8], frames: &mut Vec<Frame>) -> Outcome {
         let now = Instant::now();
         while !bytes.is_empty() {
-            // Of a frame that has begun: first its header, then what that announces.
-            let mut wanted = HEADER;
+            // The header first, then as much as the header says.
+            let mut needed = HEADER;
             if self.partial.len() >= HEADER {
-                wanted = Header::read(&self.partial).map_or(0, |header| header.frame());
+                needed = Header::read(&self.partial).map_or(0, |header| header.frame());
             }
-            let taken = wanted.saturating_sub(self.partial.len()).min(bytes.len());
+            let taken = needed.saturating_sub(self.partial.len()).min(bytes.len());
             self.partial.extend_from_slice(&bytes[..taken]);
             bytes = &bytes[taken..];
             if self.partial.len() < HEADER {
                 continue;
             }
-            let Some(header) = Header::read(&self.partial) else { return Outcome::Over };
-            let is_hello = self.whose == Whose::Stranger && frames.is_empty();
+            let Some(header) = Header::read(&self.partial) else { return Outcome::Ended };
+            let is_hello = self.remote == Remote::Stranger && frames.is_empty();
             if is_hello && header.frame() > LARGEST_HELLO {
-                return Outcome::Over;
+                return Outcome::Ended;
             }
             if self.partial.len() == header.frame() {
                 self.received.add(header.frame());
-                let whole = std::mem::take(&mut self.partial);
-                frames.push(Frame::new(header, whole, self.id, now));
+                let bytes = std::mem::take(&mut self.partial);
+                frames.push(Frame::new(header, bytes, self.id, now));
             } else {
                 self.partial.reserve_exact(header.frame() - self.partial.len());
             }
@@ -175,11 +175,12 @@ impl Connection {
         self.out.push_back(frame);
     }
 
-    /// Write as much as goes; how long each frame that has gone was here goes into `delays`.
+    /// Write as much as the kernel takes; add the time that each written frame spent here to
+    /// `delays`.
     pub fn write(&mut self, delays: &mut Delays) -> Outcome {
         while self.writable && !self.out.is_empty() {
-            let mut buffers = Vec::with_capacity(self.out.len().min(BUFFERS));
-            for (nth, frame) in self.out.iter().take(BUFFERS).enumerate() {
+            let mut buffers = Vec::with_capacity(self.out.len().min(BUFFERS_PER_WRITE));
+            for (nth, frame) in self.out.iter().take(BUFFERS_PER_WRITE).enumerate() {
                 let rest = &frame.bytes[if nth == 0 { self.written } else { 0 }..];
                 let (iov_base, iov_len) = (rest.as_ptr().cast_mut().cast(), rest.len());
                 buffers.push(libc::iovec { iov_base, iov_len });
@@ -189,7 +190,7 @@ impl Connection {
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock => self.writable = false,
                     ErrorKind::Interrupted => {}
-                    _ => return Outcome::Over,
+                    _ => return Outcome::Ended,
                 },
             }
         }
@@ -207,20 +208,20 @@ impl Connection {
             self.written -= frame.size();
             self.sent.add(frame.size());
             if frame.from != Id::NONE {
-                delays.add(now - frame.came);
+                delays.add(now - frame.arrived_at);
             }
             self.out.pop_front();
         }
     }
 
-    /// What was not written, for those who are to be told.
-    pub fn unsent(&mut self) -> Vec<Frame> {
+    /// The frames that were not written.
+    pub fn take_unsent(&mut self) -> Vec<Frame> {
         (self.out_bytes, self.written) = (0, 0);
         self.out.drain(..).collect()
     }
 }
 
-/// How long frames were in this gateway: powers of two of a microsecond.
+/// A histogram of the time that frames spend in this gateway, in powers of two of a microsecond.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Delays {
     pub count: u64,
@@ -242,14 +243,15 @@ impl Delays {
         self.total.as_secs_f64() / self.count.max(1) as f64
     }
 
-    /// Seconds that this share of the frames did not reach; rounded up to a power of two.
+    /// Seconds below which this share of the delays lies, rounded up to a power of two of a
+    /// microsecond.
     pub fn below(&self, share: f64) -> f64 {
-        let mut left = (self.count as f64 * share).ceil() as u64;
+        let mut remaining = (self.count as f64 * share).ceil() as u64;
         for (bucket, &count) in self.buckets.iter().enumerate() {
-            if left <= count {
+            if remaining <= count {
                 return (1u64 << bucket) as f64 * 1e-6;
             }
-            left -= count;
+            remaining -= count;
         }
         self.longest.as_secs_f64()
     }
@@ -264,21 +266,21 @@ mod tests {
     use super::*;
     use crate::net::frame::{Class, LARGEST};
 
-    fn pair(whose: Whose) -> (Connection, TcpStream) {
+    fn pair(remote: Remote) -> (Connection, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (other, address) = listener.accept().unwrap();
         stream.set_nonblocking(true).unwrap();
-        (Connection::new(Id::new(0, 0), stream, address, whose), other)
+        (Connection::new(Id::new(0, 0), stream, address, remote), other)
     }
 
-    /// Read until so many frames have come, or it is over.
-    fn read(one: &mut Connection, room: usize, count: usize) -> (Outcome, Vec<Frame>) {
+    /// Read until `count` frames have come, or the connection ends.
+    fn read(one: &mut Connection, buffer: usize, count: usize) -> (Outcome, Vec<Frame>) {
         let mut frames = Vec::new();
-        let mut room = vec![0; room];
+        let mut buffer = vec![0; buffer];
         while frames.len() < count {
-            if one.read(&mut room, &mut frames) == Outcome::Over {
-                return (Outcome::Over, frames);
+            if one.read(&mut buffer, &mut frames) == Outcome::Ended {
+                return (Outcome::Ended, frames);
             }
         }
         (Outcome::Open, frames)
@@ -286,32 +288,32 @@ mod tests {
 
     #[test]
     fn frames_come_out_as_they_went_in_however_they_are_cut() {
-        let (mut one, mut other) = pair(Whose::Process(1));
+        let (mut one, mut other) = pair(Remote::Process(1));
         let sent: Vec<_> = [0, 1, 100, LARGEST, 5, 40_000]
             .map(|length| frame(1, 2, Class::Bulk, length, 0).bytes)
             .to_vec();
-        for room in [7, 64, 1000, 1 << 18] {
+        for buffer in [7, 64, 1000, 1 << 18] {
             other.write_all(&sent.concat()).unwrap();
-            let (_, frames) = read(&mut one, room, sent.len());
+            let (_, frames) = read(&mut one, buffer, sent.len());
             assert_eq!(frames.into_iter().map(|one| one.bytes).collect::<Vec<_>>(), sent);
         }
         other.write_all(&[0; HEADER]).unwrap();
-        assert_eq!(read(&mut one, 1000, 1).0, Outcome::Over);
+        assert_eq!(read(&mut one, 1000, 1).0, Outcome::Ended);
     }
 
     #[test]
     fn a_stranger_cannot_make_us_keep_much() {
-        for whose in [Whose::Stranger, Whose::Process(1)] {
-            let (mut one, mut other) = pair(whose);
+        for remote in [Remote::Stranger, Remote::Process(1)] {
+            let (mut one, mut other) = pair(remote);
             other.write_all(&frame(1, 2, Class::Bulk, 1000, 0).bytes).unwrap();
-            let is_member = whose != Whose::Stranger;
+            let is_member = remote != Remote::Stranger;
             assert_eq!(read(&mut one, 4000, 1).0 == Outcome::Open, is_member);
         }
     }
 
     #[test]
     fn frames_are_written_whole_and_in_order() {
-        let (mut one, mut other) = pair(Whose::Process(1));
+        let (mut one, mut other) = pair(Remote::Process(1));
         let (mut delays, mut expected) = (Delays::default(), Vec::<u8>::new());
         one.writable = true;
         for length in (0..200).map(|n| n * 37 % 5000) {
@@ -333,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn delays_are_told_by_powers_of_two() {
+    fn delays_are_rounded_to_powers_of_two() {
         let mut delays = Delays::default();
         for micros in [3, 3, 3, 100] {
             delays.add(Duration::from_micros(micros));

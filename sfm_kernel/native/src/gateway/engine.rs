@@ -1,4 +1,4 @@
-//! The gateway's thread: waits, reads, has frames routed, writes.
+//! The gateway's thread: waits, reads, routes and writes.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::ErrorKind;
@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::connection::{Connection, Delays, Outcome, Whose, BATCH};
+use super::connection::{Connection, Delays, Outcome, Remote, BATCH};
 use super::emulation::Emulation;
 use super::flow::{Flows, Frame};
 use super::handle::{choose, Choice, Command, Mailbox, Options, Refused};
@@ -16,71 +16,27 @@ use super::poll::{Event, Id, Poll};
 use super::routing::Counts;
 use super::schedule::Weights;
 use super::sockets;
-use super::strangers::{most, Strangers};
+use super::strangers::{limit, Strangers};
+use super::table::Table;
 use super::FOR_PROCESS;
-use crate::net::control::{ControlVoice, Counters};
+use crate::net::control::{ControlCodec, Counters};
 use crate::net::frame::{site_number, Kind, FRAME};
 
-/// Between two looks at the clock, while there are other gateways; and without.
+/// Time between two ticks with other gateways, and without any.
 const TICK: Duration = Duration::from_millis(50);
-const SLOW_TICK: Duration = Duration::from_millis(500);
-const SWEEP: Duration = Duration::from_secs(1);
+const IDLE_TICK: Duration = Duration::from_millis(500);
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
 /// Connections that are accepted before others have their turn.
-const ACCEPTED: usize = 16;
-/// Bytes that are read at once: four large frames.
-const ROOM: usize = 256 << 10;
-
-/// All connections, by place. A place is used again, an Id is not.
-#[derive(Default)]
-pub struct Table {
-    places: Vec<(u32, Option<Box<Connection>>)>,
-    free: Vec<usize>,
-}
-
-impl Table {
-    pub fn insert(&mut self, make: impl FnOnce(Id) -> Connection) -> Id {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.places.push((0, None));
-            self.places.len() - 1
-        });
-        let id = Id::new(place, self.places[place].0);
-        self.places[place].1 = Some(Box::new(make(id)));
-        id
-    }
-
-    pub fn get(&self, id: Id) -> Option<&Connection> {
-        self.places.get(id.place())?.1.as_deref().filter(|one| one.id == id)
-    }
-
-    pub fn get_mut(&mut self, id: Id) -> Option<&mut Connection> {
-        self.places.get_mut(id.place())?.1.as_deref_mut().filter(|one| one.id == id)
-    }
-
-    pub fn remove(&mut self, id: Id) -> Option<Box<Connection>> {
-        self.get(id)?;
-        let (generation, place) = &mut self.places[id.place()];
-        // Those with the highest bits are no connections (`Id::NONE` and others).
-        *generation = (*generation + 1) & 0x7fff_ffff;
-        self.free.push(id.place());
-        place.take()
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = &Connection> {
-        self.places.iter().filter_map(|(_, one)| one.as_deref())
-    }
-
-    /// The ids of those that `which` chooses.
-    pub fn ids(&self, which: impl Fn(&Connection) -> bool) -> Vec<Id> {
-        self.iter().filter(|one| which(one)).map(|one| one.id).collect()
-    }
-}
+const ACCEPTS_PER_TURN: usize = 16;
+/// Bytes of one read: four large frames.
+const READ_SIZE: usize = 256 << 10;
 
 pub struct Engine {
     pub options: Options,
     pub choice: Choice,
     pub mailbox: Arc<Mailbox>,
     pub address: SocketAddr,
-    pub voice: ControlVoice,
+    pub codec: ControlCodec,
     pub poll: Poll,
     pub connections: Table,
     pub processes: HashMap<u128, Id>,
@@ -94,22 +50,22 @@ pub struct Engine {
     pub delays: Delays,
     pub started: Instant,
     listener: TcpListener,
-    /// Somebody may be waiting to be accepted.
-    knocking: bool,
-    /// More were waiting than were accepted at once.
-    crowded: bool,
-    ready: VecDeque<Id>,
-    /// Those that have something new to write.
-    dirty: Vec<Id>,
-    room: Vec<u8>,
+    /// A connection may be waiting to be accepted.
+    accept_pending: bool,
+    /// More connections were waiting than one turn accepts.
+    accept_more: bool,
+    to_read: VecDeque<Id>,
+    /// Connections that have something new to write.
+    to_write: Vec<Id>,
+    buffer: Vec<u8>,
     frames: Vec<Frame>,
     over: bool,
 }
 
 impl Engine {
     pub fn new(options: Options, uid: u128) -> Result<Engine, Refused> {
-        let most = most();
-        let listener = sockets::listen(&options.address, options.mptcp, most as i32)
+        let limit = limit();
+        let listener = sockets::listen(&options.address, options.mptcp, limit as i32)
             .map_err(|error| Refused(format!("no gateway at {}: {error}", options.address)))?;
         let choice = choose(&listener, &options)?;
         let poll = Poll::new()?;
@@ -118,7 +74,7 @@ impl Engine {
         Ok(Engine {
             address: listener.local_addr()?,
             mailbox: Arc::new(Mailbox::new(poll.alarm()?)),
-            voice: ControlVoice::new(&options.key, uid, site_number(&options.site)),
+            codec: ControlCodec::new(&options.key, uid, site_number(&options.site)),
             emulation: emulated.then(|| Emulation::new(options.delay, options.limit)),
             options,
             choice,
@@ -127,18 +83,18 @@ impl Engine {
             processes: HashMap::new(),
             peers: HashMap::new(),
             flows: Flows::default(),
-            strangers: Strangers::new(most),
+            strangers: Strangers::new(limit),
             counters: Counters::default(),
             weights: Weights::new(),
             counts: Counts::default(),
             delays: Delays::default(),
             started: Instant::now(),
             listener,
-            knocking: false,
-            crowded: false,
-            ready: VecDeque::new(),
-            dirty: Vec::new(),
-            room: vec![0; ROOM],
+            accept_pending: false,
+            accept_more: false,
+            to_read: VecDeque::new(),
+            to_write: Vec::new(),
+            buffer: vec![0; READ_SIZE],
             frames: Vec::new(),
             over: false,
         })
@@ -151,45 +107,45 @@ impl Engine {
             let now = Instant::now();
             if now >= tick {
                 self.tick(now);
-                tick = now + SLOW_TICK;
+                tick = now + IDLE_TICK;
             }
             if !self.peers.is_empty() {
                 tick = tick.min(now + TICK);
             }
             if now >= sweep {
                 self.flows.sweep(now);
-                sweep = now + SWEEP;
+                sweep = now + SWEEP_EVERY;
             }
             self.write_all();
-            let left = tick.saturating_duration_since(now).as_millis() as i32 + 1;
-            let idle = self.ready.is_empty() && !std::mem::take(&mut self.crowded);
-            self.poll.wait(if idle { left } else { 0 }, &mut events);
+            let remaining = tick.saturating_duration_since(now).as_millis() as i32 + 1;
+            let idle = self.to_read.is_empty() && !std::mem::take(&mut self.accept_more);
+            self.poll.wait(if idle { remaining } else { 0 }, &mut events);
             for event in &events {
-                self.told(*event);
+                self.handle(*event);
             }
-            if self.knocking {
+            if self.accept_pending {
                 self.accept();
             }
             self.read_all();
         }
     }
 
-    fn told(&mut self, event: Event) {
+    fn handle(&mut self, event: Event) {
         match event.id {
-            Id::LISTENER => self.knocking = true,
-            Id::ALARM => self.obey(),
-            Id::CLOCK => {} // `write_all` looks at the emulated path
+            Id::LISTENER => self.accept_pending = true,
+            Id::ALARM => self.run_commands(),
+            Id::CLOCK => {} // `write_all` moves the emulated path
             id => {
-                let Some(one) = self.connections.get_mut(id) else { return };
-                if let (Whose::Dialed { .. }, Ok(Some(error))) =
-                    (one.whose, one.stream.take_error())
+                let Some(connection) = self.connections.get_mut(id) else { return };
+                if let (Remote::Dialed { .. }, Ok(Some(error))) =
+                    (connection.remote, connection.stream.take_error())
                 {
                     return self.end(id, &error.to_string());
                 }
-                one.readable |= event.readable;
-                if event.writable && !one.writable {
-                    one.writable = true;
-                    self.dirty.push(id);
+                connection.readable |= event.readable;
+                if event.writable && !connection.writable {
+                    connection.writable = true;
+                    self.to_write.push(id);
                 }
                 if event.readable {
                     self.read_later(id);
@@ -198,13 +154,13 @@ impl Engine {
         }
     }
 
-    fn obey(&mut self) {
+    fn run_commands(&mut self) {
         for command in self.mailbox.take() {
             match command {
-                Command::Peers(listed) => self.list(listed),
+                Command::Peers(listed) => self.set_peers(listed),
                 Command::Weights(weights) => self.weights = weights,
                 Command::Status(answer) => {
-                    let _ = answer.send(self.status()); // who asked may be gone
+                    let _ = answer.send(self.status()); // the asking thread may have ended
                 }
                 Command::Close => self.over = true,
             }
@@ -212,67 +168,75 @@ impl Engine {
     }
 
     fn tick(&mut self, now: Instant) {
-        for id in self.strangers.late(now) {
-            self.end(id, "said nothing");
+        for id in self.strangers.take_late(now) {
+            self.end(id, "it sent nothing");
         }
-        self.tend(now);
+        self.check_peers(now);
         for (pair, reason) in self.flows.owed(now) {
-            self.say_dropped(pair, reason);
+            self.send_dropped(pair, reason);
         }
         self.beat_to_paused();
     }
 
-    /// What a process asks that is held up does not come here: it is to see that this gateway lives.
+    /// A gateway does not read the questions of a paused process: beats show that it is alive.
     fn beat_to_paused(&mut self) {
-        for id in self.connections.ids(|one| one.paused && one.waiting() == 0) {
-            if let Some(Whose::Process(uid)) = self.connections.get(id).map(|one| one.whose) {
-                let beat = self.voice.say(Kind::Beat, uid, self.voice.site, 0, b"");
-                self.queue(id, beat);
+        for id in self.connections.ids(|connection| connection.paused && connection.waiting() == 0)
+        {
+            if let Some(Remote::Process(uid)) =
+                self.connections.get(id).map(|connection| connection.remote)
+            {
+                let beat = self.codec.seal(Kind::Beat, uid, self.codec.site, 0, b"");
+                self.send_control(id, beat);
             }
         }
     }
 
     fn accept(&mut self) {
-        for _ in 0..ACCEPTED {
+        for _ in 0..ACCEPTS_PER_TURN {
             match self.listener.accept() {
                 Ok((stream, address)) => {
                     sockets::prepare(&stream);
                     if stream.set_nonblocking(true).is_ok() {
-                        let id = self.enter(stream, address, Whose::Stranger);
-                        self.strangers.come(id, Instant::now());
+                        let id = self.add_connection(stream, address, Remote::Stranger);
+                        self.strangers.add(id, Instant::now());
                     }
                 }
                 Err(error) => {
                     let code = error.raw_os_error();
-                    // No descriptor is left: somebody has to go, and the next tick tries again.
+                    // No descriptor is left: evict a stranger; the next tick tries again.
                     if matches!(code, Some(libc::EMFILE | libc::ENFILE)) {
-                        if let Some(id) = self.strangers.any() {
+                        if let Some(id) = self.strangers.evict_one() {
                             self.end(id, "no descriptor is left");
                         }
                     }
                     if matches!(code, Some(libc::EINTR | libc::ECONNABORTED)) {
                         continue;
                     }
-                    // Only then the kernel tells of those who come next.
-                    self.knocking = error.kind() != ErrorKind::WouldBlock;
+                    // The kernel reports later connections only after WouldBlock.
+                    self.accept_pending = error.kind() != ErrorKind::WouldBlock;
                     return self.turn_away();
                 }
             }
         }
-        self.crowded = true;
+        self.accept_more = true;
         self.turn_away();
     }
 
     fn turn_away(&mut self) {
-        for id in self.strangers.too_many() {
+        for id in self.strangers.evict_excess() {
             self.end(id, "too many strangers");
         }
     }
 
-    /// A connection is one of ours from now on.
-    pub fn enter(&mut self, stream: std::net::TcpStream, address: SocketAddr, whose: Whose) -> Id {
+    /// Take a connection into the table.
+    pub fn add_connection(
+        &mut self,
+        stream: std::net::TcpStream,
+        address: SocketAddr,
+        remote: Remote,
+    ) -> Id {
         let fd = stream.as_raw_fd();
-        let id = self.connections.insert(|id| Connection::new(id, stream, address, whose));
+        let id = self.connections.insert(|id| Connection::new(id, stream, address, remote));
         let events = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP;
         if self.poll.add(fd, id, events).is_err() {
             self.end(id, "no memory is left");
@@ -281,108 +245,108 @@ impl Engine {
     }
 
     pub fn read_later(&mut self, id: Id) {
-        let Some(one) = self.connections.get_mut(id) else { return };
-        if one.readable && !one.paused && !one.in_turn {
-            one.in_turn = true;
-            self.ready.push_back(id);
+        let Some(connection) = self.connections.get_mut(id) else { return };
+        if connection.readable && !connection.paused && !connection.in_turn {
+            connection.in_turn = true;
+            self.to_read.push_back(id);
         }
     }
 
-    /// Read each connection that has something once, so that none has to wait for another one's end.
+    /// Read each ready connection once, so that none waits for the end of another one.
     fn read_all(&mut self) {
-        let mut room = std::mem::take(&mut self.room);
+        let mut buffer = std::mem::take(&mut self.buffer);
         let mut frames = std::mem::take(&mut self.frames);
-        for _ in 0..self.ready.len() {
-            let Some(id) = self.ready.pop_front() else { break };
-            let Some(one) = self.connections.get_mut(id) else { continue };
-            one.in_turn = false;
-            if one.paused {
+        for _ in 0..self.to_read.len() {
+            let Some(id) = self.to_read.pop_front() else { break };
+            let Some(connection) = self.connections.get_mut(id) else { continue };
+            connection.in_turn = false;
+            if connection.paused {
                 continue;
             }
-            let outcome = one.read(&mut room, &mut frames);
-            if let (Some(wide), false) = (&mut one.wide, frames.is_empty()) {
-                wide.heard = frames[0].came;
+            let outcome = connection.read(&mut buffer, &mut frames);
+            if let (Some(wide), false) = (&mut connection.wide, frames.is_empty()) {
+                wide.received_at = frames[0].arrived_at;
             }
             for frame in frames.drain(..) {
-                self.take(id, frame);
+                self.receive(id, frame);
             }
             match outcome {
                 Outcome::Open => self.read_later(id),
-                Outcome::Over => self.end(id, "it has hung up"),
+                Outcome::Ended => self.end(id, "it has hung up"),
             }
         }
-        (self.room, self.frames) = (room, frames);
+        (self.buffer, self.frames) = (buffer, frames);
     }
 
     pub fn write_later(&mut self, id: Id) {
-        self.dirty.push(id);
+        self.to_write.push(id);
     }
 
     fn write_all(&mut self) {
-        // What is freed, or ends, may make others dirty.
-        while !self.dirty.is_empty() || self.pump() {
-            for id in std::mem::take(&mut self.dirty) {
+        // Released frames and ended connections may give others something to write.
+        while !self.to_write.is_empty() || self.pump() {
+            for id in std::mem::take(&mut self.to_write) {
                 self.write(id);
             }
         }
     }
 
-    /// Write to a connection as much as goes.
+    /// Write to a connection as much as the kernel takes.
     pub fn write(&mut self, id: Id) {
-        let plays = self.emulation.is_some();
+        let emulates = self.emulation.is_some();
         let mut freed = Vec::new();
         let mut outcome = Outcome::Open;
-        let Some(one) = self.connections.get_mut(id) else { return };
+        let Some(connection) = self.connections.get_mut(id) else { return };
         while outcome == Outcome::Open {
-            while one.writable && one.waiting() < BATCH {
-                let direct = one.wide.as_mut().filter(|wide| wide.sibling || !plays);
+            while connection.writable && connection.waiting() < BATCH {
+                let direct = connection.wide.as_mut().filter(|wide| wide.sibling || !emulates);
                 let Some(frame) = direct.and_then(|wide| wide.schedule.pop(&self.weights)) else {
                     break;
                 };
                 freed.push((frame.from, frame.size()));
-                one.queue(frame);
+                connection.queue(frame);
             }
-            if !one.writable || one.waiting() == 0 {
+            if !connection.writable || connection.waiting() == 0 {
                 break;
             }
             let delays = &mut self.delays;
-            outcome = match one.wide.take() {
-                None => one.write(delays),
+            outcome = match connection.wide.take() {
+                None => connection.write(delays),
                 Some(mut wide) => {
-                    let fd = one.stream.as_raw_fd();
-                    let waited = one.waiting();
+                    let fd = connection.stream.as_raw_fd();
+                    let waited = connection.waiting();
                     let silence = wide.wrote.elapsed();
-                    let outcome = wide.past.watch(fd, silence, || one.write(delays));
-                    wide.past.wrote((waited - one.waiting()) as u64);
+                    let outcome = wide.history.watch(fd, silence, || connection.write(delays));
+                    wide.history.wrote((waited - connection.waiting()) as u64);
                     wide.wrote = Instant::now();
-                    one.wide = Some(wide);
+                    connection.wide = Some(wide);
                     outcome
                 }
             };
         }
-        let has_room = one.overflowed && one.waiting() < FOR_PROCESS / 2;
-        let whose = one.whose;
+        let has_room = connection.overflowed && connection.waiting() < FOR_PROCESS / 2;
+        let remote = connection.remote;
         if has_room {
-            one.overflowed = false;
+            connection.overflowed = false;
         }
         for (from, bytes) in freed {
             self.release(from, bytes);
         }
-        if outcome == Outcome::Over {
+        if outcome == Outcome::Ended {
             self.end(id, "it broke");
-        } else if let (true, Whose::Process(uid)) = (has_room, whose) {
-            self.open_to(uid);
+        } else if let (true, Remote::Process(uid)) = (has_room, remote) {
+            self.resume_to(uid);
         }
     }
 
-    /// So many bytes of a connection's frames do not wait any more.
+    /// `bytes` of a connection's frames no longer wait.
     pub fn release(&mut self, from: Id, bytes: usize) {
-        let most = self.may_hold();
-        let Some(one) = self.connections.get_mut(from) else { return };
-        one.held = one.held.saturating_sub(bytes);
-        // As soon as there is room for more: what it acknowledges waits among what it sends.
-        if one.paused && one.held + FRAME <= most {
-            one.paused = false;
+        let limit = self.hold_limit();
+        let Some(connection) = self.connections.get_mut(from) else { return };
+        connection.held = connection.held.saturating_sub(bytes);
+        // Read again as soon as there is room: its acknowledgements wait among its messages.
+        if connection.paused && connection.held + FRAME <= limit {
+            connection.paused = false;
             self.read_later(from);
         }
     }

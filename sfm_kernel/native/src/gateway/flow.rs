@@ -1,4 +1,4 @@
-//! Frames on their way through, and the flows that they belong to.
+//! Frames that pass the gateway, and their flows.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -8,33 +8,33 @@ pub use crate::net::control::Pair;
 use crate::net::control::Reason;
 use crate::net::frame::{Class, Header, HEADER};
 
-/// How long a flow that says nothing is remembered; one that has lost something much longer, so that
-/// its sender can be told when the way is open again.
-const REMEMBERED: Duration = Duration::from_secs(10);
-const REMEMBERED_LOSS: Duration = Duration::from_secs(600);
-/// A flow that has said nothing for so long has nothing on its way: it may take another one.
+/// Time for which an idle flow is remembered; much longer if it has lost something, so that its
+/// sender hears when there is a route again.
+const REMEMBER_FOR: Duration = Duration::from_secs(10);
+const REMEMBER_LOSS_FOR: Duration = Duration::from_secs(600);
+/// A flow that has been idle for this time has nothing under way: it may change its connection.
 const SETTLED: Duration = Duration::from_secs(1);
-/// Of those who have said nothing for so long, nothing was in a connection that broke.
+/// A flow that has been idle for this time had nothing in a connection that broke.
 const IN_FLIGHT: Duration = Duration::from_secs(10);
-/// A sender is told of one flow at most so often, and the same only after so long.
-const TELL_EVERY: Duration = Duration::from_millis(100);
-const TELL_AGAIN: Duration = Duration::from_secs(1);
-/// So many are remembered; what happens to others is counted, and not told.
-const MOST: usize = 1 << 18;
+/// Time between two reports to the sender of a flow, and between two equal reports.
+const NOTIFY_EVERY: Duration = Duration::from_millis(100);
+const REPEAT_EVERY: Duration = Duration::from_secs(1);
+/// Flows that are remembered; drops of other flows are counted, but not reported.
+const MAX_FLOWS: usize = 1 << 18;
 
-/// A frame that was read, and is to be written.
+/// A frame that was read and will be written.
 pub struct Frame {
     pub header: Header,
     pub bytes: Vec<u8>,
-    /// The connection that it came through.
+    /// The connection on which it came.
     pub from: Id,
-    pub came: Instant,
+    pub arrived_at: Instant,
 }
 
 impl Frame {
-    pub fn new(header: Header, bytes: Vec<u8>, from: Id, came: Instant) -> Frame {
+    pub fn new(header: Header, bytes: Vec<u8>, from: Id, arrived_at: Instant) -> Frame {
         debug_assert_eq!(header.frame(), bytes.len());
-        Frame { header, bytes, from, came }
+        Frame { header, bytes, from, arrived_at }
     }
 
     pub fn size(&self) -> usize {
@@ -45,7 +45,7 @@ impl Frame {
         Pair { sender: self.header.sender, receiver: self.header.receiver }
     }
 
-    /// One hop less: the only part of a header that its sender has not sealed.
+    /// Count one hop: hops are the only part of a header that the sender has not sealed.
     pub fn hop(&mut self) {
         self.header.hops -= 1;
         self.bytes[5] = self.header.hops;
@@ -53,36 +53,35 @@ impl Frame {
     }
 }
 
-/// What is remembered of a flow.
+/// The recent history of a flow.
 pub struct Flow {
     pub last: Instant,
-    /// The connection through which its frames come.
+    /// The connection on which its frames come.
     pub from: Id,
-    /// The wide-area connection that it goes over.
+    /// The wide-area connection on which its frames leave.
     pub to: Option<Id>,
     pub from_site: u32,
     pub to_site: u32,
     pub frames: u64,
     pub bytes: u64,
-    /// Something may have been dropped, and why: of no message that follows it can anything be made,
-    /// until its sender resumes.
+    /// Why something may have been dropped: later messages are useless until the sender resumes.
     pub broken: Option<Reason>,
-    told: Option<Instant>,
+    notified_at: Option<Instant>,
     owed: Option<Reason>,
 }
 
 impl Flow {
-    /// Its sender does not know yet that there is a way again, if there is.
-    pub fn has_no_way(&self) -> bool {
+    /// The sender does not know whether there is a route again.
+    pub fn has_no_route(&self) -> bool {
         self.broken.is_some_and(|reason| reason != Reason::PathBroke)
     }
 
-    /// Something of it may be on its way, or was lost there.
-    fn is_of_late(&self, now: Instant) -> bool {
-        now < self.last + IN_FLIGHT || self.has_no_way()
+    /// Some of its frames may be under way, or were lost there.
+    fn is_recent(&self, now: Instant) -> bool {
+        now < self.last + IN_FLIGHT || self.has_no_route()
     }
 
-    /// A frame of this class has come: why nothing can be made of it; None if something can.
+    /// Why a frame of this class is useless; None if it is not.
     pub fn useless(&mut self, class: Class) -> Option<Reason> {
         if class == Class::Resume {
             (self.broken, self.owed) = (None, None);
@@ -91,19 +90,19 @@ impl Flow {
     }
 }
 
-/// The flows of late.
+/// The recent flows.
 #[derive(Default)]
 pub struct Flows(HashMap<Pair, Flow>);
 
 impl Flows {
-    /// A frame of a flow has come; None where there are too many flows.
-    pub fn note(&mut self, frame: &Frame) -> Option<&mut Flow> {
+    /// Record a frame; None if there are too many flows.
+    pub fn record(&mut self, frame: &Frame) -> Option<&mut Flow> {
         let pair = frame.pair();
-        if self.0.len() >= MOST && !self.0.contains_key(&pair) {
+        if self.0.len() >= MAX_FLOWS && !self.0.contains_key(&pair) {
             return None;
         }
         let flow = self.0.entry(pair).or_insert_with(|| Flow {
-            last: frame.came,
+            last: frame.arrived_at,
             from: frame.from,
             to: None,
             from_site: frame.header.from_site,
@@ -111,16 +110,16 @@ impl Flows {
             frames: 0,
             bytes: 0,
             broken: None,
-            told: None,
+            notified_at: None,
             owed: None,
         });
         (flow.from, flow.to_site) = (frame.from, frame.header.to_site);
         flow.frames += 1;
         flow.bytes += frame.size() as u64;
-        if flow.last + SETTLED < frame.came {
+        if flow.last + SETTLED < frame.arrived_at {
             flow.to = None;
         }
-        flow.last = frame.came;
+        flow.last = frame.arrived_at;
         Some(flow)
     }
 
@@ -132,65 +131,66 @@ impl Flows {
         self.0.iter()
     }
 
-    /// Whether the sender is to be told now; if not, `owed` says when.
-    pub fn tell(&mut self, pair: Pair, reason: Reason, now: Instant) -> bool {
+    /// Record a drop; returns whether to notify the sender now. If not, `owed` returns the notice
+    /// later.
+    pub fn record_drop(&mut self, pair: Pair, reason: Reason, now: Instant) -> bool {
         let Some(flow) = self.0.get_mut(&pair) else { return false };
         let is_new = flow.broken.replace(reason) != Some(reason);
-        let every = if is_new { TELL_EVERY } else { TELL_AGAIN };
-        if flow.told.is_some_and(|told| now < told + every) {
+        let every = if is_new { NOTIFY_EVERY } else { REPEAT_EVERY };
+        if flow.notified_at.is_some_and(|last| now < last + every) {
             if is_new {
                 flow.owed = Some(reason);
             }
             return false;
         }
-        (flow.told, flow.owed) = (Some(now), None);
+        (flow.notified_at, flow.owed) = (Some(now), None);
         true
     }
 
-    /// Whom to tell now what could not be told before.
+    /// The notices that are due now.
     pub fn owed(&mut self, now: Instant) -> Vec<(Pair, Reason)> {
         let due = |(pair, flow): (&Pair, &mut Flow)| {
-            let is_due = flow.told.is_none_or(|told| now >= told + TELL_EVERY);
+            let is_due = flow.notified_at.is_none_or(|last| now >= last + NOTIFY_EVERY);
             let reason = flow.owed.take_if(|_| is_due)?;
-            flow.told = Some(now);
+            flow.notified_at = Some(now);
             Some((*pair, reason))
         };
         self.0.iter_mut().filter_map(due).collect()
     }
 
-    /// Flows that may have had something in the wide-area connection `to`, and the sites that they go
-    /// to. They choose a way anew.
-    pub fn over(&mut self, to: Id, now: Instant) -> Vec<(Pair, u32)> {
-        let mut over = Vec::new();
+    /// Flows that may have had something in the wide-area connection `to`, and their sites. They
+    /// choose a new connection.
+    pub fn reroute(&mut self, to: Id, now: Instant) -> Vec<(Pair, u32)> {
+        let mut rerouted = Vec::new();
         for (pair, flow) in self.0.iter_mut().filter(|(_, flow)| flow.to == Some(to)) {
             flow.to = None;
-            if flow.is_of_late(now) {
-                over.push((*pair, flow.to_site));
+            if flow.is_recent(now) {
+                rerouted.push((*pair, flow.to_site));
             }
         }
-        over
+        rerouted
     }
 
     /// Flows that may have had something in the connection of a process.
     pub fn towards(&self, receiver: u128, now: Instant) -> Vec<Pair> {
-        let of_late = self.0.iter().filter(|(_, flow)| flow.is_of_late(now));
-        of_late.map(|(pair, _)| *pair).filter(|pair| pair.receiver == receiver).collect()
+        let recent = self.0.iter().filter(|(_, flow)| flow.is_recent(now));
+        recent.map(|(pair, _)| *pair).filter(|pair| pair.receiver == receiver).collect()
     }
 
-    /// Flows of which something was dropped, and for which `opened` says that there is a way again.
-    pub fn lost(&self, opened: impl Fn(&Pair, &Flow) -> bool) -> Vec<Pair> {
+    /// Flows that have lost something, and that have a route again according to `has_route`.
+    pub fn lost(&self, has_route: impl Fn(&Pair, &Flow) -> bool) -> Vec<Pair> {
         self.0
             .iter()
-            .filter(|(pair, flow)| flow.has_no_way() && opened(pair, flow))
+            .filter(|(pair, flow)| flow.has_no_route() && has_route(pair, flow))
             .map(|(p, _)| *p)
             .collect()
     }
 
-    /// Forget those who have been silent for long.
+    /// Forget the flows that have been idle for long.
     pub fn sweep(&mut self, now: Instant) {
         self.0.retain(|_, flow| {
-            let kept = if flow.has_no_way() { REMEMBERED_LOSS } else { REMEMBERED };
-            flow.owed.is_some() || now < flow.last + kept
+            let remembered = if flow.has_no_route() { REMEMBER_LOSS_FOR } else { REMEMBER_FOR };
+            flow.owed.is_some() || now < flow.last + remembered
         });
     }
 }
@@ -200,7 +200,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::net::frame::{HOPS, INNER, TAG};
 
-    /// A frame with `length` bytes of nothing for a body.
+    /// A frame whose body is `length` zeros.
     pub fn frame(sender: u128, receiver: u128, class: Class, length: usize, ahead: u32) -> Frame {
         let header = Header {
             length: (INNER + length + TAG) as u32,
@@ -229,33 +229,33 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_sender_is_told_now_and_the_last_word_later() {
+    fn a_sender_is_notified_now_and_of_the_latest_reason_later() {
         let mut flows = Flows::default();
         let one = frame(1, 2, Class::Bulk, 10, 0);
-        let (pair, start) = (one.pair(), one.came);
-        assert!(!flows.tell(pair, Reason::Full, start), "nobody knows it");
-        flows.note(&one).unwrap();
-        assert!(flows.tell(pair, Reason::Full, start));
-        assert!(!flows.tell(pair, Reason::Full, start));
-        assert!(!flows.tell(pair, Reason::PathBroke, start));
+        let (pair, start) = (one.pair(), one.arrived_at);
+        assert!(!flows.record_drop(pair, Reason::Full, start), "nobody knows it");
+        flows.record(&one).unwrap();
+        assert!(flows.record_drop(pair, Reason::Full, start));
+        assert!(!flows.record_drop(pair, Reason::Full, start));
+        assert!(!flows.record_drop(pair, Reason::PathBroke, start));
         assert!(flows.owed(start).is_empty());
-        assert_eq!(flows.owed(start + TELL_EVERY), [(pair, Reason::PathBroke)]);
-        assert!(flows.owed(start + 3 * TELL_EVERY).is_empty());
-        assert!(flows.tell(pair, Reason::Loop, start + 3 * TELL_EVERY));
-        // What has been said already is said again much later.
-        assert!(!flows.tell(pair, Reason::Loop, start + 5 * TELL_EVERY));
-        assert!(flows.owed(start + 5 * TELL_EVERY).is_empty());
-        assert!(flows.tell(pair, Reason::Loop, start + 3 * TELL_EVERY + TELL_AGAIN));
+        assert_eq!(flows.owed(start + NOTIFY_EVERY), [(pair, Reason::PathBroke)]);
+        assert!(flows.owed(start + 3 * NOTIFY_EVERY).is_empty());
+        assert!(flows.record_drop(pair, Reason::Loop, start + 3 * NOTIFY_EVERY));
+        // An equal report is repeated much later.
+        assert!(!flows.record_drop(pair, Reason::Loop, start + 5 * NOTIFY_EVERY));
+        assert!(flows.owed(start + 5 * NOTIFY_EVERY).is_empty());
+        assert!(flows.record_drop(pair, Reason::Loop, start + 3 * NOTIFY_EVERY + REPEAT_EVERY));
     }
 
     #[test]
     fn after_a_loss_messages_are_useless_until_their_sender_resumes() {
         let mut flows = Flows::default();
         let one = frame(1, 2, Class::Bulk, 10, 0);
-        let (pair, start) = (one.pair(), one.came);
-        assert_eq!(flows.note(&one).unwrap().useless(Class::Bulk), None);
+        let (pair, start) = (one.pair(), one.arrived_at);
+        assert_eq!(flows.record(&one).unwrap().useless(Class::Bulk), None);
         for reason in [Reason::Full, Reason::PathBroke] {
-            flows.tell(pair, reason, start);
+            flows.record_drop(pair, reason, start);
             let flow = flows.get_mut(pair).unwrap();
             for class in [Class::Message, Class::Bulk] {
                 assert_eq!(flow.useless(class), Some(reason));
@@ -266,40 +266,40 @@ pub(crate) mod tests {
         }
         assert_eq!(flows.get_mut(pair).unwrap().useless(Class::Resume), None);
         assert_eq!(flows.get_mut(pair).unwrap().useless(Class::Message), None);
-        assert!(flows.owed(start + TELL_EVERY).is_empty(), "it knows");
+        assert!(flows.owed(start + NOTIFY_EVERY).is_empty(), "it knows");
     }
 
     #[test]
-    fn who_has_lost_something_is_remembered_until_there_is_a_way() {
+    fn a_flow_with_a_loss_is_remembered_until_there_is_a_route() {
         let mut flows = Flows::default();
         for receiver in [2, 3] {
-            flows.note(&frame(1, receiver, Class::Bulk, 10, 0)).unwrap();
+            flows.record(&frame(1, receiver, Class::Bulk, 10, 0)).unwrap();
         }
         let (lost, start) = (Pair { sender: 1, receiver: 3 }, Instant::now());
-        flows.tell(lost, Reason::Unknown, start);
-        flows.sweep(start + REMEMBERED + SETTLED);
+        flows.record_drop(lost, Reason::Unknown, start);
+        flows.sweep(start + REMEMBER_FOR + SETTLED);
         assert_eq!(flows.iter().map(|(pair, _)| *pair).collect::<Vec<_>>(), [lost]);
         assert_eq!(flows.lost(|pair, flow| pair.receiver == 3 && flow.to_site == 2), [lost]);
         assert!(flows.lost(|_, _| false).is_empty());
-        flows.tell(lost, Reason::PathBroke, start + SETTLED);
+        flows.record_drop(lost, Reason::PathBroke, start + SETTLED);
         assert!(flows.lost(|_, _| true).is_empty());
-        flows.sweep(start + REMEMBERED + SETTLED);
+        flows.sweep(start + REMEMBER_FOR + SETTLED);
         assert_eq!(flows.iter().count(), 0);
     }
 
     #[test]
-    fn a_flow_keeps_its_way_while_something_may_be_on_it() {
+    fn a_flow_keeps_its_connection_while_something_may_be_under_way() {
         let mut flows = Flows::default();
         let mut one = frame(1, 2, Class::Bulk, 10, 0);
-        let way = Id::new(3, 4);
-        flows.note(&one).unwrap().to = Some(way);
-        one.came += SETTLED / 2;
-        assert_eq!(flows.note(&one).unwrap().to, Some(way));
-        one.came += 2 * SETTLED;
-        assert_eq!(flows.note(&one).unwrap().to, None);
-        flows.note(&one).unwrap().to = Some(way);
-        assert_eq!(flows.over(way, one.came + 2 * IN_FLIGHT), []);
-        flows.note(&one).unwrap().to = Some(way);
-        assert_eq!(flows.over(way, one.came), [(one.pair(), 2)]);
+        let connection = Id::new(3, 4);
+        flows.record(&one).unwrap().to = Some(connection);
+        one.arrived_at += SETTLED / 2;
+        assert_eq!(flows.record(&one).unwrap().to, Some(connection));
+        one.arrived_at += 2 * SETTLED;
+        assert_eq!(flows.record(&one).unwrap().to, None);
+        flows.record(&one).unwrap().to = Some(connection);
+        assert_eq!(flows.reroute(connection, one.arrived_at + 2 * IN_FLIGHT), []);
+        flows.record(&one).unwrap().to = Some(connection);
+        assert_eq!(flows.reroute(connection, one.arrived_at), [(one.pair(), 2)]);
     }
 }

@@ -1,4 +1,4 @@
-//! Starting a gateway, asking it, ending it: for the program around it.
+//! Starts, controls and ends a gateway: the interface for the program around it.
 
 use std::fmt;
 use std::io;
@@ -16,10 +16,10 @@ use super::poll::ring;
 use super::schedule::{Scheduler, Weights};
 use crate::tcp_info;
 
-/// Connections between two gateways at most.
+/// The maximum number of connections between two gateways.
 pub const MOST_CONNECTIONS: u8 = 64;
-/// Of the kernel's own algorithm where it gives no BBR: under loss, one would halve its window for
-/// everybody. Measured: 451 ms for one against 41 for four.
+/// Connections with the kernel's default algorithm if it has no BBR: after a loss a single one
+/// would halve its window for every flow. Measured: 451 ms for one against 41 for four.
 const WITHOUT_BBR: u8 = 4;
 
 #[derive(Clone)]
@@ -29,21 +29,21 @@ pub struct Options {
     /// The gateway key.
     pub key: Vec<u8>,
     pub address: SocketAddr,
-    /// TCP's congestion control between gateways; None: the best that there is.
+    /// TCP's congestion control between gateways; None: the best available.
     pub algorithm: Option<String>,
-    /// To each other gateway; None: as many as the algorithm needs.
+    /// Connections to each other gateway; None: as many as the algorithm needs.
     pub connections: Option<u8>,
     pub mptcp: bool,
-    /// Bytes per second to each other gateway at most, by pacing.
+    /// Limit in bytes per second to each other gateway, by pacing.
     pub pacing: Option<u64>,
     pub scheduler: Scheduler,
-    /// One way, for what leaves for other sites: a path that is only played.
+    /// One-way delay of the emulated path to other sites.
     pub delay: Duration,
-    /// Bytes per second, for all that leaves for other sites: as above.
+    /// Rate of the emulated path, in bytes per second, for all frames to other sites.
     pub limit: Option<u64>,
 }
 
-/// Another gateway, as the directory knows it.
+/// Another gateway, as the directory lists it.
 #[derive(Clone, Debug)]
 pub struct Listed {
     pub uid: u128,
@@ -51,7 +51,7 @@ pub struct Listed {
     pub address: SocketAddr,
 }
 
-/// Why there is no gateway, in a sentence.
+/// Why the gateway could not start, in a sentence.
 #[derive(Debug)]
 pub struct Refused(pub String);
 
@@ -67,7 +67,7 @@ impl From<io::Error> for Refused {
     }
 }
 
-/// How gateways are connected, and why so.
+/// The connections between gateways, and the reason for the choice.
 #[derive(Clone, Debug)]
 pub struct Choice {
     pub algorithm: String,
@@ -75,11 +75,11 @@ pub struct Choice {
     pub why: String,
 }
 
-/// The congestion control that is asked for, or the best one; `socket` is any TCP socket.
+/// The requested congestion control, or the best one; `socket` is any TCP socket.
 pub fn choose(socket: &impl AsRawFd, options: &Options) -> Result<Choice, Refused> {
     let fd = socket.as_raw_fd();
     let usual = tcp_info::congestion(fd)?;
-    let many = options.connections.map(|many| many.clamp(1, MOST_CONNECTIONS));
+    let connections = options.connections.map(|connections| connections.clamp(1, MOST_CONNECTIONS));
     if let Some(name) = &options.algorithm {
         let offered = || {
             let folder = "/proc/sys/net/ipv4/tcp_";
@@ -91,25 +91,29 @@ pub fn choose(socket: &impl AsRawFd, options: &Options) -> Result<Choice, Refuse
             (read("available"), read("allowed"))
         };
         tcp_info::set_congestion(fd, name).map_err(|error| {
-            let (there, allowed) = offered();
+            let (available, allowed) = offered();
             Refused(format!(
-                "the kernel refuses the congestion control {name:?} ({error}). It has: {there}. Who \
-                 is not root may choose: {allowed}"
+                "the kernel refuses the congestion control {name:?} ({error}). It has: {available}. \
+                 Users other than root may choose: {allowed}"
             ))
         })?;
-        // The listening socket gives it to those that it accepts, processes' ones too.
+        // Accepted connections, processes' ones too, would inherit it from the listening socket.
         let _ = tcp_info::set_congestion(fd, &usual);
         let why = "asked for".to_owned();
-        return Ok(Choice { algorithm: name.clone(), connections: many.unwrap_or(1), why });
+        return Ok(Choice { algorithm: name.clone(), connections: connections.unwrap_or(1), why });
     }
     if tcp_info::set_congestion(fd, "bbr").is_ok() {
         let _ = tcp_info::set_congestion(fd, &usual);
         let why = "bbr, which bears loss and silence on one connection".to_owned();
-        return Ok(Choice { algorithm: "bbr".to_owned(), connections: many.unwrap_or(1), why });
+        return Ok(Choice {
+            algorithm: "bbr".to_owned(),
+            connections: connections.unwrap_or(1),
+            why,
+        });
     }
-    let many = many.unwrap_or(WITHOUT_BBR);
-    let why = format!("the kernel gives no bbr here: {many} connections with {usual}");
-    Ok(Choice { algorithm: usual, connections: many, why })
+    let connections = connections.unwrap_or(WITHOUT_BBR);
+    let why = format!("the kernel gives no bbr here: {connections} connections with {usual}");
+    Ok(Choice { algorithm: usual, connections, why })
 }
 
 pub enum Command {
@@ -119,7 +123,7 @@ pub enum Command {
     Close,
 }
 
-/// What other threads have for the gateway's.
+/// Commands of other threads to the gateway's thread.
 pub struct Mailbox {
     commands: Mutex<Vec<Command>>,
     alarm: OwnedFd,
@@ -144,15 +148,15 @@ impl Mailbox {
     }
 }
 
-/// A gateway that runs, until it is closed or dropped.
+/// A running gateway, until it is closed or dropped.
 pub struct Gateway {
     pub uid: u128,
-    /// Where it listens.
+    /// The address at which it listens.
     pub address: SocketAddr,
     pub choice: Choice,
     mailbox: Arc<Mailbox>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// In a forked child there is no such thread, and the rest is the parent's.
+    /// A forked child has no such thread, and everything else belongs to the parent.
     pid: u32,
 }
 
@@ -174,17 +178,17 @@ impl Gateway {
         Ok(Gateway { uid, address, choice, mailbox, thread, pid })
     }
 
-    /// These are the gateways of all sites now; itself may be among them.
+    /// Replace the list of all sites' gateways, which may include this one.
     pub fn peers(&self, listed: Vec<Listed>) {
         self.mailbox.put(Command::Peers(listed));
     }
 
-    /// These senders count for more, or less, than 1.
+    /// Give senders a weight other than 1.
     pub fn weights(&self, weights: Weights) {
         self.mailbox.put(Command::Weights(weights));
     }
 
-    /// What it does, as JSON; "{}" once it is closed.
+    /// The gateway's status, as JSON; "{}" once it is closed.
     pub fn status(&self) -> String {
         let (sender, receiver) = channel();
         if self.pid != std::process::id() {
@@ -197,7 +201,7 @@ impl Gateway {
         receiver.recv().unwrap_or_else(|_| "{}".into())
     }
 
-    /// End it, with all its connections. Idempotent.
+    /// End the gateway and all its connections. Idempotent.
     pub fn close(&self) {
         if self.pid != std::process::id() {
             return;
@@ -205,7 +209,7 @@ impl Gateway {
         self.mailbox.put(Command::Close);
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
-            let _ = thread.join(); // it has said why it has panicked
+            let _ = thread.join(); // a panic is already on stderr
         }
         self.mailbox.take();
     }
@@ -217,7 +221,7 @@ impl Drop for Gateway {
     }
 }
 
-/// While it lives, this thread takes no signals, nor do the threads that it starts, ever.
+/// While it lives, this thread takes no signals; threads that it starts never take any.
 struct Blocked(libc::sigset_t);
 
 impl Blocked {

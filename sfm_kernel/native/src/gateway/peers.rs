@@ -1,14 +1,15 @@
-//! The other gateways: how connections to them are made, kept, and replaced.
+//! The other gateways: makes, checks and replaces connections to them.
 //!
-//! Of two gateways the one with the smaller uid dials. If there is no connection after `ALONE`, the
-//! other one dials, too: the way may be closed in one direction. While a connection is silent, a new
-//! one is tried every second, and takes its place as soon as it stands: that is faster than a TCP
-//! that waits twice as long after each try. What was in the old one is lost, and told.
+//! Of two gateways the one with the smaller uid dials. If there is no connection after
+//! `DIAL_ANYWAY_AFTER`, the other one dials too: the path may be closed in one direction. While a
+//! connection is silent, the gateway dials every second, and replaces it as soon as a new one is
+//! established: that is faster than TCP, which doubles its pause after each try. What was in the
+//! old connection is lost, and the gateway reports it.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use super::connection::{Connection, Whose};
+use super::connection::{Connection, Remote};
 use super::engine::Engine;
 use super::flow::Frame;
 use super::handle::{Listed, MOST_CONNECTIONS};
@@ -18,30 +19,30 @@ use super::wide::Wide;
 use crate::net::control::{ControlFrame, Reason, Role};
 use crate::net::frame::{site_number, Header, Kind};
 
-const ALONE: Duration = Duration::from_secs(2);
+const DIAL_ANYWAY_AFTER: Duration = Duration::from_secs(2);
 const DIAL_EVERY: Duration = Duration::from_secs(1);
-/// A connection that does not stand after so long is given up.
+/// Time within which a connection must be established.
 const DIAL_LIMIT: Duration = Duration::from_secs(4);
 
 /// Another gateway.
 pub struct Peer {
-    /// Empty where only its number is known.
+    /// Empty if only the site's number is known.
     pub site_name: String,
     pub site: u32,
     pub address: Option<SocketAddr>,
-    /// It is in the directory.
+    /// The directory lists it.
     pub listed: bool,
     pub slots: Vec<Slot>,
     /// Why it cannot be reached, and since when; None if it can.
     pub trouble: Option<(String, Instant)>,
 }
 
-/// One of the connections to it.
+/// One of the connections to a gateway.
 pub struct Slot {
     pub up: Option<Id>,
     dialing: Vec<Id>,
     next: Instant,
-    /// Since when there is none.
+    /// Since when there is no connection.
     down: Instant,
 }
 
@@ -68,28 +69,28 @@ impl Peer {
 
 impl Engine {
     /// The directory's list has changed.
-    pub fn list(&mut self, listed: Vec<Listed>) {
+    pub fn set_peers(&mut self, listed: Vec<Listed>) {
         for peer in self.peers.values_mut() {
             peer.listed = false;
         }
-        for one in listed {
-            if one.uid == self.voice.uid {
+        for gateway in listed {
+            if gateway.uid == self.codec.uid {
                 continue;
             }
-            let site = site_number(&one.site);
-            let peer = self.peers.entry(one.uid).or_insert_with(|| Peer::new(site));
-            let address = Some(one.address);
+            let site = site_number(&gateway.site);
+            let peer = self.peers.entry(gateway.uid).or_insert_with(|| Peer::new(site));
+            let address = Some(gateway.address);
             (peer.site_name, peer.site, peer.address, peer.listed) =
-                (one.site, site, address, true);
-            let many = if site == self.voice.site { 1 } else { self.choice.connections };
-            peer.slot(usize::from(many) - 1);
+                (gateway.site, site, address, true);
+            let count = if site == self.codec.site { 1 } else { self.choice.connections };
+            peer.slot(usize::from(count) - 1);
         }
-        self.forget();
+        self.forget_unlisted();
         self.dial_due(Instant::now());
     }
 
-    /// Whoever is not listed any more, and has no connection.
-    fn forget(&mut self) {
+    /// Forget gateways that are no longer listed and have no connection.
+    fn forget_unlisted(&mut self) {
         self.peers.retain(|_, peer| {
             peer.listed
                 || peer.slots.iter().any(|slot| slot.up.is_some() || !slot.dialing.is_empty())
@@ -99,16 +100,15 @@ impl Engine {
     fn dial_due(&mut self, now: Instant) {
         let mut due = Vec::new();
         for (&uid, peer) in &mut self.peers {
-            // The directory may have lost it for the same reason as we do.
-            let wanted = peer.listed || peer.slots.iter().any(|slot| slot.up.is_some());
-            let Some(address) = peer.address.filter(|_| wanted) else { continue };
+            // The directory may have lost it for the same reason as this gateway.
+            let is_known = peer.listed || peer.slots.iter().any(|slot| slot.up.is_some());
+            let Some(address) = peer.address.filter(|_| is_known) else { continue };
             for (nth, slot) in peer.slots.iter_mut().enumerate() {
-                let silent = slot.up.is_some_and(|up| {
-                    let wide = self.connections.get(up).and_then(|one| one.wide.as_ref());
-                    wide.is_some_and(|wide| wide.silent)
-                });
-                let alone = self.voice.uid < uid || now >= slot.down + ALONE;
-                if (silent || slot.up.is_none() && alone) && now >= slot.next {
+                let silent = slot
+                    .up
+                    .is_some_and(|up| self.connections.wide(up).is_some_and(|wide| wide.silent));
+                let may_dial = self.codec.uid < uid || now >= slot.down + DIAL_ANYWAY_AFTER;
+                if (silent || slot.up.is_none() && may_dial) && now >= slot.next {
                     slot.next = now + DIAL_EVERY;
                     due.push((uid, peer.site, nth, address));
                 }
@@ -122,23 +122,23 @@ impl Engine {
     fn dial(&mut self, uid: u128, site: u32, slot: usize, address: &SocketAddr) {
         let stream = match sockets::connect(address, self.options.mptcp) {
             Ok(stream) => stream,
-            Err(error) => return self.trouble(uid, error.to_string()),
+            Err(error) => return self.note_trouble(uid, error.to_string()),
         };
-        let number = self.voice.fresh();
+        let number = self.codec.next_counter();
         let wide = self.wide(&stream, true, site);
-        let id = self.enter(stream, *address, Whose::Dialed { uid, slot, number });
-        let Some(one) = self.connections.get_mut(id) else { return };
-        one.wide = Some(wide);
-        let hello = self.voice.hello(Role::Gateway(slot as u8), uid, site, number);
-        self.queue(id, hello);
+        let id = self.add_connection(stream, *address, Remote::Dialed { uid, slot, number });
+        let Some(connection) = self.connections.get_mut(id) else { return };
+        connection.wide = Some(wide);
+        let hello = self.codec.hello(Role::Gateway(slot as u8), uid, site, number);
+        self.send_control(id, hello);
         if let Some(peer) = self.peers.get_mut(&uid) {
             peer.slot(slot).dialing.push(id);
         }
     }
 
-    /// What a connection to a gateway of `site` has besides.
+    /// The state of a connection to a gateway of `site`.
     fn wide(&self, stream: &std::net::TcpStream, dialed: bool, site: u32) -> Box<Wide> {
-        let sibling = site == self.voice.site;
+        let sibling = site == self.codec.site;
         let mut wide = Wide::new(self.options.scheduler, dialed, sibling);
         sockets::prepare(stream);
         if !sibling {
@@ -148,73 +148,83 @@ impl Engine {
         Box::new(wide)
     }
 
-    /// What is reserved for a gateway is shared by all connections to it, whoever wanted so many.
-    fn reserve(&mut self, uid: u128) {
+    /// Divide the rate for a gateway among all connections to it, whichever side made them.
+    fn share_pacing(&mut self, uid: u128) {
         let (Some(rate), Some(peer)) = (self.options.pacing, self.peers.get(&uid)) else { return };
         let each = (rate / peer.slots.len() as u64).max(1);
         for id in peer.slots.iter().filter_map(|slot| slot.up) {
-            let Some(one) = self.connections.get_mut(id) else { continue };
-            if let Some(wide) = one.wide.as_mut().filter(|wide| !wide.sibling) {
-                wide.given.pacing = sockets::pace(&one.stream, each);
+            let Some(connection) = self.connections.get_mut(id) else { continue };
+            if let Some(wide) = connection.wide.as_mut().filter(|wide| !wide.sibling) {
+                wide.given.pacing = sockets::pace(&connection.stream, each);
             }
         }
     }
 
-    fn trouble(&mut self, uid: u128, why: String) {
+    fn note_trouble(&mut self, uid: u128, why: String) {
         if let Some(peer) = self.peers.get_mut(&uid) {
             let since = peer.trouble.take().map_or_else(Instant::now, |(_, since)| since);
             peer.trouble = Some((why, since));
         }
     }
 
-    /// A gateway has made this connection, and has said so.
+    /// A gateway has made this connection and has said Hello.
     pub fn admit_gateway(&mut self, id: Id, header: &Header, nth: usize, welcome: ControlFrame) {
         let (uid, site) = (header.sender, header.from_site);
-        if uid == self.voice.uid || nth >= usize::from(MOST_CONNECTIONS) {
-            return self.end(id, "it is our own");
+        if uid == self.codec.uid || nth >= usize::from(MOST_CONNECTIONS) {
+            return self.end(id, "it is this gateway's own connection");
         }
         let slot = self.peers.entry(uid).or_insert_with(|| Peer::new(site)).slot(nth);
-        // Where both have dialed at once, both keep the one of the smaller uid: that which stands at
-        // its side, or is about to.
-        let young = |one: &&Connection| one.since.elapsed() < ALONE;
-        let dialed = |one: &Connection| {
-            one.wide.as_ref().is_some_and(|wide| wide.dialed && !wide.silent && one.writable)
+        // If both gateways have dialed at once, both keep the connection of the smaller uid: the
+        // one that is established on its side, or about to be.
+        let young = |connection: &&Connection| connection.since.elapsed() < DIAL_ANYWAY_AFTER;
+        let dialed = |connection: &Connection| {
+            connection
+                .wide
+                .as_ref()
+                .is_some_and(|wide| wide.dialed && !wide.silent && connection.writable)
         };
         let ours = slot.up.iter().chain(&slot.dialing);
-        let mut ours = ours.filter_map(|&one| self.connections.get(one)).filter(young);
-        if self.voice.uid < uid && ours.any(dialed) {
-            return self.end(id, "there is one already");
+        let mut ours =
+            ours.filter_map(|&connection| self.connections.get(connection)).filter(young);
+        if self.codec.uid < uid && ours.any(dialed) {
+            return self.end(id, "there is another connection already");
         }
-        let Some(one) = self.connections.get(id) else { return };
-        let wide = self.wide(&one.stream, false, site);
+        let Some(connection) = self.connections.get(id) else { return };
+        let wide = self.wide(&connection.stream, false, site);
         self.connections.get_mut(id).expect("as before").wide = Some(wide);
-        self.queue(id, welcome);
-        self.stand(id, uid, nth);
+        self.send_control(id, welcome);
+        self.establish(id, uid, nth);
     }
 
-    /// The answer to our Hello, on a connection that we have made.
-    pub fn hear_welcome(&mut self, id: Id, whose: (u128, usize), number: u64, mut frame: Frame) {
+    /// The answer to this gateway's Hello on a connection that it has made.
+    pub fn receive_welcome(
+        &mut self,
+        id: Id,
+        remote: (u128, usize),
+        number: u64,
+        mut frame: Frame,
+    ) {
         let header = frame.header;
-        let opened = self.voice.open(&header, &mut frame.bytes);
+        let opened = self.codec.open(&header, &mut frame.bytes);
         match opened.map(|(inner, _)| inner) {
             Some(inner)
-                if header.sender == whose.0
+                if header.sender == remote.0
                     && inner.kind == Kind::Welcome
                     && inner.number == number =>
             {
-                self.stand(id, whose.0, whose.1);
+                self.establish(id, remote.0, remote.1);
             }
-            _ => self.end(id, "what it answers is no welcome to us"),
+            _ => self.end(id, "its answer is not a welcome to this gateway"),
         }
     }
 
-    /// This is the connection `nth` of this pair from now on.
-    fn stand(&mut self, id: Id, uid: u128, nth: usize) {
-        let Some(one) = self.connections.get_mut(id) else { return };
-        one.whose = Whose::Gateway { uid, slot: nth };
-        one.since = Instant::now();
-        let Some(wide) = one.wide.as_mut() else { return };
-        wide.begin(&one.stream, self.options.mptcp);
+    /// Use this connection as number `nth` of this pair.
+    fn establish(&mut self, id: Id, uid: u128, nth: usize) {
+        let Some(connection) = self.connections.get_mut(id) else { return };
+        connection.remote = Remote::Gateway { uid, slot: nth };
+        connection.since = Instant::now();
+        let Some(wide) = connection.wide.as_mut() else { return };
+        wide.begin(&connection.stream, self.options.mptcp);
         let Some(peer) = self.peers.get_mut(&uid) else { return };
         peer.trouble = None;
         let site = peer.site;
@@ -222,53 +232,53 @@ impl Engine {
         let before = slot.up.replace(id);
         let others = std::mem::take(&mut slot.dialing);
         for other in others.into_iter().chain(before).filter(|&other| other != id) {
-            self.end(other, "another one stands in its place");
+            self.end(other, "another connection has replaced it");
         }
-        self.reserve(uid);
-        self.open_site(site);
+        self.share_pacing(uid);
+        self.resume_site(site);
         self.write_later(id);
     }
 
-    /// Now and then: dial, beat, and see which connections are silent.
-    pub fn tend(&mut self, now: Instant) {
-        for id in self.connections.ids(|one| one.wide.is_some()) {
-            let Some(one) = self.connections.get_mut(id) else { continue };
-            let Some(wide) = one.wide.as_mut() else { continue };
-            let Whose::Gateway { uid, .. } = one.whose else {
-                if now >= one.since + DIAL_LIMIT {
+    /// Dial, beat, and check which connections are silent. Called at each tick.
+    pub fn check_peers(&mut self, now: Instant) {
+        for id in self.connections.ids(|connection| connection.wide.is_some()) {
+            let Some(connection) = self.connections.get_mut(id) else { continue };
+            let Some(wide) = connection.wide.as_mut() else { continue };
+            let Remote::Gateway { uid, .. } = connection.remote else {
+                if now >= connection.since + DIAL_LIMIT {
                     self.end(id, "nobody has answered");
                 }
                 continue;
             };
-            let (changed, beats) = (wide.look(&one.stream, now), wide.beats(now));
-            let (silent, quiet) = (wide.silent, one.waiting() == 0);
+            let (changed, beat) = (wide.check(&connection.stream, now), wide.beat_is_due(now));
+            let (silent, quiet) = (wide.silent, connection.waiting() == 0);
             let site = self.peers.get(&uid).map_or(0, |peer| peer.site);
             if changed && silent {
                 self.fall_silent(id, now);
             } else if changed {
-                self.open_site(site);
+                self.resume_site(site);
             }
-            if beats && quiet {
-                let beat = self.voice.say(Kind::Beat, uid, site, 0, b"");
-                self.queue(id, beat);
+            if beat && quiet {
+                let beat = self.codec.seal(Kind::Beat, uid, site, 0, b"");
+                self.send_control(id, beat);
             }
         }
         self.dial_due(now);
-        self.forget();
+        self.forget_unlisted();
     }
 
-    /// Nothing arrives through this connection: nothing waits for it any more.
+    /// Nothing arrives through this connection: drop what waits for it.
     fn fall_silent(&mut self, id: Id, now: Instant) {
-        let wide = self.connections.get_mut(id).and_then(|one| one.wide.as_mut());
+        let wide = self.connections.wide_mut(id);
         let frames = wide.map(|wide| wide.schedule.drain()).unwrap_or_default();
-        self.lose(id, frames, now);
+        self.report_lost(id, frames, now);
     }
 
-    /// What was on its way through a connection to another gateway is lost.
-    fn lose(&mut self, id: Id, frames: Vec<Frame>, now: Instant) {
-        for (pair, site) in self.flows.over(id, now) {
-            let has_way = self.onward(pair, site, false).is_some();
-            self.tell(pair, if has_way { Reason::PathBroke } else { Reason::NoRoute });
+    /// Report what was under way on a connection to another gateway as lost.
+    fn report_lost(&mut self, id: Id, frames: Vec<Frame>, now: Instant) {
+        for (pair, site) in self.flows.reroute(id, now) {
+            let has_route = self.route_onward(pair, site, false).is_some();
+            self.notify(pair, if has_route { Reason::PathBroke } else { Reason::NoRoute });
         }
         for frame in &frames {
             self.release(frame.from, frame.size());
@@ -276,41 +286,41 @@ impl Engine {
         self.counts.drop(Reason::PathBroke, frames.len());
     }
 
-    /// A connection ends, or is ended.
+    /// End a connection, for whatever reason.
     pub fn end(&mut self, id: Id, why: &str) {
-        let Some(mut one) = self.connections.remove(id) else { return };
+        let Some(mut connection) = self.connections.remove(id) else { return };
         let now = Instant::now();
-        let unsent = one.unsent().iter().filter(|frame| frame.from != Id::NONE).count();
-        match one.whose {
-            Whose::Stranger => self.strangers.gone(id),
-            Whose::Process(uid) => {
+        let unsent = connection.take_unsent().iter().filter(|frame| frame.from != Id::NONE).count();
+        match connection.remote {
+            Remote::Stranger => self.strangers.remove(id),
+            Remote::Process(uid) => {
                 let is_last = self.processes.get(&uid) == Some(&id);
                 if is_last {
                     self.processes.remove(&uid);
                 }
                 let reason = if is_last { Reason::Unknown } else { Reason::PathBroke };
                 let towards = self.flows.towards(uid, now);
-                self.tell_all(towards, reason);
+                self.notify_all(towards, reason);
                 self.counts.drop(reason, unsent);
             }
-            Whose::Gateway { uid, slot } => {
-                let mut wide = one.wide.take().expect("every gateway's connection has one");
+            Remote::Gateway { uid, slot } => {
+                let mut wide = connection.wide.take().expect("every gateway's connection has one");
                 let frames = wide.schedule.drain();
                 self.counts.drop(Reason::PathBroke, unsent);
                 let Some(peer) = self.peers.get_mut(&uid) else { return };
                 let slot = peer.slot(slot);
                 if slot.up == Some(id) {
                     (slot.up, slot.down) = (None, now);
-                    self.trouble(uid, why.to_owned());
+                    self.note_trouble(uid, why.to_owned());
                 }
-                self.lose(id, frames, now);
+                self.report_lost(id, frames, now);
             }
-            Whose::Dialed { uid, slot, .. } => {
+            Remote::Dialed { uid, slot, .. } => {
                 if let Some(peer) = self.peers.get_mut(&uid) {
                     let slot = peer.slot(slot);
                     slot.dialing.retain(|&other| other != id);
                     if slot.up.is_none() {
-                        self.trouble(uid, why.to_owned());
+                        self.note_trouble(uid, why.to_owned());
                     }
                 }
             }

@@ -1,10 +1,10 @@
-//! Waiting for many connections at once: epoll, an alarm for other threads, and a clock's alarm.
+//! Waits for many connections at once: epoll, an alarm for other threads, and a timer.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-/// A connection of a gateway: its place in the table, and which one of that place.
+/// A connection of a gateway: its index in the table, and a generation that makes it unique.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Id(u64);
 
@@ -14,16 +14,16 @@ impl Id {
     pub const ALARM: Id = Id(u64::MAX - 2);
     pub const CLOCK: Id = Id(u64::MAX - 3);
 
-    pub fn new(place: usize, generation: u32) -> Id {
-        Id(u64::from(generation) << 32 | place as u64)
+    pub fn new(index: usize, generation: u32) -> Id {
+        Id(u64::from(generation) << 32 | index as u64)
     }
 
-    pub fn place(self) -> usize {
+    pub fn index(self) -> usize {
         (self.0 & 0xffff_ffff) as usize
     }
 }
 
-/// What has happened to a connection since it was last told.
+/// The state changes of a connection since its last event.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
     pub id: Id,
@@ -31,16 +31,16 @@ pub struct Event {
     pub writable: bool,
 }
 
-/// `result` of a system call that gives a descriptor.
+/// The descriptor that a system call returned, or its error.
 pub fn owned(result: libc::c_int) -> io::Result<OwnedFd> {
     if result < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel has just given it to us, and to nobody else.
+    // SAFETY: the kernel has just returned it, and nobody else has it.
     Ok(unsafe { OwnedFd::from_raw_fd(result) })
 }
 
-/// Edge-triggered: each event is told once, and its taker remembers it.
+/// Edge-triggered: each event comes once, and its receiver remembers it.
 pub struct Poll {
     epoll: OwnedFd,
     alarm: OwnedFd,
@@ -66,7 +66,7 @@ impl Poll {
         Ok(poll)
     }
 
-    /// Tell of these events of a descriptor, until it is closed.
+    /// Report these events of a descriptor until it is closed.
     pub fn add(&self, fd: RawFd, id: Id, events: libc::c_int) -> io::Result<()> {
         let events = events | libc::EPOLLET;
         let mut event = libc::epoll_event { events: events as u32, u64: id.0 };
@@ -78,12 +78,12 @@ impl Poll {
         }
     }
 
-    /// For another thread: end the wait that is going on, or the next.
+    /// For another thread: ends the current wait, or the next one.
     pub fn alarm(&self) -> io::Result<OwnedFd> {
         self.alarm.try_clone()
     }
 
-    /// Have `Id::CLOCK` told after so long; None: never.
+    /// Report `Id::CLOCK` after this time; None: never.
     pub fn set_clock(&self, after: Option<Duration>) {
         let after = after.map_or(Duration::ZERO, |one| one.max(Duration::from_nanos(1)));
         // SAFETY: all zero is a timer that is not set.
@@ -94,16 +94,17 @@ impl Poll {
         unsafe { libc::timerfd_settime(self.clock.as_raw_fd(), 0, &time, std::ptr::null_mut()) };
     }
 
-    /// Wait for at most `limit` milliseconds, and put what has happened into `told`.
-    pub fn wait(&self, limit: i32, told: &mut Vec<Event>) {
-        const ROOM: usize = 128;
-        let mut events = [libc::epoll_event { events: 0, u64: 0 }; ROOM];
+    /// Wait for at most `limit` milliseconds, and put the events into `out`.
+    pub fn wait(&self, limit: i32, out: &mut Vec<Event>) {
+        const MAX_EVENTS: usize = 128;
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; MAX_EVENTS];
         let epoll = self.epoll.as_raw_fd();
         // SAFETY: the kernel writes at most so many events there.
         let count =
-            unsafe { libc::epoll_wait(epoll, events.as_mut_ptr(), ROOM as i32, limit) }.max(0);
-        told.clear();
-        told.extend(events[..count as usize].iter().map(|event| {
+            unsafe { libc::epoll_wait(epoll, events.as_mut_ptr(), MAX_EVENTS as i32, limit) }
+                .max(0);
+        out.clear();
+        out.extend(events[..count as usize].iter().map(|event| {
             let (id, events) = (Id(event.u64), event.events as i32);
             if id == Id::ALARM {
                 drain(&self.alarm);
@@ -123,7 +124,7 @@ fn drain(fd: &OwnedFd) {
     unsafe { libc::read(fd.as_raw_fd(), (&raw mut count).cast(), 8) };
 }
 
-/// Ring an alarm that `Poll::alarm` gave.
+/// Ring an alarm from `Poll::alarm`.
 pub fn ring(alarm: &OwnedFd) {
     let one = 1u64;
     // SAFETY: writes eight bytes to an eventfd of ours; a full counter is as good as a write.

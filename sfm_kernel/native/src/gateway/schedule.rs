@@ -1,23 +1,24 @@
-//! Which flow's frame goes next over a connection that flows share. Pure: no sockets, no time.
+//! Chooses the flow whose frame goes next over a shared connection. Pure: no sockets, no time.
 //!
-//! A flow is what one process sends to another one. Within a flow frames keep their order, since what
-//! the gateway does not see depends on it (a goodbye comes last); but frames that say how things stand
-//! (`Class::Status`) pass the others, unless all is first in, first out. Between flows:
+//! A flow is everything one process sends to another one. Within a flow frames keep their order,
+//! because content that the gateway does not see depends on it (a `Bye` comes last); but frames
+//! that report a state (`Class::Status`) pass the others, except in first in, first out. Between
+//! flows:
 //!
 //! - *first in, first out*: a small message waits for all large ones that came before it.
-//! - *round robin* (the default): each flow in turn sends a quantum, a large frame, times its sender's
-//!   weight. Deficit round robin: M. Shreedhar and G. Varghese, Efficient Fair Queuing Using Deficit
-//!   Round-Robin, 1996. A flow that begins with a control frame is not made to wait for a turn, as in
-//!   fq_codel (RFC 8290, 4.2): others wait for what it says.
+//! - *round robin* (the default): each flow in turn sends a quantum, a large frame, times its
+//!   sender's weight. Deficit round robin: M. Shreedhar and G. Varghese, Efficient Fair Queuing
+//!   Using Deficit Round-Robin, 1996. A flow that begins with a control frame does not wait for a
+//!   turn, as in fq_codel (RFC 8290, 4.2), because others wait for that frame.
 //! - *smallest first*: the flow whose message has the least left, divided by its sender's weight.
-//!   Large messages may wait for ever: that is what it is for.
+//!   Large messages may wait for ever: that is its purpose.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::flow::{Frame, Pair};
 use crate::net::frame::{Class, FRAME};
 
-/// How flows take turns.
+/// The order in which flows take turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scheduler {
     Fifo,
@@ -42,18 +43,18 @@ impl Scheduler {
     }
 }
 
-/// Bytes of a frame that need not wait for a turn.
+/// Largest control frame that does not wait for a turn, in bytes.
 const CONTROL: usize = 512;
 
-/// Senders whose frames count for more, or less, than 1.
+/// Weights of senders; the default is 1.
 pub type Weights = HashMap<u128, f64>;
 
 fn weight(weights: &Weights, sender: u128) -> f64 {
-    // Not so small that a turn of it would never come.
+    // Not so small that its turn would never come.
     weights.get(&sender).copied().unwrap_or(1.0).clamp(0.01, 100.0)
 }
 
-/// What decides where all flows compete: class, bytes, and who came first.
+/// Orders competing flows: class, bytes, and arrival.
 type Key = (Class, u64, u64);
 
 #[derive(Default)]
@@ -62,7 +63,7 @@ struct Flow {
     bytes: usize,
     /// Bytes that it may send before others have their turn.
     deficit: f64,
-    /// Where it stands in `competing`.
+    /// Its key in `competing`.
     key: Option<Key>,
 }
 
@@ -72,7 +73,7 @@ pub struct Schedule {
     flows: HashMap<Pair, Flow>,
     /// Flows that take turns: round robin.
     turns: VecDeque<Pair>,
-    /// Flows by what they want to send next: all others.
+    /// Flows by their next frame: the other schedulers.
     competing: BTreeMap<Key, Pair>,
     arrivals: u64,
     bytes: usize,
@@ -104,11 +105,6 @@ impl Schedule {
         self.flows.iter().map(|(pair, flow)| (*pair, flow.frames.len(), flow.bytes))
     }
 
-    /// Bytes that wait of a flow.
-    pub fn waiting(&self, pair: Pair) -> usize {
-        self.flows.get(&pair).map_or(0, |flow| flow.bytes)
-    }
-
     pub fn push(&mut self, frame: Frame, weights: &Weights) {
         let pair = frame.pair();
         self.arrivals += 1;
@@ -125,7 +121,7 @@ impl Schedule {
             flow.frames.push_back((self.arrivals, frame));
         }
         if !begins {
-            // What it wants to send next is another one.
+            // Its next frame is another one now.
             if let Some(key) = flow.key.take_if(|_| passes) {
                 self.competing.remove(&key);
                 self.compete(pair, weights);
@@ -145,7 +141,7 @@ impl Schedule {
         }
     }
 
-    /// The frame that goes next, out of the queue.
+    /// Remove the frame that goes next.
     pub fn pop(&mut self, weights: &Weights) -> Option<Frame> {
         match self.scheduler {
             Scheduler::RoundRobin => self.pop_in_turn(weights),
@@ -177,7 +173,7 @@ impl Schedule {
         }
     }
 
-    /// The first frame of a flow; the flow goes with its last one.
+    /// Remove the first frame of a flow; the flow ends with its last frame.
     fn take(&mut self, pair: Pair) -> Frame {
         let flow = self.flows.get_mut(&pair).expect("only flows with frames are chosen");
         let (_, frame) = flow.frames.pop_front().expect("as above");
@@ -189,7 +185,7 @@ impl Schedule {
         frame
     }
 
-    /// The messages of a flow, out of the queue.
+    /// Remove the messages of a flow.
     pub fn withdraw(&mut self, pair: Pair, weights: &Weights) -> Vec<Frame> {
         let Some(flow) = self.flows.remove(&pair) else { return Vec::new() };
         self.bytes -= flow.bytes;
@@ -211,8 +207,8 @@ impl Schedule {
         let (arrival, frame) = flow.frames.front().expect("only flows with frames are kept");
         let key = match self.scheduler {
             Scheduler::Smallest => {
-                let left = u64::from(frame.header.ahead) + u64::from(frame.header.length);
-                let weighed = left as f64 / weight(weights, pair.sender);
+                let bytes_left = u64::from(frame.header.ahead) + u64::from(frame.header.length);
+                let weighed = bytes_left as f64 / weight(weights, pair.sender);
                 let class = frame.header.class;
                 (
                     if class.is_message() { Class::Message } else { Class::Control },
@@ -226,7 +222,7 @@ impl Schedule {
         self.competing.insert(key, pair);
     }
 
-    /// All that waits, in no particular order between flows; nothing is left.
+    /// Remove all frames, in no particular order between flows.
     pub fn drain(&mut self) -> Vec<Frame> {
         self.turns.clear();
         self.competing.clear();

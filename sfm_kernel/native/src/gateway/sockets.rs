@@ -1,4 +1,4 @@
-//! TCP sockets as a gateway wants them, and what it can learn of them.
+//! A gateway's TCP sockets, their options and what the kernel reports about them.
 
 use std::io;
 use std::mem::size_of;
@@ -16,13 +16,14 @@ const MPTCP_FALLBACK: u32 = 1;
 const SO_MAX_PACING_RATE: libc::c_int = 47;
 const TCP_CC_INFO: libc::c_int = 26;
 
-/// Bytes of a process that wait in the kernel while it is not read; the kernel takes twice as many.
-const FROM_PROCESS: libc::c_int = 128 << 10;
-/// A machine that has vanished is noticed after 10 s, as by the directory's server.
+/// Bytes of a process that wait in the kernel while the gateway does not read; the kernel takes
+/// twice as many.
+const PROCESS_BUFFER: libc::c_int = 128 << 10;
+/// A vanished machine is noticed after 10 s, as by the directory's server.
 const KEEPALIVE: [(libc::c_int, libc::c_int); 3] =
     [(libc::TCP_KEEPIDLE, 4), (libc::TCP_KEEPINTVL, 2), (libc::TCP_KEEPCNT, 3)];
 
-/// A socket of TCP, or of MPTCP where that was asked for and the kernel has it.
+/// A socket of TCP, or of MPTCP if `mptcp` is set and the kernel has it.
 fn socket(address: &SocketAddr, mptcp: bool) -> io::Result<std::os::fd::OwnedFd> {
     let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
@@ -36,25 +37,25 @@ fn socket(address: &SocketAddr, mptcp: bool) -> io::Result<std::os::fd::OwnedFd>
     owned(unsafe { libc::socket(family, kind, libc::IPPROTO_TCP) })
 }
 
-/// The address as the kernel has it, and its length.
+/// The kernel's form of an address, and its length.
 fn raw(address: &SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
     // SAFETY: all zero is an address of no family.
     let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
-    let place = &raw mut storage;
+    let at = &raw mut storage;
     let length = match address {
         SocketAddr::V4(one) => {
-            let made = libc::sockaddr_in {
+            let raw_address = libc::sockaddr_in {
                 sin_family: libc::AF_INET as _,
                 sin_port: one.port().to_be(),
                 sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(one.ip().octets()) },
                 sin_zero: [0; 8],
             };
             // SAFETY: a sockaddr_storage has room for every address, and is aligned for it.
-            unsafe { place.cast::<libc::sockaddr_in>().write(made) };
+            unsafe { at.cast::<libc::sockaddr_in>().write(raw_address) };
             size_of::<libc::sockaddr_in>()
         }
         SocketAddr::V6(one) => {
-            let made = libc::sockaddr_in6 {
+            let raw_address = libc::sockaddr_in6 {
                 sin6_family: libc::AF_INET6 as _,
                 sin6_port: one.port().to_be(),
                 sin6_flowinfo: one.flowinfo(),
@@ -62,7 +63,7 @@ fn raw(address: &SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
                 sin6_scope_id: one.scope_id(),
             };
             // SAFETY: as above.
-            unsafe { place.cast::<libc::sockaddr_in6>().write(made) };
+            unsafe { at.cast::<libc::sockaddr_in6>().write(raw_address) };
             size_of::<libc::sockaddr_in6>()
         }
     };
@@ -86,7 +87,7 @@ pub fn listen(address: &SocketAddr, mptcp: bool, backlog: i32) -> io::Result<Tcp
     Ok(unsafe { TcpListener::from_raw_fd(fd.into_raw_fd()) })
 }
 
-/// A connection that is being made; it becomes writable when it stands, or has failed.
+/// Begin a connection; the socket becomes writable when it is established or has failed.
 pub fn connect(address: &SocketAddr, mptcp: bool) -> io::Result<TcpStream> {
     let fd = socket(address, mptcp)?;
     let (storage, length) = raw(address);
@@ -119,9 +120,9 @@ fn get<const N: usize>(fd: RawFd, level: libc::c_int, name: libc::c_int) -> Opti
     (failed == 0).then_some(value)
 }
 
-/// What every connection has: small frames go at once, and a machine that has vanished is noticed.
+/// Options of every connection: small frames go at once, and a vanished machine is noticed.
 pub fn prepare(stream: &TcpStream) {
-    // What cannot be set makes the connection slower, not wrong.
+    // Without these options the connection is slower, not wrong.
     let _ = stream.set_nodelay(true);
     let _ = set(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1i32);
     for (name, value) in KEEPALIVE {
@@ -129,13 +130,13 @@ pub fn prepare(stream: &TcpStream) {
     }
 }
 
-/// What a wide-area connection was given, read back from the kernel.
+/// The properties of a wide-area connection, read back from the kernel.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
     pub algorithm: String,
-    /// It is MPTCP; None where that was not asked for.
+    /// Whether it is MPTCP; None if that was not requested.
     pub mptcp: Option<bool>,
-    /// Bytes per second; None: not limited, or not told.
+    /// Bytes per second; None: not limited, or unknown.
     pub pacing: Option<u64>,
 }
 
@@ -144,7 +145,7 @@ pub fn prepare_wide(stream: &TcpStream, algorithm: &str) {
     let _ = tcp_info::set_congestion(stream.as_raw_fd(), algorithm);
 }
 
-/// Reserve so many bytes per second for it; what the kernel then says of that, see `Given`.
+/// Limit its rate in bytes per second; returns the kernel's value, see `Given`.
 pub fn pace(stream: &TcpStream, rate: u64) -> Option<u64> {
     let _ = set(stream.as_raw_fd(), libc::SOL_SOCKET, SO_MAX_PACING_RATE, rate);
     pacing(stream.as_raw_fd())
@@ -155,12 +156,13 @@ fn pacing(fd: RawFd) -> Option<u64> {
     rate.filter(|&rate| rate != 0 && rate != u64::MAX && rate != u64::from(u32::MAX))
 }
 
-/// A process's connection: what is not read waits at the process, which can put something in front.
+/// Limit what the kernel receives of a process: the rest waits at the process, which can put frames
+/// ahead of it.
 pub fn prepare_process(stream: &TcpStream) {
-    let _ = set(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, FROM_PROCESS);
+    let _ = set(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, PROCESS_BUFFER);
 }
 
-/// What it has in fact.
+/// Read the properties back from the kernel.
 pub fn given(stream: &TcpStream, mptcp: bool) -> Given {
     let fd = stream.as_raw_fd();
     Given {
@@ -179,13 +181,12 @@ fn is_mptcp(fd: RawFd) -> bool {
     })
 }
 
-/// So many bytes may wait in the kernel without having been sent: what waits there is in order, and
-/// no scheduler can change that any more.
+/// Limit the unsent bytes in the kernel: they are in order, and no scheduler can change that.
 pub fn set_unsent(stream: &TcpStream, bytes: u32) {
     let _ = set(stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes);
 }
 
-/// Whether BBR still looks for the rate of the way: its `tcp_bbr_info` has the gain, in 256ths.
+/// Whether BBR still searches for the rate: `tcp_bbr_info` has its gain, in 256ths.
 pub fn is_starting(stream: &TcpStream) -> bool {
     const GAIN_AT: usize = 12;
     const PROBING: u32 = 256 * 5 / 4;
@@ -198,7 +199,7 @@ pub fn is_starting(stream: &TcpStream) -> bool {
         })
 }
 
-/// Bytes that the kernel has and the other side has not acknowledged.
+/// Bytes that the kernel holds and the other side has not acknowledged.
 pub fn in_kernel(stream: &TcpStream) -> u64 {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the kernel writes a number there (SIOCOUTQ has the value of TIOCOUTQ).
@@ -206,7 +207,7 @@ pub fn in_kernel(stream: &TcpStream) -> u64 {
     bytes.max(0) as u64
 }
 
-/// Write several buffers one after the other; how many bytes were taken.
+/// Write several buffers one after the other; returns the number of bytes taken.
 pub fn write(stream: &TcpStream, buffers: &[libc::iovec]) -> io::Result<usize> {
     // SAFETY: all zero is a message with nothing in it.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
@@ -222,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_for_can_be_read_back() {
+    fn requested_options_can_be_read_back() {
         let listener = listen(&"127.0.0.1:0".parse().unwrap(), false, 5).unwrap();
         let stream = connect(&listener.local_addr().unwrap(), false).unwrap();
         prepare(&stream);
@@ -241,9 +242,9 @@ mod tests {
                 assert!(address.starts_with('['), "a machine without IPv6");
                 continue;
             };
-            let there = listener.local_addr().unwrap();
-            let stream = connect(&there, false).unwrap();
-            assert_eq!(stream.peer_addr().unwrap(), there);
+            let listening = listener.local_addr().unwrap();
+            let stream = connect(&listening, false).unwrap();
+            assert_eq!(stream.peer_addr().unwrap(), listening);
         }
     }
 }

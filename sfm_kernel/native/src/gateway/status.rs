@@ -1,9 +1,9 @@
-//! What a gateway tells of itself, as JSON.
+//! A gateway's report about itself, as JSON.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use super::connection::{Connection, Count, Delays, Whose};
+use super::connection::{Connection, Count, Delays, Remote};
 use super::emulation::CANNOT_SHOW;
 use super::engine::Engine;
 use super::peers::Peer;
@@ -11,18 +11,18 @@ use super::sockets;
 use super::wide::Wide;
 use crate::json::Json;
 use crate::net::control::Reason;
+use crate::tcp_history::unix_time;
 use crate::tcp_info::{self, Value, FIELDS};
-use crate::tcp_past::since_1970;
 
-/// Gateways of one site are close to each other; those that are farther apart (seconds) are probably
-/// of two sites with one name.
+/// Seconds of round trip between gateways of one site. Gateways farther apart are probably of two
+/// sites with one name.
 const CLOSE: f64 = 5e-3;
-/// Seconds after which it is said that another gateway cannot be reached.
+/// Seconds until a note says that another gateway cannot be reached.
 const MISSED: f64 = 5.0;
-/// Of so many processes, and flows, it is told what waits: those that have most.
-const MOST: usize = 64;
+/// Processes, and flows, that are listed: those with most bytes waiting.
+const MAX_LISTED: usize = 64;
 
-/// What a gateway has counted, besides what JSON knows.
+/// A gateway's counts as JSON.
 impl Json {
     fn count(&mut self, name: &str, count: &Count) {
         self.object(Some(name), |out| {
@@ -51,12 +51,12 @@ impl Engine {
         let now = Instant::now();
         let mut out = Json::default();
         out.object(None, |out| {
-            out.string("uid", &hexadecimal(self.voice.uid));
+            out.string("uid", &hexadecimal(self.codec.uid));
             out.string("site", &self.options.site);
             out.string("address", &format!("tcp://{}", self.address));
             out.raw("seconds", (now - self.started).as_secs_f64());
-            // By this clock is what is told as a time below; others' may differ.
-            out.raw("time", since_1970());
+            // This clock gives the times below; others' clocks may differ.
+            out.raw("time", unix_time());
             out.string("algorithm", &self.choice.algorithm);
             out.raw("connections", self.choice.connections);
             out.string("why", &self.choice.why);
@@ -65,24 +65,25 @@ impl Engine {
             out.string("scheduler", self.options.scheduler.name());
             out.count("forwarded", &self.counts.forwarded);
             out.delays("delay", &self.delays);
-            self.tell_counts(out);
+            self.write_counts(out);
             out.list("processes", |out| {
-                let of_process = |one: &&Connection| matches!(one.whose, Whose::Process(_));
+                let of_process =
+                    |connection: &&Connection| matches!(connection.remote, Remote::Process(_));
                 let mut all: Vec<_> = self.connections.iter().filter(of_process).collect();
-                all.sort_by_key(|one| std::cmp::Reverse(one.held));
-                for one in all.into_iter().take(MOST) {
-                    if let Whose::Process(uid) = one.whose {
-                        out.object(None, |out| tell_process(one, uid, out));
+                all.sort_by_key(|connection| std::cmp::Reverse(connection.held));
+                for connection in all.into_iter().take(MAX_LISTED) {
+                    if let Remote::Process(uid) = connection.remote {
+                        out.object(None, |out| write_process(connection, uid, out));
                     }
                 }
             });
             out.list("gateways", |out| {
                 for (&uid, peer) in &self.peers {
-                    out.object(None, |out| self.tell_peer(uid, peer, now, out));
+                    out.object(None, |out| self.write_peer(uid, peer, now, out));
                 }
             });
-            out.list("flows", |out| self.tell_flows(now, out));
-            self.tell_emulation(out);
+            out.list("flows", |out| self.write_flows(now, out));
+            self.write_emulation(out);
             out.list("notes", |out| {
                 for note in self.notes(now) {
                     out.text(&note);
@@ -92,17 +93,17 @@ impl Engine {
         out.0
     }
 
-    fn tell_counts(&self, out: &mut Json) {
+    fn write_counts(&self, out: &mut Json) {
         out.object(Some("dropped"), |out| {
             for (reason, count) in Reason::ALL.iter().zip(self.counts.dropped) {
                 out.raw(reason.name(), count);
             }
             out.raw("spoofed sender", self.counts.spoofed);
         });
-        out.raw("told", self.counts.told);
+        out.raw("told", self.counts.notices);
         out.object(Some("strangers"), |out| {
             out.raw("now", self.strangers.count());
-            out.raw("mute", self.strangers.mute);
+            out.raw("mute", self.strangers.silent);
             out.raw("too many", self.strangers.crowded);
             out.raw("foreign key", self.counts.foreign);
             out.raw("replayed", self.counts.replayed);
@@ -110,28 +111,30 @@ impl Engine {
         });
     }
 
-    fn tell_peer(&self, uid: u128, peer: &Peer, now: Instant, out: &mut Json) {
+    fn write_peer(&self, uid: u128, peer: &Peer, now: Instant, out: &mut Json) {
         out.string("uid", &hexadecimal(uid));
         out.string("site", &peer.site_name);
-        out.maybe("address", peer.address.map(|one| format!("\"tcp://{one}\"")));
+        out.maybe("address", peer.address.map(|address| format!("\"tcp://{address}\"")));
         out.raw("listed", peer.listed);
         let trouble = peer.trouble.as_ref();
         out.maybe("unreachable_s", trouble.map(|(_, since)| (now - *since).as_secs_f64()));
         out.string("trouble", trouble.map_or("", |(why, _)| why));
         out.list("connections", |out| {
             for (nth, slot) in peer.slots.iter().enumerate() {
-                let one = slot.up.and_then(|up| self.connections.get(up));
-                if let Some((one, wide)) = one.and_then(|one| Some((one, one.wide.as_ref()?))) {
-                    out.object(None, |out| tell_wide(nth, one, wide, now, out));
+                let connection = slot.up.and_then(|up| self.connections.get(up));
+                if let Some((connection, wide)) =
+                    connection.and_then(|connection| Some((connection, connection.wide.as_ref()?)))
+                {
+                    out.object(None, |out| write_wide(nth, connection, wide, now, out));
                 }
             }
         });
     }
 
-    /// Flows that wait, or were used of late; those with most in front.
-    fn tell_flows(&self, now: Instant, out: &mut Json) {
+    /// Flows that wait or were used recently; those with most bytes waiting first.
+    fn write_flows(&self, now: Instant, out: &mut Json) {
         let mut waiting = BTreeMap::new();
-        for wide in self.connections.iter().filter_map(|one| one.wide.as_ref()) {
+        for wide in self.connections.iter().filter_map(|connection| connection.wide.as_ref()) {
             for (pair, frames, bytes) in wide.schedule.flows() {
                 waiting.insert((pair.sender, pair.receiver), (frames, bytes));
             }
@@ -145,7 +148,7 @@ impl Engine {
             })
             .collect();
         flows.sort_by_key(|((_, waits), _, flow)| std::cmp::Reverse((*waits, flow.bytes)));
-        for ((frames, bytes), pair, flow) in flows.into_iter().take(MOST) {
+        for ((frames, bytes), pair, flow) in flows.into_iter().take(MAX_LISTED) {
             out.object(None, |out| {
                 out.string("sender", &hexadecimal(pair.sender));
                 out.string("receiver", &hexadecimal(pair.receiver));
@@ -153,13 +156,13 @@ impl Engine {
                 out.raw("bytes", flow.bytes);
                 out.raw("waiting_frames", frames);
                 out.raw("waiting_bytes", bytes);
-                out.raw("lost", flow.has_no_way());
+                out.raw("lost", flow.has_no_route());
                 out.raw("silent_s", (now - flow.last).as_secs_f64());
             });
         }
     }
 
-    fn tell_emulation(&self, out: &mut Json) {
+    fn write_emulation(&self, out: &mut Json) {
         let Some(path) = &self.emulation else { return out.raw("emulation", "null") };
         out.object(Some("emulation"), |out| {
             out.raw("delay_s", path.delay.as_secs_f64());
@@ -169,14 +172,15 @@ impl Engine {
         });
     }
 
-    /// What somebody should know who looks for what is wrong, besides what the connections to other
-    /// sites show, see observe/links.py.
+    /// Notes for somebody who looks for a fault, in addition to what the connections to other sites
+    /// show: see observe/links.py.
     fn notes(&self, now: Instant) -> Vec<String> {
         let mut notes = Vec::new();
         let site = &self.options.site;
         for peer in self.peers.values() {
-            let sibling = peer.site == self.voice.site;
-            let there = peer.address.map_or("an unknown address".to_owned(), |one| one.to_string());
+            let sibling = peer.site == self.codec.site;
+            let address =
+                peer.address.map_or("an unknown address".to_owned(), |known| known.to_string());
             if sibling && !peer.site_name.is_empty() && peer.site_name != *site {
                 notes.push(format!(
                     "the sites {site:?} and {:?} have the same number: rename one of them",
@@ -187,15 +191,15 @@ impl Engine {
                 let seconds = (now - *since).as_secs_f64();
                 if seconds >= MISSED {
                     notes.push(format!(
-                        "the other gateway of site {site:?}, at {there}, has not been reached for \
+                        "the other gateway of site {site:?}, at {address}, has not been reached for \
                          {seconds:.0} s ({why}): if there are two sites of this name, rename one \
                          (--site)"
                     ));
                 }
             }
             let ups = peer.slots.iter().filter_map(|slot| self.connections.get(slot.up?));
-            for wide in ups.filter_map(|one| one.wide.as_ref()) {
-                self.note_wide(peer, wide, &there, &mut notes);
+            for wide in ups.filter_map(|connection| connection.wide.as_ref()) {
+                self.note_wide(peer, wide, &address, &mut notes);
             }
         }
         if self.counts.foreign > 0 {
@@ -207,59 +211,60 @@ impl Engine {
             ));
         }
         notes.sort();
-        notes.dedup(); // what several connections have in common
+        notes.dedup(); // several connections may give the same note
         notes
     }
 
-    fn note_wide(&self, peer: &Peer, wide: &Wide, there: &str, notes: &mut Vec<String>) {
+    fn note_wide(&self, peer: &Peer, wide: &Wide, address: &str, notes: &mut Vec<String>) {
         let rtt = wide.number(tcp_info::MIN_RTT) as f64 / 1e6;
-        if peer.site == self.voice.site && rtt > CLOSE {
+        if peer.site == self.codec.site && rtt > CLOSE {
             notes.push(format!(
-                "the other gateway of site {:?}, at {there}, is {:.0} ms away: if there are two \
+                "the other gateway of site {:?}, at {address}, is {:.0} ms away: if there are two \
                  sites of this name, rename one (--site)",
                 self.options.site,
                 rtt * 1e3
             ));
         }
         if self.options.pacing.is_some() && wide.given.pacing.is_none() && !wide.sibling {
-            notes.push(format!("the kernel does not pace the connection to {there}"));
+            notes.push(format!("the kernel does not pace the connection to {address}"));
         }
         if wide.given.mptcp == Some(false) {
-            notes.push(format!("the connection to {there} was to be MPTCP, and fell back to TCP"));
+            notes
+                .push(format!("the connection to {address} was to be MPTCP, and fell back to TCP"));
         }
     }
 }
 
-fn tell_process(one: &Connection, uid: u128, out: &mut Json) {
+fn write_process(connection: &Connection, uid: u128, out: &mut Json) {
     out.string("uid", &hexadecimal(uid));
-    out.string("address", &format!("tcp://{}", one.address));
-    out.raw("waiting_bytes", one.waiting());
-    out.raw("held_bytes", one.held);
-    out.raw("held_up", one.paused);
-    out.count("received", &one.received);
-    out.count("sent", &one.sent);
+    out.string("address", &format!("tcp://{}", connection.address));
+    out.raw("waiting_bytes", connection.waiting());
+    out.raw("held_bytes", connection.held);
+    out.raw("held_up", connection.paused);
+    out.count("received", &connection.received);
+    out.count("sent", &connection.sent);
 }
 
-fn tell_wide(nth: usize, one: &Connection, wide: &Wide, now: Instant, out: &mut Json) {
+fn write_wide(nth: usize, connection: &Connection, wide: &Wide, now: Instant, out: &mut Json) {
     out.raw("number", nth);
-    out.string("address", &format!("tcp://{}", one.address));
+    out.string("address", &format!("tcp://{}", connection.address));
     out.raw("dialed", wide.dialed);
-    out.raw("seconds", (now - one.since).as_secs_f64());
+    out.raw("seconds", (now - connection.since).as_secs_f64());
     out.string("algorithm_asked", &wide.asked);
     out.string("algorithm", &wide.given.algorithm);
     out.maybe("mptcp", wide.given.mptcp);
     out.maybe("pacing", wide.given.pacing);
     out.raw("silent", wide.silent);
     out.raw("silences", wide.silences);
-    out.raw("heard_s", (now - wide.heard).as_secs_f64());
-    wide.past.tell(wide.info.as_ref(), out);
-    out.raw("waiting_bytes", wide.schedule.bytes() + one.waiting());
-    out.raw("in_kernel_bytes", sockets::in_kernel(&one.stream));
-    out.count("received", &one.received);
-    out.count("sent", &one.sent);
-    // rcv_ooopack: packets that came out of order, each of which was answered by a duplicate
-    // acknowledgement; the kernel does not count those that come in. dsack_dups: packets that came
-    // twice; reord_seen: times that order was seen changed.
+    out.raw("heard_s", (now - wide.received_at).as_secs_f64());
+    wide.history.report(wide.info.as_ref(), out);
+    out.raw("waiting_bytes", wide.schedule.bytes() + connection.waiting());
+    out.raw("in_kernel_bytes", sockets::in_kernel(&connection.stream));
+    out.count("received", &connection.received);
+    out.count("sent", &connection.sent);
+    // rcv_ooopack: packets that came out of order, each answered by a duplicate acknowledgement;
+    // the kernel does not count incoming duplicates. dsack_dups: packets that came twice;
+    // reord_seen: how often a change of order was seen.
     out.object(Some("tcp"), |out| {
         for field in FIELDS {
             match wide.info.as_ref().and_then(|info| info.value(field)) {

@@ -1,7 +1,8 @@
-//! Connections that have said nothing yet: how many there may be, and for how long.
+//! Connections that have not said Hello yet: their number and their time are limited.
 //!
-//! Each takes a descriptor, whoever has made it. Of too many some have to go, and chance decides
-//! which: who is unlucky tries again, so that members come in however many others knock.
+//! Each takes a descriptor, even if a stranger has made it. If there are too many, chance decides
+//! which are ended; an evicted member tries again, so members come in however many strangers there
+//! are.
 
 use std::time::{Duration, Instant};
 
@@ -9,71 +10,71 @@ use ::ring::rand::{SecureRandom, SystemRandom};
 
 use super::poll::Id;
 
-/// A connection that has not said Hello after so long is hung up on.
+/// Time within which a connection must say Hello.
 pub const PATIENCE: Duration = Duration::from_secs(3);
 /// All members of a world may come at once.
-const MOST: usize = 512;
+const MAX_STRANGERS: usize = 512;
 
-/// How many strangers there may be: a quarter of the descriptors that this process may have.
-pub fn most() -> usize {
+/// The maximum number of strangers: a quarter of this process's descriptors.
+pub fn limit() -> usize {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the kernel writes the limits there.
     unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
-    (limit.rlim_cur as usize / 4).clamp(4, MOST)
+    (limit.rlim_cur as usize / 4).clamp(4, MAX_STRANGERS)
 }
 
 pub struct Strangers {
-    ones: Vec<(Id, Instant)>,
-    most: usize,
+    waiting: Vec<(Id, Instant)>,
+    limit: usize,
     random: SystemRandom,
-    /// How many were turned away because they were too many, and because they said nothing.
+    /// Strangers evicted because there were too many, and because they sent nothing.
     pub crowded: u64,
-    pub mute: u64,
+    pub silent: u64,
 }
 
 impl Strangers {
-    pub fn new(most: usize) -> Strangers {
-        Strangers { ones: Vec::new(), most, random: SystemRandom::new(), crowded: 0, mute: 0 }
+    pub fn new(limit: usize) -> Strangers {
+        Strangers { waiting: Vec::new(), limit, random: SystemRandom::new(), crowded: 0, silent: 0 }
     }
 
     pub fn count(&self) -> usize {
-        self.ones.len()
+        self.waiting.len()
     }
 
-    pub fn come(&mut self, id: Id, now: Instant) {
-        self.ones.push((id, now));
+    pub fn add(&mut self, id: Id, now: Instant) {
+        self.waiting.push((id, now));
     }
 
-    /// It has said Hello, or is gone.
-    pub fn gone(&mut self, id: Id) {
-        self.ones.retain(|one| one.0 != id);
+    /// It has said Hello, or has ended.
+    pub fn remove(&mut self, id: Id) {
+        self.waiting.retain(|one| one.0 != id);
     }
 
-    /// Who has to go because there are too many.
-    pub fn too_many(&mut self) -> Vec<Id> {
-        let mut unlucky = Vec::new();
-        while self.ones.len() > self.most {
-            unlucky.extend(self.any());
+    /// Evict strangers until the limit is kept; returns them.
+    pub fn evict_excess(&mut self) -> Vec<Id> {
+        let mut evicted = Vec::new();
+        while self.waiting.len() > self.limit {
+            evicted.extend(self.evict_one());
         }
-        unlucky
+        evicted
     }
 
-    /// Anyone of them, who has to go: there is no descriptor left, say.
-    pub fn any(&mut self) -> Option<Id> {
-        let count = self.ones.len();
+    /// Evict any stranger, for example because no descriptor is left.
+    pub fn evict_one(&mut self) -> Option<Id> {
+        let count = self.waiting.len();
         (count > 0).then(|| {
             self.crowded += 1;
             let mut bytes = [0; 8];
             self.random.fill(&mut bytes).expect("the kernel has random numbers");
-            self.ones.swap_remove(u64::from_le_bytes(bytes) as usize % count).0
+            self.waiting.swap_remove(u64::from_le_bytes(bytes) as usize % count).0
         })
     }
 
-    /// Who has said nothing for too long.
-    pub fn late(&mut self, now: Instant) -> Vec<Id> {
+    /// Remove the strangers whose time is over; returns them.
+    pub fn take_late(&mut self, now: Instant) -> Vec<Id> {
         let is_late = |one: &mut (Id, Instant)| now >= one.1 + PATIENCE;
-        let late: Vec<Id> = self.ones.extract_if(.., is_late).map(|one| one.0).collect();
-        self.mute += late.len() as u64;
+        let late: Vec<Id> = self.waiting.extract_if(.., is_late).map(|one| one.0).collect();
+        self.silent += late.len() as u64;
         late
     }
 }
@@ -83,37 +84,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_too_many_some_go_whoever_they_are() {
+    fn excess_strangers_are_evicted_at_random() {
         let now = Instant::now();
-        let mut kept_first = 0;
+        let mut first_stayed = 0;
         for _ in 0..100 {
             let mut strangers = Strangers::new(4);
-            for place in 0..8 {
-                strangers.come(Id::new(place, 0), now);
+            for index in 0..8 {
+                strangers.add(Id::new(index, 0), now);
             }
-            let unlucky = strangers.too_many();
-            assert_eq!((unlucky.len(), strangers.count(), strangers.crowded), (4, 4, 4));
-            kept_first += usize::from(!unlucky.contains(&Id::new(0, 0)));
+            let evicted = strangers.evict_excess();
+            assert_eq!((evicted.len(), strangers.count(), strangers.crowded), (4, 4, 4));
+            first_stayed += usize::from(!evicted.contains(&Id::new(0, 0)));
         }
-        assert!((1..100).contains(&kept_first), "always the same");
+        assert!((1..100).contains(&first_stayed), "always the same");
     }
 
     #[test]
-    fn who_says_nothing_goes() {
+    fn silent_strangers_are_removed() {
         let mut strangers = Strangers::new(4);
         let start = Instant::now();
-        for place in 0..3 {
-            strangers.come(Id::new(place, 0), start + PATIENCE * place as u32);
+        for index in 0..3 {
+            strangers.add(Id::new(index, 0), start + PATIENCE * index as u32);
         }
-        strangers.gone(Id::new(2, 0));
-        assert!(strangers.late(start).is_empty());
-        assert_eq!(strangers.late(start + PATIENCE), [Id::new(0, 0)]);
-        assert_eq!((strangers.count(), strangers.mute), (1, 1));
-        assert!(strangers.any().is_some() && strangers.any().is_none());
+        strangers.remove(Id::new(2, 0));
+        assert!(strangers.take_late(start).is_empty());
+        assert_eq!(strangers.take_late(start + PATIENCE), [Id::new(0, 0)]);
+        assert_eq!((strangers.count(), strangers.silent), (1, 1));
+        assert!(strangers.evict_one().is_some() && strangers.evict_one().is_none());
     }
 
     #[test]
     fn the_bound_leaves_descriptors_for_others() {
-        assert!((4..=MOST).contains(&most()));
+        assert!((4..=MAX_STRANGERS).contains(&limit()));
     }
 }

@@ -1,4 +1,4 @@
-//! What a connection between gateways has besides: warmth, silence, and what the kernel tells of it.
+//! State of a connection between gateways: warmth, silence, and the kernel's numbers.
 
 use std::net::TcpStream;
 use std::os::fd::AsRawFd;
@@ -6,51 +6,53 @@ use std::time::{Duration, Instant};
 
 use super::schedule::{Schedule, Scheduler};
 use super::sockets::{self, Given};
+use crate::tcp_history::History;
 use crate::tcp_info::{self, Field, TcpInfo};
-use crate::tcp_past::Past;
 
-/// Between two beats of a connection that was used in the last `WARM`. Measured: every 0.15 s keeps
-/// cubic's window open, every 0.25 s does not.
+/// Time between two beats of a connection that was used in the last `WARM`, and of another one.
+/// Measured: a beat every 0.15 s keeps cubic's window open, one every 0.25 s does not.
 pub const BEAT: Duration = Duration::from_millis(100);
 pub const SLOW_BEAT: Duration = Duration::from_secs(1);
 pub const WARM: Duration = Duration::from_secs(60);
-/// A connection whose data nobody acknowledges for so long, or for so many round trips, is silent.
+/// Time, and number of round trips, without an acknowledgement after which a connection is silent:
+/// the longer one counts.
 const SILENT: Duration = Duration::from_millis(1200);
 const SILENT_TRIPS: u32 = 4;
-/// Nothing has come for so long, although the other side beats: its gateway is stopped.
-const UNHEARD: Duration = Duration::from_secs(4);
-/// What waits in the kernel unsent, in time and bytes: as little as never runs out while this thread
-/// is woken. Where it runs out BBR takes the rate for ours, stays in its startup, and floods the way:
-/// with 1 ms (200 Mbit/s, RTT 20 ms) it sent 15 % twice.
+/// Nothing has come for this time, although the other side beats: its gateway is stopped.
+const NOTHING_RECEIVED: Duration = Duration::from_secs(4);
+/// Unsent data in the kernel, in time and bytes: as little as never runs out before this thread is
+/// woken. If it runs out, BBR takes the sender's rate for the path's, stays in its startup, and
+/// floods the path: with 1 ms (200 Mbit/s, RTT 20 ms) it sent 15 % twice.
 const UNSENT_SECONDS: f64 = 5e-3;
 const UNSENT: (f64, f64) = (32768.0, 524288.0);
-/// While the rate is not known, or BBR has yet to find out what it is.
+/// The same in bytes, while the rate is unknown or BBR searches for it.
 const UNSENT_AT_FIRST: f64 = 131072.0;
-/// The fastest rate counts for so long: between messages the kernel measures our pauses.
+/// Time for which the fastest rate counts: between messages the kernel measures the sender's
+/// pauses.
 const RATE_COUNTS: Duration = Duration::from_secs(10);
 
 pub struct Wide {
     pub schedule: Schedule,
-    /// We have made it; else the other side.
+    /// Made by this gateway, not by the other one.
     pub dialed: bool,
-    /// It leads to another gateway of our own site.
+    /// It leads to another gateway of the same site.
     pub sibling: bool,
     pub asked: String,
     pub given: Given,
-    /// When a frame of a process went over it, in either direction.
+    /// When a process's frame last went over it, in either direction.
     pub used: Instant,
     pub wrote: Instant,
-    pub heard: Instant,
-    /// What is sent now does not arrive.
+    pub received_at: Instant,
+    /// Frames that are sent now do not arrive.
     pub silent: bool,
     pub silences: u64,
-    pub past: Past,
+    pub history: History,
     pub info: Option<TcpInfo>,
     acked: u64,
-    /// When the other side last acknowledged something, or there was nothing to acknowledge.
-    moved: Instant,
+    /// When the other side last acknowledged something, or nothing was unacknowledged.
+    acked_at: Instant,
     unsent: u32,
-    /// The kernel's rate, in bytes per second, and when it was that.
+    /// The kernel's fastest recent rate, in bytes per second, and its time.
     fastest: (u64, Instant),
 }
 
@@ -63,26 +65,26 @@ impl Wide {
             sibling,
             asked: String::new(),
             given: Given::default(),
-            // Warm from its beginning.
+            // Warm from the beginning.
             used: now,
             wrote: now,
-            heard: now,
+            received_at: now,
             silent: false,
             silences: 0,
-            past: Past::default(),
+            history: History::default(),
             info: None,
             acked: 0,
-            moved: now,
+            acked_at: now,
             unsent: 0,
             fastest: (0, now),
         }
     }
 
-    /// Set what can be set only now that the connection stands.
+    /// Set what can be set only on an established connection.
     pub fn begin(&mut self, stream: &TcpStream, mptcp: bool) {
         let now = Instant::now();
         self.given = sockets::given(stream, mptcp);
-        (self.used, self.wrote, self.heard, self.moved) = (now, now, now, now);
+        (self.used, self.wrote, self.received_at, self.acked_at) = (now, now, now, now);
         self.set_unsent(stream, UNSENT_AT_FIRST);
     }
 
@@ -94,7 +96,7 @@ impl Wide {
         }
     }
 
-    /// What the kernel says of a field; 0 where it says nothing.
+    /// The kernel's value of a field; 0 if it has none.
     pub fn number(&self, field: Field) -> u64 {
         self.info.as_ref().and_then(|info| info.number(field)).unwrap_or(0)
     }
@@ -103,21 +105,21 @@ impl Wide {
         Duration::from_micros(self.number(tcp_info::RTT))
     }
 
-    /// Whether it is time for a beat.
-    pub fn beats(&self, now: Instant) -> bool {
+    /// Whether a beat is due.
+    pub fn beat_is_due(&self, now: Instant) -> bool {
         let every = if now < self.used + WARM { BEAT } else { SLOW_BEAT };
         now >= self.wrote + every
     }
 
-    /// Look at the connection, now and then; whether it has become silent, or is so no more.
-    pub fn look(&mut self, stream: &TcpStream, now: Instant) -> bool {
+    /// Check the connection; returns whether `silent` has changed.
+    pub fn check(&mut self, stream: &TcpStream, now: Instant) -> bool {
         self.info = TcpInfo::read(stream.as_raw_fd()).ok();
         if let Some(info) = &self.info {
-            self.past.saw(info);
+            self.history.sample(info);
         }
         let acked = self.number(tcp_info::BYTES_ACKED);
         if acked != self.acked || self.number(tcp_info::UNACKED) == 0 {
-            (self.acked, self.moved) = (acked, now);
+            (self.acked, self.acked_at) = (acked, now);
         }
         let rate = self.number(tcp_info::DELIVERY_RATE);
         if rate >= self.fastest.0 || now >= self.fastest.1 + RATE_COUNTS {
@@ -127,8 +129,8 @@ impl Wide {
         let least = if sockets::is_starting(stream) { UNSENT_AT_FIRST } else { 0.0 };
         self.set_unsent(stream, known.max(least));
         let limit = SILENT.max(self.rtt() * SILENT_TRIPS);
-        let unheard = UNHEARD.max(self.rtt() * SILENT_TRIPS);
-        let silent = now >= self.moved + limit || now >= self.heard + unheard;
+        let receive_limit = NOTHING_RECEIVED.max(self.rtt() * SILENT_TRIPS);
+        let silent = now >= self.acked_at + limit || now >= self.received_at + receive_limit;
         let changed = silent != self.silent;
         self.silent = silent;
         self.silences += u64::from(changed && silent);
@@ -163,48 +165,48 @@ mod tests {
         while wide.number(tcp_info::SND_CWND) < GROWN {
             assert!(start.elapsed() < Duration::from_secs(60), "the window does not grow");
             one.write_all(&[0; 1 << 20]).unwrap();
-            wide.look(&one, Instant::now());
+            wide.check(&one, Instant::now());
         }
         wide.wrote = Instant::now();
-        // Not while it is busy, and not without cause.
+        // A busy connection does not restart, nor does one without a silence.
         let fd = one.as_raw_fd();
         let silence = wide.wrote.elapsed();
-        wide.past.watch(fd, silence, || one.write_all(b"x").unwrap());
-        assert_eq!(wide.past.restarts, 0);
+        wide.history.watch(fd, silence, || one.write_all(b"x").unwrap());
+        assert_eq!(wide.history.restarts, 0);
         while sockets::in_kernel(&one) > 0 {
             std::thread::sleep(Duration::from_millis(5));
         }
         let rto = Duration::from_micros(wide.number(tcp_info::RTO));
         std::thread::sleep(rto * 4 + Duration::from_millis(100));
         let silence = wide.wrote.elapsed();
-        wide.past.watch(fd, silence, || one.write_all(b"x").unwrap());
-        assert_eq!(wide.past.restarts, u64::from(!remembers));
-        let fell = wide.past.last.is_none_or(|one| one.to < one.from && one.silence >= rto);
-        assert!(fell, "{:?}", wide.past.last);
+        wide.history.watch(fd, silence, || one.write_all(b"x").unwrap());
+        assert_eq!(wide.history.restarts, u64::from(!remembers));
+        let fell = wide.history.last.is_none_or(|one| one.to < one.from && one.silence >= rto);
+        assert!(fell, "{:?}", wide.history.last);
         drop(one);
         reader.join().unwrap().unwrap();
     }
 
     #[test]
-    fn it_beats_fast_as_long_as_it_is_warm() {
+    fn a_warm_connection_beats_fast() {
         let wide = Wide::new(Scheduler::Fifo, true, false);
-        assert!(!wide.beats(wide.wrote) && wide.beats(wide.wrote + BEAT));
+        assert!(!wide.beat_is_due(wide.wrote) && wide.beat_is_due(wide.wrote + BEAT));
         let mut cold = Wide::new(Scheduler::Fifo, true, false);
         cold.wrote += WARM;
-        assert!(!cold.beats(cold.wrote + BEAT) && cold.beats(cold.wrote + SLOW_BEAT));
+        assert!(!cold.beat_is_due(cold.wrote + BEAT) && cold.beat_is_due(cold.wrote + SLOW_BEAT));
     }
 
     #[test]
-    fn who_is_not_heard_is_silent_until_it_is() {
+    fn a_connection_is_silent_while_nothing_comes() {
         let (one, _other) = pair();
         let mut wide = Wide::new(Scheduler::Fifo, true, false);
         wide.begin(&one, false);
         let now = Instant::now();
-        assert!(!wide.look(&one, now) && !wide.silent);
-        assert!(wide.look(&one, now + UNHEARD) && wide.silent);
-        assert!(!wide.look(&one, now + UNHEARD));
-        wide.heard = now + UNHEARD;
-        assert!(wide.look(&one, now + UNHEARD) && !wide.silent);
+        assert!(!wide.check(&one, now) && !wide.silent);
+        assert!(wide.check(&one, now + NOTHING_RECEIVED) && wide.silent);
+        assert!(!wide.check(&one, now + NOTHING_RECEIVED));
+        wide.received_at = now + NOTHING_RECEIVED;
+        assert!(wide.check(&one, now + NOTHING_RECEIVED) && !wide.silent);
         assert_eq!(wide.silences, 1);
     }
 }

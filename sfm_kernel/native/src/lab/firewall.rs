@@ -1,9 +1,9 @@
-//! A firewall that has been restarted: it resets connections that it has not seen begin.
+//! A restarted firewall: it resets connections whose beginning it has not seen.
 //!
-//! Until it forgets for the first time it lets everything through and looks at nothing. After that,
-//! a packet of a connection whose SYN it has not seen since is dropped, and both ends get a reset in
-//! the name of the other, with the number that each of them expects (RFC 9293, 3.10.7.4; RFC 5961
-//! ignores others). So who is silent learns of it when he, or his peer, sends something.
+//! Until `forget` is called for the first time it passes everything unread. After that, it drops a
+//! packet of a connection whose SYN it has not seen since, and sends both ends a reset in the name
+//! of the other, with the sequence number that each expects (RFC 9293, 3.10.7.4; RFC 5961 ignores
+//! others). So a silent end learns of it when it, or its peer, sends something.
 
 use std::collections::HashSet;
 
@@ -14,14 +14,14 @@ const RST: u8 = 4;
 const ACK: u8 = 16;
 
 /// A packet without data: an IP and a TCP header.
-const BARE: usize = 40;
-pub type Bare = [u8; BARE];
+const BARE_LENGTH: usize = 40;
+pub type Bare = [u8; BARE_LENGTH];
 
 #[derive(Default)]
 pub struct Firewall {
     /// Both ends, the smaller first: address and port.
     known: Option<HashSet<[[u8; 6]; 2]>>,
-    /// Connections' packets that it has dropped.
+    /// Packets of connections that it has dropped.
     pub dropped: u64,
 }
 
@@ -30,9 +30,9 @@ impl Firewall {
         self.known = Some(HashSet::new());
     }
 
-    /// None: the packet may pass. Otherwise it is dropped, and these are sent: one back to where it
-    /// came from, one on to where it was going.
-    pub fn judge(&mut self, packet: &[u8]) -> Option<[Bare; 2]> {
+    /// None: the packet may pass. Otherwise it is dropped, and these two are sent: one back to its
+    /// sender, one on to its receiver.
+    pub fn inspect(&mut self, packet: &[u8]) -> Option<[Bare; 2]> {
         let known = self.known.as_mut()?;
         let segment = Segment::of(packet)?;
         if segment.flags & RST != 0 {
@@ -51,14 +51,14 @@ impl Firewall {
     }
 }
 
-/// What is looked at of a TCP packet.
+/// The fields of a TCP packet that the firewall reads.
 struct Segment {
     from: [u8; 6],
     to: [u8; 6],
     sequence: u32,
     acknowledged: u32,
     flags: u8,
-    /// Numbers that it takes: its bytes, and one for SYN and FIN each.
+    /// Sequence numbers that it takes: its bytes, and one each for SYN and FIN.
     length: u32,
 }
 
@@ -93,21 +93,21 @@ impl Segment {
 
     fn resets(&self) -> [Bare; 2] {
         let after = self.sequence.wrapping_add(self.length);
-        let back = if self.flags & ACK != 0 {
+        let backward = if self.flags & ACK != 0 {
             bare(self.to, self.from, self.acknowledged, after, RST | ACK)
         } else {
             bare(self.to, self.from, 0, after, RST | ACK)
         };
-        let on = bare(self.from, self.to, self.sequence, self.acknowledged, RST | ACK);
-        [back, on]
+        let forward = bare(self.from, self.to, self.sequence, self.acknowledged, RST | ACK);
+        [backward, forward]
     }
 }
 
 fn bare(from: [u8; 6], to: [u8; 6], sequence: u32, acknowledged: u32, flags: u8) -> Bare {
-    let mut packet = [0; BARE];
+    let mut packet = [0; BARE_LENGTH];
     packet[0] = 0x45; // version 4, 5 words
-    packet[3] = BARE as u8;
-    packet[8] = 64; // routers that it may still pass
+    packet[3] = BARE_LENGTH as u8;
+    packet[8] = 64; // remaining hops
     packet[9] = TCP;
     packet[12..16].copy_from_slice(&from[..4]);
     packet[16..20].copy_from_slice(&to[..4]);
@@ -117,8 +117,8 @@ fn bare(from: [u8; 6], to: [u8; 6], sequence: u32, acknowledged: u32, flags: u8)
     packet[28..32].copy_from_slice(&acknowledged.to_be_bytes());
     packet[32] = 5 << 4; // words
     packet[33] = flags;
-    // TCP's sum is also over both addresses, the protocol and the length (RFC 9293, 3.1).
-    let about = u32::from(TCP) + (BARE - 20) as u32;
+    // TCP's checksum also covers both addresses, the protocol and the length (RFC 9293, 3.1).
+    let about = u32::from(TCP) + (BARE_LENGTH - 20) as u32;
     let sum = checksum(&packet[12..], about);
     packet[36..38].copy_from_slice(&sum);
     let sum = checksum(&packet[..20], 0);
@@ -144,63 +144,64 @@ mod tests {
     const B: [u8; 6] = [10, 2, 0, 1, 0, 80];
 
     fn with_data(mut packet: Bare, bytes: usize) -> Vec<u8> {
-        packet[2..4].copy_from_slice(&((BARE + bytes) as u16).to_be_bytes());
+        packet[2..4].copy_from_slice(&((BARE_LENGTH + bytes) as u16).to_be_bytes());
         [&packet[..], &vec![7; bytes]].concat()
     }
 
     #[test]
-    fn nothing_is_looked_at_before_it_forgets() {
-        assert!(Firewall::default().judge(&bare(A, B, 1, 2, ACK)).is_none());
+    fn everything_passes_before_it_forgets() {
+        assert!(Firewall::default().inspect(&bare(A, B, 1, 2, ACK)).is_none());
     }
 
     #[test]
     fn a_connection_from_before_is_reset_with_the_numbers_that_both_expect() {
         let mut firewall = Firewall::default();
         firewall.forget();
-        let [back, on] = firewall.judge(&with_data(bare(A, B, 1000, 50, ACK), 500)).unwrap();
-        let (back, on) = (Segment::of(&back).unwrap(), Segment::of(&on).unwrap());
-        assert_eq!((back.from, back.to, back.flags & RST), (B, A, RST));
-        assert_eq!((back.sequence, back.acknowledged), (50, 1500));
-        assert_eq!((on.from, on.to, on.flags & RST), (A, B, RST));
-        assert_eq!((on.sequence, on.acknowledged), (1000, 50));
+        let [backward, forward] =
+            firewall.inspect(&with_data(bare(A, B, 1000, 50, ACK), 500)).unwrap();
+        let (backward, forward) = (Segment::of(&backward).unwrap(), Segment::of(&forward).unwrap());
+        assert_eq!((backward.from, backward.to, backward.flags & RST), (B, A, RST));
+        assert_eq!((backward.sequence, backward.acknowledged), (50, 1500));
+        assert_eq!((forward.from, forward.to, forward.flags & RST), (A, B, RST));
+        assert_eq!((forward.sequence, forward.acknowledged), (1000, 50));
         assert_eq!(firewall.dropped, 1);
     }
 
     #[test]
-    fn one_that_begins_anew_passes_in_both_directions() {
+    fn a_new_connection_passes_in_both_directions() {
         let mut firewall = Firewall::default();
         firewall.forget();
-        assert!(firewall.judge(&bare(A, B, 1, 0, SYN)).is_none());
-        assert!(firewall.judge(&bare(B, A, 9, 2, SYN | ACK)).is_none());
-        assert!(firewall.judge(&bare(A, B, 2, 10, ACK)).is_none());
+        assert!(firewall.inspect(&bare(A, B, 1, 0, SYN)).is_none());
+        assert!(firewall.inspect(&bare(B, A, 9, 2, SYN | ACK)).is_none());
+        assert!(firewall.inspect(&bare(A, B, 2, 10, ACK)).is_none());
         firewall.forget();
-        assert!(firewall.judge(&bare(B, A, 10, 2, ACK)).is_some());
-        assert!(firewall.judge(&bare(A, B, 2, 10, RST)).is_none(), "no answer to a reset");
+        assert!(firewall.inspect(&bare(B, A, 10, 2, ACK)).is_some());
+        assert!(firewall.inspect(&bare(A, B, 2, 10, RST)).is_none(), "no answer to a reset");
     }
 
     #[test]
-    fn other_things_pass_and_damaged_ones_do_no_harm() {
+    fn other_packets_pass_and_damaged_ones_do_no_harm() {
         let mut firewall = Firewall::default();
         firewall.forget();
-        let whole = with_data(bare(A, B, 1, 2, ACK), 3);
-        let mut other = whole.clone();
+        let complete = with_data(bare(A, B, 1, 2, ACK), 3);
+        let mut other = complete.clone();
         other[9] = 17; // UDP
-        assert!(firewall.judge(&other).is_none());
-        for length in 0..BARE - 6 {
-            assert!(firewall.judge(&whole[..length]).is_none(), "{length}");
+        assert!(firewall.inspect(&other).is_none());
+        for length in 0..BARE_LENGTH - 6 {
+            assert!(firewall.inspect(&complete[..length]).is_none(), "{length}");
         }
-        for at in 0..BARE {
+        for at in 0..BARE_LENGTH {
             for byte in 0..=255 {
-                let mut damaged = whole.clone();
+                let mut damaged = complete.clone();
                 damaged[at] = byte;
-                firewall.judge(&damaged);
+                firewall.inspect(&damaged);
             }
         }
     }
 
     #[test]
     fn checksums_are_those_of_the_standard() {
-        // Summed with the checksum in its place, all ones come out, that is: its complement is 0.
+        // The sum over a packet with its checksum is all ones, so its complement is 0.
         let packet = bare(A, B, 0x1234_5678, 0x9abc_def0, RST);
         assert_eq!(checksum(&packet[..20], 0), [0, 0]);
         assert_eq!(checksum(&packet[12..], u32::from(TCP) + 20), [0, 0]);

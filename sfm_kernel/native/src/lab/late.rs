@@ -1,7 +1,7 @@
-//! How late things were, in a kilobyte: each power of two of nanoseconds has eight classes.
+//! A histogram of delays, in a kilobyte: each power of two of nanoseconds has eight classes.
 
 const EIGHTHS: usize = 8;
-const CLASSES: usize = EIGHTHS * 40; // up to 18 minutes; what is later is in the last one
+const CLASSES: usize = EIGHTHS * 40; // up to 18 minutes; the last class also has longer ones
 
 #[derive(Clone)]
 pub struct Late {
@@ -30,7 +30,7 @@ impl Late {
         self.count
     }
 
-    /// Nanoseconds; 0 where there was nothing.
+    /// Nanoseconds; 0 if there are none.
     pub fn mean(&self) -> f64 {
         self.sum as f64 / self.count.max(1) as f64
     }
@@ -40,14 +40,14 @@ impl Late {
         self.largest
     }
 
-    /// Nanoseconds that a `share` of them did not exceed; at most an eighth too many.
+    /// Nanoseconds that a `share` of the delays did not exceed; at most an eighth too large.
     pub fn quantile(&self, share: f64) -> u64 {
-        let wanted = (self.count as f64 * share).ceil() as u64;
+        let target = (self.count as f64 * share).ceil() as u64;
         let mut below = 0;
         for (class, &count) in self.classes.iter().enumerate() {
             below += u64::from(count);
-            if below >= wanted && below > 0 {
-                return end_of(class).min(self.largest);
+            if below >= target && below > 0 {
+                return upper_end(class).min(self.largest);
             }
         }
         self.largest
@@ -64,7 +64,7 @@ fn class(ns: u64) -> usize {
 }
 
 /// The largest number of a class.
-fn end_of(class: usize) -> u64 {
+fn upper_end(class: usize) -> u64 {
     if class < EIGHTHS {
         return class as u64;
     }
@@ -82,7 +82,7 @@ mod tests {
         for ns in 0..100_000 {
             let class = class(ns);
             assert!(class == before || class == before + 1, "{ns}");
-            assert!(ns <= end_of(class) && (class == 0 || ns > end_of(class - 1)), "{ns}");
+            assert!(ns <= upper_end(class) && (class == 0 || ns > upper_end(class - 1)), "{ns}");
             before = class;
         }
         assert_eq!(class(u64::MAX), CLASSES - 1);

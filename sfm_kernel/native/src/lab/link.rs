@@ -1,9 +1,9 @@
 //! A thread that carries packets between two devices, through a pipe for each direction.
 //!
-//! It sleeps until a packet comes from a device or is due at the other. How late each was delivered
-//! is written down; how late one was fetched nobody can say, since devices give no times. But the
-//! kernel knows how long the thread could have run and did not get a processor (`waited`), which is
-//! where both come from.
+//! It sleeps until a packet comes from a device or is due at the other. It records how late it
+//! delivers each packet; how late it fetches one is unknown, since devices give no times. But the
+//! kernel knows how long the thread was ready to run and had no processor (`waited`), which causes
+//! both.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -16,33 +16,32 @@ use super::firewall::Firewall;
 use super::late::Late;
 use super::pipe::{Counts, Pipe, Settings};
 
-/// The longest packet that a device may give, its MTU.
+/// The longest packet of a device, in bytes: its MTU.
 pub const MTU: usize = 1500;
 /// Packets that are fetched, or delivered, before the other direction has its turn.
 const BATCH: usize = 32;
-/// Nanoseconds from one waking up to the next, at least, when there is much to do: that costs more
-/// than a packet.
+/// Minimum nanoseconds between two wake-ups under load: a wake-up costs more than a packet.
 const PAUSE: u64 = 50_000;
 /// Buffers that are kept for later packets.
-const KEPT: usize = 4096;
+const MAX_SPARE: usize = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    There,
-    Back,
+    Forward,
+    Backward,
 }
 
-/// What has happened since the link was made, or `clear`.
+/// Counts since the link was made, or since `clear`.
 pub struct Report {
-    /// There, back.
+    /// Forward, backward.
     pub counts: [Counts; 2],
     pub late: Late,
-    /// Nanoseconds that the thread could have run and did not get a processor; None where the
-    /// kernel does not say.
+    /// Nanoseconds for which the thread was ready to run and had no processor; None if the kernel
+    /// does not say.
     pub waited: Option<u64>,
     /// Packets of connections that the firewall has reset.
     pub reset: u64,
-    /// Packets that a device did not take.
+    /// Packets that a device refused.
     pub refused: u64,
     /// Why the thread has ended by itself.
     pub failure: Option<String>,
@@ -62,7 +61,7 @@ pub struct Link {
     state: Arc<Mutex<State>>,
     bell: Arc<File>,
     thread: Option<JoinHandle<()>>,
-    number: Arc<AtomicI32>,
+    thread_id: Arc<AtomicI32>,
 }
 
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
@@ -70,7 +69,7 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl Link {
-    /// Carry packets between two devices (`open_tun`) from now on, until this is dropped.
+    /// Carry packets between two devices (`open_tun`) until this is dropped.
     pub fn start(devices: [OwnedFd; 2], settings: [Settings; 2], seed: u64) -> io::Result<Link> {
         // SAFETY: a new descriptor, which nobody else has.
         let bell = unsafe {
@@ -91,17 +90,17 @@ impl Link {
             waited_before: 0,
             stop: false,
         }));
-        let number = Arc::new(AtomicI32::new(0));
+        let thread_id = Arc::new(AtomicI32::new(0));
         let carrier = Carrier {
             devices: devices.map(File::from),
             state: state.clone(),
             bell: bell.clone(),
             spare: Vec::new(),
         };
-        let own = number.clone();
-        let body = move || carrier.run(&own);
+        let id = thread_id.clone();
+        let body = move || carrier.run(&id);
         let thread = std::thread::Builder::new().name("sfm-lab-link".into()).spawn(body)?;
-        Ok(Link { state, bell, thread: Some(thread), number })
+        Ok(Link { state, bell, thread: Some(thread), thread_id })
     }
 
     pub fn settings(&self, direction: Direction) -> Settings {
@@ -114,7 +113,7 @@ impl Link {
         self.ring();
     }
 
-    /// Connections that there are now are reset when one of their packets comes; new ones are not.
+    /// Reset existing connections when one of their packets comes; new connections pass.
     pub fn forget(&self) {
         lock(&self.state).firewall.forget();
     }
@@ -143,14 +142,14 @@ impl Link {
         state.waited_before = waited.unwrap_or(0);
     }
 
-    /// Nanoseconds on a run queue: the second number of schedstat.
+    /// The thread's nanoseconds on a run queue: the second number of schedstat.
     fn waited(&self) -> Option<u64> {
-        let path = format!("/proc/self/task/{}/schedstat", self.number.load(Ordering::Relaxed));
+        let path = format!("/proc/self/task/{}/schedstat", self.thread_id.load(Ordering::Relaxed));
         std::fs::read_to_string(path).ok()?.split_whitespace().nth(1)?.parse().ok()
     }
 
     fn ring(&self) {
-        let _ = (&*self.bell).write(&1u64.to_ne_bytes()); // full: it rings anyway
+        let _ = (&*self.bell).write(&1u64.to_ne_bytes()); // a full counter rings anyway
     }
 }
 
@@ -172,13 +171,13 @@ struct Carrier {
 }
 
 impl Carrier {
-    fn run(mut self, number: &AtomicI32) {
+    fn run(mut self, thread_id: &AtomicI32) {
         // SAFETY: calls about this thread alone.
         unsafe {
             let thread = libc::syscall(libc::SYS_gettid) as libc::pid_t;
-            number.store(thread, Ordering::Relaxed);
-            hurry(thread);
-            // Otherwise the kernel wakes it up to 50 us late on purpose.
+            thread_id.store(thread, Ordering::Relaxed);
+            raise_priority(thread);
+            // By default the kernel may wake it up to 50 us late.
             libc::prctl(libc::PR_SET_TIMERSLACK, 1);
         }
         let mut woken = now_ns();
@@ -194,7 +193,7 @@ impl Carrier {
         }
     }
 
-    /// Deliver and fetch some packets; until when to sleep then. None: it is over.
+    /// Deliver and fetch some packets; returns when to wake up. None: the thread ends.
     fn step(&mut self) -> io::Result<Option<u64>> {
         let state = self.state.clone();
         let mut state = lock(&state);
@@ -221,11 +220,11 @@ impl Carrier {
                 }
                 Err(packet) => packet,
             };
-            keep(&mut self.spare, packet);
+            recycle(&mut self.spare, packet);
         }
     }
 
-    /// Whether there may be more.
+    /// Returns whether there may be more packets.
     fn fetch(&mut self, state: &mut State, direction: usize) -> io::Result<bool> {
         for _ in 0..BATCH {
             let mut packet = self.spare.pop().unwrap_or_else(|| vec![0; MTU]);
@@ -233,7 +232,7 @@ impl Carrier {
             match (&mut &self.devices[direction]).read(&mut packet) {
                 Ok(length) => packet.truncate(length),
                 Err(error) => {
-                    keep(&mut self.spare, packet);
+                    recycle(&mut self.spare, packet);
                     return match error.kind() {
                         io::ErrorKind::WouldBlock => Ok(false),
                         io::ErrorKind::Interrupted => Ok(true),
@@ -245,34 +244,34 @@ impl Carrier {
             let mut offer = |pipe: usize, packet: Vec<u8>| {
                 let length = packet.len();
                 if let Some(dropped) = state.pipes[pipe].offer(now, length, packet) {
-                    keep(&mut self.spare, dropped);
+                    recycle(&mut self.spare, dropped);
                 }
             };
-            match state.firewall.judge(&packet) {
+            match state.firewall.inspect(&packet) {
                 None => offer(direction, packet),
-                Some([back, on]) => {
-                    offer(1 - direction, back.to_vec());
-                    offer(direction, on.to_vec());
+                Some([backward, forward]) => {
+                    offer(1 - direction, backward.to_vec());
+                    offer(direction, forward.to_vec());
                 }
             }
         }
         Ok(true)
     }
 
-    /// Until then, or a packet comes, or the bell rings; but not so soon that the thread does nothing
-    /// but go to sleep and wake up. When it was woken.
+    /// Sleep until `until`, a packet, or the bell; but not so short that the thread does nothing
+    /// but sleep and wake up. Returns when it woke up.
     fn sleep(&self, until: u64, woken: u64) -> u64 {
         let mut now = now_ns();
         if until > now && now < woken + PAUSE {
             let rest = duration(woken + PAUSE - now);
-            // SAFETY: the time is ours; what is left of it is of no interest.
+            // SAFETY: the time is ours; the remaining time is not needed.
             unsafe { libc::nanosleep(&rest, std::ptr::null_mut()) };
             return now_ns();
         }
         if until > now {
-            let wanted = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-            let [one, other] = self.devices.each_ref().map(|one| wanted(one.as_raw_fd()));
-            let mut all = [one, other, wanted(self.bell.as_raw_fd())];
+            let readable = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+            let [one, other] = self.devices.each_ref().map(|one| readable(one.as_raw_fd()));
+            let mut all = [one, other, readable(self.bell.as_raw_fd())];
             let time = duration(until - now);
             // SAFETY: the array and the time are ours; no signals are changed.
             unsafe { libc::ppoll(all.as_mut_ptr(), all.len() as _, &time, std::ptr::null()) };
@@ -292,11 +291,11 @@ fn duration(ns: u64) -> libc::timespec {
     }
 }
 
-/// Be woken before others, as far as this user may ask for it: root always; anyone, for turns that
-/// are short (Linux 6.12). What it has come to, lateness shows.
-fn hurry(thread: libc::pid_t) {
+/// Ask to be woken before other threads, as far as this user may: root always; anyone, for short
+/// turns (Linux 6.12). The recorded lateness shows the effect.
+fn raise_priority(thread: libc::pid_t) {
     const TURN: u64 = 100_000; // ns
-    let sched_attr: [u64; 6] = [48, 0, 0, TURN, 0, 0]; // its length, ordinary, and the turn
+    let sched_attr: [u64; 6] = [48, 0, 0, TURN, 0, 0]; // length, ordinary policy, turn
     let first = libc::sched_param { sched_priority: 1 };
     // SAFETY: both structs are as long as the kernel expects.
     unsafe {
@@ -306,13 +305,13 @@ fn hurry(thread: libc::pid_t) {
     }
 }
 
-fn keep(spare: &mut Vec<Vec<u8>>, packet: Vec<u8>) {
-    if spare.len() < KEPT {
+fn recycle(spare: &mut Vec<Vec<u8>>, packet: Vec<u8>) {
+    if spare.len() < MAX_SPARE {
         spare.push(packet);
     }
 }
 
-/// Nanoseconds of the clock that only runs forward.
+/// Nanoseconds of the monotonic clock.
 fn now_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: fills the struct; the clock exists on every Linux.

@@ -1,4 +1,4 @@
-//! The link between two sockets that keep packets apart, as the devices do.
+//! The link between two datagram sockets, which keep packets apart as the devices do.
 
 use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
@@ -37,34 +37,34 @@ fn packets_go_there_and_back_in_order_and_late_at_most() {
     (0..50).for_each(|one| assert_eq!(received(&a), [one * 2; 3]));
     assert!(now_ns() - before >= 3_000_000);
     let report = link.report();
-    let [there, back] = report.counts;
-    assert_eq!((there.delivered, there.delivered_bytes, back.delivered), (100, 70_000, 50));
+    let [forward, backward] = report.counts;
+    assert_eq!((forward.delivered, forward.delivered_bytes, backward.delivered), (100, 70_000, 50));
     assert_eq!((report.late.count(), report.refused, report.failure), (150, 0, None));
     link.clear();
     assert_eq!(link.report().counts, [Counts::default(); 2]);
 }
 
 #[test]
-fn a_cut_holds_nothing_back_and_ends() {
+fn a_cut_keeps_nothing_and_ends() {
     let (a, b, link) = link(Settings::default());
-    let up = link.settings(Direction::There);
-    link.set(Direction::There, Settings { down: true, ..up });
+    let up = link.settings(Direction::Forward);
+    link.set(Direction::Forward, Settings { down: true, ..up });
     a.send(&[1]).unwrap();
     b.send(&[2]).unwrap();
     assert_eq!(received(&a), [2], "the other direction goes on");
     while link.report().counts[0].cut == 0 {
         std::thread::yield_now();
     }
-    link.set(Direction::There, up);
+    link.set(Direction::Forward, up);
     a.send(&[3]).unwrap();
     assert_eq!(received(&b), [3]);
 }
 
 #[test]
-fn a_device_that_goes_away_is_told() {
+fn a_lost_device_is_reported() {
     let (a, b, link) = link(Settings::default());
     drop((a, b));
-    // A socket says no more than that there is nothing; a directory says what a lost device does.
+    // A socket only reports that nothing has come; reading a directory fails as a lost device does.
     assert_eq!(link.report().failure, None);
     let folder = || OwnedFd::from(File::open("/").unwrap());
     let broken = Link::start([folder(), folder()], [Settings::default(); 2], 1).unwrap();

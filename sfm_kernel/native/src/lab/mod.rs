@@ -1,22 +1,22 @@
-//! A long way between two networks of one machine, for experiments: delay, rate, a queue that can be
-//! full, loss, other people's traffic, cuts, and resets.
+//! A long path between two networks of one machine, for experiments: delay, rate, a bounded queue,
+//! loss, cross traffic, cuts, and resets.
 //!
 //! ```text
-//! chance    numbers that look random, the same for the same seed
-//! pipe      one direction, without a clock and without packets: what comes when, if at all
-//! late      how late things were: count, mean, largest, quantiles
+//! splitmix  pseudorandom numbers, the same for the same seed
+//! pipe      one direction, without a clock and without packets: when a packet arrives, if at all
+//! late      a histogram of delays: count, mean, largest, quantiles
 //! firewall  resets connections that it does not know
-//! tun       a device through which the kernel gives packets away, and gets others
+//! tun       a device through which the kernel sends and receives packets
 //! link      a thread that carries packets between two of them
 //! ```
 //!
-//! The kernel's own TCP runs at both ends and sees nothing of this but what its packets meet.
+//! The kernel's TCP runs at both ends and notices only what happens to its packets.
 
-mod chance;
 mod firewall;
 mod late;
 mod link;
 mod pipe;
+mod splitmix;
 mod tun;
 
 pub use late::Late;

@@ -1,37 +1,38 @@
-//! One direction of a long way, without a clock and without packets: what comes when, if at all.
+//! One direction of a long path, without a clock and without packets: when a packet arrives, if at
+//! all.
 //!
 //! ```text
 //! offer ── full? ──> queue ── rate ──> wire ── lost? ── delay ──> take
-//!                      ^ other people's packets, which end after the queue
+//!                      ^ cross traffic, which ends after the queue
 //! ```
 //!
-//! The queue is a number, the bytes that wait or are being sent, which shrinks with time. So when a
-//! packet leaves it is known when it comes, and other people's packets need no events of their own:
-//! all that came since the last look are added up, in order, when the next packet does.
+//! The queue is a number, the bytes that wait or are being sent, which shrinks with time. So the
+//! arrival of a packet is known when it is offered, and cross traffic needs no events: when the
+//! next packet comes, the pipe adds the cross packets since the last one, in order.
 //!
-//! What is changed applies to what comes from then on: what is on its way arrives as it would have,
-//! and nothing overtakes. A cut is at once: it also takes what is on its way.
+//! New settings apply to packets that come from then on: packets in flight arrive as they would
+//! have, and nothing overtakes. A cut is immediate: it also takes packets in flight.
 
 use std::collections::VecDeque;
 
-use super::chance::Chance;
+use super::splitmix::SplitMix;
 
-/// Nanoseconds: other people's packets from before that have left, or the queue is full of later ones.
+/// Nanoseconds: earlier cross packets have left, or the queue is full of later ones.
 const MEMORY: u64 = 100_000_000;
-/// Bytes of other people's packets.
-const OTHERS: f64 = 1500.0;
+/// Bytes of a cross packet.
+const CROSS_PACKET: f64 = 1500.0;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// Nanoseconds from the end of the queue to the other side.
     pub delay: u64,
-    /// Bits a second, of whole IP packets; infinite: no queue ever.
+    /// Bits per second, of complete IP packets; infinite: no queue.
     pub rate: f64,
-    /// Bytes that may wait, with the packet that is being sent.
+    /// Bytes that may wait, including the packet that is being sent.
     pub queue: u64,
-    /// The share of packets that get lost after the queue.
+    /// The share of packets that are lost after the queue.
     pub loss: f64,
-    /// Bits a second of other people's packets, which come by chance (Poisson).
+    /// Bits per second of cross traffic, whose packets come at random (Poisson).
     pub cross: f64,
     /// Everything disappears.
     pub down: bool,
@@ -50,34 +51,34 @@ impl Default for Settings {
     }
 }
 
-/// What became of packets so far.
+/// Counts of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub offered: u64,
     pub offered_bytes: u64,
     pub delivered: u64,
     pub delivered_bytes: u64,
-    /// Dropped: the queue was full; lost by chance; the way was cut.
+    /// Dropped because the queue was full, lost at random, or cut.
     pub full: u64,
     pub lost: u64,
     pub cut: u64,
-    /// Other people's that went through, and that found the queue full.
+    /// Cross packets that went through, and that found the queue full.
     pub others: u64,
     pub others_full: u64,
-    /// The most bytes that were ever in the queue.
+    /// The most bytes in the queue.
     pub deepest: u64,
 }
 
 pub struct Pipe<T> {
     settings: Settings,
-    chance: Chance,
+    random: SplitMix,
     pub counts: Counts,
-    /// On their way: when they arrive, bytes, what they are. In order.
-    moving: VecDeque<(u64, usize, T)>,
-    /// Bytes in the queue at that time.
+    /// Packets in flight, in order: arrival time, bytes, packet.
+    in_flight: VecDeque<(u64, usize, T)>,
+    /// Bytes in the queue at time `at`.
     waiting: f64,
     at: u64,
-    /// When the next of other people's packets comes.
+    /// When the next cross packet comes.
     others: u64,
 }
 
@@ -85,9 +86,9 @@ impl<T> Pipe<T> {
     pub fn new(settings: Settings, seed: u64, now: u64) -> Pipe<T> {
         let mut pipe = Pipe {
             settings,
-            chance: Chance::new(seed),
+            random: SplitMix::new(seed),
             counts: Counts::default(),
-            moving: VecDeque::new(),
+            in_flight: VecDeque::new(),
             waiting: 0.0,
             at: now,
             others: u64::MAX,
@@ -109,7 +110,7 @@ impl<T> Pipe<T> {
         }
     }
 
-    /// A packet comes. What is given back is dropped.
+    /// Offer a packet. A returned packet is dropped.
     pub fn offer(&mut self, now: u64, bytes: usize, packet: T) -> Option<T> {
         self.catch_up(now);
         self.counts.offered += 1;
@@ -122,23 +123,23 @@ impl<T> Pipe<T> {
             self.counts.full += 1;
             return Some(packet);
         }
-        if self.settings.loss > 0.0 && self.chance.share() < self.settings.loss {
+        if self.settings.loss > 0.0 && self.random.share() < self.settings.loss {
             self.counts.lost += 1;
             return Some(packet);
         }
         let leaves = now.saturating_add((self.waiting / self.speed()) as u64);
         let arrives = leaves.saturating_add(self.settings.delay);
-        let last = self.moving.back().map_or(0, |last| last.0);
-        self.moving.push_back((arrives.max(last), bytes, packet));
+        let last = self.in_flight.back().map_or(0, |last| last.0);
+        self.in_flight.push_back((arrives.max(last), bytes, packet));
         None
     }
 
     /// When the next packet arrives.
     pub fn due(&self) -> Option<u64> {
-        self.moving.front().map(|first| first.0)
+        self.in_flight.front().map(|first| first.0)
     }
 
-    /// The next packet that has arrived by now, and when. A cut takes it: then it is in `Err`.
+    /// The next packet that has arrived, and its time; `Err` if a cut took it.
     pub fn take(&mut self, now: u64) -> Option<(u64, Result<T, T>)> {
         let (due, bytes, packet) = self.arrived(now)?;
         if self.settings.down {
@@ -151,30 +152,30 @@ impl<T> Pipe<T> {
     }
 
     fn arrived(&mut self, now: u64) -> Option<(u64, usize, T)> {
-        self.moving.front().filter(|first| first.0 <= now)?;
-        self.moving.pop_front()
+        self.in_flight.front().filter(|first| first.0 <= now)?;
+        self.in_flight.pop_front()
     }
 
-    /// Bytes a nanosecond.
+    /// Bytes per nanosecond.
     fn speed(&self) -> f64 {
         self.settings.rate / 8e9
     }
 
-    /// Nanoseconds until the next of other people's packets.
+    /// Nanoseconds until the next cross packet.
     fn pause(&mut self) -> u64 {
         if self.settings.cross > 0.0 {
-            self.chance.pause(OTHERS * 8e9 / self.settings.cross) as u64
+            self.random.pause(CROSS_PACKET * 8e9 / self.settings.cross) as u64
         } else {
             u64::MAX
         }
     }
 
-    /// Empty the queue by what has left since, and let other people's packets in.
+    /// Remove what has left the queue since the last call, and add cross packets.
     fn catch_up(&mut self, now: u64) {
         self.others = self.others.max(now.saturating_sub(MEMORY));
         while self.others <= now {
             self.drain(self.others);
-            match self.enqueue(OTHERS) {
+            match self.enqueue(CROSS_PACKET) {
                 true => self.counts.others += 1,
                 false => self.counts.others_full += 1,
             }
@@ -191,7 +192,7 @@ impl<T> Pipe<T> {
         self.at = self.at.max(now);
     }
 
-    /// Whether there is room for so many bytes, which are in the queue then.
+    /// Put `bytes` into the queue; returns whether there was room.
     fn enqueue(&mut self, bytes: f64) -> bool {
         if self.settings.rate == f64::INFINITY {
             return true;

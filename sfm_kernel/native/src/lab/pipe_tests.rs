@@ -1,4 +1,4 @@
-//! The pipe with a clock of numbers.
+//! Tests of a pipe, whose clock is a number.
 
 use super::*;
 
@@ -77,7 +77,7 @@ fn loss_takes_its_share_and_the_same_for_the_same_seed() {
 }
 
 #[test]
-fn what_is_lost_was_in_the_queue() {
+fn lost_packets_were_in_the_queue() {
     let mut pipe = pipe(Settings { rate: 12.0 * MBIT, loss: 1.0, ..Settings::default() });
     assert!(pipe.offer(0, 1500, 1).is_some());
     pipe.set(Settings { loss: 0.0, ..pipe.settings() }, 0);
@@ -91,12 +91,13 @@ fn other_peoples_packets_take_their_share_of_the_rate() {
         Settings { rate: 100.0 * MBIT, queue: 30_000, cross: 40.0 * MBIT, ..Settings::default() };
     let mut pipe = pipe(settings);
     for packet in 0..8_333 {
-        // 100 Mbit/s. Not like a clock: that would take all room just when there is some.
+        // 100 Mbit/s, at irregular times: regular packets would take all room just when there is
+        // some.
         let pause = u64::from(packet) * 7919 % 119 * 1000;
         pipe.offer(u64::from(packet) * 120_000 + pause, 1500, packet);
     }
     while pipe.take(SECOND).is_some() {}
-    let others = pipe.counts.others as f64 * OTHERS * 8.0;
+    let others = pipe.counts.others as f64 * CROSS_PACKET * 8.0;
     let ours = pipe.counts.delivered_bytes as f64 * 8.0;
     assert!((97.0 * MBIT..=100.5 * MBIT).contains(&(others + ours)), "{others} {ours}");
     assert!(others > 20.0 * MBIT && pipe.counts.others_full > 0 && pipe.counts.full > 0);
@@ -124,7 +125,7 @@ fn a_cut_takes_what_is_on_its_way() {
 }
 
 #[test]
-fn nothing_overtakes_when_the_way_gets_shorter() {
+fn nothing_overtakes_when_the_path_gets_shorter() {
     let mut pipe = pipe(Settings { delay: 100 * MS, ..Settings::default() });
     pipe.offer(0, 100, 1);
     pipe.set(Settings { delay: MS, ..pipe.settings() }, MS);

@@ -1,49 +1,51 @@
-//! Those who have connected and are no peers: who has not shown the key yet, and who only watches.
+//! Connections that do not belong to a peer: strangers, which have not shown the key yet, and
+//! watchers.
 //!
-//! Whoever reaches the address may open connections, each of which takes a descriptor. Of too many
-//! some have to go: first those who have not said anything, which a member does at once. Which of them
-//! is left to chance: who is unlucky tries again, so that members come in however many others do.
+//! Anybody who can reach the address may open connections, and each takes a descriptor. If there
+//! are too many, some are ended: first those that have not sent anything, because a member sends at
+//! once. Chance decides which of them; an evicted member tries again, so members come in however
+//! many strangers there are.
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use super::connection::Connection;
-use super::exchange::{lock, Exchange, Who, LISTENER};
+use super::exchange::{lock, Exchange, Remote, LISTENER};
 use super::now;
 use super::socket::Socket;
 
-/// A connection that has not shown the key after so many nanoseconds is ended.
-const WELCOME: u64 = 3_000_000_000;
-/// Those who may watch whether this process lives: a directory server, and witnesses. A knock that
-/// was overheard can be said again, which must not cost more than this.
-const WATCHERS: usize = 8;
-/// Nanoseconds until it is said again that strangers are turned away.
-const SAY_EVERY: u64 = 60_000_000_000;
-/// Without a descriptor left, nobody is let in for so many nanoseconds.
-const REST: u64 = 50_000_000;
-/// Connections that are let in before those that are there have their turn.
-const BATCH: usize = 16;
+/// Nanoseconds within which a connection must show the key.
+const HELLO_TIMEOUT: u64 = 3_000_000_000;
+/// Connections that may watch whether this process lives: a directory server's and witnesses'. A
+/// replayed knock costs no more than these.
+const MAX_WATCHERS: usize = 8;
+/// Nanoseconds between two warnings about evicted strangers.
+const WARN_EVERY: u64 = 60_000_000_000;
+/// Nanoseconds without accepting after the process has run out of descriptors.
+const PAUSE: u64 = 50_000_000;
+/// Connections that are accepted before existing ones have their turn.
+const ACCEPTS_PER_TURN: usize = 16;
 
 pub(super) struct Admission {
-    most: usize,
+    limit: usize,
     address: String,
     strangers: HashMap<u64, (u64, Arc<Connection>)>,
-    silent_until: u64,
-    closed_since: Option<u64>,
-    dice: u64,
+    warned_until: u64,
+    paused_since: Option<u64>,
+    random: u64,
     watchers: VecDeque<Arc<Connection>>,
 }
 
 impl Admission {
-    pub fn new(most: usize, address: &str) -> Admission {
+    pub fn new(limit: usize, address: &str) -> Admission {
         Admission {
-            most,
+            limit,
             address: address.to_owned(),
             strangers: HashMap::new(),
-            silent_until: 0,
-            closed_since: None,
-            dice: now() | 1,
+            warned_until: 0,
+            paused_since: None,
+            random: now() | 1,
             watchers: VecDeque::new(),
         }
     }
@@ -53,116 +55,117 @@ impl Admission {
         self.strangers.remove(&id);
     }
 
-    /// This stranger only wants to see that this process lives. Who has to go for that.
-    pub fn let_watch(&mut self, connection: &Arc<Connection>) -> Option<Arc<Connection>> {
+    /// This stranger only wants to see that this process lives. Returns the watcher that must be
+    /// ended to make room for it.
+    pub fn admit_watcher(&mut self, connection: &Arc<Connection>) -> Option<Arc<Connection>> {
         self.forget(connection.id);
         self.watchers.retain(|one| !one.has_ended());
         self.watchers.push_back(connection.clone());
-        if self.watchers.len() > WATCHERS {
+        if self.watchers.len() > MAX_WATCHERS {
             return self.watchers.pop_front();
         }
         None
     }
 
-    /// When `tidy_door` is to be called.
+    /// When `end_late_strangers` is due.
     pub fn due(&self) -> Option<u64> {
-        let first = self.strangers.values().map(|(since, _)| since + WELCOME).min();
-        first.into_iter().chain(self.closed_since.map(|since| since + REST)).min()
+        let first = self.strangers.values().map(|(since, _)| since + HELLO_TIMEOUT).min();
+        first.into_iter().chain(self.paused_since.map(|since| since + PAUSE)).min()
     }
 
-    fn chance(&mut self, below: usize) -> usize {
-        self.dice ^= self.dice << 13;
-        self.dice ^= self.dice >> 7;
-        self.dice ^= self.dice << 17;
-        (self.dice % below as u64) as usize
+    fn random_below(&mut self, below: usize) -> usize {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random % below as u64) as usize
     }
 
-    /// Those who have to go.
-    fn crowd(&mut self, most: usize) -> Vec<Arc<Connection>> {
-        let mut gone = Vec::new();
-        if self.strangers.len() <= most {
-            return gone;
+    /// Remove strangers until `limit` are left; returns the removed ones.
+    fn evict(&mut self, limit: usize) -> Vec<Arc<Connection>> {
+        let mut evicted = Vec::new();
+        if self.strangers.len() <= limit {
+            return evicted;
         }
         let (mut silent, mut others): (Vec<u64>, Vec<u64>) =
-            self.strangers.keys().partition(|id| !has_spoken(self.strangers[id].1.socket.raw()));
-        while self.strangers.len() > most {
+            self.strangers.keys().partition(|id| !has_sent(self.strangers[id].1.socket.raw()));
+        while self.strangers.len() > limit {
             let from = if silent.is_empty() { &mut others } else { &mut silent };
-            let unlucky = from.len();
-            let unlucky = self.chance(unlucky);
-            let from = if silent.is_empty() { &mut others } else { &mut silent };
-            let id = from.swap_remove(unlucky);
-            gone.extend(self.strangers.remove(&id).map(|(_, connection)| connection));
+            let chosen = self.random_below(from.len());
+            let id = from.swap_remove(chosen);
+            evicted.extend(self.strangers.remove(&id).map(|(_, connection)| connection));
         }
-        gone
+        evicted
     }
 
-    /// Whether the user is to know; at most now and then.
-    fn tells(&mut self) -> Option<String> {
-        let before = std::mem::replace(&mut self.silent_until, now() + SAY_EVERY);
+    /// A warning for the user, at most one per `WARN_EVERY`.
+    fn warning(&mut self) -> Option<String> {
+        let before = std::mem::replace(&mut self.warned_until, now() + WARN_EVERY);
         (now() >= before).then(|| {
             format!(
                 "more than {} connections to {} have not shown the world's key. Some of them are \
-                 closed; who is connected already does not notice. Somebody who can reach this \
+                 closed; connected processes are not affected. Somebody who can reach this \
                  address opens them",
-                self.most, self.address
+                self.limit, self.address
             )
         })
     }
 }
 
 impl Exchange {
-    /// Let those in who wait at the listening socket.
+    /// Accept the connections that wait at the listening socket.
     pub(super) fn accept(&self) {
         let listener = self.listener.raw();
-        for _ in 0..BATCH {
+        for _ in 0..ACCEPTS_PER_TURN {
             match Socket::accept(listener) {
                 Ok(Some(socket)) => {
-                    let connection = self.connection(socket, Who::Stranger);
+                    let connection = self.add_connection(socket, Remote::Stranger);
                     lock(&self.admission).strangers.insert(connection.id, (now(), connection));
                 }
                 Ok(None) => break,
                 Err(_) => {
-                    // No descriptor is left: the kernel would tell of who waits again and again.
+                    // No descriptor is left, and the kernel would report the waiting connection
+                    // again and again.
                     self.watch(listener, LISTENER, libc::EPOLL_CTL_MOD, false);
                     let half = {
                         let mut admission = lock(&self.admission);
-                        admission.closed_since = Some(now());
+                        admission.paused_since = Some(now());
                         admission.strangers.len() / 2
                     };
-                    self.turn_away(half);
+                    self.evict_strangers(half);
                     self.core.poke();
                     break;
                 }
             }
         }
-        let most = lock(&self.admission).most;
-        self.turn_away(most);
+        let limit = lock(&self.admission).limit;
+        self.evict_strangers(limit);
     }
 
-    fn turn_away(&self, most: usize) {
-        let (gone, told) = {
+    fn evict_strangers(&self, limit: usize) {
+        let (evicted, warning) = {
             let mut admission = lock(&self.admission);
-            let gone = admission.crowd(most);
-            let told = if gone.is_empty() { None } else { admission.tells() };
-            (gone, told)
+            let evicted = admission.evict(limit);
+            let warning = if evicted.is_empty() { None } else { admission.warning() };
+            (evicted, warning)
         };
-        for connection in gone {
+        for connection in evicted {
             self.end(&connection);
         }
-        if let Some(text) = told {
-            self.say(&text);
+        if let Some(text) = warning {
+            self.warn(&text);
         }
     }
 
-    /// End the connections of those who have not shown the key in time; let others in again.
-    pub(super) fn tidy_door(&self) {
+    /// End the connections that have not shown the key in time; accept again after a pause.
+    pub(super) fn end_late_strangers(&self) {
         let now = now();
         let late: Vec<Arc<Connection>> = {
             let mut admission = lock(&self.admission);
-            if admission.closed_since.take_if(|since| now >= *since + REST).is_some() {
+            if admission.paused_since.take_if(|since| now >= *since + PAUSE).is_some() {
                 self.watch(self.listener.raw(), LISTENER, libc::EPOLL_CTL_MOD, true);
             }
-            let late = admission.strangers.values().filter(|(since, _)| now >= since + WELCOME);
+            let late =
+                admission.strangers.values().filter(|(since, _)| now >= since + HELLO_TIMEOUT);
             late.map(|(_, connection)| connection.clone()).collect()
         };
         for connection in late {
@@ -171,8 +174,8 @@ impl Exchange {
     }
 }
 
-/// Whether something has come that was not read yet.
-fn has_spoken(fd: RawFd) -> bool {
+/// Whether the socket has received bytes that nobody has read yet.
+fn has_sent(fd: RawFd) -> bool {
     let mut bytes = 0i32;
     // SAFETY: room for an int.
     unsafe { libc::ioctl(fd, libc::FIONREAD, &mut bytes) };

@@ -1,4 +1,5 @@
-//! Leaving: when all that was sent has arrived, or those whom it has not reached are gone or silent.
+//! Leaving: an endpoint closes when all it has sent has arrived, or when the peers that have not
+//! acknowledged it are dead or silent.
 
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -9,21 +10,21 @@ use super::link::Link;
 use super::now;
 
 const SECOND: u64 = 1_000_000_000;
-/// How long peers are waited for that do not say that all has come: so long, and longer by what may
-/// be under way to one of them, over a slow line.
+/// Nanoseconds to wait for peers that do not acknowledge everything. What is under way on a slow
+/// connection adds to it, up to `MAX_PATIENCE`.
 const PATIENCE: u64 = 5 * SECOND;
-const PATIENCE_AT_MOST: u64 = 60 * SECOND;
+const MAX_PATIENCE: u64 = 60 * SECOND;
 const BYTES_PER_SECOND: u64 = 2 << 20;
-/// How long the kernels may take for the last words.
-const LAST_WORDS: u64 = SECOND;
-const LOOK: u64 = SECOND / 20;
+/// Nanoseconds for the kernels to deliver the last frames.
+const BYE_TIMEOUT: u64 = SECOND;
+const CHECK_EVERY: u64 = SECOND / 20;
 
 pub(super) struct Closing {
-    /// With those to whom something is under way.
+    /// Links with something under way.
     links: Vec<Arc<Link>>,
     until: u64,
-    /// All has arrived, or is given up: the last words are said.
-    ending: Option<Vec<Arc<Connection>>>,
+    /// Set when everything has arrived or is given up: the connections on which `Bye` was sent.
+    saying_bye: Option<Vec<Arc<Connection>>>,
 }
 
 impl Closing {
@@ -33,71 +34,74 @@ impl Closing {
         let under_way = links.iter().map(|one| one.credit.all_waiting()).max().unwrap_or(0);
         let longer = under_way.saturating_mul(SECOND) / BYTES_PER_SECOND;
         for link in &links {
-            link.tell_arrived();
+            link.send_ack();
         }
-        let until = now() + (PATIENCE + longer).min(PATIENCE_AT_MOST);
-        Closing { links, until, ending: None }
+        let until = now() + (PATIENCE + longer).min(MAX_PATIENCE);
+        Closing { links, until, saying_bye: None }
     }
 
-    /// When to look again though nothing has come.
+    /// When to check again if nothing comes.
     pub fn due(&self) -> u64 {
-        now() + LOOK
+        now() + CHECK_EVERY
     }
 
-    /// Whether it is over.
-    pub fn go_on(&mut self, exchange: &Exchange) -> bool {
-        if self.ending.is_none() {
-            let answers = |one: &&Arc<Link>| {
-                one.lost().is_none() && !one.gone.load(Ordering::Relaxed) && !one.is_empty()
+    /// Returns true when the endpoint may end.
+    pub fn advance(&mut self, exchange: &Exchange) -> bool {
+        if self.saying_bye.is_none() {
+            let is_open = |one: &&Arc<Link>| {
+                one.lost().is_none() && !one.departed.load(Ordering::Relaxed) && !one.is_empty()
             };
-            let open: Vec<_> = self.links.iter().filter(answers).collect();
+            let open: Vec<_> = self.links.iter().filter(is_open).collect();
             if !open.is_empty() && now() < self.until {
                 return false;
             }
             for link in open {
-                exchange.say(&format!(
+                exchange.warn(&format!(
                     "left without knowing whether all messages to {} have arrived: it does not \
                      answer",
                     link.address
                 ));
             }
-            self.ending = Some(self.say_goodbye(exchange));
-            self.until = now() + LAST_WORDS;
+            self.saying_bye = Some(self.send_byes(exchange));
+            self.until = now() + BYE_TIMEOUT;
         }
-        let ending = self.ending.as_ref().expect("just set");
-        let over = ending.iter().all(|one| one.has_ended());
+        let saying_bye = self.saying_bye.as_ref().expect("just set");
+        let over = saying_bye.iter().all(|one| one.has_ended());
         if !over && now() < self.until {
-            // The end of our side follows our last word. The peer then ends its own, which ends the
-            // connection without a reset that might overtake what it has not read.
-            for one in ending.iter().filter(|one| one.is_flushed()) {
+            // This side's end follows its last frame. The peer then ends its side, so the
+            // connection closes without a reset, which could overtake frames that the peer has not
+            // read.
+            for one in saying_bye.iter().filter(|one| one.is_flushed()) {
                 one.socket.end();
             }
             return false;
         }
-        exchange.listener.break_off(); // who comes later is refused, though it is not closed yet
+        exchange.listener.break_off(); // refuses newcomers, though it is not closed yet
         for link in exchange.links() {
-            link.close("(the own endpoint is closed)");
+            link.close("(this endpoint is closed)");
         }
-        let left: Vec<_> =
+        let remaining: Vec<_> =
             lock(&exchange.connections).values().map(|(one, _)| one.clone()).collect();
-        for connection in left {
+        for connection in remaining {
             exchange.end(&connection);
         }
         true
     }
 
-    /// The connections on which it was said.
-    fn say_goodbye(&self, exchange: &Exchange) -> Vec<Arc<Connection>> {
-        let mut ways: Vec<_> = exchange.own_gates().iter().filter_map(|gate| gate.way()).collect();
+    /// Send `Bye` to every peer and gateway; returns the connections that carry it.
+    fn send_byes(&self, exchange: &Exchange) -> Vec<Arc<Connection>> {
+        let mut connections: Vec<_> =
+            exchange.site_gateways().iter().filter_map(|gateway| gateway.connection()).collect();
         for link in exchange.links() {
-            let way = link.way().filter(|way| way.confirmed.load(Ordering::Relaxed));
+            let connection =
+                link.connection().filter(|connection| connection.confirmed.load(Ordering::Relaxed));
             if link.lost().is_none() {
                 link.bye();
             }
-            link.lose("(the own endpoint is closed)");
-            ways.extend(way.filter(|way| !way.shared));
+            link.lose("(this endpoint is closed)");
+            connections.extend(connection.filter(|connection| !connection.shared));
         }
         exchange.leave_gateways();
-        ways
+        connections
     }
 }

@@ -1,4 +1,4 @@
-//! One connection: what goes out on it, in order.
+//! One connection: sends frames in order.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -11,23 +11,23 @@ use super::frame::Header;
 use super::now;
 use super::report::Warmth;
 use super::socket::Socket;
+use crate::tcp_history::History;
 use crate::tcp_info::TcpInfo;
-use crate::tcp_past::Past;
 
-/// Frames that go with one system call.
-const TOGETHER: usize = 16;
+/// Frames in one system call.
+const FRAMES_PER_WRITE: usize = 16;
 
-/// Thread-safe: whoever sends puts frames in; what the kernel does not take at once goes when the
-/// network thread, or who drives, sees that there is room.
+/// Thread-safe. Senders queue frames; what the kernel does not take at once is written when the
+/// receiving thread (the network thread, or one that drives) sees that there is room.
 pub struct Connection {
-    /// Which one, of those that an endpoint ever had.
+    /// Unique among all connections of an endpoint, past and present.
     pub id: u64,
     pub socket: Socket,
-    /// The connection is no longer of use: it ended, or another one took its place.
+    /// The connection has ended, or another one has replaced it.
     ended: AtomicBool,
-    /// It leads to a gateway, and by that to others.
+    /// It leads to a gateway, and through that to several peers.
     pub shared: bool,
-    /// Something sealed by whom it leads to has come.
+    /// A frame has come that the process or gateway at the other end has sealed.
     pub confirmed: AtomicBool,
     /// A `Warmth`.
     warmth: AtomicU8,
@@ -38,26 +38,34 @@ pub struct Connection {
 #[derive(Default)]
 struct Out {
     queue: VecDeque<Arc<Vec<u8>>>,
-    /// So many in front are passed by nothing: the connection's first one, and those put ahead.
+    /// Number of frames at the front that nothing may pass: the connection's first frame, and those
+    /// put ahead.
     ahead: usize,
-    /// Bytes of the first that have gone.
-    gone: usize,
-    /// Somebody is told when there is room.
-    waits: bool,
+    /// Bytes of the first frame that the kernel has taken.
+    sent: usize,
+    /// epoll reports when there is room.
+    waits_for_room: bool,
     /// A frame may have gone in part: nothing can follow it.
     failed: bool,
-    /// The error that the kernel has told: it tells of each once.
+    /// The error that the kernel has reported; it reports each only once.
     error: Option<i32>,
-    /// When something was written last, in nanoseconds; 0: never.
+    /// When something was last written, in nanoseconds; 0: never.
     wrote: u64,
-    past: Past,
-    /// The congestion control that was asked for and not given.
+    history: History,
+    /// The congestion control that was requested and that the kernel refused.
     refused: String,
 }
 
 impl Connection {
-    /// `epoll`: tells its events, with `id`. `waits`: also when it is made, though nothing is to go.
-    pub fn new(id: u64, socket: Socket, epoll: RawFd, waits: bool, shared: bool) -> Connection {
+    /// `epoll` reports the connection's events under `id`. `waits_for_room`: report also when the
+    /// connection is made, with nothing queued.
+    pub fn new(
+        id: u64,
+        socket: Socket,
+        epoll: RawFd,
+        waits_for_room: bool,
+        shared: bool,
+    ) -> Connection {
         let connection = Connection {
             id,
             socket,
@@ -66,9 +74,9 @@ impl Connection {
             confirmed: AtomicBool::new(false),
             warmth: AtomicU8::new(Warmth::Unknown as u8),
             epoll,
-            out: Mutex::new(Out { waits, ahead: 1, ..Out::default() }),
+            out: Mutex::new(Out { waits_for_room, ahead: 1, ..Out::default() }),
         };
-        connection.watch(libc::EPOLL_CTL_ADD, waits);
+        connection.watch(libc::EPOLL_CTL_ADD, waits_for_room);
         connection
     }
 
@@ -88,17 +96,17 @@ impl Connection {
         self.add(frame, false);
     }
 
-    /// Send a frame that needs no place in the order before what waits. The first one on a connection
-    /// stays the first.
+    /// Send a frame before the queued ones, whose order it need not keep. The first frame of a
+    /// connection stays first.
     pub fn put_ahead(&self, frame: Arc<Vec<u8>>) {
         self.add(frame, true);
     }
 
-    /// Send no more of the messages to this peer that wait here, but for one that has gone in part.
+    /// Remove the queued messages to this peer, except one that has gone in part.
     pub fn withdraw(&self, receiver: u128) {
         let mut out = self.out();
-        let begun = usize::from(out.gone > 0);
-        let mut waiting = out.queue.split_off(begun);
+        let started = usize::from(out.sent > 0);
+        let mut waiting = out.queue.split_off(started);
         waiting.retain(|frame| {
             let header = Header::read(frame).expect("frames have headers");
             header.receiver != receiver || !header.class.is_message()
@@ -112,75 +120,76 @@ impl Connection {
             return;
         }
         if ahead {
-            let at = out.ahead.max(usize::from(out.gone > 0)).min(out.queue.len());
+            let at = out.ahead.max(usize::from(out.sent > 0)).min(out.queue.len());
             out.queue.insert(at, frame);
             out.ahead = at + 1;
         } else {
             out.queue.push_back(frame);
         }
-        if !out.waits {
-            self.go_on(&mut out);
+        if !out.waits_for_room {
+            self.write(&mut out);
         }
     }
 
-    /// There is room.
+    /// Write queued frames: there is room.
     pub fn flush(&self) {
-        self.go_on(&mut self.out());
+        self.write(&mut self.out());
     }
 
-    fn go_on(&self, out: &mut Out) {
+    fn write(&self, out: &mut Out) {
         while !out.queue.is_empty() && !self.has_ended() {
-            let mut pieces = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; TOGETHER];
-            let mut skip = out.gone;
+            let mut slices =
+                [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; FRAMES_PER_WRITE];
+            let mut skip = out.sent;
             let mut count = 0;
-            for (piece, frame) in pieces.iter_mut().zip(&out.queue) {
+            for (slice, frame) in slices.iter_mut().zip(&out.queue) {
                 let rest = &frame[std::mem::take(&mut skip)..];
-                *piece =
+                *slice =
                     libc::iovec { iov_base: rest.as_ptr().cast_mut().cast(), iov_len: rest.len() };
                 count += 1;
             }
             let at = now();
             let silence = if out.wrote == 0 { 0 } else { at.saturating_sub(out.wrote) };
             let (fd, silence) = (self.socket.raw(), Duration::from_nanos(silence));
-            match out.past.watch(fd, silence, || self.socket.send(&pieces[..count])) {
+            match out.history.watch(fd, silence, || self.socket.send(&slices[..count])) {
                 Ok(mut sent) => {
                     out.wrote = at;
-                    out.past.wrote(sent as u64);
-                    sent += std::mem::take(&mut out.gone);
+                    out.history.wrote(sent as u64);
+                    sent += std::mem::take(&mut out.sent);
                     while let Some(frame) = out.queue.front().filter(|one| one.len() <= sent) {
                         sent -= frame.len();
                         out.queue.pop_front();
                         out.ahead = out.ahead.saturating_sub(1);
                     }
-                    out.gone = sent;
+                    out.sent = sent;
                 }
                 // Also while the connection is being made.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                // Who reads the socket sees its end, and judges.
+                // The reader of the socket sees the end, and judges it.
                 Err(error) => {
                     match error.raw_os_error() {
-                        // It would go on with a frame missing.
+                        // The stream would go on with a frame missing.
                         Some(libc::ENOBUFS | libc::ENOMEM) => self.socket.break_off(),
-                        Some(libc::EPIPE) => {} // of an end that was told before
+                        Some(libc::EPIPE) => {} // of an end that the kernel has reported before
                         code => out.error = code,
                     }
-                    (out.failed, out.gone) = (true, 0);
+                    (out.failed, out.sent) = (true, 0);
                     return out.queue.clear();
                 }
             }
         }
-        let waits = !out.queue.is_empty();
-        if waits != std::mem::replace(&mut out.waits, waits) {
-            self.watch(libc::EPOLL_CTL_MOD, waits);
+        let waits_for_room = !out.queue.is_empty();
+        if waits_for_room != std::mem::replace(&mut out.waits_for_room, waits_for_room) {
+            self.watch(libc::EPOLL_CTL_MOD, waits_for_room);
         }
     }
 
-    /// What it has failed with, if the kernel has told that to whoever sent on it.
+    /// The error that a write has met, if any.
     pub fn error(&self) -> Option<i32> {
         self.out().error
     }
 
-    /// Whether it has been made; else `error` says why not.
+    /// Whether the connection is made; if not, `error` says why.
     pub fn is_made(&self) -> bool {
         let error = self.socket.failure();
         if let Some(error) = &error {
@@ -189,30 +198,30 @@ impl Connection {
         error.is_none()
     }
 
-    /// What keeps it from forgetting how much it carries.
+    /// Its means to keep its congestion window.
     pub fn warmth(&self) -> Warmth {
-        Warmth::of(self.warmth.load(Ordering::Relaxed))
+        Warmth::from_u8(self.warmth.load(Ordering::Relaxed))
     }
 
-    /// `refused`: the congestion control that the kernel would not give it; "" if none.
+    /// `refused`: the congestion control that the kernel refused; "" if none.
     pub fn set_warmth(&self, warmth: Warmth, refused: &str) {
         self.warmth.store(warmth as u8, Ordering::Relaxed);
         self.out().refused = refused.to_owned();
     }
 
-    /// The kernel says this now.
-    pub fn saw(&self, info: &TcpInfo) {
-        self.out().past.saw(info);
+    /// Record what the kernel reports now.
+    pub fn sample(&self, info: &TcpInfo) {
+        self.out().history.sample(info);
     }
 
-    /// What it has been through; when something was written last, in nanoseconds, 0 if never; and the
-    /// congestion control that was refused.
-    pub fn past(&self) -> (Past, u64, String) {
+    /// The connection's history; when something was last written, in nanoseconds, 0 if never; and
+    /// the congestion control that the kernel refused.
+    pub fn history(&self) -> (History, u64, String) {
         let out = self.out();
-        (out.past.clone(), out.wrote, out.refused.clone())
+        (out.history.clone(), out.wrote, out.refused.clone())
     }
 
-    /// Whether all that was put in has gone to the kernel.
+    /// Whether the kernel has taken everything.
     pub fn is_flushed(&self) -> bool {
         self.out().queue.is_empty()
     }
@@ -221,7 +230,7 @@ impl Connection {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// Use it no more. The peer sees its end; it is closed when the last has let go of it.
+    /// Stop using it. The peer sees its end; the socket closes when the last owner drops it.
     pub fn end(&self) {
         let mut out = self.out();
         if !self.ended.swap(true, Ordering::AcqRel) {
@@ -258,7 +267,7 @@ mod tests {
         (Connection::new(2, socket, epoll.as_raw_fd(), false, false), peer)
     }
 
-    /// All that comes out at the other end until everything has gone.
+    /// Everything that comes out at the other end until the queue is empty.
     fn drain(connection: &Connection, mut peer: TcpStream) -> Vec<u8> {
         let reader = std::thread::spawn(move || {
             let mut all = Vec::new();
@@ -273,17 +282,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_ahead_passes_all_but_the_first_and_what_has_begun() {
+    fn frames_put_ahead_pass_all_but_the_first_and_one_that_has_begun() {
         const LARGE: usize = 1_000_000;
         let epoll = epoll();
         let (connection, peer) = pair(&epoll);
-        connection.out().waits = true; // as before it is made
+        connection.out().waits_for_room = true; // as while it is being made
         connection.put_ahead(Arc::new(vec![1]));
         connection.put(Arc::new(vec![0; LARGE]));
         connection.put_ahead(Arc::new(vec![2]));
         connection.put_ahead(Arc::new(vec![3]));
-        while connection.out().gone == 0 {
-            connection.flush(); // until a large one has gone in part
+        while connection.out().sent == 0 {
+            connection.flush(); // until a large frame has gone in part
             connection.put(Arc::new(vec![0; LARGE]));
         }
         let larges = connection.out().queue.len();
@@ -293,12 +302,12 @@ mod tests {
         let marks: Vec<_> = (0..all.len()).filter(|&at| all[at] != 0).collect();
         assert_eq!(marks.iter().map(|&at| all[at]).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
         assert_eq!(marks[..3], [0, 1, 2]);
-        // Behind the one that had begun, and before all others that waited.
+        // Behind the frame that had begun, and before all others that waited.
         assert_eq!(all.len() - 1 - marks[4], (larges - 1) * LARGE);
     }
 
     #[test]
-    fn what_is_withdrawn_is_what_has_not_begun_to_go_to_one_peer() {
+    fn withdraw_removes_one_peers_messages_that_have_not_begun() {
         use super::super::frame::tests::header;
         use super::super::frame::Class;
 
@@ -310,17 +319,17 @@ mod tests {
             header.write(&mut bytes);
             Arc::new(bytes)
         };
-        while connection.out().gone == 0 {
-            connection.put(frame(7, Class::Bulk, 50_000)); // until one has gone in part
+        while connection.out().sent == 0 {
+            connection.put(frame(7, Class::Bulk, 50_000)); // until a frame has gone in part
         }
-        let begun = connection.out().queue.len();
+        let started = connection.out().queue.len();
         connection.put(frame(7, Class::Message, 50));
         connection.put(frame(8, Class::Message, 60));
         connection.put(frame(7, Class::Control, 70));
         connection.put(frame(7, Class::Bulk, 50_000));
         connection.withdraw(7);
         connection.put_ahead(frame(7, Class::Resume, 80));
-        assert_eq!(connection.out().queue.len(), 4, "of {begun} and 4");
+        assert_eq!(connection.out().queue.len(), 4, "of {started} and 4");
         let (all, mut at, mut came) = (drain(&connection, peer), 0, Vec::new());
         while at < all.len() {
             let header = Header::read(&all[at..]).unwrap();
@@ -331,15 +340,15 @@ mod tests {
     }
 
     #[test]
-    fn why_nobody_was_reached_is_known_also_when_the_sender_was_told() {
+    fn the_error_of_a_failed_connection_is_known_even_if_a_write_met_it() {
         let epoll = epoll();
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap(); // closed
         for probe in [true, false] {
             let socket = Socket::connect(&format!("tcp://{address}")).unwrap();
             let connection = Connection::new(2, socket, epoll.as_raw_fd(), true, false);
-            let mut told = libc::pollfd { fd: connection.socket.raw(), events: 0, revents: 0 };
+            let mut ready = libc::pollfd { fd: connection.socket.raw(), events: 0, revents: 0 };
             // SAFETY: one descriptor, which stays open.
-            assert_eq!(unsafe { libc::poll(&mut told, 1, 60_000) }, 1);
+            assert_eq!(unsafe { libc::poll(&mut ready, 1, 60_000) }, 1);
             if probe {
                 assert!(!connection.is_made());
             } else {
@@ -357,12 +366,12 @@ mod tests {
         while connection.is_flushed() {
             connection.put(Arc::new(vec![0; 50_000]));
         }
-        assert!(connection.out().gone > 0);
-        drop(peer); // with what it has not read: a reset
+        assert!(connection.out().sent > 0);
+        drop(peer); // it resets, with unread bytes
         for _ in 0..3 {
             connection.flush();
             connection.put(Arc::new(vec![0; 10]));
         }
-        assert!(connection.is_flushed() && connection.out().gone == 0);
+        assert!(connection.is_flushed() && connection.out().sent == 0);
     }
 }

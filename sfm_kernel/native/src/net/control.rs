@@ -1,13 +1,14 @@
-//! What is said to gateways and by them, sealed with the secret of the world's links.
+//! Frames to and from gateways, sealed with the secret that gateways share with the world's
+//! processes.
 //!
 //! ```text
-//! Hello     first on every connection, from who has made it. Class control, from its site, number:
-//!           any, fresh. Body: role u8 ('P' a process, 'G' a gateway) · u64, fresh · of a gateway:
-//!           slot u8, which of the pair's connections this is. Its counter is larger than that of
-//!           every Hello before it from the same uid, or it is a replay: nanoseconds since 1970.
-//!           Again on the same connection: a question whether the gateway is there
+//! Hello     first on every connection, from the side that has made it. Class control, from its site,
+//!           number: any, fresh. Body: role u8 ('P' a process, 'G' a gateway) · u64, fresh · of a
+//!           gateway: slot u8, which of the pair's connections this is. Its counter is larger than
+//!           that of every Hello before it from the same uid, or it is a replay: nanoseconds since
+//!           1970. Again on the same connection: asks whether the gateway is there
 //! Welcome   the answer, with its number
-//! Beat      between gateways, and ignored: keeps a connection from forgetting how much it carries
+//! Beat      between gateways, and ignored: keeps a connection's congestion window open
 //! Dropped   to the sender of a flow. Body: receiver u128 · sender u128 · reason u8
 //! Broken    before the gateway hangs up. Body: why, in a sentence
 //! Bye       from a process that leaves
@@ -19,24 +20,24 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::frame::{Class, Header, Inner, Kind, HOPS};
 use super::seal::Secret;
 
-/// Whoever has not said Hello yet may send so many bytes in one frame.
+/// Largest frame of a connection that has not said Hello yet, in bytes.
 pub const LARGEST_HELLO: usize = 512;
 
 const PROCESS: u8 = b'P';
 const GATEWAY: u8 = b'G';
 
-/// One process sends to another one.
+/// A sender and a receiver: the key of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pair {
     pub sender: u128,
     pub receiver: u128,
 }
 
-/// Who has made a connection.
+/// The kind of process that has made a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     Process,
-    /// With the number of the connection among those of this pair of gateways.
+    /// With the connection's number among those of this pair of gateways.
     Gateway(u8),
 }
 
@@ -48,10 +49,10 @@ pub enum Reason {
     Unknown = 1,
     /// No gateway of the receiver's site is known, or none can be reached now.
     NoRoute = 2,
-    /// Something that was sent is lost, and there is a way now: ask what has arrived, and go on from
-    /// there. Also told when the cause of an earlier drop is over.
+    /// A frame was lost, and there is a route now: ask what has arrived, and resume there. A
+    /// gateway also sends it when the cause of an earlier drop is over.
     PathBroke = 3,
-    /// Too much waits for this receiver, or for this way.
+    /// Too much waits for this receiver, or on this route.
     Full = 4,
     /// The frame has passed too many gateways.
     Loop = 5,
@@ -71,7 +72,7 @@ impl Reason {
         }
     }
 
-    /// What it means for who has sent something; "" where it means no more than that a line broke.
+    /// The consequence for the sender; "" if only a connection broke.
     pub fn sentence(self) -> &'static str {
         match self {
             Reason::Unknown => "no gateway of its site is connected to it",
@@ -82,41 +83,41 @@ impl Reason {
         }
     }
 
-    pub fn of(byte: u8) -> Option<Reason> {
+    pub fn from_u8(byte: u8) -> Option<Reason> {
         Reason::ALL.into_iter().find(|&one| one as u8 == byte)
     }
 }
 
-/// A frame that this gateway says, or a test's process.
+/// A sealed control frame, ready to send.
 pub struct ControlFrame {
     pub header: Header,
     pub bytes: Vec<u8>,
 }
 
-/// Seals what one gateway says, and opens what it is told.
-pub struct ControlVoice {
+/// Seals the control frames of one process or gateway, and opens those that it receives.
+pub struct ControlCodec {
     secret: Secret,
     pub uid: u128,
     pub site: u32,
     counter: u64,
 }
 
-impl ControlVoice {
-    pub fn new(gateway_key: &[u8], uid: u128, site: u32) -> ControlVoice {
-        ControlVoice { secret: Secret::of_gateways(gateway_key), uid, site, counter: 0 }
+impl ControlCodec {
+    pub fn new(gateway_key: &[u8], uid: u128, site: u32) -> ControlCodec {
+        ControlCodec { secret: Secret::of_gateways(gateway_key), uid, site, counter: 0 }
     }
 
-    /// Larger than all before it, also than those of an earlier process with this uid.
-    pub fn fresh(&mut self) -> u64 {
+    /// Larger than all counters before it, also those of an earlier process with this uid.
+    pub fn next_counter(&mut self) -> u64 {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos());
         self.counter = (self.counter + 1).max(now as u64);
         self.counter
     }
 
-    pub fn say(
+    pub fn seal(
         &mut self,
         kind: Kind,
-        to: u128,
+        receiver: u128,
         to_site: u32,
         number: u64,
         body: &[u8],
@@ -129,12 +130,12 @@ impl ControlVoice {
             from_site: self.site,
             to_site,
             sender: self.uid,
-            receiver: to,
+            receiver,
             counter: 0,
         };
-        let counter = self.fresh();
+        let counter = self.next_counter();
         let inner = Inner { kind, flag: false, number, arrived: 0 };
-        let bytes = self.secret.sealer_from(self.uid, to, counter).seal(
+        let bytes = self.secret.sealer_from(self.uid, receiver, counter).seal(
             &header,
             &inner,
             body.len(),
@@ -143,23 +144,23 @@ impl ControlVoice {
         ControlFrame { header: Header::read(&bytes).expect("just written"), bytes }
     }
 
-    pub fn hello(&mut self, role: Role, to: u128, to_site: u32, number: u64) -> ControlFrame {
+    pub fn hello(&mut self, role: Role, receiver: u128, to_site: u32, number: u64) -> ControlFrame {
         let mut body = vec![if role == Role::Process { PROCESS } else { GATEWAY }];
         body.extend(number.to_le_bytes());
         if let Role::Gateway(slot) = role {
             body.push(slot);
         }
-        self.say(Kind::Hello, to, to_site, number, &body)
+        self.seal(Kind::Hello, receiver, to_site, number, &body)
     }
 
     pub fn dropped(&mut self, pair: Pair, to_site: u32, reason: Reason) -> ControlFrame {
         let mut body = pair.receiver.to_le_bytes().to_vec();
         body.extend(pair.sender.to_le_bytes());
         body.push(reason as u8);
-        self.say(Kind::Dropped, pair.sender, to_site, 0, &body)
+        self.seal(Kind::Dropped, pair.sender, to_site, 0, &body)
     }
 
-    /// What a frame says that is for us; None if it is nobody's who has the link secret.
+    /// The content of a frame for this process; None if its sender does not have the gateway key.
     pub fn open<'a>(&self, header: &Header, bytes: &'a mut [u8]) -> Option<(Inner, &'a mut [u8])> {
         if header.receiver != self.uid {
             return None;
@@ -168,8 +169,8 @@ impl ControlVoice {
     }
 }
 
-/// Whose connection a Hello makes it.
-pub fn role_of(inner: &Inner, body: &[u8]) -> Option<Role> {
+/// The role in a Hello; None if the frame is not one.
+pub fn parse_hello(inner: &Inner, body: &[u8]) -> Option<Role> {
     match (inner.kind, body.first()?, body.len()) {
         (Kind::Hello, &PROCESS, 9..) => Some(Role::Process),
         (Kind::Hello, &GATEWAY, 10..) => Some(Role::Gateway(body[9])),
@@ -177,37 +178,36 @@ pub fn role_of(inner: &Inner, body: &[u8]) -> Option<Role> {
     }
 }
 
-/// Which flow a Dropped is about, and why; for those who read it.
-pub fn dropped_of(inner: &Inner, body: &[u8]) -> Option<(Pair, Reason)> {
+/// The flow and the reason in a Dropped; None if the frame is not one.
+pub fn parse_dropped(inner: &Inner, body: &[u8]) -> Option<(Pair, Reason)> {
     if inner.kind != Kind::Dropped || body.len() < 33 {
         return None;
     }
     let uid = |at: usize| u128::from_le_bytes(body[at..at + 16].try_into().expect("16"));
-    Some((Pair { receiver: uid(0), sender: uid(16) }, Reason::of(body[32])?))
+    Some((Pair { receiver: uid(0), sender: uid(16) }, Reason::from_u8(body[32])?))
 }
 
-/// So many senders of Hellos are remembered one by one.
-const MOST: usize = 1 << 16;
+/// Senders whose last counter is remembered.
+const MAX_SENDERS: usize = 1 << 16;
 
-/// The counters of the Hellos that were accepted, so that nobody who has recorded one can use it.
+/// The counters of accepted Hellos: a recorded Hello cannot be used again.
 #[derive(Default)]
 pub struct Counters {
     last: HashMap<u128, u64>,
-    /// No Hello of anybody else's is accepted whose counter is not larger: that of the last one that
-    /// was forgotten.
+    /// Other senders' Hellos must have a larger counter: the largest that was forgotten.
     floor: u64,
 }
 
 impl Counters {
-    /// Whether a Hello is a new one; then it, and all before it, are not new any more.
+    /// Whether this Hello is new. From then on it and all Hellos before it are old.
     pub fn is_new(&mut self, uid: u128, counter: u64) -> bool {
         if counter <= self.last.get(&uid).copied().unwrap_or(self.floor) {
             return false;
         }
         self.last.insert(uid, counter);
-        if self.last.len() > MOST {
+        if self.last.len() > MAX_SENDERS {
             let mut all: Vec<u64> = self.last.values().copied().collect();
-            self.floor = *all.select_nth_unstable(MOST / 2).1;
+            self.floor = *all.select_nth_unstable(MAX_SENDERS / 2).1;
             let floor = self.floor;
             self.last.retain(|_, last| *last > floor);
         }
@@ -220,36 +220,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hello_says_who_comes() {
-        let gateway = ControlVoice::new(b"the gateways' key", 7, 70);
-        let mut other = ControlVoice::new(b"the gateways' key", 8, 80);
+    fn a_hello_gives_the_role() {
+        let gateway = ControlCodec::new(b"the gateways' key", 7, 70);
+        let mut client = ControlCodec::new(b"the gateways' key", 8, 80);
         for role in [Role::Process, Role::Gateway(3)] {
-            let mut said = other.hello(role, 7, 70, 55);
-            assert!(said.bytes.len() <= LARGEST_HELLO);
-            let (inner, body) = gateway.open(&said.header, &mut said.bytes).unwrap();
-            assert_eq!((role_of(&inner, body), inner.number), (Some(role), 55));
+            let mut frame = client.hello(role, 7, 70, 55);
+            assert!(frame.bytes.len() <= LARGEST_HELLO);
+            let (inner, body) = gateway.open(&frame.header, &mut frame.bytes).unwrap();
+            assert_eq!((parse_hello(&inner, body), inner.number), (Some(role), 55));
         }
-        let mut beat = other.say(Kind::Beat, 7, 70, 0, b"");
+        let mut beat = client.seal(Kind::Beat, 7, 70, 0, b"");
         let (inner, body) = gateway.open(&beat.header, &mut beat.bytes).unwrap();
-        assert_eq!(role_of(&inner, body), None);
+        assert_eq!(parse_hello(&inner, body), None);
         let mut foreign =
-            ControlVoice::new(b"another world's", 8, 80).hello(Role::Process, 7, 70, 1);
+            ControlCodec::new(b"another world's", 8, 80).hello(Role::Process, 7, 70, 1);
         assert!(gateway.open(&foreign.header, &mut foreign.bytes).is_none());
-        let mut elsewhere = other.hello(Role::Process, 9, 70, 1);
-        assert!(gateway.open(&elsewhere.header, &mut elsewhere.bytes).is_none());
+        let mut misdirected = client.hello(Role::Process, 9, 70, 1);
+        assert!(gateway.open(&misdirected.header, &mut misdirected.bytes).is_none());
     }
 
     #[test]
-    fn who_is_told_knows_what_was_dropped() {
-        let process = ControlVoice::new(b"the gateways' key", 1, 70);
-        let mut gateway = ControlVoice::new(b"the gateways' key", 7, 70);
+    fn a_dropped_frame_gives_flow_and_reason() {
+        let process = ControlCodec::new(b"the gateways' key", 1, 70);
+        let mut gateway = ControlCodec::new(b"the gateways' key", 7, 70);
         let pair = Pair { sender: 1, receiver: 2 };
         for reason in Reason::ALL {
-            let mut said = gateway.dropped(pair, 70, reason);
-            let (inner, body) = process.open(&said.header, &mut said.bytes).unwrap();
-            assert_eq!(dropped_of(&inner, body), Some((pair, reason)));
+            let mut frame = gateway.dropped(pair, 70, reason);
+            let (inner, body) = process.open(&frame.header, &mut frame.bytes).unwrap();
+            assert_eq!(parse_dropped(&inner, body), Some((pair, reason)));
         }
-        assert_eq!(Reason::of(0), None);
+        assert_eq!(Reason::from_u8(0), None);
     }
 
     #[test]
@@ -261,21 +261,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_is_bounded_and_old_hellos_stay_refused() {
+    fn remembered_counters_are_bounded_and_old_hellos_stay_refused() {
         let mut counters = Counters::default();
-        for uid in 0..3 * MOST as u128 {
+        for uid in 0..3 * MAX_SENDERS as u128 {
             assert!(counters.is_new(uid, 1000 + uid as u64));
-            assert!(counters.last.len() <= MOST);
+            assert!(counters.last.len() <= MAX_SENDERS);
         }
-        for uid in [0, MOST as u128, 3 * MOST as u128 - 1] {
+        for uid in [0, MAX_SENDERS as u128, 3 * MAX_SENDERS as u128 - 1] {
             assert!(!counters.is_new(uid, 1000 + uid as u64));
         }
     }
 
     #[test]
     fn counters_grow() {
-        let mut voice = ControlVoice::new(b"the gateways' key", 1, 1);
-        let all: Vec<u64> = (0..1000).map(|_| voice.fresh()).collect();
+        let mut codec = ControlCodec::new(b"the gateways' key", 1, 1);
+        let all: Vec<u64> = (0..1000).map(|_| codec.next_counter()).collect();
         assert!(all.windows(2).all(|two| two[0] < two[1]));
     }
 }

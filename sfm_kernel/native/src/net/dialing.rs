@@ -1,100 +1,107 @@
-//! Making connections, and what to do when one has ended: the network thread's part.
+//! Makes connections, and replaces those that have ended: the network thread's part.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use super::connection::Connection;
-use super::exchange::{Event, Exchange, Who};
-use super::gateways::SiteGateway;
+use super::exchange::{Event, Exchange, Remote};
+use super::gateways::{GatewayMonitor, SiteGateway};
 use super::link::Link;
 use super::monitor::{
-    ConnectionMonitor, GatewayMonitor, BURIED, LOOK, LOOK_SELDOM, RETRY, RETURN, SECOND,
+    ConnectionMonitor, CHECK_EVERY, DEAD_AFTER, IDLE_CHECK_EVERY, RETRY_AFTER, RETURN_AFTER, SECOND,
 };
 use super::now;
-use super::report::TELL_EVERY;
+use super::report::REPORT_EVERY;
 
-/// The network thread's.
+/// State of the network thread.
 #[derive(Default)]
 pub(super) struct Dialing {
-    lines: HashMap<u128, ConnectionMonitor>,
-    gates: HashMap<u128, GatewayMonitor>,
-    next_look: u64,
-    /// When observers were told of lines.
-    told: u64,
-    /// It was said that no descriptor is left.
-    said: bool,
+    monitors: HashMap<u128, ConnectionMonitor>,
+    gateway_monitors: HashMap<u128, GatewayMonitor>,
+    next_check: u64,
+    /// When connections were last reported to observers.
+    reported_at: u64,
+    /// The user knows that no descriptor is left.
+    warned: bool,
 }
 
 impl Dialing {
     pub fn work(&mut self, exchange: &Exchange) {
         for event in exchange.events() {
             match event {
-                Event::Wanted(link) => self.want(exchange, &link),
-                Event::Gateway(gate) => self.gateway(exchange, &gate),
-                Event::Made(connection, link) => self.made(exchange, &connection, &link),
-                Event::Ended(connection, who, error) => match who {
-                    Who::Stranger | Who::Watcher => {}
-                    Who::Gateway(gate) => self.gateway_ended(exchange, &connection, &gate),
-                    Who::Peer(link) => self.ended(exchange, &connection, &link, None, error),
-                    Who::Dialed { link, probe } => {
+                Event::CheckLink(link) => self.check_link(exchange, &link),
+                Event::Gateway(gateway) => self.check_gateway(exchange, &gateway),
+                Event::ProbeConnected(connection, link) => {
+                    self.probe_connected(exchange, &connection, &link)
+                }
+                Event::Ended(connection, remote, error) => match remote {
+                    Remote::Stranger | Remote::Watcher => {}
+                    Remote::Gateway(gateway) => self.gateway_ended(exchange, &connection, &gateway),
+                    Remote::Peer(link) => self.ended(exchange, &connection, &link, None, error),
+                    Remote::Dialed { link, probe } => {
                         self.ended(exchange, &connection, &link, Some(probe), error);
                     }
                 },
             }
         }
-        if now() >= self.next_look {
-            self.look(exchange);
+        if now() >= self.next_check {
+            self.check_all(exchange);
         }
     }
 
-    /// When `work` is to be called.
+    /// When `work` is due.
     pub fn due(&self) -> Option<u64> {
-        (!self.lines.is_empty() || !self.gates.is_empty()).then_some(self.next_look)
+        (!self.monitors.is_empty() || !self.gateway_monitors.is_empty()).then_some(self.next_check)
     }
 
-    fn want(&mut self, exchange: &Exchange, link: &Arc<Link>) {
+    fn check_link(&mut self, exchange: &Exchange, link: &Arc<Link>) {
         if link.lost().is_some() {
-            self.drop_line(exchange, link.uid);
+            self.drop_monitor(exchange, link.uid);
             return;
         }
-        link.set_far(exchange.is_far(link));
-        let line = self.lines.entry(link.uid).or_insert_with(|| ConnectionMonitor::new(link));
-        line.choose(exchange, &mut self.said);
+        link.set_uses_gateways(exchange.uses_gateways(link));
+        let monitor = self.monitors.entry(link.uid).or_insert_with(|| ConnectionMonitor::new(link));
+        monitor.choose_connection(exchange, &mut self.warned);
         if link.why_dropped().is_some() {
-            line.next = 0;
+            monitor.next = 0;
         }
-        self.next_look = self.next_look.min(now() + LOOK);
+        self.next_check = self.next_check.min(now() + CHECK_EVERY);
     }
 
-    fn drop_line(&mut self, exchange: &Exchange, uid: u128) {
-        if let Some(line) = self.lines.remove(&uid) {
-            if let Some((attempt, _)) = line.attempt {
+    fn drop_monitor(&mut self, exchange: &Exchange, uid: u128) {
+        if let Some(monitor) = self.monitors.remove(&uid) {
+            if let Some((attempt, _)) = monitor.attempt {
                 exchange.end(&attempt);
             }
         }
     }
 
-    /// A probe has come through: what was silent goes on there.
-    fn made(&mut self, exchange: &Exchange, connection: &Arc<Connection>, link: &Arc<Link>) {
-        let Some(line) = self.lines.get_mut(&link.uid) else {
+    /// A probe has reached the peer: a silent link goes on there.
+    fn probe_connected(
+        &mut self,
+        exchange: &Exchange,
+        connection: &Arc<Connection>,
+        link: &Arc<Link>,
+    ) {
+        let Some(monitor) = self.monitors.get_mut(&link.uid) else {
             exchange.end(connection);
             return;
         };
         if connection.has_ended() {
-            return; // another way was found meanwhile
+            return; // the link has found another connection meanwhile
         }
-        let former = link.way();
-        line.next = now() + RETURN;
-        link.take_way(connection.clone(), true);
-        line.reached();
+        let former = link.connection();
+        monitor.next = now() + RETURN_AFTER;
+        link.use_connection(connection.clone(), true);
+        monitor.reached();
         link.set_silent(0);
-        if let Some(former) = former.filter(|way| !way.shared) {
+        if let Some(former) = former.filter(|connection| !connection.shared) {
             exchange.end(&former);
         }
     }
 
-    /// `dialed`: we have made it (true: to probe).
+    /// `dialed`: this process has made the connection (true: as a probe).
     fn ended(
         &mut self,
         exchange: &Exchange,
@@ -103,22 +110,22 @@ impl Dialing {
         dialed: Option<bool>,
         error: Option<i32>,
     ) {
-        let was_way = link.lose_way(connection.id);
+        let was_current = link.drop_connection(connection.id);
         if link.lost().is_some() {
-            return self.drop_line(exchange, link.uid);
+            return self.drop_monitor(exchange, link.uid);
         }
-        let line = self.lines.entry(link.uid).or_insert_with(|| ConnectionMonitor::new(link));
+        let monitor = self.monitors.entry(link.uid).or_insert_with(|| ConnectionMonitor::new(link));
         let mut begun = now();
-        let is_attempt = line.attempt.as_ref().is_some_and(|(one, _)| one.id == connection.id);
+        let is_attempt = monitor.attempt.as_ref().is_some_and(|(one, _)| one.id == connection.id);
         if is_attempt {
-            begun = line.attempt.take().expect("just seen").1;
+            begun = monitor.attempt.take().expect("just seen").1;
         }
         if connection.confirmed.load(Ordering::Relaxed) {
-            line.broke = true;
-            if was_way {
-                line.slams = 0;
-                line.refusals = 0;
-                self.renew(exchange, link);
+            monitor.broke = true;
+            if was_current {
+                monitor.hangups = 0;
+                monitor.refusals = 0;
+                self.replace_connection(exchange, link);
             }
             return;
         }
@@ -126,108 +133,105 @@ impl Dialing {
             return;
         }
         match error {
-            Some(libc::ECONNREFUSED) => line.refused(),
-            // Somebody is there, and has ended the connection.
-            None | Some(libc::ECONNRESET | libc::EPIPE) => line.slammed(begun),
+            Some(libc::ECONNREFUSED) => monitor.refused(),
+            // A process listens there, and has ended the connection.
+            None | Some(libc::ECONNRESET | libc::EPIPE) => monitor.hung_up(begun),
             _ => {
-                (line.refusals, line.slams) = (0, 0);
+                (monitor.refusals, monitor.hangups) = (0, 0);
                 if link.silent_since() == 0 {
                     link.set_silent(begun);
                 }
-                line.next = now() + SECOND;
+                monitor.next = now() + SECOND;
             }
         }
-        line.judge();
+        monitor.lose_if_proven_dead();
         if error == Some(libc::ECONNREFUSED) && exchange.closing.load(Ordering::SeqCst) {
-            link.lose(""); // once is enough for who leaves
+            link.lose(""); // one refusal is enough for a process that leaves
         }
         if link.lost().is_some() {
-            return self.drop_line(exchange, link.uid);
+            return self.drop_monitor(exchange, link.uid);
         }
-        self.next_look = self.next_look.min(line.next);
-        if was_way {
-            if let Some(way) = exchange.other_way(link) {
-                link.take_way(way, true);
+        self.next_check = self.next_check.min(monitor.next);
+        if was_current {
+            if let Some(connection) = exchange.other_connection(link) {
+                link.use_connection(connection, true);
             }
         }
     }
 
-    /// The way to a peer broke: take another one at once.
-    fn renew(&mut self, exchange: &Exchange, link: &Arc<Link>) {
-        let Some(line) = self.lines.get_mut(&link.uid) else { return };
-        if let Some(way) = exchange.other_way(link) {
-            link.take_way(way, true);
+    /// The connection to a peer broke: use another one at once.
+    fn replace_connection(&mut self, exchange: &Exchange, link: &Arc<Link>) {
+        let Some(monitor) = self.monitors.get_mut(&link.uid) else { return };
+        if let Some(connection) = exchange.other_connection(link) {
+            link.use_connection(connection, true);
         } else {
-            line.choose(exchange, &mut self.said);
+            monitor.choose_connection(exchange, &mut self.warned);
         }
-        self.next_look = self.next_look.min(now() + LOOK);
+        self.next_check = self.next_check.min(now() + CHECK_EVERY);
     }
 
     // ---- gateways ----
 
-    fn gateway(&mut self, exchange: &Exchange, gate: &Arc<SiteGateway>) {
-        let uid = gate.listed.uid;
-        let line = self.gates.entry(uid).or_insert_with(|| GatewayMonitor {
-            gate: gate.clone(),
-            attempt: None,
-            next: 0,
-        });
-        if gate.way().is_some() {
-            line.attempt = None;
-            // Who went another way meanwhile goes through the gateway again, when nothing is under way.
-            for line in self.lines.values_mut() {
-                line.choose(exchange, &mut self.said);
+    fn check_gateway(&mut self, exchange: &Exchange, gateway: &Arc<SiteGateway>) {
+        let uid = gateway.listed.uid;
+        let monitor =
+            self.gateway_monitors.entry(uid).or_insert_with(|| GatewayMonitor::new(gateway));
+        if gateway.connection().is_some() {
+            monitor.attempt = None;
+            // Links that went around this gateway return to it when nothing is under way.
+            for monitor in self.monitors.values_mut() {
+                monitor.choose_connection(exchange, &mut self.warned);
             }
-        } else if line.attempt.is_none() {
-            line.dial(exchange);
+        } else if monitor.attempt.is_none() {
+            monitor.dial(exchange);
         }
-        self.next_look = self.next_look.min(now() + LOOK);
+        self.next_check = self.next_check.min(now() + CHECK_EVERY);
     }
 
     fn gateway_ended(
         &mut self,
         exchange: &Exchange,
         connection: &Arc<Connection>,
-        gate: &Arc<SiteGateway>,
+        gateway: &Arc<SiteGateway>,
     ) {
-        gate.lose_way(connection.id);
-        let Some(line) = self.gates.get_mut(&gate.listed.uid) else { return };
-        line.attempt = None;
-        line.next =
-            now() + if connection.confirmed.load(Ordering::Relaxed) { RETRY } else { SECOND };
-        if !exchange.is_listed(gate) {
-            self.gates.remove(&gate.listed.uid);
+        gateway.drop_connection(connection.id);
+        let Some(monitor) = self.gateway_monitors.get_mut(&gateway.listed.uid) else { return };
+        monitor.attempt = None;
+        monitor.next =
+            now() + if connection.confirmed.load(Ordering::Relaxed) { RETRY_AFTER } else { SECOND };
+        if !exchange.is_listed(gateway) {
+            self.gateway_monitors.remove(&gateway.listed.uid);
         }
-        for line in self.lines.values_mut() {
-            if line.link.lose_way(connection.id) {
-                line.broke = true;
-                line.choose(exchange, &mut self.said);
+        for monitor in self.monitors.values_mut() {
+            if monitor.link.drop_connection(connection.id) {
+                monitor.broke = true;
+                monitor.choose_connection(exchange, &mut self.warned);
             }
         }
-        self.next_look = self.next_look.min(now() + RETRY);
+        self.next_check = self.next_check.min(now() + RETRY_AFTER);
     }
 
-    // ---- looking ----
+    // ---- checking ----
 
-    fn look(&mut self, exchange: &Exchange) {
-        let mut every = LOOK_SELDOM;
-        self.gates.retain(|_, one| exchange.is_listed(&one.gate));
-        for gate in self.gates.values_mut() {
-            every = every.min(gate.look(exchange));
+    fn check_all(&mut self, exchange: &Exchange) {
+        let mut every = IDLE_CHECK_EVERY;
+        self.gateway_monitors.retain(|_, one| exchange.is_listed(&one.gateway));
+        for gateway in self.gateway_monitors.values_mut() {
+            every = every.min(gateway.check(exchange));
         }
         let mut given_up = Vec::new();
-        for line in self.lines.values_mut() {
-            let link = line.link.clone();
+        for monitor in self.monitors.values_mut() {
+            let link = monitor.link.clone();
             if link.lost().is_some() {
                 given_up.push(link.uid);
                 continue;
             }
-            every = every.min(line.look(exchange, &mut self.said));
+            every = every.min(monitor.check(exchange, &mut self.warned));
             let silent = match link.silent_since() {
                 0 => 0,
                 since => now().saturating_sub(since),
             };
-            if silent > BURIED && link.gone.load(Ordering::Relaxed) {
+            if silent > DEAD_AFTER && link.departed.load(Ordering::Relaxed) {
                 link.lose("");
             } else if silent > exchange.patience {
                 let seconds = exchange.patience / SECOND;
@@ -241,12 +245,12 @@ impl Dialing {
             }
         }
         for uid in given_up {
-            self.drop_line(exchange, uid);
+            self.drop_monitor(exchange, uid);
         }
-        if now() >= self.told + TELL_EVERY {
-            self.told = now();
+        if now() >= self.reported_at + REPORT_EVERY {
+            self.reported_at = now();
             exchange.report_connections();
         }
-        self.next_look = now() + every;
+        self.next_check = now() + every;
     }
 }

@@ -1,4 +1,4 @@
-//! All links and connections of one endpoint, and what happens to a frame that comes in.
+//! All links and connections of one endpoint.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -8,60 +8,60 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::admission::Admission;
 use super::connection::Connection;
-use super::control::ControlVoice;
+use super::control::ControlCodec;
 use super::frame::{Class, Header, Inner, Kind, HOPS};
-use super::gateways::{voice, SiteGateway, SiteGateways};
+use super::gateways::{SiteGateway, SiteGateways};
 use super::link::{Identity, Link};
 use super::now;
 use super::seal::Secret;
 use super::socket::Socket;
 use crate::core::Core;
 
-/// Of events: the listening socket's, and the one that wakes a thread that drives.
+/// Event ids: the listening socket's, and that of the alarm which wakes a driving thread.
 pub(super) const LISTENER: u64 = 0;
 pub(super) const ALARM: u64 = 1;
-/// Nothing has come for so many nanoseconds after a death: nothing will.
-const SETTLED: u64 = 150_000_000;
+/// Nanoseconds of silence after a peer's death until nothing more can come.
+const SETTLED_AFTER: u64 = 150_000_000;
 
-/// What the network thread is told.
+/// Work for the network thread.
 pub(super) enum Event {
-    /// A link is new, or is to be looked at.
-    Wanted(Arc<Link>),
-    /// A gateway of the own site is new, or has answered.
+    /// A link is new, or needs a check.
+    CheckLink(Arc<Link>),
+    /// A gateway of this site is new, or has answered.
     Gateway(Arc<SiteGateway>),
-    /// A connection that was made for a probe has been made.
-    Made(Arc<Connection>, Arc<Link>),
-    /// A connection has ended: with this error, or without.
-    Ended(Arc<Connection>, Who, Option<i32>),
+    /// A probe's connection is made.
+    ProbeConnected(Arc<Connection>, Arc<Link>),
+    /// A connection has ended, with this error or without one.
+    Ended(Arc<Connection>, Remote, Option<i32>),
 }
 
-/// Whom a connection leads to.
+/// The other end of a connection.
 #[derive(Clone)]
-pub(super) enum Who {
-    /// It was accepted, and nobody has shown the key yet.
+pub(super) enum Remote {
+    /// Accepted; it has not shown the key yet.
     Stranger,
-    /// We have made it. `probe`: nothing goes on it until it is made.
+    /// Made by this process. `probe`: nothing is sent until it is made.
     Dialed { link: Arc<Link>, probe: bool },
-    /// It was accepted.
+    /// Accepted.
     Peer(Arc<Link>),
-    /// It was accepted, and nothing more is said on it.
+    /// Accepted; nothing more is sent on it.
     Watcher,
-    /// A gateway of the own site, and through it to others; we have made it.
+    /// A gateway of this site, which leads to other peers; made by this process.
     Gateway(Arc<SiteGateway>),
 }
 
 pub(super) struct Reading {
-    pub who: Who,
-    /// The front of a frame that has not come whole.
+    pub remote: Remote,
+    /// The front of an incomplete frame.
     pub partial: Vec<u8>,
 }
 
-/// A connection, and what its reader knows.
+/// A connection, and its reader's state.
 type Open = (Arc<Connection>, Arc<Mutex<Reading>>);
 
-/// Whoever holds its lock receives.
+/// The thread that holds its lock receives.
 #[derive(Default)]
-pub(super) struct Role {
+pub(super) struct ReceiverRole {
     pub scratch: Vec<u8>,
     pub events: Vec<libc::epoll_event>,
 }
@@ -69,29 +69,30 @@ pub(super) struct Role {
 pub struct Exchange {
     pub core: Arc<Core>,
     pub(super) identity: Arc<Identity>,
-    pub(super) role: Mutex<Role>,
-    /// Tells of connections, the listening socket and `alarm`.
+    pub(super) role: Mutex<ReceiverRole>,
+    /// Reports events of connections, the listening socket and `alarm`.
     pub(super) epoll: OwnedFd,
     pub(super) listener: Socket,
     pub(super) admission: Mutex<Admission>,
-    /// The network thread had the role last, and sockets wake it. Becomes true with the role's lock
-    /// held only.
+    /// The network thread had the role last, and sockets wake it. Set to true only with the role's
+    /// lock held.
     pub(super) attending: AtomicBool,
-    /// Pokes a thread that drives.
+    /// Wakes a driving thread.
     pub(super) alarm: OwnedFd,
-    /// A thread that waits has the role, or had it until `driven_at` (see tending.rs).
+    /// A waiting thread has the role, or had it until `driven_at` (see network_thread.rs).
     pub(super) driving: AtomicBool,
     pub(super) driven_at: AtomicU64,
-    /// When something came.
-    pub(super) heard_at: AtomicU64,
-    /// Some peer does not know yet how far everything has come.
-    pub(super) owing: AtomicBool,
+    /// When something last came.
+    pub(super) received_at: AtomicU64,
+    /// Some peer has not been told yet what has arrived.
+    pub(super) acks_pending: AtomicBool,
     pub(super) closing: AtomicBool,
-    /// Nanoseconds after which a peer that cannot be reached is given up; `u64::MAX`: never.
+    /// Nanoseconds until an unreachable peer is given up; `u64::MAX`: never.
     pub(super) patience: u64,
-    pub(super) gates: Mutex<SiteGateways>,
-    pub(super) voice: Mutex<ControlVoice>,
-    /// Of long lines; from `SFM_TCP`, which only now no other thread may be changing.
+    pub(super) gateways: Mutex<SiteGateways>,
+    pub(super) codec: Mutex<ControlCodec>,
+    /// The congestion control of long connections, from `SFM_TCP`. Read here, since later another
+    /// thread may be changing the environment.
     pub(super) congestion: String,
     next: AtomicU64,
     links: Mutex<HashMap<u128, Arc<Link>>>,
@@ -99,7 +100,8 @@ pub struct Exchange {
     events: Mutex<Vec<Event>>,
 }
 
-/// What lets a connection of `sender`, which is no member, stay open at the member `receiver`.
+/// The frame that keeps a connection of `sender`, which is no member, open at the member
+/// `receiver`.
 pub fn knock(secret: &Secret, sender: u128, receiver: u128) -> Vec<u8> {
     let header = Header {
         length: 0,
@@ -116,7 +118,7 @@ pub fn knock(secret: &Secret, sender: u128, receiver: u128) -> Vec<u8> {
     secret.sealer(sender, receiver).seal(&header, &inner, 0, |_| {})
 }
 
-/// Of a mutex that a panic elsewhere does not make useless.
+/// Lock a mutex; its data is valid even if another thread has panicked.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -130,8 +132,8 @@ fn owned(fd: RawFd) -> std::io::Result<OwnedFd> {
 }
 
 impl Exchange {
-    /// `listener` is a listening socket, which does not block. `strangers`: how many may stand in
-    /// front of the admission.
+    /// `listener` is a non-blocking listening socket. `strangers`: the number of connections that
+    /// may exist without having shown the key.
     pub fn new(
         core: Arc<Core>,
         identity: Identity,
@@ -146,7 +148,7 @@ impl Exchange {
         let congestion = chosen.unwrap_or_else(|| "bbr".to_owned());
         // SAFETY: as above.
         let alarm = owned(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
-        let gateway_voice = voice(identity.uid, identity.site, gateway_key);
+        let codec = ControlCodec::new(gateway_key, identity.uid, identity.site);
         let exchange = Exchange {
             core,
             admission: Mutex::new(Admission::new(strangers, &identity.address)),
@@ -158,12 +160,12 @@ impl Exchange {
             alarm,
             driving: AtomicBool::new(false),
             driven_at: AtomicU64::new(0),
-            heard_at: AtomicU64::new(0),
-            owing: AtomicBool::new(false),
+            received_at: AtomicU64::new(0),
+            acks_pending: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             patience,
-            gates: Mutex::new(SiteGateways::new()),
-            voice: gateway_voice,
+            gateways: Mutex::new(SiteGateways::new()),
+            codec: Mutex::new(codec),
             congestion,
             next: AtomicU64::new(ALARM + 1),
             links: Mutex::default(),
@@ -188,12 +190,12 @@ impl Exchange {
     pub fn link(&self, uid: u128, site: u32, address: &str) -> Arc<Link> {
         let (link, new) = self.link_of(uid, site, address);
         if new {
-            self.tell(Event::Wanted(link.clone()));
+            self.post(Event::CheckLink(link.clone()));
         }
         link
     }
 
-    /// The same for who has connected; whether it is new.
+    /// The same for a peer that has connected; also whether the link is new.
     pub(super) fn link_of(&self, uid: u128, site: u32, address: &str) -> (Arc<Link>, bool) {
         let mut links = lock(&self.links);
         if let Some(link) = links.get(&uid) {
@@ -201,7 +203,7 @@ impl Exchange {
         }
         let link = Link::new(self.core.clone(), self.identity.clone(), uid, site, address);
         let link = Arc::new(link);
-        link.set_far(self.is_far(&link));
+        link.set_uses_gateways(self.uses_gateways(&link));
         links.insert(uid, link.clone());
         (link, true)
     }
@@ -215,22 +217,22 @@ impl Exchange {
         lock(&self.links).get(&uid).cloned()
     }
 
-    /// Whether all that a dead peer had sent has come in: its connections have ended, or nothing has
-    /// come for a while.
+    /// Whether everything that a dead peer had sent has come in: its connections have ended, or
+    /// nothing has come for a while.
     pub fn is_settled(&self, uid: u128) -> bool {
         let Some(link) = self.known(uid) else { return true };
-        let gone = link.lost().is_some() || !self.has_connection(uid);
-        gone || now().saturating_sub(link.heard()) > SETTLED
+        let ended = link.lost().is_some() || !self.has_connection(uid);
+        ended || now().saturating_sub(link.received_at()) > SETTLED_AFTER
     }
 
     fn has_connection(&self, uid: u128) -> bool {
-        self.all().iter().any(|(_, reading)| match &lock(reading).who {
-            Who::Stranger | Who::Watcher | Who::Gateway(_) => false,
-            Who::Dialed { link, .. } | Who::Peer(link) => link.uid == uid,
+        self.all().iter().any(|(_, reading)| match &lock(reading).remote {
+            Remote::Stranger | Remote::Watcher | Remote::Gateway(_) => false,
+            Remote::Dialed { link, .. } | Remote::Peer(link) => link.uid == uid,
         })
     }
 
-    pub(super) fn tell(&self, event: Event) {
+    pub(super) fn post(&self, event: Event) {
         lock(&self.events).push(event);
         self.core.poke();
     }
@@ -243,17 +245,17 @@ impl Exchange {
         !lock(&self.events).is_empty()
     }
 
-    /// Tell the user, on stderr. What others say of themselves must not steer a terminal.
-    pub(super) fn say(&self, text: &str) {
+    /// Warn the user on stderr. Text from other processes must not control a terminal.
+    pub(super) fn warn(&self, text: &str) {
         let clean = |one: char| match one {
             one if one.is_control() => one.escape_default().to_string(),
             one => one.to_string(),
         };
         let text: String = text.chars().map(clean).collect();
-        let _ = writeln!(std::io::stderr(), "sfm: {text}"); // it may be closed
+        let _ = writeln!(std::io::stderr(), "sfm: {text}"); // stderr may be closed
     }
 
-    /// Tell those whose messages were received how much.
+    /// Report to senders how much of theirs was received.
     pub(super) fn credit(&self) {
         for (uid, account, total) in self.core.acks() {
             if let Some(link) = self.known(uid) {
@@ -264,44 +266,45 @@ impl Exchange {
 
     // ---- connections ----
 
-    pub(super) fn connection(&self, socket: Socket, who: Who) -> Arc<Connection> {
+    pub(super) fn add_connection(&self, socket: Socket, remote: Remote) -> Arc<Connection> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let waits = matches!(who, Who::Dialed { probe: true, .. });
-        let shared = matches!(who, Who::Gateway(_));
-        let reading = Arc::new(Mutex::new(Reading { who, partial: Vec::new() }));
+        let waits = matches!(remote, Remote::Dialed { probe: true, .. });
+        let shared = matches!(remote, Remote::Gateway(_));
+        let reading = Arc::new(Mutex::new(Reading { remote, partial: Vec::new() }));
         let mut connections = lock(&self.connections);
-        // Under the lock: its events come only when it can be found.
+        // Under the lock: events must not come before the connection can be found.
         let connection =
             Arc::new(Connection::new(id, socket, self.epoll.as_raw_fd(), waits, shared));
         connections.insert(id, (connection.clone(), reading));
         connection
     }
 
-    /// A living connection on which this peer has shown itself.
-    pub(super) fn other_way(&self, to: &Arc<Link>) -> Option<Arc<Connection>> {
+    /// A live connection that this peer has made and confirmed.
+    pub(super) fn other_connection(&self, to: &Arc<Link>) -> Option<Arc<Connection>> {
         let found = self.all().into_iter().find(|(connection, reading)| {
-            let who = &lock(reading).who;
-            let leads = matches!(who, Who::Peer(link) if Arc::ptr_eq(link, to));
+            let remote = &lock(reading).remote;
+            let leads = matches!(remote, Remote::Peer(link) if Arc::ptr_eq(link, to));
             leads && !connection.has_ended() && connection.confirmed.load(Ordering::Relaxed)
         });
         found.map(|(connection, _)| connection)
     }
 
-    /// All connections. (Who reads one may need the lock: it is not held with theirs.)
+    /// All connections. The reader of one may need this lock, so it is released before a reading is
+    /// locked.
     fn all(&self) -> Vec<Open> {
         lock(&self.connections).values().cloned().collect()
     }
 
-    /// All connections, and whom each leads to.
-    pub(super) fn each(&self) -> impl Iterator<Item = (Arc<Connection>, Who)> {
-        let told = |(connection, reading): Open| {
-            let who = lock(&reading).who.clone();
-            (connection, who)
+    /// All connections and their other ends.
+    pub(super) fn each(&self) -> impl Iterator<Item = (Arc<Connection>, Remote)> {
+        let with_remote = |(connection, reading): Open| {
+            let remote = lock(&reading).remote.clone();
+            (connection, remote)
         };
-        self.all().into_iter().map(told)
+        self.all().into_iter().map(with_remote)
     }
 
-    /// Use a connection no more; whether this is news.
+    /// End a connection; returns whether it was still in use.
     pub(super) fn end(&self, connection: &Connection) -> bool {
         connection.end();
         lock(&self.admission).forget(connection.id);

@@ -1,4 +1,4 @@
-//! What goes between machines: frames, each a clear header and a sealed text.
+//! The wire format between machines: frames, each a clear header and a sealed text.
 //!
 //! ```text
 //! header (64 bytes, clear)    length u32 · magic u8 · hops u8 · class u8 · zero u8 · ahead u32 ·
@@ -8,55 +8,55 @@
 //! tag (16 bytes)
 //! ```
 //!
-//! All numbers are little-endian. The header says where a frame goes and how large it is: what a
-//! gateway has to know. What it is, which one of its pair, and what it says is sealed by its sender
-//! for its receiver (seal.rs); the header, but for `hops`, is authenticated with it.
+//! All numbers are little-endian. The header gives a frame's destination and size, which gateways
+//! need. Its sender seals the kind, the number and the content for the receiver (seal.rs), and
+//! authenticates the header with them, except `hops`.
 
 pub const HEADER: usize = 64;
 pub const TAG: usize = 16;
-/// In front of the body, in the sealed text.
+/// Bytes before the body, in the sealed text.
 pub const INNER: usize = 24;
-/// Bytes of a body at most. A frame is what a gateway schedules: a small message waits for one
-/// frame of a large one, 5 ms at 100 Mbit/s. And memory of less than 128 kB is malloc's to keep.
+/// Largest body, in bytes. Gateways schedule frames: a small message waits for one frame of a large
+/// one, 5 ms at 100 Mbit/s. Also, malloc keeps blocks of less than 128 kB for reuse.
 pub const LARGEST: usize = 60 << 10;
-/// Bytes of a whole frame at most.
+/// Largest frame, in bytes.
 pub const FRAME: usize = HEADER + INNER + LARGEST + TAG;
-/// How many gateways a frame may pass.
+/// Gateways that a frame may pass.
 pub const HOPS: u8 = 8;
 
 const MAGIC: u8 = b'S';
 
-/// What gateways schedule by.
+/// The scheduling class of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Class {
     /// Small, and others wait for it.
     Control = 0,
     Message = 1,
-    /// A part of a message that takes several frames.
+    /// A fragment of a message that takes several frames.
     Bulk = 2,
-    /// What may pass others of its flow, see `Kind::may_pass`.
+    /// May pass other frames of its flow, see `Kind::may_pass`.
     Status = 3,
-    /// A `Hello` after a loss. The messages of its flow that are on their way are of no use: they are
-    /// too late, or come again after it.
+    /// A `Hello` after a loss. Messages of its flow that are under way are useless: they come too
+    /// late, or again after it.
     Resume = 4,
 }
 
 impl Class {
-    /// Whether it is a message, or a part of one.
+    /// Whether it is a message or a fragment of one.
     pub fn is_message(self) -> bool {
         matches!(self, Class::Message | Class::Bulk)
     }
 }
 
-/// Where a frame goes.
+/// The clear part of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Bytes of the sealed text and its tag.
     pub length: u32,
     pub hops: u8,
     pub class: Class,
-    /// Bytes of this message that follow in later frames; as many as fit.
+    /// Bytes of this message that follow in later frames; at most `u32::MAX`.
     pub ahead: u32,
     pub from_site: u32,
     pub to_site: u32,
@@ -79,7 +79,7 @@ impl Header {
         to[56..64].copy_from_slice(&self.counter.to_le_bytes());
     }
 
-    /// The header at the front of `bytes`; None if it is none, or its text cannot be one.
+    /// The header at the front of `bytes`; None if it is invalid.
     pub fn read(bytes: &[u8]) -> Option<Header> {
         let bytes = bytes.get(..HEADER)?;
         let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4"));
@@ -107,53 +107,54 @@ impl Header {
         })
     }
 
-    /// Bytes of the whole frame.
+    /// Bytes of the frame.
     pub fn frame(&self) -> usize {
         HEADER + self.length as usize
     }
 }
 
-/// What a frame is. The numbers are the wire format.
+/// The kind of a frame. The numbers are the wire format.
 ///
-/// `Data`, `First`, `Part` and `Abort` are numbered together, from 1, for each pair of processes and
-/// direction. Their sender keeps them until they have arrived, and sends them again where a way broke:
-/// they come in order, and once.
+/// `Data`, `First`, `Fragment` and `Abort` are numbered together, from 1, for each pair of
+/// processes and direction. Their sender keeps them until they have arrived, and sends them again
+/// if a connection broke, so they come once and in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
     /// Body: a packet. Flag: acknowledge as soon as it is received.
     Data = b'D',
-    /// Body: length of a large packet (u64), and its first part.
+    /// Body: length of a large packet (u64), and its first bytes.
     First = b'F',
-    /// Body: the next part. Flag, of the last one: as above.
-    Part = b'P',
+    /// Body: the next bytes. Flag, on the last fragment: as for `Data`.
+    Fragment = b'P',
     /// The packet that has begun will not be completed.
     Abort = b'X',
-    /// First on every connection, and where a way may have lost something: then it asks how far
-    /// everything has come. Number: of the sender's questions; 0: it asks nothing. Body: its address.
-    /// Of and to gateways: see gateway/mod.rs.
+    /// First on every connection, and sent when a connection may have lost something: then it asks
+    /// what has arrived. Number: counts the sender's questions; 0: no question. Body: its address.
+    /// For gateways: see control.rs.
     Hello = b'H',
     /// The answer to `Hello`, with its number.
     Welcome = b'W',
-    /// Says how far the numbered ones have come (`arrived`, as every frame does). Flag: something is
-    /// missing. Number: of the last question that has come.
+    /// Acknowledges numbered frames (`arrived`, as every frame does). Flag: something is missing.
+    /// Number: of the last question that has come.
     Arrived = b'R',
     /// Number: what was received since the beginning, in the units of `SendCredit`. Flag: on the
     /// library's account.
     Credit = b'A',
-    /// The sender waits for room: credit what is received next, or already was.
+    /// The sender waits for credit: credit what is received next, or already was.
     Ask = b'Q',
-    /// There is no memory for the packet whose first part has this number.
+    /// There is no memory for the packet whose `First` has this number.
     Refused = b'N',
     /// The sender leaves: nothing follows.
     Bye = b'B',
-    /// What came made no sense: nothing more of this process is accepted. Body: why.
+    /// The receiver could not understand a frame and accepts nothing more from this process. Body:
+    /// why.
     Broken = b'L',
-    /// First on a connection of somebody who only wants to see that this process lives.
+    /// First on a connection that only watches whether this process lives.
     Knock = b'K',
-    /// Keeps a long line from forgetting how much it carries.
+    /// Keeps a long connection's congestion window open.
     Beat = b'.',
-    /// From a gateway. Body: uid of a receiver (u128) and why what was sent to it was dropped.
+    /// From a gateway. Body: the uid of a receiver (u128) and why frames to it were dropped.
     Dropped = b'Z',
 }
 
@@ -161,24 +162,20 @@ impl Kind {
     fn from_u8(byte: u8) -> Option<Kind> {
         use Kind::*;
         [
-            Data, First, Part, Abort, Hello, Welcome, Arrived, Credit, Ask, Refused, Bye, Broken,
-            Knock, Beat, Dropped,
+            Data, First, Fragment, Abort, Hello, Welcome, Arrived, Credit, Ask, Refused, Bye,
+            Broken, Knock, Beat, Dropped,
         ]
         .into_iter()
         .find(|&kind| kind as u8 == byte)
     }
 
-    pub fn is_numbered(self) -> bool {
-        matches!(self, Kind::Data | Kind::First | Kind::Part | Kind::Abort)
-    }
-
-    /// Whether it may pass what its sender has sent before: it says how things stand, and what is said
-    /// later says no less. Who waits for it is not to wait for large messages, to whomever they go.
+    /// Whether it may pass earlier frames of its sender: it reports a state, and later reports say
+    /// no less. A peer that waits for it does not wait for large messages to other receivers.
     pub fn may_pass(self) -> bool {
         matches!(self, Kind::Welcome | Kind::Arrived | Kind::Credit | Kind::Ask | Kind::Beat)
     }
 
-    /// Of what is not numbered, with this `number`.
+    /// The class of an unnumbered frame with this `number`.
     pub fn class(self, number: u64) -> Class {
         match self {
             Kind::Hello if number > 0 => Class::Resume,
@@ -188,7 +185,7 @@ impl Kind {
     }
 }
 
-/// What stands in front of a body.
+/// The part of the sealed text before the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inner {
     pub kind: Kind,
@@ -205,7 +202,7 @@ impl Inner {
         to[16..24].copy_from_slice(&self.arrived.to_le_bytes());
     }
 
-    /// The front of an opened text; None if it is none.
+    /// The front of an opened text; None if it is invalid.
     pub fn read(text: &[u8]) -> Option<Inner> {
         let front = text.get(..INNER)?;
         Some(Inner {
@@ -217,7 +214,7 @@ impl Inner {
     }
 }
 
-/// A site's number, from its name (FNV-1a): no registry is needed to agree on it.
+/// A site's number, computed from its name (FNV-1a): processes agree on it without a registry.
 pub fn site_number(name: &str) -> u32 {
     name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
@@ -249,7 +246,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_no_header_is_refused() {
+    fn invalid_headers_are_refused() {
         let mut good = [0; HEADER];
         header().write(&mut good);
         for (at, byte) in [(3, 1), (4, 0), (6, 5), (7, 1), (20, 1)] {

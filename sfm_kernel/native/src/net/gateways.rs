@@ -1,23 +1,25 @@
-//! The ways through gateways: a process's connections to those of its own site.
+//! A process's connections to the gateways of its site.
 //!
-//! What goes to another site that has a gateway goes through one of the own site's; where there are
-//! several, a hash of the pair says through which. They are connected as soon as they are known, and
-//! stay so: what is said first to somebody far away needs no handshake. A gateway that dies, or does
-//! not answer while something is under way through it, is replaced by another one, or by a direct
-//! connection; what was lost with it is sent again.
+//! A message to another site that has a gateway goes through a gateway of this site; if there are
+//! several, a hash of the pair chooses one. The process connects to them as soon as it knows them,
+//! so a first message to a far peer needs no handshake. If a gateway dies, or does not answer while
+//! something is under way through it, another gateway or a direct connection replaces it, and what
+//! it lost is sent again.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::connection::Connection;
-use super::control::{dropped_of, ControlVoice, Reason, Role};
-use super::exchange::{lock, Event, Exchange, Who};
+use super::control::{parse_dropped, Reason, Role};
+use super::exchange::{lock, Event, Exchange, Remote};
 use super::frame::{Header, Inner, Kind};
 use super::link::Link;
+use super::monitor::{CHECK_EVERY, IDLE_CHECK_EVERY, SECOND};
 use super::now;
 
-/// Bytes that wait in the kernel for a gateway that does not read: what waits here something can pass.
-const UNSENT: i32 = 128 << 10;
+/// Unsent bytes in the kernel for a gateway that does not read; status frames can pass only what
+/// waits in this process.
+const MAX_UNSENT: i32 = 128 << 10;
 
 /// A gateway, as the directory lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,138 +29,188 @@ pub struct Listed {
     pub address: String,
 }
 
-/// A gateway of the own site.
+/// A gateway of this process's site.
 pub struct SiteGateway {
     pub listed: Listed,
-    /// The connection, once it has answered.
-    way: Mutex<Option<Arc<Connection>>>,
-    /// When it was asked, for the first time since it has answered, whether it is there; 0: it has
-    /// answered.
+    /// Set when the gateway has answered.
+    connection: Mutex<Option<Arc<Connection>>>,
+    /// When this process first asked, since the last answer, whether the gateway is there; 0: it
+    /// has answered.
     pub(super) asked: AtomicU64,
-    /// Why it wants nothing of us.
+    /// The gateway has refused this process.
     pub(super) refused: AtomicBool,
 }
 
 impl SiteGateway {
-    pub(super) fn way(&self) -> Option<Arc<Connection>> {
-        lock(&self.way).clone().filter(|way| !way.has_ended())
+    pub(super) fn connection(&self) -> Option<Arc<Connection>> {
+        lock(&self.connection).clone().filter(|connection| !connection.has_ended())
     }
 
-    pub(super) fn lose_way(&self, id: u64) {
-        lock(&self.way).take_if(|way| way.id == id);
+    pub(super) fn drop_connection(&self, id: u64) {
+        lock(&self.connection).take_if(|connection| connection.id == id);
     }
 }
 
-/// What an endpoint knows of gateways.
+/// The state of one gateway of this site.
+pub(super) struct GatewayMonitor {
+    pub gateway: Arc<SiteGateway>,
+    pub attempt: Option<(Arc<Connection>, u64)>,
+    pub next: u64,
+}
+
+impl GatewayMonitor {
+    pub fn new(gateway: &Arc<SiteGateway>) -> GatewayMonitor {
+        GatewayMonitor { gateway: gateway.clone(), attempt: None, next: 0 }
+    }
+
+    pub fn dial(&mut self, exchange: &Exchange) {
+        self.next = now() + SECOND;
+        if let Ok(connection) = exchange.dial_gateway(&self.gateway) {
+            self.attempt = Some((connection, now()));
+        }
+    }
+
+    /// Check the gateway; returns nanoseconds until the next check.
+    pub fn check(&mut self, exchange: &Exchange) -> u64 {
+        let asked = self.gateway.asked.load(Ordering::Relaxed);
+        let late = asked != 0 && now() - asked > SECOND;
+        match (self.gateway.connection(), &self.attempt) {
+            // It is connected and does not answer: what goes there is lost.
+            (Some(connection), _) if late => {
+                connection.socket.break_off();
+                CHECK_EVERY
+            }
+            (Some(_), _) if asked != 0 => CHECK_EVERY,
+            (Some(_), _) => IDLE_CHECK_EVERY,
+            (None, Some((attempt, begun))) if now() - begun > SECOND => {
+                exchange.end(attempt);
+                self.attempt = None;
+                self.dial(exchange);
+                CHECK_EVERY
+            }
+            (None, None) if now() >= self.next && !self.gateway.refused.load(Ordering::Relaxed) => {
+                self.dial(exchange);
+                CHECK_EVERY
+            }
+            _ => CHECK_EVERY,
+        }
+    }
+}
+
+/// The gateways that an endpoint knows.
 pub(super) struct SiteGateways {
-    own: Vec<Arc<SiteGateway>>,
-    /// Of all gateways, the uid and the site.
+    of_site: Vec<Arc<SiteGateway>>,
+    /// Uid and site of every gateway.
     all: Vec<(u128, u32)>,
 }
 
 impl SiteGateways {
     pub fn new() -> SiteGateways {
-        SiteGateways { own: Vec::new(), all: Vec::new() }
+        SiteGateways { of_site: Vec::new(), all: Vec::new() }
     }
 }
 
 impl Exchange {
-    /// These are the world's gateways now.
+    /// Replace the list of the world's gateways.
     pub fn set_gateways(&self, listed: &[Listed]) {
-        let mut gates = lock(&self.gates);
-        gates.all = listed.iter().map(|one| (one.uid, one.site)).collect();
-        let before = std::mem::take(&mut gates.own);
+        let mut gateways = lock(&self.gateways);
+        gateways.all = listed.iter().map(|one| (one.uid, one.site)).collect();
+        let before = std::mem::take(&mut gateways.of_site);
         for one in listed.iter().filter(|one| one.site == self.identity.site) {
-            let known = before.iter().find(|gate| gate.listed == *one).cloned();
-            gates.own.push(known.unwrap_or_else(|| {
-                let gate = Arc::new(SiteGateway {
+            let known = before.iter().find(|gateway| gateway.listed == *one).cloned();
+            gateways.of_site.push(known.unwrap_or_else(|| {
+                let gateway = Arc::new(SiteGateway {
                     listed: one.clone(),
-                    way: Mutex::default(),
+                    connection: Mutex::default(),
                     asked: AtomicU64::new(0),
                     refused: AtomicBool::new(false),
                 });
-                self.tell(Event::Gateway(gate.clone()));
-                gate
+                self.post(Event::Gateway(gateway.clone()));
+                gateway
             }));
         }
-        for gone in before.iter().filter(|gate| !gates.own.iter().any(|one| Arc::ptr_eq(one, gate)))
+        for removed in before
+            .iter()
+            .filter(|gateway| !gateways.of_site.iter().any(|one| Arc::ptr_eq(one, gateway)))
         {
-            if let Some(way) = gone.way() {
-                way.socket.break_off(); // told as any end
+            if let Some(connection) = removed.connection() {
+                connection.socket.break_off(); // reported like any other end
             }
         }
-        drop(gates);
+        drop(gateways);
         for link in self.links() {
-            self.tell(Event::Wanted(link));
+            self.post(Event::CheckLink(link));
         }
     }
 
-    pub(super) fn own_gates(&self) -> Vec<Arc<SiteGateway>> {
-        lock(&self.gates).own.clone()
+    pub(super) fn site_gateways(&self) -> Vec<Arc<SiteGateway>> {
+        lock(&self.gateways).of_site.clone()
     }
 
-    pub(super) fn is_listed(&self, gate: &Arc<SiteGateway>) -> bool {
-        lock(&self.gates).own.iter().any(|one| Arc::ptr_eq(one, gate))
+    pub(super) fn is_listed(&self, gateway: &Arc<SiteGateway>) -> bool {
+        lock(&self.gateways).of_site.iter().any(|one| Arc::ptr_eq(one, gateway))
     }
 
-    /// Whether what is sent to a peer is to go through gateways, as far as is known.
-    pub(super) fn is_far(&self, link: &Link) -> bool {
-        let gates = lock(&self.gates);
+    /// Whether messages to a peer go through gateways, as far as is known.
+    pub(super) fn uses_gateways(&self, link: &Link) -> bool {
+        let gateways = lock(&self.gateways);
         link.site != self.identity.site
-            && !gates.own.is_empty()
-            && gates.all.iter().any(|(_, site)| *site == link.site)
+            && !gateways.of_site.is_empty()
+            && gateways.all.iter().any(|(_, site)| *site == link.site)
     }
 
-    /// The connection to the gateway through which a peer is reached; None if there is none just now.
+    /// The connection to the gateway for a peer; None if no gateway is up.
     pub(super) fn gateway_to(&self, link: &Link) -> Option<Arc<Connection>> {
-        if !self.is_far(link) {
+        if !self.uses_gateways(link) {
             return None;
         }
         let mut open: Vec<_> = self
-            .own_gates()
+            .site_gateways()
             .into_iter()
-            .filter_map(|one| Some((one.listed.uid, one.way()?)))
+            .filter_map(|one| Some((one.listed.uid, one.connection()?)))
             .collect();
         open.sort_by_key(|(uid, _)| *uid);
         let nth = (self.identity.uid ^ link.uid) % open.len().max(1) as u128;
-        open.into_iter().nth(nth as usize).map(|(_, way)| way)
+        open.into_iter().nth(nth as usize).map(|(_, connection)| connection)
     }
 
     /// Ask a gateway whether it is there.
-    pub(super) fn ask_gateway(&self, gate: &SiteGateway, on: &Connection) {
+    pub(super) fn ask_gateway(&self, gateway: &SiteGateway, on: &Connection) {
         let at = now();
-        let _ = gate.asked.compare_exchange(0, at, Ordering::Relaxed, Ordering::Relaxed);
-        let said = lock(&self.voice).hello(Role::Process, gate.listed.uid, gate.listed.site, at);
-        on.put_ahead(Arc::new(said.bytes));
+        let _ = gateway.asked.compare_exchange(0, at, Ordering::Relaxed, Ordering::Relaxed);
+        let frame =
+            lock(&self.codec).hello(Role::Process, gateway.listed.uid, gateway.listed.site, at);
+        on.put_ahead(Arc::new(frame.bytes));
     }
 
-    /// A frame has come from a gateway: of the gateway's own, or of somebody far away.
+    /// Act on a frame that came through a gateway: the gateway's, or a far peer's.
     pub(super) fn through_gateway(
         &self,
         connection: &Arc<Connection>,
-        gate: &Arc<SiteGateway>,
+        gateway: &Arc<SiteGateway>,
         header: &Header,
         frame: &mut [u8],
     ) -> Option<()> {
         if connection.confirmed.load(Ordering::Relaxed) {
-            // It is there, though what we ask may wait behind what we send.
-            gate.asked.store(0, Ordering::Relaxed);
+            // The gateway is there, though the question may wait behind messages.
+            gateway.asked.store(0, Ordering::Relaxed);
         }
-        // Of what was dropped also gateways of other sites tell.
-        if lock(&self.gates).all.iter().any(|(uid, _)| *uid == header.sender) {
-            let opened = lock(&self.voice).open(header, frame).map(|(inner, body)| {
-                self.gateway_says(connection, gate, header.sender, &inner, body);
+        // Gateways of other sites also report drops.
+        if lock(&self.gateways).all.iter().any(|(uid, _)| *uid == header.sender) {
+            let opened = lock(&self.codec).open(header, frame).map(|(inner, body)| {
+                self.receive_from_gateway(connection, gateway, header.sender, &inner, body);
             });
             return opened;
         }
         if header.receiver != self.identity.uid {
-            return Some(()); // it was for somebody who had our place, or the gateway errs
+            return Some(()); // it was for an earlier process at this address, or the gateway errs
         }
         if let Some(link) = self.known(header.sender) {
-            // What cannot be opened is not its: whoever has the gateway's key can forge nothing.
+            // A frame that cannot be opened is not the peer's: the gateway key is not enough to
+            // forge one.
             if let Some((inner, body)) = link.opener.open(header, frame) {
-                if inner.kind == Kind::Hello && link.way().is_none() {
-                    link.take_way(connection.clone(), false);
+                if inner.kind == Kind::Hello && link.connection().is_none() {
+                    link.use_connection(connection.clone(), false);
                 }
                 self.arrived(connection, &link, &inner, body);
             }
@@ -169,70 +221,69 @@ impl Exchange {
         let Ok(address) = std::str::from_utf8(body) else { return Some(()) };
         if inner.kind == Kind::Hello {
             let (link, _) = self.link_of(header.sender, header.from_site, address);
-            link.met.fetch_max(header.counter, Ordering::SeqCst);
-            link.take_way(connection.clone(), false);
+            link.last_hello.fetch_max(header.counter, Ordering::SeqCst);
+            link.use_connection(connection.clone(), false);
             self.arrived(connection, &link, &inner, b"");
-            self.tell(Event::Wanted(link));
+            self.post(Event::CheckLink(link));
         }
         Some(())
     }
 
-    fn gateway_says(
+    fn receive_from_gateway(
         &self,
         connection: &Arc<Connection>,
-        gate: &Arc<SiteGateway>,
+        gateway: &Arc<SiteGateway>,
         sender: u128,
         inner: &Inner,
         body: &[u8],
     ) {
         match inner.kind {
-            Kind::Welcome if sender == gate.listed.uid => {
-                gate.asked.store(0, Ordering::Relaxed);
+            Kind::Welcome if sender == gateway.listed.uid => {
+                gateway.asked.store(0, Ordering::Relaxed);
                 connection.confirmed.store(true, Ordering::Relaxed);
-                let before = lock(&gate.way).replace(connection.clone());
+                let before = lock(&gateway.connection).replace(connection.clone());
                 if before.is_none_or(|before| before.id != connection.id) {
-                    self.tell(Event::Gateway(gate.clone()));
+                    self.post(Event::Gateway(gateway.clone()));
                 }
             }
-            Kind::Broken if sender == gate.listed.uid => {
-                gate.refused.store(true, Ordering::Relaxed);
+            Kind::Broken if sender == gateway.listed.uid => {
+                gateway.refused.store(true, Ordering::Relaxed);
                 let why = String::from_utf8_lossy(body);
-                self.say(&format!("the gateway at {} refuses: {why}", gate.listed.address));
+                self.warn(&format!("the gateway at {} refuses: {why}", gateway.listed.address));
             }
             Kind::Dropped => {
-                let Some((pair, reason)) = dropped_of(inner, body) else { return };
+                let Some((pair, reason)) = parse_dropped(inner, body) else { return };
                 let Some(link) = self.known(pair.receiver) else { return };
                 match reason {
-                    Reason::PathBroke => link.may_have_lost(),
+                    Reason::PathBroke => link.check_losses(),
                     _ => link.dropped(reason),
                 }
-                self.tell(Event::Wanted(link));
+                self.post(Event::CheckLink(link));
             }
             _ => {}
         }
     }
 
     /// Begin a connection to a gateway.
-    pub(super) fn dial_gateway(&self, gate: &Arc<SiteGateway>) -> std::io::Result<Arc<Connection>> {
-        let socket = super::socket::Socket::connect(&gate.listed.address)?;
-        socket.limit_unsent(UNSENT);
-        let connection = self.connection(socket, Who::Gateway(gate.clone()));
-        self.ask_gateway(gate, &connection);
+    pub(super) fn dial_gateway(
+        &self,
+        gateway: &Arc<SiteGateway>,
+    ) -> std::io::Result<Arc<Connection>> {
+        let socket = super::socket::Socket::connect(&gateway.listed.address)?;
+        socket.limit_unsent(MAX_UNSENT);
+        let connection = self.add_connection(socket, Remote::Gateway(gateway.clone()));
+        self.ask_gateway(gateway, &connection);
         Ok(connection)
     }
 
-    /// Say to the gateways that we leave.
+    /// Send `Bye` to the gateways.
     pub(super) fn leave_gateways(&self) {
-        for gate in self.own_gates() {
-            if let Some(way) = gate.way() {
-                let (uid, site) = (gate.listed.uid, gate.listed.site);
-                let said = lock(&self.voice).say(Kind::Bye, uid, site, 0, b"");
-                way.put(Arc::new(said.bytes));
+        for gateway in self.site_gateways() {
+            if let Some(connection) = gateway.connection() {
+                let (uid, site) = (gateway.listed.uid, gateway.listed.site);
+                let frame = lock(&self.codec).seal(Kind::Bye, uid, site, 0, b"");
+                connection.put(Arc::new(frame.bytes));
             }
         }
     }
-}
-
-pub(super) fn voice(own_uid: u128, own_site: u32, gateway_key: &[u8]) -> Mutex<ControlVoice> {
-    Mutex::new(ControlVoice::new(gateway_key, own_uid, own_site))
 }

@@ -1,11 +1,11 @@
-//! The conversation with one incarnation of a peer: all that is sent arrives in order, and once,
-//! whatever happens to connections.
+//! A link delivers everything to one incarnation of a peer, once and in order, whatever happens to
+//! its connections.
 //!
-//! Numbered frames are kept, sealed, until the peer says that they have arrived, which every frame of
-//! its does. A *way* to the peer is a connection, which may break, or lose something at a gateway. Then
-//! `Hello` asks how far everything has come; what is under way is given up, and all that has not arrived
-//! is sent again after `Welcome`, in order. On a pair's first connection there is nothing to ask, and
-//! messages follow `Hello` at once.
+//! The sender keeps numbered frames, sealed, until the peer acknowledges them, which every frame of
+//! the peer does. A connection may break, or lose something at a gateway. Then `Hello` asks what
+//! has arrived, the frames under way are given up, and after `Welcome` the missing ones are sent
+//! again in order. On a pair's first connection there is nothing to ask, and messages follow
+//! `Hello` at once.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, AtomicUsize, Ordering};
@@ -22,12 +22,12 @@ use crate::core::Core;
 use crate::reentry::Holder;
 use crate::send_credit::SendCredit;
 
-/// After so many bytes the sender is told how far they have come, though nothing else goes there.
-const SAY_EVERY: usize = 128 << 10;
-/// What has been heard through a gateway says for so many nanoseconds that the peer is there.
-const FRESH: u64 = 1_000_000_000;
+/// Bytes after which the receiver acknowledges, even if it has nothing else to send.
+const ACK_EVERY: usize = 128 << 10;
+/// Nanoseconds for which a frame through a gateway proves that the peer is there.
+const RECENTLY: u64 = 1_000_000_000;
 
-/// What an endpoint says of itself.
+/// An endpoint's description of itself.
 pub struct Identity {
     pub uid: u128,
     pub site: u32,
@@ -43,26 +43,27 @@ pub struct Link {
     pub credit: Arc<SendCredit>,
     pub opener: Opener,
     /// Counter of the latest `Hello` with which the peer has begun a connection.
-    pub met: AtomicU64,
-    far: AtomicBool,
+    pub last_hello: AtomicU64,
+    uses_gateways: AtomicBool,
     /// A `Reason`; 0: none.
     dropped: AtomicU8,
     pub(super) identity: Arc<Identity>,
     lost: OnceLock<String>,
-    /// The directory says that the peer is gone. What it sent before may be under way.
-    pub gone: AtomicBool,
-    /// Since when the peer does not answer, in nanoseconds; 0 while it does.
+    /// The directory says that the peer is dead. What it sent before may be under way.
+    pub departed: AtomicBool,
+    /// Since when the peer has not answered, in nanoseconds; 0 while it answers.
     silent_since: AtomicU64,
-    /// When something came from it.
-    heard: AtomicU64,
-    /// Number of the last frame that has come with all before it, and bytes of which it was not told.
+    /// When something last came from the peer.
+    received_at: AtomicU64,
+    /// Number of the last frame that has come with all before it, and bytes that have come since
+    /// the last acknowledgement.
     pub(super) arrived: AtomicU64,
-    pub(super) untold: AtomicUsize,
-    /// Number of the first part of the packet that the peer has no memory for.
+    pub(super) unreported: AtomicUsize,
+    /// Number of the first frame of the packet that the peer has no memory for.
     pub(super) refused: AtomicU64,
-    /// Held while a packet of several parts goes out.
+    /// Held while a packet is sent in fragments.
     pub(super) turn: Mutex<()>,
-    /// Who has `turn`.
+    /// The thread that has `turn`.
     pub holder: Holder,
     reassembly: Mutex<Reassembly>,
     pub(super) inbound: OnceLock<u32>,
@@ -72,33 +73,33 @@ pub struct Link {
 pub(super) struct Outgoing {
     pub sealer: Sealer,
     pub number: u64,
-    /// What was sent and is not known to have arrived, by number.
-    pub kept: VecDeque<Kept>,
+    /// Frames that may not have arrived, by number.
+    pub unacked: VecDeque<Unacked>,
     pub under_way: usize,
     pub window: Window,
-    pub way: Option<Arc<Connection>>,
+    pub connection: Option<Arc<Connection>>,
     /// Something was sent on some connection: the next one begins with a question.
     pub begun: bool,
-    /// What is kept waits for `Welcome`.
+    /// The unacknowledged frames wait for `Welcome`.
     pub held: bool,
-    /// How often it was asked how far everything has come, and how many of those questions are
-    /// settled: an answer to one of the others will do.
+    /// The number of questions what has arrived, and how many of them are settled: an answer to a
+    /// later one is enough.
     pub questions: u64,
     pub answered: u64,
-    /// When something was known to have arrived, or nothing was under way.
+    /// When something was last known to have arrived, or nothing was under way.
     pub progress: u64,
-    /// Number of the first part of the packet that goes out in parts.
+    /// Number of the first frame of the packet that is being sent in fragments.
     pub first: u64,
     pub closed: bool,
 }
 
-pub(super) struct Kept {
+pub(super) struct Unacked {
     pub number: u64,
     pub frame: Arc<Vec<u8>>,
     pub at: u64,
-    /// Bytes that had arrived by then.
+    /// Bytes that had arrived when it was sent.
     pub delivered: u64,
-    /// Nothing else was under way then.
+    /// Nothing else was under way when it was sent.
     pub alone: bool,
 }
 
@@ -114,10 +115,10 @@ impl Link {
         let out = Outgoing {
             sealer,
             number: 0,
-            kept: VecDeque::new(),
+            unacked: VecDeque::new(),
             under_way: 0,
             window: Window::default(),
-            way: None,
+            connection: None,
             begun: false,
             held: false,
             questions: 0,
@@ -132,16 +133,16 @@ impl Link {
             address: address.to_owned(),
             credit: Arc::new(SendCredit::new(core, uid)),
             opener: identity.secret.opener(uid, identity.uid),
-            met: AtomicU64::new(0),
-            far: AtomicBool::new(false),
+            last_hello: AtomicU64::new(0),
+            uses_gateways: AtomicBool::new(false),
             dropped: AtomicU8::new(0),
             identity,
             lost: OnceLock::new(),
-            gone: AtomicBool::new(false),
+            departed: AtomicBool::new(false),
             silent_since: AtomicU64::new(0),
-            heard: AtomicU64::new(0),
+            received_at: AtomicU64::new(0),
             arrived: AtomicU64::new(0),
-            untold: AtomicUsize::new(0),
+            unreported: AtomicUsize::new(0),
             refused: AtomicU64::new(0),
             turn: Mutex::new(()),
             holder: Holder::default(),
@@ -163,9 +164,12 @@ impl Link {
         self.credit.core()
     }
 
-    /// How messages travel on it, as users know it.
+    /// The path of its messages, for users: "gateway" or "tcp".
     pub fn kind(&self) -> &'static str {
-        let shared = self.way().map_or_else(|| self.far.load(Ordering::Relaxed), |way| way.shared);
+        let shared = self.connection().map_or_else(
+            || self.uses_gateways.load(Ordering::Relaxed),
+            |connection| connection.shared,
+        );
         if shared {
             "gateway"
         } else {
@@ -173,44 +177,40 @@ impl Link {
         }
     }
 
-    /// Whether messages are to go through gateways.
-    pub fn set_far(&self, far: bool) {
-        self.far.store(far, Ordering::Relaxed);
+    /// Whether messages go through gateways.
+    pub fn set_uses_gateways(&self, uses_gateways: bool) {
+        self.uses_gateways.store(uses_gateways, Ordering::Relaxed);
     }
 
-    /// A gateway has not forwarded what was sent.
+    /// A gateway has dropped frames to this peer.
     pub fn dropped(&self, reason: Reason) {
         self.dropped.store(reason as u8, Ordering::Relaxed);
     }
 
-    /// Why nothing arrives through gateways, as far as they have told.
+    /// Why nothing arrives through gateways, as far as they have reported.
     pub fn why_dropped(&self) -> Option<Reason> {
-        Reason::of(self.dropped.load(Ordering::Relaxed))
+        Reason::from_u8(self.dropped.load(Ordering::Relaxed))
     }
 
-    /// What gateways say of a peer that does not answer; "" where they say nothing.
+    /// The gateways' reason why the peer does not answer; "" if they have none.
     pub fn why_silent(&self) -> &'static str {
-        let far = self.far.load(Ordering::Relaxed);
-        self.why_dropped().filter(|_| far).map_or("", Reason::sentence)
+        let uses_gateways = self.uses_gateways.load(Ordering::Relaxed);
+        self.why_dropped().filter(|_| uses_gateways).map_or("", Reason::sentence)
     }
 
-    /// Since when something is under way of which nothing is heard, in nanoseconds; None: nothing is.
+    /// Since when the link has waited for an acknowledgement, in nanoseconds; None if nothing is
+    /// under way.
     pub fn waits_since(&self) -> Option<u64> {
         let out = self.out();
-        (!out.kept.is_empty()).then_some(out.progress)
-    }
-
-    /// The shortest round trip of late, in nanoseconds.
-    pub fn round_trip(&self) -> Option<u64> {
-        self.out().window.round_trip()
+        (!out.unacked.is_empty()).then_some(out.progress)
     }
 
     // ---- losing, closing ----
 
-    /// Nothing will ever arrive at the peer any more; the first reason stays.
+    /// Give the peer up: nothing more will arrive there. The first reason stays.
     pub fn lose(&self, why: &str) {
         let _ = self.lost.set(why.to_owned());
-        self.out().kept.clear();
+        self.out().unacked.clear();
         self.core().ring();
     }
 
@@ -220,45 +220,49 @@ impl Link {
 
     /// Whether the peer answers, as far as is known.
     pub fn is_up(&self) -> bool {
-        // That a gateway answers says little of who is behind it.
-        let fresh = |way: &Connection| !way.shared || now() - self.heard() < FRESH;
-        let answers = |way: Arc<Connection>| way.confirmed.load(Ordering::Relaxed) && fresh(&way);
-        let gone = self.lost.get().is_some() || self.gone.load(Ordering::Relaxed);
-        !gone && self.way().is_some_and(answers)
+        // A gateway's answer proves little about the peer behind it.
+        let recent =
+            |connection: &Connection| !connection.shared || now() - self.received_at() < RECENTLY;
+        let answers = |connection: Arc<Connection>| {
+            connection.confirmed.load(Ordering::Relaxed) && recent(&connection)
+        };
+        let departed = self.lost.get().is_some() || self.departed.load(Ordering::Relaxed);
+        !departed && self.connection().is_some_and(answers)
     }
 
-    /// Since when the peer does not answer, in nanoseconds of the monotonic clock; 0 while it does.
+    /// Since when the peer has not answered, in nanoseconds of the monotonic clock; 0 while it
+    /// answers.
     pub fn silent_since(&self) -> u64 {
         self.silent_since.load(Ordering::Relaxed)
     }
 
-    /// `since`: 0 when it answers again.
+    /// `since`: 0 when the peer answers again.
     pub fn set_silent(&self, since: u64) {
         self.silent_since.store(since, Ordering::Relaxed);
     }
 
-    /// Whether all that was sent has arrived.
+    /// Whether everything that was sent has arrived.
     pub fn is_empty(&self) -> bool {
-        self.out().kept.is_empty()
+        self.out().unacked.is_empty()
     }
 
-    /// Lose it. What was not sent is given up.
+    /// Give the peer up and drop what was not sent.
     pub fn close(&self, why: &str) {
         self.lose(why);
         let out = &mut *self.out();
         out.closed = true;
-        out.way = None;
+        out.connection = None;
     }
 
-    // ---- what comes ----
+    // ---- receiving ----
 
     /// Everything up to this number has arrived at the peer.
     pub fn settle(&self, number: u64) {
         let out = &mut *self.out();
         let (mut bytes, mut alone) = (0, false);
         let mut last = None;
-        while out.kept.front().is_some_and(|one| one.number <= number) {
-            let one = out.kept.pop_front().expect("it has a front");
+        while out.unacked.front().is_some_and(|one| one.number <= number) {
+            let one = out.unacked.pop_front().expect("it has a front");
             bytes += one.frame.len();
             alone |= one.alone;
             last = Some((one.at, one.delivered));
@@ -276,52 +280,49 @@ impl Link {
     pub fn take(&self, inner: &Inner, body: &[u8]) -> Result<(), String> {
         let mut reassembly = self.reassembly();
         let outcome = reassembly.take(inner, body)?;
-        // In this order, and `seal` in the other one: what it does not tell stays untold.
+        // In this order, and in `seal` in the reverse order: what a frame does not acknowledge
+        // stays unreported.
         self.arrived.store(reassembly.arrived(), Ordering::SeqCst);
-        let untold = self.untold.fetch_add(body.len().max(1), Ordering::SeqCst) + body.len();
+        let unreported =
+            self.unreported.fetch_add(body.len().max(1), Ordering::SeqCst) + body.len();
         match outcome {
-            // Delivered before the next one is taken in.
+            // Delivered before the next packet is taken in.
             Outcome::Packet(packet, urgent) => self.core().deliver(self.inbound(), packet, urgent),
-            Outcome::Taken => {}
+            Outcome::Accepted => {}
             Outcome::Refused => self.control(Kind::Refused, false, inner.number, b""),
-            // Sent again though it had come: said again how far it has.
-            Outcome::Double => self.untold.store(SAY_EVERY, Ordering::Relaxed),
+            // The peer repeats what has come: acknowledge again.
+            Outcome::Duplicate => self.unreported.store(ACK_EVERY, Ordering::Relaxed),
             Outcome::Gap => {
-                if let Some(question) = reassembly.complain() {
+                if let Some(question) = reassembly.report_gap() {
                     self.control(Kind::Arrived, true, question, b"");
                 }
             }
         }
-        if untold >= SAY_EVERY {
-            self.tell_arrived();
+        if unreported >= ACK_EVERY {
+            self.send_ack();
         }
         Ok(())
     }
 
-    /// Say how far everything has come, if it was not said since.
-    pub fn tell_arrived(&self) {
-        if self.untold.load(Ordering::Relaxed) > 0 {
+    /// Acknowledge what has arrived since the last acknowledgement.
+    pub fn send_ack(&self) {
+        if self.unreported.load(Ordering::Relaxed) > 0 {
             self.control(Kind::Arrived, false, 0, b"");
         }
     }
 
-    /// Whether the peer does not know yet how far everything has come.
-    pub fn owes(&self) -> bool {
-        self.untold.load(Ordering::Relaxed) > 0
-    }
-
-    /// The inbound of what it delivers.
+    /// The inbound of the packets that the peer delivers.
     pub fn inbound(&self) -> u32 {
         *self.inbound.get_or_init(|| self.core().inbound(self.uid, None))
     }
 
-    /// Something has come from it.
-    pub fn hear(&self, at: u64) {
-        self.heard.store(at, Ordering::Relaxed);
+    /// Record when something came from the peer.
+    pub fn set_received_at(&self, at: u64) {
+        self.received_at.store(at, Ordering::Relaxed);
     }
 
-    /// When something came from it, in nanoseconds; 0: never.
-    pub fn heard(&self) -> u64 {
-        self.heard.load(Ordering::Relaxed)
+    /// When something last came from the peer, in nanoseconds; 0: never.
+    pub fn received_at(&self) -> u64 {
+        self.received_at.load(Ordering::Relaxed)
     }
 }

@@ -1,55 +1,56 @@
 //! Messages between machines: sealed frames over TCP.
 //!
 //! ```text
-//! frame        what goes over a connection
-//! seal         who can read it
-//! socket       TCP without blocking
-//! connection   what goes out on one, in order
-//! window       how much may be under way
-//! reassembly   the frames of one peer, in order again, and packets made of them
-//! voice        what is said to gateways, and by them
-//! gates        the ways through gateways
-//! link         the conversation with one peer: nothing lost, nothing twice, in order
-//! resuming     the way to one peer, and what is sent again on another one
-//! lines        what is told of connections to other sites
-//! going        what goes to one peer
-//! exchange     all of an endpoint's links and connections
-//! coming       what comes in
-//! admission         those who have not shown the key
-//! tending      the two threads that may receive: who waits, or the network thread
-//! dialing      making connections
-//! monitor      what it means that one broke, or is silent
-//! parting      leaving, when all that was sent has arrived
+//! frame           the wire format of a frame
+//! seal            encrypts and authenticates frames
+//! socket          non-blocking TCP
+//! connection      sends frames on one connection, in order
+//! window          how many bytes may be under way to one peer
+//! reassembly      puts one peer's frames in order and packets together
+//! control         frames to and from gateways
+//! gateways        connections to the gateways of this process's site
+//! link            delivers everything to one peer once and in order
+//! resuming        chooses a link's connection, and resends on a new one
+//! report          what observers read of connections to other sites
+//! outgoing        sends to one peer
+//! exchange        all links and connections of an endpoint
+//! incoming        receives frames and acts on them
+//! admission       connections that have not shown the key
+//! network_thread  who receives: a waiting thread or the network thread
+//! dialing         makes and replaces connections
+//! monitor         judges whether a connection is up, silent or lost
+//! closing         leaves when everything that was sent has arrived
 //! ```
 //!
-//! One connection carries both directions of a pair. Whoever has something to say first makes it.
-//! No lock is held while a host's lock (Python's GIL) is waited for. Order: role, connections,
-//! reading, links, reassembly, outgoing, a connection's queue; the inbox's own lock comes last.
+//! One connection carries both directions of a pair; the process that sends first makes it. No
+//! thread holds a lock while it waits for a host's lock (Python's GIL). Lock order: role,
+//! connections, reading, links, reassembly, outgoing, a connection's queue; the inbox's lock comes
+//! last.
 
 mod admission;
 mod closing;
-mod coming;
 mod connection;
 pub mod control;
 mod dialing;
 mod exchange;
 pub mod frame;
 mod gateways;
-mod going;
+mod incoming;
 mod link;
 mod monitor;
+mod network_thread;
+mod outgoing;
 mod reassembly;
 mod report;
 mod resuming;
 pub mod seal;
 mod socket;
-mod tending;
 mod window;
 
 pub use exchange::{knock, Exchange};
 pub use gateways::Listed;
-pub use going::WHOLE;
 pub use link::{Identity, Link};
+pub use outgoing::MAX_SINGLE_FRAME;
 pub use report::ConnectionReport;
 pub use socket::{abandon_all, Socket};
 

@@ -1,75 +1,70 @@
-//! One line, to a peer or a gateway: what it means that it broke, or is silent.
+//! Judges the connection to one peer: whether it is up, silent or lost.
 //!
-//! Only the kernel's word counts, never how fast a peer answers: a process that is stopped or
-//! computes keeps its connections, and its kernel acknowledges. One that died closes them at once, and
-//! its kernel refuses new ones: that, and that another process has its address now, is proof. A peer
-//! that cannot be reached is *silent*, not dead: it is tried again every second, what was sent to it is
-//! kept, and it is given up only at a limit that the user has set.
+//! Only the kernel counts, never how fast a peer answers: a process that is stopped or busy keeps
+//! its connections, and its kernel acknowledges. When a process dies, its kernel closes its
+//! connections at once and refuses new ones: that is proof of its death, as is another process at
+//! its address. A peer that cannot be reached is *silent*, not dead: the monitor tries to reach it
+//! every second, the link keeps what was sent to it, and gives it up only at a limit that the user
+//! has set.
 
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use super::connection::Connection;
-use super::exchange::{Exchange, Who};
+use super::exchange::{Exchange, Remote};
 use super::frame::Kind;
-use super::gateways::SiteGateway;
 use super::link::Link;
 use super::now;
-use super::report::{learn, Warmth};
+use super::report::{choose_warmth, Warmth};
 use super::socket::Socket;
 use crate::tcp_info::{self, TcpInfo};
 
 const MILLISECOND: u64 = 1_000_000;
 pub(super) const SECOND: u64 = 1000 * MILLISECOND;
-/// After a refusal it is tried again so soon.
-pub(super) const RETRY: u64 = 100 * MILLISECOND;
-/// Refused so often in so long: the process is gone, since it listens as long as it lives.
+/// Pause after a refusal, in nanoseconds.
+pub(super) const RETRY_AFTER: u64 = 100 * MILLISECOND;
+/// Refusals that prove a process's death, since it listens as long as it lives; and the nanoseconds
+/// over which they must extend.
 const REFUSALS: u32 = 3;
 const REFUSED_FOR: u64 = 300 * MILLISECOND;
-/// Hung up on without a word so often in so long: whoever is there has another key. (Once may be a
-/// mistake: of too many strangers some are turned away, see admission.rs.)
+/// Nanoseconds over which `REFUSALS` connections must be ended without a frame to prove that the
+/// process at that address has another key. (A single one may be chance: a crowded peer evicts
+/// strangers, see admission.rs.)
 const UNWELCOME_FOR: u64 = 1500 * MILLISECOND;
-/// A connection that was ended so long after it was made was not looked at in time.
+/// Nanoseconds after which a hang-up does not count: the peer has not read the Hello in time.
 const PATIENCE: u64 = 1500 * MILLISECOND;
-/// Without an acknowledgement for so long a line is silent: of what was sent, and of the kernel's own
-/// questions on an idle one.
+/// Seconds without an acknowledgement until a connection is silent: of sent data, and of the
+/// kernel's keepalive probes on an idle connection.
 const SILENT_SENDING: f64 = 1.2;
 const SILENT_IDLE: f64 = 4.5;
-/// So many unanswered questions whether there is room by now.
-const UNANSWERED: u64 = 2;
-/// What the directory says is gone, and is silent for so long: nothing of it is under way any more.
-pub(super) const BURIED: u64 = 5 * SECOND;
-/// Who goes around gateways goes through them again after so long.
-pub(super) const RETURN: u64 = 5 * SECOND;
-/// Lines are looked at so often, while something may be wrong and while nothing seems to be.
-pub(super) const LOOK: u64 = 250 * MILLISECOND;
-pub(super) const LOOK_SELDOM: u64 = 2 * SECOND;
-/// A long line whose congestion control would forget is kept awake so often, for so long after it was
-/// used last.
+/// Unanswered window probes that a connection without room may have.
+const UNANSWERED_PROBES: u64 = 2;
+/// Nanoseconds of silence after which nothing can be under way of a peer that the directory calls
+/// dead.
+pub(super) const DEAD_AFTER: u64 = 5 * SECOND;
+/// Nanoseconds until a link that goes around gateways uses them again.
+pub(super) const RETURN_AFTER: u64 = 5 * SECOND;
+/// Nanoseconds between two checks while something may be wrong, and while all seems well.
+pub(super) const CHECK_EVERY: u64 = 250 * MILLISECOND;
+pub(super) const IDLE_CHECK_EVERY: u64 = 2 * SECOND;
+/// Nanoseconds between two beats on a long connection whose congestion control would forget, and
+/// seconds since its last use for which it beats.
 const BEAT: u64 = 100 * MILLISECOND;
 const BEATS_FOR: f64 = 60.0;
 
-/// One peer, as seen from here.
+/// The state of one peer.
 pub(super) struct ConnectionMonitor {
     pub link: Arc<Link>,
-    /// The attempt that is under way, and since when; also one that probes whether the peer can be
-    /// reached again.
+    /// A connection that is being made, also as a probe, and since when.
     pub attempt: Option<(Arc<Connection>, u64)>,
     /// When to try again.
     pub next: u64,
-    /// There was a connection before, on which the peer has shown the key.
+    /// The link has had a connection on which the peer has shown the key.
     pub broke: bool,
     pub refusals: u32,
-    refused_since: u64,
-    pub slams: u32,
-    slammed_since: u64,
-}
-
-/// A gateway of the own site, as seen from here.
-pub(super) struct GatewayMonitor {
-    pub gate: Arc<SiteGateway>,
-    pub attempt: Option<(Arc<Connection>, u64)>,
-    pub next: u64,
+    first_refusal: u64,
+    pub hangups: u32,
+    first_hangup: u64,
 }
 
 impl ConnectionMonitor {
@@ -80,68 +75,72 @@ impl ConnectionMonitor {
             next: 0,
             broke: false,
             refusals: 0,
-            refused_since: 0,
-            slams: 0,
-            slammed_since: 0,
+            first_refusal: 0,
+            hangups: 0,
+            first_hangup: 0,
         }
     }
 
-    /// Whether an attempt is under way. (One in whose place the peer's own was taken has ended.)
-    pub fn is_trying(&mut self) -> bool {
+    /// Whether a connection is being made. (An attempt that the peer's connection has replaced has
+    /// ended.)
+    pub fn is_dialing(&mut self) -> bool {
         self.attempt.take_if(|(attempt, _)| attempt.has_ended());
         self.attempt.is_some()
     }
 
-    /// Lose the peer if that it is gone is proven.
-    pub fn judge(&self) {
-        if self.refusals >= REFUSALS && now() - self.refused_since > REFUSED_FOR {
+    /// Give the peer up if its death, or its other key, is proven.
+    pub fn lose_if_proven_dead(&self) {
+        if self.refusals >= REFUSALS && now() - self.first_refusal > REFUSED_FOR {
             self.link.lose("");
-        } else if self.slams >= REFUSALS && now() - self.slammed_since > UNWELCOME_FOR {
-            self.link.lose("(at its address somebody refuses our key)");
+        } else if self.hangups >= REFUSALS && now() - self.first_hangup > UNWELCOME_FOR {
+            self.link.lose("(a process at its address refuses this world's key)");
         }
     }
 
     /// The peer's kernel answers.
     pub fn reached(&mut self) {
         self.attempt = None;
-        (self.refusals, self.slams) = (0, 0);
+        (self.refusals, self.hangups) = (0, 0);
     }
 
     pub fn refused(&mut self) {
         if self.refusals == 0 {
-            self.refused_since = now();
+            self.first_refusal = now();
         }
         self.refusals += 1;
-        self.next = now() + RETRY;
+        self.next = now() + RETRY_AFTER;
     }
 
-    pub fn slammed(&mut self, begun: u64) {
+    pub fn hung_up(&mut self, begun: u64) {
         self.refusals = 0;
-        self.next = now() + RETRY;
+        self.next = now() + RETRY_AFTER;
         if now() - begun > PATIENCE {
-            self.slams = 0;
+            self.hangups = 0;
             return;
         }
-        if self.slams == 0 {
-            self.slammed_since = now();
+        if self.hangups == 0 {
+            self.first_hangup = now();
         }
-        self.slams += 1;
+        self.hangups += 1;
     }
 
-    /// Take the way that is right now, unless there is one that something is under way on.
-    pub fn choose(&mut self, exchange: &Exchange, said: &mut bool) {
+    /// Switch the link to the connection that it should use, unless something is under way on
+    /// another one.
+    pub fn choose_connection(&mut self, exchange: &Exchange, warned: &mut bool) {
         let link = self.link.clone();
         if link.lost().is_some() {
             return;
         }
-        let way = link.way();
-        if way.is_none() || link.is_empty() {
-            // Also where another gateway, or a direct connection, had to take its place.
+        let connection = link.connection();
+        if connection.is_none() || link.is_empty() {
+            // Also to return from another gateway or a direct connection.
             let gateway = exchange.gateway_to(&link);
-            let is_other = |one: &Arc<Connection>| way.as_ref().is_none_or(|way| way.id != one.id);
+            let is_other = |one: &Arc<Connection>| {
+                connection.as_ref().is_none_or(|connection| connection.id != one.id)
+            };
             if let Some(gateway) = gateway.filter(is_other) {
-                link.take_way(gateway, self.broke);
-                if let Some(former) = way.filter(|way| !way.shared) {
+                link.use_connection(gateway, self.broke);
+                if let Some(former) = connection.filter(|connection| !connection.shared) {
                     exchange.end(&former);
                 }
                 if let Some((attempt, _)) = self.attempt.take() {
@@ -150,124 +149,130 @@ impl ConnectionMonitor {
                 return;
             }
         }
-        // A gateway that was only just asked is about to answer.
-        let soon = exchange.is_far(&link)
-            && exchange.own_gates().iter().any(|one| {
+        // A gateway that was asked only just now is about to answer.
+        let answer_is_due = exchange.uses_gateways(&link)
+            && exchange.site_gateways().iter().any(|one| {
                 let asked = one.asked.load(Ordering::Relaxed);
                 asked != 0 && now() - asked < SECOND
             });
-        if way.is_none() && !self.is_trying() && !soon {
-            dial(exchange, self, false, said);
+        if connection.is_none() && !self.is_dialing() && !answer_is_due {
+            dial(exchange, self, false, warned);
         }
     }
 
-    /// See how it is; in how many nanoseconds to look again.
-    pub fn look(&mut self, exchange: &Exchange, said: &mut bool) -> u64 {
+    /// Check the connection; returns nanoseconds until the next check.
+    pub fn check(&mut self, exchange: &Exchange, warned: &mut bool) -> u64 {
         let mut late = false;
         if let Some((attempt, begun)) = &self.attempt {
             if attempt.confirmed.load(Ordering::Relaxed) {
                 self.reached();
                 self.link.set_silent(0);
             } else if now() - begun > SECOND {
-                // The kernel asks again after 1, 3, 7 … seconds. Who has come back is to be seen sooner.
+                // The kernel repeats its request after 1, 3, 7 … seconds. A peer that returns is
+                // noticed sooner.
                 late = true;
-                if is_unanswered(attempt) {
+                if has_no_answer(attempt) {
                     let begun = *begun;
                     self.give_up_attempt(exchange);
                     if self.link.silent_since() == 0 {
                         self.link.set_silent(begun);
                     }
-                    (self.refusals, self.slams) = (0, 0);
+                    (self.refusals, self.hangups) = (0, 0);
                 }
             }
         }
-        if late || self.link.way().is_none() {
-            // The peer reaches us, though we may not reach it: it need not be reached.
-            if let Some(other) = exchange.other_way(&self.link) {
+        if late || self.link.connection().is_none() {
+            // The peer has made a connection: then this process need not be able to reach it.
+            if let Some(other) = exchange.other_connection(&self.link) {
                 self.give_up_attempt(exchange);
-                self.link.take_way(other, true);
+                self.link.use_connection(other, true);
                 self.reached();
                 self.link.set_silent(0);
             }
         }
-        if let Some(ended) = self.link.way().filter(|way| way.has_ended()) {
-            self.link.lose_way(ended.id);
+        if let Some(ended) = self.link.connection().filter(|connection| connection.has_ended()) {
+            self.link.drop_connection(ended.id);
         }
-        let Some(way) = self.link.way() else {
+        let Some(connection) = self.link.connection() else {
             if now() >= self.next {
-                self.choose(exchange, said);
+                self.choose_connection(exchange, warned);
             }
-            return LOOK;
+            return CHECK_EVERY;
         };
-        if way.shared {
-            return self.look_through_gateway(exchange, &way, said);
+        if connection.shared {
+            return self.check_through_gateway(exchange, &connection, warned);
         }
-        if self.attempt.as_ref().is_some_and(|(one, _)| one.id == way.id) {
-            return LOOK; // not confirmed yet
+        if self.attempt.as_ref().is_some_and(|(one, _)| one.id == connection.id) {
+            return CHECK_EVERY; // not confirmed yet
         }
-        self.look_at(exchange, &way, said)
+        self.check_direct(exchange, &connection, warned)
     }
 
     fn give_up_attempt(&mut self, exchange: &Exchange) {
         if let Some((attempt, _)) = self.attempt.take() {
-            self.link.lose_way(attempt.id);
+            self.link.drop_connection(attempt.id);
             exchange.end(&attempt);
         }
     }
 
-    /// Whether what goes through a gateway arrives. If it does not, the gateway is asked, and the peer
-    /// is tried directly.
-    fn look_through_gateway(
+    /// Check whether frames through a gateway arrive. If not, ask the gateway and dial the peer
+    /// directly.
+    fn check_through_gateway(
         &mut self,
         exchange: &Exchange,
-        way: &Arc<Connection>,
-        said: &mut bool,
+        connection: &Arc<Connection>,
+        warned: &mut bool,
     ) -> u64 {
         let Some(since) = self.link.waits_since() else {
             self.link.set_silent(0);
             if let Some((probe, _)) = self.attempt.take() {
                 exchange.end(&probe);
             }
-            self.choose(exchange, said);
-            return LOOK_SELDOM;
+            self.choose_connection(exchange, warned);
+            return IDLE_CHECK_EVERY;
         };
         let dropped = self.link.why_dropped().is_some();
         let waited = now().saturating_sub(since);
-        if waited as f64 / 1e9 > SILENT_SENDING || (dropped && waited > RETRY) {
+        if waited as f64 / 1e9 > SILENT_SENDING || (dropped && waited > RETRY_AFTER) {
             if self.link.silent_since() == 0 {
                 self.link.set_silent(since);
             }
             if now() >= self.next {
                 self.next = now() + SECOND;
-                self.link.may_have_lost();
-                for gate in exchange.own_gates() {
-                    if gate.way().is_some_and(|one| one.id == way.id) {
-                        exchange.ask_gateway(&gate, way);
+                self.link.check_losses();
+                for gateway in exchange.site_gateways() {
+                    if gateway.connection().is_some_and(|one| one.id == connection.id) {
+                        exchange.ask_gateway(&gateway, connection);
                     }
                 }
-                if !self.is_trying() {
-                    dial(exchange, self, true, said);
+                if !self.is_dialing() {
+                    dial(exchange, self, true, warned);
                 }
             }
         } else if self.link.silent_since() != 0 {
             self.link.set_silent(0);
         }
-        LOOK
+        CHECK_EVERY
     }
 
-    fn look_at(&mut self, exchange: &Exchange, way: &Arc<Connection>, said: &mut bool) -> u64 {
-        let Ok(info) = TcpInfo::read(way.socket.raw()) else { return LOOK };
+    fn check_direct(
+        &mut self,
+        exchange: &Exchange,
+        connection: &Arc<Connection>,
+        warned: &mut bool,
+    ) -> u64 {
+        let Ok(info) = TcpInfo::read(connection.socket.raw()) else { return CHECK_EVERY };
         let milliseconds = |field| info.number(field).unwrap_or(0);
-        let under_way = way.socket.unacknowledged() > 0;
-        if let Some(quiet) = is_quiet(&info, under_way) {
+        let under_way = connection.socket.unacknowledged() > 0;
+        if let Some(quiet) = silence(&info, under_way) {
             if self.link.silent_since() == 0 {
                 self.link.set_silent(now().saturating_sub((quiet * SECOND as f64) as u64).max(1));
             }
-            if !self.is_trying() && now() >= self.next {
-                dial(exchange, self, true, said);
+            if !self.is_dialing() && now() >= self.next {
+                dial(exchange, self, true, warned);
                 self.next = now() + SECOND;
             }
-            return LOOK;
+            return CHECK_EVERY;
         }
         if self.link.silent_since() != 0 {
             self.link.set_silent(0);
@@ -276,106 +281,72 @@ impl ConnectionMonitor {
             }
         }
         if let Some(gateway) = exchange.gateway_to(&self.link).filter(|_| now() >= self.next) {
-            // A way that was taken because gateways could not be reached.
-            self.next = now() + RETURN;
-            self.link.take_way(gateway, true);
-            exchange.end(way);
-            return LOOK;
+            // This connection was used because gateways could not be reached.
+            self.next = now() + RETURN_AFTER;
+            self.link.use_connection(gateway, true);
+            exchange.end(connection);
+            return CHECK_EVERY;
         }
         let unsent = milliseconds(tcp_info::LAST_DATA_SENT) as f64 / 1e3;
-        way.saw(&info);
-        if way.warmth() == Warmth::Unknown {
-            learn(&info, way, &exchange.congestion);
+        connection.sample(&info);
+        if connection.warmth() == Warmth::Unknown {
+            choose_warmth(&info, connection, &exchange.congestion);
         }
-        if way.warmth() == Warmth::Beats && unsent < BEATS_FOR {
+        if connection.warmth() == Warmth::Beats && unsent < BEATS_FOR {
             if unsent * SECOND as f64 >= 0.9 * BEAT as f64 {
                 self.link.control(Kind::Beat, false, 0, b"");
             }
             return BEAT;
         }
         if under_way {
-            LOOK
+            CHECK_EVERY
         } else {
-            LOOK_SELDOM
+            IDLE_CHECK_EVERY
         }
     }
 }
 
-impl GatewayMonitor {
-    pub fn dial(&mut self, exchange: &Exchange) {
-        self.next = now() + SECOND;
-        if let Ok(connection) = exchange.dial_gateway(&self.gate) {
-            self.attempt = Some((connection, now()));
-        }
-    }
-
-    /// See how it is; in how many nanoseconds to look again.
-    pub fn look(&mut self, exchange: &Exchange) -> u64 {
-        let asked = self.gate.asked.load(Ordering::Relaxed);
-        let late = asked != 0 && now() - asked > SECOND;
-        match (self.gate.way(), &self.attempt) {
-            // It is connected, and says nothing: what goes there goes nowhere.
-            (Some(way), _) if late => {
-                way.socket.break_off();
-                LOOK
-            }
-            (Some(_), _) if asked != 0 => LOOK,
-            (Some(_), _) => LOOK_SELDOM,
-            (None, Some((attempt, begun))) if now() - begun > SECOND => {
-                exchange.end(attempt);
-                self.attempt = None;
-                self.dial(exchange);
-                LOOK
-            }
-            (None, None) if now() >= self.next && !self.gate.refused.load(Ordering::Relaxed) => {
-                self.dial(exchange);
-                LOOK
-            }
-            _ => LOOK,
-        }
-    }
-}
-
-/// Whether the peer's kernel has not answered to an attempt, or answers no more.
-fn is_unanswered(attempt: &Connection) -> bool {
+/// Whether the peer's kernel has not answered an attempt, or no longer answers.
+fn has_no_answer(attempt: &Connection) -> bool {
     const SYN_SENT: u64 = 2;
     let Ok(info) = TcpInfo::read(attempt.socket.raw()) else { return false };
     let is_being_made = info.number(tcp_info::STATE) == Some(SYN_SENT);
-    is_being_made || is_quiet(&info, attempt.socket.unacknowledged() > 0).is_some()
+    is_being_made || silence(&info, attempt.socket.unacknowledged() > 0).is_some()
 }
 
-/// For how many seconds the peer's kernel has said nothing, if that is too long.
-fn is_quiet(info: &TcpInfo, under_way: bool) -> Option<f64> {
+/// Seconds for which the peer's kernel has been silent, if that is too long.
+fn silence(info: &TcpInfo, under_way: bool) -> Option<f64> {
     let number = |field| info.number(field).unwrap_or(0);
-    // It has no room, since nobody reads there: it is asked now and then, and answers at once.
-    if under_way && number(tcp_info::UNACKED) == 0 && number(tcp_info::PROBES) < UNANSWERED {
+    // The peer does not read and has no room: this kernel probes it now and then, and the peer's
+    // kernel answers at once.
+    if under_way && number(tcp_info::UNACKED) == 0 && number(tcp_info::PROBES) < UNANSWERED_PROBES {
         return None;
     }
     let quiet = number(tcp_info::LAST_ACK_RECV) as f64 / 1e3;
     (quiet > if under_way { SILENT_SENDING } else { SILENT_IDLE }).then_some(quiet)
 }
 
-/// Begin a connection. Unless it is to `probe`, messages go on it at once.
-fn dial(exchange: &Exchange, line: &mut ConnectionMonitor, probe: bool, said: &mut bool) {
-    let link = line.link.clone();
+/// Begin a connection. Messages use it at once unless it is a `probe`.
+fn dial(exchange: &Exchange, monitor: &mut ConnectionMonitor, probe: bool, warned: &mut bool) {
+    let link = monitor.link.clone();
     match Socket::connect(&link.address) {
         Ok(socket) => {
-            let who = Who::Dialed { link: link.clone(), probe };
-            let connection = exchange.connection(socket, who);
-            line.attempt = Some((connection.clone(), now()));
+            let remote = Remote::Dialed { link: link.clone(), probe };
+            let connection = exchange.add_connection(socket, remote);
+            monitor.attempt = Some((connection.clone(), now()));
             if !probe {
-                link.take_way(connection, line.broke);
+                link.use_connection(connection, monitor.broke);
             }
         }
         Err(error) => match error.raw_os_error() {
             Some(libc::ECONNREFUSED) => {
-                line.refused();
-                line.judge();
+                monitor.refused();
+                monitor.lose_if_proven_dead();
             }
             Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM) => {
-                line.next = now() + LOOK;
-                if !std::mem::replace(said, true) {
-                    exchange.say(&format!(
+                monitor.next = now() + CHECK_EVERY;
+                if !std::mem::replace(warned, true) {
+                    exchange.warn(&format!(
                         "no descriptor left for a connection to {}: close files, or raise the \
                          limit (ulimit -n). Trying again meanwhile",
                         link.address
@@ -383,7 +354,7 @@ fn dial(exchange: &Exchange, line: &mut ConnectionMonitor, probe: bool, said: &m
                 }
             }
             Some(_) => {
-                line.next = now() + SECOND;
+                monitor.next = now() + SECOND;
                 if link.silent_since() == 0 {
                     link.set_silent(now());
                 }

@@ -1,4 +1,4 @@
-//! What one peer delivers: its place in the order, and a packet that comes in parts.
+//! Puts one peer's numbered frames in order, and the fragments of a packet together.
 
 use std::sync::Arc;
 
@@ -6,39 +6,39 @@ use super::frame::{Inner, Kind};
 use crate::core::{packet_from, Unfit};
 use crate::packet::{self, Body, Packet};
 
-/// A packet that comes in parts.
+/// A packet that comes in fragments.
 struct Assembly {
-    /// None where there is no memory for it: its sender was told, and will abort it.
+    /// None if there is no memory for it: its sender knows, and will abort it.
     body: Option<Body>,
-    /// Number of its first part.
+    /// Number of its first frame.
     first: u64,
     length: usize,
     filled: usize,
 }
 
-/// What to do after a numbered frame has come.
+/// The result of a numbered frame.
 pub enum Outcome {
-    /// It was taken in.
-    Taken,
-    /// A packet is whole; true: to be credited as soon as it is received.
+    /// The frame was accepted.
+    Accepted,
+    /// A packet is complete; true: credit it as soon as it is received.
     Packet(Arc<Packet>, bool),
     /// There is no memory for the packet that has begun.
     Refused,
-    /// It has come before.
-    Double,
-    /// Another one should have come before it.
+    /// The frame has come before.
+    Duplicate,
+    /// A frame before this one is missing.
     Gap,
 }
 
 /// The receiving side of one peer.
 #[derive(Default)]
 pub struct Reassembly {
-    /// Number of the last frame that was taken in.
+    /// Number of the last accepted frame.
     arrived: u64,
-    /// Number of the peer's last question how far everything has come, and whether it was told since
-    /// that something is missing.
+    /// Number of the peer's last question, and whether the peer has been told since then that
+    /// something is missing.
     question: u64,
-    complained: bool,
+    gap_reported: bool,
     assembly: Option<Assembly>,
 }
 
@@ -48,20 +48,20 @@ impl Reassembly {
         self.arrived
     }
 
-    /// The peer asks how far everything has come.
-    pub fn hear_question(&mut self, number: u64) {
+    /// The peer asks what has arrived.
+    pub fn note_question(&mut self, number: u64) {
         if number > self.question {
-            (self.question, self.complained) = (number, false);
+            (self.question, self.gap_reported) = (number, false);
         }
     }
 
-    /// Number of the last question, if the peer is to be told now that something is missing: it asks
-    /// again then. What comes until that question is missing, too.
-    pub fn complain(&mut self) -> Option<u64> {
-        (!std::mem::replace(&mut self.complained, true)).then_some(self.question)
+    /// The number of the last question, if the peer must be told now that something is missing; it
+    /// then asks again. What comes before that question is missing as well.
+    pub fn report_gap(&mut self) -> Option<u64> {
+        (!std::mem::replace(&mut self.gap_reported, true)).then_some(self.question)
     }
 
-    /// The first part of a packet that comes now and for which there is no memory.
+    /// Number of the first frame of the incoming packet, if there is no memory for it.
     pub fn refused(&self) -> Option<u64> {
         self.assembly.as_ref().filter(|one| one.body.is_none()).map(|one| one.first)
     }
@@ -69,7 +69,7 @@ impl Reassembly {
     /// Take in a numbered frame; the error says why nothing more can be accepted.
     pub fn take(&mut self, inner: &Inner, body: &[u8]) -> Result<Outcome, String> {
         if inner.number <= self.arrived {
-            return Ok(Outcome::Double);
+            return Ok(Outcome::Duplicate);
         }
         if inner.number > self.arrived + 1 {
             return Ok(Outcome::Gap);
@@ -85,52 +85,53 @@ impl Reassembly {
             }
             Kind::Abort => {
                 self.assembly = None;
-                return Ok(Outcome::Taken);
+                return Ok(Outcome::Accepted);
             }
             Kind::First => {
-                let (length, part) =
+                let (length, chunk) =
                     body.split_at_checked(8).ok_or_else(|| damaged("no length"))?;
                 let length = u64::from_le_bytes(length.try_into().expect("split"));
-                if !self.begin(inner.number, length, part)? {
+                if !self.begin(inner.number, length, chunk)? {
                     return Ok(Outcome::Refused);
                 }
             }
-            _ => self.go_on(body)?,
+            _ => self.append(body)?,
         }
-        let Some(whole) = self.assembly.take_if(|one| one.filled == one.length) else {
-            return Ok(Outcome::Taken);
+        let Some(complete) = self.assembly.take_if(|one| one.filled == one.length) else {
+            return Ok(Outcome::Accepted);
         };
-        let body = whole.body.ok_or("there was no memory for a message of its")?;
+        let body = complete.body.ok_or("there was no memory for one of its messages")?;
         let packet = Packet::new(body).map_err(damaged)?;
         Ok(Outcome::Packet(Arc::new(packet), inner.flag))
     }
 
-    /// Whether there is memory for it.
-    fn begin(&mut self, first: u64, length: u64, part: &[u8]) -> Result<bool, String> {
-        // Memory is asked for only as much as the packet itself says.
-        if packet::head(part).map_err(damaged)? != packet::Head::Packet(length) {
+    /// Returns whether there is memory for the packet.
+    fn begin(&mut self, first: u64, length: u64, chunk: &[u8]) -> Result<bool, String> {
+        // Allocate no more than the packet declares.
+        if packet::head(chunk).map_err(damaged)? != packet::Head::Packet(length) {
             return Err(damaged("its length is not its packet's"));
         }
         let (body, length) = (Body::try_new(length as usize), length as usize);
-        let there = body.is_some();
+        let has_memory = body.is_some();
         self.assembly = Some(Assembly { body, first, length, filled: 0 });
-        self.go_on(part)?;
-        Ok(there)
+        self.append(chunk)?;
+        Ok(has_memory)
     }
 
-    fn go_on(&mut self, part: &[u8]) -> Result<(), String> {
-        let assembly = self.assembly.as_mut().ok_or_else(|| damaged("a part of nothing"))?;
-        if part.len() > assembly.length - assembly.filled {
-            return Err(damaged("a part too much"));
+    fn append(&mut self, chunk: &[u8]) -> Result<(), String> {
+        let assembly =
+            self.assembly.as_mut().ok_or_else(|| damaged("a fragment without a beginning"))?;
+        if chunk.len() > assembly.length - assembly.filled {
+            return Err(damaged("a fragment too many"));
         }
         if let Some(body) = &assembly.body {
-            // SAFETY: `filled + part.len()` lies inside the body, which only this assembly knows.
+            // SAFETY: `filled + chunk.len()` lies inside the body, which only this assembly knows.
             unsafe {
                 let at = body.as_ptr().add(assembly.filled);
-                std::ptr::copy_nonoverlapping(part.as_ptr(), at, part.len());
+                std::ptr::copy_nonoverlapping(chunk.as_ptr(), at, chunk.len());
             }
         }
-        assembly.filled += part.len();
+        assembly.filled += chunk.len();
         Ok(())
     }
 }
@@ -163,13 +164,13 @@ mod tests {
     fn a_packet_in_parts_is_delivered_when_it_is_whole() {
         let (packet, mut reassembly) = (packet(), Reassembly::default());
         let begun = reassembly.take(&inner(Kind::First, 1), &first(&packet, 40)).unwrap();
-        assert!(matches!(begun, Outcome::Taken));
-        let Outcome::Packet(whole, false) =
-            reassembly.take(&inner(Kind::Part, 2), &packet[40..]).unwrap()
+        assert!(matches!(begun, Outcome::Accepted));
+        let Outcome::Packet(received, false) =
+            reassembly.take(&inner(Kind::Fragment, 2), &packet[40..]).unwrap()
         else {
-            panic!("not whole")
+            panic!("not complete")
         };
-        assert_eq!(whole.whole(), Some(&packet[..]));
+        assert_eq!(received.whole(), Some(&packet[..]));
         assert_eq!(reassembly.arrived(), 2);
     }
 
@@ -177,20 +178,20 @@ mod tests {
     fn an_aborted_packet_is_forgotten() {
         let (packet, mut reassembly) = (packet(), Reassembly::default());
         reassembly.take(&inner(Kind::First, 1), &first(&packet, 40)).unwrap();
-        assert!(matches!(reassembly.take(&inner(Kind::Abort, 2), b""), Ok(Outcome::Taken)));
+        assert!(matches!(reassembly.take(&inner(Kind::Abort, 2), b""), Ok(Outcome::Accepted)));
         assert!(matches!(reassembly.take(&inner(Kind::Data, 3), &packet), Ok(Outcome::Packet(..))));
-        assert!(reassembly.take(&inner(Kind::Part, 4), &packet[40..]).is_err());
+        assert!(reassembly.take(&inner(Kind::Fragment, 4), &packet[40..]).is_err());
     }
 
     #[test]
-    fn what_comes_again_is_passed_over_and_what_comes_too_early_waits_for_another_time() {
+    fn duplicates_are_skipped_and_early_frames_must_come_again() {
         let (packet, mut reassembly) = (packet(), Reassembly::default());
         assert!(matches!(reassembly.take(&inner(Kind::Data, 2), &packet), Ok(Outcome::Gap)));
         for number in [1, 2] {
-            let taken = reassembly.take(&inner(Kind::Data, number), &packet);
-            assert!(matches!(taken, Ok(Outcome::Packet(..))));
+            let outcome = reassembly.take(&inner(Kind::Data, number), &packet);
+            assert!(matches!(outcome, Ok(Outcome::Packet(..))));
         }
-        assert!(matches!(reassembly.take(&inner(Kind::Data, 1), &packet), Ok(Outcome::Double)));
+        assert!(matches!(reassembly.take(&inner(Kind::Data, 1), &packet), Ok(Outcome::Duplicate)));
         assert_eq!(reassembly.arrived(), 2);
     }
 
@@ -204,6 +205,6 @@ mod tests {
         assert!(fresh().take(&inner(Kind::First, 1), &lie).is_err());
         let mut reassembly = fresh();
         reassembly.take(&inner(Kind::First, 1), &first(&packet, 40)).unwrap();
-        assert!(reassembly.take(&inner(Kind::Part, 2), &packet).is_err());
+        assert!(reassembly.take(&inner(Kind::Fragment, 2), &packet).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! The way to a peer, and what is sent again when it has broken, or a gateway has lost something.
+//! A link's connection, and what is sent again when it has broken or a gateway has lost something.
 
 use std::sync::Arc;
 
@@ -8,73 +8,75 @@ use super::link::{Link, Outgoing};
 use super::now;
 
 impl Link {
-    /// Send on this connection from now on. `again`: one before it broke.
-    pub fn take_way(&self, way: Arc<Connection>, again: bool) {
+    /// Send on this connection from now on. `again`: the former one broke.
+    pub fn use_connection(&self, connection: Arc<Connection>, again: bool) {
         let out = &mut *self.out();
         if out.closed {
             return;
         }
-        out.way = Some(way.clone());
+        out.connection = Some(connection.clone());
         if out.begun {
             self.resume(out, again);
         } else {
             self.put(out, Kind::Hello, again, 0, self.identity.address.as_bytes());
-            for one in &out.kept {
-                way.put(one.frame.clone());
+            for one in &out.unacked {
+                connection.put(one.frame.clone());
             }
-            out.begun = !out.kept.is_empty();
+            out.begun = !out.unacked.is_empty();
         }
-        self.core().ring(); // a large packet may be waiting for it
+        self.core().ring(); // a large packet may wait for a connection
     }
 
     /// The connection on which messages go now.
-    pub fn way(&self) -> Option<Arc<Connection>> {
-        self.out().way.clone()
+    pub fn connection(&self) -> Option<Arc<Connection>> {
+        self.out().connection.clone()
     }
 
-    /// This connection has ended; whether messages went on it.
-    pub fn lose_way(&self, id: u64) -> bool {
+    /// This connection has ended; returns whether messages went on it.
+    pub fn drop_connection(&self, id: u64) -> bool {
         let out = &mut *self.out();
-        let was = out.way.as_ref().is_some_and(|way| way.id == id);
+        let was = out.connection.as_ref().is_some_and(|connection| connection.id == id);
         if was {
-            out.way = None;
+            out.connection = None;
         }
         was
     }
 
-    /// End the connection, as if it broke.
-    pub fn break_way(&self) {
-        if let Some(way) = self.way() {
-            way.socket.break_off();
+    /// End the connection as if it broke.
+    pub fn break_connection(&self) {
+        if let Some(connection) = self.connection() {
+            connection.socket.break_off();
         }
     }
 
     /// A gateway may have lost something.
-    pub fn may_have_lost(&self) {
+    pub fn check_losses(&self) {
         let out = &mut *self.out();
-        if out.way.as_ref().is_some_and(|way| way.shared) {
+        if out.connection.as_ref().is_some_and(|connection| connection.shared) {
             self.resume(out, false);
         }
     }
 
-    /// Something is missing, says the peer, and that our question with this number has come.
-    pub fn has_lost(&self, number: u64) {
+    /// The peer reports that something is missing, and that it has received the question with this
+    /// number.
+    pub fn resend_missing(&self, number: u64) {
         let out = &mut *self.out();
         if out.questions <= number {
-            self.resume(out, false); // else what follows the last question is on its way
+            self.resume(out, false); // otherwise what follows the last question is under way
         }
     }
 
-    /// Ask how far everything has come, and hold what is sent until that is answered.
+    /// Ask what has arrived, and hold frames back until the answer.
     fn resume(&self, out: &mut Outgoing, again: bool) {
-        let Some(way) = &out.way else { return };
-        way.withdraw(self.uid);
-        out.held = !out.kept.is_empty();
+        let Some(connection) = &out.connection else { return };
+        connection.withdraw(self.uid);
+        out.held = !out.unacked.is_empty();
         out.questions += 1;
         self.put(out, Kind::Hello, again, out.questions, self.identity.address.as_bytes());
     }
 
-    /// The peer answers a question: all that had not arrived by then is sent again, after the last one.
+    /// The peer answers a question: send again everything that had not arrived, after the last
+    /// question.
     pub fn welcomed(&self, number: u64) {
         let out = &mut *self.out();
         if number <= out.answered {
@@ -84,10 +86,10 @@ impl Link {
         if !std::mem::replace(&mut out.held, false) {
             return;
         }
-        if let Some(way) = &out.way {
-            for one in &mut out.kept {
+        if let Some(connection) = &out.connection {
+            for one in &mut out.unacked {
                 (one.at, one.delivered) = (now(), out.window.delivered);
-                way.put(one.frame.clone());
+                connection.put(one.frame.clone());
             }
         }
         self.core().ring();

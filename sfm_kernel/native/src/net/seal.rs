@@ -1,13 +1,13 @@
-//! Sealing: what a process sends to another one, nobody else reads or changes.
+//! Sealing: nobody but the receiver reads or changes what a process sends to another one.
 //!
 //! AES-256-GCM (NIST SP 800-38D) under a key for each ordered pair of processes, derived from a
-//! secret of the world (HKDF, RFC 5869). A process's uid is chosen at random when it joins, so that no
-//! pair of processes ever has the key of another one, and a counter for each pair is a nonce that
-//! never repeats. What is sent again is the same sealed text.
+//! secret of the world (HKDF, RFC 5869). A process's uid is chosen at random when it joins, so no
+//! two pairs of processes have the same key, and a counter for each pair is a nonce that never
+//! repeats. What is sent again is the same sealed text.
 //!
-//! Nothing is negotiated, so that the first message can go with the first packet of a connection.
-//! Who records it and sends it again is told apart by the counters and numbers inside. The price:
-//! who learns the world's key later can read what was recorded before.
+//! Nothing is negotiated, so the first message can go with the first packet of a connection.
+//! Counters and numbers inside the frames expose replays. The price: somebody who learns the
+//! world's key later can read what was recorded before.
 
 use ::ring::aead::{Aad, LessSafeKey, Nonce, UnboundKey, AES_256_GCM, NONCE_LEN};
 use ::ring::hkdf::{Prk, Salt, HKDF_SHA256};
@@ -19,13 +19,13 @@ use super::frame::{Header, Inner, HEADER, INNER, TAG};
 pub struct Secret(Prk);
 
 impl Secret {
-    /// Between processes: of the world's key.
+    /// The secret of processes, from the world's key.
     pub fn of_world(key: &[u8]) -> Secret {
         Secret(Salt::new(HKDF_SHA256, b"sfm frames").extract(key))
     }
 
-    /// Between a process and a gateway, or gateways: of the key that gateways have, which is derived
-    /// from the world's and says nothing about it.
+    /// The secret of processes and gateways, from the gateway key, which is derived from the
+    /// world's and reveals nothing about it.
     pub fn of_gateways(key: &[u8]) -> Secret {
         Secret(Salt::new(HKDF_SHA256, b"sfm links").extract(key))
     }
@@ -42,8 +42,8 @@ impl Secret {
         self.sealer_from(sender, receiver, 1)
     }
 
-    /// The same, where the pair may have been sealed for before: the caller knows that no counter from
-    /// `first` on was used. Nanoseconds since 1970 do.
+    /// A sealer whose pair may have been sealed for before: the caller knows that no counter from
+    /// `first` on was used. Nanoseconds since 1970 satisfy this.
     pub fn sealer_from(&self, sender: u128, receiver: u128, first: u64) -> Sealer {
         Sealer { key: self.key(sender, receiver), next: first }
     }
@@ -53,7 +53,7 @@ impl Secret {
     }
 }
 
-/// The key that gateways are given, of the world's key.
+/// The key that gateways get, derived from the world's key.
 pub fn gateway_key(world: &[u8]) -> [u8; 32] {
     let prk = Salt::new(HKDF_SHA256, b"sfm gateways").extract(world);
     let mut key = [0; 32];
@@ -77,8 +77,8 @@ pub struct Sealer {
 }
 
 impl Sealer {
-    /// A whole frame: `header` but for its length and counter, `inner`, and `length` bytes of body that
-    /// `fill` writes.
+    /// Seal a frame: `header` except its length and counter, `inner`, and `length` bytes of body
+    /// that `fill` writes.
     pub fn seal(
         &mut self,
         header: &Header,
@@ -104,12 +104,12 @@ impl Sealer {
     }
 }
 
-/// Opens what one sender has sealed for us.
+/// Opens what one sender has sealed for one receiver.
 pub struct Opener(LessSafeKey);
 
 impl Opener {
-    /// What is in a frame: its front, and its body, in its own memory. None if it was not sealed by
-    /// this sender for this receiver, or makes no sense.
+    /// The front and the body of a frame, decrypted in place. None if this sender has not sealed it
+    /// for this receiver, or if it is invalid.
     pub fn open<'a>(&self, header: &Header, frame: &'a mut [u8]) -> Option<(Inner, &'a mut [u8])> {
         let (clear, sealed) = frame.split_at_mut_checked(HEADER)?;
         let aad = Aad::from(authenticated(clear));
@@ -119,7 +119,7 @@ impl Opener {
     }
 }
 
-/// The header without what gateways change.
+/// The header without the field that gateways change.
 fn authenticated(header: &[u8]) -> [u8; HEADER] {
     let mut clear: [u8; HEADER] = header.try_into().expect("a header");
     clear[5] = 0;
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sealed_can_be_opened_by_its_receiver() {
+    fn the_receiver_opens_a_sealed_frame() {
         let secret = Secret::of_world(b"sixteen bytes...");
         let (read, mut frame) = sealed(&secret);
         assert_eq!(read.frame(), frame.len());
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_changed_or_is_for_others_is_not_opened() {
+    fn changed_frames_and_others_frames_are_not_opened() {
         let secret = Secret::of_world(b"sixteen bytes...");
         let (read, frame) = sealed(&secret);
         let opener = secret.opener(read.sender, read.receiver);

@@ -1,4 +1,4 @@
-//! TCP sockets as the network thread uses them: none of these calls blocks.
+//! TCP sockets: none of these calls blocks.
 
 use std::io::{Error, ErrorKind, Result};
 use std::mem::{size_of, zeroed};
@@ -6,16 +6,16 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// Descriptors of connections, for a forked child. An array, because a child may come into being
-/// while another thread holds any lock.
-static OPEN: [AtomicI32; MOST] = [const { AtomicI32::new(-1) }; MOST];
-const MOST: usize = 4096;
+/// Descriptors of connections, for a forked child. An array, because a fork may happen while
+/// another thread holds any lock.
+static OPEN: [AtomicI32; MAX_OPEN] = [const { AtomicI32::new(-1) }; MAX_OPEN];
+const MAX_OPEN: usize = 4096;
 
-/// A TCP socket of ours. Closed when dropped.
+/// A TCP socket, closed when dropped.
 pub struct Socket {
     fd: OwnedFd,
-    /// Where it stands in `OPEN`; `MOST` where there was no room.
-    place: usize,
+    /// Its index in `OPEN`; `MAX_OPEN` if there was no room.
+    index: usize,
 }
 
 impl Socket {
@@ -25,9 +25,9 @@ impl Socket {
         let free = |one: &AtomicI32| {
             one.compare_exchange(-1, fd, Ordering::SeqCst, Ordering::Relaxed).is_ok()
         };
-        let place = OPEN.iter().position(free).unwrap_or(MOST);
+        let index = OPEN.iter().position(free).unwrap_or(MAX_OPEN);
         // SAFETY: the caller's promise.
-        Socket { fd: unsafe { OwnedFd::from_raw_fd(fd) }, place }
+        Socket { fd: unsafe { OwnedFd::from_raw_fd(fd) }, index }
     }
 
     /// Begin to connect to "tcp://IP:port".
@@ -70,8 +70,8 @@ impl Socket {
         }
     }
 
-    /// No delay for small frames; and the kernel asks an idle peer's kernel every second whether it
-    /// is there, so that a silent line is seen. (It ends a connection only after two minutes.)
+    /// Send small frames without delay. The kernel also probes an idle peer's kernel every second,
+    /// so that a silent connection is noticed. (It ends a connection only after two minutes.)
     fn prepare(&self) {
         self.set(libc::IPPROTO_TCP, libc::TCP_NODELAY, 1);
         self.set(libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1);
@@ -86,7 +86,7 @@ impl Socket {
         unsafe { libc::setsockopt(self.raw(), level, option, (&raw const value).cast(), length) };
     }
 
-    /// No more bytes than these are taken that cannot go yet.
+    /// Limit the bytes that the kernel takes before it can send them.
     pub fn limit_unsent(&self, bytes: i32) {
         self.set(libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes);
     }
@@ -95,7 +95,7 @@ impl Socket {
         self.fd.as_raw_fd()
     }
 
-    /// Send what the kernel takes now of several pieces; bytes.
+    /// Send what the kernel takes now of several slices; returns the number of bytes.
     pub fn send(&self, pieces: &[libc::iovec]) -> Result<usize> {
         loop {
             // SAFETY: plain numbers and pointers, of which zero is one.
@@ -113,11 +113,11 @@ impl Socket {
         }
     }
 
-    /// Receive what has come; 0 at the end of the connection.
+    /// Receive what has come; returns 0 at the end of the connection.
     pub fn receive(&self, to: &mut [u8]) -> Result<usize> {
         loop {
             let (at, room) = (to.as_mut_ptr().cast(), to.len());
-            // SAFETY: so much room.
+            // SAFETY: the buffer has so much room.
             let got = unsafe { libc::recv(self.raw(), at, room, libc::MSG_DONTWAIT) };
             match check_size(got) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -126,7 +126,7 @@ impl Socket {
         }
     }
 
-    /// What an attempt to connect, or the connection, has failed with; None if it has not.
+    /// The error of an attempt to connect, or of the connection; None if there is none.
     pub fn failure(&self) -> Option<Error> {
         let (mut code, mut length) = (0i32, size_of::<i32>() as u32);
         let to = (&raw mut code).cast();
@@ -135,7 +135,7 @@ impl Socket {
         (code != 0).then(|| Error::from_raw_os_error(code))
     }
 
-    /// Say that nothing more is sent.
+    /// End this direction: nothing more is sent.
     pub fn end(&self) {
         // SAFETY: a socket of ours.
         unsafe { libc::shutdown(self.raw(), libc::SHUT_WR) };
@@ -158,16 +158,16 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        if let Some(place) = OPEN.get(self.place) {
-            place.store(-1, Ordering::SeqCst);
+        if let Some(index) = OPEN.get(self.index) {
+            index.store(-1, Ordering::SeqCst);
         }
     }
 }
 
-/// In a forked child: give up its copies of the parent's connections, which would make the parent look
-/// alive after its death.
+/// In a forked child: give up its copies of the parent's connections, which would make the parent
+/// look alive after its death.
 pub fn abandon_all() {
-    // SAFETY: plain system calls; the numbers stay taken, so that whoever closes them harms nobody.
+    // SAFETY: plain system calls; the descriptors stay taken, so closing them later harms nobody.
     unsafe {
         let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
         for one in &OPEN {
@@ -180,13 +180,13 @@ pub fn abandon_all() {
     }
 }
 
-/// Of "tcp://IP:port".
+/// Parse "tcp://IP:port".
 pub fn parse(address: &str) -> Result<SocketAddrV4> {
     let parts = address.strip_prefix("tcp://").and_then(|rest| rest.rsplit_once(':'));
     let found = parts.and_then(|(ip, port)| {
         Some(SocketAddrV4::new(ip.parse::<Ipv4Addr>().ok()?, port.parse().ok()?))
     });
-    found.ok_or_else(|| Error::new(ErrorKind::InvalidInput, "it is no tcp://IP:port"))
+    found.ok_or_else(|| Error::new(ErrorKind::InvalidInput, "not a tcp://IP:port address"))
 }
 
 fn check(result: i32) -> Result<i32> {

@@ -1,22 +1,25 @@
-//! How much may be under way to one peer: enough to fill the line.
+//! The number of bytes that may be under way to one peer: enough to fill the connection.
 //!
-//! The rate at which frames arrive and the time until that is known are measured for each frame, in
-//! the manner of BBR (Cardwell et al., ACM Queue 14(5), 2016): the largest rate and the shortest time
-//! of late. Twice their product keeps a line busy, also while it turns out to be faster.
+//! For each frame the sender measures the rate at which frames arrive and the time until the
+//! acknowledgement, as BBR does (Cardwell et al., ACM Queue 14(5), 2016): the largest recent rate
+//! and the shortest recent time. Twice their product keeps a connection busy, also while it turns
+//! out to be faster.
 
-/// Bytes that may always be under way. A short line needs no more.
-pub const LEAST: usize = 2 << 20;
-/// Bytes at most: what one sender may have in an inbox by default.
-pub const MOST: usize = 64 << 20;
-/// A rate counts for so many times the shortest time, and at least a second; that for longer.
-const ROUNDS: u64 = 10;
+/// Bytes that may always be under way. A short connection needs no more.
+pub const MIN_SIZE: usize = 2 << 20;
+/// Largest window, in bytes: what one sender may have in an inbox by default.
+pub const MAX_SIZE: usize = 64 << 20;
+/// Shortest round trips for which a measured rate counts, at least a second; and the time for which
+/// a round trip counts.
+const RATE_COUNTS_ROUNDS: u64 = 10;
 const SECOND: u64 = 1_000_000_000;
-const TIME_COUNTS: u64 = 10 * SECOND;
+const ROUND_TRIP_COUNTS: u64 = 10 * SECOND;
 
-/// All times in nanoseconds of one clock.
+/// All times are nanoseconds of one clock.
 pub struct Window {
-    /// Bytes that have arrived, ever.
+    /// Bytes that have arrived since the beginning.
     pub delivered: u64,
+    /// The shortest recent round trip; `u64::MAX` before the first acknowledgement.
     shortest: u64,
     shortest_at: u64,
     /// Bytes per nanosecond.
@@ -34,14 +37,9 @@ impl Window {
     /// Bytes that may be under way.
     pub fn size(&self) -> usize {
         if self.shortest == u64::MAX {
-            return LEAST;
+            return MIN_SIZE;
         }
-        ((2.0 * self.rate * self.shortest as f64) as usize).clamp(LEAST, MOST)
-    }
-
-    /// The shortest round trip of late, in nanoseconds; None where nothing has arrived yet.
-    pub fn round_trip(&self) -> Option<u64> {
-        (self.shortest != u64::MAX).then_some(self.shortest)
+        ((2.0 * self.rate * self.shortest as f64) as usize).clamp(MIN_SIZE, MAX_SIZE)
     }
 
     /// `bytes` more have arrived. The latest of them was sent at `sent`, when `before` had arrived.
@@ -49,13 +47,14 @@ impl Window {
     pub fn arrived(&mut self, bytes: u64, sent: u64, before: u64, alone: bool, now: u64) {
         self.delivered += bytes;
         let time = now.saturating_sub(sent).max(1);
-        // Who waits behind others of ours measures the window, which would grow by that for ever.
-        let is_outdated = alone && now - self.shortest_at > TIME_COUNTS;
+        // A frame that waits behind this sender's other frames measures the window, which would
+        // then grow for ever.
+        let is_outdated = alone && now - self.shortest_at > ROUND_TRIP_COUNTS;
         if time <= self.shortest || is_outdated {
             (self.shortest, self.shortest_at) = (time, now);
         }
         let rate = (self.delivered - before) as f64 / time as f64;
-        let counts = (ROUNDS * self.shortest).max(SECOND);
+        let counts = (RATE_COUNTS_ROUNDS * self.shortest).max(SECOND);
         if rate >= self.rate || now - self.rate_at > counts {
             (self.rate, self.rate_at) = (rate, now);
         }
@@ -66,8 +65,8 @@ impl Window {
 mod tests {
     use super::*;
 
-    /// A line that delivers `rate` bytes per ns, and `time` ns after they were sent, to who fills the
-    /// window in one go, when the one before has arrived: the window after so many rounds.
+    /// The window after `rounds` rounds on a connection that delivers `rate` bytes per ns, `time`
+    /// ns after they were sent; the sender fills the window at once when the last one has arrived.
     fn after(rounds: u64, rate: f64, time: u64) -> usize {
         const FRAME: u64 = 60_000;
         let mut window = Window::default();
@@ -84,22 +83,23 @@ mod tests {
     }
 
     #[test]
-    fn a_short_line_has_the_least() {
-        assert_eq!(Window::default().size(), LEAST);
-        assert_eq!(after(20, 1.0, 100_000), LEAST);
+    fn a_short_connection_has_the_smallest_window() {
+        assert_eq!(Window::default().size(), MIN_SIZE);
+        assert_eq!(after(20, 1.0, 100_000), MIN_SIZE);
     }
 
-    /// In such bursts a rate is the window's, in the time that it takes to empty the line as well.
+    /// In such bursts the measured rate includes the time in which the connection empties.
     #[test]
-    fn a_long_one_gets_what_it_holds() {
+    fn a_long_connection_gets_what_it_holds() {
         // 200 Mbit/s and 100 ms are 2.5 MB.
         let size = after(20, 0.025, 100_000_000);
         assert!((2_400_000..=8_000_000).contains(&size), "{size}");
     }
 
-    /// A line of 1 MB/s and 20 ms, to who always fills the window: frames wait 2 s for their turn.
+    /// A connection of 1 MB/s and 20 ms, and a sender that always fills the window: frames wait 2 s
+    /// for their turn.
     #[test]
-    fn it_does_not_grow_by_what_it_makes_wait() {
+    fn the_window_does_not_grow_by_frames_that_wait_in_it() {
         const FRAME: u64 = 50_000;
         const STEP: u64 = FRAME * 1000;
         let mut window = Window::default();
@@ -113,24 +113,24 @@ mod tests {
             let at = if step == 0 { now - 20_000_000 } else { at };
             window.arrived(FRAME, at, before, alone, now);
         }
-        assert_eq!(window.size(), LEAST);
+        assert_eq!(window.size(), MIN_SIZE);
     }
 
     #[test]
-    fn a_way_that_has_become_longer_is_noticed_after_a_silence() {
+    fn a_longer_round_trip_is_noticed_after_a_silence() {
         let mut window = Window::default();
         window.arrived(1000, 0, 0, true, 20_000_000);
         for nth in 1..100 {
             let (at, before, alone) = (nth * SECOND, window.delivered, nth == 50);
             window.arrived(1000, at, before, alone, at + 50_000_000);
             let shortest = if nth < 50 { 20_000_000 } else { 50_000_000 };
-            assert_eq!(window.round_trip(), Some(shortest));
+            assert_eq!(window.shortest, shortest);
         }
     }
 
     #[test]
-    fn it_grows_until_the_line_is_full_and_no_further_than_allowed() {
-        assert!(after(3, 10.0, 100_000_000) > 2 * LEAST);
-        assert_eq!(after(30, 10.0, 1_000_000_000), MOST);
+    fn the_window_grows_until_the_connection_is_full_or_to_its_limit() {
+        assert!(after(3, 10.0, 100_000_000) > 2 * MIN_SIZE);
+        assert_eq!(after(30, 10.0, 1_000_000_000), MAX_SIZE);
     }
 }

@@ -29,7 +29,7 @@ fn bulk_then_small() -> Vec<Frame> {
 }
 
 #[test]
-fn a_small_message_waits_for_what_the_scheduler_says() {
+fn the_scheduler_decides_how_long_a_small_message_waits() {
     assert_eq!(order(Scheduler::Fifo, bulk_then_small(), &none()), [1, 1, 1, 1, 2, 2]);
     assert_eq!(order(Scheduler::RoundRobin, bulk_then_small(), &none()), [1, 2, 2, 1, 1, 1]);
     assert_eq!(order(Scheduler::Smallest, bulk_then_small(), &none()), [2, 2, 1, 1, 1, 1]);
@@ -91,8 +91,8 @@ fn acknowledgements_do_not_wait_for_a_turn() {
 }
 
 #[test]
-fn how_things_stand_passes_what_its_own_sender_sends() {
-    for (scheduler, place) in
+fn status_frames_pass_their_senders_messages() {
+    for (scheduler, position) in
         [(Scheduler::Fifo, 6), (Scheduler::RoundRobin, 0), (Scheduler::Smallest, 0)]
     {
         let mut schedule = Schedule::new(scheduler);
@@ -102,12 +102,13 @@ fn how_things_stand_passes_what_its_own_sender_sends() {
         schedule.push(frame(1, 9, Class::Status, 0, 0), &none());
         let order: Vec<_> = std::iter::from_fn(|| schedule.pop(&none())).collect();
         let found = order.iter().position(|one| one.header.class == Class::Status);
-        assert_eq!(found, Some(place), "{scheduler:?}");
-        let left: Vec<_> = order.iter().map(|one| one.header.ahead).filter(|&n| n > 0).collect();
-        assert_eq!(left, [3, 2, 1].map(|parts| parts * BULK as u32));
+        assert_eq!(found, Some(position), "{scheduler:?}");
+        let remaining: Vec<_> =
+            order.iter().map(|one| one.header.ahead).filter(|&n| n > 0).collect();
+        assert_eq!(remaining, [3, 2, 1].map(|parts| parts * BULK as u32));
         assert!(schedule.is_empty() && schedule.competing.is_empty());
     }
-    // Of the size of a message it is none of those.
+    // A status frame as large as a message does not pass.
     let mut schedule = Schedule::new(Scheduler::RoundRobin);
     for class in [Class::Bulk, Class::Status] {
         schedule.push(frame(1, 9, class, BULK, 0), &none());
@@ -116,7 +117,7 @@ fn how_things_stand_passes_what_its_own_sender_sends() {
 }
 
 #[test]
-fn what_is_drained_is_gone() {
+fn drained_frames_are_removed() {
     for scheduler in Scheduler::ALL {
         let mut schedule = Schedule::new(scheduler);
         for one in bulk_then_small() {
@@ -130,7 +131,7 @@ fn what_is_drained_is_gone() {
 }
 
 #[test]
-fn what_is_withdrawn_is_one_flows_messages() {
+fn withdraw_removes_the_messages_of_one_flow() {
     for scheduler in Scheduler::ALL {
         let mut schedule = Schedule::new(scheduler);
         let resume = frame(1, 9, Class::Resume, 50, 0);
@@ -141,8 +142,8 @@ fn what_is_withdrawn_is_one_flows_messages() {
         let withdrawn = schedule.withdraw(pair, &none());
         assert_eq!(withdrawn.len(), 4);
         assert!(withdrawn.iter().all(|one| one.pair() == pair && one.size() > BULK));
-        let left: Vec<_> = std::iter::from_fn(|| schedule.pop(&none())).collect();
-        let classes = left.iter().map(|one| (one.header.sender, one.header.class));
+        let remaining: Vec<_> = std::iter::from_fn(|| schedule.pop(&none())).collect();
+        let classes = remaining.iter().map(|one| (one.header.sender, one.header.class));
         let mut classes: Vec<_> = classes.collect();
         classes.sort();
         assert_eq!(classes, [(1, Class::Resume), (2, Class::Message), (2, Class::Message)]);

@@ -1,5 +1,6 @@
-//! What two gateways cost on a short path, beside the same frames over a connection of their own:
-//! `cargo test --release gateway::tests::cost -- --ignored --nocapture --test-threads=1`.
+//! Measures what two gateways cost on a short path, against the same frames over a direct
+//! connection: `cargo test --release gateway::tests::cost -- --ignored --nocapture
+//! --test-threads=1`.
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,7 +25,7 @@ fn ends(through: Option<&(Gateway, Gateway)>, rate: Option<u64>) -> (Client, Cli
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let client = |stream: TcpStream, site, uid| {
         stream.set_nodelay(true).unwrap();
-        Client { stream, voice: ControlVoice::new(KEY, uid, site_number(site)), counter: 0 }
+        Client { stream, codec: ControlCodec::new(KEY, uid, site_number(site)), counter: 0 }
     };
     let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     super::super::sockets::prepare_wide(&one, "bbr");
@@ -35,22 +36,22 @@ fn ends(through: Option<&(Gateway, Gateway)>, rate: Option<u64>) -> (Client, Cli
 }
 
 /// Seconds of each round trip of a small frame, sorted.
-fn trips((mut here, mut there): (Client, Client)) -> Vec<f64> {
-    let both = [&here, &there].map(|one| one.stream.try_clone().unwrap());
+fn round_trips((mut near, mut far): (Client, Client)) -> Vec<f64> {
+    let both = [&near, &far].map(|one| one.stream.try_clone().unwrap());
     let echo = std::thread::spawn(move || {
         let mut bytes = [0; HEADER + 24 + 16 + 64];
-        while there.stream.read_exact(&mut bytes).is_ok() {
-            let answer = there.sealed(1, "A", Class::Message, &[0; 64]);
-            there.stream.write_all(&answer).unwrap();
+        while far.stream.read_exact(&mut bytes).is_ok() {
+            let answer = far.sealed(1, "A", Class::Message, &[0; 64]);
+            far.stream.write_all(&answer).unwrap();
         }
     });
     let mut all: Vec<f64> = (0..TRIPS)
         .map(|_| {
-            let frame = here.sealed(2, "B", Class::Message, &[0; 64]);
+            let frame = near.sealed(2, "B", Class::Message, &[0; 64]);
             let start = Instant::now();
-            here.stream.write_all(&frame).unwrap();
+            near.stream.write_all(&frame).unwrap();
             let mut bytes = vec![0; frame.len()];
-            here.stream.read_exact(&mut bytes).unwrap();
+            near.stream.read_exact(&mut bytes).unwrap();
             start.elapsed().as_secs_f64()
         })
         .collect();
@@ -62,12 +63,12 @@ fn trips((mut here, mut there): (Client, Client)) -> Vec<f64> {
     all
 }
 
-/// Bytes per second of large frames. As between processes, a window bounds what is on its way: without
-/// one the gateway drops what the receiver is too slow for.
-fn rate((mut here, mut there): (Client, Client)) -> f64 {
-    let come = Arc::new(AtomicUsize::new(0));
-    let acknowledged = come.clone();
-    let frame = here.sealed(2, "B", Class::Bulk, &[0; BODY]);
+/// Bytes per second of large frames. A window bounds the frames under way, as between processes;
+/// otherwise the gateway drops frames when the receiver is too slow.
+fn rate((mut near, mut far): (Client, Client)) -> f64 {
+    let received = Arc::new(AtomicUsize::new(0));
+    let acknowledged = received.clone();
+    let frame = near.sealed(2, "B", Class::Bulk, &[0; BODY]);
     let size = frame.len();
     let start = Instant::now();
     let sender = std::thread::spawn(move || {
@@ -75,14 +76,14 @@ fn rate((mut here, mut there): (Client, Client)) -> f64 {
             while sent - acknowledged.load(Ordering::Relaxed) > WINDOW {
                 std::thread::sleep(Duration::from_micros(50));
             }
-            here.stream.write_all(&frame).unwrap();
+            near.stream.write_all(&frame).unwrap();
         }
-        here
+        near
     });
     let mut bytes = vec![0; size];
     for _ in 0..FRAMES {
-        there.stream.read_exact(&mut bytes).unwrap();
-        come.fetch_add(1, Ordering::Relaxed);
+        far.stream.read_exact(&mut bytes).unwrap();
+        received.fetch_add(1, Ordering::Relaxed);
     }
     let rate = (size * FRAMES) as f64 / start.elapsed().as_secs_f64();
     drop(sender.join());
@@ -93,10 +94,10 @@ fn rate((mut here, mut there): (Client, Client)) -> f64 {
 #[ignore = "a measurement"]
 fn cost_of_two_gateways() {
     for pacing in [None, Some(RATE)] {
-        let through = two(Options { pacing, ..options("A") });
+        let through = connected_pair(Options { pacing, ..options("A") });
         for _ in 0..2 {
             let (direct, gateways) =
-                (trips(ends(None, pacing)), trips(ends(Some(&through), pacing)));
+                (round_trips(ends(None, pacing)), round_trips(ends(Some(&through), pacing)));
             let micros = |all: &[f64], share: usize| all[all.len() * share / 100] * 1e6;
             for share in [50, 90, 99] {
                 let (one, other) = (micros(&direct, share), micros(&gateways, share));

@@ -1,11 +1,11 @@
-//! A line that is cut and comes back: in a network namespace, which only root may make.
+//! A path that is cut and restored: in a network namespace, which only root may make.
 
 use super::*;
 
-/// In front of the second gateway, on the loopback interface of the namespace.
-const THERE: [u8; 4] = [10, 9, 9, 9];
+/// The second gateway's address, on the loopback interface of the namespace.
+const FAR_ADDRESS: [u8; 4] = [10, 9, 9, 9];
 
-/// An interface request of the kernel's, with one of its values.
+/// An interface request of the kernel (struct ifreq), with one of its values.
 #[repr(C)]
 struct Request<T> {
     name: [u8; 16],
@@ -13,27 +13,28 @@ struct Request<T> {
     rest: [u8; 24],
 }
 
-fn request<T>(socket: i32, what: libc::Ioctl, name: &str, value: T) -> bool {
+fn request<T>(socket: i32, operation: libc::Ioctl, name: &str, value: T) -> bool {
     let mut request = Request { name: [0; 16], value, rest: [0; 24] };
     request.name[..name.len()].copy_from_slice(name.as_bytes());
     // SAFETY: the kernel reads and writes at most the 40 bytes of a struct ifreq.
-    unsafe { libc::ioctl(socket, what, &raw mut request) == 0 }
+    unsafe { libc::ioctl(socket, operation, &raw mut request) == 0 }
 }
 
-/// The loopback interface of a namespace of this thread, with one more address.
-struct Line(i32);
+/// The loopback interface in this thread's network namespace, with a second address.
+struct LoopbackPath(i32);
 
-impl Line {
-    fn new() -> Option<Line> {
+impl LoopbackPath {
+    fn new() -> Option<LoopbackPath> {
         // SAFETY: system calls without pointers.
         unsafe {
             if libc::unshare(libc::CLONE_NEWNET) != 0 {
                 return None;
             }
-            let line = Line(libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0));
-            assert!(line.set_up("lo", true));
-            line.mend();
-            Some(line)
+            let path =
+                LoopbackPath(libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0));
+            assert!(path.set_up("lo", true));
+            path.restore();
+            Some(path)
         }
     }
 
@@ -42,10 +43,10 @@ impl Line {
         request(self.0, libc::SIOCSIFFLAGS as libc::Ioctl, name, flags)
     }
 
-    fn mend(&self) {
+    fn restore(&self) {
         let mut address = [0u8; 16];
         address[0] = libc::AF_INET as u8;
-        address[4..8].copy_from_slice(&THERE);
+        address[4..8].copy_from_slice(&FAR_ADDRESS);
         assert!(request(self.0, libc::SIOCSIFADDR as libc::Ioctl, "lo:1", address));
     }
 
@@ -54,7 +55,7 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for LoopbackPath {
     fn drop(&mut self) {
         // SAFETY: a descriptor of ours.
         unsafe { libc::close(self.0) };
@@ -62,10 +63,10 @@ impl Drop for Line {
 }
 
 #[test]
-fn a_line_that_was_cut_is_used_again_and_senders_know() {
-    // Not in the thread that runs other tests.
+fn a_restored_path_is_used_again_and_senders_are_notified() {
+    // In a separate thread, because the namespace stays with it.
     let cut = || {
-        let Some(line) = Line::new() else {
+        let Some(path) = LoopbackPath::new() else {
             // SAFETY: a system call without arguments.
             let is_root = unsafe { libc::geteuid() } == 0;
             assert!(!is_root || std::env::var_os("SFM_CI").is_none(), "root, and no namespace");
@@ -76,26 +77,26 @@ fn a_line_that_was_cut_is_used_again_and_senders_know() {
             Gateway::start(Options { address: "0.0.0.0:0".parse().unwrap(), ..options("B") })
                 .unwrap(),
         );
-        let of_b = std::net::SocketAddr::from((THERE, b.address.port()));
+        let of_b = std::net::SocketAddr::from((FAR_ADDRESS, b.address.port()));
         a.peers(vec![Listed { uid: b.uid, site: "B".into(), address: of_b }]);
-        until(|| up(&a) == 1);
-        let mut here = Client::process(&a, "A", 1);
-        let mut there = Client::process(&b, "B", 2);
+        wait_until(|| connections_up(&a) == 1);
+        let mut near = Client::process(&a, "A", 1);
+        let mut far = Client::process(&b, "B", 2);
         for round in 0..2u8 {
-            here.send(2, "B", &[round]);
-            assert_eq!(there.frame(), (1, vec![round]));
-            line.cut();
-            here.send(2, "B", b"into the gap");
-            assert_eq!(here.why(), Reason::NoRoute);
+            near.send(2, "B", &[round]);
+            assert_eq!(far.frame(), (1, vec![round]));
+            path.cut();
+            near.send(2, "B", b"into the gap");
+            assert_eq!(near.drop_reason(), Reason::NoRoute);
             let unreachable = number(&a, "no gateway for that site");
-            here.send(2, "B", b"as well");
-            until(|| number(&a, "no gateway for that site") > unreachable);
-            line.mend();
-            // Told once that there is a way again, sender and receiver find out what is missing. (What
-            // was in the old connection may come or not.)
-            while here.why() != Reason::PathBroke {}
-            here.resume(2, "B", b"after it");
-            while there.frame().1 != b"after it" {}
+            near.send(2, "B", b"as well");
+            wait_until(|| number(&a, "no gateway for that site") > unreachable);
+            path.restore();
+            // Once they know that there is a route again, sender and receiver find out what is
+            // missing. (What was in the old connection may come or not.)
+            while near.drop_reason() != Reason::PathBroke {}
+            near.resume(2, "B", b"after it");
+            while far.frame().1 != b"after it" {}
         }
     };
     std::thread::spawn(cut).join().unwrap();

@@ -1,20 +1,20 @@
-//! Who is let in, and what is passed on.
+//! Admission, and forwarding.
 
 use super::*;
 use crate::random::Random;
 
 #[test]
 fn frames_pass_two_gateways_in_both_directions() {
-    let (a, b) = two(options("A"));
-    let mut here = Client::process(&a, "A", 1);
-    let mut there = Client::process(&b, "B", 2);
+    let (a, b) = connected_pair(options("A"));
+    let mut near = Client::process(&a, "A", 1);
+    let mut far = Client::process(&b, "B", 2);
     for length in [0, 1, 1000, 61_440] {
         let body = vec![7; length];
-        here.send(2, "B", &body);
-        let came = Came::Frame { sender: 1, hops: HOPS - 2, body: body.clone() };
-        assert_eq!(there.receive(), came);
-        there.send(1, "A", &body);
-        assert_eq!(here.receive(), Came::Frame { sender: 2, hops: HOPS - 2, body });
+        near.send(2, "B", &body);
+        let received = Received::Frame { sender: 1, hops: HOPS - 2, body: body.clone() };
+        assert_eq!(far.receive(), received);
+        far.send(1, "A", &body);
+        assert_eq!(near.receive(), Received::Frame { sender: 2, hops: HOPS - 2, body });
     }
     for gateway in [&a, &b] {
         let status = gateway.status();
@@ -27,7 +27,10 @@ fn frames_within_a_site_pass_one() {
     let a = gateway("A");
     let (mut one, mut other) = (Client::process(&a, "A", 1), Client::process(&a, "A", 2));
     one.send(2, "A", b"near");
-    assert_eq!(other.receive(), Came::Frame { sender: 1, hops: HOPS - 1, body: b"near".to_vec() });
+    assert_eq!(
+        other.receive(),
+        Received::Frame { sender: 1, hops: HOPS - 1, body: b"near".to_vec() }
+    );
 }
 
 #[test]
@@ -35,47 +38,47 @@ fn a_message_may_come_with_the_hello() {
     let a = gateway("A");
     let mut other = Client::process(&a, "A", 2);
     let mut one = Client::raw(&a, "A", 1, KEY);
-    let mut first = one.voice.hello(Role::Process, a.uid, 0, 5).bytes;
+    let mut first = one.codec.hello(Role::Process, a.uid, 0, 5).bytes;
     first.extend(one.sealed(2, "A", Class::Bulk, &[3; 50_000]));
     one.stream.write_all(&first).unwrap();
-    assert_eq!(one.receive(), Came::ControlFrame(Kind::Welcome, 5));
+    assert_eq!(one.receive(), Received::Control(Kind::Welcome, 5));
     assert_eq!(other.frame(), (1, vec![3; 50_000]));
 }
 
 #[test]
-fn who_does_not_know_the_key_is_hung_up_on() {
+fn connections_without_the_key_are_ended() {
     let a = gateway("A");
     let mut foreign = Client::raw(&a, "A", 1, b"the gateway key of another world");
-    let hello = foreign.voice.hello(Role::Process, a.uid, 0, 1);
+    let hello = foreign.codec.hello(Role::Process, a.uid, 0, 1);
     foreign.stream.write_all(&hello.bytes).unwrap();
-    assert_eq!(foreign.receive(), Came::End);
+    assert_eq!(foreign.receive(), Received::End);
     assert_eq!(number(&a, "foreign key"), 1);
     assert!(a.status().contains("SFM_GATEWAY_KEY"), "nobody is told");
     for nonsense in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0; 5000], &[0xff; 64]] {
         let mut stranger = Client::raw(&a, "A", 1, KEY);
         let _ = stranger.stream.write_all(nonsense);
-        // Of too short a word the gateway waits for the rest, not for long.
-        assert_eq!(stranger.receive(), Came::End);
+        // If a frame is too short, the gateway waits for the rest, but not for long.
+        assert_eq!(stranger.receive(), Received::End);
     }
     let mut large = Client::raw(&a, "A", 1, KEY);
-    let frame = large.voice.say(Kind::Hello, a.uid, 0, 1, &[b'P'; 600]);
+    let frame = large.codec.seal(Kind::Hello, a.uid, 0, 1, &[b'P'; 600]);
     let _ = large.stream.write_all(&frame.bytes);
-    assert_eq!(large.receive(), Came::End);
+    assert_eq!(large.receive(), Received::End);
 }
 
 #[test]
 fn a_recorded_hello_is_refused() {
     let a = gateway("A");
     let mut one = Client::raw(&a, "A", 1, KEY);
-    let hello = one.voice.hello(Role::Process, a.uid, 0, 1);
+    let hello = one.codec.hello(Role::Process, a.uid, 0, 1);
     one.stream.write_all(&hello.bytes).unwrap();
-    assert_eq!(one.receive(), Came::ControlFrame(Kind::Welcome, 1));
+    assert_eq!(one.receive(), Received::Control(Kind::Welcome, 1));
     let mut thief = Client::raw(&a, "A", 1, KEY);
     thief.stream.write_all(&hello.bytes).unwrap();
-    assert_eq!(thief.receive(), Came::End);
+    assert_eq!(thief.receive(), Received::End);
     assert_eq!(number(&a, "replayed"), 1);
-    let mut two = Client::process(&a, "A", 2);
-    two.send(1, "A", b"still the first");
+    let mut connected_pair = Client::process(&a, "A", 2);
+    connected_pair.send(1, "A", b"still the first");
     assert_eq!(one.frame(), (2, b"still the first".to_vec()));
 }
 
@@ -83,63 +86,63 @@ fn a_recorded_hello_is_refused() {
 fn a_hello_again_is_a_question_and_a_later_connection_takes_over() {
     let a = gateway("A");
     let mut one = Client::process(&a, "A", 1);
-    let again = one.voice.hello(Role::Process, a.uid, 0, 9);
+    let again = one.codec.hello(Role::Process, a.uid, 0, 9);
     one.stream.write_all(&again.bytes).unwrap();
-    assert_eq!(one.receive(), Came::ControlFrame(Kind::Welcome, 9));
+    assert_eq!(one.receive(), Received::Control(Kind::Welcome, 9));
     let mut later = Client::process(&a, "A", 1);
-    assert_eq!(one.receive(), Came::End);
-    let mut two = Client::process(&a, "A", 2);
-    two.send(1, "A", b"to the later one");
+    assert_eq!(one.receive(), Received::End);
+    let mut connected_pair = Client::process(&a, "A", 2);
+    connected_pair.send(1, "A", b"to the later one");
     assert_eq!(later.frame(), (2, b"to the later one".to_vec()));
 }
 
 #[test]
-fn a_process_of_another_site_is_told_why_not() {
+fn a_process_of_another_site_is_refused() {
     let a = gateway("A");
     let mut one = Client::raw(&a, "B", 1, KEY);
-    let hello = one.voice.hello(Role::Process, a.uid, 0, 1);
+    let hello = one.codec.hello(Role::Process, a.uid, 0, 1);
     one.stream.write_all(&hello.bytes).unwrap();
-    assert_eq!(one.receive(), Came::ControlFrame(Kind::Broken, 0));
-    assert_eq!(one.receive(), Came::End);
+    assert_eq!(one.receive(), Received::Control(Kind::Broken, 0));
+    assert_eq!(one.receive(), Received::End);
 }
 
 #[test]
 fn nobody_sends_in_the_name_of_another() {
-    let (a, b) = two(options("A"));
+    let (a, b) = connected_pair(options("A"));
     let mut liar = Client::process(&a, "A", 1);
-    let mut there = Client::process(&b, "B", 2);
+    let mut far = Client::process(&b, "B", 2);
     let mut other = Client::raw(&a, "A", 3, KEY);
     let mut elsewhere = Client::raw(&a, "C", 1, KEY);
     let of_another = other.sealed(2, "B", Class::Message, b"I am 3");
     let of_another_site = elsewhere.sealed(2, "B", Class::Message, b"I am of C");
     liar.stream.write_all(&[of_another, of_another_site].concat()).unwrap();
     liar.send(2, "B", b"I am 1");
-    assert_eq!(there.frame(), (1, b"I am 1".to_vec()));
+    assert_eq!(far.frame(), (1, b"I am 1".to_vec()));
     assert_eq!(number(&a, "spoofed sender"), 2);
 }
 
 #[test]
 fn strangers_are_bounded_and_members_come_in_nevertheless() {
     let a = gateway("A");
-    let most = super::super::strangers::most();
-    let crowd: Vec<_> = (0..most + 40).map(|_| TcpStream::connect(a.address)).collect();
+    let limit = super::super::strangers::limit();
+    let crowd: Vec<_> = (0..limit + 40).map(|_| TcpStream::connect(a.address)).collect();
     assert!(crowd.iter().all(Result::is_ok));
-    until(|| number(&a, "now") <= most as u64 && number(&a, "too many") > 0);
+    wait_until(|| number(&a, "now") <= limit as u64 && number(&a, "too many") > 0);
     let mut one = Client::process(&a, "A", 1);
-    let mut two = Client::process(&a, "A", 2);
+    let mut connected_pair = Client::process(&a, "A", 2);
     one.send(2, "A", b"hello");
-    assert_eq!(two.frame(), (1, b"hello".to_vec()));
-    until(|| number(&a, "now") == 0); // they have said nothing
+    assert_eq!(connected_pair.frame(), (1, b"hello".to_vec()));
+    wait_until(|| number(&a, "now") == 0); // they have sent nothing
 }
 
 #[test]
 fn damaged_bytes_end_their_connection_and_nothing_else() {
-    let (a, b) = two(options("A"));
+    let (a, b) = connected_pair(options("A"));
     let _unread = Client::process(&b, "B", 2);
     let (mut chance, rounds) = Random::new(200, 20_000);
     for _ in 0..rounds {
         let mut one = Client::raw(&a, "A", 1, KEY);
-        let mut bytes = one.voice.hello(Role::Process, a.uid, 0, 1).bytes;
+        let mut bytes = one.codec.hello(Role::Process, a.uid, 0, 1).bytes;
         let hello = bytes.len();
         for length in [0, 100, 20_000] {
             bytes.extend(one.sealed(2, "B", Class::Bulk, &vec![0; length]));
@@ -147,17 +150,17 @@ fn damaged_bytes_end_their_connection_and_nothing_else() {
         let from = if chance.below(2) == 0 { 0 } else { hello };
         let end = [64, bytes.len() - from][chance.below(2)];
         chance.damage(&mut bytes[from..], end, 3);
-        let kept = 1 + chance.below(bytes.len());
-        let _ = one.stream.write_all(&bytes[..kept]); // it may have hung up by then
+        let length = 1 + chance.below(bytes.len());
+        let _ = one.stream.write_all(&bytes[..length]); // the gateway may have hung up
     }
-    let mut here = Client::process(&a, "A", 3);
-    let mut there = Client::process(&b, "B", 4);
-    here.send(4, "B", b"still here");
-    assert_eq!(there.frame(), (3, b"still here".to_vec()));
+    let mut near = Client::process(&a, "A", 3);
+    let mut far = Client::process(&b, "B", 4);
+    near.send(4, "B", b"still here");
+    assert_eq!(far.frame(), (3, b"still here".to_vec()));
 }
 
 #[test]
-fn what_cannot_be_had_is_refused_in_a_sentence() {
+fn impossible_options_are_refused_in_a_sentence() {
     let with = |change: fn(&mut Options)| {
         let mut options = options("A");
         change(&mut options);

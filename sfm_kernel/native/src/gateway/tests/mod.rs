@@ -1,12 +1,12 @@
-//! Gateways between processes that are played by raw TCP connections.
+//! Tests of gateways; raw TCP connections play the processes.
 
 mod cost;
 mod cut;
 mod links;
 mod order;
 mod refused;
+mod routes;
 mod siblings;
-mod ways;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -15,12 +15,12 @@ use std::time::Duration;
 use super::flow::Pair;
 use super::handle::{Gateway, Listed, Options};
 use super::schedule::Scheduler;
-use crate::net::control::{dropped_of, ControlVoice, Reason, Role};
+use crate::net::control::{parse_dropped, ControlCodec, Reason, Role};
 use crate::net::frame::{site_number, Class, Header, Inner, Kind, HEADER, HOPS};
 use crate::net::seal::Secret;
 
 const KEY: &[u8] = b"the gateway key of a test";
-/// A test that waits longer for something has failed: it will never come.
+/// After this time a test fails: what it waits for will not come.
 const WATCHDOG: Duration = Duration::from_secs(60);
 
 pub fn options(site: &str) -> Options {
@@ -42,15 +42,15 @@ pub fn gateway(site: &str) -> Gateway {
     Gateway::start(options(site)).unwrap()
 }
 
-/// Two gateways that are connected; the second is of site B.
-pub fn two(first: Options) -> (Gateway, Gateway) {
+/// Two connected gateways; the second is of site B.
+pub fn connected_pair(first: Options) -> (Gateway, Gateway) {
     let (a, b) = (Gateway::start(first).unwrap(), gateway("B"));
     introduce(&[(&a, "A"), (&b, "B")]);
-    until(|| up(&a) == 1 && up(&b) == 1);
+    wait_until(|| connections_up(&a) == 1 && connections_up(&b) == 1);
     (a, b)
 }
 
-/// Tell each gateway of all.
+/// Give each gateway the list of all.
 pub fn introduce(gateways: &[(&Gateway, &str)]) {
     for (one, _) in gateways {
         let listed = gateways.iter().map(|(one, site)| Listed {
@@ -62,12 +62,12 @@ pub fn introduce(gateways: &[(&Gateway, &str)]) {
     }
 }
 
-/// Connections to other gateways.
-pub fn up(gateway: &Gateway) -> usize {
+/// The number of connections to other gateways.
+pub fn connections_up(gateway: &Gateway) -> usize {
     gateway.status().matches("\"algorithm_asked\"").count()
 }
 
-pub fn until(condition: impl Fn() -> bool) {
+pub fn wait_until(condition: impl Fn() -> bool) {
     let start = std::time::Instant::now();
     while !condition() {
         assert!(start.elapsed() < WATCHDOG, "it never comes");
@@ -75,7 +75,7 @@ pub fn until(condition: impl Fn() -> bool) {
     }
 }
 
-/// The number behind a name in a status.
+/// The number after a name in a status.
 pub fn number(gateway: &Gateway, name: &str) -> u64 {
     let status = gateway.status();
     let name = format!("\"{name}\":");
@@ -84,19 +84,19 @@ pub fn number(gateway: &Gateway, name: &str) -> u64 {
     status[at..at + end].parse().unwrap()
 }
 
-/// Someone who is connected to a gateway.
+/// A process or gateway that is connected to a gateway.
 pub struct Client {
     pub stream: TcpStream,
-    pub voice: ControlVoice,
+    pub codec: ControlCodec,
     counter: u64,
 }
 
-/// What a client is told, or sent.
+/// A frame that a client receives, or the end.
 #[derive(Debug, PartialEq)]
-pub enum Came {
+pub enum Received {
     Frame { sender: u128, hops: u8, body: Vec<u8> },
     Dropped(Pair, Reason),
-    ControlFrame(Kind, u64),
+    Control(Kind, u64),
     End,
 }
 
@@ -106,19 +106,19 @@ impl Client {
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(WATCHDOG)).unwrap();
         stream.set_write_timeout(Some(WATCHDOG)).unwrap();
-        Client { stream, voice: ControlVoice::new(key, uid, site_number(site)), counter: 0 }
+        Client { stream, codec: ControlCodec::new(key, uid, site_number(site)), counter: 0 }
     }
 
-    /// A process of `site`, which is welcome.
+    /// An admitted process of `site`.
     pub fn process(gateway: &Gateway, site: &str, uid: u128) -> Client {
         Client::member(gateway, site, uid, Role::Process)
     }
 
     pub fn member(gateway: &Gateway, site: &str, uid: u128, role: Role) -> Client {
         let mut one = Client::raw(gateway, site, uid, KEY);
-        let hello = one.voice.hello(role, gateway.uid, 0, 77);
+        let hello = one.codec.hello(role, gateway.uid, 0, 77);
         one.stream.write_all(&hello.bytes).unwrap();
-        assert_eq!(one.receive(), Came::ControlFrame(Kind::Welcome, 77));
+        assert_eq!(one.receive(), Received::Control(Kind::Welcome, 77));
         one
     }
 
@@ -130,15 +130,15 @@ impl Client {
             hops: HOPS,
             class,
             ahead: 0,
-            from_site: self.voice.site,
+            from_site: self.codec.site,
             to_site: site_number(site),
-            sender: self.voice.uid,
+            sender: self.codec.uid,
             receiver: to,
             counter: 0,
         };
         let inner = Inner { kind: Kind::Data, flag: false, number: self.counter, arrived: 0 };
         Secret::of_world(b"a secret of the world's")
-            .sealer_from(self.voice.uid, to, self.counter)
+            .sealer_from(self.codec.uid, to, self.counter)
             .seal(&header, &inner, body.len(), |room| room.copy_from_slice(body))
     }
 
@@ -148,55 +148,55 @@ impl Client {
         self.stream.write_all(&frame).unwrap();
     }
 
-    /// Begin again, after something was dropped.
+    /// Begin again after a drop.
     pub fn resume(&mut self, to: u128, site: &str, body: &[u8]) {
         let frame = self.sealed(to, site, Class::Resume, body);
         self.stream.write_all(&frame).unwrap();
     }
 
-    /// What comes next.
-    pub fn receive(&mut self) -> Came {
+    /// Receive the next frame.
+    pub fn receive(&mut self) -> Received {
         let mut bytes = vec![0; HEADER];
         match self.stream.read_exact(&mut bytes) {
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => panic!("nothing comes"),
-            Err(_) => return Came::End,
+            Err(_) => return Received::End,
             Ok(()) => {}
         }
         let header = Header::read(&bytes).expect("only frames come");
         bytes.resize(header.frame(), 0);
         self.stream.read_exact(&mut bytes[HEADER..]).unwrap();
-        if let Some((inner, body)) = self.voice.open(&header, &mut bytes.clone()) {
-            return match dropped_of(&inner, body) {
-                Some((pair, reason)) => Came::Dropped(pair, reason),
-                None => Came::ControlFrame(inner.kind, inner.number),
+        if let Some((inner, body)) = self.codec.open(&header, &mut bytes.clone()) {
+            return match parse_dropped(&inner, body) {
+                Some((pair, reason)) => Received::Dropped(pair, reason),
+                None => Received::Control(inner.kind, inner.number),
             };
         }
         let opener =
             Secret::of_world(b"a secret of the world's").opener(header.sender, header.receiver);
         let (_, body) = opener.open(&header, &mut bytes).expect("what came is what was sealed");
-        Came::Frame { sender: header.sender, hops: header.hops, body: body.to_vec() }
+        Received::Frame { sender: header.sender, hops: header.hops, body: body.to_vec() }
     }
 
-    /// The next frame of a process; what gateways say is passed over.
+    /// The next frame of a process; gateways' frames are skipped.
     pub fn frame(&mut self) -> (u128, Vec<u8>) {
         loop {
             match self.receive() {
-                Came::Frame { sender, body, .. } => return (sender, body),
-                Came::End => panic!("the gateway has hung up"),
+                Received::Frame { sender, body, .. } => return (sender, body),
+                Received::End => panic!("the gateway has hung up"),
                 _ => {}
             }
         }
     }
 
-    /// Why what this client has sent last was dropped.
-    pub fn why(&mut self) -> Reason {
+    /// Why this client's last frame was dropped.
+    pub fn drop_reason(&mut self) -> Reason {
         loop {
             match self.receive() {
-                Came::Dropped(pair, reason) => {
-                    assert_eq!(pair.sender, self.voice.uid);
+                Received::Dropped(pair, reason) => {
+                    assert_eq!(pair.sender, self.codec.uid);
                     return reason;
                 }
-                Came::End => panic!("the gateway has hung up"),
+                Received::End => panic!("the gateway has hung up"),
                 _ => {}
             }
         }

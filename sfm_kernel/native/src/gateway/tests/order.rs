@@ -1,29 +1,29 @@
-//! Whose frames go first, and who is held up by whom.
+//! The order of frames, and which senders are held up.
 
 use std::os::fd::AsRawFd;
 
 use super::*;
 
 const BULK: usize = 50_000;
-/// Large frames: more than a process may have waiting here.
+/// Large frames: more than one process may have waiting at the gateway.
 const MANY: usize = 220;
 
-/// A gateway that another one is connected to, which does not read; with room for little.
+/// A gateway, and a connected one with a small receive buffer that does not read.
 fn bottleneck(scheduler: Scheduler) -> (Gateway, Client) {
     let a = Gateway::start(Options { scheduler, ..options("A") }).unwrap();
     let other = Client::member(&a, "B", 50, Role::Gateway(0));
     let size: libc::c_int = 16 << 10;
     // SAFETY: the kernel reads a number there.
     let failed = unsafe {
-        let (fd, place) = (other.stream.as_raw_fd(), (&raw const size).cast());
-        libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, place, 4)
+        let (fd, to) = (other.stream.as_raw_fd(), (&raw const size).cast());
+        libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, to, 4)
     };
     assert_eq!(failed, 0);
     (a, other)
 }
 
-/// How many of many large frames come before a small one that was sent after they had filled all there
-/// is before the bottleneck.
+/// The number of large frames that come before a small one, which is sent when the large ones fill
+/// everything before the bottleneck.
 fn before_the_small_one(scheduler: Scheduler) -> usize {
     let (a, mut other) = bottleneck(scheduler);
     let (mut bulk, mut small) = (Client::process(&a, "A", 1), Client::process(&a, "A", 2));
@@ -33,11 +33,11 @@ fn before_the_small_one(scheduler: Scheduler) -> usize {
         }
         bulk
     });
-    // More of its frames wait here than one process's may: it is not read any more.
-    until(|| a.status().contains("\"held_up\":true"));
+    // More of its frames wait than one process may have: the gateway has stopped reading it.
+    wait_until(|| a.status().contains("\"held_up\":true"));
     small.send(9, "B", b"small");
-    // Others are.
-    until(|| a.status().contains("\"waiting_frames\":1,"));
+    // It still reads others.
+    wait_until(|| a.status().contains("\"waiting_frames\":1,"));
     let mut before = 0;
     while other.frame().0 == 1 {
         before += 1;
@@ -54,54 +54,58 @@ fn a_small_message_passes_large_ones_as_the_scheduler_says() {
     let fifo = before_the_small_one(Scheduler::Fifo);
     let in_turn = before_the_small_one(Scheduler::RoundRobin);
     let smallest = before_the_small_one(Scheduler::Smallest);
-    // In fifo it waits for as much as a process may have here; else for what is in the sockets.
-    let held = super::super::HELD_OF_ONE.1 / BULK;
-    assert!(fifo >= held, "{fifo}");
-    assert!(in_turn < fifo - held / 2 && smallest < fifo - held / 2, "{in_turn} {smallest} {fifo}");
+    // In fifo the small frame waits for as much as a process may have at the gateway; otherwise
+    // only for what is in the sockets.
+    let per_process = super::super::HELD_OF_ONE.1 / BULK;
+    assert!(fifo >= per_process, "{fifo}");
+    assert!(
+        in_turn < fifo - per_process / 2 && smallest < fifo - per_process / 2,
+        "{in_turn} {smallest} {fifo}"
+    );
 }
 
 #[test]
-fn who_is_held_up_hears_that_its_gateway_lives() {
+fn a_held_up_process_hears_that_its_gateway_lives() {
     let (a, _other) = bottleneck(Scheduler::RoundRobin);
     let mut bulk = Client::process(&a, "A", 1);
     let mut writer = bulk.stream.try_clone().unwrap();
     let frame = bulk.sealed(9, "B", Class::Bulk, &[0; BULK]);
     let sender = std::thread::spawn(move || while writer.write_all(&frame).is_ok() {});
-    until(|| a.status().contains("\"held_up\":true"));
-    assert_eq!(bulk.receive(), Came::ControlFrame(Kind::Beat, 0));
+    wait_until(|| a.status().contains("\"held_up\":true"));
+    assert_eq!(bulk.receive(), Received::Control(Kind::Beat, 0));
     bulk.stream.shutdown(std::net::Shutdown::Both).unwrap();
     sender.join().unwrap();
 }
 
 #[test]
 fn a_receiver_that_does_not_read_holds_up_nobody() {
-    let (a, b) = two(options("A"));
+    let (a, b) = connected_pair(options("A"));
     let mut stopped = Client::process(&b, "B", 2);
     let mut awake = Client::process(&b, "B", 3);
-    let mut here = Client::process(&a, "A", 1);
+    let mut near = Client::process(&a, "A", 1);
     let mut bodies = 0;
-    // Until its sender is told, the gateway keeps what it may keep for a process.
+    // The gateway keeps what it may keep for a process, then notifies the sender.
     while number(&b, "full") == 0 {
-        here.send(2, "B", &[0; BULK]);
+        near.send(2, "B", &[0; BULK]);
         bodies += 1;
     }
     assert!(bodies * BULK > super::super::FOR_PROCESS);
-    here.send(3, "B", b"to one who reads");
+    near.send(3, "B", b"to one who reads");
     assert_eq!(awake.frame(), (1, b"to one who reads".to_vec()));
-    assert_eq!(here.why(), Reason::Full);
-    // As soon as there is room again, its sender may go on.
+    assert_eq!(near.drop_reason(), Reason::Full);
+    // As soon as there is room again, the sender may resume.
     let reader = std::thread::spawn(move || {
         while stopped.frame().1 != b"again" {}
         stopped.frame().1
     });
-    while here.why() != Reason::PathBroke {}
-    // Of what follows a loss nothing can be made.
+    while near.drop_reason() != Reason::PathBroke {}
+    // Messages that follow a loss are useless.
     let full = number(&b, "full");
-    here.send(2, "B", b"too early");
-    until(|| number(&b, "path broke") == 1);
+    near.send(2, "B", b"too early");
+    wait_until(|| number(&b, "path broke") == 1);
     assert_eq!(number(&b, "full"), full);
-    here.resume(2, "B", b"again");
-    here.send(2, "B", b"next");
+    near.resume(2, "B", b"again");
+    near.send(2, "B", b"next");
     assert_eq!(reader.join().unwrap(), b"next");
 }
 
@@ -112,15 +116,15 @@ fn an_emulated_path_keeps_order_and_says_what_it_cannot_show() {
         limit: Some(20_000_000),
         ..options(site)
     };
-    let (a, b) = two(emulated("A"));
+    let (a, b) = connected_pair(emulated("A"));
     assert!(a.status().contains("congestion control cannot be seen"));
     assert!(b.status().contains("\"emulation\":null"));
-    let mut here = Client::process(&a, "A", 1);
-    let mut there = Client::process(&b, "B", 2);
+    let mut near = Client::process(&a, "A", 1);
+    let mut far = Client::process(&b, "B", 2);
     for number in 0..50u8 {
-        here.send(2, "B", &vec![number; 1 + usize::from(number) * 1000]);
+        near.send(2, "B", &vec![number; 1 + usize::from(number) * 1000]);
     }
     for number in 0..50u8 {
-        assert_eq!(there.frame().1[0], number);
+        assert_eq!(far.frame().1[0], number);
     }
 }

@@ -1,19 +1,18 @@
-//! Numbers that look random, the same for the same seed: a run can be repeated.
+//! Pseudorandom numbers, the same for the same seed: a run can be repeated.
 
-pub struct Chance(u64);
+pub struct SplitMix(u64);
 
-impl Chance {
-    pub fn new(seed: u64) -> Chance {
-        Chance(seed)
+impl SplitMix {
+    pub fn new(seed: u64) -> SplitMix {
+        SplitMix(seed)
     }
 
-    /// Equally likely from 0 up to, not including, 1.
+    /// Uniform from 0 up to, but not including, 1.
     pub fn share(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// The pause until the next of events that know nothing of each other, of which one comes in
-    /// `mean` on average.
+    /// The pause until the next of independent events that come once per `mean` on average.
     pub fn pause(&mut self, mean: f64) -> f64 {
         -mean * (1.0 - self.share()).ln()
     }

@@ -1,10 +1,10 @@
-//! What a TCP connection has been through that the kernel neither counts nor times: idle restarts,
-//! and timeouts of late.
+//! Events of a TCP connection that the kernel neither counts nor times: idle restarts, and recent
+//! timeouts.
 //!
-//! After a silence that was longer than its retransmission timeout (RTO), a connection begins again
-//! with the window of a new one (RFC 5681, section 4.1; Linux: `tcp_slow_start_after_idle`). Nothing
-//! is lost, and nothing is counted. It is seen at the first write after the silence: before it the
-//! window is as large as it was, behind it it has fallen, although nothing was sent again.
+//! After a silence longer than its retransmission timeout (RTO), a connection restarts with the
+//! window of a new one (RFC 5681, section 4.1; Linux: `tcp_slow_start_after_idle`). Nothing is
+//! lost, and nothing is counted. The first write after the silence shows it: before the write the
+//! window is as large as it was, after it the window has fallen, although nothing was sent again.
 
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -12,13 +12,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crate::json::Json;
 use crate::tcp_info::{self, TcpInfo};
 
-/// After a shorter silence it is not worth a look: the kernel's timeouts are 200 ms and more, unless
-/// somebody has made them shorter.
-const SHORTEST: Duration = Duration::from_millis(20);
-/// Timeouts are of late for so long at least, and for twice as long at most.
-const LATELY: Duration = Duration::from_secs(5);
+/// A shorter silence is not checked: the kernel's timeouts are 200 ms and more, unless somebody has
+/// made them shorter.
+const MIN_SILENCE: Duration = Duration::from_millis(20);
+/// Timeouts are recent for at least this time, and at most twice this time.
+const RECENT: Duration = Duration::from_secs(5);
 
-/// The window fell for no other reason than silence.
+/// A window that fell for no other reason than silence.
 #[derive(Clone, Copy, Debug)]
 pub struct Restart {
     pub at: Instant,
@@ -27,53 +27,54 @@ pub struct Restart {
     pub from: u64,
     pub to: u64,
     pub rtt: Duration,
-    /// Bytes of a packet, and those that were written until the next silence.
+    /// Bytes of a packet, and bytes that were written until the next silence.
     packet: u64,
     followed: u64,
 }
 
 impl Restart {
-    /// How much later what followed has arrived than it would have with the window of before: the
-    /// round trips that slow start needs more. Nothing, where what followed fits into the smaller
-    /// window; log2(from / to) round trips at most.
+    /// The delay of the following data, compared with the former window: the additional round trips
+    /// of slow start. Zero if the data fits into the smaller window; at most log2(from / to) round
+    /// trips.
     pub fn cost(&self) -> Duration {
         let packets = self.followed.div_ceil(self.packet.max(1));
-        let more = trips(packets, self.to, self.from) - trips(packets, self.from, self.from);
+        let more =
+            round_trips(packets, self.to, self.from) - round_trips(packets, self.from, self.from);
         self.rtt * more
     }
 }
 
-/// Round trips until so many packets have gone, with a window that doubles up to `most`.
-fn trips(packets: u64, window: u64, most: u64) -> u32 {
-    let (mut left, mut window, mut count) = (packets, window.max(1), 0);
-    while left > 0 && window < most {
-        left = left.saturating_sub(window);
+/// Round trips until `packets` packets have gone, with a window that doubles up to `limit`.
+fn round_trips(packets: u64, window: u64, limit: u64) -> u32 {
+    let (mut remaining, mut window, mut count) = (packets, window.max(1), 0);
+    while remaining > 0 && window < limit {
+        remaining = remaining.saturating_sub(window);
         window *= 2;
         count += 1;
     }
-    count + left.div_ceil(most.max(1)).min(1 << 20) as u32
+    count + remaining.div_ceil(limit.max(1)).min(1 << 20) as u32
 }
 
 /// Seconds since 1970.
-pub fn since_1970() -> f64 {
+pub fn unix_time() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs_f64()
 }
 
-/// One connection's past. Whoever writes to it asks.
+/// The history of one connection; its writer maintains it.
 #[derive(Clone, Default)]
-pub struct Past {
+pub struct History {
     pub restarts: u64,
     pub last: Option<Restart>,
-    /// What is written now follows the last restart.
-    follows: bool,
-    /// Timeouts that were counted at the beginning of this time, and of the one before it.
+    /// Writes follow the last restart.
+    follows_restart: bool,
+    /// Timeouts at the beginning of this period, and of the one before it.
     counted: Option<[(Instant, u64); 2]>,
 }
 
-impl Past {
-    /// Write, by `write`, after so long a silence, and see whether the window falls by it.
+impl History {
+    /// Call `write` after this silence, and see whether the window has fallen.
     pub fn watch<T>(&mut self, socket: RawFd, silence: Duration, write: impl FnOnce() -> T) -> T {
-        if silence <= SHORTEST {
+        if silence <= MIN_SILENCE {
             return write();
         }
         let before = TcpInfo::read(socket).ok();
@@ -83,7 +84,7 @@ impl Past {
             return write();
         }
         let done = write();
-        self.follows = false;
+        self.follows_restart = false;
         if let (Some(before), Ok(after)) = (&before, TcpInfo::read(socket)) {
             self.compare(before, &after, silence);
         }
@@ -97,7 +98,7 @@ impl Past {
         if to < from && same(tcp_info::TOTAL_RETRANS) && same(tcp_info::CA_STATE) {
             let number = |field| before.number(field).unwrap_or(0);
             self.restarts += 1;
-            self.follows = true;
+            self.follows_restart = true;
             self.last = Some(Restart {
                 at: Instant::now(),
                 silence,
@@ -110,34 +111,35 @@ impl Past {
         }
     }
 
-    /// So many bytes were written.
+    /// Record that `bytes` were written.
     pub fn wrote(&mut self, bytes: u64) {
-        if let (true, Some(last)) = (self.follows, &mut self.last) {
+        if let (true, Some(last)) = (self.follows_restart, &mut self.last) {
             last.followed += bytes;
         }
     }
 
-    /// The kernel says this now.
-    pub fn saw(&mut self, info: &TcpInfo) {
+    /// Record what the kernel reports now.
+    pub fn sample(&mut self, info: &TcpInfo) {
         self.count(info.number(tcp_info::TOTAL_RTO).unwrap_or(0), Instant::now());
     }
 
     fn count(&mut self, timeouts: u64, now: Instant) {
         let [this, before] = self.counted.get_or_insert([(now, timeouts); 2]);
-        if now - this.0 >= LATELY {
+        if now - this.0 >= RECENT {
             (*before, *this) = (*this, (now, timeouts));
         }
     }
 
-    /// For observers: idle restarts, and timeouts of late. What has not changed is told as before.
-    pub fn tell(&self, info: Option<&TcpInfo>, out: &mut Json) {
+    /// Write idle restarts and recent timeouts for observers. What has not changed is written as
+    /// before.
+    pub fn report(&self, info: Option<&TcpInfo>, out: &mut Json) {
         let (timeouts, seconds) = info.map_or((0, 0.0), |info| self.timeouts(info));
         out.raw("timeouts_lately", timeouts);
         out.raw("lately_s", format_args!("{:.0}", if timeouts > 0 { seconds } else { 0.0 }));
         out.raw("idle_restarts", self.restarts);
         let Some(last) = &self.last else { return out.raw("last_restart", "null") };
         out.object(Some("last_restart"), |out| {
-            out.raw("at", format_args!("{:.0}", since_1970() - last.at.elapsed().as_secs_f64()));
+            out.raw("at", format_args!("{:.0}", unix_time() - last.at.elapsed().as_secs_f64()));
             out.raw("silence_s", format_args!("{:.2}", last.silence.as_secs_f64()));
             out.raw("from", last.from);
             out.raw("to", last.to);
@@ -146,7 +148,7 @@ impl Past {
         });
     }
 
-    /// Timeouts of late, and in how many seconds.
+    /// Recent timeouts, and the seconds in which they happened.
     pub fn timeouts(&self, info: &TcpInfo) -> (u64, f64) {
         let Some([_, (since, before)]) = self.counted else { return (0, 0.0) };
         let all = info.number(tcp_info::TOTAL_RTO).unwrap_or(0);
@@ -168,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_restart_costs_depends_on_what_followed() {
+    fn the_cost_of_a_restart_depends_on_the_data_that_follows() {
         let cost = |packets: u64| restart(packets * 1000).cost().as_millis();
         assert_eq!(cost(0), 0);
         assert_eq!(cost(10), 0, "the small window was enough");
@@ -179,52 +181,53 @@ mod tests {
     }
 
     #[test]
-    fn timeouts_are_of_late_or_forgotten() {
-        let (mut past, begin) = (Past::default(), Instant::now());
-        let before = |past: &Past| past.counted.unwrap()[1].1;
-        past.count(3, begin);
-        past.count(5, begin + LATELY / 2);
-        assert_eq!(before(&past), 3);
-        past.count(5, begin + LATELY);
-        assert_eq!(before(&past), 3);
-        past.count(6, begin + LATELY * 2);
-        assert_eq!(before(&past), 5);
+    fn timeouts_are_recent_or_forgotten() {
+        let (mut history, begin) = (History::default(), Instant::now());
+        let before = |history: &History| history.counted.unwrap()[1].1;
+        history.count(3, begin);
+        history.count(5, begin + RECENT / 2);
+        assert_eq!(before(&history), 3);
+        history.count(5, begin + RECENT);
+        assert_eq!(before(&history), 3);
+        history.count(6, begin + RECENT * 2);
+        assert_eq!(before(&history), 5);
     }
 
     #[test]
-    fn a_silence_is_counted_where_the_window_falls_by_it() {
-        const MUCH: usize = 1 << 20;
+    fn a_silence_is_counted_if_the_window_falls() {
+        const SIZE: usize = 1 << 20;
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let mut other = listener.accept().unwrap().0;
         tcp_info::set_congestion(one.as_raw_fd(), "reno").unwrap();
         let reader = std::thread::spawn(move || {
-            let mut room = vec![0; MUCH];
+            let mut room = vec![0; SIZE];
             for _ in 0..9 {
                 other.read_exact(&mut room).unwrap();
             }
         });
-        let much = vec![0; MUCH];
+        let data = vec![0; SIZE];
         for _ in 0..8 {
-            one.write_all(&much).unwrap();
+            one.write_all(&data).unwrap();
         }
         std::thread::sleep(Duration::from_millis(700));
         let window = || TcpInfo::read(one.as_raw_fd()).unwrap().number(tcp_info::SND_CWND).unwrap();
-        let (mut past, mut stream, before) = (Past::default(), &one, window());
-        past.watch(one.as_raw_fd(), Duration::ZERO, || ());
-        assert_eq!(past.restarts, 0, "no silence");
-        let first = &much[..1]; // with more the window would grow again meanwhile
-        past.watch(one.as_raw_fd(), Duration::from_millis(700), || stream.write_all(first))
+        let (mut history, mut stream, before) = (History::default(), &one, window());
+        history.watch(one.as_raw_fd(), Duration::ZERO, || ());
+        assert_eq!(history.restarts, 0, "no silence");
+        let first = &data[..1]; // after more bytes the window would have grown again
+        history
+            .watch(one.as_raw_fd(), Duration::from_millis(700), || stream.write_all(first))
             .unwrap();
-        stream.write_all(&much[1..]).unwrap();
-        past.wrote(MUCH as u64);
+        stream.write_all(&data[1..]).unwrap();
+        history.wrote(SIZE as u64);
         reader.join().unwrap();
         let forgets = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_slow_start_after_idle");
-        let Some(last) = past.last else {
+        let Some(last) = history.last else {
             assert!(before <= 20 || forgets.is_ok_and(|on| on.trim() != "1"), "from {before}");
             return;
         };
-        assert_eq!((past.restarts, last.from, last.followed), (1, before, MUCH as u64));
+        assert_eq!((history.restarts, last.from, last.followed), (1, before, SIZE as u64));
         assert!(last.to < last.from && last.silence > last.rtt);
     }
 }

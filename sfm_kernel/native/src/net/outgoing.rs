@@ -1,38 +1,38 @@
-//! What goes to a peer: frames with a number, which are kept until they have arrived, and others.
+//! Sends to a peer: numbered frames, which are kept until they have arrived, and others.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, TryLockError};
 
 use super::connection::Connection;
 use super::frame::{Class, Header, Inner, Kind, HOPS, LARGEST};
-use super::link::{Kept, Link, Outgoing};
+use super::link::{Link, Outgoing, Unacked};
 use super::now;
 use crate::packet::Gather;
 
-/// Packets of up to so many bytes go in one frame.
-pub const WHOLE: usize = LARGEST;
-/// Bytes of a packet in its first frame: its length goes with them.
-const FIRST: usize = LARGEST - 8;
+/// Bytes of the largest packet that goes in one frame.
+pub const MAX_SINGLE_FRAME: usize = LARGEST;
+/// Bytes of a packet in its first frame, which also holds the length.
+const FIRST_CHUNK: usize = LARGEST - 8;
 
 impl Link {
-    /// Send a frame without number. Without a connection it is dropped: what it says is said again
-    /// on the next one.
+    /// Send an unnumbered frame. Without a connection it is dropped: its content is repeated on the
+    /// next connection.
     pub fn control(&self, kind: Kind, flag: bool, number: u64, body: &[u8]) {
         self.put(&mut self.out(), kind, flag, number, body);
     }
 
-    /// Say how much was received of it since the beginning, on an account.
+    /// Report how much of the peer's was received since the beginning, on an account.
     pub fn credit(&self, account: usize, total: u64) {
         self.control(Kind::Credit, account != 0, total, b"");
     }
 
-    /// We wait for room: the peer is to say what it has received.
+    /// Ask the peer what it has received: this process waits for credit.
     pub fn ask(&self) {
         self.control(Kind::Ask, false, 0, b"");
     }
 
-    /// What may have been lost with a connection and is waited for, once more.
-    pub fn repeat(&self) {
+    /// Repeat the state that a lost connection may have held back from the peer.
+    pub fn repeat_state(&self) {
         if let Some(&inbound) = self.inbound.get() {
             for (account, total) in self.core().taken(inbound).into_iter().enumerate() {
                 self.credit(account, total);
@@ -43,22 +43,24 @@ impl Link {
         }
     }
 
-    /// Say this on a connection, whether or not it is the way: `Welcome` on that of the peer's `Hello`.
-    pub fn say(&self, kind: Kind, number: u64, on: &Connection) {
+    /// Send on this connection, even if the link uses another one: `Welcome` answers where `Hello`
+    /// came.
+    pub fn send_on(&self, kind: Kind, number: u64, on: &Connection) {
         let class = kind.class(number);
         let frame = self.seal(&mut self.out(), kind, false, number, class, 0, 0, |_| {});
         put(on, class, frame);
     }
 
-    /// Say that we leave, as the last thing.
+    /// Send `Bye`, as the last frame.
     pub fn bye(&self) {
         let out = &mut *self.out();
         self.put(out, Kind::Bye, false, out.number, b"");
         out.closed = true;
     }
 
-    /// Send a packet of at most `WHOLE` bytes. `urgent`: it is to be credited at once. False: the peer
-    /// was lost before. (One that is lost afterwards may have received it.)
+    /// Send a packet of at most `MAX_SINGLE_FRAME` bytes. `urgent`: the peer credits it at once.
+    /// Returns false if the peer was lost before. (A peer that is lost afterwards may have received
+    /// it.)
     pub fn send(&self, packet: &Gather<'_>, urgent: bool) -> bool {
         let out = &mut *self.out();
         self.numbered(out, Kind::Data, urgent, Class::Message, 0, packet.len(), |memory| {
@@ -66,7 +68,7 @@ impl Link {
         })
     }
 
-    /// The right to send a packet in parts, if no other thread of this process has it.
+    /// The right to send a packet in fragments, if no other thread of this process has it.
     pub fn try_turn(&self) -> Option<MutexGuard<'_, ()>> {
         match self.turn.try_lock() {
             Ok(turn) => Some(turn),
@@ -75,45 +77,45 @@ impl Link {
         }
     }
 
-    /// Whether the next part may go.
+    /// Whether the window has room for the next fragment.
     pub fn has_room(&self) -> bool {
         let out = self.out();
-        out.way.is_some() && !out.held && out.under_way < out.window.size()
+        out.connection.is_some() && !out.held && out.under_way < out.window.size()
     }
 
-    /// Send the next part of `packet`, of which `done` bytes have gone. False: as `send`.
-    pub fn send_part(&self, packet: &Gather<'_>, done: &mut usize, urgent: bool) -> bool {
+    /// Send the next fragment of `packet`, of which `done` bytes are sent. Returns as `send`.
+    pub fn send_fragment(&self, packet: &Gather<'_>, done: &mut usize, urgent: bool) -> bool {
         let out = &mut *self.out();
         let at = *done;
-        let part = if at == 0 { FIRST } else { LARGEST }.min(packet.len() - at);
-        let ahead = packet.len() - at - part;
-        *done += part;
+        let size = if at == 0 { FIRST_CHUNK } else { LARGEST }.min(packet.len() - at);
+        let ahead = packet.len() - at - size;
+        *done += size;
         if at == 0 {
             out.first = out.number + 1;
             let length = (packet.len() as u64).to_le_bytes();
-            self.numbered(out, Kind::First, urgent, Class::Bulk, ahead, 8 + part, |memory| {
+            self.numbered(out, Kind::First, urgent, Class::Bulk, ahead, 8 + size, |memory| {
                 memory[..8].copy_from_slice(&length);
                 copy(packet, 0, &mut memory[8..]);
             })
         } else {
-            self.numbered(out, Kind::Part, urgent, Class::Bulk, ahead, part, |memory| {
+            self.numbered(out, Kind::Fragment, urgent, Class::Bulk, ahead, size, |memory| {
                 copy(packet, at, memory)
             })
         }
     }
 
-    /// The packet of which parts have gone will not be completed.
+    /// Report that the packet that has begun will not be completed.
     pub fn abort(&self) {
         self.numbered(&mut self.out(), Kind::Abort, false, Class::Control, 0, 0, |_| {});
     }
 
-    /// The peer has no memory for the packet whose first part has this number.
+    /// The peer has no memory for the packet whose first frame has this number.
     pub fn refused(&self, number: u64) {
         self.refused.store(number, Ordering::SeqCst);
         self.core().ring();
     }
 
-    /// The peer has no memory for the packet that goes out in parts.
+    /// Whether the peer has no memory for the packet that is being sent in fragments.
     pub fn is_refused(&self) -> bool {
         let refused = self.refused.load(Ordering::SeqCst);
         refused != 0 && refused == self.out().first
@@ -137,28 +139,34 @@ impl Link {
         let number = out.number;
         let frame = self.seal(out, kind, flag, number, class, ahead, length, fill);
         let at = now();
-        let alone = out.kept.is_empty();
+        let alone = out.unacked.is_empty();
         if alone {
             out.progress = at;
         }
         out.under_way += frame.len();
-        if let Some(way) = out.way.as_ref().filter(|_| !out.held) {
-            way.put(frame.clone());
+        if let Some(connection) = out.connection.as_ref().filter(|_| !out.held) {
+            connection.put(frame.clone());
             out.begun = true;
         }
-        out.kept.push_back(Kept { number, frame, at, delivered: out.window.delivered, alone });
+        out.unacked.push_back(Unacked {
+            number,
+            frame,
+            at,
+            delivered: out.window.delivered,
+            alone,
+        });
         true
     }
 
     pub(super) fn put(&self, out: &mut Outgoing, kind: Kind, flag: bool, number: u64, body: &[u8]) {
-        if out.closed || out.way.is_none() {
+        if out.closed || out.connection.is_none() {
             return;
         }
         let fill = |memory: &mut [u8]| memory.copy_from_slice(body);
         let class = kind.class(number);
         let frame = self.seal(out, kind, flag, number, class, 0, body.len(), fill);
-        if let Some(way) = &out.way {
-            put(way, class, frame);
+        if let Some(connection) = &out.connection {
+            put(connection, class, frame);
         }
     }
 
@@ -185,7 +193,7 @@ impl Link {
             receiver: self.uid,
             counter: 0,
         };
-        self.untold.store(0, Ordering::SeqCst);
+        self.unreported.store(0, Ordering::SeqCst);
         let inner = Inner { kind, flag, number, arrived: self.arrived.load(Ordering::SeqCst) };
         Arc::new(out.sealer.seal(&header, &inner, length, fill))
     }
@@ -199,6 +207,6 @@ fn put(on: &Connection, class: Class, frame: Arc<Vec<u8>>) {
 }
 
 fn copy(packet: &Gather<'_>, at: usize, to: &mut [u8]) {
-    // SAFETY: all of `to`.
+    // SAFETY: writes all of `to` and nothing else.
     unsafe { packet.copy(at, to.as_mut_ptr(), to.len()) };
 }

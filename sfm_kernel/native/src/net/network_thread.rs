@@ -1,10 +1,10 @@
-//! Who receives: a thread that waits for a message, or the network thread.
+//! The thread that receives: one that waits for a message, or the network thread.
 //!
-//! A thread that waits takes the role of the receiver over while it sleeps (it *drives*): what
-//! comes then needs one thread less to wake. After it has got what it waited for, the role stays
-//! unattended for a moment, since it will probably be back; a look at the queue that finds nothing
-//! then also takes in what has come. If it does not come back, the network thread, which looks in
-//! once per `GRACE` as long as somebody drives, takes the role over.
+//! A waiting thread takes the receiver's role over while it sleeps (it *drives*), so an incoming
+//! message has one thread fewer to wake. When its wait ends, the role stays unattended for a
+//! moment, since the thread will probably wait again; until then a poll that finds the queue empty
+//! also receives. If the thread does not return, the network thread, which checks every `GRACE`
+//! while a thread drives, takes the role over.
 
 use std::io::ErrorKind;
 use std::os::fd::AsRawFd;
@@ -21,13 +21,13 @@ use super::now;
 use crate::bell::Woken;
 use crate::core::Driver;
 
-/// How long the role may stay unattended: longer than the pause in a conversation, too short to
-/// be noticed by a sender that waits for credit.
+/// Nanoseconds for which the role may stay unattended: longer than the pause in a conversation, too
+/// short for a sender that waits for credit to notice.
 const GRACE: u64 = 5_000_000;
-/// A thread that waits drives only if something has come in the last so many nanoseconds.
-const LATELY: u64 = 100_000_000;
-/// So many nanoseconds may a peer not know how far everything has come.
-const TELL_WITHIN: u64 = 20_000_000;
+/// Nanoseconds since the last frame within which a waiting thread drives.
+const RECENTLY: u64 = 100_000_000;
+/// Nanoseconds within which the receiver acknowledges.
+const ACK_WITHIN: u64 = 20_000_000;
 
 impl Driver for Exchange {
     fn catch_up(&self) -> bool {
@@ -35,13 +35,13 @@ impl Driver for Exchange {
             return false;
         }
         let Ok(mut role) = self.role.try_lock() else { return false };
-        self.wake_attendant();
-        let before = self.heard_at.load(Ordering::Relaxed);
+        self.wake_network_thread();
+        let before = self.received_at.load(Ordering::Relaxed);
         if let Ok(count) = self.wait(&mut role, 0) {
             self.receive(&mut role, count);
         }
         self.driven_at.store(now(), Ordering::SeqCst);
-        self.heard_at.load(Ordering::Relaxed) != before
+        self.received_at.load(Ordering::Relaxed) != before
     }
 
     fn drive(
@@ -50,7 +50,7 @@ impl Driver for Exchange {
         news: &dyn Fn() -> bool,
         asleep: &dyn Fn(bool),
     ) -> Option<Woken> {
-        if now() - self.heard_at.load(Ordering::Relaxed) > LATELY {
+        if now() - self.received_at.load(Ordering::Relaxed) > RECENTLY {
             return None;
         }
         let mut role = match self.role.try_lock() {
@@ -59,12 +59,12 @@ impl Driver for Exchange {
             Err(TryLockError::WouldBlock) => return None,
         };
         self.driving.store(true, Ordering::SeqCst);
-        self.wake_attendant();
+        self.wake_network_thread();
         let deadline = Instant::now() + limit;
         let woken = loop {
             asleep(true);
-            let left = deadline.saturating_duration_since(Instant::now());
-            let waited = if news() { Ok(0) } else { self.wait(&mut role, milliseconds(left)) };
+            let remaining = deadline.saturating_duration_since(Instant::now());
+            let waited = if news() { Ok(0) } else { self.wait(&mut role, milliseconds(remaining)) };
             asleep(false);
             let count = *waited.as_ref().unwrap_or(&0);
             self.receive(&mut role, count);
@@ -84,20 +84,20 @@ impl Driver for Exchange {
     }
 
     fn poke(&self) {
-        // SAFETY: writes eight bytes to our own eventfd; a full counter is as good as a write.
+        // SAFETY: writes eight bytes to an eventfd of ours; a full counter is as good as a write.
         unsafe { libc::write(self.alarm.as_raw_fd(), 1u64.to_ne_bytes().as_ptr().cast(), 8) };
     }
 }
 
-/// Rounded up, or the last millisecond would be spent in a loop.
+/// Rounded up: otherwise the last millisecond would be a busy loop.
 fn milliseconds(limit: Duration) -> i32 {
     limit.as_micros().div_ceil(1000).min(60_000) as i32
 }
 
 impl Exchange {
-    /// With the role taken over: the network thread may sleep until sockets wake it. Awake, it looks
-    /// in once per `GRACE`.
-    fn wake_attendant(&self) {
+    /// Called with the role taken over, while the network thread may sleep until sockets wake it.
+    /// Once awake, it checks every `GRACE`.
+    fn wake_network_thread(&self) {
         if self.attending.load(Ordering::Relaxed) {
             self.core.poke();
         }
@@ -118,63 +118,63 @@ impl Exchange {
                 libc::sigfillset(&mut all);
                 libc::pthread_sigmask(libc::SIG_BLOCK, &all, std::ptr::null_mut());
             }
-            // A panic has been told on stderr. Nobody is to wait for what this thread would have done.
+            // stderr has the panic. Nobody waits for what this thread would have done.
             if catch_unwind(AssertUnwindSafe(|| self.run())).is_err() {
                 for link in self.links() {
-                    link.close("(the own network thread has failed: see stderr)");
+                    link.close("(this process's network thread has failed: see stderr)");
                 }
             }
         })
     }
 
-    /// Let the network thread end, when all that was sent has arrived or a peer does not answer.
+    /// Let the network thread end when everything has arrived, or a peer does not answer.
     pub fn close(&self) {
         self.closing.store(true, Ordering::SeqCst);
-        self.core.ring(); // a thread that drives may sleep
+        self.core.ring(); // a driving thread may sleep
         self.core.poke();
     }
 
     /// The network thread's work, until the endpoint is closed and what was sent has arrived.
     pub(super) fn run(self: &Arc<Exchange>) {
         let mut dialing = Dialing::default();
-        let mut parting: Option<Closing> = None;
-        let mut owing_since: Option<u64> = None;
+        let mut closing: Option<Closing> = None;
+        let mut ack_pending_since: Option<u64> = None;
         loop {
             self.credit();
-            if self.owing.swap(false, Ordering::Relaxed) {
-                owing_since.get_or_insert_with(now);
+            if self.acks_pending.swap(false, Ordering::Relaxed) {
+                ack_pending_since.get_or_insert_with(now);
             }
-            if owing_since.take_if(|since| now() >= *since + TELL_WITHIN).is_some() {
-                self.links().iter().for_each(|link| link.tell_arrived());
+            if ack_pending_since.take_if(|since| now() >= *since + ACK_WITHIN).is_some() {
+                self.links().iter().for_each(|link| link.send_ack());
             }
-            // First what takes the pokes (`credit`), then what a poke may undo: see `drive`.
-            let attends = self.attend();
+            // `credit` first, because it consumes pokes; then what a poke may undo: see `drive`.
+            let receives = self.receive_if_unattended();
             dialing.work(self);
             if lock(&self.admission).due().is_some_and(|due| now() >= due) {
-                self.tidy_door();
+                self.end_late_strangers();
             }
             if self.closing.load(Ordering::SeqCst) {
-                let parting = parting.get_or_insert_with(|| Closing::begin(self));
-                if parting.go_on(self) {
+                let closing = closing.get_or_insert_with(|| Closing::begin(self));
+                if closing.advance(self) {
                     return;
                 }
             }
             let due = [
-                owing_since.map(|since| since + TELL_WITHIN),
+                ack_pending_since.map(|since| since + ACK_WITHIN),
                 dialing.due(),
                 lock(&self.admission).due(),
-                parting.as_ref().map(Closing::due),
-                (!attends).then(|| now() + GRACE),
+                closing.as_ref().map(Closing::due),
+                (!receives).then(|| now() + GRACE),
             ];
-            self.rest(attends, due.into_iter().flatten().min());
+            self.sleep(receives, due.into_iter().flatten().min());
         }
     }
 
-    /// Receive if nobody drives: whether that is so.
-    fn attend(&self) -> bool {
+    /// Receive if no thread drives; returns whether that is so.
+    fn receive_if_unattended(&self) -> bool {
         let free = !self.driving.load(Ordering::SeqCst) && !self.driven_lately();
         let role = free.then(|| self.role.try_lock().ok()).flatten();
-        // To true only with the role: `drive` must see it.
+        // Set to true only with the role held: `drive` must see it.
         self.attending.store(role.is_some(), Ordering::Relaxed);
         let Some(mut role) = role else { return false };
         if let Ok(count) = self.wait(&mut role, 0) {
@@ -183,21 +183,21 @@ impl Exchange {
         true
     }
 
-    /// Sleep until `due`, or somebody pokes, or (with `attends`) something has come.
-    fn rest(&self, attends: bool, due: Option<u64>) {
-        if self.has_events() || self.owing.load(Ordering::Relaxed) {
+    /// Sleep until `due`, a poke, or (with `receives`) an event of a socket.
+    fn sleep(&self, receives: bool, due: Option<u64>) {
+        if self.has_events() || self.acks_pending.load(Ordering::Relaxed) {
             return;
         }
-        let own = libc::pollfd { fd: self.core.event_fd(), events: libc::POLLIN, revents: 0 };
-        let sockets = libc::pollfd { fd: self.epoll.as_raw_fd(), ..own };
-        let mut fds = [own, sockets];
-        let count = if attends { 2 } else { 1 };
-        let left = due.map_or(60_000_000_000, |due| due.saturating_sub(now()));
+        let wakeup = libc::pollfd { fd: self.core.event_fd(), events: libc::POLLIN, revents: 0 };
+        let sockets = libc::pollfd { fd: self.epoll.as_raw_fd(), ..wakeup };
+        let mut fds = [wakeup, sockets];
+        let count = if receives { 2 } else { 1 };
+        let remaining = due.map_or(60_000_000_000, |due| due.saturating_sub(now()));
         let limit = libc::timespec {
-            tv_sec: (left / 1_000_000_000) as libc::time_t,
-            tv_nsec: (left % 1_000_000_000) as libc::c_long,
+            tv_sec: (remaining / 1_000_000_000) as libc::time_t,
+            tv_nsec: (remaining % 1_000_000_000) as libc::c_long,
         };
-        // SAFETY: two descriptors that stay open meanwhile; no mask of signals.
+        // SAFETY: two descriptors that stay open; no signal mask.
         unsafe { libc::ppoll(fds.as_mut_ptr(), count, &limit, std::ptr::null()) };
     }
 }

@@ -1,4 +1,4 @@
-//! What comes in: frames of connections, and what happens to each.
+//! Receives frames from connections and acts on them.
 
 use std::io::ErrorKind;
 use std::os::fd::AsRawFd;
@@ -6,30 +6,30 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use super::connection::Connection;
-use super::exchange::{lock, Event, Exchange, Reading, Role, Who, ALARM, LISTENER};
+use super::exchange::{lock, Event, Exchange, Reading, ReceiverRole, Remote, ALARM, LISTENER};
 use super::frame::{Header, Inner, Kind, FRAME, HEADER};
 use super::link::Link;
 use super::now;
 
-/// Bytes that are read at once.
-const READ: usize = 256 << 10;
-/// Connections that are looked at before others have their turn.
-const BATCH: usize = 32;
-/// Bytes of the sealed text of a first frame at most: it has an address in it.
-const LONGEST_FIRST: u32 = 512;
+/// Bytes of one read.
+const READ_SIZE: usize = 256 << 10;
+/// Connections that are served before others have their turn.
+const EVENTS_PER_WAIT: usize = 32;
+/// Largest sealed text of a first frame, in bytes: it contains an address.
+const MAX_FIRST_TEXT: u32 = 512;
 
 impl Exchange {
-    /// Wait for at most so many milliseconds until something has come: how many events, or why not.
-    pub(super) fn wait(&self, role: &mut Role, limit: i32) -> std::io::Result<usize> {
-        role.events.resize(BATCH, libc::epoll_event { events: 0, u64: 0 });
-        let (at, most) = (role.events.as_mut_ptr(), BATCH as i32);
-        // SAFETY: room for so many events.
+    /// Wait for at most `limit` milliseconds until something comes; returns the number of events.
+    pub(super) fn wait(&self, role: &mut ReceiverRole, limit: i32) -> std::io::Result<usize> {
+        role.events.resize(EVENTS_PER_WAIT, libc::epoll_event { events: 0, u64: 0 });
+        let (at, most) = (role.events.as_mut_ptr(), EVENTS_PER_WAIT as i32);
+        // SAFETY: the vector has room for so many events.
         let count = unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), at, most, limit) };
         usize::try_from(count).map_err(|_| std::io::Error::last_os_error())
     }
 
-    /// Take in what `wait` has told of.
-    pub(super) fn receive(&self, role: &mut Role, count: usize) {
+    /// Serve the events that `wait` has found.
+    pub(super) fn receive(&self, role: &mut ReceiverRole, count: usize) {
         for nth in 0..count {
             let (id, events) = (role.events[nth].u64, role.events[nth].events as i32);
             match id {
@@ -57,10 +57,10 @@ impl Exchange {
         scratch: &mut Vec<u8>,
     ) {
         if events & libc::EPOLLOUT != 0 {
-            if let Who::Dialed { link, probe: probe @ true } = &mut reading.who {
+            if let Remote::Dialed { link, probe: probe @ true } = &mut reading.remote {
                 if connection.is_made() {
                     *probe = false;
-                    self.tell(Event::Made(connection.clone(), link.clone()));
+                    self.post(Event::ProbeConnected(connection.clone(), link.clone()));
                 }
             }
             connection.flush();
@@ -68,14 +68,14 @@ impl Exchange {
         if events & !libc::EPOLLOUT == 0 {
             return;
         }
-        scratch.resize(READ, 0);
+        scratch.resize(READ_SIZE, 0);
         let mut filled = reading.partial.len();
         scratch[..filled].copy_from_slice(&reading.partial);
         let failure = match connection.socket.receive(&mut scratch[filled..]) {
             Ok(0) => Some(connection.error()),
             Ok(count) => {
                 filled += count;
-                self.heard_at.store(now(), Ordering::Relaxed);
+                self.received_at.store(now(), Ordering::Relaxed);
                 None
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => return,
@@ -83,23 +83,25 @@ impl Exchange {
         };
         if failure.is_none() {
             match self.frames(connection, reading, &mut scratch[..filled]) {
-                Some(left) => {
+                Some(remaining) => {
                     reading.partial.clear();
-                    reading.partial.extend_from_slice(&scratch[filled - left..filled]);
+                    reading.partial.extend_from_slice(&scratch[filled - remaining..filled]);
                     return;
                 }
                 None if connection.has_ended() => {}
-                None => connection.confirmed.store(false, Ordering::Relaxed), // it talks nonsense
+                None => connection.confirmed.store(false, Ordering::Relaxed), // nonsense
             }
         }
-        // Whoever has put another one in its place knows.
-        if self.end(connection) && !matches!(reading.who, Who::Stranger | Who::Watcher) {
+        // A connection that another one has replaced is already out of the table: nothing to
+        // report.
+        if self.end(connection) && !matches!(reading.remote, Remote::Stranger | Remote::Watcher) {
             let failure = failure.unwrap_or(None);
-            self.tell(Event::Ended(connection.clone(), reading.who.clone(), failure));
+            self.post(Event::Ended(connection.clone(), reading.remote.clone(), failure));
         }
     }
 
-    /// Take in all whole frames; how many bytes are left. None: the connection is to end.
+    /// Take in all complete frames; returns the number of bytes that remain. None: end the
+    /// connection.
     fn frames(
         &self,
         connection: &Arc<Connection>,
@@ -108,7 +110,7 @@ impl Exchange {
     ) -> Option<usize> {
         while bytes.len() >= HEADER {
             let header = Header::read(bytes)?;
-            if matches!(reading.who, Who::Stranger) && header.length > LONGEST_FIRST {
+            if matches!(reading.remote, Remote::Stranger) && header.length > MAX_FIRST_TEXT {
                 return None;
             }
             if bytes.len() < header.frame() {
@@ -132,25 +134,27 @@ impl Exchange {
         header: &Header,
         frame: &mut [u8],
     ) -> Option<()> {
-        match &reading.who {
-            Who::Stranger if header.receiver != self.identity.uid => {
-                self.answer_for_another(connection, header, frame)
+        match &reading.remote {
+            Remote::Stranger if header.receiver != self.identity.uid => {
+                self.answer_for_predecessor(connection, header, frame)
             }
-            Who::Stranger => {
-                reading.who = self.meet(connection, header, frame)?;
+            Remote::Stranger => {
+                reading.remote = self.admit(connection, header, frame)?;
                 Some(())
             }
-            Who::Watcher => None,
-            Who::Gateway(gate) => self.through_gateway(connection, &gate.clone(), header, frame),
-            Who::Dialed { link, .. } | Who::Peer(link) => {
+            Remote::Watcher => None,
+            Remote::Gateway(gateway) => {
+                self.through_gateway(connection, &gateway.clone(), header, frame)
+            }
+            Remote::Dialed { link, .. } | Remote::Peer(link) => {
                 if header.sender != link.uid {
-                    return self.somebody_else(link, header, frame);
+                    return self.check_successor(link, header, frame);
                 }
                 let (inner, body) = link.opener.open(header, frame)?;
                 connection.confirmed.store(true, Ordering::Relaxed);
                 if inner.kind == Kind::Hello {
-                    // Nor is that one the first of a connection when it is said again.
-                    link.met.fetch_max(header.counter, Ordering::SeqCst);
+                    // A replay of this `Hello` cannot begin a connection any more.
+                    link.last_hello.fetch_max(header.counter, Ordering::SeqCst);
                 }
                 let link = link.clone();
                 self.arrived(connection, &link, &inner, body);
@@ -159,60 +163,65 @@ impl Exchange {
         }
     }
 
-    /// Who has connected shows the key, and asks how far everything has come.
-    fn meet(&self, connection: &Arc<Connection>, header: &Header, frame: &mut [u8]) -> Option<Who> {
+    /// A stranger shows the key and asks what has arrived.
+    fn admit(
+        &self,
+        connection: &Arc<Connection>,
+        header: &Header,
+        frame: &mut [u8],
+    ) -> Option<Remote> {
         let opener = self.identity.secret.opener(header.sender, header.receiver);
         let (inner, body) = opener.open(header, frame)?;
         match inner.kind {
             Kind::Hello => {}
             Kind::Knock if header.receiver == self.identity.uid => {
-                let gone = lock(&self.admission).let_watch(connection);
-                if let Some(gone) = gone {
-                    self.end(&gone);
+                let evicted = lock(&self.admission).admit_watcher(connection);
+                if let Some(evicted) = evicted {
+                    self.end(&evicted);
                 }
-                return Some(Who::Watcher);
+                return Some(Remote::Watcher);
             }
             _ => return None,
         }
         let address = std::str::from_utf8(body).ok()?;
         let (link, new) = self.link_of(header.sender, header.from_site, address);
-        // Not said again by somebody who has overheard it.
-        if link.met.fetch_max(header.counter, Ordering::SeqCst) >= header.counter {
+        // A larger counter shows that nobody has recorded and replayed this `Hello`.
+        if link.last_hello.fetch_max(header.counter, Ordering::SeqCst) >= header.counter {
             return None;
         }
         lock(&self.admission).forget(connection.id);
         connection.confirmed.store(true, Ordering::Relaxed);
         if link.lost().is_some() {
-            // What it had sent in between is not promised any more: it is told, and hangs up.
-            link.say(Kind::Bye, 0, connection);
-            return Some(Who::Peer(link));
+            // The link has given up what the peer sent meanwhile: the peer hears it, and hangs up.
+            link.send_on(Kind::Bye, 0, connection);
+            return Some(Remote::Peer(link));
         }
-        let way = link.way();
-        let asks_again = inner.flag;
-        let takes = match &way {
+        let current = link.connection();
+        let takes_over = inner.flag;
+        let replaces = match &current {
             None => true,
-            // Of two that were made at once, that of the smaller uid stays.
-            Some(way) if !way.confirmed.load(Ordering::Relaxed) => {
-                asks_again && header.sender < self.identity.uid
+            // If both sides have dialed at once, the connection of the smaller uid stays.
+            Some(current) if !current.confirmed.load(Ordering::Relaxed) => {
+                takes_over && header.sender < self.identity.uid
             }
-            Some(_) => asks_again,
+            Some(_) => takes_over,
         };
-        if takes {
-            link.take_way(connection.clone(), false);
-            if let Some(former) = way.as_ref().filter(|way| !way.shared) {
+        if replaces {
+            link.use_connection(connection.clone(), false);
+            if let Some(former) = current.as_ref().filter(|current| !current.shared) {
                 self.end(former);
             }
         }
         self.arrived(connection, &link, &inner, b"");
-        if new || (takes && way.is_some()) {
-            self.tell(Event::Wanted(link.clone())); // it may hold the former one
+        if new || (replaces && current.is_some()) {
+            self.post(Event::CheckLink(link.clone())); // the monitor may hold the former connection
         }
-        Some(Who::Peer(link))
+        Some(Remote::Peer(link))
     }
 
-    /// It looks for whoever had this address before: that we have it now says enough. It stays a
-    /// stranger: what it says next may have been overheard.
-    fn answer_for_another(
+    /// The frame is for the process that had this address before; the answer shows that this
+    /// process has it now. The connection stays a stranger: its next frame may be a replay.
+    fn answer_for_predecessor(
         &self,
         connection: &Connection,
         header: &Header,
@@ -222,15 +231,15 @@ impl Exchange {
         let (inner, body) = opener.open(header, frame)?;
         let address = std::str::from_utf8(body).ok().filter(|_| inner.kind == Kind::Hello)?;
         let (link, new) = self.link_of(header.sender, header.from_site, address);
-        link.say(Kind::Welcome, 0, connection);
+        link.send_on(Kind::Welcome, 0, connection);
         if new {
-            self.tell(Event::Wanted(link));
+            self.post(Event::CheckLink(link));
         }
         Some(())
     }
 
-    /// At a peer's address another process of the world listens: the peer is gone.
-    fn somebody_else(&self, link: &Link, header: &Header, frame: &mut [u8]) -> Option<()> {
+    /// Another process of the world listens at the peer's address: the peer is dead.
+    fn check_successor(&self, link: &Link, header: &Header, frame: &mut [u8]) -> Option<()> {
         let opener = self.identity.secret.opener(header.sender, header.receiver);
         opener.open(header, frame)?;
         link.lose("");
@@ -244,13 +253,14 @@ impl Exchange {
         inner: &Inner,
         body: &[u8],
     ) {
-        link.hear(self.heard_at.load(Ordering::Relaxed));
+        link.set_received_at(self.received_at.load(Ordering::Relaxed));
         link.settle(inner.arrived);
         match inner.kind {
-            Kind::Data | Kind::First | Kind::Part | Kind::Abort => {
+            Kind::Data | Kind::First | Kind::Fragment | Kind::Abort => {
                 if link.lost().is_some() {
-                    // It was out of reach for too long, and does not know.
-                    return link.say(Kind::Bye, 0, connection);
+                    // The peer was out of reach for too long and does not know that it was given
+                    // up.
+                    return link.send_on(Kind::Bye, 0, connection);
                 }
                 if self.core.is_closed() {
                     return;
@@ -258,22 +268,22 @@ impl Exchange {
                 if let Err(why) = link.take(inner, body) {
                     self.refuse(link, &why);
                 }
-                self.owing.store(true, Ordering::Relaxed);
+                self.acks_pending.store(true, Ordering::Relaxed);
             }
             Kind::Hello => {
-                link.reassembly().hear_question(inner.number);
-                link.say(Kind::Welcome, inner.number, connection);
-                link.repeat();
+                link.reassembly().note_question(inner.number);
+                link.send_on(Kind::Welcome, inner.number, connection);
+                link.repeat_state();
             }
             Kind::Welcome => {
                 link.welcomed(inner.number);
-                link.repeat(); // it may have been lost with the way before
+                link.repeat_state(); // the former connection may have lost it
             }
-            Kind::Arrived if inner.flag => link.has_lost(inner.number),
+            Kind::Arrived if inner.flag => link.resend_missing(inner.number),
             Kind::Arrived | Kind::Beat | Kind::Knock | Kind::Dropped => {}
             Kind::Ask => {
                 if !self.core.ask(link.inbound()) {
-                    link.repeat(); // what it was told it may not have heard
+                    link.repeat_state(); // the peer may have missed the answer
                 }
             }
             Kind::Credit => link.credit.credit(usize::from(inner.flag), inner.number),
@@ -281,19 +291,19 @@ impl Exchange {
             Kind::Bye => {
                 link.lose("");
                 if !connection.shared {
-                    connection.end(); // it waits for that
+                    connection.end(); // the peer waits for it
                 }
             }
             Kind::Broken => {
                 link.lose("and messages to it were lost on the way");
-                self.tell(Event::Wanted(link.clone()));
+                self.post(Event::CheckLink(link.clone()));
             }
         }
     }
 
-    /// Accept nothing more from a peer, and tell it: order and completeness are promised.
+    /// Accept nothing more from a peer, and report that to it: order and completeness are promised.
     fn refuse(&self, link: &Link, why: &str) {
-        self.say(&format!("lost process {:032x} at {}: {why}", link.uid, link.address));
+        self.warn(&format!("lost process {:032x} at {}: {why}", link.uid, link.address));
         link.control(Kind::Broken, false, 0, why.as_bytes());
         link.lose(&format!("({why})"));
     }
