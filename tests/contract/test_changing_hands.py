@@ -28,7 +28,7 @@ def test_two_threads_learn_of_one_loss(pair: Pair, join: Join) -> None:
     heir = join("B")
     a.send(dest="B", n=1)
     # The other thread, too, has failed on the old way, and comes only now.
-    assert a._successor("B", PeerLost("B"), old.way) is a._peers.route("B").way
+    assert a._successor("B", PeerLost("B"), old.channel) is a._peers.route("B").channel
     a.send(dest="B", n=2)
     a.send(dest="B", n=3)
     assert [heir.recv(20).n for _ in range(3)] == [1, 2, 3]

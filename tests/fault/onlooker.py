@@ -58,7 +58,7 @@ def main(folder: str) -> None:
     try:
         one = Onlooker(folder)
         for _ in sys.stdin:
-            print(json.dumps(one.look()), flush=True)
+            print(json.dumps(one.check()), flush=True)
     finally:
         over.set()
         thread.join()

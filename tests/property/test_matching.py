@@ -61,7 +61,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.calls = Receiver()
         self.calls._wire(self.inbox, {}, {})
         uid = "0" * 32
-        self.way = Channel.local(self.inbox, uid, self.inbox, uid, "A", "A", lambda: None)
+        self.channel = Channel.local(self.inbox, uid, self.inbox, uid, "A", "A", lambda: None)
         self.list: list[tuple[int, dict[str, Any]]] = []
         self.count = 0
 
@@ -70,7 +70,7 @@ class QueueMachine(RuleBasedStateMachine):
         for _ in range(times):
             self.count += 1
             packet = pack({"nth": self.count, **attributes})
-            self.way.send(packet, 1 << 40)
+            self.channel.send(packet, 1 << 40)
             self.list.append((self.count, attributes))
 
     @rule(template=TEMPLATES)

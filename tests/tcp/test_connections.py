@@ -31,9 +31,9 @@ def test_a_stranger_is_refused(join: Callable[..., Endpoint], world: str) -> Non
         route = transport(stranger).route(member(a, "A"), lambda: True)
         assert route is not None
         packet = sfm_kernel.message.pack({"dest": "A", "src": "stranger", "evil": True})
-        route.way.send(packet, 1 << 20)  # waits in the outbox for a connection
+        route.channel.send(packet, 1 << 20)  # waits in the outbox for a connection
         with pytest.raises(PeerLost, match="key"):
-            repeat(lambda: route.way.send(packet, 0))
+            repeat(lambda: route.channel.send(packet, 0))
     assert not a.peek()
 
 

@@ -114,7 +114,7 @@ impl Core {
     /// `adopt`, twice a second however often this is called.
     pub(super) fn adopt_in_time(&self, state: &mut State) {
         let now = coarse();
-        if now - state.adopted >= ADOPT_EVERY {
+        if now.saturating_sub(state.adopted) >= ADOPT_EVERY {
             state.adopted = now;
             self.adopt(state);
         }

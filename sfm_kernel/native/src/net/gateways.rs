@@ -73,7 +73,7 @@ impl GatewayMonitor {
     /// Check the gateway; returns nanoseconds until the next check.
     pub fn check(&mut self, exchange: &Exchange) -> u64 {
         let asked = self.gateway.asked.load(Ordering::Relaxed);
-        let late = asked != 0 && now() - asked > SECOND;
+        let late = asked != 0 && now().saturating_sub(asked) > SECOND;
         match (self.gateway.connection(), &self.attempt) {
             // It is connected and does not answer: what goes there is lost.
             (Some(connection), _) if late => {
@@ -82,7 +82,7 @@ impl GatewayMonitor {
             }
             (Some(_), _) if asked != 0 => CHECK_EVERY,
             (Some(_), _) => IDLE_CHECK_EVERY,
-            (None, Some((attempt, begun))) if now() - begun > SECOND => {
+            (None, Some((attempt, begun))) if now().saturating_sub(begun) > SECOND => {
                 exchange.end(attempt);
                 self.attempt = None;
                 self.dial(exchange);

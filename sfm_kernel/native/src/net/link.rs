@@ -221,8 +221,9 @@ impl Link {
     /// Whether the peer answers, as far as is known.
     pub fn is_up(&self) -> bool {
         // A gateway's answer proves little about the peer behind it.
-        let recent =
-            |connection: &Connection| !connection.shared || now() - self.received_at() < RECENTLY;
+        let recent = |connection: &Connection| {
+            !connection.shared || now().saturating_sub(self.received_at()) < RECENTLY
+        };
         let answers = |connection: Arc<Connection>| {
             connection.confirmed.load(Ordering::Relaxed) && recent(&connection)
         };

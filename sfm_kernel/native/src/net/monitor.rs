@@ -90,9 +90,11 @@ impl ConnectionMonitor {
 
     /// Give the peer up if its death, or its other key, is proven.
     pub fn lose_if_proven_dead(&self) {
-        if self.refusals >= REFUSALS && now() - self.first_refusal > REFUSED_FOR {
+        if self.refusals >= REFUSALS && now().saturating_sub(self.first_refusal) > REFUSED_FOR {
             self.link.lose("");
-        } else if self.hangups >= REFUSALS && now() - self.first_hangup > UNWELCOME_FOR {
+        } else if self.hangups >= REFUSALS
+            && now().saturating_sub(self.first_hangup) > UNWELCOME_FOR
+        {
             self.link.lose("(a process at its address refuses this world's key)");
         }
     }
@@ -114,7 +116,7 @@ impl ConnectionMonitor {
     pub fn hung_up(&mut self, begun: u64) {
         self.refusals = 0;
         self.next = now() + RETRY_AFTER;
-        if now() - begun > PATIENCE {
+        if now().saturating_sub(begun) > PATIENCE {
             self.hangups = 0;
             return;
         }
@@ -153,7 +155,7 @@ impl ConnectionMonitor {
         let answer_is_due = exchange.uses_gateways(&link)
             && exchange.site_gateways().iter().any(|one| {
                 let asked = one.asked.load(Ordering::Relaxed);
-                asked != 0 && now() - asked < SECOND
+                asked != 0 && now().saturating_sub(asked) < SECOND
             });
         if connection.is_none() && !self.is_dialing() && !answer_is_due {
             dial(exchange, self, false, warned);
@@ -167,7 +169,7 @@ impl ConnectionMonitor {
             if attempt.confirmed.load(Ordering::Relaxed) {
                 self.reached();
                 self.link.set_silent(0);
-            } else if now() - begun > SECOND {
+            } else if now().saturating_sub(begun) > SECOND {
                 // The kernel repeats its request after 1, 3, 7 … seconds. A peer that returns is
                 // noticed sooner.
                 late = true;

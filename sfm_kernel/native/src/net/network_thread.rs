@@ -50,7 +50,7 @@ impl Driver for Exchange {
         news: &dyn Fn() -> bool,
         asleep: &dyn Fn(bool),
     ) -> Option<Woken> {
-        if now() - self.received_at.load(Ordering::Relaxed) > RECENTLY {
+        if now().saturating_sub(self.received_at.load(Ordering::Relaxed)) > RECENTLY {
             return None;
         }
         let mut role = match self.role.try_lock() {
@@ -104,7 +104,7 @@ impl Exchange {
     }
 
     fn driven_lately(&self) -> bool {
-        now() - self.driven_at.load(Ordering::SeqCst) < GRACE
+        now().saturating_sub(self.driven_at.load(Ordering::SeqCst)) < GRACE
     }
 
     /// Start the network thread.

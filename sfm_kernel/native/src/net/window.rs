@@ -49,13 +49,13 @@ impl Window {
         let time = now.saturating_sub(sent).max(1);
         // A frame that waits behind this sender's other frames measures the window, which would
         // then grow for ever.
-        let is_outdated = alone && now - self.shortest_at > ROUND_TRIP_COUNTS;
+        let is_outdated = alone && now.saturating_sub(self.shortest_at) > ROUND_TRIP_COUNTS;
         if time <= self.shortest || is_outdated {
             (self.shortest, self.shortest_at) = (time, now);
         }
         let rate = (self.delivered - before) as f64 / time as f64;
         let counts = (RATE_COUNTS_ROUNDS * self.shortest).max(SECOND);
-        if rate >= self.rate || now - self.rate_at > counts {
+        if rate >= self.rate || now.saturating_sub(self.rate_at) > counts {
             (self.rate, self.rate_at) = (rate, now);
         }
     }
