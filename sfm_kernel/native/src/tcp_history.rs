@@ -125,7 +125,7 @@ impl History {
 
     fn count(&mut self, timeouts: u64, now: Instant) {
         let [this, before] = self.counted.get_or_insert([(now, timeouts); 2]);
-        if now.saturating_sub(this.0) >= RECENT {
+        if now - this.0 >= RECENT {
             (*before, *this) = (*this, (now, timeouts));
         }
     }

@@ -82,7 +82,7 @@ impl GatewayMonitor {
             }
             (Some(_), _) if asked != 0 => CHECK_EVERY,
             (Some(_), _) => IDLE_CHECK_EVERY,
-            (None, Some((attempt, begun))) if now().saturating_sub(begun) > SECOND => {
+            (None, Some((attempt, begun))) if now().saturating_sub(*begun) > SECOND => {
                 exchange.end(attempt);
                 self.attempt = None;
                 self.dial(exchange);

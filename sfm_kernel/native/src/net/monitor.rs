@@ -169,7 +169,7 @@ impl ConnectionMonitor {
             if attempt.confirmed.load(Ordering::Relaxed) {
                 self.reached();
                 self.link.set_silent(0);
-            } else if now().saturating_sub(begun) > SECOND {
+            } else if now().saturating_sub(*begun) > SECOND {
                 // The kernel repeats its request after 1, 3, 7 … seconds. A peer that returns is
                 // noticed sooner.
                 late = true;
