@@ -8,10 +8,7 @@
 
 In a notebook: ``%load_ext sfm_kernel``, then ``%sfm start 4``.
 
-The import rule (checked by import-linter, see pyproject.toml): each layer uses only those to its
-left, ``errors <- c <- message <- transport <- directory <- endpoint <- world, spawn <-
-collectives, serving, records <- mpi, speedes, farm, mapreduce, remote <- plots <- lessons <-
-jupyter``. ``observe`` reads segments from outside and imports only ``errors`` and ``_native``.
+CONTRIBUTING.md says which module may import which.
 """
 
 from __future__ import annotations

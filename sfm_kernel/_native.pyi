@@ -8,13 +8,35 @@ KeyboardInterrupt within 100 ms of a signal, and with EndpointClosed when its in
 import os
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
-from typing import Any, Protocol, Self, final
+from typing import Any, Final, Self, final
 
 from typing_extensions import Buffer, disjoint_base
 
+from sfm_kernel.errors import PeerLost, RecvTimeout, WouldBlock
+
 __all__ = [
+    "ANSWERS",
+    "ARENA_BYTES",
+    "BUFFERING",
+    "COUNTED",
+    "JUDGEMENT_BYTES",
+    "LIBRARY",
+    "MAIN_THREAD_STATES",
+    "MAX_MEMBERS",
+    "MESSAGE_EVENTS",
+    "MOST_CONNECTIONS",
+    "OTHERS_BYTES",
+    "RING_BYTES",
+    "SCHEDULERS",
+    "SHOWN_CHARACTERS",
+    "STATES",
+    "SUMMARY_UNIT",
+    "UNSETTLED",
+    "WHATEVER",
+    "CallHooks",
     "Calls",
     "Channel",
+    "CollectiveHooks",
     "Collectives",
     "CombiningTree",
     "Exchange",
@@ -26,6 +48,8 @@ __all__ = [
     "Link",
     "Message",
     "Observer",
+    "Operation",
+    "Outcome",
     "Packet",
     "RaiseInstead",
     "Region",
@@ -33,13 +57,19 @@ __all__ = [
     "abandon_connections",
     "congestion",
     "decode",
+    "is_arena_size",
+    "is_ring_size",
     "judge",
     "knock",
     "matches",
     "open_tun",
     "pack",
+    "peek",
+    "recv",
+    "recv_nb",
     "refresh_mpi",
     "resolve",
+    "send",
     "set_bystanders",
     "set_congestion",
     "set_locator",
@@ -53,6 +83,71 @@ __all__ = [
 ]
 
 _Path = str | os.PathLike[str]
+
+MAX_MEMBERS: Final[int]
+"""Processes that one world can hold: the width of the arrival bitmap in a segment."""
+
+BUFFERING: Final[int]
+"""Bytes of unreceived messages that one sender may leave in one inbox before ``send`` waits."""
+
+RING_BYTES: Final[int]
+"""The usual size of a ring. Larger messages flow through in parts."""
+
+ARENA_BYTES: Final[int]
+"""Usual address space for the large values of one pair. It takes memory as it is used, never more
+than leaves half of ``/dev/shm`` free, and gives it back when it was not used for two seconds. What
+finds no room goes through the ring."""
+
+COUNTED: Final[int]
+"""Bit of a context's number: its messages wait until they are received. Without it they are news,
+which count as received when they arrive."""
+
+ANSWERS: Final[int]
+"""Bit of a context's number: acknowledgements of another context's messages."""
+
+LIBRARY: Final[int]
+"""Bit of a context's number: its messages are the library's, and take no room of the user's."""
+
+STATES: Final[tuple[str, ...]]
+"""What a segment can say that its process does."""
+
+MAIN_THREAD_STATES: Final[tuple[str, ...]]
+"""What a main thread can be in while its process is in no call."""
+
+MESSAGE_EVENTS: Final[tuple[str, ...]]
+"""What of a trace happens to messages: "sent", "received", and "answered" and "heard" at the two
+ends of an acknowledgement. Its other events are ``STATES``."""
+
+UNSETTLED: Final[int]
+"""In ``examined``: a blocked call has not looked at what has arrived, or the other side can end it
+by itself."""
+
+WHATEVER: Final[int]
+"""In ``examined``: nothing that arrives decides the call."""
+
+SUMMARY_UNIT: Final[str]
+"""What stands between a name and its value in the summary of an inbox."""
+
+SHOWN_CHARACTERS: Final[int]
+"""Characters that are shown of a text in a summary."""
+
+OTHERS_BYTES: Final[int]
+"""Bytes of the text about what could go on beside a call."""
+
+JUDGEMENT_BYTES: Final[int]
+"""Bytes of a judgement."""
+
+SCHEDULERS: Final[tuple[str, ...]]
+"""How a gateway lets flows take turns."""
+
+MOST_CONNECTIONS: Final[int]
+"""Connections between two gateways at most."""
+
+def is_ring_size(nbytes: int, /) -> bool:
+    """Whether a ring can have so many bytes."""
+
+def is_arena_size(nbytes: int, /) -> bool:
+    """Whether an arena can have so many bytes; 0: there is no arena."""
 
 @final
 class Packet:
@@ -264,17 +359,24 @@ def set_mpi_buffering(nbytes: int, /) -> None:
     0: none, they are synchronous.
     """
 
-class _EngineWorld(Protocol):
-    inbox: Inbox
+def set_mpi_world(
+    *,
+    inbox: Inbox,
+    members: Callable[[], tuple[str, int, list[tuple[int, str, int | str]]] | None],
+    channel: Callable[[str], Channel | None],
+    is_near: Callable[[str], bool],
+    lives: Callable[[str], bool],
+    site: Callable[[str], str],
+) -> None:
+    """Have MPI_Init ask these functions who the engines are: ``sfm_kernel.mpi.engines``.
 
-    def members(self) -> tuple[str, int, list[tuple[int, str, int | str]]] | None: ...
-    def channel(self, uid: str, /) -> Channel | None: ...
-    def lives(self, uid: str, /) -> bool: ...
-
-def set_mpi_world(world: _EngineWorld, /) -> None:
-    """Have MPI_Init ask ``world`` who the engines are: ``sfm_kernel.mpi.engines``.
-
-    Only the first has an effect.
+    Only the first call has an effect.
+    Args:
+        inbox: this engine's.
+        members: the world, this engine's rank among those that live, and slot, uid and name of each
+            of them, by rank; None when the endpoint is closed.
+        channel, is_near, lives, site: of the process with a uid its channel, or None; whether
+            memory is shared with it; whether it lives; where it is.
     """
 
 def refresh_mpi(anew: int, /) -> None:
@@ -379,14 +481,42 @@ class Segment:
     @property
     def path(self) -> str: ...
 
+@final
+class CallHooks:
+    """What the methods of ``Calls`` ask Python for. Each function is given the ``Calls`` first."""
+
+    def __new__(
+        cls,
+        *,
+        channel: Callable[[Any, Any], Channel],
+        successor: Callable[[Any, Any, PeerLost, Channel], Channel],
+        canonical: Callable[[Any, Any, bool], Any],
+        begin_wait: Callable[[Any, dict[str, Any]], tuple[str, Callable[[], str | None]] | None],
+        timed_out: Callable[[Any, float, dict[str, Any]], RecvTimeout],
+        would_block: Callable[[Any, dict[str, Any]], WouldBlock],
+        polled: Callable[[Any, str, float | None, dict[str, Any]], str],
+    ) -> Self:
+        """
+        Args:
+            channel: the channel to a destination to which nothing was sent before.
+            successor: of a destination, the error that a send has ended with, and the channel that
+                it took: the channel to the process that has taken over its name, or it raises.
+            canonical: the name of the process with a rank; whether anybody new has sent something.
+            begin_wait: called with the template when ``recv`` is about to sleep: the text for
+                observers, and a function that is called about every 100 ms, and returns what
+                observers are to know (JSON) or None. None instead of both: ``recv`` begins again.
+            timed_out: the error of a ``recv`` that got nothing within these seconds.
+            would_block: the error of a ``recv_nb`` that found nothing.
+            polled: JSON for observers about a call, by its name, timeout and template, that has
+                found nothing.
+        """
+
 @disjoint_base
 class Calls:
-    """What an endpoint inherits ``send``, ``recv``, ``recv_nb`` and ``peek`` from.
+    """What endpoints and contexts inherit from.
 
-    Whoever inherits has the methods that they call where Python decides: ``_channel(dest)``,
-    ``_successor(dest, error, channel)``, ``_canonical(src, news)``, ``_waiter(template)``,
-    ``_timed_out(timeout, template)``, ``_would_block(template)``. ``_waiter`` returns None if the
-    rank in ``src`` is another process's by now.
+    Its methods are the functions ``send``, ``recv``, ``recv_nb`` and ``peek`` below; the class that
+    inherits from it assigns them to its attributes.
     """
 
     _buffering: int
@@ -396,111 +526,12 @@ class Calls:
         inbox: Inbox,
         channels: dict[Any, Channel],
         ranks: dict[int, Any],
+        hooks: CallHooks,
         context: int = 0,
     ) -> None:
-        """Connect the calls with an inbox, the ways by name, and the names by rank.
+        """Connect the calls with an inbox, the channels by name, and the names by rank.
 
         They send and receive in ``context``, 64 bits; 0 is the user's own.
-        """
-
-    def send(self, /, *, dest: Any, **attributes: Any) -> None:
-        """Send a message with these attributes to ``dest``; ``src`` is added.
-
-        The message is then in the receiver's inbox, or on its way there. Values may be changed
-        or reused at once.
-
-        Blocks: while ``buffering`` bytes of earlier messages wait unreceived at ``dest``; with
-            ``buffering=0`` until this message was received. Stop (KeyboardInterrupt) ends the
-            wait: then nothing was sent (with ``buffering=0``: or it stays in the inbox).
-        Args:
-            dest: name or rank of the destination. Required.
-            attributes: any names but ``src``, any values that can be pickled.
-        Raises:
-            AddressError: ``dest`` is missing, or ``src`` was given.
-            UnknownName: nobody is called ``dest``; the error lists who is there.
-            EncodeError: a value cannot be pickled.
-            PeerLost: ``dest`` has died, or dies while the call waits.
-            MessageTooLarge: ``dest`` has no memory for it.
-            MessagesLost: ``dest`` could not read what it was sent before; sent again, it arrives.
-            SegmentFull: shared memory has no room for the way to ``dest``.
-            EndpointClosed: this endpoint was closed.
-            In every case nothing was sent.
-        Order, Cost: messages to one destination arrive in the order sent, whatever their size.
-            On one machine large values are copied once, small ones twice; arrays of numbers are
-            not pickled.
-        Source: SFM paper, section 2.
-        Example:
-            >>> with sfm_kernel.join("doc", name="A") as sfm:
-            ...     sfm.send(dest="A", mytag=42, input=[1, 2])
-            ...     sfm.recv(mytag=42)
-            Message: {'dest': 'A', 'src': 'A', 'mytag': 42, 'input': [1, 2]}
-        """
-
-    def recv(self, timeout: float | None = None, /, **template: Any) -> Message:
-        """Take the first message, in order of arrival, that has every attribute of the template.
-
-        A template value is compared with ``==``; a callable one is a predicate on the value.
-        Without a template the oldest message is taken. What does not match stays queued.
-
-        Blocks: until a message matches, or for ``timeout`` seconds. Stop (KeyboardInterrupt)
-            ends it within 100 ms; the message is then still queued.
-        Args:
-            timeout: seconds, by position only, so that an attribute may be called ``timeout``.
-            template: attributes that the message must have; ``src`` matches name and rank.
-        Returns:
-            The message. Its values are the caller's own, and writable. To read one that was pickled
-            runs code of the sender, a member of the world; ``print`` reads all of them.
-        Raises:
-            RecvTimeout: nothing matched in time.
-            PeerLost: the ``src`` of the template has died or left, and nothing it had sent matches.
-            MatchError: ``==`` has no truth value (an array). The message stays queued.
-            EndpointClosed: this endpoint was closed. What a predicate raises is passed on.
-        Order, Cost: arrival order. Messages that do not match cost nothing, however many.
-        Source: SFM paper, sections 2 and 4.3.
-        Example:
-            >>> with sfm_kernel.join("doc", name="A") as sfm:
-            ...     for tag in (7, 23, 42):
-            ...         sfm.send(dest="A", tag=tag)
-            ...     sfm.recv(tag=42).tag                        # this value
-            ...     sfm.recv(tag=lambda tag: tag > 10).tag      # a condition
-            ...     sfm.recv(1.5).tag                           # any, within 1.5 seconds
-            42
-            23
-            7
-        """
-
-    def recv_nb(self, /, **template: Any) -> Message:
-        """Take the first message that is in the inbox now and has every attribute of the template.
-
-        Blocks: never. Otherwise it is ``recv``.
-        Args:
-            template: attributes that the message must have, as for ``recv``.
-        Returns:
-            The message.
-        Raises:
-            WouldBlock: no queued message matches; the inbox is unchanged. Otherwise as ``recv``.
-        Example:
-            >>> with sfm_kernel.join("doc", name="A") as sfm:
-            ...     sfm.send(dest="A", tag=1)
-            ...     sfm.recv_nb(tag=1).tag
-            ...     sfm.recv_nb(tag=1)
-            Traceback (most recent call last):
-            sfm_kernel.errors.WouldBlock: ...
-        """
-
-    def peek(self, /, **template: Any) -> bool:
-        """Whether a queued message has every attribute of the template. Changes nothing.
-
-        Blocks: never.
-        Args:
-            template: as for ``recv``; without any: is there a message?
-        Raises:
-            As ``recv_nb``, but never WouldBlock.
-        Example:
-            >>> with sfm_kernel.join("doc", name="A") as sfm:
-            ...     sfm.send(dest="A", tag=1)
-            ...     sfm.peek(tag=1), sfm.peek(tag=2), sfm.peek()
-            (True, False, True)
         """
 
     def _any(self, templates: list[dict[str, Any]], take: bool) -> tuple[int, Message] | None:
@@ -508,6 +539,147 @@ class Calls:
 
         All templates are looked at at one instant. None if there is none.
         """
+
+def send(self: Calls, /, *, dest: Any, **attributes: Any) -> None:
+    """Send a message with these attributes to ``dest``; ``src`` is added.
+
+    The message is then in the receiver's inbox, or on its way there. Values may be changed
+    or reused at once.
+
+    Blocks: while ``buffering`` bytes of earlier messages wait unreceived at ``dest``; with
+        ``buffering=0`` until this message was received. Stop (KeyboardInterrupt) ends the
+        wait: then nothing was sent (with ``buffering=0``: or it stays in the inbox).
+    Args:
+        dest: name or rank of the destination. Required.
+        attributes: any names but ``src``, any values that can be pickled.
+    Raises:
+        AddressError: ``dest`` is missing, or ``src`` was given.
+        UnknownName: nobody is called ``dest``; the error lists who is there.
+        EncodeError: a value cannot be pickled.
+        PeerLost: ``dest`` has died, or dies while the call waits.
+        MessageTooLarge: ``dest`` has no memory for it.
+        MessagesLost: ``dest`` could not read what it was sent before; sent again, it arrives.
+        SegmentFull: shared memory has no room for the way to ``dest``.
+        EndpointClosed: this endpoint was closed.
+        In every case nothing was sent.
+    Order, Cost: messages to one destination arrive in the order sent, whatever their size.
+        On one machine large values are copied once, small ones twice; arrays of numbers are
+        not pickled.
+    Source: SFM paper, section 2.
+    Example:
+        >>> with sfm_kernel.join("doc", name="A") as sfm:
+        ...     sfm.send(dest="A", mytag=42, input=[1, 2])
+        ...     sfm.recv(mytag=42)
+        Message: {'dest': 'A', 'src': 'A', 'mytag': 42, 'input': [1, 2]}
+    """
+
+def recv(self: Calls, timeout: float | None = None, /, **template: Any) -> Message:
+    """Take the first message, in order of arrival, that has every attribute of the template.
+
+    A template value is compared with ``==``; a callable one is a predicate on the value.
+    Without a template the oldest message is taken. What does not match stays queued.
+
+    Blocks: until a message matches, or for ``timeout`` seconds. Stop (KeyboardInterrupt)
+        ends it within 100 ms; the message is then still queued.
+    Args:
+        timeout: seconds, by position only, so that an attribute may be called ``timeout``.
+        template: attributes that the message must have; ``src`` matches name and rank.
+    Returns:
+        The message. Its values are the caller's own, and writable. To read one that was pickled
+        runs code of the sender, a member of the world; ``print`` reads all of them.
+    Raises:
+        RecvTimeout: nothing matched in time.
+        PeerLost: the ``src`` of the template has died or left, and nothing it had sent matches.
+        MatchError: ``==`` has no truth value (an array). The message stays queued.
+        EndpointClosed: this endpoint was closed. What a predicate raises is passed on.
+    Order, Cost: arrival order. Messages that do not match cost nothing, however many.
+    Source: SFM paper, sections 2 and 4.3.
+    Example:
+        >>> with sfm_kernel.join("doc", name="A") as sfm:
+        ...     for tag in (7, 23, 42):
+        ...         sfm.send(dest="A", tag=tag)
+        ...     sfm.recv(tag=42).tag                        # this value
+        ...     sfm.recv(tag=lambda tag: tag > 10).tag      # a condition
+        ...     sfm.recv(1.5).tag                           # any, within 1.5 seconds
+        42
+        23
+        7
+    """
+
+def recv_nb(self: Calls, /, **template: Any) -> Message:
+    """Take the first message that is in the inbox now and has every attribute of the template.
+
+    Blocks: never. Otherwise it is ``recv``.
+    Args:
+        template: attributes that the message must have, as for ``recv``.
+    Returns:
+        The message.
+    Raises:
+        WouldBlock: no queued message matches; the inbox is unchanged. Otherwise as ``recv``.
+    Example:
+        >>> with sfm_kernel.join("doc", name="A") as sfm:
+        ...     sfm.send(dest="A", tag=1)
+        ...     sfm.recv_nb(tag=1).tag
+        ...     sfm.recv_nb(tag=1)
+        Traceback (most recent call last):
+        sfm_kernel.errors.WouldBlock: ...
+    """
+
+def peek(self: Calls, /, **template: Any) -> bool:
+    """Whether a queued message has every attribute of the template. Changes nothing.
+
+    Blocks: never.
+    Args:
+        template: as for ``recv``; without any: is there a message?
+    Raises:
+        As ``recv_nb``, but never WouldBlock.
+    Example:
+        >>> with sfm_kernel.join("doc", name="A") as sfm:
+        ...     sfm.send(dest="A", tag=1)
+        ...     sfm.peek(tag=1), sfm.peek(tag=2), sfm.peek()
+        (True, False, True)
+    """
+
+@final
+class Outcome:
+    """The codes of what a round at a tree came to."""
+
+    NOTHING: Final[int]
+    INTS: Final[int]
+    FLOATS: Final[int]
+    BYTES: Final[int]
+    LARGE: Final[int]
+    """Something found no room: it has to go another channel."""
+    MIXED: Final[int]
+    MISMATCH: Final[int]
+    """The members are not in the same call."""
+    RESULT: Final[int]
+    """What Python's combining came to."""
+    FAILURE: Final[int]
+    """Why Python's combining has failed."""
+    DUTY: Final[int]
+    """The caller came last, and has to combine what all have brought, and to ``conclude``."""
+    BROKEN: Final[int]
+    """The round was broken off, by the member at the place that the result is."""
+    STRANGE: Final[int]
+    """Nothing was done, since the value has to be packed."""
+
+@final
+class Operation:
+    """The codes of what is done with numbers in a round at a tree."""
+
+    KEEP: Final[int]
+    """Nothing: everybody looks at what the others brought."""
+    ADD: Final[int]
+    MULTIPLY: Final[int]
+    MIN: Final[int]
+    """As Python's ``min``: the first, unless the second is smaller."""
+    MAX: Final[int]
+    MINIMUM: Final[int]
+    """As NumPy's ``minimum``: a NaN prevails."""
+    MAXIMUM: Final[int]
+    OTHER: Final[int]
+    """Python does it."""
 
 @final
 class CombiningTree:
@@ -542,16 +714,14 @@ class CombiningTree:
 
         Args:
             call, detail: 64 bits each, equal on all members.
-            op: the code of the operation on numbers (native/src/combining_tree/fold.rs); 0: none.
+            op: what is done with numbers: one of ``Operation``.
             value: a float, an int, a contiguous array, None; or what is ``packed``.
             out: where value is an array: one of the same kind for the result.
             text: what observers are told about the wait.
             tick: called with the places of the missing about every 100 ms of a wait. What it
                 raises breaks the round off and is raised here.
         Returns:
-            The outcome's code (fold.rs, and python/src/combining_tree.rs), and the result. With
-            code 100 the caller came last and has to ``conclude``; with 102 nothing was done,
-            since the value has to be packed.
+            What it came to (one of ``Outcome``), and the result.
         """
 
     def conclude(self, result: bytes, failed: bool) -> bool:
@@ -602,19 +772,42 @@ class Known:
     """What is known of a call before it is made."""
 
     def __new__(cls, number: int, array: int, mark: int, made: tuple[str, str]) -> Known:
-        """``number``, ``array``: codes of operations (native/src/combining_tree/fold.rs) or 0."""
+        """The operation on numbers and that on arrays: one of ``Operation``, ``KEEP`` if none."""
+
+@final
+class CollectiveHooks:
+    """What ``Collectives`` asks Python for. Each function is given the ``Collectives`` first."""
+
+    def __new__(
+        cls,
+        *,
+        barrier: Callable[[Any, str | None], None],
+        allreduce: Callable[[Any, Any, Callable[[Any, Any], Any], Any, str | None], Any],
+        learn: Callable[[Any, Any], Known | None],
+        settle: Callable[[Any, int, Any, Any, Any, tuple[Any, ...], Any], Any],
+        failed: Callable[[Any, BaseException], Any],
+    ) -> Self:
+        """
+        Args:
+            barrier, allreduce: the calls where they do not go through a tree: ``algorithm``;
+                ``value``, ``op``, ``out``, ``algorithm``.
+            learn: what is known of an operation; None if it is none.
+            settle: a round at the tree came to this code and result, for ``value`` and ``op``, of
+                the call as it was written down, with the user's ``out``: the call's result.
+            failed: a round was broken off by this error: the call's result, or it raises.
+        """
 
 @disjoint_base
 class Collectives:
-    """What a group inherits ``barrier`` and ``allreduce`` from.
-
-    Whoever inherits has the methods that they call where Python decides: ``_barrier_otherwise``,
-    ``_allreduce_otherwise``, ``_learn``, ``_settle``, ``_failed``.
-    """
+    """What a group inherits ``barrier`` and ``allreduce`` from."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self: ...
     def _wire(
-        self, ledger: Ledger, tick: Callable[[list[int]], object], barrier: Known
+        self,
+        ledger: Ledger,
+        tick: Callable[[list[int]], object],
+        barrier: Known,
+        hooks: CollectiveHooks,
     ) -> None: ...
     def barrier(self, *, algorithm: str | None = None) -> None: ...
     def allreduce(

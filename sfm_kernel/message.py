@@ -15,7 +15,6 @@ from sfm_kernel._native import Message, Packet
 __all__ = ["Message", "Packet", "decode", "encode", "pack"]
 
 pack = _native.pack
-matches = _native.matches
 
 
 def encode(**attributes: Any) -> bytes:

@@ -9,13 +9,14 @@ import socket
 from collections.abc import Collection
 from typing import Any
 
+from sfm_kernel._native import Inbox, Segment
 from sfm_kernel.directory import LocalDirectory, open_directory
 from sfm_kernel.directory.sites import wished_site
 from sfm_kernel.endpoint import BUFFERING, Endpoint, ending
 from sfm_kernel.errors import BadName, EndpointClosed, WorldError
 from sfm_kernel.transport.base import Directory, Transport, site_of_host
 from sfm_kernel.transport.inproc import InprocTransport
-from sfm_kernel.transport.shm import Inbox, Segment, ShmTransport, segment_path
+from sfm_kernel.transport.shm import ShmTransport, segment_path
 from sfm_kernel.transport.tcp import TcpTransport
 
 KINDS = ("inproc", "shm", "tcp")

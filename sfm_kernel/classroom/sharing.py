@@ -17,9 +17,10 @@ from urllib.parse import urlsplit
 
 from sfm_kernel.classroom.picture import LINES, encoded, sent
 from sfm_kernel.errors import SFMError
+from sfm_kernel.observe import Observer
 from sfm_kernel.observe.explain import explain
 from sfm_kernel.observe.record.listing import key_of
-from sfm_kernel.observe.snapshot import Observer, Remote, folder_of, pulse, snapshot
+from sfm_kernel.observe.snapshot import Remote, folder_of, pulse, snapshot
 
 EVERY = 1.0
 """Seconds between two looks."""

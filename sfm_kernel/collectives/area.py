@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from sfm_kernel._native import Operation
 from sfm_kernel.collectives import doubling, rabenseifner, ring
 from sfm_kernel.collectives.call import Call
 
@@ -24,7 +25,6 @@ PIECE = 1 << 20
 
 LEAST = 1 << 16
 ALIGN = 64
-NOTHING, MIN = 0, 3  # codes of operations: native/src/combining_tree/fold.rs
 
 Meet = Callable[..., tuple[int, Any]]
 
@@ -89,7 +89,7 @@ def area_for(call: Call, meet: Meet, nbytes: int) -> Area | None:
     except (OSError, ValueError):
         pass  # no room, or no address space
     try:
-        _, worked = meet(call, MIN, 1 if made else 0, phase=1)
+        _, worked = meet(call, Operation.MIN, 1 if made else 0, phase=1)
     finally:  # all have it, or it is of no use
         with contextlib.suppress(OSError):
             os.unlink(path)
@@ -137,14 +137,14 @@ def reduce_in_area(call: Call, meet: Meet, value: NDArray[Any], out: Any) -> NDA
         low, high = cuts[call.rank], cuts[call.rank + 1]
         own = places[call.rank]
         own[:low], own[high:count] = mine[:low], mine[high:]
-        meet(call, NOTHING, None, phase=2)
+        meet(call, Operation.KEEP, None, phase=2)
         parts = [place[low:high] for place in places]
         parts[call.rank] = mine[low:high]  # nobody else needs it: it was never copied
         total = parts[0]
         for part in parts[1:]:
             call.op(total, part, out=shared[low:high])  # type: ignore[call-arg]
             total = shared[low:high]
-        meet(call, NOTHING, None, phase=3)
+        meet(call, Operation.KEEP, None, phase=3)
         whole[:] = shared[:count] if call.size > 1 else mine
     if out is not None and result is not out:
         out[...] = result

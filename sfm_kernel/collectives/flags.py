@@ -21,12 +21,12 @@ from __future__ import annotations
 import pickle
 from typing import Any, NoReturn
 
+from sfm_kernel._native import CombiningTree, Operation, Outcome
 from sfm_kernel.collectives import doubling, ring
 from sfm_kernel.collectives.area import pieces, reduce_in_area
 from sfm_kernel.collectives.call import Call
 from sfm_kernel.collectives.operations import (
     NATIVE,
-    OTHER,
     is_array,
     is_elementwise,
     is_plain,
@@ -34,12 +34,6 @@ from sfm_kernel.collectives.operations import (
 )
 from sfm_kernel.collectives.team import Team
 from sfm_kernel.errors import CollectiveError, CollectiveMismatch
-from sfm_kernel.transport.shm import CombiningTree
-
-# What a round came to, and what is in a place: native/src/combining_tree/fold.rs.
-NOTHING, INTS, FLOATS, BYTES, LARGE, MIXED, MISMATCH, RESULT, FAILURE = range(9)
-DUTY, BROKEN, STRANGE = 100, 101, 102
-KEEP = 0
 
 ROOM = CombiningTree.room
 """Bytes that a member can bring to a round."""
@@ -49,14 +43,14 @@ DESCRIBE = (1 << 64) - 1
 
 
 def barrier(call: Call) -> None:
-    meet(call, KEEP, None)
+    meet(call, Operation.KEEP, None)
 
 
 def allreduce(call: Call, value: Any, out: Any = None) -> Any:
     assert call.op is not None
     if call.array:
         return _reduce_arrays(call, value, out)
-    code, result = meet(call, NATIVE.get(call.op, OTHER), value)
+    code, result = meet(call, NATIVE.get(call.op, Operation.OTHER), value)
     return settle(call, code, result, value)
 
 
@@ -65,12 +59,12 @@ def settle(call: Call, code: int, result: Any, value: Any) -> Any:
 
     Raises: what all members now know, or what the one who broke it off has told.
     """
-    if code == LARGE:
+    if code == Outcome.LARGE:
         return doubling.allreduce(call, value)
-    if code == DUTY:
+    if code == Outcome.DUTY:
         return _fold(call, value)
     _raise_if_failed(call, code, result)
-    return pickle.loads(result) if code in (BYTES, RESULT) else result
+    return pickle.loads(result) if code in (Outcome.BYTES, Outcome.RESULT) else result
 
 
 def reduce(call: Call, value: Any, root: int, out: Any = None) -> Any:
@@ -90,7 +84,7 @@ def bcast(call: Call, value: Any, root: int) -> Any:
         packed = pickle.dumps(value, 5)
         about = ("value", packed) if len(packed) < 1500 else ("pickle", len(packed))
         flat = np.frombuffer(packed, np.uint8)
-    meet(call, KEEP, None, pickle.dumps(about, 5) if own else b"")
+    meet(call, Operation.KEEP, None, pickle.dumps(about, 5) if own else b"")
     about = pickle.loads(call.team.tree.cells(True)[root])
     if about[0] == "value":
         return value if own else pickle.loads(about[1])
@@ -101,18 +95,20 @@ def bcast(call: Call, value: Any, root: int) -> Any:
     for area, start, stop in pieces(call, meet, flat.size):
         if own:
             area.places[0][: stop - start] = flat[start:stop]
-        meet(call, KEEP, None, phase=2)
+        meet(call, Operation.KEEP, None, phase=2)
         if not own:
             flat[start:stop] = area.places[0][: stop - start]
-        meet(call, KEEP, None, phase=3)
+        meet(call, Operation.KEEP, None, phase=3)
     if own:
         return value
     return whole if about[0] == "array" else pickle.loads(flat.data)
 
 
 def allgather(call: Call, value: Any) -> list[Any]:
-    code, _ = meet(call, KEEP, value, None if type(value) in (int, float) else _pack(value))
-    if code == LARGE:
+    code, _ = meet(
+        call, Operation.KEEP, value, None if type(value) in (int, float) else _pack(value)
+    )
+    if code == Outcome.LARGE:
         return ring.allgather(call, value)
     return _cells(call.team)
 
@@ -140,7 +136,7 @@ def meet(
     team = call.team
     tree, chain, tick = team.tree, team.ledger.chain, team.tick_at_tree
     code, result = tree.meet(chain, phase, op, value, packed, out, call.what, tick)
-    if code == STRANGE:
+    if code == Outcome.STRANGE:
         packed = _pack(value)
         code, result = tree.meet(chain, phase, op, None, packed, out, call.what, tick)
     _raise_if_failed(call, code, result)
@@ -148,11 +144,11 @@ def meet(
 
 
 def _raise_if_failed(call: Call, code: int, result: Any) -> None:
-    if code == FAILURE:
+    if code == Outcome.FAILURE:
         raise call.team.told(CollectiveError(pickle.loads(result)))
-    if code == MISMATCH:
+    if code == Outcome.MISMATCH:
         _raise_mismatch(call)
-    if code == BROKEN:
+    if code == Outcome.BROKEN:
         call.team.raise_failure_of(result)
 
 
@@ -165,8 +161,10 @@ def _raise_mismatch(call: Call) -> NoReturn:
         said = _pack(made)
         if len(said) > ROOM - 300:
             break
-    code, result = tree.meet(DESCRIBE, 0, KEEP, None, said, None, call.what, call.team.tick_at_tree)
-    if code == BROKEN:
+    code, result = tree.meet(
+        DESCRIBE, 0, Operation.KEEP, None, said, None, call.what, call.team.tick_at_tree
+    )
+    if code == Outcome.BROKEN:
         call.team.raise_failure_of(result)
     calls = [pickle.loads(one) for one in tree.cells(True)]
     if call.team.outer is None:  # all raise: nobody need be told
@@ -231,10 +229,12 @@ def _reduce_arrays(call: Call, value: Any, out: Any) -> Any:
         if not given:
             out = np.empty_like(value)
         if is_plain(value):
-            code, result = meet(call, native_codes().get(call.op, OTHER), value, None, out)
+            code, result = meet(
+                call, native_codes().get(call.op, Operation.OTHER), value, None, out
+            )
         else:
-            code, result = meet(call, OTHER, None, _pack(value))
-        total = out if code in (INTS, FLOATS) else settle(call, code, result, value)
+            code, result = meet(call, Operation.OTHER, None, _pack(value))
+        total = out if code in (Outcome.INTS, Outcome.FLOATS) else settle(call, code, result, value)
     if total is not out and given:  # combined by Python
         np.copyto(out, total, casting="same_kind")
         return out

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from sfm_kernel._native import CollectiveHooks, Collectives, Known, Operation
 from sfm_kernel.collectives import (
     binomial,
     doubling,
@@ -36,7 +37,6 @@ from sfm_kernel.collectives.operations import (
 from sfm_kernel.collectives.team import Made, Team, Told, describe
 from sfm_kernel.endpoint import Endpoint, caller
 from sfm_kernel.transport.base import Name
-from sfm_kernel.transport.shm import Collectives, Known
 
 MODULES: dict[str, Any] = {
     "flags": flags,
@@ -48,9 +48,6 @@ MODULES: dict[str, Any] = {
     "sparse": sparse,
     "two-level": two_level,
 }
-
-
-BARRIER: Made = ("barrier", "")
 
 
 class Group(Collectives):
@@ -87,8 +84,9 @@ class Group(Collectives):
     Who is not in the call yet, or has left it already, hears of the failure at its next call. When
     all have heard of it, the group may be used again; a new ``Group`` in any case.
 
-    ``barrier`` and ``allreduce`` are native (``native/python/src/collectives.rs``). ``algorithm``
-    is one of ``ALGORITHMS[call]``, the same on all members; chosen if None (``choice``).
+    ``barrier`` and ``allreduce`` come from the native base class
+    (``native/python/src/collectives/calls.rs``). ``algorithm`` is one of ``ALGORITHMS[call]``, the
+    same on all members; chosen if None (``choice``).
     """
 
     def __init__(
@@ -108,8 +106,8 @@ class Group(Collectives):
         team.on_wait, team.called, team.title = on_wait, called, title
         self.name, self.sites = name, len(team.sites)  # at how many sites the members are
         barrier = ("barrier", by("", "flags"))
-        known = Known(0, 0, team.mark(describe(*barrier)), barrier)
-        self._wire(team.ledger, team.tick_at_tree, known)
+        known = Known(Operation.KEEP, Operation.KEEP, team.mark(describe(*barrier)), barrier)
+        self._wire(team.ledger, team.tick_at_tree, known, _HOOKS)
 
     @property
     def rank(self) -> int:
@@ -202,8 +200,7 @@ class Group(Collectives):
         with self._refusing("gather"):
             root = self._root(root)
         chosen = self._algorithm("gather", algorithm)
-        made: Made = ("gather", f"root={root}")
-        values: list[Any] | None = self._run(chosen, made, (value, root))
+        values: list[Any] | None = self._run(chosen, ("gather", f"root={root}"), (value, root))
         return values
 
     def scatter(
@@ -216,10 +213,9 @@ class Group(Collectives):
         with self._refusing("scatter"):
             root = self._root(root)
         chosen = self._algorithm("scatter", algorithm)
-        made: Made = ("scatter", f"root={root}")
         if self.rank == root:
-            values = self._one_for_each(values, made)
-        return self._run(chosen, made, (values, root))
+            values = self._one_for_each(values, "scatter")
+        return self._run(chosen, ("scatter", f"root={root}"), (values, root))
 
     def allgather(self, value: Any, *, algorithm: str | None = None) -> list[Any]:
         """All values, by place, on every member: what ``gather`` gives the root."""
@@ -233,9 +229,8 @@ class Group(Collectives):
         Example: of ``[1, 2]`` at place 0 and ``[3, 4]`` at place 1, place 0 gets ``[1, 3]``.
         """
         chosen = self._algorithm("alltoall", algorithm)
-        made: Made = ("alltoall", "")
-        given = self._one_for_each(values, made)
-        received: list[Any] = self._run(chosen, made, (given,))
+        given = self._one_for_each(values, "alltoall")
+        received: list[Any] = self._run(chosen, ("alltoall", ""), (given,))
         return received
 
     def exchange(self, values: Sequence[tuple[int, Any]], sources: Sequence[int]) -> list[Any]:
@@ -254,11 +249,7 @@ class Group(Collectives):
     # ---- how ----
 
     def _algorithm(
-        self,
-        call: str,
-        algorithm: str | None,
-        nbytes: int | None = None,
-        op: Op | None = None,
+        self, call: str, algorithm: str | None, nbytes: int | None = None, op: Op | None = None
     ) -> str:
         team = self._team
         if algorithm is None:
@@ -331,10 +322,10 @@ class Group(Collectives):
 
     # ---- what the native barrier and allreduce leave to Python ----
 
-    def _barrier_otherwise(self, algorithm: str | None) -> None:
-        self._run(self._algorithm("barrier", algorithm), BARRIER, ())
+    def _barrier(self, algorithm: str | None) -> None:
+        self._run(self._algorithm("barrier", algorithm), ("barrier", ""), ())
 
-    def _allreduce_otherwise(self, value: Any, op: Op, out: Any, algorithm: str | None) -> Any:
+    def _allreduce(self, value: Any, op: Op, out: Any, algorithm: str | None) -> Any:
         total = self._reduce("allreduce", value, op, out, algorithm, None)
         if type(total) is float and type(value).__module__ == "numpy":
             return type(value)(total)  # the tree knows numbers, and not whose they were
@@ -386,14 +377,23 @@ class Group(Collectives):
             )
         return place
 
-    def _one_for_each(self, values: Any, made: Made) -> list[Any]:
+    def _one_for_each(self, values: Any, call: str) -> list[Any]:
         try:
             given = list(values)
         except TypeError:
             given = []
-        with self._refusing(made[0]):
+        with self._refusing(call):
             if len(given) != self.size:
                 raise ValueError(
-                    f"{made[0]} needs {self.size} values, one for each member, not {len(given)}"
+                    f"{call} needs {self.size} values, one for each member, not {len(given)}"
                 )
         return given
+
+
+_HOOKS = CollectiveHooks(
+    barrier=Group._barrier,
+    allreduce=Group._allreduce,
+    learn=Group._learn,
+    settle=Group._settle,
+    failed=Group._failed,
+)

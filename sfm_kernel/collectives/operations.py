@@ -15,16 +15,20 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from sfm_kernel._native import Operation
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Op = Callable[[Any, Any], Any]
 
-NATIVE: dict[Op, int] = {operator.add: 1, operator.mul: 2, min: 3, max: 4}
-"""The native core's operations on numbers, and their codes (native/src/combining_tree/fold.rs)."""
-
-OTHER = 7
-"""The code of all others."""
+NATIVE: dict[Op, int] = {
+    operator.add: Operation.ADD,
+    operator.mul: Operation.MULTIPLY,
+    min: Operation.MIN,
+    max: Operation.MAX,
+}
+"""Operations that the native core does on numbers, and their codes; all others are ``OTHER``."""
 
 PLAIN = frozenset("?bhilqBHILQefdFD")
 """NumPy's characters for the types of numbers that the native core knows."""
@@ -42,7 +46,12 @@ def native_codes() -> dict[Op, int]:
     """As ``NATIVE``, with NumPy's ufuncs. Only called where there are arrays."""
     import numpy as np
 
-    return {np.add: 1, np.multiply: 2, np.minimum: 5, np.maximum: 6}
+    return {
+        np.add: Operation.ADD,
+        np.multiply: Operation.MULTIPLY,
+        np.minimum: Operation.MINIMUM,
+        np.maximum: Operation.MAXIMUM,
+    }
 
 
 def is_array(value: Any) -> bool:
@@ -52,7 +61,7 @@ def is_array(value: Any) -> bool:
 
 
 def is_plain(array: Any) -> bool:
-    """Whether its items are numbers that the native core has a name for (python/src/arrays.rs)."""
+    """Whether its items are numbers that the native core has a name for (packet/arrays.rs)."""
     return array.dtype.char in PLAIN and bool(array.dtype.isnative)
 
 

@@ -26,6 +26,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sfm_kernel._native import CombiningTree, Ledger
 from sfm_kernel.collectives.meeting import check_for_heirs
 from sfm_kernel.endpoint import BUFFERING, Context, Endpoint, facts
 from sfm_kernel.endpoint.bystanders import hooks
@@ -39,7 +40,6 @@ from sfm_kernel.errors import (
     WouldBlock,
 )
 from sfm_kernel.transport.base import Member, Name
-from sfm_kernel.transport.shm import CombiningTree, Ledger
 
 if TYPE_CHECKING:
     from sfm_kernel.collectives.area import Area

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import zmq
 
+from sfm_kernel._native import MAX_MEMBERS, knock
 from sfm_kernel.directory.carrier import Carrier
 from sfm_kernel.directory.folders import check_world
 from sfm_kernel.directory.gateways import (
@@ -31,8 +32,6 @@ from sfm_kernel.directory.zmq.sockets import Context, descriptor, has_mail
 from sfm_kernel.directory.zmq.wake import Wake
 from sfm_kernel.errors import SFMError, WorldAccess, WorldError
 from sfm_kernel.transport.address import most_strangers, own_ip, raise_descriptors
-from sfm_kernel.transport.base import MAX_MEMBERS
-from sfm_kernel.transport.tcp import knock
 
 TICK_MS = 50
 MOST_SUBSCRIBERS = 2 * MAX_MEMBERS

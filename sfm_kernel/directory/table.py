@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from sfm_kernel._native import MAX_MEMBERS
 from sfm_kernel.directory.sites import check_site
 from sfm_kernel.errors import BadName, NameInUse, WorldError, WorldFull
-from sfm_kernel.transport.base import MAX_MEMBERS, Member, Name
+from sfm_kernel.transport.base import Member, Name
 
 MAX_DEPARTED = 64
 UID = re.compile(r"[0-9a-f]{32}")

@@ -10,8 +10,9 @@ bystanders  what of a program could go on while a call is blocked
 ending      the end of the process
 """
 
+from sfm_kernel._native import BUFFERING
 from sfm_kernel.endpoint.callbacks import Callback
-from sfm_kernel.endpoint.endpoint import BUFFERING, Endpoint
+from sfm_kernel.endpoint.endpoint import Endpoint
 from sfm_kernel.endpoint.messaging import UNBOUNDED, Context
 from sfm_kernel.endpoint.seen import asked, caller, facts
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-from sfm_kernel._native import set_bystanders, set_main_line
+from sfm_kernel._native import OTHERS_BYTES, set_bystanders, set_main_line
 from sfm_kernel.endpoint.callbacks import registered
 from sfm_kernel.endpoint.calls import call
 from sfm_kernel.endpoint.seen import OWN, helpers, locate
@@ -54,9 +54,6 @@ _NUMBERS = sorted(signal.valid_signals())
 
 _SHOWN = 6
 """Bystanders that are told one by one."""
-
-_LONGEST = 1000
-"""Bytes: the text has to fit into a segment (``others`` in native/src/segment.rs)."""
 
 LOOK_EVERY = 0.25
 """Seconds between two looks at whether what a program has left has come to its end."""
@@ -361,7 +358,7 @@ def _text(found: list[Bystander], over: bool) -> str:
     while True:
         more = [["more", str(rest), "", 0, None]] if rest else []
         text = json.dumps(told + more, ensure_ascii=False, separators=(",", ":"))
-        if len(text.encode(errors="replace")) <= _LONGEST:
+        if len(text.encode(errors="replace")) <= OTHERS_BYTES:
             return text.encode(errors="replace").decode()
         longest = max(told, key=lambda one: len(one[2]))
         if longest[2]:

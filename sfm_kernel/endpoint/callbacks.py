@@ -10,10 +10,11 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from sfm_kernel._native import matches
 from sfm_kernel.endpoint import ending
 from sfm_kernel.endpoint.calls import call
 from sfm_kernel.errors import SFMError
-from sfm_kernel.message import Message, matches
+from sfm_kernel.message import Message
 
 
 class Callback:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from sfm_kernel._native import BUFFERING, CombiningTree
 from sfm_kernel.endpoint import ending
 from sfm_kernel.endpoint.bystanders import bystanders
 from sfm_kernel.endpoint.callbacks import Callback, Callbacks
@@ -30,13 +31,9 @@ from sfm_kernel.errors import (
 )
 from sfm_kernel.message import Message
 from sfm_kernel.transport.base import Directory, Member, Name, Transport
-from sfm_kernel.transport.shm import CombiningTree
 
 if TYPE_CHECKING:
     from sfm_kernel.c.functions import Functions
-
-BUFFERING = 64 << 20
-"""Bytes of unreceived messages that one sender may leave in one inbox before ``send`` waits."""
 
 
 SOON = 0.5
@@ -46,9 +43,9 @@ SOON = 0.5
 class Endpoint(Messaging):
     """One process's end of a world. Made by ``sfm_kernel.join``; may be used from any thread.
 
-    ``send``, ``recv``, ``recv_nb``, ``peek`` and ``regcb`` are its calls; the first four are native
-    (``native/python/src/calls.rs``). ``name`` or ``rank`` is what others send to, ``size`` counts
-    the ranks. ``buffering`` says how far ``send`` may run ahead; with 0 it waits for the receive.
+    ``send``, ``recv``, ``recv_nb`` and ``peek`` come from ``Messaging``; ``regcb`` is here. Others
+    send to ``name`` or ``rank``; ``size`` counts the ranks. ``buffering`` says how far ``send`` may
+    run ahead; with 0 it waits for the receive.
     """
 
     def __init__(
@@ -67,7 +64,7 @@ class Endpoint(Messaging):
         self._peers = Peers(
             member, directory, self._transports, kinds, lambda: inbox.closed, self._tell_silence
         )
-        self._wire(inbox, self._peers.channels, self._peers.ranks)
+        self._connect()
         self._callbacks = Callbacks(inbox)
         self._size = size
         self._contexts: dict[str, Context] = {}

@@ -1,4 +1,8 @@
-"""What the native ``send``, ``recv``, ``recv_nb`` and ``peek`` leave to Python; and contexts."""
+"""``send``, ``recv``, ``recv_nb`` and ``peek``, of an endpoint and of its contexts.
+
+The four are native. What is rare they ask Python for: a route to somebody, what observers are told
+about a wait, errors.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,10 @@ import operator
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from sfm_kernel._native import Calls, Channel
+from sfm_kernel import _native
+from sfm_kernel._native import ANSWERS, COUNTED, LIBRARY, CallHooks, Calls, Channel
 from sfm_kernel.endpoint.calls import call
 from sfm_kernel.endpoint.seen import asked, facts
 from sfm_kernel.errors import AddressError, PeerLost, RecvTimeout, SFMError, WouldBlock
@@ -20,16 +25,37 @@ if TYPE_CHECKING:
 
 
 class Messaging(Calls):
-    """``send``, ``recv``, ``recv_nb``, ``peek`` (``native/python/src/calls.rs``), and their rest.
+    """Sending and receiving in one space of messages."""
 
-    The rest is what is rare: ways to others, waits, losses, errors.
-    """
+    send = _native.send  # native/python/src/endpoint/send.rs
+    recv = _native.recv  # native/python/src/endpoint/receive.rs
+    recv_nb = _native.recv_nb
+    peek = _native.peek
 
     _member: Member
     _inbox: Any
     _peers: Peers
     _network: threading.Thread
     _context_id = 0
+    _hooks: ClassVar[CallHooks]
+
+    def __init_subclass__(cls) -> None:
+        # Functions and not bound methods, which would keep each endpoint alive.
+        cls._hooks = CallHooks(
+            channel=cls._channel,
+            successor=cls._successor,
+            canonical=cls._canonical,
+            begin_wait=cls._begin_wait,
+            timed_out=cls._timed_out,
+            would_block=cls._would_block,
+            polled=cls._polled,
+        )
+
+    def _connect(self) -> None:
+        """Let the four native calls use this inbox and these peers."""
+        self._wire(
+            self._inbox, self._peers.channels, self._peers.ranks, self._hooks, self._context_id
+        )
 
     @property
     def buffering(self) -> int:
@@ -81,11 +107,12 @@ class Messaging(Calls):
     def _canonical(self, src: Any, news: bool) -> Any:
         return self._peers.canonical(src, news)
 
-    def _waiter(self, template: dict[str, Any]) -> tuple[str, Callable[[], str | None]] | None:
-        """Called when a receive is about to sleep: what it waits for, and what to check then.
+    def _begin_wait(self, template: dict[str, Any]) -> tuple[str, Callable[[], str | None]] | None:
+        """Called when a receive is about to sleep: what it waits for, and a check for meanwhile.
 
-        The check returns, once, what observers are to know besides. None instead of both: the rank
-        in ``src`` is another process's by now, and the receive is to begin again.
+        The check is called about every 100 ms. It returns, once, what observers are to know about
+        the wait; what it raises ends the wait. None instead of both: the rank in ``src`` is another
+        process's by now, and the receive has to begin again.
         """
         if threading.current_thread() is self._network:
             raise SFMError(
@@ -96,17 +123,24 @@ class Messaging(Calls):
             if self._peers.has_passed_on(template["src"]):
                 return None
             template["src"] = self._peers.canonical(template["src"])
-        check, told = self._peers.watch(template), False
+        check, reported = self._peers.watch(template), False
 
-        def tick() -> str | None:
-            nonlocal told
+        def look() -> str | None:
+            nonlocal reported
             check()
-            if told:
-                return None
-            told = True
-            return self._facts(template)
+            facts = None if reported else self._facts(template)
+            reported = True
+            self._tick()
+            return facts
 
-        return call("recv", template), tick
+        return self._shown(call("recv", template)), look
+
+    def _tick(self) -> None:
+        """Called about every 100 ms while a receive here waits; what it raises ends the wait."""
+
+    def _shown(self, text: str) -> str:
+        """The text of a receive as observers see it."""
+        return text
 
     def _facts(self, template: dict[str, Any], purpose: str = "") -> str:
         src = template.get("src")
@@ -200,12 +234,10 @@ class Context(Messaging):
             # 64 bits of a good hash: two of the few names of a world will not meet. Never 0.
             digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
             number = max(8, int.from_bytes(digest, "little")) & ~7
-            self._context_id = (
-                number | (not news) | library << 2
-            )  # the core tells them by these bits
+            self._context_id = number | (not news) * COUNTED | library * LIBRARY
         if answers:
-            self._context_id |= 2
-        self._wire(self._inbox, self._peers.channels, self._peers.ranks, self._context_id)
+            self._context_id |= ANSWERS
+        self._connect()
 
     def wait(self, seconds: float, /, **template: Any) -> bool:
         """Whether a message that fits is here; blocks until one is, for at most so many seconds.
@@ -224,23 +256,15 @@ class Context(Messaging):
         self._inbox.wait_until(look, "", _nothing, False, seconds)
         return found
 
-    def _waiter(self, template: dict[str, Any]) -> tuple[str, Callable[[], str | None]] | None:
-        wait = super()._waiter(template)
-        if wait is None:
-            return None
-        text, check = wait
-        tick = self.tick
+    def _tick(self) -> None:
+        if self.tick is not None:
+            self.tick()
 
-        def both() -> str | None:
-            told = check()
-            if tick is not None:
-                tick()
-            return told
-
+    def _shown(self, text: str) -> str:
         if self.title is not None:
             text = f"{text} of {self.title()}"
         doing = self._doing()
-        return (f"{doing}: {text}" if doing else text), both
+        return f"{doing}: {text}" if doing else text
 
     def _facts(self, template: dict[str, Any], purpose: str = "") -> str:
         return super()._facts(template, purpose or self._doing())

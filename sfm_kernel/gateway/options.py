@@ -7,12 +7,12 @@ import os
 import re
 from collections.abc import Mapping
 
+from sfm_kernel._native import MOST_CONNECTIONS, SCHEDULERS
 from sfm_kernel.directory.gateways import GatewayKey
 from sfm_kernel.errors import WorldError
 
 _BITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
-_SCHEDULERS = ("round-robin", "fifo", "smallest")
 
 
 def bytes_per_second(text: str) -> int:
@@ -46,8 +46,10 @@ def weight(text: str) -> tuple[str, float]:
 
 def connections(text: str) -> int:
     """Of "4"; raises ArgumentTypeError."""
-    if not text.isdecimal() or not 1 <= int(text) <= 64:
-        raise argparse.ArgumentTypeError(f"{text!r}: a number from 1 to 64 is needed")
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_CONNECTIONS:
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: a number from 1 to {MOST_CONNECTIONS} is needed"
+        )
     return int(text)
 
 
@@ -72,7 +74,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add("--mptcp", action="store_true", help="use MPTCP where the kernel has it")
     add("--rate", type=bytes_per_second, help="to each other gateway at most: 100M, in bits/s")
-    add("--scheduler", choices=_SCHEDULERS, default=_SCHEDULERS[0], help="whose frame goes next")
+    add("--scheduler", choices=SCHEDULERS, default="round-robin", help="whose frame goes next")
     add("--weight", type=weight, action="append", default=[], metavar="NAME=3",
         help="what a sender's turn counts; may be given several times")  # fmt: skip
     add("--delay", type=seconds, default=0.0, help="play a long path to other sites: 20ms one way")

@@ -24,6 +24,7 @@ from sfm_kernel.jupyter.places import DIRECTORY, engine_site, forget_keys, world
 from sfm_kernel.jupyter.rest import Rest
 from sfm_kernel.mpi import engines
 from sfm_kernel.serving.offers import offer
+from sfm_kernel.world import join
 
 EXTENSION = __name__
 NAMES = ("send", "recv", "recv_nb", "peek", "regcb")
@@ -129,8 +130,6 @@ def _engine_app() -> Any:
 
 
 def _join(app: Any) -> Any:
-    import sfm_kernel
-
     wish = app.config.IPEngine.get("id")
     if wish is None and app.use_mpi:
         wish = app.id  # so that it is MPI's rank too
@@ -143,11 +142,11 @@ def _join(app: Any) -> Any:
         "site": engine_site(app.connection_info),
     }
     try:
-        return sfm_kernel.join(rank=None if wish is None else int(wish), **options)
+        return join(rank=None if wish is None else int(wish), **options)
     except NameInUse:
         if wish is None:
             raise
-        return sfm_kernel.join(**options)
+        return join(**options)
 
 
 class _Names:

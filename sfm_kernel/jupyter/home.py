@@ -13,7 +13,6 @@ from typing import Any
 
 from ipyparallel.error import NoEnginesRegistered
 
-import sfm_kernel
 from sfm_kernel import relay, serving
 from sfm_kernel.errors import NameInUse, UnknownName, WorldGone
 from sfm_kernel.jupyter import cluster as clusters
@@ -25,6 +24,7 @@ from sfm_kernel.jupyter.sites import LOOPBACK, Sites
 from sfm_kernel.observe.record import Told
 from sfm_kernel.relay.view import RemoteView
 from sfm_kernel.transport.base import Member, Name
+from sfm_kernel.world import join
 
 _KEPT = 20
 """Deadlocks that are remembered, for `%sfm record`."""
@@ -289,6 +289,6 @@ def _join_by_a_free_name(world: str, where: dict[str, Any]) -> Any:
     while True:
         name = "home" if number == 1 else f"home{number}"
         try:
-            return sfm_kernel.join(world, name=name, guest=True, **where)
+            return join(world, name=name, guest=True, **where)
         except NameInUse:  # another notebook
             number += 1

@@ -9,11 +9,10 @@ import os
 from types import TracebackType
 from typing import Any
 
-import sfm_kernel
 from sfm_kernel.errors import DeadlockDetected, SFMError
 from sfm_kernel.jupyter.limits import memory_note
 
-_OWN = os.path.dirname(os.path.abspath(sfm_kernel.__file__)) + os.sep
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _MPI4PY = "src/mpi4py/"
 """Where its compiled code was, on the machine that compiled it."""
 

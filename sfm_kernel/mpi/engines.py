@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from sfm_kernel._native import Channel, Inbox, refresh_mpi, set_mpi_world
+from sfm_kernel._native import Channel, refresh_mpi, set_mpi_world
 from sfm_kernel.endpoint import Endpoint
 from sfm_kernel.errors import EndpointClosed, PeerLost, SFMError, UnknownName
 from sfm_kernel.mpi import library
@@ -35,7 +35,15 @@ def use(endpoint: Endpoint) -> None:
         sys.meta_path.insert(0, library.Check())
     _used = endpoint
     library.install()
-    set_mpi_world(_World(endpoint))
+    world = _World(endpoint)
+    set_mpi_world(
+        inbox=endpoint._inbox,
+        members=world.members,
+        channel=world.channel,
+        is_near=world.is_near,
+        lives=world.lives,
+        site=world.site,
+    )
 
 
 def refresh(anew: int) -> None:
@@ -49,16 +57,11 @@ def refresh(anew: int) -> None:
 
 
 class _World:
-    """What the library asks of an endpoint.
-
-    Attributes:
-        inbox: the endpoint's own.
-    """
+    """What the library asks of an endpoint."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._seen: dict[str, Member] = {}
-        self.inbox: Inbox = endpoint._inbox
 
     def members(self) -> tuple[str, int, list[tuple[int, str, Name]]] | None:
         """The world, this engine's rank among those that live, and all of them; None at its end."""

@@ -13,10 +13,11 @@
 A world is given by its folder in shared memory (``Endpoint.folder``) or by an endpoint in it.
 """
 
+from sfm_kernel._native import Observer
 from sfm_kernel.observe.deadlocks import DeadlockMonitor
 from sfm_kernel.observe.explain import explain
 from sfm_kernel.observe.record import record
 from sfm_kernel.observe.snapshot import snapshot
 from sfm_kernel.observe.timeline import timeline
 
-__all__ = ["DeadlockMonitor", "explain", "record", "snapshot", "timeline"]
+__all__ = ["DeadlockMonitor", "Observer", "explain", "record", "snapshot", "timeline"]

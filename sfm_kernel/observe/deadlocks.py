@@ -14,7 +14,6 @@ from typing import Any
 from sfm_kernel import _native
 from sfm_kernel.observe.explain import explain
 from sfm_kernel.observe.snapshot import Remote, calls, folder_of, segments
-from sfm_kernel.observe.states import LONGEST_JUDGEMENT
 
 PROOF = 2.0
 """Seconds for which a deadlock has to stand before it is broken."""
@@ -192,4 +191,4 @@ _NAME, _TITLE = 64, 200
 
 
 def _fits(judgement: str) -> bool:
-    return len(judgement.encode()) <= LONGEST_JUDGEMENT
+    return len(judgement.encode()) <= _native.JUDGEMENT_BYTES

@@ -6,8 +6,9 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from sfm_kernel._native import Observer
 from sfm_kernel.observe.code_locations import code_location
-from sfm_kernel.observe.snapshot import Observer, segments
+from sfm_kernel.observe.snapshot import segments
 
 AHEAD_SECONDS = 3600.0
 """No event is of so much later than now, also where the clock has been set back."""

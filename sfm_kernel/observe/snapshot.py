@@ -15,21 +15,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
-from sfm_kernel._native import Observer as Observer  # for who looks often
+from sfm_kernel._native import SUMMARY_UNIT, UNSETTLED, WHATEVER, Observer
 from sfm_kernel.observe.code_locations import code_location
 from sfm_kernel.observe.links import links_of, sites_of
 from sfm_kernel.observe.literals import literal
-from sfm_kernel.observe.states import (
-    UNSETTLED,
-    State,
-    are_sound,
-    damaged,
-    parse,
-    parse_others,
-)
-
-WHATEVER = UNSETTLED - 1
-"""Nothing that arrives decides a call (``WHATEVER`` in native/src/core/helpers.rs)."""
+from sfm_kernel.observe.states import State, are_sound, damaged, parse, parse_others
 
 SHARED = ""
 """The uid of peers that are not told apart, since there were too many."""
@@ -48,7 +38,6 @@ POLLING = 0.3
 LULL = 1.0
 """Seconds without such a call after which it does no more, unless its calls are rarer than that."""
 
-_UNIT = "\x1f"  # between name and value, in native/src/summary.rs
 _COUNT = re.compile("[0-9]{1,18}")
 _SEGMENT = re.compile(r"[0-9a-f]{32}\.seg")
 
@@ -377,7 +366,7 @@ def _lines(summary: str | None) -> list[str]:
 
 def _message(line: str, contexts: Mapping[str, str]) -> dict[str, Any]:
     context_id, nbytes, *pairs = line.split("\t")
-    attributes = [pair.split(_UNIT, 1) for pair in pairs if _UNIT in pair]
+    attributes = [pair.split(SUMMARY_UNIT, 1) for pair in pairs if SUMMARY_UNIT in pair]
     src = next((value for name, value in attributes if name == "src"), None)
     return {
         "src": None if src is None else _value(src),

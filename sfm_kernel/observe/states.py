@@ -16,6 +16,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from sfm_kernel._native import UNSETTLED
+
 State = dict[str, Any]
 """What one process's segment says; its fields are in ``FIELDS``."""
 
@@ -33,14 +35,6 @@ class RemoteStates(list[State]):
     """
 
     gateways: Sequence[Mapping[str, Any]] = ()
-
-
-UNSETTLED = (1 << 64) - 1
-"""In ``examined``: a blocked call has not examined what has arrived, or the other side can end it
-by itself."""
-
-LONGEST_JUDGEMENT = 8192
-"""Bytes of the text that a segment has room for (``judgement`` in native/src/segment.rs)."""
 
 
 def unknown(uid: str, **known: Any) -> State:

@@ -16,8 +16,9 @@ from sfm_kernel.directory.client import ANSWER_SECONDS, Client
 from sfm_kernel.directory.folders import is_alive
 from sfm_kernel.directory.signals import interrupt
 from sfm_kernel.errors import WorldAccess, WorldError, WorldGone
+from sfm_kernel.observe import Observer
 from sfm_kernel.observe.deadlocks import judge
-from sfm_kernel.observe.snapshot import Observer, pulse, segments, states
+from sfm_kernel.observe.snapshot import pulse, segments, states
 from sfm_kernel.observe.states import parse
 from sfm_kernel.relay.lock import Lock
 from sfm_kernel.relay.wire import pack, unpack_order

@@ -26,10 +26,11 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from sfm_kernel._native import UNSETTLED
 from sfm_kernel.directory.carrier import ORDER_SECONDS
 from sfm_kernel.errors import SFMError, WorldError
 from sfm_kernel.observe.deadlocks import shortened
-from sfm_kernel.observe.states import UNSETTLED, RemoteStates, State, unknown
+from sfm_kernel.observe.states import RemoteStates, State, unknown
 from sfm_kernel.relay.wire import pack_order, unpack
 from sfm_kernel.transport.base import Directory, DirectoryClient, Gateway, Member
 

@@ -11,8 +11,8 @@ import os
 import resource
 import socket
 
+from sfm_kernel._native import MAX_MEMBERS
 from sfm_kernel.errors import WorldAccess
-from sfm_kernel.transport.base import MAX_MEMBERS
 
 SHORTEST_KEY = 16
 BACKLOG = 1024

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
 Name = str | int
 
-MAX_MEMBERS = 512
-"""Processes that one world can hold: the width of the arrival bitmap in a segment."""
-
 
 @dataclass(frozen=True)
 class Member:
@@ -27,7 +24,7 @@ class Member:
 
     Attributes:
         uid: 32 hexadecimal digits, new each time a process joins.
-        slot: a number below ``MAX_MEMBERS``, unique among the living members.
+        slot: a number below ``_native.MAX_MEMBERS``, unique among the living members.
         rank: 0, 1, 2 … for those who compute; None for a guest, such as a notebook.
         name: what addresses it; the rank where the user gave no other name.
         pid, host: for people; never used to tell whether it lives.
@@ -153,7 +150,7 @@ class Directory(Protocol):
 
         Raises:
             NameInUse: a living member has this name or rank.
-            WorldFull: ``MAX_MEMBERS`` members live.
+            WorldFull: ``_native.MAX_MEMBERS`` members live.
             WorldGone: the directory does not answer or was removed.
             EndpointClosed: this client was closed.
         """

@@ -11,40 +11,19 @@ import os
 from collections.abc import Callable
 
 from sfm_kernel._native import (
+    ARENA_BYTES,
+    RING_BYTES,
     Channel,
-    Collectives,
-    CombiningTree,
     Inbox,
-    Known,
-    Ledger,
-    Segment,
+    is_arena_size,
+    is_ring_size,
 )
 from sfm_kernel.errors import PeerLost
 from sfm_kernel.transport.base import Member, Route, Transport
 
-__all__ = [
-    "Collectives",
-    "CombiningTree",
-    "Inbox",
-    "Known",
-    "Ledger",
-    "Segment",
-    "ShmTransport",
-    "segment_path",
-]
-
-RING_BYTES = 1 << 18
-"""Default size of a ring. Larger messages flow through in parts."""
-
 SMALL = 1 << 28
 """Shared memory below this, such as a container's 64 MiB, gets rings of a quarter. There sixteen
 processes that all talk to each other need 17 MiB for them; of the others they would need all."""
-
-
-ARENA_BYTES = 1 << 28
-"""Address space for the large values of one pair: 256 MiB. It takes memory as it is used, never
-more than leaves half of ``/dev/shm`` free, and gives it back when it was not used for two seconds.
-What finds no room goes through the ring."""
 
 
 def ring_bytes(folder: str) -> int:
@@ -56,8 +35,8 @@ def ring_bytes(folder: str) -> int:
     if not text:
         there = os.statvfs(folder)
         return RING_BYTES if there.f_blocks * there.f_frsize >= SMALL else RING_BYTES // 4
-    if not text.isdigit() or int(text) < 4096 or int(text) & (int(text) - 1):
-        raise ValueError(f"SFM_RING_BYTES={text!r}: give a power of two of at least 4096")
+    if not (text.isdigit() and is_ring_size(int(text))):
+        raise ValueError(f"SFM_RING_BYTES={text!r}: give a power of two from 4096 to 2**30")
     return int(text)
 
 
@@ -66,7 +45,7 @@ def arena_bytes() -> int:
     text = os.environ.get("SFM_ARENA_BYTES", "")
     if not text:
         return ARENA_BYTES
-    if not text.isdigit() or int(text) % 4096 or int(text) > 1 << 40:
+    if not (text.isdigit() and is_arena_size(int(text))):
         raise ValueError(f"SFM_ARENA_BYTES={text!r}: give a multiple of 4096 up to 2**40, or 0")
     return int(text)
 

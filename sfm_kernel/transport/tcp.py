@@ -17,12 +17,10 @@ import os
 import weakref
 from collections.abc import Callable
 
-from sfm_kernel._native import Channel, Exchange, Inbox, abandon_connections, knock
+from sfm_kernel._native import Channel, Exchange, Inbox, abandon_connections
 from sfm_kernel.errors import EndpointClosed, PeerLost, WorldError
 from sfm_kernel.transport.address import check_key, listen, most_strangers, raise_descriptors
 from sfm_kernel.transport.base import Directory, Gateway, Member, Name, Route, Transport
-
-__all__ = ["TcpTransport", "knock"]
 
 
 class TcpTransport(Transport):

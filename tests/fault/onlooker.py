@@ -13,9 +13,9 @@ import threading
 from typing import Any
 
 from sfm_kernel._native import judge
-from sfm_kernel.observe import explain, snapshot
+from sfm_kernel.observe import Observer, explain, snapshot
 from sfm_kernel.observe.deadlocks import DeadlockMonitor
-from sfm_kernel.observe.snapshot import Observer, calls, pulse, segments, states
+from sfm_kernel.observe.snapshot import calls, pulse, segments, states
 from sfm_kernel.observe.timeline import Recorder
 from sfm_kernel.relay.wire import pack, unpack
 from tests.observe.pictures import check

@@ -14,8 +14,9 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel import Endpoint
+from sfm_kernel.observe import Observer
 from sfm_kernel.observe.events import events
-from sfm_kernel.observe.snapshot import Observer, message_text, pulse, segments, snapshot
+from sfm_kernel.observe.snapshot import message_text, pulse, segments, snapshot
 from tests.waiting import wait_until
 
 CHILD = """

@@ -12,8 +12,8 @@ from PIL import Image
 
 from sfm_kernel.lessons import speedes
 from sfm_kernel.lessons.__main__ import main
-from sfm_kernel.lessons.speedes import Flight, Span
 from sfm_kernel.lessons.speedes.plots import DOING, gantt, space_time
+from sfm_kernel.lessons.speedes.steps import Flight, Span, predicted, slices
 
 pytestmark = pytest.mark.usefixtures("forked")  # their processes: tests.forks
 
@@ -33,18 +33,18 @@ def rgb(colour: str) -> tuple[int, ...]:
 def test_what_messages_without_cost_would_give() -> None:
     """One step after the other, by hand."""
     for other in (0.0, 1.0, 5.0):
-        assert speedes.predicted("barrier", 4, 12, 6, 2, other) == 6 + other
-    assert speedes.predicted("fuzzy barrier", 4, 12, 6, 2, 0) == 6
+        assert predicted("barrier", 4, 12, 6, 2, other) == 6 + other
+    assert predicted("fuzzy barrier", 4, 12, 6, 2, 0) == 6
     # Two engines, two steps: 0 is there at 6, 1 at 2 and, after its other work, ready at 6. Then 1
     # is there at 12 and 0, which goes on at 7, at 9; the last thing done is other work until 13.
-    assert speedes.predicted("fuzzy barrier", 2, 2, 6, 2, 1) == 6.5
+    assert predicted("fuzzy barrier", 2, 2, 6, 2, 1) == 6.5
     # With other work without end, an engine never waits: 4 on average and the other work.
-    assert speedes.predicted("fuzzy barrier", 2, 1000, 6, 2, 100) == pytest.approx(104, abs=0.01)
+    assert predicted("fuzzy barrier", 2, 1000, 6, 2, 100) == pytest.approx(104, abs=0.01)
 
 
 @pytest.mark.parametrize(("seconds", "parts"), [(0.0, 0), (1e-5, 1), (0.002, 1), (0.0158, 8)])
 def test_other_work_is_done_in_slices(seconds: float, parts: int) -> None:
-    cut = speedes.slices(seconds)
+    cut = slices(seconds)
     assert len(cut) == parts and sum(cut) == pytest.approx(seconds)
 
 

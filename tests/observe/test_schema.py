@@ -105,6 +105,12 @@ def same_fields(place: str, there: Any, schema: str) -> None:
     assert not wanted - ours, f'{place} lacks what schema.json, "{schema}", has: {wanted - ours}'
 
 
+def test_the_schema_names_what_the_core_names() -> None:
+    fields = SCHEMA["$defs"]["segment"]["properties"]
+    assert set(fields["state"]["enum"]) == {*_native.STATES, "damaged"}
+    assert set(fields["main"]["prefixItems"][0]["enum"]) == set(_native.MAIN_THREAD_STATES)
+
+
 def test_the_core_gives_the_fields_of_the_schema() -> None:
     with running(nasty, 2) as run:
         wait_until(lambda: explain(run.folder)["verdict"] == "deadlock")

@@ -15,11 +15,11 @@ import pytest
 
 import sfm_kernel
 from sfm_kernel import DeadlockDetected, Endpoint, _native
+from sfm_kernel._native import JUDGEMENT_BYTES
 from sfm_kernel.observe import deadlocks as watching
 from sfm_kernel.observe import snapshot
 from sfm_kernel.observe.deadlocks import DeadlockMonitor, DeadlockReporter, end_calls, shortened
 from sfm_kernel.observe.explain import Graph, diagnose
-from sfm_kernel.observe.states import LONGEST_JUDGEMENT
 from tests.contract.conftest import Background
 from tests.observe.pictures import NOW, Dict, idle, other, picture, process, recv, uid
 from tests.waiting import wait_until
@@ -352,7 +352,7 @@ def test_a_segment_has_room_for_the_longest_judgement(alone: Endpoint) -> None:
     for more in (0, 1):
         call, process = blocked(alone, lambda: alone.recv(tag=1))
         judgement = json.dumps({"cycle": ["A"], "why": ""})
-        judgement = judgement[:-2] + "x" * (LONGEST_JUDGEMENT - len(judgement) + more) + '"}'
+        judgement = judgement[:-2] + "x" * (JUDGEMENT_BYTES - len(judgement) + more) + '"}'
         assert _native.judge(path, process["call"], judgement)
         with pytest.raises(DeadlockDetected) as failure:
             call.result()
@@ -367,9 +367,9 @@ def test_a_judgement_that_is_too_long_is_shortened(cycle: list[Any]) -> None:
         why = "\n".join(["title" * 100, *["é" * length] * count])
         judgement = json.dumps({"cycle": cycle, "why": why}, ensure_ascii=False)
         short = shortened(judgement)
-        assert len(short.encode()) <= LONGEST_JUDGEMENT
+        assert len(short.encode()) <= JUDGEMENT_BYTES
         found = json.loads(short)
         assert found["why"].startswith("title") and str(found["cycle"][0]) in str(cycle[0])
-        if len(judgement.encode()) <= LONGEST_JUDGEMENT:
+        if len(judgement.encode()) <= JUDGEMENT_BYTES:
             assert short == judgement
         assert shortened(short) == short

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from sfm_kernel._native import Calls, Channel
+from sfm_kernel import _native
+from sfm_kernel._native import CallHooks, Calls, Channel, Inbox
 from sfm_kernel.errors import WouldBlock
 from sfm_kernel.message import pack
-from sfm_kernel.transport.shm import Inbox
 
 NAMES = ["a", "b", "c"]
 VALUES = st.one_of(
@@ -41,11 +41,23 @@ def matches(message: dict[str, Any], template: dict[str, Any]) -> bool:
 
 
 class Receiver(Calls):
-    def _canonical(self, src: Any, news: bool) -> Any:
-        return src
+    recv_nb = _native.recv_nb
+    peek = _native.peek
 
-    def _would_block(self, template: dict[str, Any]) -> WouldBlock:
-        return WouldBlock(str(template))
+
+def unused(*_: Any) -> Any:
+    raise AssertionError("no receive here waits, and nothing is sent")
+
+
+HOOKS = CallHooks(
+    channel=unused,
+    successor=unused,
+    canonical=unused,
+    begin_wait=unused,
+    timed_out=unused,
+    would_block=lambda _, template: WouldBlock(str(template)),
+    polled=lambda *_: "",
+)
 
 
 def interrupt() -> None:
@@ -59,7 +71,7 @@ class QueueMachine(RuleBasedStateMachine):
     def start(self) -> None:
         self.inbox = Inbox()
         self.calls = Receiver()
-        self.calls._wire(self.inbox, {}, {})
+        self.calls._wire(self.inbox, {}, {}, HOOKS)
         uid = "0" * 32
         self.channel = Channel.local(self.inbox, uid, self.inbox, uid, "A", "A", lambda: None)
         self.list: list[tuple[int, dict[str, Any]]] = []

@@ -18,12 +18,12 @@ from typing import Any
 import psutil
 import pytest
 
+from sfm_kernel._native import JUDGEMENT_BYTES
 from sfm_kernel.directory import carrier, server
 from sfm_kernel.directory.liveness import ATTEMPT_SECONDS
 from sfm_kernel.errors import WorldError
 from sfm_kernel.observe import DeadlockMonitor
 from sfm_kernel.observe.deadlocks import end_calls
-from sfm_kernel.observe.states import LONGEST_JUDGEMENT
 from tests.tcp.machines import Machines, two_machines
 from tests.waiting import wait_until
 
@@ -179,7 +179,7 @@ def test_a_long_judgement_ends_a_call_on_another_machine(machines: Machines, siz
     found["sentences"] = ["é" * 49] * (size // 99)
     assert end_calls(machines.observer, found, remote=machines.view.judge) == ["A", "B"]
     told, *cycle = line(b).split()
-    assert cycle == ["A", "B"] and min(size, 7900) - 200 < int(told) < LONGEST_JUDGEMENT
+    assert cycle == ["A", "B"] and min(size, 7900) - 200 < int(told) < JUDGEMENT_BYTES
 
 
 def test_an_observer_may_give_a_judgement_of_any_length(machines: Machines) -> None:
@@ -189,7 +189,7 @@ def test_an_observer_may_give_a_judgement_of_any_length(machines: Machines) -> N
     judgement = json.dumps({"cycle": ["B"], "why": "\n".join(["A line."] * 5000)})
     assert machines.view.judge(one["uid"], one["call"], judgement)
     told, *cycle = line(b).split()
-    assert cycle == ["B"] and 7000 < int(told) < LONGEST_JUDGEMENT
+    assert cycle == ["B"] and 7000 < int(told) < JUDGEMENT_BYTES
     assert not machines.view.judge(one["uid"], one["call"], judgement)  # that call is over
 
 

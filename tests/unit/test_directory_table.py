@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from sfm_kernel._native import MAX_MEMBERS
 from sfm_kernel.directory.table import MAX_DEPARTED, JoinRequest, Table
 from sfm_kernel.errors import BadName, NameInUse, WorldError, WorldFull
-from sfm_kernel.transport.base import MAX_MEMBERS, Member
+from sfm_kernel.transport.base import Member
 
 
 class Members:

@@ -82,10 +82,8 @@ def test_collectives_have_signatures(name: str) -> None:
 def test_editors_read_the_same_in_the_stub() -> None:
     """An editor that runs nothing shows what ``_native.pyi`` says of the native calls."""
     stub = Path(sfm_kernel.__file__).with_name("_native.pyi")
-    classes = {
-        one.name: one for one in ast.parse(stub.read_text()).body if isinstance(one, ast.ClassDef)
-    }
-    calls = {one.name: one for one in classes["Calls"].body if isinstance(one, ast.FunctionDef)}
+    named = (ast.ClassDef, ast.FunctionDef)
+    stubs = {one.name: one for one in ast.parse(stub.read_text()).body if isinstance(one, named)}
     for name in CALLS[:4]:
-        assert ast.get_docstring(calls[name]) == doc(getattr(Endpoint, name)).strip()
-    assert ast.get_docstring(classes["Message"]) == doc(Message).strip()
+        assert ast.get_docstring(stubs[name]) == doc(getattr(Endpoint, name)).strip()
+    assert ast.get_docstring(stubs["Message"]) == doc(Message).strip()

@@ -1,7 +1,7 @@
-"""The part of the import rule that import-linter cannot see (the rest is in pyproject.toml).
+"""The import rule of CONTRIBUTING.md, as far as import-linter does not check it.
 
-It reads source files only, so that for it ``from sfm_kernel._native import x`` is an import of
-the package ``sfm_kernel``; and such imports it has to ignore.
+import-linter reads source files only: for it ``from sfm_kernel._native import x`` is an import of
+the package ``sfm_kernel``. Nor does it look for circles.
 """
 
 from __future__ import annotations
@@ -9,56 +9,45 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Mapping, Set
+from fnmatch import fnmatchcase
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parents[2] / "sfm_kernel"
-BENCHMARKS = PACKAGE.with_name("benchmarks")
-
-NATIVE = {
-    "sfm_kernel.lessons.sites.enter",
-    "sfm_kernel.lessons.sites.hold",
-    "sfm_kernel.lessons.sites.namespaces",
-    "sfm_kernel.transport.inproc",
-    "sfm_kernel.transport.shm",
-    "sfm_kernel.transport.tcp_info",
-    "sfm_kernel.transport.tcp",
-    "sfm_kernel.message",
-    "sfm_kernel.endpoint.bystanders",
-    "sfm_kernel.endpoint.messaging",
-    "sfm_kernel.endpoint.seen",
-    "sfm_kernel.gateway.service",
-    "sfm_kernel.mpi.engines",
-    "sfm_kernel.mpi.library",
-    "sfm_kernel.observe.events",
-    "sfm_kernel.observe.code_locations",
-    "sfm_kernel.observe.snapshot",
-    "sfm_kernel.observe.deadlocks",
-}
-"""Who may import the compiled core."""
-
-USERS = ("benchmarks", "sfm_kernel.lessons", "sfm_kernel.jupyter", "sfm_kernel.plots",
-         "sfm_kernel.__main__", "sfm_kernel.collectives", "sfm_kernel.mpi",
-         "sfm_kernel.speedes")  # fmt: skip
-"""Who may import the package's public names, as its users do; all others are what it is made of."""
-
-FRONT_END = re.compile(r"IPython|ipy\w+|jupyter\w*|traitlets|comm")
-"""Only ``jupyter`` imports these; import-linter takes a name only once something imports it."""
+ROOT = Path(__file__).parents[2]
+PACKAGE, BENCHMARKS = ROOT / "sfm_kernel", ROOT / "benchmarks"
+NATIVE = "sfm_kernel._native"
+RULE = re.search(
+    r"^## The import rule$(.*?)^## ",
+    (ROOT / "CONTRIBUTING.md").read_text(),
+    re.DOTALL | re.MULTILINE,
+)
+assert RULE is not None
 
 
-MEASURED = (
-    "sfm_kernel.lessons.c.kernel", "sfm_kernel.lessons.pingpong.ipyparallel", "benchmarks.pools",
-)  # fmt: skip
-"""But for these, which measure the front end itself."""
+def rows() -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The table of the rule: what is imported by few, and by which modules."""
+    for imported, importers in re.findall(r"^\| (`.*) \| (`.*) \|$", RULE[1], re.MULTILINE):
+        yield tuple(re.findall(r"`(\S+?)`", imported)), tuple(re.findall(r"`(\S+?)`", importers))
 
 
-def modules() -> Iterator[tuple[str, Path]]:
+ROWS = list(rows())
+assert ROWS
+
+
+def modules() -> dict[str, Path]:
+    found = {}
     for path in sorted([*PACKAGE.rglob("*.py"), *BENCHMARKS.rglob("*.py")]):
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
         if parts[1] not in ("install", "native"):
-            yield ".".join(parts).removesuffix(".__init__"), path
+            found[".".join(parts).removesuffix(".__init__")] = path
+    return found
+
+
+MODULES = modules()
 
 
 def imported(source: str, package: str) -> Iterator[tuple[str, list[str]]]:
@@ -76,39 +65,81 @@ def imported(source: str, package: str) -> Iterator[tuple[str, list[str]]]:
             yield module, [alias.name for alias in node.names]
 
 
-def reaches(module: str, path: Path) -> set[str]:
-    """Modules that ``module`` imports, with ``sfm_kernel`` for the package's public names."""
+def reaches(module: str) -> set[str]:
+    """Modules that ``module`` imports; ``from package import module`` imports the module."""
+    path = MODULES[module]
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     found = set()
     for target, names in imported(path.read_text(encoding="utf-8"), package):
-        if target != "sfm_kernel":
+        inner = {name: f"{target}.{name}" for name in names}
+        are_modules = {name for name, one in inner.items() if one in MODULES or one == NATIVE}
+        found |= {inner[name] for name in are_modules}
+        if not names or set(names) - are_modules:
             found.add(target)
-        # `from sfm_kernel import errors` imports a module, `from sfm_kernel import join` does not
-        for name in names:
-            part = PACKAGE / name
-            is_module = name == "_native" or part.is_dir() or part.with_suffix(".py").is_file()
-            if target == "sfm_kernel":
-                found.add(f"sfm_kernel.{name}" if is_module else "sfm_kernel")
-        if target == "sfm_kernel" and not names:
-            found.add("sfm_kernel")
-    return found
+    return found - {module}
 
 
-@pytest.mark.parametrize(("module", "path"), [pytest.param(*one, id=one[0]) for one in modules()])
-def test_import_rule(module: str, path: Path) -> None:
-    targets = reaches(module, path)
-    if module not in NATIVE:
-        assert "sfm_kernel._native" not in targets, f"only {sorted(NATIVE)} import the core"
-    if not module.startswith(("sfm_kernel.jupyter", *MEASURED)):
-        front_end = {target for target in targets if FRONT_END.fullmatch(target.partition(".")[0])}
-        assert front_end == set(), "only jupyter imports the front end"
-    if module != "sfm_kernel" and not module.startswith(USERS):
-        assert "sfm_kernel" not in targets, "what the package is made of does not import its names"
+REACHES = {module: reaches(module) for module in MODULES}
+
+
+def is_in(module: str, package: str) -> bool:
+    return module == package or module.startswith(f"{package}.")
+
+
+def fits(target: str, pattern: str) -> bool:
+    """Whether an import of ``target`` is one of what the table calls ``pattern``."""
+    if pattern == "sfm_kernel":
+        return target == pattern
+    return is_in(target, pattern) or fnmatchcase(target.partition(".")[0], pattern)
+
+
+@pytest.mark.parametrize(
+    ("patterns", "importers"), [pytest.param(*row, id=row[0][0]) for row in ROWS]
+)
+def test_what_is_imported_by_few(patterns: tuple[str, ...], importers: tuple[str, ...]) -> None:
+    found = {
+        module.removeprefix("sfm_kernel.")
+        for module, targets in REACHES.items()
+        if any(fits(target, pattern) for target in targets for pattern in patterns)
+        and not any(is_in(module, pattern) for pattern in patterns if pattern != "sfm_kernel")
+    }
+    others = {one for one in found if not any(is_in(one, importer) for importer in importers)}
+    assert others == set(), f"CONTRIBUTING.md lets only {importers} import {patterns}"
+    idle = {importer for importer in importers if not any(is_in(one, importer) for one in found)}
+    assert idle == set(), f"CONTRIBUTING.md lists them, and they do not import {patterns}"
+
+
+def test_the_order_of_the_modules_is_the_one_in_the_text() -> None:
+    text = re.search(r"^```\n(.*?)^```$", RULE[1], re.DOTALL | re.MULTILINE)
+    assert text is not None
+    told = [set(line.split(", ")) for line in reversed(text[1].splitlines())]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    checked = [set(re.findall(r"\w+", layer)) for layer in contracts["contracts"][0]["layers"]]
+    assert told == checked
+
+
+def a_circle(graph: Mapping[str, Set[str]]) -> list[str]:
+    """Modules that import each other, each the one before it; none if there are none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_modules_import_each_other() -> None:
+    graph = {module: targets & MODULES.keys() for module, targets in REACHES.items()}
+    assert a_circle(graph) == []
+
+
+def test_a_circle_is_found() -> None:
+    assert a_circle({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}})
+    assert a_circle({"a": {"b"}, "b": set(), "d": {"a"}}) == []
 
 
 def test_no_module_hides_one_of_python() -> None:
     """Where a program's path holds a folder of ours, ``import queue`` must still give Python's."""
-    ours = {name for name, _ in modules() if name.rpartition(".")[2] in sys.stdlib_module_names}
+    ours = {name for name in MODULES if name.rpartition(".")[2] in sys.stdlib_module_names}
     assert {name for name in ours if not name.endswith(".__main__")} == set()
 
 

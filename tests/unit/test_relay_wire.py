@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import sfm_kernel
+from sfm_kernel._native import JUDGEMENT_BYTES
 from sfm_kernel.directory.carrier import LARGEST_ORDER
 from sfm_kernel.observe.snapshot import snapshot, states
-from sfm_kernel.observe.states import LONGEST_JUDGEMENT
 from sfm_kernel.relay import wire
 from sfm_kernel.relay.wire import pack, pack_order, unpack, unpack_order
 from tests.unit.states import UID, state
@@ -101,8 +101,8 @@ def test_what_is_no_compressed_text() -> None:
 
 @pytest.mark.parametrize("letter", ["x", '"', "\n", "é", "\x00"])
 def test_the_longest_judgement_comes_through(letter: str) -> None:
-    text = json.dumps(letter * LONGEST_JUDGEMENT, ensure_ascii=False)
-    judgement = text.encode()[:LONGEST_JUDGEMENT].decode(errors="ignore")
+    text = json.dumps(letter * JUDGEMENT_BYTES, ensure_ascii=False)
+    judgement = text.encode()[:JUDGEMENT_BYTES].decode(errors="ignore")
     packed = pack_order("judge", UID, 7, judgement)
     assert len(packed) <= LARGEST_ORDER
     order = {"do": "judge", "uid": UID, "call": 7, "judgement": judgement}

@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 import sfm_kernel
+from sfm_kernel._native import UNSETTLED
 from sfm_kernel.directory import LocalDirectory
 from sfm_kernel.directory.signals import interrupt
 from sfm_kernel.errors import WorldError, WorldGone
 from sfm_kernel.observe.snapshot import snapshot
-from sfm_kernel.observe.states import SCHEMA, UNSETTLED, State
+from sfm_kernel.observe.states import SCHEMA, State
 from sfm_kernel.observe.states import check as check_state
 from sfm_kernel.relay import view
 from sfm_kernel.relay.view import RemoteView

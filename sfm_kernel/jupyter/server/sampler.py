@@ -75,7 +75,7 @@ class World:
 
     def keep_mapped(self) -> None:
         """Keep the segments mapped from now on, until ``observer`` is set to None."""
-        from sfm_kernel.observe.snapshot import Observer
+        from sfm_kernel.observe import Observer
 
         self.observer = self.observer or Observer()
 

@@ -61,3 +61,8 @@ def same(opened: Any, name: str, *, writable: bool = True) -> bool:
     if not name.startswith("array"):
         return bool(opened == itemgetter(*attributes)(attributes))
     return bool((opened == attributes["data"]).all()) and (opened.flags.writeable or not writable)
+
+
+def size_of(nbytes: int) -> str:
+    """Bytes as people say them: "8 B", "1 MB"."""
+    return {size: name for name, size in SIZES.items()}.get(nbytes, f"{nbytes:,} B")

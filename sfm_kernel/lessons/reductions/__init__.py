@@ -27,7 +27,7 @@ from sfm_kernel.lessons.measure.arguments import above_zero, at_least, names, nu
 from sfm_kernel.lessons.measure.engines import START_SECONDS, driving
 from sfm_kernel.lessons.measure.machine import usable_cores
 from sfm_kernel.lessons.measure.rows import Row, grouped
-from sfm_kernel.lessons.pingpong.messages import SIZES as NAMED
+from sfm_kernel.lessons.pingpong.messages import size_of
 from sfm_kernel.lessons.reductions.fit import BACK_TO_BACK, LogGP, growth, messages, prices
 from sfm_kernel.lessons.reductions.work import UNIT, serve
 
@@ -290,11 +290,6 @@ def _prices(measured: Sequence[Row]) -> list[Row]:
         for what, one in (("messages over tcp", found.message), ("flags", found.flags))
         if one is not None
     ]
-
-
-def size_of(nbytes: int) -> str:
-    """Bytes as people say them: "8 B", "1 MB"."""
-    return {size: name for name, size in NAMED.items()}.get(nbytes, f"{nbytes:,} B")
 
 
 def plot(measured: Sequence[Row]) -> Figure:

@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Annotation
 
 from sfm_kernel.lessons.measure.rows import Row, grouped
-from sfm_kernel.lessons.reductions import size_of
+from sfm_kernel.lessons.pingpong.messages import size_of
 from sfm_kernel.lessons.reductions.fit import BACK_TO_BACK, LAWS, LogGP, fit
 from sfm_kernel.plots import COLOURS, DOTS_PER_INCH, MARKERS, QUIET, Panel, spread
 

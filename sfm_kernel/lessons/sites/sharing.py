@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import median
 
+from sfm_kernel._native import SCHEDULERS
 from sfm_kernel.lessons.measure.rows import Row
 from sfm_kernel.lessons.sites.emulated import Emulated
 from sfm_kernel.lessons.sites.lab import Lab
 from sfm_kernel.lessons.sites.pairs import joined, part
 from sfm_kernel.lessons.sites.ways import DIRECT, Way
 from sfm_kernel.lessons.sites.world import LabWorld
-
-SCHEDULERS = ("fifo", "round-robin", "smallest")
 
 
 def routes(lab: Lab | Emulated, way: Way = DIRECT) -> Iterator[Row]:

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from sfm_kernel.lessons.measure.rows import Row
-from sfm_kernel.lessons.speedes import (
+from sfm_kernel.lessons.speedes.steps import (
     LONG_MS,
     OTHERS_MS,
     SHORT_MS,

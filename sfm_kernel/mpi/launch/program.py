@@ -15,9 +15,7 @@ from pkgutil import get_importer
 from types import ModuleType, TracebackType
 from typing import Any
 
-import sfm_kernel
-
-_PACKAGE = os.path.dirname(sfm_kernel.__file__)
+_PACKAGE = __file__.removesuffix("/mpi/launch/program.py")
 
 
 _run_module = runpy._run_module_as_main  # type: ignore[attr-defined]

@@ -1,8 +1,8 @@
 //! What the main thread of a process is in while the process is in no call of ours.
 //!
 //! Looked for when an observer wishes, and never before: a program that nobody looks at pays
-//! nothing. Who looks (python/src/main_thread.rs) may have to wait for the interpreter: if that takes long,
-//! observers conclude that somebody holds it.
+//! nothing. Who looks (python/src/observe/main_thread.rs) may have to wait for the interpreter: if that
+//! takes long, observers conclude that somebody holds it.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -38,7 +38,7 @@ pub enum In {
 }
 
 impl In {
-    const ALL: [(In, &str); 7] = [
+    pub const ALL: [(In, &str); 7] = [
         (In::Code, "computes"),
         (In::Input, "input"),
         (In::Lock, "lock"),

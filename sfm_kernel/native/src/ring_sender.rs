@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
-use crate::arena::{Arena, Block};
+use crate::arena::{Arena, Block, PAGE};
 use crate::bell::Woken;
 use crate::clock::coarse;
 use crate::core::Core;
@@ -19,6 +19,20 @@ use crate::send_credit::may_send;
 use crate::shm::{room, ShmError};
 
 mod whole;
+
+/// The usual size of a ring. Larger messages flow through in parts.
+pub const RING_BYTES: usize = 1 << 18;
+/// The usual address space for the large values of one pair. It takes memory as it is used.
+pub const ARENA_BYTES: usize = 1 << 28;
+
+pub fn is_ring_size(bytes: usize) -> bool {
+    bytes.is_power_of_two() && (4096..=1 << 30).contains(&bytes)
+}
+
+/// 0: there is no arena.
+pub fn is_arena_size(bytes: usize) -> bool {
+    bytes.is_multiple_of(PAGE as usize) && bytes <= 1 << 40
+}
 
 /// How long a sender trusts that its peer lives.
 const TRUST: u64 = 250_000_000; // ns

@@ -21,9 +21,13 @@ use crate::sync::Padded;
 use crate::text::Text;
 use crate::trace::{mark, Event, Trace, What};
 
-/// Processes of one world: one bit each in `arrivals`. Also MAX_MEMBERS in transport/base.py.
+/// Processes of one world: one bit each in `arrivals`.
 pub const SLOTS: usize = 512;
 const MAGIC: u64 = u64::from_le_bytes(*b"SFMSEG\0\x06");
+
+/// Bytes of the texts that Python cuts to fit.
+pub const OTHERS_BYTES: usize = 1024;
+pub const JUDGEMENT_BYTES: usize = 8192;
 
 /// What a process is doing, as its segment says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,18 +44,20 @@ pub enum Doing {
 }
 
 impl Doing {
+    /// The names of the states, by their codes.
+    pub const NAMES: [&'static str; 7] = [
+        "idle",
+        "running",
+        "blocked in recv",
+        "blocked in send",
+        "left",
+        "blocked in collective",
+        "blocked in cell",
+    ];
+
     /// None where there is no such state.
     pub fn name(code: u32) -> Option<&'static str> {
-        Some(match code {
-            0 => "idle",
-            1 => "running",
-            2 => "blocked in recv",
-            3 => "blocked in send",
-            4 => "left",
-            5 => "blocked in collective",
-            6 => "blocked in cell",
-            _ => return None,
-        })
+        Doing::NAMES.get(code as usize).copied()
     }
 
     /// Whether this is the state of a blocked call.
@@ -106,7 +112,7 @@ pub struct Shared {
     pub facts: Text<256>,
     /// What could go on while the call waits, or after the program's end: threads, callbacks …, as
     /// JSON; empty before it was looked for, and while the program runs.
-    pub others: Text<128>,
+    pub others: Text<{ OTHERS_BYTES / 8 }>,
     pub polls: Polls,
     pub main: MainThread,
     /// An observer wants `summary` written anew: it has written another number here.
@@ -115,7 +121,7 @@ pub struct Shared {
     pub summary: Text<2048>,
     pub peers: Peers,
     pub codes: CodeTable,
-    pub judgement: Text<1024>,
+    pub judgement: Text<{ JUDGEMENT_BYTES / 8 }>,
     pub trace: Trace,
     /// The uid of the ring that the process in slot n sends through.
     rings: [[AtomicU64; 2]; SLOTS],

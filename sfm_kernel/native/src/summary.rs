@@ -8,7 +8,8 @@ use crate::value::{compare, text, Scalar, Verdict};
 
 /// Messages that are described; of the others only the number is known.
 const SHOWN: usize = 50;
-const LONGEST: usize = 40;
+/// Characters that are shown of a text.
+pub const LONGEST: usize = 40;
 /// So many of these may be nearer ones from further behind.
 const NEAR: usize = 10;
 /// Messages among which those are looked for; nobody receives meanwhile.

@@ -15,11 +15,12 @@ import time
 from collections.abc import Callable, Collection
 from typing import Any
 
+from sfm_kernel._native import Observer
 from sfm_kernel.observe.explain import but_for, outside, polls, words
 from sfm_kernel.observe.explain.graph import YOUNG, Graph, Node
 from sfm_kernel.observe.explain.near import near_misses
 from sfm_kernel.observe.explain.taken import Traces, taken
-from sfm_kernel.observe.snapshot import Observer, Remote, calls, folder_of, snapshot
+from sfm_kernel.observe.snapshot import Remote, calls, folder_of, snapshot
 
 __all__ = ["Graph", "diagnose", "explain"]
 

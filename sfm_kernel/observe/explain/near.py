@@ -7,15 +7,13 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sfm_kernel._native import SHOWN_CHARACTERS
 from sfm_kernel.observe.literals import literal
 
 SHOWN = 3
 
 _ALIKE = 0.75
 """How much alike two names are, by difflib's measure, if one may be meant by the other."""
-
-_LONGEST = 40
-"""Characters of a text that are shown (``LONGEST`` in native/src/summary.rs)."""
 
 
 def near_misses(process: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -124,5 +122,7 @@ def _equal(wanted: str, there: str) -> bool | None:
 
 def _shown(text: str) -> str:
     """A text as a segment shows it, without its quotes."""
-    shown = "".join(" " if unicodedata.category(one) == "Cc" else one for one in text[:_LONGEST])
-    return shown + ("…" if len(text) > _LONGEST else "")
+    shown = "".join(
+        " " if unicodedata.category(one) == "Cc" else one for one in text[:SHOWN_CHARACTERS]
+    )
+    return shown + ("…" if len(text) > SHOWN_CHARACTERS else "")

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from sfm_kernel._native import Observer
 from sfm_kernel.observe.code_locations import code_location, words
 from sfm_kernel.observe.explain.near import fits
-from sfm_kernel.observe.snapshot import Observer, segments
+from sfm_kernel.observe.snapshot import segments
 
 Process = Mapping[str, Any]
 

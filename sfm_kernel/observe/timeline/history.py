@@ -19,6 +19,7 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any
 
+from sfm_kernel._native import MESSAGE_EVENTS
 from sfm_kernel.observe.timeline.late import Flight, Span
 from sfm_kernel.observe.timeline.runs import Runs
 
@@ -36,7 +37,7 @@ PATIENCE = 5.0
 little later, may show that the run began earlier."""
 
 
-_MESSAGES = frozenset(("sent", "received", "answered", "heard"))
+_MESSAGES = frozenset(MESSAGE_EVENTS)
 """The events of messages. Acknowledgements are nobody's message, and are not shown: a process that
 waits for one is blocked in a send, which ``late`` judges."""
 

@@ -8,8 +8,9 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from sfm_kernel._native import Observer
 from sfm_kernel.observe.events import events
-from sfm_kernel.observe.snapshot import Observer, folder_of, snapshot
+from sfm_kernel.observe.snapshot import folder_of, snapshot
 from sfm_kernel.observe.timeline.history import History, Reading
 from sfm_kernel.observe.timeline.late import Flight, Span, judge
 from sfm_kernel.observe.timeline.view import Timeline

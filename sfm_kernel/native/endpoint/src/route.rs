@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use sfm_native::calls::{Channel, End, Host, Peer};
 use sfm_native::packet::{Builder, Gather, Kind as Value};
-use sfm_native::ring_sender::RingSender;
+use sfm_native::ring_sender::{is_arena_size, is_ring_size, RingSender, ARENA_BYTES, RING_BYTES};
 use sfm_native::segment::{self, Segment};
 
 use crate::directory::Member;
@@ -17,9 +17,6 @@ use crate::name::Name;
 
 /// How long a peer may take to look at what another process has sent it before.
 const OPENING: Duration = Duration::from_secs(10);
-
-const RING_BYTES: usize = 1 << 18;
-const ARENA_BYTES: usize = 1 << 28;
 
 /// The way to one incarnation of a peer.
 pub struct Route {
@@ -112,12 +109,14 @@ pub(crate) fn ring(
         std::thread::sleep(Duration::from_micros(500));
         Around(endpoint).signals()?;
     }
-    let is_ring = |size: usize| size >= 4096 && size.is_power_of_two() && size <= 1 << 30;
-    let is_arena = |size: usize| size.is_multiple_of(4096) && size <= 1 << 40;
     let capacity =
-        bytes("SFM_RING_BYTES", RING_BYTES, is_ring, "a power of two from 4096 to 2**30")?;
-    let arena =
-        bytes("SFM_ARENA_BYTES", ARENA_BYTES, is_arena, "a multiple of 4096 up to 2**40, or 0")?;
+        bytes("SFM_RING_BYTES", RING_BYTES, is_ring_size, "a power of two from 4096 to 2**30")?;
+    let arena = bytes(
+        "SFM_ARENA_BYTES",
+        ARENA_BYTES,
+        is_arena_size,
+        "a multiple of 4096 up to 2**40, or 0",
+    )?;
     RingSender::create(core.clone(), segment, folder, slot, capacity, arena)
         .map_err(|failure| Error::shared(failure, folder))
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::detached::without_gil;
-use super::errors::error;
-use super::segment::parse_uid;
+use crate::errors::error;
+use crate::host::gil::without_gil;
+use crate::transport::segment::parse_uid;
 use sfm_native::gateway::schedule::Scheduler;
 use sfm_native::gateway::{self, Listed, Options};
 

@@ -8,8 +8,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::detached::without_gil;
-use super::tcp::os_error;
+use crate::host::gil::without_gil;
+use crate::transport::tcp::os_error;
 use sfm_native::lab::{self, Counts, Direction, Link, Report, Settings};
 
 /// Carries packets between two devices until it is closed.

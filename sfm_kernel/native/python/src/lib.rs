@@ -1,33 +1,84 @@
 //! What Python sees of the core: `sfm_kernel._native`, documented in `_native.pyi`.
+//!
+//! The folders are called as the Python packages that use them. In reading order:
+//!
+//! ```text
+//! constants               numbers and names of the core that Python needs, too
+//! errors                  raises the exceptions of sfm_kernel.errors
+//! host/gil                gives the GIL back while a call waits, also when the interpreter ends
+//! host/python             Python as the program around the core's calls: signals, the GIL, errors
+//! host/undisturbed        Python's code inside of a call, and signals that come meanwhile
+//! packet/encode, decode   Python's values to packets, and back
+//! packet/arrays           NumPy's arrays in and out without pickle
+//! packet/message          Message, a received packet; `decoded` keeps what was read of it
+//! packet/template         what a receive looks for
+//! transport/segment       a process's file in shared memory
+//! transport/exchange      Exchange and Link, the transport between machines
+//! transport/tcp           what the kernel knows of a connection
+//! transport/channel       how messages reach one peer, through any of these
+//! endpoint/inbox          the receiving half of an endpoint, and its network thread
+//! endpoint/calls          Calls, the base class of endpoints, and what its methods ask Python for
+//! endpoint/send, receive  these methods: send; recv, recv_nb, peek
+//! endpoint/search         a receive that waits
+//! endpoint/fastcall       methods that take their arguments as the interpreter has them
+//! collectives/combining_tree  barriers and small reductions in shared memory
+//! collectives/calls       Collectives: barrier and allreduce of a group
+//! observe/observer        reads the segments of other processes
+//! observe/binaries        file and line of an address in a compiled program
+//! observe/location        which line of its program a call comes from
+//! observe/main_thread     which line a program's main thread is in
+//! mpi/program, engines    what MPI's calls of mpi4py ask Python for: in any program, in an engine
+//! mpi/frames              which call of the program a thread is in that has no GIL
+//! gateway                 forwards between sites
+//! lab                     a wide area network on one machine, for experiments
+//! ```
 
-mod arrays;
-mod calls;
-mod channel;
-mod collectives;
-mod combining_tree;
-mod decode;
-mod detached;
-mod encode;
+mod constants;
 mod errors;
-mod fastcall;
-mod frames;
 mod gateway;
-mod here;
-mod host;
-mod inbox;
-mod kept;
 mod lab;
-mod lines;
-mod main_thread;
-mod message;
-mod mpi;
-mod net;
-mod observer;
-mod search;
-mod segment;
-mod tcp;
-mod template;
-mod undisturbed;
+mod host {
+    pub mod gil;
+    pub mod python;
+    pub mod undisturbed;
+}
+mod packet {
+    pub mod arrays;
+    pub mod decode;
+    mod decoded;
+    pub mod encode;
+    pub mod message;
+    pub mod template;
+}
+mod transport {
+    pub mod channel;
+    pub mod exchange;
+    pub mod segment;
+    pub mod tcp;
+}
+mod endpoint {
+    pub mod calls;
+    mod fastcall;
+    pub mod inbox;
+    mod receive;
+    pub mod search;
+    mod send;
+}
+mod collectives {
+    pub mod calls;
+    pub mod combining_tree;
+}
+mod observe {
+    pub mod binaries;
+    pub mod location;
+    pub mod main_thread;
+    pub mod observer;
+}
+mod mpi {
+    pub mod engines;
+    mod frames;
+    pub mod program;
+}
 
 use pyo3::prelude::*;
 
@@ -37,49 +88,54 @@ mod native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::calls::Calls;
+    use crate::collectives::calls::{CollectiveHooks, Collectives, Known, Ledger};
     #[pymodule_export]
-    use super::channel::Channel;
+    use crate::collectives::combining_tree::PyCombiningTree;
     #[pymodule_export]
-    use super::collectives::{Collectives, Known, Ledger};
+    use crate::constants::{is_arena_size, is_ring_size, Operation, Outcome};
     #[pymodule_export]
-    use super::combining_tree::PyCombiningTree;
+    use crate::endpoint::calls::{CallHooks, Calls};
     #[pymodule_export]
-    use super::decode::{decode, Region};
+    use crate::endpoint::inbox::Inbox;
     #[pymodule_export]
-    use super::encode::{pack, PyPacket};
+    use crate::gateway::Gateway;
     #[pymodule_export]
-    use super::gateway::Gateway;
+    use crate::host::python::set_bystanders;
     #[pymodule_export]
-    use super::here::set_locator;
+    use crate::lab::{open_tun, setns, unshare, LabLink};
     #[pymodule_export]
-    use super::host::set_bystanders;
+    use crate::mpi::engines::{refresh_mpi, set_mpi_world};
     #[pymodule_export]
-    use super::inbox::Inbox;
+    use crate::mpi::program::{set_mpi, set_mpi_buffering, RaiseInstead};
     #[pymodule_export]
-    use super::lab::{open_tun, setns, unshare, LabLink};
+    use crate::observe::binaries::resolve;
     #[pymodule_export]
-    use super::lines::resolve;
+    use crate::observe::location::set_locator;
     #[pymodule_export]
-    use super::main_thread::set_main_line;
+    use crate::observe::main_thread::set_main_line;
     #[pymodule_export]
-    use super::message::Message;
+    use crate::observe::observer::{judge, Observer};
     #[pymodule_export]
-    use super::mpi::{refresh_mpi, set_mpi, set_mpi_buffering, set_mpi_world, RaiseInstead};
+    use crate::packet::decode::{decode, Region};
     #[pymodule_export]
-    use super::net::{abandon_connections, knock, Exchange, Link};
+    use crate::packet::encode::{pack, PyPacket};
     #[pymodule_export]
-    use super::observer::{judge, Observer};
+    use crate::packet::message::Message;
     #[pymodule_export]
-    use super::segment::PySegment;
+    use crate::packet::template::matches;
     #[pymodule_export]
-    use super::tcp::{congestion, set_congestion, tcp_info};
+    use crate::transport::channel::Channel;
     #[pymodule_export]
-    use super::template::matches;
+    use crate::transport::exchange::{abandon_connections, knock, Exchange, Link};
+    #[pymodule_export]
+    use crate::transport::segment::PySegment;
+    #[pymodule_export]
+    use crate::transport::tcp::{congestion, set_congestion, tcp_info};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        super::detached::install(module)?;
-        super::calls::add_calls(&module.py().get_type::<Calls>())
+        crate::host::gil::install(module)?;
+        crate::constants::add_constants(module)?;
+        crate::endpoint::calls::add_calls(module)
     }
 }

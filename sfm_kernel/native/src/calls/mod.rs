@@ -1,10 +1,10 @@
 //! Calls that wait, whoever makes them: one loop, with a limit, seen by observers and ended by them,
 //! interruptible, and with a look at whoever has to live.
 //!
-//! What blocks knows the program around it through `Host` alone. Python is one (`python/src/host.rs`); a
-//! program in C, whose library has no Python in it, is another. What is waited for is a `Goal`: a
-//! message (`receive`), room for one on its `Channel` (`ring`, `credit`, `link`), or what a host waits for
-//! besides.
+//! What blocks knows the program around it through `Host` alone. Python is one
+//! (`python/src/host/python.rs`); a program in C, whose library has no Python in it, is another. What is
+//! waited for is a `Goal`: a message (`receive`), room for one on its `Channel` (`ring`, `credit`,
+//! `link`), or what a host waits for besides.
 
 mod bare;
 mod blocked;

@@ -16,7 +16,7 @@ mod receiving;
 pub use driving::Driver;
 pub use helpers::WHATEVER;
 pub use posted::{Payload, Receiver};
-pub use queues::{is_answer, Queues, ANSWERS};
+pub use queues::{is_answer, Queues, ANSWERS, COUNTED};
 pub use receiving::Found;
 
 use std::collections::{HashMap, VecDeque};

@@ -12,9 +12,12 @@ use crate::packet::Packet;
 /// So many contexts keep their queue when it is empty.
 const KEPT: usize = 16;
 
-/// Whether a context is for news, which count as received when they arrive: their number is even.
+/// Of a context's number: its messages count as waiting until they are received. Those of the others,
+/// which are for news, count as received when they arrive.
+pub const COUNTED: u64 = 1;
+
 pub fn is_news(context: u64) -> bool {
-    context != 0 && context.is_multiple_of(2)
+    context != 0 && context & COUNTED == 0
 }
 
 /// Of a context's number: the twin of that context in which its messages are answered. Who waits

@@ -3,8 +3,8 @@
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-use super::detached::without_gil;
-use super::errors;
+use crate::errors;
+use crate::host::gil::without_gil;
 use sfm_native::calls::{End, Host, Peer};
 
 /// Called when a call has waited for a while: what of the program could go on meanwhile.

@@ -1,23 +1,15 @@
 //! Python around MPI's calls: mpi4py makes them, without the GIL as a rule.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-use ::mpi::home::{self, Engines, Found, Home};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use sfm_endpoint::sites::{self, NOWHERE};
-use sfm_endpoint::{Error, Kind, Name, Program, Result, Surroundings};
+use sfm_endpoint::{Error, Kind, Program, Result, Surroundings};
 use sfm_native::code_location;
-use sfm_native::core::Core;
 
-use super::channel::Channel;
 use super::frames;
-use super::here;
-use super::host::bystanders;
-use super::inbox::Inbox;
-use super::segment::parse_uid;
-use super::undisturbed::{check_signals, undisturbed};
+use crate::host::python::bystanders;
+use crate::host::undisturbed::{check_signals, undisturbed};
+use crate::observe::location;
 
 /// What `set_mpi` was given.
 struct Hooks {
@@ -82,9 +74,10 @@ impl RaiseInstead {
     }
 }
 
-struct PythonProgram {
-    /// It comes to its end, and is told then what it has left: engines live on.
-    ends: bool,
+/// A program in Python, as the MPI library knows it.
+pub struct PythonProgram {
+    /// It comes to its end, and observers are told then what it has left; engines live on.
+    pub ends: bool,
 }
 
 impl Surroundings for PythonProgram {
@@ -118,7 +111,7 @@ impl Surroundings for PythonProgram {
         let known =
             sites::get(site()).map(|site| site.location).filter(|one| code_location::is_kept(*one));
         // A long session has more calls than have numbers, and more code than is kept.
-        let asked = || Python::try_attach(|py| undisturbed(py, || here::current(py)))?;
+        let asked = || Python::try_attach(|py| undisturbed(py, || location::current(py)))?;
         code_location::set_here(known.or_else(asked).unwrap_or(0));
     }
 
@@ -140,128 +133,9 @@ fn site() -> u32 {
     frames::site(|py, frame| HOOKS.get(py).expect("set before").site.call1(py, (frame,)))
 }
 
-/// An engine's world, as the object has it that `set_mpi_world` was given.
-static WORLD: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-
-/// Have MPI_Init, in this process, ask `world` who the engines are; see `sfm_kernel.mpi.engines`.
-#[pyfunction]
-#[pyo3(signature = (world, /))]
-pub fn set_mpi_world(py: Python<'_>, world: Py<PyAny>) {
-    if WORLD.set(py, world).is_ok() {
-        ::mpi::host::set_engines(|first| {
-            Python::try_attach(|py| undisturbed(py, || find(py, first)))??
-        });
-    }
-}
-
-/// See `mpi::host::refresh`.
-#[pyfunction]
-#[pyo3(signature = (anew, /))]
-pub fn refresh_mpi(py: Python<'_>, anew: u64) {
-    py.detach(|| ::mpi::host::refresh(anew));
-}
-
 /// How many bytes of MPI's standard sends another process may have without having received them.
 #[pyfunction]
 #[pyo3(signature = (nbytes, /))]
 pub fn set_mpi_buffering(nbytes: usize) {
     ::mpi::host::set_buffering(nbytes);
-}
-
-type Listed<'py> = (u16, String, Bound<'py, PyAny>);
-
-fn find(py: Python<'_>, first: bool) -> PyResult<::mpi::host::Found> {
-    let world = WORLD.get(py).expect("set before").bind(py);
-    let members: Option<(String, usize, Vec<Listed<'_>>)> =
-        world.call_method0("members")?.extract()?;
-    let Some((name, rank, listed)) = members else { return Ok(None) };
-    let mut all = Vec::with_capacity(listed.len());
-    for (slot, uid, name) in listed {
-        let name = match name.extract() {
-            Ok(rank) => Name::Rank(rank),
-            Err(_) => Name::Text(name.extract()?),
-        };
-        all.push((slot, parse_uid(&uid)?, name));
-    }
-    let home = first.then(|| PyHome::new(world)).transpose()?;
-    let home = home.map(|home| Box::new(home) as Box<dyn Home>);
-    Ok(Some((Engines { world: name, rank, all }, home)))
-}
-
-/// An engine's end of its world. What it does not know of a process it asks Python.
-struct PyHome {
-    core: Arc<Core>,
-    folder: PathBuf,
-    world: Py<PyAny>,
-    around: PythonProgram,
-}
-
-impl PyHome {
-    fn new(world: &Bound<'_, PyAny>) -> PyResult<PyHome> {
-        let inbox = world.getattr("inbox")?.cast_into::<Inbox>()?;
-        let core = inbox.get().core.clone();
-        let folder = inbox.get().folder.clone().unwrap_or_default();
-        Ok(PyHome {
-            core,
-            folder,
-            world: world.clone().unbind(),
-            around: PythonProgram { ends: false },
-        })
-    }
-
-    /// Ask about a process; None where it is not known, or the interpreter is at its end.
-    fn ask<T>(
-        &self,
-        what: &str,
-        process: usize,
-        read: impl Fn(Bound<'_, PyAny>) -> PyResult<T>,
-    ) -> Option<T> {
-        let uid = format!("{:032x}", home::uid_of(process)?);
-        let ask = |py: Python<'_>| read(self.world.bind(py).call_method1(what, (&uid,))?);
-        Python::try_attach(|py| undisturbed(py, || ask(py)))?
-    }
-}
-
-impl Home for PyHome {
-    fn core(&self) -> &Arc<Core> {
-        &self.core
-    }
-
-    fn surroundings(&self) -> &dyn Surroundings {
-        &self.around
-    }
-
-    fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    fn uid(&self, process: usize) -> u128 {
-        home::uid_of(process).unwrap_or(0)
-    }
-
-    fn channel(&self, process: usize) -> Found {
-        let made = self.ask("channel", process, |channel| {
-            Ok(channel.cast::<Channel>().ok().map(|channel| channel.get().channel().clone()))
-        });
-        made.flatten().map_or(Found::Lost, Found::Channel)
-    }
-
-    fn is_near(&self, process: usize) -> bool {
-        self.ask("is_near", process, |near| near.extract()).unwrap_or(false)
-    }
-
-    fn has_lost(&self, process: usize) -> bool {
-        !self.ask("lives", process, |lives| lives.extract()).unwrap_or(false)
-    }
-
-    fn site(&self, process: usize) -> Option<String> {
-        self.ask("site", process, |site| site.extract())
-    }
-
-    fn is_program(&self) -> bool {
-        false
-    }
-
-    /// Python leaves the world.
-    fn leave(&self) {}
 }

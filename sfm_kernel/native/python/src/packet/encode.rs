@@ -12,9 +12,9 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 
-use super::arrays::numbers;
-use super::detached::{without_gil, InCall};
-use super::errors::error;
+use crate::errors::error;
+use crate::host::gil::{without_gil, InCall};
+use crate::packet::arrays::numbers;
 use sfm_native::packet::{Builder, Gather, Kind, Packet};
 
 /// Values up to this size stand in the table; larger ones are copied only once, out of band.

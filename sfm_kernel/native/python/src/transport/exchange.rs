@@ -9,11 +9,11 @@ use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::detached::without_gil;
-use super::errors;
-use super::inbox::Inbox;
-use super::segment::parse_uid;
-use super::tcp::fields;
+use crate::endpoint::inbox::Inbox;
+use crate::errors;
+use crate::host::gil::without_gil;
+use crate::transport::segment::parse_uid;
+use crate::transport::tcp::fields;
 use sfm_native::core::Driver;
 use sfm_native::net::{
     self,

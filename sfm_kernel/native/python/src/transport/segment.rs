@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::errors::shm_error;
+use crate::errors::shm_error;
 use sfm_native::segment::{self, Segment};
 
 pub fn parse_uid(uid: &str) -> PyResult<u128> {

@@ -9,12 +9,12 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat, PyInt, PyList};
 
-use super::arrays::{numbers, Numbers};
-use super::collectives::is_float64;
-use super::detached::InCall;
-use super::errors::{closed, error, shm_error};
-use super::host::PyHost;
-use super::inbox::Inbox;
+use crate::collectives::calls::is_float64;
+use crate::endpoint::inbox::Inbox;
+use crate::errors::{closed, error, shm_error};
+use crate::host::gil::InCall;
+use crate::host::python::PyHost;
+use crate::packet::arrays::{numbers, Numbers};
 use sfm_native::bell::Woken;
 use sfm_native::calls::{self, Examined, Goal, Host, WaitFacts};
 use sfm_native::combining_tree::fold::{Cell, Kind, Op, ROOM};
@@ -28,12 +28,12 @@ pub struct PyCombiningTree {
     tree: Mutex<CombiningTree>,
 }
 
-/// The last to come has to combine what all have brought.
-const DUTY: u32 = 100;
+/// What a round came to besides a `Kind`. The last to come has to combine what all have brought.
+pub const DUTY: u32 = 100;
 /// The round was broken off.
-const BROKEN: u32 = 101;
+pub const BROKEN: u32 = 101;
 /// The value has to be pickled first; nothing was done.
-const STRANGE: u32 = 102;
+pub const STRANGE: u32 = 102;
 
 /// So long a wait is not shown to observers.
 const AT_ONCE: Duration = Duration::from_millis(1);

@@ -14,7 +14,7 @@ use gimli::{Dwarf, EndianArcSlice, RunTimeEndian, SectionId};
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use pyo3::prelude::*;
 
-use super::detached::without_gil;
+use crate::host::gil::without_gil;
 
 /// Binaries that are kept.
 const KEPT: usize = 16;

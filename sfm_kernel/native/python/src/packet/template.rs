@@ -6,9 +6,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString};
 use smallvec::SmallVec;
 
-use super::detached::InCall;
-use super::errors::error;
-use super::message::{queued_message, Message};
+use crate::errors::error;
+use crate::host::gil::InCall;
+use crate::packet::message::{queued_message, Message};
 use sfm_native::matching::{self, Condition};
 use sfm_native::packet::Packet;
 use sfm_native::value::{compare, of_float, Native, Scalar, Verdict};

@@ -8,9 +8,9 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyString, PyTuple};
 
-use super::decode::value_of;
-use super::detached::InCall;
-use super::kept::Kept;
+use crate::host::gil::InCall;
+use crate::packet::decode::value_of;
+use crate::packet::decoded::Kept;
 use sfm_native::core::Core;
 use sfm_native::matching::{Taken, Ticket};
 use sfm_native::packet::{Kind, Packet};

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::detached::without_gil;
+use crate::host::gil::without_gil;
 use sfm_native::code_location::{code_of, line_of, CodeLocation};
 use sfm_native::main_thread::PATIENCE;
 use sfm_native::observed::{Damaged, Events, ObservedSegment, State};
@@ -216,13 +216,18 @@ pub fn judge(path: PathBuf, call: u64, judgement: &str) -> bool {
 /// code, line, attributes, the mark of the context (trace.rs).
 type Event = (u64, f64, &'static str, String, u64, u64, u64, u32, Vec<(String, String)>, u16);
 
+/// What happens to messages, as `trace` has it.
+pub const MESSAGE_EVENTS: [&str; 4] = ["sent", "received", "answered", "heard"];
+
 fn shown_events((events, next, texts): Events) -> (Vec<Event>, u64, Vec<(u64, String)>) {
     let shown = events.into_iter().filter_map(|(nth, event, about)| {
+        let message =
+            |nth: usize| (MESSAGE_EVENTS[nth], format!("{:016x}", event.peer), event.number);
         let (what, peer, number) = match event.what {
-            What::Sent => ("sent", format!("{:016x}", event.peer), event.number),
-            What::Received => ("received", format!("{:016x}", event.peer), event.number),
-            What::Answered => ("answered", format!("{:016x}", event.peer), event.number),
-            What::Heard => ("heard", format!("{:016x}", event.peer), event.number),
+            What::Sent => message(0),
+            What::Received => message(1),
+            What::Answered => message(2),
+            What::Heard => message(3),
             What::Doing => (Doing::name(u32::try_from(event.number).ok()?)?, String::new(), 0),
         };
         let location: CodeLocation = event.location;

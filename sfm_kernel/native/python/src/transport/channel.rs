@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
-use super::detached::{without_gil, InCall};
-use super::encode::{Encoder, PyPacket};
-use super::errors::{closed, shm_error};
-use super::here;
-use super::host::{PyHost, PyPeer};
-use super::inbox::Inbox;
-use super::net::Link;
-use super::segment::parse_uid;
+use crate::endpoint::inbox::Inbox;
+use crate::errors::{closed, shm_error};
+use crate::host::gil::{without_gil, InCall};
+use crate::host::python::{PyHost, PyPeer};
+use crate::observe::location;
+use crate::packet::encode::{Encoder, PyPacket};
+use crate::transport::exchange::Link;
+use crate::transport::segment::parse_uid;
 use sfm_native::calls;
 use sfm_native::packet::Gather;
-use sfm_native::ring_sender::RingSender;
+use sfm_native::ring_sender::{is_arena_size, is_ring_size, RingSender};
 use sfm_native::segment::{self, SLOTS};
 
 /// How long an earlier process's ring may stay unopened by its reader.
@@ -55,12 +55,12 @@ impl Channel {
         if slot >= SLOTS {
             return Err(PyValueError::new_err(format!("slot {slot} is out of range")));
         }
-        if !capacity.is_power_of_two() || !(4096..=1 << 30).contains(&capacity) {
+        if !is_ring_size(capacity) {
             return Err(PyValueError::new_err(
                 "a ring's capacity is a power of two from 4096 to 2**30",
             ));
         }
-        if !arena.is_multiple_of(4096) || arena > 1 << 40 {
+        if !is_arena_size(arena) {
             return Err(PyValueError::new_err("an arena is a multiple of 4096, up to 2**40 bytes"));
         }
         let Some(folder) = &inbox.folder else {
@@ -129,7 +129,7 @@ impl Channel {
     /// Send a packet as it is, with its own ends; see `_native.pyi`.
     fn send(&self, py: Python<'_>, packet: &Bound<'_, PyPacket>, buffering: u64) -> PyResult<()> {
         let _in_call = InCall::enter(py);
-        here::mark(py)?;
+        location::mark(py)?;
         let bytes = packet.get().packet.whole().expect("packed into one place");
         self.write(py, &Gather::of(bytes), buffering)
     }

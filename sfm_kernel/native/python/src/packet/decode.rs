@@ -9,11 +9,11 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 use pyo3::{ffi, intern};
 
-use super::arrays::array;
-use super::detached::InCall;
-use super::encode::{fill_view, pickle, with_bytes};
-use super::errors::{packet_error, unfit};
-use super::message::Message;
+use crate::errors::{packet_error, unfit};
+use crate::host::gil::InCall;
+use crate::packet::arrays::array;
+use crate::packet::encode::{fill_view, pickle, with_bytes};
+use crate::packet::message::Message;
 use sfm_native::core::packet_from;
 use sfm_native::packet::{head, u32_at, u64_at, Attribute, Head, Kind, Packet, Shape};
 use sfm_native::value::text;

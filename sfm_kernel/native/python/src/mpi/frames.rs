@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use sfm_endpoint::callers;
 use sfm_endpoint::sites::{self, Key, Lookup, Site, NOWHERE};
 
-use super::undisturbed::undisturbed;
+use crate::host::undisturbed::undisturbed;
 
 /// Where things are, in bytes.
 struct Layout {

@@ -1,8 +1,7 @@
 //! The calls of a group that are worth it: `barrier` and `allreduce` in shared memory.
 //!
-//! One round at the tree takes less time than a few lines of Python around it. What is rare, or
-//! goes through messages, is left to methods of the Python class that inherits from this one:
-//! `_barrier_otherwise`, `_allreduce_otherwise`, `_learn`, `_settle`, `_failed`.
+//! One round at the tree takes less time than a few lines of Python around it. For what is rare, or
+//! goes through messages, they ask Python, through `CollectiveHooks`.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,11 +13,11 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-use super::calls::looked_up;
-use super::combining_tree::{Meeting, PyCombiningTree};
-use super::detached::InCall;
-use super::errors::error;
-use super::here;
+use crate::collectives::combining_tree::{Meeting, PyCombiningTree};
+use crate::endpoint::calls::looked_up;
+use crate::errors::error;
+use crate::host::gil::InCall;
+use crate::observe::location;
 use sfm_native::combining_tree::fold::Kind;
 
 /// Calls that a member remembers, to compare them with those of others.
@@ -169,6 +168,39 @@ struct Wires {
     known: Py<PyDict>,
     /// operator.add
     add: Py<PyAny>,
+    hooks: Py<CollectiveHooks>,
+}
+
+impl Wires {
+    fn hooks(&self) -> &CollectiveHooks {
+        self.hooks.get()
+    }
+}
+
+/// Functions of Python for what is rare, documented in `_native.pyi`. Each is given the `Collectives`
+/// first: bound to it they would keep it alive.
+#[pyclass(frozen, module = "sfm_kernel._native")]
+pub struct CollectiveHooks {
+    barrier: Py<PyAny>,
+    allreduce: Py<PyAny>,
+    learn: Py<PyAny>,
+    settle: Py<PyAny>,
+    failed: Py<PyAny>,
+}
+
+#[pymethods]
+impl CollectiveHooks {
+    #[new]
+    #[pyo3(signature = (*, barrier, allreduce, learn, settle, failed))]
+    fn new(
+        barrier: Py<PyAny>,
+        allreduce: Py<PyAny>,
+        learn: Py<PyAny>,
+        settle: Py<PyAny>,
+        failed: Py<PyAny>,
+    ) -> CollectiveHooks {
+        CollectiveHooks { barrier, allreduce, learn, settle, failed }
+    }
 }
 
 #[pymethods]
@@ -185,14 +217,15 @@ impl Collectives {
         ledger: Py<Ledger>,
         tick: Py<PyAny>,
         barrier: Py<Known>,
+        hooks: Py<CollectiveHooks>,
     ) -> PyResult<()> {
         let add = py.import("operator")?.getattr("add")?.unbind();
         let known = PyDict::new(py).unbind();
-        let wires = Wires { ledger, tick, barrier, known, add };
+        let wires = Wires { ledger, tick, barrier, known, add, hooks };
         self.wires.set(py, wires).map_err(|_| PyRuntimeError::new_err("wired already"))
     }
 
-    #[doc = include_str!("docs/barrier.txt")]
+    #[doc = include_str!("barrier.txt")]
     #[pyo3(signature = (*, algorithm=None))]
     fn barrier<'py>(
         slf: &Bound<'py, Self>,
@@ -200,14 +233,14 @@ impl Collectives {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let _in_call = InCall::enter(py);
-        here::mark(py)?;
+        location::mark(py)?;
         let wires = wires(slf)?;
         let tree = match algorithm {
             None => wires.ledger.get().tree(py),
             Some(_) => None,
         };
         let Some(tree) = tree else {
-            return slf.call_method1(intern!(py, "_barrier_otherwise"), (algorithm,));
+            return wires.hooks().barrier.bind(py).call1((slf, algorithm));
         };
         let (none, known) = (py.None().into_bound(py), wires.barrier.get());
         let made = known.made.bind(py).as_any();
@@ -216,7 +249,7 @@ impl Collectives {
         Ok(done.unwrap_or(none))
     }
 
-    #[doc = include_str!("docs/allreduce.txt")]
+    #[doc = include_str!("allreduce.txt")]
     #[pyo3(signature = (value, op=None, *, out=None, algorithm=None))]
     fn allreduce<'py>(
         slf: &Bound<'py, Self>,
@@ -227,7 +260,7 @@ impl Collectives {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let _in_call = InCall::enter(py);
-        here::mark(py)?;
+        location::mark(py)?;
         let wires = wires(slf)?;
         let op = op.unwrap_or(wires.add.bind(py));
         if algorithm.is_none() {
@@ -237,7 +270,7 @@ impl Collectives {
                 }
             }
         }
-        slf.call_method1(intern!(py, "_allreduce_otherwise"), (value, op, out, algorithm))
+        wires.hooks().allreduce.bind(py).call1((slf, value, op, out, algorithm))
     }
 }
 
@@ -266,14 +299,14 @@ fn allreduce<'py>(
     let numpys = is_float64(value);
     let alone =
         numpys || value.is_exact_instance_of::<PyFloat>() || value.is_exact_instance_of::<PyInt>();
-    let array = !alone && super::arrays::numbers(value).is_some();
+    let array = !alone && crate::packet::arrays::numbers(value).is_some();
     if !alone && !array || alone && out.is_some() {
         return Ok(None);
     }
     let known = match looked_up(wires.known.bind(py), op)? {
         Some(known) => known,
         None => {
-            let learnt = slf.call_method1(intern!(py, "_learn"), (op,))?;
+            let learnt = wires.hooks().learn.bind(py).call1((slf, op))?;
             if learnt.is_none() {
                 return Ok(None);
             }
@@ -339,13 +372,13 @@ fn quickly<'py>(
     match tree.round(py, call, &meeting, out, &text, wires.tick.bind(py)) {
         Ok((kind, result)) if kind <= Kind::Floats as u32 => Ok(Some(result)),
         Ok((kind, result)) => {
-            let settle = intern!(py, "_settle");
-            let settled = slf.call_method1(settle, (kind, result, value, op, made, given));
+            let settle = wires.hooks().settle.bind(py);
+            let settled = settle.call1((slf, kind, result, value, op, made, given));
             if settled.is_err() {
                 tree.break_off(py)?; // Stop may have come before it could; harmless else
             }
             settled.map(Some)
         }
-        Err(failure) => slf.call_method1(intern!(py, "_failed"), (failure,)).map(Some),
+        Err(failure) => wires.hooks().failed.bind(py).call1((slf, failure)).map(Some),
     }
 }

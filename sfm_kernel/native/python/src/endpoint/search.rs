@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
-use super::host::PyHost;
-use super::template::Template;
+use crate::host::python::PyHost;
+use crate::packet::template::Template;
 use sfm_native::calls::{self, deadline, Matcher, Watch};
 use sfm_native::core::Core;
 use sfm_native::matching::{self, Taken};

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-use super::detached::visit;
+use crate::host::gil::visit;
 use sfm_native::clock::now;
 use sfm_native::code_location::{location, register};
 use sfm_native::core::Core;

@@ -8,13 +8,13 @@ use std::time::Duration;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use super::detached::{without_gil, InCall};
-use super::here;
-use super::host::PyHost;
-use super::main_thread;
-use super::message::queued_message;
-use super::search::duration;
-use super::segment::PySegment;
+use crate::endpoint::search::duration;
+use crate::host::gil::{without_gil, InCall};
+use crate::host::python::PyHost;
+use crate::observe::location;
+use crate::observe::main_thread;
+use crate::packet::message::queued_message;
+use crate::transport::segment::PySegment;
 use sfm_native::bell::Woken;
 use sfm_native::calls::{self, deadline, Examined, Goal, Host, WaitFacts};
 use sfm_native::code_location::helping;
@@ -92,7 +92,7 @@ impl Inbox {
         limit: Option<f64>,
     ) -> PyResult<()> {
         let _in_call = InCall::enter(py);
-        here::mark(py)?;
+        location::mark(py)?;
         let core = &*self.core;
         let doing = if sending { Doing::Sending } else { Doing::Receiving };
         let (version, examined) = (core.version(), core.arrived());
@@ -109,7 +109,7 @@ impl Inbox {
     /// Where in its program this thread is now, as a number for `help`.
     #[staticmethod]
     fn location(py: Python<'_>) -> PyResult<u64> {
-        here::current(py)
+        location::current(py)
     }
 
     /// This thread works, as the helper with this number (not 0), for a call that another thread has
@@ -146,7 +146,7 @@ impl Inbox {
     fn polled(&self, py: Python<'_>, tell: &Bound<'_, PyAny>) -> PyResult<()> {
         let shared = self.core.shared();
         if shared.polled() {
-            here::mark(py)?;
+            location::mark(py)?;
             shared.tell_polls(&tell.call0()?.extract::<String>()?);
         }
         Ok(())

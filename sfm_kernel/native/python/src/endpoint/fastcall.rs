@@ -9,8 +9,8 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
-use super::detached::InCall;
-use super::encode::text_of;
+use crate::host::gil::InCall;
+use crate::packet::encode::text_of;
 
 pub type Outcome<'py> = PyResult<Bound<'py, PyAny>>;
 pub type Function = for<'py> fn(&Bound<'py, PyAny>, &Arguments<'_, 'py>) -> Outcome<'py>;
@@ -135,7 +135,9 @@ macro_rules! method {
             names: *mut pyo3::ffi::PyObject,
         ) -> *mut pyo3::ffi::PyObject {
             // SAFETY: the interpreter calls it as `enter` wants.
-            unsafe { $crate::fastcall::enter(slf, arguments, positional, names, $function) }
+            unsafe {
+                $crate::endpoint::fastcall::enter(slf, arguments, positional, names, $function)
+            }
         }
         let entry: pyo3::ffi::PyCFunctionFastWithKeywords = entry;
         (concat!($name, "\0"), concat!(include_str!($doc), "\0"), entry)
@@ -145,8 +147,12 @@ pub(super) use method;
 
 pub type Method = (&'static str, &'static str, ffi::PyCFunctionFastWithKeywords);
 
-/// Give a class these methods.
-pub fn add_methods(class: &Bound<'_, PyType>, methods: &[Method]) -> PyResult<()> {
+/// Give `module` these methods of `class`, as the descriptors that a class has of its methods.
+pub fn add_methods(
+    module: &Bound<'_, PyModule>,
+    class: &Bound<'_, PyType>,
+    methods: &[Method],
+) -> PyResult<()> {
     let py = class.py();
     for (name, doc, function) in methods {
         let text =
@@ -163,7 +169,7 @@ pub fn add_methods(class: &Bound<'_, PyType>, methods: &[Method]) -> PyResult<()
             let made = ffi::PyDescr_NewMethod(class.as_type_ptr(), definition);
             Bound::from_owned_ptr_or_err(py, made)?
         };
-        class.setattr(text(name).to_str().expect("ASCII"), method)?;
+        module.add(text(name).to_str().expect("ASCII"), method)?;
     }
     Ok(())
 }

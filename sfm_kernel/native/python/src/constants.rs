@@ -1,0 +1,118 @@
+//! Numbers and names of the core that Python needs, too.
+
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::collectives::combining_tree;
+use crate::observe::observer::MESSAGE_EVENTS;
+use sfm_endpoint::endpoint::BUFFERING;
+use sfm_native::combining_tree::fold::{Kind, Op};
+use sfm_native::core::{ANSWERS, COUNTED, WHATEVER};
+use sfm_native::gateway::handle::MOST_CONNECTIONS;
+use sfm_native::gateway::schedule::Scheduler;
+use sfm_native::main_thread::In;
+use sfm_native::packet::LIBRARY;
+use sfm_native::ring_sender::{self, ARENA_BYTES, RING_BYTES};
+use sfm_native::segment::{Doing, JUDGEMENT_BYTES, OTHERS_BYTES, SLOTS, UNSETTLED};
+use sfm_native::summary::{LONGEST, UNIT};
+
+/// Add them to the module; `_native.pyi` says what each is.
+pub fn add_constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    for (name, number) in [
+        ("ANSWERS", ANSWERS),
+        ("ARENA_BYTES", ARENA_BYTES as u64),
+        ("BUFFERING", BUFFERING),
+        ("COUNTED", COUNTED),
+        ("JUDGEMENT_BYTES", JUDGEMENT_BYTES as u64),
+        ("LIBRARY", LIBRARY),
+        ("MAX_MEMBERS", SLOTS as u64),
+        ("MOST_CONNECTIONS", u64::from(MOST_CONNECTIONS)),
+        ("OTHERS_BYTES", OTHERS_BYTES as u64),
+        ("RING_BYTES", RING_BYTES as u64),
+        ("SHOWN_CHARACTERS", LONGEST as u64),
+        ("UNSETTLED", UNSETTLED),
+        ("WHATEVER", WHATEVER),
+    ] {
+        module.add(name, number)?;
+    }
+    module.add("SUMMARY_UNIT", UNIT)?;
+    for (name, texts) in [
+        ("MAIN_THREAD_STATES", In::ALL.map(|(_, name)| name).to_vec()),
+        ("MESSAGE_EVENTS", MESSAGE_EVENTS.to_vec()),
+        ("SCHEDULERS", Scheduler::ALL.map(Scheduler::name).to_vec()),
+        ("STATES", Doing::NAMES.to_vec()),
+    ] {
+        module.add(name, PyTuple::new(module.py(), texts)?)?;
+    }
+    Ok(())
+}
+
+/// Whether a ring can have so many bytes.
+#[pyfunction]
+#[pyo3(signature = (nbytes, /))]
+pub fn is_ring_size(nbytes: usize) -> bool {
+    ring_sender::is_ring_size(nbytes)
+}
+
+/// Whether an arena can have so many bytes.
+#[pyfunction]
+#[pyo3(signature = (nbytes, /))]
+pub fn is_arena_size(nbytes: usize) -> bool {
+    ring_sender::is_arena_size(nbytes)
+}
+
+/// The codes of what a round came to.
+#[pyclass(module = "sfm_kernel._native", frozen)]
+pub struct Outcome;
+
+#[pymethods]
+impl Outcome {
+    #[classattr]
+    const NOTHING: u32 = Kind::Nothing as u32;
+    #[classattr]
+    const INTS: u32 = Kind::Ints as u32;
+    #[classattr]
+    const FLOATS: u32 = Kind::Floats as u32;
+    #[classattr]
+    const BYTES: u32 = Kind::Bytes as u32;
+    #[classattr]
+    const LARGE: u32 = Kind::Large as u32;
+    #[classattr]
+    const MIXED: u32 = Kind::Mixed as u32;
+    #[classattr]
+    const MISMATCH: u32 = Kind::Mismatch as u32;
+    #[classattr]
+    const RESULT: u32 = Kind::Result as u32;
+    #[classattr]
+    const FAILURE: u32 = Kind::Failure as u32;
+    #[classattr]
+    const DUTY: u32 = combining_tree::DUTY;
+    #[classattr]
+    const BROKEN: u32 = combining_tree::BROKEN;
+    #[classattr]
+    const STRANGE: u32 = combining_tree::STRANGE;
+}
+
+/// The codes of what is done with numbers in a round.
+#[pyclass(module = "sfm_kernel._native", frozen)]
+pub struct Operation;
+
+#[pymethods]
+impl Operation {
+    #[classattr]
+    const KEEP: u32 = Op::Keep as u32;
+    #[classattr]
+    const ADD: u32 = Op::Add as u32;
+    #[classattr]
+    const MULTIPLY: u32 = Op::Multiply as u32;
+    #[classattr]
+    const MIN: u32 = Op::Min as u32;
+    #[classattr]
+    const MAX: u32 = Op::Max as u32;
+    #[classattr]
+    const MINIMUM: u32 = Op::Minimum as u32;
+    #[classattr]
+    const MAXIMUM: u32 = Op::Maximum as u32;
+    #[classattr]
+    const OTHER: u32 = Op::Other as u32;
+}

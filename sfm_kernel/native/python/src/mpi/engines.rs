@@ -1,0 +1,147 @@
+//! MPI in an engine: who the engines are, and the channels to them, asked of Python.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ::mpi::home::{self, Engines, Found, Home};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use sfm_endpoint::{Name, Surroundings};
+use sfm_native::core::Core;
+
+use super::program::PythonProgram;
+use crate::endpoint::inbox::Inbox;
+use crate::host::undisturbed::undisturbed;
+use crate::transport::channel::Channel;
+use crate::transport::segment::parse_uid;
+
+/// An engine's world, as `set_mpi_world` was given it.
+struct World {
+    inbox: Py<Inbox>,
+    members: Py<PyAny>,
+    channel: Py<PyAny>,
+    is_near: Py<PyAny>,
+    lives: Py<PyAny>,
+    site: Py<PyAny>,
+}
+
+static WORLD: PyOnceLock<World> = PyOnceLock::new();
+
+/// Have MPI_Init, in this process, ask these functions about the engines; see `_native.pyi`. Only the
+/// first call has an effect.
+#[pyfunction]
+#[pyo3(signature = (*, inbox, members, channel, is_near, lives, site))]
+pub fn set_mpi_world(
+    py: Python<'_>,
+    inbox: Py<Inbox>,
+    members: Py<PyAny>,
+    channel: Py<PyAny>,
+    is_near: Py<PyAny>,
+    lives: Py<PyAny>,
+    site: Py<PyAny>,
+) {
+    let world = World { inbox, members, channel, is_near, lives, site };
+    if WORLD.set(py, world).is_ok() {
+        ::mpi::host::set_engines(|first| {
+            Python::try_attach(|py| undisturbed(py, || find(py, first)))??
+        });
+    }
+}
+
+/// See `mpi::host::refresh`.
+#[pyfunction]
+#[pyo3(signature = (anew, /))]
+pub fn refresh_mpi(py: Python<'_>, anew: u64) {
+    py.detach(|| ::mpi::host::refresh(anew));
+}
+
+type Listed<'py> = (u16, String, Bound<'py, PyAny>);
+
+fn find(py: Python<'_>, first: bool) -> PyResult<::mpi::host::Found> {
+    let world = WORLD.get(py).expect("set before");
+    let members: Option<(String, usize, Vec<Listed<'_>>)> =
+        world.members.bind(py).call0()?.extract()?;
+    let Some((name, rank, listed)) = members else { return Ok(None) };
+    let mut all = Vec::with_capacity(listed.len());
+    for (slot, uid, name) in listed {
+        let name = match name.extract() {
+            Ok(rank) => Name::Rank(rank),
+            Err(_) => Name::Text(name.extract()?),
+        };
+        all.push((slot, parse_uid(&uid)?, name));
+    }
+    let home = first.then(|| Box::new(PyHome::new(world)) as Box<dyn Home>);
+    Ok(Some((Engines { world: name, rank, all }, home)))
+}
+
+/// An engine's end of its world. What it does not know of a process it asks Python.
+struct PyHome {
+    core: Arc<Core>,
+    folder: PathBuf,
+    world: &'static World,
+    around: PythonProgram,
+}
+
+impl PyHome {
+    fn new(world: &'static World) -> PyHome {
+        let inbox = world.inbox.get();
+        let folder = inbox.folder.clone().unwrap_or_default();
+        PyHome { core: inbox.core.clone(), folder, world, around: PythonProgram { ends: false } }
+    }
+
+    /// Ask about a process; None where it is not known, or the interpreter is at its end.
+    fn ask<T>(
+        &self,
+        function: &Py<PyAny>,
+        process: usize,
+        read: impl Fn(Bound<'_, PyAny>) -> PyResult<T>,
+    ) -> Option<T> {
+        let uid = format!("{:032x}", home::uid_of(process)?);
+        let ask = |py: Python<'_>| read(function.bind(py).call1((&uid,))?);
+        Python::try_attach(|py| undisturbed(py, || ask(py)))?
+    }
+}
+
+impl Home for PyHome {
+    fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    fn surroundings(&self) -> &dyn Surroundings {
+        &self.around
+    }
+
+    fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn uid(&self, process: usize) -> u128 {
+        home::uid_of(process).unwrap_or(0)
+    }
+
+    fn channel(&self, process: usize) -> Found {
+        let made = self.ask(&self.world.channel, process, |channel| {
+            Ok(channel.cast::<Channel>().ok().map(|channel| channel.get().channel().clone()))
+        });
+        made.flatten().map_or(Found::Lost, Found::Channel)
+    }
+
+    fn is_near(&self, process: usize) -> bool {
+        self.ask(&self.world.is_near, process, |near| near.extract()).unwrap_or(false)
+    }
+
+    fn has_lost(&self, process: usize) -> bool {
+        !self.ask(&self.world.lives, process, |lives| lives.extract()).unwrap_or(false)
+    }
+
+    fn site(&self, process: usize) -> Option<String> {
+        self.ask(&self.world.site, process, |site| site.extract())
+    }
+
+    fn is_program(&self) -> bool {
+        false
+    }
+
+    /// Python leaves the world.
+    fn leave(&self) {}
+}
